@@ -139,23 +139,6 @@ func TestStopped(t *testing.T) {
 	require.True(t, ok, "what came to its end is kept")
 }
 
-// A push under way is finished, and its series is not kept.
-func TestStoppedInTheMiddle(t *testing.T) {
-	c := short(t, "mysql")
-	c.Workers, c.Time = []int{1, 2, 4, 8, 16}, 2*time.Second
-	drain := make(chan struct{})
-	c.Tell = func(line string) {
-		if strings.Contains(line, "encode") && strings.Contains(line, "on 1 core") {
-			time.AfterFunc(300*time.Millisecond, func() { close(drain) })
-		}
-	}
-	found, err := c.Run(t.Context(), drain)
-	require.ErrorIs(t, err, calibrate.ErrStopped)
-	for _, s := range found.Series {
-		require.False(t, s.Complete)
-	}
-}
-
 func TestSinkDies(t *testing.T) {
 	t.Setenv(dies, "400ms")
 	c := short(t, "mysql", "postgres")

@@ -62,15 +62,3 @@ func TestReadLoad(t *testing.T) {
 		})
 	}
 }
-
-func FuzzLoad(f *testing.F) {
-	f.Add("cpu0 1 2 3 4 5 6 7 8 9 10", netDev)
-	f.Fuzz(func(t *testing.T, stat, dev string) {
-		for _, seconds := range busy(stat) {
-			require.GreaterOrEqual(t, seconds, 0.0)
-		}
-		if parsed, ok := traffic(dev); ok {
-			require.NotEmpty(t, parsed.Name)
-		}
-	})
-}

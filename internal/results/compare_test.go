@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -83,25 +82,4 @@ func TestCellsMatchBySettings(t *testing.T) {
 	require.Empty(t, c.Cells)
 	require.Len(t, c.Lost, 15)
 	require.NotNil(t, c.Inputs)
-}
-
-func TestEveryInputThatDiffersIsListed(t *testing.T) {
-	a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
-	r := b.Entries[0].Report
-	r.Target.Server, r.Target.Settings["fsync"], r.Plan.Seed, r.Plan.Dataset, r.Plan.Workers = "PostgreSQL 18.0", "off", 2, "people", 5
-	b.Head.Version, b.Head.Machine = "0.7.0", host.Machine{Host: "h", Cores: 4}
-	b.Head.Parts[0].Push = map[string][]string{"create": {"recreate"}}
-	c := results.Compare(a, b)
-	require.Equal(t, []results.Difference{
-		{Name: "server", A: "PostgreSQL 17.2", B: "PostgreSQL 18.0"},
-		{Name: "durability", A: "fsync=on, full_page_writes=on, synchronous_commit=on", B: "fsync=off, full_page_writes=on, synchronous_commit=on"},
-		{Name: "dataset", A: "documents", B: "people"},
-		{Name: "data seed", A: "1", B: "2"},
-		{Name: "workers", A: "4", B: "5"},
-		{Name: "setting fsync", A: "on", B: "off"},
-		{Name: "machine", B: "4 cores"},
-		{Name: "host", B: "h"},
-		{Name: "terapush", B: "0.7.0"},
-		{Name: "--create", B: "recreate"},
-	}, c.Inputs)
 }

@@ -14,12 +14,9 @@ func TestSignificance(t *testing.T) {
 		p    float64
 	}{
 		{[]float64{-1, -2, -3, -4}, []float64{1, 2, 3, 4}, 0.02857142857142857},
-		{[]float64{-1, -1, -1, -1}, []float64{1, 1, 1, 1}, 0.02857142857142857},
 		{[]float64{1, -1, -1, -1}, []float64{-1, 1, 1, 1}, 0.4857142857142857},
 		{[]float64{1, 1, 1, 1}, []float64{1, 1, 1, 1}, 1},
 		{[]float64{1, 2, 3}, []float64{4, 5, 6}, 0.1},
-		{[]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}, 2.0 / 252},
-		{[]float64{1, 3, 5, 7, 9}, []float64{2, 4, 6, 8}, 1},
 		{[]float64{1, 1, 1, 1, 0}, []float64{1, 1, 1, 1, 1, 0}, 1}, // twice its tail is more than 1
 	} {
 		require.InDelta(t, c.p, significance(c.a, c.b), 1e-12)

@@ -15,63 +15,29 @@ func TestNoRecordsNoTables(t *testing.T) {
 	require.Empty(t, results.Tables([]results.Record{{}}), "a record that was cut off before its head")
 }
 
-func TestMedianAndSpread(t *testing.T) {
-	for _, c := range []struct {
-		rates             []float64
-		median, low, high float64
-		spread            float64
-	}{
-		{[]float64{100}, 100, 100, 100, 0},
-		{[]float64{100, 110}, 105, 100, 110, 5.0 / 105},
-		{[]float64{120, 100, 90}, 100, 90, 120, 0.2},
-		{[]float64{4, 1, 3, 2}, 2.5, 1, 4, 0.6},
-	} {
-		p := one(t, sweep("workers", []string{"1"}, c.rates)).Points[0]
-		require.Equal(t, len(c.rates), p.RowsPerSecond.N)
-		require.Equal(t, c.rates, p.RowsPerSecond.Values, "in the order of the pushes")
-		require.Equal(t, []float64{c.median, c.low, c.high}, []float64{p.RowsPerSecond.Median, p.RowsPerSecond.Low, p.RowsPerSecond.High})
-		require.InDelta(t, c.spread, p.RowsPerSecond.Spread(), 1e-12)
-		require.Contains(t, c.rates, p.Typical.Result.RowsPerSecond)
-	}
-}
-
+// A push in a cell counts unless it failed, and the golden files show the rest: warm-ups, repeats that were skipped, cells
+// never begun, and the best.
 func TestWhatCounts(t *testing.T) {
-	r := sweep("workers", []string{"1", "2", "4"}, []float64{100, 200, 300}, []float64{50}, nil)
-	r.Entries[0].WarmUp = true
+	r := sweep("workers", []string{"1", "2"}, []float64{400, 100, 300}, nil)
 	r.Entries[1].Status = results.Limited
-	r.Entries = append(r.Entries,
-		results.Entry{Cell: 0, Repeat: 3, Status: results.Failed, Error: "disk full", Settings: r.Entries[0].Settings, Report: pushed(1)},
-		results.Entry{Cell: 1, Repeat: 0, Status: results.Measured, Settings: r.Entries[3].Settings, Report: pushed(70)})
-	r.Entries[3].Status = results.Failed
+	r.Entries = append(r.Entries, results.Entry{
+		Repeat: 3, Status: results.Failed, Error: "disk full", Settings: r.Entries[0].Settings, Report: pushed(1),
+	})
 	table := one(t, r)
-
 	p := table.Points[0]
-	require.Equal(t, []float64{200, 300}, p.RowsPerSecond.Values, "neither the warm-up nor the failed push")
+	require.Equal(t, results.Sample{N: 3, Median: 300, Low: 100, High: 400, Values: []float64{400, 100, 300}}, p.RowsPerSecond)
+	require.InDelta(t, 2.0/3, p.RowsPerSecond.Spread(), 1e-12)
+	require.InDelta(t, 300, p.Typical.Result.RowsPerSecond, 0)
 	require.Equal(t, results.Measured, p.Status)
 	require.Equal(t, []int{1, 1}, []int{p.Limited, p.Failed})
 	require.Equal(t, "disk full", p.Error)
+	warns(t, table, "Pushes failed and do not count in 1 of 2 cells (workers 1).")
 
-	require.Equal(t, []float64{70}, table.Points[1].RowsPerSecond.Values, "what was done again counts as it was done last")
-
-	p = table.Points[2]
-	require.Equal(t, results.Skipped, p.Status)
-	require.Equal(t, "not begun", p.Error)
-	require.Equal(t, results.Settings{{Axis: "workers", Value: "4"}}, p.Settings, "a cell without entries stands in its place")
-	require.Nil(t, p.Typical)
-	warns(t, table, "Pushes failed and do not count in 1 of 3 cells (workers 1).")
-	warns(t, table, "Nothing was measured in 1 of 3 cells (workers 4).")
-	warns(t, table, "Pushes were cut by the cell's time limit in 1 of 3 cells (workers 1)")
-}
-
-func TestDerivedQuantities(t *testing.T) {
-	r := sweep("workers", []string{"1"}, []float64{1 << 20})
-	in := r.Entries[0].Report // 2^21 rows of 512 bytes in 2 s
-	in.Phases.Fill, in.Client.LoadSeconds = 2, 0.25
-	p := one(t, r).Points[0]
-	require.InDelta(t, 1<<19, p.OverallRowsPerSecond.Median, 1e-6)
-	require.InDelta(t, 0.25, p.CPUPerGiB.Median, 1e-9)
-	require.InDelta(t, 614.4, p.BytesPerRow.Median, 1e-9)
-	require.Zero(t, p.StageSeconds.N, "what did not happen is not measured")
+	even := one(t, sweep("workers", []string{"1"}, []float64{4, 1, 3, 2})).Points[0]
+	require.InDelta(t, 2.5, even.RowsPerSecond.Median, 0)
+	nothing := one(t, sweep("workers", []string{"1"}, nil))
+	require.Equal(t, []int{-1, -1}, []int{nothing.Best, nothing.Smallest})
+	require.Nil(t, nothing.Points[0].Typical)
 }
 
 // 0 is a value where it was measured, and none where it was not.
@@ -173,16 +139,6 @@ func TestASearchHasTheCellsThatItTried(t *testing.T) {
 	table := one(t, r)
 	require.Len(t, table.Points, 2)
 	require.NotContains(t, strings.Join(table.Warnings, " "), "Nothing was measured")
-}
-
-func TestBestAndSmallest(t *testing.T) {
-	table := one(t, fixture(t, "workers.jsonl"))
-	require.Equal(t, "set.synchronous_commit off, workers 8", table.Points[table.Best].Settings.String())
-	require.Equal(t, "set.synchronous_commit off, workers 4", table.Points[table.Smallest].Settings.String())
-	require.Len(t, table.Knees, 2, "one for each row along workers")
-
-	nothing := one(t, sweep("workers", []string{"1"}, nil))
-	require.Equal(t, []int{-1, -1}, []int{nothing.Best, nothing.Smallest})
 }
 
 func TestRecordsSideBySide(t *testing.T) {

@@ -306,13 +306,3 @@ func TestConcurrentUse(t *testing.T) {
 	watcher.Wait()
 	require.Equal(t, int64(5*workers*batches), c.Snapshot().Rows)
 }
-
-func BenchmarkAdd(b *testing.B) {
-	c := stats.New(stats.Options{Workers: 1024})
-	c.Phase(event.Load)
-	e := applied(1000, 0.1)
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Add(e)
-	}
-}

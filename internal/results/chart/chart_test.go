@@ -212,44 +212,6 @@ func TestTicks(t *testing.T) {
 	require.Equal(t, "2k 5k 10k 20k 50k 100k 200k 500k", strings.Join(labels, " "))
 }
 
-// TestColoursAreSeen measures the contrast of every colour against the pages' grounds: 3 for lines, 4.5 for text.
-func TestColoursAreSeen(t *testing.T) {
-	light, dark, found := strings.Cut(Style, "@media (prefers-color-scheme: dark)")
-	require.True(t, found)
-	dark, _, _ = strings.Cut(dark, "}\n}")
-	for scheme, part := range map[string]struct{ css, ground string }{"light": {light, "fbfbfa"}, "dark": {dark, "14171a"}} {
-		colours := regexp.MustCompile(`--(ink|quiet|h\d): #([0-9a-f]{6})`).FindAllStringSubmatch(part.css, -1)
-		require.Len(t, colours, hues+2, scheme)
-		for _, c := range colours {
-			least := 3.0
-			if !strings.HasPrefix(c[1], "h") {
-				least = 4.5
-			}
-			require.GreaterOrEqual(t, contrast(t, c[2], part.ground), least, "%s: %s", scheme, c[0])
-		}
-	}
-}
-
-// contrast is WCAG's.
-func contrast(t *testing.T, a, b string) float64 {
-	luminance := func(hex string) (sum float64) {
-		n, err := strconv.ParseUint(hex, 16, 32)
-		require.NoError(t, err)
-		for i, weight := range []float64{.2126, .7152, .0722} {
-			v := float64(n>>(16-8*i)&255) / 255
-			if v <= .04045 {
-				v /= 12.92
-			} else {
-				v = math.Pow((v+.055)/1.055, 2.4)
-			}
-			sum += weight * v
-		}
-		return sum
-	}
-	x, y := luminance(a), luminance(b)
-	return (max(x, y) + .05) / (min(x, y) + .05)
-}
-
 func TestWhichCeilingsAreDrawn(t *testing.T) {
 	a, b, far := Ceiling{"a", 100}, Ceiling{"b", 500}, Ceiling{"far", 501}
 	for name, c := range map[string]struct {
