@@ -83,6 +83,7 @@ func rules() []rule {
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
 		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},
 		{from: "internal/faultproxy"},
+		{from: "internal/golden"},
 		{from: "internal/fake", may: with("internal/fake")},
 		{from: "internal/fake/sqlread"},
 		{from: "cmd/terapush", may: []string{"internal/cli"}},

@@ -1,9 +1,6 @@
 package calibrate
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func rates(of ...float64) (s Series) {
 	s = Series{Protocol: "mysql", Method: "load-data", Format: "tsv", Skipped: []Skipped{}}
@@ -74,14 +70,7 @@ func TestText(t *testing.T) {
 	for name, f := range map[string]Found{"here.txt": here, "there.txt": there, "nothing.txt": nothing} {
 		var b strings.Builder
 		require.NoError(t, f.WriteText(&b))
-		path := filepath.Join("testdata", name)
-		if *update {
-			require.NoError(t, os.MkdirAll("testdata", 0o755))
-			require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-		}
-		want, err := os.ReadFile(path)
-		require.NoError(t, err, "go test -update writes it")
-		require.Equal(t, string(want), b.String())
+		golden.Equal(t, name, b.String())
 	}
 }
 

@@ -2,18 +2,14 @@ package host
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // fast50 is an instance with nothing to complain of.
 func fast50() Facts {
@@ -65,18 +61,6 @@ func blind() Facts {
 	return Facts{EC2: Instance{Here: true, Unknown: "the metadata service did not answer within 1s"}, Unmeasured: "connection refused"}
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test -update writes it")
-	require.Equal(t, string(want), got)
-}
-
 func TestWhatIsPrinted(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts  Facts
@@ -97,9 +81,9 @@ func TestWhatIsPrinted(t *testing.T) {
 			var text, object bytes.Buffer
 			require.NoError(t, r.WriteText(&text))
 			require.NoError(t, r.WriteJSON(&object))
-			golden(t, name+".txt", text.String())
+			golden.Equal(t, name+".txt", text.String())
 			if name == "weak" {
-				golden(t, name+".json", object.String())
+				golden.Equal(t, name+".json", object.String())
 			}
 		})
 	}

@@ -2,35 +2,18 @@ package live_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
-}
 
 const (
 	planned = 2_000_000 // rows
@@ -104,7 +87,7 @@ func TestTraces(t *testing.T) {
 					fmt.Fprintln(&text, live.Line(s, r, 0))
 				}
 			})
-			golden(t, tr.name+".txt", text.String())
+			golden.Equal(t, tr.name+".txt", text.String())
 		})
 	}
 }
@@ -152,7 +135,7 @@ func TestLineOnEightyColumns(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "columns.txt", text.String())
+	golden.Equal(t, "columns.txt", text.String())
 }
 
 func TestLineOfEveryPhase(t *testing.T) {
@@ -176,7 +159,7 @@ func TestLineOfEveryPhase(t *testing.T) {
 			fmt.Fprintln(&text, live.Line(s, new(stats.Tracker).Observe(s), 0))
 		}
 	}
-	golden(t, "phases.txt", text.String())
+	golden.Equal(t, "phases.txt", text.String())
 }
 
 func TestJSONLine(t *testing.T) {
@@ -190,5 +173,5 @@ func TestJSONLine(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "json.txt", text.String())
+	golden.Equal(t, "json.txt", text.String())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
@@ -104,7 +105,7 @@ func metrics(t *testing.T, c *stats.Collector) (text string, series []string, al
 // Every series is there from the first scrape on.
 func TestMetrics(t *testing.T) {
 	text, last, all := metrics(t, finished())
-	golden(t, "metrics.txt", text)
+	golden.Equal(t, "metrics.txt", text)
 	_, first, _ := metrics(t, stats.New(stats.Options{Workers: 1024}))
 	require.ElementsMatch(t, last, first)
 	require.LessOrEqual(t, all, 300, "series at 1,024 workers, Go's and the process's included")

@@ -4,37 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
-}
 
 // planned is a report before the run.
 func planned() report.Report {
@@ -187,7 +170,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
 			require.NoError(t, r.WriteText(&text))
-			golden(t, name+".txt", text.String())
+			golden.Equal(t, name+".txt", text.String())
 
 			lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 			require.LessOrEqual(t, len(lines), 15)
@@ -204,7 +187,7 @@ func TestJSON(t *testing.T) {
 			var text bytes.Buffer
 			require.NoError(t, r.WriteJSON(&text))
 			if name == "server_cost" || name == "verification_failed" || name == "preflight_failed" {
-				golden(t, name+".json", text.String())
+				golden.Equal(t, name+".json", text.String())
 			}
 
 			in := json.NewDecoder(bytes.NewReader(text.Bytes()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/event"
 )
@@ -87,7 +88,7 @@ func TestVerdictLines(t *testing.T) {
 		r.BoundBy = report.NewBound(c.lost, c.e)
 		text.WriteString("# " + c.what + "\n" + lineOf(t, r, "bound by  ") + "\n")
 	}
-	golden(t, "verdicts.txt", text.String())
+	golden.Equal(t, "verdicts.txt", text.String())
 }
 
 // lineOf is the one line of the summary that begins so.

@@ -2,9 +2,7 @@ package results_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,8 +12,6 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // records reads files of testdata, which users have of earlier versions and which therefore stay as they are:
 //
@@ -44,17 +40,6 @@ func fixture(t testing.TB, name string) results.Record {
 func everything(t testing.TB) []results.Record {
 	t.Helper()
 	return records(t, "four-methods.jsonl", "workers.jsonl", "two-parts.jsonl", "run-4.json", "run-8.json")
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test -update writes it")
-	require.Equal(t, string(want), got, name)
 }
 
 func rendered(t testing.TB, f results.Format, of []results.Record) string {

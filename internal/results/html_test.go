@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -18,8 +19,8 @@ func structure(html string) string {
 }
 
 func TestHTMLGolden(t *testing.T) {
-	golden(t, "page.html", structure(shown(t, results.HTML, drawn(t)...)))
-	golden(t, "chart.svg", shown(t, results.SVG, drawn(t)[0]))
+	golden.Equal(t, "golden/page.html", structure(shown(t, results.HTML, drawn(t)...)))
+	golden.Equal(t, "golden/chart.svg", shown(t, results.SVG, drawn(t)[0]))
 }
 
 func TestHTMLNeedsNothing(t *testing.T) {

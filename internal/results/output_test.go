@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
@@ -29,7 +30,7 @@ func TestGolden(t *testing.T) {
 	} {
 		of := records(t, strings.Fields(c.files)...)
 		for end := range strings.FieldsSeq(c.ends) {
-			t.Run(c.name+"."+end, func(t *testing.T) { golden(t, c.name+"."+end, rendered(t, ends[end], of)) })
+			t.Run(c.name+"."+end, func(t *testing.T) { golden.Equal(t, "golden/"+c.name+"."+end, rendered(t, ends[end], of)) })
 		}
 	}
 }
@@ -52,10 +53,10 @@ func TestCompareGolden(t *testing.T) {
 		c := results.Compare(of[0], of[1])
 		var text, object bytes.Buffer
 		require.NoError(t, c.Text(&text, 0.05))
-		golden(t, name+".txt", text.String())
+		golden.Equal(t, "golden/"+name+".txt", text.String())
 		require.NoError(t, c.JSON(&object, 0.05))
 		if name == "compare-runs" {
-			golden(t, name+".json", object.String())
+			golden.Equal(t, "golden/"+name+".json", object.String())
 		}
 		require.NotContains(t, object.String(), "null", name)
 	}

@@ -3,20 +3,17 @@ package chart
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/terapush/terapush/internal/golden"
+)
 
 func frame(id string) Frame {
 	return Frame{ID: id, Title: "Throughput by batch", Desc: "What it shows.", Width: Narrow}
@@ -57,13 +54,7 @@ func TestGolden(t *testing.T) {
 			Phases:   []Phase{{"fill", 0, 1}, {"load", 1, 50}, {"verify", 50, 60}}}.Draw(frame("timeline")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", name)
-			if *update {
-				require.NoError(t, os.WriteFile(path, svg, 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err, "go test -update writes it")
-			require.Equal(t, string(want), string(svg))
+			golden.Equal(t, name, string(svg))
 			wellFormed(t, svg)
 		})
 	}
