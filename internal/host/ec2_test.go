@@ -93,13 +93,17 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	page := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>\n</html>")) }
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for name, c := range map[string]struct{ endpoint, want string }{
-		"switched off": {served(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }), "switched off for this instance (403)"},
-		"broken":       {served(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }), "cannot be asked: "},
+		"switched off": {served(status(http.StatusForbidden)), "switched off for this instance (403)"},
+		"broken":       {served(status(http.StatusInternalServerError)), "cannot be asked: "},
 		"no answer":    {served(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "cannot be asked: "},
-		"a web page":   {served(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>\n</html>")) }), "cannot be asked: "},
+		"a web page":   {served(page), "cannot be asked: "},
 		"gone":         {gone.URL, "cannot be asked: "},
 		"strange":      {answers(t, map[string]string{"instance-type": strings.Repeat("x", 1000)}), "is no metadata service"},
 		"no type":      {answers(t, nil), "the metadata service cannot be asked: it has no instance type"},

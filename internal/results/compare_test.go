@@ -74,7 +74,8 @@ func TestCellsMatchBySettings(t *testing.T) {
 	b.Entries[len(b.Entries)-1].Status = results.Skipped
 	require.Empty(t, results.Compare(a, b).Broken())
 
-	c = results.Compare(sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2}))
+	a, b = sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2})
+	c = results.Compare(a, b)
 	require.Len(t, c.Cells, 1, "an axis of one value is an input")
 	require.Empty(t, c.Lost)
 

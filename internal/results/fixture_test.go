@@ -13,7 +13,8 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// records reads files of testdata, which users have of earlier versions and which therefore stay as they are:
+// records reads files of testdata. Tests of the command line read them, too, and users have such files of earlier
+// versions, so they stay as they are:
 //
 //   - four-methods.jsonl: 44 cells of Databend with published figures, each pushed once; one failed, one was cut by its
 //     limit, two were skipped and two never begun.
