@@ -83,6 +83,7 @@ func rules() []rule {
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
 		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},
 		{from: "internal/faultproxy", may: []string{"pkg/loader"}},
+		{from: "internal/golden"},
 		{from: "cmd/terapush", may: []string{"internal/cli"}},
 	}
 }

@@ -128,6 +128,7 @@ func TestServer(t *testing.T) {
 	require.ErrorContains(t, err, "password authentication failed")
 	require.NoFileExists(t, filepath.Join(s.path, "password"))
 
+	requireInterruptible(t, s.program)
 	second := start(t, testDir(t))
 	connect(t, second)
 	require.NoError(t, second.Stop())
@@ -136,16 +137,6 @@ func TestServer(t *testing.T) {
 	require.NoError(t, s.Stop())
 	require.NoError(t, s.Stop())
 	requireEnded(t, s)
-	require.NoDirExists(t, s.path)
-}
-
-func TestServerThatDiedIsReported(t *testing.T) {
-	s := start(t, testDir(t))
-	require.NoError(t, s.process.Kill())
-	<-s.ended
-	err := s.Stop()
-	require.ErrorContains(t, err, "PostgreSQL exited unexpectedly: signal: killed")
-	require.ErrorContains(t, err, "ready to accept connections") // its log
 	require.NoDirExists(t, s.path)
 }
 
@@ -166,12 +157,20 @@ func TestKilledDemos(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX), "the server's last process has ended")
 	require.NoError(t, lock.Close())
-	start(t, dir)
+	last := start(t, dir)
 	require.NoDirExists(t, kept.path)
+
+	require.NoError(t, last.process.Kill())
+	<-last.ended
+	err = last.Stop()
+	require.ErrorContains(t, err, "PostgreSQL exited unexpectedly: signal: killed")
+	require.ErrorContains(t, err, "ready to accept connections") // its log
+	require.NoDirExists(t, last.path)
 }
 
-func TestAnInterruptedStartLeavesNothing(t *testing.T) {
-	program := start(t, testDir(t)).program
+// requireInterruptible interrupts a start, which leaves nothing.
+func requireInterruptible(t *testing.T, program string) {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // nobody has to get in
 	require.NoError(t, os.Symlink(program, filepath.Join(dir, filepath.Base(program))))

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // plant makes a tree of files; a text that begins with "->" is a symbolic link, a name that ends in "/" a folder.
@@ -84,15 +87,13 @@ func TestQuota(t *testing.T) {
 		"none":                     {nil, 0},
 		"a folder where a file is": {map[string]string{"sys/fs/cgroup/cpu.max/": ""}, 0},
 	} {
-		t.Run(name, func(t *testing.T) { require.InDelta(t, c.want, quota(plant(t, c.files)), 0) })
+		require.InDelta(t, c.want, quota(plant(t, c.files)), 0, name)
 	}
 }
 
-func TestThrottlingIsReadWithoutPanic(t *testing.T) {
+func TestThrottlingOfGarbage(t *testing.T) {
 	for _, text := range []string{"nr_periods\n", "nr_periods x\nnr_throttled -5\n", "\xff\x00", "nr_periods 1 2"} {
-		c := cores(plant(t, map[string]string{"sys/fs/cgroup/cpu.stat": text}))
-		require.Zero(t, c.Periods, "%q", text)
-		require.Zero(t, c.Throttled, "%q", text)
+		require.Equal(t, Cores{}, cores(plant(t, map[string]string{"sys/fs/cgroup/cpu.stat": text})), "%q", text)
 	}
 }
 
@@ -109,24 +110,33 @@ func TestMemory(t *testing.T) {
 		"nothing can be read":      {nil, 0},
 		"only a cgroup limit read": {map[string]string{"sys/fs/cgroup/memory.max": "4096\n"}, 4096},
 	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, memory(plant(t, c.files)))
-		})
+		require.Equal(t, c.want, memory(plant(t, c.files)), name)
 	}
 }
 
-func TestLookOnThisMachine(t *testing.T) {
+func TestThisMachine(t *testing.T) {
 	f := readFacts()
 	require.Positive(t, f.Cores.Usable)
 	require.Positive(t, f.OpenFiles)
-}
 
-func TestIdentityOfThisMachine(t *testing.T) {
 	m := ThisMachine()
 	require.Equal(t, runtime.GOARCH, m.Arch)
 	require.Positive(t, m.Cores)
-	if runtime.GOOS == "linux" {
-		require.Regexp(t, `^Linux \d+\.`, m.OS)
-		require.Positive(t, m.MemoryBytes)
+	if runtime.GOOS != "linux" {
+		return
 	}
+	require.Regexp(t, `^Linux \d+\.`, m.OS)
+	require.Positive(t, m.MemoryBytes)
+	before, after := ReadLoad(), ReadLoad()
+	require.GreaterOrEqual(t, len(before.Cores), runtime.GOMAXPROCS(0))
+	require.Len(t, after.Cores, len(before.Cores))
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	found := grades(Check(t.Context(), Want{BitsPerSecond: 1e6, Target: l.Addr().String(), Workers: 1}))
+	require.Equal(t, loader.GradeOK, found["round trip"].Grade)
+	require.Equal(t, loader.GradeOK, found["NIC"].Grade)
+	require.NotEqual(t, loader.GradeFail, found["open files"].Grade)
+	require.Empty(t, CheckLimits(Want{Workers: 1}))
 }

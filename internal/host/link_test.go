@@ -38,32 +38,28 @@ func TestCards(t *testing.T) {
 }
 
 func TestTheSpeedOfTheLink(t *testing.T) {
+	const gbps = 1_000_000_000
 	for to, c := range map[string]struct {
-		bits  int64
-		route []string
+		bits, instance int64 // instance is what one of 100 Gbps has
+		route          []string
 	}{
-		"10.1.2.3":       {bits: 50_000_000_000, route: []string{"10.1.2.3:9"}},
-		"fd00::1":        {bits: 50_000_000_000, route: []string{"[fd00::1]:9"}},
-		"db.example.org": {bits: 1_000_000_000, route: []string{""}}, // names are not looked up
-		"10.9.9.9":       {route: []string{"10.9.9.9:9"}},            // nobody leads there
+		"10.1.2.3":       {50 * gbps, 100 * gbps, []string{"10.1.2.3:9"}},
+		"fd00::1":        {50 * gbps, 100 * gbps, []string{"[fd00::1]:9"}},
+		"db.example.org": {1 * gbps, 100 * gbps, []string{""}}, // names are not looked up
+		"10.9.9.9":       {0, 0, []string{"10.9.9.9:9"}},       // nothing leads there
 		"127.0.0.1":      {},
 		"localhost":      {},
 		"":               {}, // a socket of this machine
 	} {
 		var asked []string
-		require.Equal(t, c.bits, twoCards(&asked).Bits(to), to)
+		l := twoCards(&asked)
+		require.Equal(t, c.bits, l.Bits(to), to)
 		require.Equal(t, c.route, asked, to)
+		l.instance = func() int64 { return 0 } // of a type that is not in the table
+		require.Equal(t, c.bits, l.Bits(to), to)
+		l.instance = func() int64 { return 100 * gbps }
+		require.Equal(t, c.instance, l.Bits(to), to)
 	}
-}
-
-func TestTheInstanceKnowsBetterThanTheCard(t *testing.T) {
-	var asked []string
-	l := twoCards(&asked)
-	l.instance = func() int64 { return 100_000_000_000 }
-	require.EqualValues(t, 100_000_000_000, l.Bits("10.1.2.3"))
-	require.Zero(t, l.Bits("127.0.0.1"), "which is no link of the instance's")
-	l.instance = func() int64 { return 0 }
-	require.EqualValues(t, 50_000_000_000, l.Bits("10.1.2.3"), "of a type that nobody knows")
-	require.Nil(t, LocalLink(t.Context()).instance, "a dry run asks nobody")
 	require.Zero(t, Link{}.Bits("10.1.2.3"), "nothing is known")
+	require.Nil(t, LocalLink(t.Context()).instance, "a dry run asks nobody")
 }

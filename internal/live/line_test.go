@@ -2,35 +2,18 @@ package live_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
-}
 
 const (
 	planned = 2_000_000 // rows
@@ -46,25 +29,21 @@ type trace struct {
 	forTime bool                   // its end is a time
 }
 
+func constant() trace {
+	return trace{name: "constant", seconds: 100, speed: func(int) int64 { return 10_000 }}
+}
+
 func traces() []trace {
-	constant := func(int) int64 { return 10_000 }
-	return []trace{
-		{name: "constant", speed: constant, seconds: 200},
-		{name: "halving", seconds: 300, speed: func(second int) int64 {
-			if second < 100 {
-				return 10_000
-			}
-			return 5_000
-		}},
-		{name: "stall", seconds: 300, speed: func(second int) int64 {
-			if second >= 50 && second < 150 {
-				return 0
-			}
-			return 10_000
-		}},
-		{name: "resume", speed: constant, seconds: 80, resumed: 1_200_000},
-		{name: "duration", speed: constant, seconds: 60, forTime: true},
+	resume, forTime, stall := constant(), constant(), constant()
+	resume.name, resume.seconds, resume.resumed = "resume", 80, 1_200_000
+	forTime.name, forTime.seconds, forTime.forTime = "duration", 60, true
+	stall.name, stall.seconds, stall.speed = "stall", 300, func(second int) int64 {
+		if second >= 50 && second < 150 {
+			return 0
+		}
+		return 10_000
 	}
+	return []trace{stall, resume, forTime}
 }
 
 // play gives the snapshots of a trace, one a second, and the rates that belong to them.
@@ -108,19 +87,9 @@ func TestTraces(t *testing.T) {
 					fmt.Fprintln(&text, live.Line(s, r, 0))
 				}
 			})
-			golden(t, tr.name+".txt", text.String())
+			golden.Equal(t, tr.name+".txt", text.String())
 		})
 	}
-}
-
-func TestETAOfTheConstantTrace(t *testing.T) {
-	tr := traces()[0]
-	tr.play(func(second int, s event.Snapshot, r stats.Rates) {
-		if left := float64(tr.seconds - second); second >= tr.seconds/10 {
-			require.True(t, r.ETAKnown)
-			require.InDelta(t, left, r.ETA.Seconds(), 0.2*left)
-		}
-	})
 }
 
 func TestPercentIsRoundedDown(t *testing.T) {
@@ -144,31 +113,29 @@ func TestPercentIsRoundedDown(t *testing.T) {
 }
 
 func TestLineFits(t *testing.T) {
-	for _, tr := range traces() {
-		tr.play(func(second int, s event.Snapshot, r stats.Rates) {
-			if second%20 != 0 {
-				return
-			}
-			s.MissingRows = 1_000_000
-			for columns := 1; columns < 200; columns++ {
-				line := live.Line(s, r, columns)
-				require.LessOrEqual(t, len(line), columns)
-				require.NotContains(t, line, "\n")
-			}
-		})
-	}
+	traces()[0].play(func(second int, s event.Snapshot, r stats.Rates) {
+		if second%100 != 0 { // loads, and stands still
+			return
+		}
+		s.MissingRows = 1_000_000
+		for columns := 1; columns < 200; columns++ {
+			line := live.Line(s, r, columns)
+			require.LessOrEqual(t, len(line), columns)
+			require.NotContains(t, line, "\n")
+		}
+	})
 }
 
 func TestLineOnEightyColumns(t *testing.T) {
 	var text strings.Builder
 	for _, columns := range []int{40, 60, 79, 100, 120, 160} {
-		traces()[0].play(func(second int, s event.Snapshot, r stats.Rates) {
+		constant().play(func(second int, s event.Snapshot, r stats.Rates) {
 			if second == 100 {
 				fmt.Fprintln(&text, live.Line(s, r, columns))
 			}
 		})
 	}
-	golden(t, "columns.txt", text.String())
+	golden.Equal(t, "columns.txt", text.String())
 }
 
 func TestLineOfEveryPhase(t *testing.T) {
@@ -192,12 +159,12 @@ func TestLineOfEveryPhase(t *testing.T) {
 			fmt.Fprintln(&text, live.Line(s, new(stats.Tracker).Observe(s), 0))
 		}
 	}
-	golden(t, "phases.txt", text.String())
+	golden.Equal(t, "phases.txt", text.String())
 }
 
 func TestJSONLine(t *testing.T) {
 	var text strings.Builder
-	for _, tr := range traces()[2:] {
+	for _, tr := range traces() {
 		tr.play(func(second int, s event.Snapshot, r stats.Rates) {
 			if second == 20 || second == 140 {
 				line := live.JSONLine(s, r)
@@ -206,5 +173,5 @@ func TestJSONLine(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "json.txt", text.String())
+	golden.Equal(t, "json.txt", text.String())
 }

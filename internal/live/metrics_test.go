@@ -1,22 +1,18 @@
 package live_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
@@ -67,30 +63,6 @@ func finished() *stats.Collector {
 	return c
 }
 
-// scrape returns every terapush series with its value; histograms give _count, _sum and their buckets.
-func scrape(t *testing.T, text []byte) (ours map[string]float64, all int) {
-	t.Helper()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	require.NoError(t, err)
-	ours = make(map[string]float64)
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		all++
-		if strings.HasPrefix(line, "terapush_") {
-			var value float64
-			name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-			_, err := fmt.Sscan(number, &value)
-			require.NoError(t, err)
-			ours[name] = value
-		}
-	}
-	require.NotEmpty(t, families)
-	return ours, all
-}
-
 func get(t *testing.T, url string) []byte {
 	t.Helper()
 	answer, err := http.Get(url)
@@ -111,104 +83,39 @@ func serve(t *testing.T, c *stats.Collector) *live.Server {
 	return s
 }
 
-func TestMetricsGolden(t *testing.T) {
-	var text strings.Builder
-	for line := range strings.Lines(string(get(t, "http://"+serve(t, finished()).Addr()+"/metrics"))) {
+// metrics are terapush's own lines of a scrape; all counts the series of Go and the process as well.
+func metrics(t *testing.T, c *stats.Collector) (text string, series []string, all int) {
+	t.Helper()
+	for line := range strings.Lines(string(get(t, "http://"+serve(t, c).Addr()+"/metrics"))) {
+		isSeries := !strings.HasPrefix(line, "#")
+		if isSeries {
+			all++
+		}
 		if strings.Contains(line, "terapush_") {
-			text.WriteString(line)
+			text += line
+			if isSeries {
+				name, _, _ := strings.Cut(line, " ")
+				series = append(series, name)
+			}
 		}
 	}
-	golden(t, "metrics.txt", text.String())
+	return text, series, all
+}
+
+// Every series is there from the first scrape on.
+func TestMetrics(t *testing.T) {
+	text, last, all := metrics(t, finished())
+	golden.Equal(t, "metrics.txt", text)
+	_, first, _ := metrics(t, stats.New(stats.Options{Workers: 1024}))
+	require.ElementsMatch(t, last, first)
+	require.LessOrEqual(t, all, 300, "series at 1,024 workers, Go's and the process's included")
+	require.Greater(t, all, len(last)+20, "Go's and the process's are there")
 }
 
 func TestMetricsLint(t *testing.T) {
 	problems, err := testutil.CollectAndLint(live.NewMetrics(testInfo(), finished().Snapshot))
 	require.NoError(t, err)
 	require.Empty(t, problems)
-}
-
-func TestPromtool(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not on PATH; the lint it uses ran in TestMetricsLint")
-	}
-	check := exec.Command(promtool, "check", "metrics")
-	check.Stdin = bytes.NewReader(get(t, "http://"+serve(t, finished()).Addr()+"/metrics"))
-	out, err := check.CombinedOutput()
-	require.NoError(t, err, string(out))
-}
-
-func TestEverySeriesFromTheFirstScrape(t *testing.T) {
-	first, _ := scrape(t, get(t, "http://"+serve(t, stats.New(stats.Options{Workers: 1024})).Addr()+"/metrics"))
-	last, all := scrape(t, get(t, "http://"+serve(t, finished()).Addr()+"/metrics"))
-	require.ElementsMatch(t, names(last), names(first))
-	require.LessOrEqual(t, all, 300, "series at 1,024 workers, Go's and the process's included")
-	require.Greater(t, all, len(last)+20, "Go's and the process's are there")
-}
-
-func names(series map[string]float64) []string {
-	var all []string
-	for name := range series {
-		all = append(all, name)
-	}
-	return all
-}
-
-func TestLastScrapeEqualsTheSnapshot(t *testing.T) {
-	c := finished()
-	s := c.Snapshot()
-	got, _ := scrape(t, get(t, "http://"+serve(t, c).Addr()+"/metrics"))
-	want := map[string]float64{
-		"terapush_rows_total":                                float64(s.Rows),
-		"terapush_payload_bytes_total":                       float64(s.PayloadBytes),
-		"terapush_encoded_bytes_total":                       float64(s.EncodedBytes),
-		"terapush_wire_bytes_total":                          float64(s.WireBytes),
-		"terapush_retries_total":                             float64(s.Retries),
-		"terapush_refills_total":                             float64(s.Refills),
-		"terapush_missing_rows_total":                        float64(s.MissingRows),
-		`terapush_errors_total{class="connection"}`:          float64(s.Errors[loader.ClassConnection]),
-		`terapush_errors_total{class="timeout"}`:             0,
-		`terapush_batches_total{result="failed"}`:            float64(s.FailedBatches),
-		`terapush_batches_total{result="unknown"}`:           float64(s.UnknownBatches),
-		`terapush_attempts_total{outcome="unknown"}`:         float64(s.Outcomes[event.Unknown]),
-		`terapush_worker_seconds_total{state="send"}`:        s.WorkerSeconds[event.Sending],
-		`terapush_worker_seconds_total{state="idle"}`:        s.WorkerSeconds[event.Idle],
-		"terapush_batch_duration_seconds_count":              float64(s.BatchSeconds.Count()),
-		"terapush_batch_duration_seconds_sum":                s.BatchSeconds.Sum,
-		`terapush_batch_duration_seconds_bucket{le="0.025"}`: 1,
-		`terapush_batch_duration_seconds_bucket{le="3600"}`:  1,
-		`terapush_batch_duration_seconds_bucket{le="+Inf"}`:  2,
-		`terapush_limit_seconds_total{limit="target"}`:       1500,
-		`terapush_limit_seconds_total{limit="source"}`:       0,
-		`terapush_bound_by{limit="tail"}`:                    1,
-		`terapush_bound_by{limit="target"}`:                  0,
-		"terapush_tcp_connections_open":                      3,
-		"terapush_tcp_connections_dialled_total":             4,
-		"terapush_tcp_retransmits_total":                     7,
-		"terapush_tcp_rtt_seconds":                           .002,
-		`terapush_phase{phase="done"}`:                       1,
-		`terapush_phase{phase="load"}`:                       0,
-		`terapush_verify_rows{kind="found"}`:                 800,
-		"terapush_verify_ok":                                 0,
-		"terapush_buffers_free":                              6,
-		"terapush_workers":                                   1024,
-		"terapush_last_progress_timestamp_seconds":           1_700_000_002,
-	}
-	for name, value := range want {
-		require.Contains(t, got, name)
-		require.Equal(t, value, got[name], name)
-	}
-	require.Equal(t, float64(s.Batches), got[`terapush_batches_total{result="applied"}`]+
-		got[`terapush_batches_total{result="already"}`]+got[`terapush_batches_total{result="resumed"}`])
-}
-
-func TestHealth(t *testing.T) {
-	s := serve(t, finished())
-	require.Equal(t, "ok\n", string(get(t, "http://"+s.Addr()+"/healthz")))
-	answer, err := http.Post("http://"+s.Addr()+"/metrics", "", nil)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
 }
 
 func TestAddressInUse(t *testing.T) {
@@ -220,48 +127,37 @@ func TestAddressInUse(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use")
 }
 
-func TestScrapesBeforeServeWait(t *testing.T) {
+// Connections wait for Serve, and Linger keeps the address until its context ends.
+func TestServer(t *testing.T) {
 	s, err := live.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	defer s.Close()
-	answered := make(chan error, 1)
-	go func() {
-		answer, err := http.Get("http://" + s.Addr() + "/metrics")
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		answered <- err
-	}()
-	time.Sleep(20 * time.Millisecond)
+	early, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	defer early.Close()
+	_, err = io.WriteString(early, "GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	require.NoError(t, err)
 	require.NoError(t, s.Serve(live.NewMetrics(testInfo(), finished().Snapshot)))
-	require.NoError(t, <-answered)
-}
+	answer, err := io.ReadAll(early)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "200 OK")
 
-func TestLinger(t *testing.T) {
-	s := serve(t, finished())
-	start := time.Now()
-	s.Linger(t.Context(), 0)
-	require.Less(t, time.Since(start), time.Second)
-
+	s.Linger(t.Context(), 0) // returns at once
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		s.Linger(ctx, time.Hour)
 		close(ended)
 	}()
-	require.NotEmpty(t, get(t, "http://"+s.Addr()+"/metrics"))
+	require.Equal(t, "ok\n", string(get(t, "http://"+s.Addr()+"/healthz")))
+	posted, err := http.Post("http://"+s.Addr()+"/metrics", "", nil)
+	require.NoError(t, err)
+	require.NoError(t, posted.Body.Close())
+	require.Equal(t, http.StatusMethodNotAllowed, posted.StatusCode)
 	cancel()
 	<-ended
 	require.NoError(t, s.Close())
-	_, err := http.Get("http://" + s.Addr() + "/metrics")
-	require.Error(t, err, "the address is free again")
-}
 
-func TestCloseWithoutServe(t *testing.T) {
-	s, err := live.Listen(t.Context(), "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
 	again, err := live.Listen(t.Context(), s.Addr())
-	require.NoError(t, err)
-	require.NoError(t, again.Close())
+	require.NoError(t, err, "the address is free again")
+	require.NoError(t, again.Close(), "without Serve")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -112,7 +113,6 @@ func TestManyLoggers(t *testing.T) {
 	}
 	loggers.Wait()
 	p.Stop()
-	p.Stop()
 	lines := strings.Split(screen.shown(), "\n")
 	require.Len(t, lines, 802)
 	for _, l := range lines[:800] {
@@ -122,27 +122,38 @@ func TestManyLoggers(t *testing.T) {
 	require.Empty(t, lines[801])
 }
 
+// progressFor is what is on the screen after a while, and after the end.
+func progressFor(t *testing.T, mode Mode, terminal *Terminal, s *screen) (during, end string) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		p := StartProgress(ProgressOptions{Mode: mode, Terminal: terminal, Snapshot: loading})
+		time.Sleep(plainInterval + observe)
+		synctest.Wait()
+		during = s.shown()
+		p.Stop()
+		p.Stop()
+	})
+	return during, s.shown()
+}
+
 func TestBarOnAnyWidth(t *testing.T) {
 	for _, width := range []int{2, 10, 40, 80, 200} {
 		terminal, screen := newTestTerminal(width)
-		p := StartProgress(ProgressOptions{Mode: Bar, Terminal: terminal, Snapshot: loading})
-		require.Eventually(t, func() bool { return screen.shown() != "" }, 5*time.Second, time.Millisecond)
-		bar := screen.shown()
-		p.Stop()
+		bar, _ := progressFor(t, Auto, terminal, screen)
+		require.NotEmpty(t, bar)
 		require.NotContains(t, bar, "\n", "it never wraps")
 		require.Less(t, len(bar), width)
 		require.True(t, strings.HasPrefix("load   50.0%", bar[:min(len(bar), 5)]))
 	}
 }
 
-func TestWithoutATerminalNoControlCharacters(t *testing.T) {
-	for _, mode := range []Mode{"", Auto, Bar, Plain, JSON} {
+// Without a terminal there are no control characters. The last line comes at the end, however short the run is.
+func TestModes(t *testing.T) {
+	for mode, lines := range map[Mode]int{"": 1, Auto: 1, Bar: 1, Plain: 1, JSON: 1, None: 0} {
 		out := &screen{width: 1000}
-		p := StartProgress(ProgressOptions{
-			Mode: mode, Terminal: NewTerminal(out), Snapshot: loading, Interval: 20 * time.Millisecond,
-		})
-		require.Eventually(t, func() bool { return strings.Count(out.shown(), "\n") >= 2 }, 5*time.Second, time.Millisecond)
-		p.Stop()
+		during, end := progressFor(t, mode, NewTerminal(out), out)
+		require.Equal(t, lines, strings.Count(during, "\n"), mode)
+		require.Equal(t, 2*lines, strings.Count(end, "\n"), mode)
 		require.NotContains(t, out.raw.String(), "\x1b", mode)
 		require.NotContains(t, out.raw.String(), "\r", mode)
 		for line := range strings.Lines(out.raw.String()) {
@@ -156,20 +167,6 @@ func TestWithoutATerminalNoControlCharacters(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestNonePrintsNothing(t *testing.T) {
-	out := &screen{width: 80}
-	p := StartProgress(ProgressOptions{Mode: None, Terminal: NewTerminal(out), Snapshot: loading, Interval: time.Millisecond})
-	time.Sleep(10 * time.Millisecond)
-	p.Stop()
-	require.Empty(t, out.raw.String())
-}
-
-func TestAShortRunStillHasItsLine(t *testing.T) {
-	out := &screen{width: 80}
-	StartProgress(ProgressOptions{Mode: Plain, Terminal: NewTerminal(out), Snapshot: loading}).Stop()
-	require.Equal(t, 1, strings.Count(out.raw.String(), "\n"))
 }
 
 func TestAFileIsNoTerminal(t *testing.T) {

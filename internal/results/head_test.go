@@ -28,7 +28,6 @@ func TestDifference(t *testing.T) {
 		`part a: --rows was 10, now it is 11`:                                      func(h *results.Head) { h.Parts[0].Push["rows"] = []string{"11"} },
 		`part a: --rows was 10, now it is not given`:                               func(h *results.Head) { delete(h.Parts[0].Push, "rows") },
 		`part a: --target was not given, now it is discard:///`:                    func(h *results.Head) { h.Parts[0].Push["target"] = []string{"discard:///"} },
-		`part a: --seed was not given, now it is 2`:                                func(h *results.Head) { h.Parts[0].Push["seed"] = []string{"2"} },
 		`part a: --unlogged of copy was true, now it is not given`:                 func(h *results.Head) { h.Parts[0].Methods = nil },
 		`part a: --set was a=b, c=d, now it is a=b`:                                func(h *results.Head) { h.Parts[0].Push["set"] = []string{"a=b"} },
 		`part a: axis workers was [1, 2], now it is [1, 4]`:                        func(h *results.Head) { h.Parts[0].Axes[0].Values = []string{"1", "4"} },
@@ -37,7 +36,6 @@ func TestDifference(t *testing.T) {
 		`the list of parts was a, now it is b`:                                     func(h *results.Head) { h.Parts[0].Name = "b" },
 		`the list of parts was a, now it is a, z`:                                  func(h *results.Head) { h.Parts = append(h.Parts, results.Part{Name: "z"}) },
 		`limit was 10m0s, now it is 11m0s`:                                         func(h *results.Head) { h.Limit = 660 },
-		`limit was 10m0s, now it is not given`:                                     func(h *results.Head) { h.Limit = 0 },
 		`the plan was p, now it is q`:                                              func(h *results.Head) { h.Name = "q"; h.Parts[0].Name = "x" },
 		`the scale was ci, now it is cloud`:                                        func(h *results.Head) { h.Scale = "cloud"; h.Parts[0].Name = "x" },
 	} {

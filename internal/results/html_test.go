@@ -1,27 +1,16 @@
 package results_test
 
 import (
-	"bytes"
 	"encoding/xml"
-	"html/template"
-	"io"
-	"math"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/results"
 )
-
-func page(t testing.TB, tables ...results.Table) string {
-	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, results.HTML.Write(&b, tables))
-	return b.String()
-}
 
 // structure is the page without its style and without what is inside its drawings.
 func structure(html string) string {
@@ -30,18 +19,12 @@ func structure(html string) string {
 }
 
 func TestHTMLGolden(t *testing.T) {
-	golden(t, "page.html", structure(page(t, methods(), workersTable())))
-}
-
-func TestChartGolden(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, results.SVG.Write(&b, []results.Table{methods()}))
-	require.NoError(t, xml.Unmarshal(b.Bytes(), new(struct{})))
-	golden(t, "chart.svg", b.String())
+	golden.Equal(t, "golden/page.html", structure(shown(t, results.HTML, drawn(t)...)))
+	golden.Equal(t, "golden/chart.svg", shown(t, results.SVG, drawn(t)[0]))
 }
 
 func TestHTMLNeedsNothing(t *testing.T) {
-	html := page(t, methods(), workersTable())
+	html := shown(t, results.HTML, drawn(t)...)
 	for _, sign := range []string{"<script", "<link", "<img", "<iframe", "src=", "url(", "@import", "@font-face", "onload"} {
 		require.NotContains(t, html, sign)
 	}
@@ -57,85 +40,57 @@ func TestHTMLNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestErrorsStandOnce(t *testing.T) {
-	table := methods()
-	html := page(t, table)
-	for _, p := range table.Points {
-		if p.Error != "" {
-			require.Equal(t, 1, strings.Count(html, template.HTMLEscapeString(p.Error)))
-		}
-	}
-}
-
 // An article may call an axis Batch_Rows: its figures stand in the table, and as a dashed line.
 func TestPublishedFiguresAreDrawnHoweverTheirAxisIsWritten(t *testing.T) {
 	const dashed = "stroke-dasharray"
+	table := one(t, fixture(t, "four-methods.jsonl")) // without ceilings, which are dashed as well
 	for _, name := range []string{"batch-rows", "batch_rows", "Batch_Rows"} {
-		table := methods()
+		other := table
 		facts := *table.Facts
 		facts.Points = nil
 		for _, f := range table.Facts.Points {
-			f.At = map[string]string{"method": f.At["method"], name: f.At["batch-rows"]}
+			f.At = map[string]string{"method": f.At["method"], name: f.At["batch_rows"]}
 			facts.Points = append(facts.Points, f)
 		}
-		table.Facts = &facts
-		require.Contains(t, page(t, table), dashed, name)
+		other.Facts = &facts
+		require.Contains(t, shown(t, results.SVG, other), dashed, name)
 	}
-	without := methods()
-	without.Facts = nil
-	require.NotContains(t, page(t, without), dashed)
+	table.Facts = nil
+	require.NotContains(t, shown(t, results.SVG, table), dashed)
 }
 
 // A ring is drawn where a knee was reached, and nowhere else.
 func TestKneesThatWereNotReachedHaveNoMark(t *testing.T) {
-	table := workersTable()
-	require.Contains(t, page(t, table), "first within 5 % of its line&#39;s best")
+	table := drawn(t)[1]
+	require.Contains(t, shown(t, results.HTML, table), "first within 5 % of its line&#39;s best")
 	for i := range table.Knees {
 		table.Knees[i].Reached = false
 	}
-	html := page(t, table)
+	html := shown(t, results.HTML, table)
 	require.NotContains(t, html, "first within 5 %")
 	require.NotContains(t, html, "<td>knee</td>")
 }
 
-// TestLargeSweepIsSmall: the page of 500 cells stays below 2 MB.
+// The page of 500 cells stays below 2 MB.
 func TestLargeSweepIsSmall(t *testing.T) {
-	html := page(t, largeTable(500))
+	html := rendered(t, results.HTML, []results.Record{large()})
 	require.Less(t, len(html), 2<<20)
 	require.Contains(t, html, "method-9, batch-rows 512000, workers 16")
-}
-
-// A cell has room for the beginning of what a server says, and below the table there is room for the rest.
-func TestLongErrorsStandBelowTheTable(t *testing.T) {
-	table := workersTable()
-	why := strings.Repeat("the server said much. ", 20) + "END"
-	for i := range table.Points {
-		table.Points[i] = results.Point{Settings: table.Points[i].Settings, Status: results.Failed, Error: why}
-	}
-	for name, show := range map[string]func(io.Writer, []results.Table) error{"text": results.Text.Write, "markdown": results.Markdown.Write} {
-		var text strings.Builder
-		require.NoError(t, show(&text, []results.Table{table}))
-		require.Equal(t, 1, strings.Count(text.String(), "END"), name)
-		require.Equal(t, len(table.Points), strings.Count(text.String(), "failed: the server said much. the server said much. the server said…"), name)
-	}
 }
 
 func TestHTMLOfOddTables(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'&-->]]>`
 	long := strings.Repeat("long-name ", 6)
-	odd := func(v float64) results.Sample { return results.Sample{N: 2, Median: v, Low: v, High: v} }
-	one := methods()
+	one, failed, evils := drawn(t)[0], drawn(t)[1], drawn(t)[1]
 	one.Points, one.Axes = one.Points[:1], one.Axes[:1]
 	one.Axes[0].Values = one.Axes[0].Values[:1]
-	failed := workersTable()
 	failed.Best, failed.Smallest = -1, -1
 	for i := range failed.Points {
 		failed.Points[i] = results.Point{Settings: failed.Points[i].Settings, Status: results.Failed, Error: evil}
 	}
-	evils := workersTable()
 	evils.Name, evils.Title, evils.Scale, evils.Warnings = evil, evil, evil, []string{evil}
 	evils.Inputs = []results.Input{{Name: evil, Value: evil}}
-	evils.Facts = &results.Facts{Source: evil, Machine: evil, Note: evil, Points: []results.Fact{{At: map[string]string{"group_commit": evil, "workers": "4"}, RowsPerSecond: 5}}}
+	evils.Facts = &results.Facts{Source: evil, Machine: evil, Note: evil, Points: []results.Fact{{At: map[string]string{"workers": "4"}, RowsPerSecond: 5}}}
 	evils.Axes[0].Name = evil
 	for i := range evils.Points {
 		evils.Points[i].Settings[0] = results.Setting{Axis: evil, Value: evil + long}
@@ -143,35 +98,15 @@ func TestHTMLOfOddTables(t *testing.T) {
 	tables := map[string]results.Table{
 		"empty": {Best: -1, Smallest: -1}, "one point": one, "all failed": failed, "scripts": evils,
 	}
-	for name, v := range map[string]float64{"zero": 0, "NaN": math.NaN(), "infinite": math.Inf(1), "negative": -1, "tiny": 5e-324} {
-		table := workersTable()
-		for i := range table.Points {
-			p := &table.Points[i]
-			p.RowsPerSecond, p.P50, p.P99, p.BytesPerSecond = odd(v), odd(v), odd(v), odd(v)
-			p.Typical = &report.Report{
-				Phases: report.Phases{Load: v}, WorkerSeconds: map[string]float64{"send": v},
-				Timeline: report.Timeline{Moments: []report.Moment{{At: v}, {At: 1, Rows: 5}, {At: v}}},
-			}
-		}
-		tables[name] = table
-	}
 	for name, table := range tables {
 		t.Run(name, func(t *testing.T) {
-			html := page(t, table)
+			html := shown(t, results.HTML, table)
 			require.NotContains(t, html, "<script")
 			require.NotContains(t, html, "ZgotmplZ")
 			for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(html, -1) {
 				require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
 			}
-			require.NoError(t, results.SVG.Write(new(bytes.Buffer), []results.Table{table}))
+			shown(t, results.SVG, table)
 		})
-	}
-	require.Error(t, results.HTML.Write(new(bytes.Buffer), nil))
-}
-
-func BenchmarkHTMLOf500Cells(b *testing.B) {
-	table := largeTable(500)
-	for b.Loop() {
-		b.SetBytes(int64(len(page(b, table))))
 	}
 }

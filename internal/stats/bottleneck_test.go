@@ -168,27 +168,6 @@ func TestLost(t *testing.T) {
 	}
 }
 
-func FuzzLost(f *testing.F) {
-	f.Add(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, int64(5))
-	f.Add(5.0, 5.0, 9.0, 0.1, 0.2, 9.0, 3.0, 0.4, int64(5_000_000))
-	f.Fuzz(func(t *testing.T, send, buffer, blocked, awaited, trips, busy, rwnd, cpu float64, wire int64) {
-		for _, n := range []float64{send, buffer, blocked, awaited, trips, busy, rwnd, cpu} {
-			if !(n >= 0 && n < 1e9) {
-				t.Skip()
-			}
-		}
-		got := lost(start(), after(work{event.Sending: send, event.WaitBuffer: buffer},
-			event.Sockets{Blocked: blocked, Awaited: awaited, RoundTrips: trips, Out: awaited / 2, Busy: busy, RwndLimited: rwnd},
-			func(r *stats.Reading) { r.CPU, r.Wire = r.CPU+cpu, wire }))
-		var sum float64
-		for limit, seconds := range got {
-			require.GreaterOrEqual(t, seconds, -1e-6, limit)
-			sum += seconds
-		}
-		require.InDelta(t, send+buffer, sum, 1e-6*(1+send+buffer))
-	})
-}
-
 // script gives one reading after the other, and the last for ever.
 func script(all ...stats.Reading) func() stats.Reading {
 	return func() stats.Reading {

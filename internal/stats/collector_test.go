@@ -1,7 +1,6 @@
 package stats_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +114,7 @@ func TestDoneStandsStill(t *testing.T) {
 		Workers: 3, Now: now.read,
 		WireBytes: func() int64 { return wire }, Refills: func() int64 { return 4 },
 		Buffers: func() (int, int) { return 2, 5 },
+		Lost:    func() stats.Lost { return stats.Lost{Sockets: event.Sockets{Open: wire}} },
 	})
 	c.Phase(event.Load)
 	now.pass(time.Second)
@@ -160,13 +160,12 @@ func TestWorkerSecondsAddUpToTheLoad(t *testing.T) {
 	require.Equal(t, 2*s.PhaseSeconds[event.Load], sum)
 }
 
-// What others account for is copied, has all limits before they do, and stands still with the clocks.
+// What others account for is copied, and has all limits before they do.
 func TestLostTime(t *testing.T) {
-	now := newClock()
 	lost := stats.Lost{}
-	c := stats.New(stats.Options{Now: now.read, Lost: func() stats.Lost { return lost }})
+	c := stats.New(stats.Options{Lost: func() stats.Lost { return lost }})
 	require.Len(t, c.Snapshot().LimitSeconds, len(event.Limits()))
-	require.Empty(t, c.Snapshot().BoundBy)
+	require.Len(t, stats.New(stats.Options{}).Snapshot().LimitSeconds, len(event.Limits()), "no account")
 
 	lost = stats.Lost{
 		Seconds: map[event.Limit]float64{event.LimitTarget: 3}, BoundBy: event.LimitTarget, Sockets: event.Sockets{Open: 2, Busy: 1.5},
@@ -176,13 +175,7 @@ func TestLostTime(t *testing.T) {
 	require.Equal(t, 3.0, s.LimitSeconds[event.LimitTarget])
 	require.Zero(t, s.LimitSeconds[event.LimitTail])
 	require.Equal(t, event.LimitTarget, s.BoundBy)
-	require.Equal(t, event.Sockets{Open: 2, Busy: 1.5}, s.Sockets)
-
-	c.Phase(event.Done)
-	end := c.Snapshot()
-	lost = stats.Lost{BoundBy: event.LimitTail}
-	require.Equal(t, end, c.Snapshot())
-	require.Len(t, stats.New(stats.Options{}).Snapshot().LimitSeconds, len(event.Limits()), "nobody accounts")
+	require.Equal(t, lost.Sockets, s.Sockets)
 }
 
 // Payload counts as sent when its bytes are out, and once for each time that they were.
@@ -312,35 +305,4 @@ func TestConcurrentUse(t *testing.T) {
 	close(quit)
 	watcher.Wait()
 	require.Equal(t, int64(5*workers*batches), c.Snapshot().Rows)
-}
-
-func TestProcessUsage(t *testing.T) {
-	u := stats.ProcessUsage()
-	require.Positive(t, u.Cores)
-	require.Positive(t, u.UserSeconds+u.SystemSeconds)
-	require.Greater(t, u.PeakRSSBytes, int64(1<<20), "bytes, not KiB")
-	require.Less(t, u.PeakRSSBytes, int64(1<<40))
-}
-
-func BenchmarkAdd(b *testing.B) {
-	c := stats.New(stats.Options{Workers: 1024})
-	c.Phase(event.Load)
-	e := applied(1000, 0.1)
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Add(e)
-	}
-}
-
-func BenchmarkSnapshot(b *testing.B) {
-	for _, workers := range []int{64, 1024} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			c := stats.New(stats.Options{Workers: workers})
-			c.Phase(event.Load)
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Snapshot()
-			}
-		})
-	}
 }

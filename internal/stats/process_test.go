@@ -30,7 +30,10 @@ func TestMeterCountsFromItsStart(t *testing.T) {
 	fresh := second.Usage()
 	require.Greater(t, spent.CPU(), fresh.CPU(), "what came before is not charged")
 	require.Less(t, fresh.CPU(), stats.ProcessUsage().CPU())
+	require.Positive(t, spent.Cores)
 	require.Equal(t, spent.Cores, fresh.Cores)
+	require.Greater(t, spent.PeakRSSBytes, int64(64<<20), "bytes, not KiB")
+	require.Less(t, spent.PeakRSSBytes, int64(1<<40))
 
 	if f, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		t.Skip("the peak is the process's here:", err)
@@ -41,10 +44,4 @@ func TestMeterCountsFromItsStart(t *testing.T) {
 	require.Less(t, fresh.PeakRSSBytes, spent.PeakRSSBytes-freed)
 	burn()
 	require.Greater(t, second.Usage().PeakRSSBytes, fresh.PeakRSSBytes+freed)
-}
-
-func BenchmarkStartMeter(b *testing.B) {
-	for b.Loop() {
-		stats.StartMeter()
-	}
 }

