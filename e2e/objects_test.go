@@ -89,12 +89,6 @@ func (f *folder) put(t *testing.T, key, body string) {
 	require.NoError(t, err, key)
 }
 
-func (f *folder) remove(t *testing.T, key string) {
-	t.Helper()
-	_, err := f.sdk.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: &key})
-	require.NoError(t, err, key)
-}
-
 // object is the key of a batch of a run.
 func (f *folder) object(run string, number int64, format string) string {
 	return fmt.Sprintf("%s/%s/%012d.%s", f.prefix, run, number, format)

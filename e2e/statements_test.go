@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	bigendian "encoding/binary"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,12 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/internal/standin/doris"
 )
 
 // go test ./e2e -run StatementsSent -update
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestStatementsSent holds what sessions really send, where a dry run shows what they mean to: every statement of a
 // push of two batches by one worker, with full verification.
@@ -82,14 +80,7 @@ func isSent(t *testing.T, name string, statements []string) {
 	} {
 		text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])
 	}
-	path := filepath.Join("testdata", "sent", name+".txt")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text)
+	golden.Equal(t, filepath.Join("sent", name+".txt"), text)
 }
 
 // showsWhatIsSent holds a dry run to what is sent: every statement is, with the schema that the server knows, and a run's id.

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // result is what a command left behind.
 type result struct {
@@ -42,19 +40,6 @@ func (s shell) run(args ...string) result {
 		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
 	})
 	return result{code, stdout.String(), stderr.String()}
-}
-
-// golden compares with testdata, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test -update writes it")
-	require.Equal(t, string(want), got)
 }
 
 func TestMistakes(t *testing.T) {
@@ -92,7 +77,7 @@ func TestEveryMistakeOnALineOfItsOwn(t *testing.T) {
 func TestList(t *testing.T) {
 	r := newShell(t).run("list")
 	require.Zero(t, r.code)
-	golden(t, "list.txt", r.stdout)
+	golden.Equal(t, "list.txt", r.stdout)
 }
 
 func TestVersion(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -34,7 +35,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	r := s.run("--help")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, s.run(), r, "help is what terapush without a command prints")
-	golden(t, "help/terapush.txt", r.stdout)
+	golden.Equal(t, "help/terapush.txt", r.stdout)
 	_, list, _ := strings.Cut(r.stdout, "Available Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	for line := range strings.Lines(list) {
@@ -42,7 +43,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			r := s.run(name, "--help")
 			require.Zero(t, r.code, r.stderr)
 			require.NotContains(t, r.stdout, "Available Commands:")
-			golden(t, "help/"+name+".txt", r.stdout)
+			golden.Equal(t, "help/"+name+".txt", r.stdout)
 		}
 	}
 }
@@ -142,7 +143,7 @@ func TestDryRun(t *testing.T) {
 			text.WriteByte('\n')
 			require.NotContains(t, r.stdout+r.stderr, "hunter2")
 		}
-		golden(t, "dry-run/"+target+".txt", text.String())
+		golden.Equal(t, "dry-run/"+target+".txt", text.String())
 	}
 	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
 	require.NoError(t, err)
@@ -192,7 +193,7 @@ func TestFields(t *testing.T) {
 			slices.Sort(lines)
 			text.WriteString(strings.Join(lines, "\n") + "\n")
 		}
-		golden(t, "fields/"+schema+".txt", text.String())
+		golden.Equal(t, "fields/"+schema+".txt", text.String())
 	}
 
 	// What the types say is what the commands write.
@@ -308,5 +309,5 @@ func TestBytesOnTheWire(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "wire.txt", text.String())
+	golden.Equal(t, "wire.txt", text.String())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/sink"
 )
 
@@ -118,7 +119,7 @@ func TestSinkCommands(t *testing.T) {
 				said.WriteString(line)
 			}
 			ports := regexp.MustCompile(`(127\.0\.0\.1:|http_port=)\d+`)
-			golden(t, "sink-"+name+".txt", regexp.MustCompile(` +(MySQL:|PostgreSQL:|Databend:|Doris:|Doris' |S3:|bytes )`).
+			golden.Equal(t, "sink-"+name+".txt", regexp.MustCompile(` +(MySQL:|PostgreSQL:|Databend:|Doris:|Doris' |S3:|bytes )`).
 				ReplaceAllString(ports.ReplaceAllString(said.String(), "${1}PORT"), "  $1"))
 			commands := regexp.MustCompile(`(?m)^  ((?:AWS_\S+ )*)terapush (push .*)$`).FindAllStringSubmatch(said.String(), -1)
 			require.Len(t, commands, map[bool]int{true: 3, false: 5}[name == "no-count"])

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
@@ -69,10 +70,10 @@ func TestSweepDryRun(t *testing.T) {
 	r := s.run("sweep", "postgres://u:hunter2@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--budget", "20m")
 	require.Zero(t, r.code, r.stderr)
 	require.NotContains(t, r.stdout+r.stderr, "hunter2")
-	golden(t, "sweep-dry-run.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
+	golden.Equal(t, "sweep-dry-run.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	r = s.run("sweep", "postgres://u@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--only", "timed", "--repeats", "1", "--rows", "5")
 	require.Zero(t, r.code, r.stderr)
-	golden(t, "sweep-dry-run-only.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
+	golden.Equal(t, "sweep-dry-run-only.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	require.NoFileExists(t, "two-parts.sweep.jsonl")
 	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
 	require.NoError(t, err)
@@ -109,10 +110,10 @@ axes:
 	r := d.sweep("postgres://u@h/db", "--rows-per-transaction", "10", "--verify-rows", "0")
 	require.Equal(t, 2, r.code)
 	require.Empty(t, r.stdout)
-	golden(t, "sweep-impossible.txt", r.stderr)
+	golden.Equal(t, "sweep-impossible.txt", r.stderr)
 	r = d.sweep("postgres://u@h/db")
 	require.Equal(t, 2, r.code)
-	golden(t, "sweep-impossible-memory.txt", r.stderr)
+	golden.Equal(t, "sweep-impossible-memory.txt", r.stderr)
 	require.NoFileExists(t, d.record)
 }
 

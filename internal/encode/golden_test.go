@@ -2,10 +2,7 @@ package encode_test
 
 import (
 	"crypto/sha256"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,11 +10,11 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
 // go test ./internal/encode -run EveryDataset -update
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestBytesOfEveryDataset holds the bytes of every dataset in every format: a change of either changes what a resumed
 // run sends and what its proof expects.
@@ -44,12 +41,5 @@ func TestBytesOfEveryDataset(t *testing.T) {
 			fmt.Fprintf(&text, "%s as %s: %d bytes, sha256 %x\n", name, f, len(buf), sha256.Sum256(buf))
 		}
 	}
-	path := filepath.Join("testdata", "datasets.txt")
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text.String())
+	golden.Equal(t, "datasets.txt", text.String())
 }

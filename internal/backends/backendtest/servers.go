@@ -1,14 +1,12 @@
 package backendtest
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,16 +39,4 @@ func Scratch(t testing.TB, kind string) string {
 	home := filepath.Join(dir, "server")
 	t.Cleanup(func() { script("scratch-kill", home) })
 	return regexp.MustCompile(kind + `://\S+`).FindString(script("scratch", kind, home))
-}
-
-// Golden compares with a file under testdata, which the flag -update of the tests rewrites.
-func Golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(path) //nolint:gosec // of the test's own folder
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "%s; -update rewrites it", path)
 }

@@ -1,23 +1,20 @@
 package databend
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
 // go test ./internal/backends/databend -run Explain -update
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // everyType has a column of each type.
 func everyType() rows.Schema {
@@ -88,13 +85,7 @@ func TestExplain(t *testing.T) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
 			}
 			require.NotContains(t, b.String(), "hidden")
-			file := filepath.Join("testdata", "explain", name+".sql")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), b.String())
+			golden.Equal(t, filepath.Join("explain", name+".sql"), b.String())
 		})
 	}
 }

@@ -1,10 +1,7 @@
 package doris
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,25 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "%s; -update writes it anew", path)
-}
 
 func TestExplain(t *testing.T) {
 	merged := map[string]string{optGroupCommit: "async", optGroupInterval: "1000", optGroupBytes: "1048576", optBuckets: "32", optReplication: "1"}
@@ -68,7 +52,7 @@ func TestExplain(t *testing.T) {
 				fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
 			}
 			assert.NotContains(t, b.String(), "hunter2")
-			golden(t, "explain-"+name+".sql", b.String())
+			golden.Equal(t, "explain-"+name+".sql", b.String())
 		})
 	}
 }

@@ -1,18 +1,15 @@
 package mysql
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-var _ = flag.Bool("update", false, "rewrite the golden files")
 
 // What a run says on the other flavours is in the golden files of their sessions.
 func TestExplain(t *testing.T) {
@@ -44,7 +41,7 @@ func TestExplain(t *testing.T) {
 				fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
 			}
 			assert.NotContains(t, b.String(), "hunter2")
-			backendtest.Golden(t, "explain-"+name+".sql", b.String())
+			golden.Equal(t, "explain-"+name+".sql", b.String())
 		})
 	}
 	c := contractOf(loadData, 1000)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -146,7 +146,7 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(1), First: 3, Rows: 3})
 			require.NoError(t, err)
 			assert.Equal(t, loader.No, r.Applied)
-			backendtest.Golden(t, "session-"+c.scheme+".sql", lines(s.statements()))
+			golden.Equal(t, "session-"+c.scheme+".sql", lines(s.statements()))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -164,7 +165,7 @@ func TestPipeline(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 20}, ack)
 	all := strings.Replace(lines(s.statements()), s.bucket.URL, "http://ENDPOINT", 1)
-	backendtest.Golden(t, "session-singlestore-pipeline.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(all))
+	golden.Equal(t, "session-singlestore-pipeline.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(all))
 
 	again, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)

@@ -1,9 +1,7 @@
 package oracle
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -31,7 +30,6 @@ func TestExplainOfLongValues(t *testing.T) {
 }
 
 // go test ./internal/backends/oracle -run Explain -update
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestExplain(t *testing.T) {
 	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
@@ -76,14 +74,7 @@ func TestExplain(t *testing.T) {
 			for _, st := range driver.Explain(c.target, loader.Preparation{Schema: c.schema, Contract: contract, Create: c.create, PrimaryKey: c.dedup == loader.DedupRange}) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}
-			file := filepath.Join("testdata", "explain", strings.ReplaceAll(name, " ", "-")+".sql")
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-				require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), b.String())
+			golden.Equal(t, filepath.Join("explain", strings.ReplaceAll(name, " ", "-")+".sql"), b.String())
 		})
 	}
 }

@@ -1,21 +1,18 @@
 package postgres_test
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-var _ = flag.Bool("update", false, "rewrite the golden files")
 
 func TestExplain(t *testing.T) {
 	s := documents(t, batch.PGBinary, dataset.Bytes).schema()
@@ -65,7 +62,7 @@ func TestExplain(t *testing.T) {
 			for _, st := range postgres.New().Explain(c.target, p) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}
-			backendtest.Golden(t, filepath.Join("explain", strings.ReplaceAll(name, " ", "-")+".sql"), b.String())
+			golden.Equal(t, filepath.Join("explain", strings.ReplaceAll(name, " ", "-")+".sql"), b.String())
 		})
 	}
 }

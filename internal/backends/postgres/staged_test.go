@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -213,7 +213,7 @@ func TestStagedStatements(t *testing.T) {
 		for _, values := range f.parameters {
 			text += fmt.Sprintf("with %q\n", values)
 		}
-		backendtest.Golden(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(text))
+		golden.Equal(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(text))
 	})
 }
 
