@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Weighs the tests: puts one fault of faults.py after the other into the code, and says which test catches it.
+
+    scripts/mutants/run.py [--out FILE] [ID…]     ids or their beginnings, as pg01 or pg; none are all
+
+It works on a copy of the last commit. The tests of the fault's package come first; where they pass, those of the packages
+above it. With servers: eval "$(scripts/servers env)" before. Run it before tests go, and after: what was caught must stay
+caught. FILE gets a line a fault: id, "caught" or "survived", the test, the fault. Faults that it has are not run again.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # no folder of compiled files beside the scripts
+from faults import DB, DO, EN, FAULTS, FE, HL, MY, NI, OR, OS, PB, PG, PL, PU, RL, S3, SL, VE
+
+BACKENDS = [S3, MY, PG, DO, OR, DB]  # the quick ones first
+RUN = [PU, "internal/cli"]
+ABOVE = {
+    SL: BACKENDS[1:], OS: BACKENDS, HL: [OS, *BACKENDS], NI: [HL, *BACKENDS, PU], PL: BACKENDS, PB: BACKENDS,
+    EN: RUN, FE: RUN, VE: RUN, RL: RUN, PU: RUN[1:], "internal/backends/discard": [EN, *RUN],
+}
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--out", type=pathlib.Path)
+    options.add_argument("id", nargs="*")
+    given = options.parse_args()
+    here = pathlib.Path(__file__).resolve().parent.parent.parent
+    done = {line.split("\t")[0] for line in given.out.read_text().splitlines()} if given.out and given.out.exists() else set()
+    with tempfile.TemporaryDirectory() as tree:
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree], cwd=here, check=True)
+        try:
+            for f in FAULTS:
+                if f.id not in done and (not given.id or f.id.startswith(tuple(given.id))):
+                    line = "\t".join([f.id, *weigh(pathlib.Path(tree), f), f.what])
+                    print(line, flush=True)
+                    if given.out:
+                        with given.out.open("a") as out:
+                            out.write(line + "\n")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=here, check=True)
+
+
+def weigh(tree, f):
+    """Returns whether the fault is caught, and by which test."""
+    path = tree / f.package / f.file
+    text = path.read_text()
+    if text.count(f.old) != 1:
+        sys.exit(f"{f.id}: {path.relative_to(tree)} has the text {text.count(f.old)} times: {f.old}")
+    path.write_text(text.replace(f.old, f.new))
+    try:
+        built = subprocess.run(["go", "build", "./..."], cwd=tree, capture_output=True, text=True)
+        if built.returncode:
+            sys.exit(f"{f.id} does not compile: {built.stderr}")
+        for package in [f.package, *ABOVE.get(f.package, [])]:
+            if test := failing(tree, package):
+                return "caught", test
+        return "survived", ""
+    finally:
+        path.write_text(text)
+
+
+def failing(tree, package):
+    """Returns the first test of the package that fails, also when it is run again."""
+    test = ["go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=10m", "./" + package]
+    if subprocess.run(test, cwd=tree, capture_output=True).returncode == 0:
+        return ""
+    again = subprocess.run(test, cwd=tree, capture_output=True, text=True)
+    if again.returncode == 0:
+        return ""
+    names = re.findall(r"--- FAIL: (\S+)", again.stdout) or re.findall(r"(panic: .*)", again.stdout)
+    return f"{package.rsplit('/', 1)[-1]}.{names[-1] if names else 'timeout'}"
+
+
+if __name__ == "__main__":
+    main()
