@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// The first signal saves, and prints a command that goes on from there, with the parameters of the URL. What does not
+// The first signal saves, and prints a command that resumes it, with the parameters of the URL. What does not
 // decide about the rows may be another in the resume, and once all is in nothing is left to do but to prove it.
 func TestSignalAndResume(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
@@ -66,7 +66,7 @@ func runAgain(t *testing.T, command string) result {
 	return startCommand(t, invocation{}, "sh", "-c", "exec '"+binary+"' "+command).wait(t)
 }
 
-// A table that was rewritten between stop and resume is another file and the same rows. One that was emptied, made anew or
+// A table that was rewritten between stop and resume is another file and the same rows. One that was emptied, recreated or
 // dropped holds none of the rows that were acknowledged.
 func TestResumeOnAnotherTable(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {

@@ -49,7 +49,7 @@ func TestTune(t *testing.T) {
 	found := regexp.MustCompile(`(?m)^use: terapush (push .+)$`).FindStringSubmatch(r.stdout)
 	require.NotNil(t, found, r.stdout)
 	runAgain(t, found[1]+" --rows 3000").ends(t, 0)
-	assert.EqualValues(t, 3000, d.number(t, "SELECT count(*) FROM documents"), "the printed command makes the table anew")
+	assert.EqualValues(t, 3000, d.number(t, "SELECT count(*) FROM documents"), "the printed command recreates the table")
 	assert.Zero(t, d.claims())
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Equal fails the test if got is not the text of the file below testdata. With -update it writes the file first.
 func Equal(t testing.TB, name, got string) {

@@ -61,5 +61,5 @@ func TestTheSpeedOfTheLink(t *testing.T) {
 		require.Equal(t, c.instance, l.Bits(to), to)
 	}
 	require.Zero(t, Link{}.Bits("10.1.2.3"), "nothing is known")
-	require.Nil(t, LocalLink(t.Context()).instance, "a dry run asks nobody")
+	require.Nil(t, LocalLink(t.Context()).instance, "a dry run sends no request")
 }

@@ -207,7 +207,7 @@ func TestAnsweredEarlyAndSilent(t *testing.T) {
 	g.released(t) // the transport gives up the connection, which the server does not read
 }
 
-// The answer is there and Do has returned while the transport is still writing: the buffer must not be filled anew.
+// The answer is there and Do has returned while the transport is still writing: the buffer must not be filled again.
 func TestLateReads(t *testing.T) {
 	read, finished := make(chan struct{}), make(chan struct{})
 	var arrived bytes.Buffer

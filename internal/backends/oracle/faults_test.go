@@ -470,7 +470,7 @@ func TestOverlappingAttempts(t *testing.T) {
 	}
 }
 
-// Resolve that waits in vain says what makes a server notice that a client is gone.
+// A Resolve that times out says what makes a server notice that a client is gone.
 func TestResolveThatWaitsInVain(t *testing.T) {
 	hinted := func(t *testing.T, err error) {
 		t.Helper()

@@ -17,7 +17,7 @@ import (
 )
 
 // fake is a scripted server in place of products that cannot be installed here. Its answers follow the products'
-// documentation; nobody has run these tests against a real one. It knows no SQL: statements are told by a part of them.
+// documentation; these tests have never run against a real one. It knows no SQL: statements are told by a part of them.
 type fake struct {
 	listener net.Listener
 	bucket   backendtest.Store // of newFake's AWS credentials
