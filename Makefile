@@ -52,7 +52,7 @@ test-raced:
 test-served: build
 	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(TEST) -timeout 30m $(SERVED)
 
-test-quick: ## what needs no server, in a minute
+test-quick: ## what needs no server, in three minutes
 	$(GO) test ./...
 
 check: ## format, vet, lint, module files; all of them fail
