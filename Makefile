@@ -2,6 +2,10 @@
 
 GO       ?= go
 BINARY   := bin/terapush
+# One set of flags for the binary, its tests and the linter, so that nothing is compiled for one and again for the other.
+# The race detector and godror need cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X github.com/terapush/terapush/internal/cli.release=$(VERSION)
 TOOL     := $(GO) tool -modfile=tools/go.mod
@@ -24,10 +28,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## one static binary in bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/terapush
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/terapush
 
 build-godror: ## bin/terapush-godror, which loads Oracle's own client library: needs a C compiler
-	CGO_ENABLED=1 $(GO) build -tags godror -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY)-godror ./cmd/terapush
+	CGO_ENABLED=1 $(GO) build -tags godror -ldflags '$(LDFLAGS)' -o $(BINARY)-godror ./cmd/terapush
 
 demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started and removed again
 	$(BINARY) demo
@@ -46,7 +50,7 @@ test-alone: build
 	$(TEST) $(ALONE)
 
 test-raced:
-	$(WITH) $(TEST) -race -timeout 30m $(RACED)
+	$(WITH) CGO_ENABLED=1 $(TEST) -race -timeout 30m $(RACED)
 	CGO_ENABLED=1 $(TEST) -race -tags godror -run 'Godror|ClientLibrary' ./internal/backends/oracle
 
 test-served: build
