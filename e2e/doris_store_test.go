@@ -43,38 +43,7 @@ func TestDorisThroughAStore(t *testing.T) {
 	s.isExact(t, l, r)
 	assert.Equal(t, []object{{f.prefix + "/foreign.csv", 10}}, f.list(t), "objects are removed once they are loaded, and no others")
 	assert.Len(t, s.commits(), int((l.batches()+3)/4))
-	keepsSecrets(t, s.database, storeSecrets(t), r.all())
-}
-
-// Commits whose answer is lost, that never happened, or that the server refuses for now; and uploads whose answer is lost.
-func TestDorisStoreLosses(t *testing.T) {
-	t.Parallel()
-	f, seen := newFolder(t), newPuts()
-	var commits, lost atomic.Int64
-	s := newCluster(t, doris.Options{Script: func(r doris.Request) doris.Fault {
-		if !isCommit(r) {
-			return doris.Fault{}
-		}
-		n := commits.Add(1)
-		if n%2 == 1 {
-			lost.Add(1)
-			return []doris.Fault{{CutAnswer: true}, {Cut: true}, {Fail: doris.TooManyVersions}}[n/2%3]
-		}
-		return doris.Fault{}
-	}})
-	l := peopleLoad(8000, 50)
-	via := f.target(behind(seen.front(t, f)))
-	r := s.push(l.flags("--method", "s3-load", "--via", via, "--commit-batches", "10", "--workers", "4", "--retries", "20",
-		"--verify", "full")...).run(t).ends(t, 0)
-	assert.GreaterOrEqual(t, lost.Load(), int64(8))
-	assert.Positive(t, reportOf(t, r).Result.Duplicates)
-	s.isExact(t, l, r)
-	assert.Empty(t, f.list(t))
-	_, acked := seen.soFar()
-	for key, n := range acked {
-		assert.Equal(t, 1, n, "%s was stored, and sent again", key)
-	}
-	keepsSecrets(t, s.database, storeSecrets(t), r.all())
+	s.keepsSecrets(t, r.all())
 }
 
 // kill -9 between the last PUT and the commit, whether or not the statement still takes effect: what is stored is not
@@ -123,7 +92,7 @@ func TestDorisKillBeforeTheCommit(t *testing.T) {
 			}
 			s.isExact(t, l, r)
 			assert.Empty(t, f.list(t))
-			keepsSecrets(t, s.database, storeSecrets(t), r.all())
+			s.keepsSecrets(t, r.all())
 		})
 	}
 }

@@ -133,14 +133,3 @@ func TestUsage(t *testing.T) {
 	r := run(t, "push", "postgres://localhost/db", "--method", "copi").ends(t, 2).says(t, `"copi"`, `did you mean "copy"`)
 	assert.Empty(t, r.stdout)
 }
-
-// Flags come from the command line, then from the environment, then from the file.
-func TestSources(t *testing.T) {
-	t.Parallel()
-	i := invocation{
-		args: []string{"push", "discard://", "--json", "--state-dir", t.TempDir(), "--seed", "7", "--config", writeFile(t, "seed: 5\nrows: 300\nworkers: 3\n")},
-		env:  []string{"TERAPUSH_SEED=6", "TERAPUSH_ROWS=200"},
-	}
-	is := reportOf(t, i.run(t).ends(t, 0))
-	assert.Equal(t, []any{uint64(7), int64(200), 3}, []any{is.Plan.Seed, is.Plan.Rows, is.Plan.Workers})
-}
