@@ -93,8 +93,10 @@ func TestDoris(t *testing.T) {
 			t.Parallel()
 			s := newCluster(t, doris.Options{Backends: 3})
 			flags := []string{"--method", c.method, "--format", c.format, "--workers", "3", "--verify", "full"}
+			var f *folder
 			if c.method == "s3-load" {
-				flags = append(flags, "--via", newFolder(t).target(), "--commit-batches", "3")
+				f = newFolder(t)
+				flags = append(flags, "--via", f.target(), "--commit-batches", "3")
 			}
 			for _, name := range c.datasets {
 				l := dataLoad(name, scaled[int64](3_003, 50_000), 501, 0)
@@ -105,7 +107,9 @@ func TestDoris(t *testing.T) {
 				assert.Equal(t, l.batches(), is.Result.Batches)
 				assert.Equal(t, "off_mode", is.Target.Settings["group_commit"])
 				s.isExact(t, l, r)
-				if c.method == "s3-load" {
+				if f != nil {
+					assert.Empty(t, f.list(t), "objects are removed once they are loaded")
+					s.keepsSecrets(t, r.all())
 					continue
 				}
 				labels := map[string]bool{}

@@ -63,7 +63,6 @@ type Request struct {
 type Fault struct {
 	Refuse    int             // the HTTP status of a refusal before the body is read; nothing is applied
 	Fail      int             // the code of a statement that fails, once its body was read; nothing is applied
-	Message   string          // the server's words with Refuse and Fail
 	Cut       bool            // the connection breaks before the statement commits, which it does nevertheless
 	CutAnswer bool            // the connection breaks in place of the answer, after the commit
 	Truncate  bool            // the answer's JSON ends in the middle
@@ -147,13 +146,6 @@ func (s *Server) Insert(name string, more ...[]any) error {
 	return err
 }
 
-// TakeLabel takes a label, as a statement that has committed does.
-func (s *Server) TakeLabel(label string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.labels[label] = true
-}
-
 // Files lists the paths of the files in the user's stage.
 func (s *Server) Files() []string {
 	s.mu.Lock()
@@ -228,7 +220,7 @@ func (s *Server) next(w http.ResponseWriter, r Request) (f Fault, refused bool) 
 	if f.Refuse == 0 {
 		return f, false
 	}
-	refuse(w, f.Refuse, f.Refuse, cmp.Or(f.Message, "refused by the script"))
+	refuse(w, f.Refuse, f.Refuse, "refused by the script")
 	return f, true
 }
 

@@ -101,8 +101,8 @@ func decode(t *table, columns, format string, data []byte) ([]standin.Row, error
 		return nil, nil
 	}
 	found, err := t.Decode(map[string]standin.Format{
-		"CSV":     {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"', Hex: true},
-		"NDJSON":  {Kind: standin.NDJSON, Hex: true},
+		"CSV":     {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
+		"NDJSON":  {Kind: standin.NDJSON},
 		"PARQUET": {Kind: standin.Parquet},
 	}[format], strings.Split(strings.ReplaceAll(columns, "`", ""), ", "), data)
 	if err != nil {

@@ -105,7 +105,7 @@ func (s *Server) commit(q *query, label string, st statement) {
 	default:
 	}
 	if q.fault.Fail != 0 {
-		q.result = failed(q.fault.Fail, "%s", cmp.Or(q.fault.Message, "failed by the script"))
+		q.result = failed(q.fault.Fail, "failed by the script")
 		return
 	}
 	if q.result = st.run(); q.err == nil && st.writes() && label != "" {
