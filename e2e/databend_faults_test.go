@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -58,29 +57,4 @@ func TestDatabendKillBeforeTheAnswer(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Killed when everything is in the stage and no COPY has run: nothing is uploaded again, and nothing stays.
-func TestDatabendKillBeforeTheCopy(t *testing.T) {
-	t.Parallel()
-	dead := make(chan struct{})
-	s := newScripted(t, standin.Options{Script: func(r standin.Request) (f standin.Fault) {
-		if r.Kind == standin.Copy && r.Attempt == 1 {
-			<-dead
-			f.Refuse = http.StatusServiceUnavailable
-		}
-		return f
-	}})
-	l := peopleLoad(4000, 500)
-	p := s.push(l.flags("--method", "stage-load", "--commit-batches", "100", "--verify", "full")...).start(t)
-	p.until(t, "the COPY", func() bool { return s.fake.Count(standin.Copy) > 0 })
-	p.kill(t)
-	close(dead)
-	assert.Len(t, s.fake.Files(), int(l.batches()))
-	is := reportOf(t, s.resume(t).run(t).ends(t, 0))
-	assert.True(t, is.Verify.OK)
-	assert.Zero(t, is.Result.StoredBytes)
-	assert.EqualValues(t, l.batches(), s.fake.Count(standin.Upload), "uploads of both processes")
-	s.has(t, l)
-	assert.Empty(t, s.fake.Files())
 }
