@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type chaos struct {
 	flags   []string
 	// way is the target's URL where it is not the database's own.
 	way func(t *testing.T, s *subject) string
-	// hit disturbs a process, and reports whether it was still at work; nil leaves that to the way.
+	// hit disturbs a process, and reports whether it was still at work.
 	hit func(t *testing.T, s *subject, p *process) bool
 }
 
@@ -59,7 +58,6 @@ func TestChaos(t *testing.T) {
 		"sessions ended in the probe": {kinds: sql, soak: 20, hits: 1, codes: []int{5}, way: longWay, hit: endSessionsOfProbe},
 		"sessions ended in the load":  {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfLoad},
 		"sessions ended in the proof": {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfProof},
-		"a host is away":              {kinds: sql, soak: 5, hits: 1, way: besideNobody},
 		"a host goes away": { // what only that host can answer stays unanswered
 			kinds: sql, soak: 5, hits: 1, codes: []int{1, 7}, way: besideProxy, hit: closeProxy, flags: []string{"--retries", "3"},
 		},
@@ -124,7 +122,7 @@ func (c chaos) happensTo(t *testing.T, s *subject) (hits int) {
 		}
 		p := s.pushTo(target, flags...).start(t)
 		disturbed := n < c.hits
-		if disturbed && (c.hit == nil || c.hit(t, s, p)) {
+		if disturbed && c.hit(t, s, p) {
 			hits++
 		}
 		r := p.wait(t)
@@ -168,7 +166,7 @@ func (s *subject) transactional(t *testing.T, d *database, method string, l load
 // that breaks off.
 func (s *subject) engine(t *testing.T, method string) {
 	f := newFolder(t)
-	s.database, s.load = newEngine(t), peopleLoad(2_000, 200)
+	s.database, s.load = newEngine(t), dataLoad("journal", 1200, 120, 0)
 	s.flags = methodFlags(s.load, method, "--workers", fmt.Sprint(1+s.IntN(4)))
 	switch method {
 	case "insert":
@@ -177,7 +175,7 @@ func (s *subject) engine(t *testing.T, method string) {
 		s.flags = append(s.flags, "--via", f.target())
 	}
 	s.exact = func(t *testing.T) {
-		s.isPeople(t, s.load, 200)
+		s.isExact(t, s.load)
 		s.nothingLeft(t, f)
 	}
 }
@@ -276,22 +274,12 @@ func (s *subject) endSessions() bool {
 // ignore is what to do with a row that tells nothing.
 func ignore(func(...any) error) error { return nil }
 
-// besideNobody names two hosts, at one of which nobody listens.
-func besideNobody(t *testing.T, s *subject) string {
-	return s.target(s.beside("127.0.0.1:" + freePort(t)))
-}
-
+// besideProxy names the database's host and a proxy to it, in any order.
 func besideProxy(t *testing.T, s *subject) string {
 	s.proxy = s.database.proxy(t)
-	return s.target(s.beside(s.proxy.Addr()))
-}
-
-// beside adds a host in front of the database's or behind it.
-func (s *subject) beside(other string) func(*url.URL) {
-	if s.IntN(2) == 0 {
-		return through(s.url.Host + "," + other)
-	}
-	return through(other + "," + s.url.Host)
+	hosts := []string{s.url.Host, s.proxy.Addr()}
+	s.Shuffle(2, func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	return s.target(through(strings.Join(hosts, ",")))
 }
 
 func closeProxy(_ *testing.T, s *subject, p *process) bool {

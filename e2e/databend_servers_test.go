@@ -1,26 +1,20 @@
 package e2e_test
 
 import (
-	"cmp"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/datafuselabs/databend-go" // the client that looks at what terapush did
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/dataset"
-	tables "github.com/terapush/terapush/internal/standin"
 	standin "github.com/terapush/terapush/internal/standin/databend"
 )
 
@@ -73,44 +67,6 @@ func (d *database) stage(t *testing.T, f *folder) string {
 	return name
 }
 
-// isPeople asks the engine, by another client than ours: every row once and no other, and of some of them every cell.
-func (d *database) isPeople(t *testing.T, l load, sample int64) {
-	t.Helper()
-	for _, q := range []struct {
-		what string
-		want int64
-	}{
-		{"COUNT(*)", l.rows}, {"COUNT(DISTINCT id)", l.rows}, {"MIN(id)", 0}, {"MAX(id)", l.rows - 1},
-		{"COUNT(DISTINCT batch)", (l.rows + 1999) / 2000}, {"COUNT(DISTINCT c10)", l.rows},
-	} {
-		require.Equal(t, q.want, d.number(t, "SELECT "+q.what+" FROM people"), q.what)
-	}
-	step := max(l.rows/sample, 1)
-	next := time.Now().UnixNano() % step // others every time
-	var texts []string
-	for _, c := range l.data(t).Schema().Columns {
-		texts = append(texts, "to_string("+c.Name+")")
-	}
-	got := make([]string, len(texts))
-	to := make([]any, len(texts))
-	for i := range got {
-		to[i] = &got[i]
-	}
-	row := l.row(t)
-	query := fmt.Sprintf("SELECT %s FROM people WHERE id %% %d = %d ORDER BY id", strings.Join(texts, ", "), step, next)
-	require.NoError(t, d.query(query, func(scan func(...any) error) error {
-		if err := scan(to...); err != nil {
-			return err
-		}
-		if want := row(next); !slices.Equal(want, got) {
-			return fmt.Errorf("row %d is %q, want %q", next, got, want)
-		}
-		next += step
-		return nil
-	}), query)
-	require.GreaterOrEqual(t, next, l.rows, "rows of the sample")
-}
-
 // nothingLeft asserts that of the only run no object, no file and no stage is there.
 func (d *database) nothingLeft(t *testing.T, f *folder) {
 	t.Helper()
@@ -120,6 +76,12 @@ func (d *database) nothingLeft(t *testing.T, f *folder) {
 	assert.NoError(t, d.query("LIST @~/terapush/"+d.run(t)+"/", func(func(...any) error) error {
 		return fmt.Errorf("a file is left in the user's stage")
 	}))
+}
+
+// has asserts that the table of the load has its rows and no others.
+func (s *scripted) has(t *testing.T, l load) {
+	t.Helper()
+	l.isAll(t, s.fake.Rows(l.table))
 }
 
 // scripted is the stand-in of a server that fails on command.
@@ -134,28 +96,6 @@ func newScripted(t *testing.T, o standin.Options) *scripted {
 	t.Cleanup(fake.Close)
 	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: fake.Addr(), Path: "/default", RawQuery: "sslmode=disable"}
 	return &scripted{&database{kind: databend, url: u, state: filepath.Join(t.TempDir(), "state")}, fake}
-}
-
-// values are rows of the load's dataset, as the stand-in keeps them.
-func (l load) values(t *testing.T, first, n int64) (all [][]any) {
-	t.Helper()
-	data, err := dataset.New(l.table, dataset.Options{Seed: l.seed})
-	require.NoError(t, err)
-	for i := range n {
-		all = append(all, backendtest.Row(data, first+i))
-	}
-	return all
-}
-
-// has compares every value of every row.
-func (s *scripted) has(t *testing.T, l load) {
-	t.Helper()
-	found := s.fake.Rows(l.table)
-	require.Len(t, found, int(l.rows))
-	slices.SortFunc(found, func(a, b tables.Row) int { return cmp.Compare(a.Number, b.Number) })
-	for i, want := range l.values(t, 0, l.rows) {
-		require.Equal(t, want, found[i].Values, "row %d", i)
-	}
 }
 
 // loads is the kind of statement that puts a method's rows into the table.

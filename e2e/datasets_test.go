@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/report"
 )
@@ -29,8 +28,8 @@ func TestDatasets(t *testing.T) {
 		{mySQL, "insert", "values", ""},
 		{databend, "streaming-load", "csv", ""},
 		{databend, "streaming-load", "ndjson", ""},
-		{databend, "streaming-load", "parquet", ""},
-		{databend, "insert", "csv", ""},
+		{databend, "insert", "ndjson", ""},
+		{databend, "insert-no-presign", "parquet", ""},
 		{databend, "stage-load", "parquet", "--commit-batches 4"},
 	} {
 		t.Run(strings.Join([]string{string(c.kind), c.method, c.format, c.flags}, " "), func(t *testing.T) {
@@ -38,8 +37,9 @@ func TestDatasets(t *testing.T) {
 			d := newDatabase(t, c.kind)
 			flags := append(strings.Fields(c.flags), "--method", c.method, "--format", c.format,
 				"--workers", "3", "--verify", "full", "--verify-rows", "700")
+			names, f := []string{"pairs", "lineitem", "httplogs", "journal", "documents"}, (*folder)(nil)
 			if c.kind == databend {
-				f := newFolder(t)
+				names[4], f = "people", newFolder(t)
 				switch c.method {
 				case "insert":
 					flags = append(flags, "--stage", d.stage(t, f))
@@ -47,29 +47,29 @@ func TestDatasets(t *testing.T) {
 					flags = append(flags, "--via", f.target())
 				}
 			}
-			names := []string{"pairs", "lineitem", "httplogs", "journal", "documents"}
-			if c.kind == databend { // which has tests of its own for the other two
-				names = names[:3]
-			}
 			for _, name := range names {
-				loads := []load{dataLoad(name, 3001, 250, 1003)}
-				if c.kind != databend { // which sets no keys aside
-					loads = append(loads, dataLoad(name, 1102, 250, 4004))
-				}
+				loads := []load{dataLoad(name, 3001, 250, 1003), dataLoad(name, 1102, 250, 4004)}
 				for i := range loads {
 					l := &loads[i]
 					if name == "documents" {
 						l.payload, l.kind = 100, "text"
 					}
 					args := l.flags(flags...)
-					if i > 0 {
+					if i > 0 && c.kind == databend { // which sets no keys aside
+						args = append(args, "--append")
+					} else if i > 0 {
 						args = l.unplaced(append(flags, "--append")...)
 					}
-					is := reportOf(t, d.push(args...).run(t).ends(t, 0))
+					r := d.push(args...).run(t).ends(t, 0)
+					is := reportOf(t, r)
 					proven(t, is, l.rows)
 					assert.Equal(t, []any{c.method, c.format, name, l.first},
 						[]any{is.Plan.Method, is.Plan.Format, is.Plan.Dataset, is.Plan.FirstKey})
 					assert.Equal(t, []int64{l.batches(), 700}, []int64{is.Result.Batches, is.Verify.SampledRows})
+					if f != nil {
+						d.keepsSecrets(t, r.all())
+						assert.Empty(t, f.list(t), "objects in the store")
+					}
 				}
 				d.isExact(t, loads...)
 			}
@@ -92,17 +92,6 @@ func TestProofFindsDamage(t *testing.T) {
 			{"UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey = 100", "wrong batches: 0, wrong rows of those read back: 4 of 800"},
 			{
 				"UPDATE lineitem SET l_linenumber = 4 WHERE l_orderkey = 100 AND l_linenumber = 3",
-				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
-			},
-		},
-		"httplogs": {{
-			"INSERT INTO httplogs SELECT * FROM httplogs WHERE ts = '2026-01-01 00:00:00.000025'",
-			"801 rows found, 800 different ones, 800 expected; wrong batches: 1",
-		}},
-		"journal": {
-			{"UPDATE journal SET scenario = 'other' WHERE id = '00000000000000000123'", "wrong batches: 1, wrong rows of those read back: 1 of 800"},
-			{
-				"UPDATE journal SET id = '00000000000000000124' WHERE id = '00000000000000000123'",
 				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
 			},
 		},
@@ -178,8 +167,7 @@ func TestPartitionedTable(t *testing.T) {
 	})
 }
 
-// --create drops or empties what terapush made, and nothing that is somebody's until it is named. What a run records is the
-// table behind that: a resume finds it to be the run's.
+// --create drops or empties what terapush made. What a run records is the table behind that: a resume finds it to be the run's.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	for _, create := range []string{"recreate", "truncate"} {
@@ -201,14 +189,6 @@ func TestCreate(t *testing.T) {
 					}
 					d.must(t, "DROP INDEX mine"+on)
 				}
-
-				d.createTable(t, "precious", "")
-				d.must(t, "INSERT INTO precious VALUES (1, 'a')")
-				l.table, l.rows = "precious", 2000
-				d.push(l.flags("--create", create)...).fails(t, "precious", "was not made by terapush")
-				require.EqualValues(t, 1, d.number(t, "SELECT COUNT(*) FROM precious"))
-				d.push(l.flags("--create", create, "--yes-drop", "precious")...).run(t).ends(t, 0)
-				d.isExact(t, l)
 			})
 		})
 	}

@@ -23,60 +23,6 @@ func (c *cluster) commits() []doris.Request {
 	return slices.DeleteFunc(c.Requests(), func(r doris.Request) bool { return !isCommit(r) })
 }
 
-// Objects on a real store, loaded group by group, and removed.
-func TestDorisThroughAStore(t *testing.T) {
-	t.Parallel()
-	f, s := newFolder(t), newCluster(t, doris.Options{})
-	f.put(t, f.prefix+"/foreign.csv", "somebody's")
-	l := peopleLoad(scaled[int64](12_000, 500_000), scaled[int64](500, 1000))
-	flags := l.flags("--method", "s3-load", "--via", f.target(), "--commit-batches", "4", "--workers", "4", "--verify", "full")
-	r := s.push(flags...).run(t).ends(t, 0)
-	hasAllFields(t, r.stdout)
-	assert.Empty(t, r.stderr)
-	is := reportOf(t, r)
-	proven(t, is, l.rows)
-	assert.Equal(t, []any{"s3-load", int64(4), l.batches()}, []any{is.Plan.Method, is.Plan.GroupBatches, is.Result.Batches})
-	assert.Contains(t, is.Target.Via, f.prefix)
-	assert.Equal(t, is.Result.EncodedBytes, is.Result.StoredBytes)
-	assert.Positive(t, is.Phases.Stage)
-	assert.Positive(t, is.Rates.Commit)
-	s.isExact(t, l, r)
-	assert.Equal(t, []object{{f.prefix + "/foreign.csv", 10}}, f.list(t), "objects are removed once they are loaded, and no others")
-	assert.Len(t, s.commits(), int((l.batches()+3)/4))
-	keepsSecrets(t, s.database, storeSecrets(t), r.all())
-}
-
-// Commits whose answer is lost, that never happened, or that the server refuses for now; and uploads whose answer is lost.
-func TestDorisStoreLosses(t *testing.T) {
-	t.Parallel()
-	f, seen := newFolder(t), newPuts()
-	var commits, lost atomic.Int64
-	s := newCluster(t, doris.Options{Script: func(r doris.Request) doris.Fault {
-		if !isCommit(r) {
-			return doris.Fault{}
-		}
-		n := commits.Add(1)
-		if n%2 == 1 {
-			lost.Add(1)
-			return []doris.Fault{{CutAnswer: true}, {Cut: true}, {Fail: doris.TooManyVersions}}[n/2%3]
-		}
-		return doris.Fault{}
-	}})
-	l := peopleLoad(8000, 50)
-	via := f.target(behind(seen.front(t, f)))
-	r := s.push(l.flags("--method", "s3-load", "--via", via, "--commit-batches", "10", "--workers", "4", "--retries", "20",
-		"--verify", "full")...).run(t).ends(t, 0)
-	assert.GreaterOrEqual(t, lost.Load(), int64(8))
-	assert.Positive(t, reportOf(t, r).Result.Duplicates)
-	s.isExact(t, l, r)
-	assert.Empty(t, f.list(t))
-	_, acked := seen.soFar()
-	for key, n := range acked {
-		assert.Equal(t, 1, n, "%s was stored, and sent again", key)
-	}
-	keepsSecrets(t, s.database, storeSecrets(t), r.all())
-}
-
 // kill -9 between the last PUT and the commit, whether or not the statement still takes effect: what is stored is not
 // uploaded again, every row is there once, and no object is left.
 func TestDorisKillBeforeTheCommit(t *testing.T) {
@@ -123,7 +69,7 @@ func TestDorisKillBeforeTheCommit(t *testing.T) {
 			}
 			s.isExact(t, l, r)
 			assert.Empty(t, f.list(t))
-			keepsSecrets(t, s.database, storeSecrets(t), r.all())
+			s.keepsSecrets(t, r.all())
 		})
 	}
 }

@@ -59,22 +59,6 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
-// The connection ends in the middle of a body: nothing of it may stay.
-func TestCutBodies(t *testing.T) {
-	eachMethod(t, func(t *testing.T, d *database, method string) {
-		l := small(scaled[int64](10_000, 200_000))
-		l.payload = 512
-		perBatch := l.batchRows * int64(l.payload+20)
-		cut := &faultproxy.Fault{Action: faultproxy.Cut, Bytes: 4*perBatch + perBatch/2}
-		p := d.proxy(t, cut)
-		is := reportOf(t, d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0))
-		assert.Greater(t, cut.Injected(), l.batches()/10, "connections cut")
-		assert.GreaterOrEqual(t, is.Result.Retries, cut.Injected(), "batches sent again")
-		assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
-		d.isExact(t, l)
-	})
-}
-
 // One connection hangs: the other workers go on, and its batch goes another way.
 func TestStuckBatch(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {

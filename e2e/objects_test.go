@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -95,12 +96,12 @@ func (f *folder) object(run string, number int64, format string) string {
 }
 
 // by is a push through the front.
-func (f *folder) by(front *front, flags ...string) invocation {
+func (f *folder) by(front *httptest.Server, flags ...string) invocation {
 	return f.pushTo(f.target(behind(front)), flags...)
 }
 
 // behind leads to the store by another way.
-func behind(front *front) func(*url.URL) { return with("endpoint", front.URL) }
+func behind(front *httptest.Server) func(*url.URL) { return with("endpoint", front.URL) }
 
 // with sets a parameter of the URL.
 func with(name, value string) func(*url.URL) {
@@ -117,31 +118,10 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// refuse answers as S3 does.
-func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.Header().Set("Connection", "close") // the body was not read
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
-	}
-}
-
-// storeSecrets are the values that nobody may see.
-func storeSecrets(t *testing.T) []string {
+// keepsSecrets looks for the store's key in what was printed, and in the state folder.
+func (d *database) keepsSecrets(t *testing.T, texts ...string) {
 	t.Helper()
 	secret := os.Getenv("AWS_SECRET_ACCESS_KEY")
 	require.NotEmpty(t, secret, "the S3 server's key")
-	return []string{secret}
-}
-
-// keepsSecrets looks for the secrets in what was printed, and in the state folder.
-func keepsSecrets(t *testing.T, d *database, secrets []string, texts ...string) {
-	t.Helper()
-	for _, text := range append(texts, everythingIn(t, d.state)) {
-		for _, s := range secrets {
-			require.NotContains(t, text, s)
-			require.NotContains(t, text, url.QueryEscape(s))
-		}
-	}
+	hides(t, secret, append(texts, everythingIn(t, d.state))...)
 }

@@ -1,22 +1,16 @@
 package e2e_test
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"io"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/standin"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -89,25 +83,10 @@ func (l load) row(t *testing.T) func(i int64) []string {
 			if v := &block.Columns[n]; c.Type.Variable() {
 				row[n] = string(v.Value(0))
 			} else {
-				row[n] = textOf(c, v.Ints[0])
+				row[n] = standin.Text(c, v.Ints[0])
 			}
 		}
 		return row
-	}
-}
-
-// textOf is a number as databases and formats write it, but without zeros in front.
-func textOf(c rows.Column, n int64) string {
-	switch c.Type {
-	case rows.Date:
-		return time.Unix(n*86400, 0).UTC().Format(time.DateOnly)
-	case rows.Timestamp:
-		return time.UnixMicro(n).UTC().Format("2006-01-02 15:04:05.000000")
-	case rows.Decimal:
-		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.Scale)), nil)
-		return new(big.Rat).SetFrac(big.NewInt(n), unit).FloatString(c.Scale)
-	default:
-		return strconv.FormatInt(n, 10)
 	}
 }
 
@@ -165,99 +144,43 @@ func (d *database) asText(c rows.Column) string {
 	}
 }
 
-// holds asks the store itself: every batch of the run as one object, which readers that are not ours read as the load's
-// rows, and nothing else.
+// isAll asserts that these are the rows of the load, each once and with every value. They may be in any order.
+func (l load) isAll(t *testing.T, found []standin.Row) {
+	t.Helper()
+	require.Len(t, found, int(l.rows))
+	slices.SortFunc(found, func(a, b standin.Row) int { return cmp.Compare(a.Number, b.Number) })
+	columns, want := l.data(t).Schema().Columns, l.row(t)
+	for i, r := range found {
+		require.Equal(t, l.first+int64(i), r.Number)
+		var got []string
+		for n, v := range r.Values {
+			got = append(got, standin.Text(columns[n], v))
+		}
+		require.Equal(t, want(int64(i)), got, "row %d", r.Number)
+	}
+}
+
+// holds asks the store itself: every batch of the run as one object, in them the load's rows, and nothing else.
 func (f *folder) holds(t *testing.T, run, format string, l load) {
 	t.Helper()
-	found, columns := f.list(t), l.data(t).Schema().Columns
+	found, columns := f.list(t), []standin.Column{}
 	require.Len(t, found, int(l.batches()))
-	want, i := l.row(t), int64(0)
+	for _, c := range l.data(t).Schema().Columns {
+		columns = append(columns, standin.Column{Name: c.Name})
+	}
+	table, all := standin.NewTable(l.table, columns), []standin.Row{}
 	for n, o := range found {
 		require.Equal(t, f.object(run, int64(n), format), o.key)
-		next := readers[format](t, f.get(t, o.key), columns)
-		for range min(l.batchRows, l.rows-i) {
-			got, err := next()
-			require.NoError(t, err, "row %d", i)
-			if columns[0].Type == rows.Int64 { // a text of it has the digits of the run's last key
-				key, err := strconv.ParseInt(got[0], 10, 64)
-				require.NoError(t, err)
-				got[0] = strconv.FormatInt(key, 10)
-			}
-			require.Equal(t, want(i), got, "row %d", i)
-			i++
-		}
-		_, err := next()
-		require.ErrorIs(t, err, io.EOF, "rows behind the batch's last one")
+		batch, err := table.Decode(formats[format], nil, f.get(t, o.key))
+		require.NoError(t, err, o.key)
+		require.Len(t, batch, int(min(l.batchRows, l.rows-int64(len(all)))), o.key)
+		all = append(all, batch...)
 	}
+	l.isAll(t, all)
 }
 
-// readers read an object row by row.
-var readers = map[string]func(*testing.T, []byte, []rows.Column) func() ([]string, error){
-	"csv": readCSV, "tsv": readTSV, "ndjson": readJSON, "parquet": readParquet,
-}
-
-func readCSV(_ *testing.T, body []byte, _ []rows.Column) func() ([]string, error) {
-	return csv.NewReader(bytes.NewReader(body)).Read
-}
-
-func readTSV(t *testing.T, body []byte, _ []rows.Column) func() ([]string, error) {
-	t.Helper()
-	require.NotContains(t, string(body), `\`, "there is nothing that has to be escaped")
-	lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
-	return func() ([]string, error) {
-		if len(lines) == 0 {
-			return nil, io.EOF
-		}
-		row := strings.Split(lines[0], "\t")
-		lines = lines[1:]
-		return row, nil
-	}
-}
-
-func readJSON(_ *testing.T, body []byte, columns []rows.Column) func() ([]string, error) {
-	in := json.NewDecoder(bytes.NewReader(body))
-	in.UseNumber()
-	return func() ([]string, error) {
-		var object map[string]any
-		if err := in.Decode(&object); err != nil {
-			return nil, err
-		}
-		if len(object) != len(columns) {
-			return nil, fmt.Errorf("%d fields: %v", len(object), object)
-		}
-		row := make([]string, len(columns))
-		for i, c := range columns {
-			row[i] = fmt.Sprint(object[c.Name])
-		}
-		return row, nil
-	}
-}
-
-func readParquet(t *testing.T, body []byte, columns []rows.Column) func() ([]string, error) {
-	t.Helper()
-	file, err := parquet.OpenFile(bytes.NewReader(body), int64(len(body)))
-	require.NoError(t, err)
-	for i, c := range columns {
-		require.Equal(t, c.Name, file.Schema().Columns()[i][0])
-	}
-	in := parquet.NewReader(file)
-	t.Cleanup(func() { _ = in.Close() })
-	buf := make([]parquet.Row, 1)
-	return func() ([]string, error) {
-		if n, err := in.ReadRows(buf); n == 0 {
-			return nil, err
-		}
-		row := make([]string, len(columns))
-		for i, v := range buf[0] {
-			switch c := columns[i]; c.Type {
-			case rows.Date:
-				row[i] = textOf(c, int64(v.Int32()))
-			case rows.Int64, rows.Timestamp:
-				row[i] = textOf(c, v.Int64())
-			default:
-				row[i] = string(v.ByteArray())
-			}
-		}
-		return row, nil
-	}
+var formats = map[string]standin.Format{
+	"csv":    {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
+	"tsv":    {Kind: standin.CSV, Comma: "\t", Newline: "\n"},
+	"ndjson": {Kind: standin.NDJSON}, "parquet": {Kind: standin.Parquet},
 }

@@ -1,13 +1,16 @@
 package e2e_test
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/report"
 )
@@ -38,7 +41,7 @@ func TestObjects(t *testing.T) {
 				assert.Equal(t, []int64{stored, stored}, []int64{is.Result.EncodedBytes, is.Stored.Bytes})
 				assert.Less(t, float64(is.Result.WireBytes), 1.05*float64(stored))
 				f.holds(t, is.Run.ID, format, l)
-				keepsSecrets(t, f.database, storeSecrets(t), r.all())
+				f.keepsSecrets(t, r.all())
 			})
 		}
 	}
@@ -82,12 +85,29 @@ func (p *puts) soFar() (sent, acked map[string]int) {
 	return maps.Clone(p.sent), maps.Clone(p.acked)
 }
 
-// front counts what goes to the store.
-func (p *puts) front(t *testing.T, f *folder) *front {
+// front is an HTTP server before the store, which counts what goes through it.
+func (p *puts) front(t *testing.T, f *folder) *httptest.Server {
 	t.Helper()
-	return newFront(t, f.endpoint,
-		func(_ http.ResponseWriter, r *http.Request) bool { p.request(r); return false },
-		func(r *http.Response) error { p.answer(r); return nil })
+	to, err := url.Parse(f.endpoint)
+	require.NoError(t, err)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			p.request(r.In)
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // it is part of what is signed
+		},
+		Transport:      transport,
+		ModifyResponse: func(r *http.Response) error { p.answer(r); return nil },
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+		transport.CloseIdleConnections()
+	})
+	return front
 }
 
 // kill -9, three times: what the store has acknowledged is not sent again.
@@ -168,49 +188,4 @@ func TestStorePreflight(t *testing.T) {
 	assert.NotContains(t, r.all(), "not-the-secret")
 	assert.Empty(t, f.runs(t), "no run was begun")
 	assert.Empty(t, f.list(t), "nothing was written")
-}
-
-// A store that asks for fewer requests, and loses answers after the object is there, gets every object in the end, and
-// nothing twice.
-func TestStoreRefusesAndLosesAnswers(t *testing.T) {
-	t.Parallel()
-	f, seen := newFolder(t), newPuts()
-	var mu sync.Mutex
-	asked, answered, refused, lost := 0, 0, int64(0), int64(0)
-	front := newFront(t, f.endpoint, func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPut {
-			return false
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if asked++; asked%5 == 0 {
-			refused++
-			refuse(w, r, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
-			return true
-		}
-		seen.request(r)
-		return false
-	}, func(r *http.Response) error {
-		seen.answer(r)
-		if r.Request.Method != http.MethodPut {
-			return nil
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if answered++; answered%5 == 0 {
-			lost++
-			return fmt.Errorf("lost")
-		}
-		return nil
-	})
-	l := peopleLoad(15_000, 250)
-	is := reportOf(t, f.by(front, l.flags("--workers", "4", "--retries", "20")...).run(t).ends(t, 0))
-	assert.GreaterOrEqual(t, is.Result.Retries, refused)
-	assert.Equal(t, lost, is.Result.Duplicates, "objects found to be there")
-	assert.Zero(t, is.Result.Unknown+is.Result.GivenUp)
-	sent, _ := seen.soFar()
-	for key, times := range sent {
-		assert.Equal(t, 1, times, "%s was there, and sent again", key)
-	}
-	f.holds(t, is.Run.ID, "csv", l)
 }

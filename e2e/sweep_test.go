@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,17 +42,6 @@ func (s sweepOf) pushes(t *testing.T) map[results.Push]results.Status {
 	return all
 }
 
-// leavesNothing looks for runs that nobody has forgotten.
-func (s sweepOf) leavesNothing(t *testing.T) {
-	t.Helper()
-	left, err := os.ReadDir(s.state)
-	require.NoError(t, err)
-	if len(left) > 0 {
-		inside, _ := filepath.Glob(filepath.Join(s.state, left[0].Name(), "*"))
-		t.Fatalf("%v: %v", left, inside)
-	}
-}
-
 const smallSweep = `name: small
 title: Small documents in four ways
 rows: 4000
@@ -76,7 +63,7 @@ func TestSweepToItsTable(t *testing.T) {
 		assert.Regexp(t, `(?m)^ +2,?000 +2 +[\d,]+ `, r.stdout)
 		r.says(t, "[1/9] warm-up, batch-rows 100, workers 1: ", "[9/9] ")
 		require.Len(t, s.pushes(t), 9)
-		s.leavesNothing(t)
+		isEmpty(t, s.state)
 		page, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Contains(t, string(page), "<svg")
@@ -113,26 +100,7 @@ func TestSweepIsKilledAndGoesOn(t *testing.T) {
 		for push, status := range got {
 			assert.Equal(t, results.Measured, status, "%v", push)
 		}
-		s.leavesNothing(t)
+		isEmpty(t, s.state)
 		assert.Zero(t, d.claims(), "what killed processes left is forgotten")
-	})
-}
-
-// The first signal drains the push that runs and forgets it, and the printed command goes on.
-func TestSweepIsStoppedAndGoesOn(t *testing.T) {
-	t.Parallel()
-	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
-		s := newSweep(t, "name: s\nrows: 3000\npush: {payload_bytes: 100, batch_rows: 100, max_rate: 200KiB/s}\naxes:\n  workers: [1, 2, 3]\n")
-		p := s.of(d.target()).start(t)
-		p.until(t, "the first push", func() bool { return strings.Contains(p.stderr.String(), "[1/3]") })
-		p.signal(t, syscall.SIGTERM)
-		r := p.wait(t).ends(t, 143)
-		require.Less(t, len(s.pushes(t)), 3)
-		assert.NotEmpty(t, r.stdout, "the table so far")
-		s.leavesNothing(t)
-		assert.Zero(t, d.claims())
-
-		runAgain(t, resumeCommand(t, r.stderr)).ends(t, 0)
-		require.Len(t, s.pushes(t), 3)
 	})
 }

@@ -2,14 +2,12 @@ package standin
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -19,12 +17,9 @@ import (
 // Format is how rows look in the body of a load.
 type Format struct {
 	Kind Kind
-	// Of CSV: what ends a field and a row, and what may enclose a field, doubled in it; 0 is nothing. A field \N outside of
-	// quotes is NULL.
+	// Of CSV: what ends a field and a row, and what may enclose a field, doubled in it; 0 is nothing.
 	Comma, Newline string
 	Quote          byte
-	// Hex is for servers that read binary values in hexadecimal.
-	Hex bool
 }
 
 // Kind is a format's family.
@@ -35,7 +30,7 @@ const (
 	CSV     Kind = iota + 1
 	NDJSON       // one object a line, by column names
 	Parquet      // flat, by column names
-	Values       // (12,'a'),(13,_binary'b'), with the escapes of MySQL
+	Values       // (12,'a'),(13,'b'), with the escapes of MySQL
 )
 
 // Decode reads the rows of a body. columns are the names of the fields in CSV and Values, without quotes; none are all of the
@@ -65,14 +60,14 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	}
 	all := make([]Row, len(records))
 	for i, record := range records {
-		if all[i], err = t.row(f, columns, record); err != nil {
+		if all[i], err = t.row(columns, record); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
 	}
 	return all, nil
 }
 
-func (t *Table) row(f Format, columns []string, record []any) (Row, error) {
+func (t *Table) row(columns []string, record []any) (Row, error) {
 	if len(record) != len(columns) {
 		return Row{}, fmt.Errorf("%d fields for %d columns", len(record), len(columns))
 	}
@@ -82,15 +77,12 @@ func (t *Table) row(f Format, columns []string, record []any) (Row, error) {
 		if at < 0 || values[at] != nil {
 			return Row{}, fmt.Errorf("column %s is none of the table's, or named twice", name)
 		}
-		var err error
-		switch v := record[i].(type) {
-		case string:
-			values[at], err = f.parse(t.Schema.Columns[at], v)
-		default:
-			values[at] = v
-		}
-		if err != nil {
-			return Row{}, err
+		values[at] = record[i]
+		if text, is := record[i].(string); is {
+			var err error
+			if values[at], err = Parse(t.Schema.Columns[at], text); err != nil {
+				return Row{}, err
+			}
 		}
 	}
 	for i, c := range t.Schema.Columns {
@@ -101,24 +93,10 @@ func (t *Table) row(f Format, columns []string, record []any) (Row, error) {
 	return t.Row(values)
 }
 
-func (f Format) parse(c rows.Column, text string) (any, error) {
-	if c.Type == rows.Text && !utf8.ValidString(text) {
-		return nil, fmt.Errorf("column %s: %.40q is not UTF-8", c.Name, text)
-	}
-	if c.Type == rows.Bytes && f.Hex {
-		raw, err := hex.DecodeString(text)
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", c.Name, err)
-		}
-		text = string(raw)
-	}
-	return Parse(c, text)
-}
-
 func readCSV(f Format, data []byte) (records [][]any, err error) {
 	var record []any
 	for len(data) > 0 {
-		var field any
+		var field string
 		if f.Quote != 0 && data[0] == f.Quote {
 			field, data, err = unquote(data[1:], f.Quote)
 		} else {
@@ -128,9 +106,7 @@ func readCSV(f Format, data []byte) (records [][]any, err error) {
 					end = i
 				}
 			}
-			if field = string(data[:end]); field == `\N` {
-				field = nil
-			}
+			field = string(data[:end])
 			data = data[end:]
 		}
 		record = append(record, field)
@@ -280,19 +256,12 @@ func readValues(data []byte) (records [][]any, err error) {
 			record = append(record, escapes.Replace(string(data[:end])))
 			data = data[end+1:]
 		default:
-			end := bytes.IndexAny(data, ",)'")
+			end := bytes.IndexAny(data, ",)")
 			if end < 0 {
 				return nil, errors.New("a row is not closed")
 			}
 			word := string(c) + string(data[:end])
 			data = data[end:]
-			if word == "_binary" {
-				continue
-			}
-			if word == "NULL" {
-				record = append(record, nil)
-				continue
-			}
 			record = append(record, word)
 		}
 	}

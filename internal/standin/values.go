@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -31,6 +32,9 @@ func Parse(c rows.Column, text string) (any, error) {
 	case rows.Decimal:
 		value, err = parseDecimal(c, text)
 	default:
+		if c.Type == rows.Text && !utf8.ValidString(text) {
+			return nil, fmt.Errorf("column %s: %.40q is not UTF-8", c.Name, text)
+		}
 		return []byte(text), nil
 	}
 	if err != nil {

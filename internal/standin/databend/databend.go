@@ -61,16 +61,13 @@ type Request struct {
 
 // Fault is what goes wrong with one request; the zero value is nothing. Fields may be combined.
 type Fault struct {
-	Refuse    int             // the HTTP status of a refusal before the body is read; nothing is applied
-	Fail      int             // the code of a statement that fails, once its body was read; nothing is applied
-	Message   string          // the server's words with Refuse and Fail
-	Cut       bool            // the connection breaks before the statement commits, which it does nevertheless
-	CutAnswer bool            // the connection breaks in place of the answer, after the commit
-	Truncate  bool            // the answer's JSON ends in the middle
-	Starting  bool            // the first answer has no result, only the address of the next page
-	Late      <-chan struct{} // until it is closed a streaming load stays in the socket: its head was read, and it is not listed
-	Hold      <-chan struct{} // until it is closed a statement waits between the look at its label and its commit
-	Linger    bool            // the statement runs although the server has agreed to kill it: it was committing already
+	Refuse   int             // the HTTP status of a refusal before the body is read; nothing is applied
+	Fail     int             // the code of a statement that fails, once its body was read; nothing is applied
+	Cut      bool            // the connection breaks before the statement commits, which it does nevertheless
+	Starting bool            // the first answer has no result, only the address of the next page
+	Late     <-chan struct{} // until it is closed a streaming load stays in the socket: its head was read, and it is not listed
+	Hold     <-chan struct{} // until it is closed a statement waits between the look at its label and its commit
+	Linger   bool            // the statement runs although the server has agreed to kill it: it was committing already
 }
 
 // Server is a running stand-in. It is safe for concurrent use.
@@ -147,13 +144,6 @@ func (s *Server) Insert(name string, more ...[]any) error {
 	return err
 }
 
-// TakeLabel takes a label, as a statement that has committed does.
-func (s *Server) TakeLabel(label string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.labels[label] = true
-}
-
 // Files lists the paths of the files in the user's stage.
 func (s *Server) Files() []string {
 	s.mu.Lock()
@@ -228,23 +218,20 @@ func (s *Server) next(w http.ResponseWriter, r Request) (f Fault, refused bool) 
 	if f.Refuse == 0 {
 		return f, false
 	}
-	refuse(w, f.Refuse, f.Refuse, cmp.Or(f.Message, "refused by the script"))
+	refuse(w, f.Refuse, f.Refuse, "refused by the script")
 	return f, true
 }
 
 func newID() string { return strings.ToLower(rand.Text()) }
 
 func refuse(w http.ResponseWriter, status, code int, message string) {
-	send(w, status, map[string]any{"error": map[string]any{"code": code, "message": message}}, false)
+	send(w, status, map[string]any{"error": map[string]any{"code": code, "message": message}})
 }
 
-func send(w http.ResponseWriter, status int, body any, truncated bool) {
+func send(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // maps and texts
-	}
-	if truncated {
-		text = text[:len(text)/2]
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -38,13 +38,11 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	s.finish(q)
 	switch {
 	case fault.Cut:
-	case fault.CutAnswer:
-		cut(w)
 	case q.err != nil: // the answer is without the code
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusBadRequest, http.StatusBadRequest, "Query execution failed: "+q.err.Error())
 	default:
-		send(w, http.StatusOK, map[string]any{"id": q.id, "stats": map[string]int64{"rows": q.written}}, fault.Truncate)
+		send(w, http.StatusOK, map[string]any{"id": q.id, "stats": map[string]int64{"rows": q.written}})
 	}
 }
 
@@ -101,8 +99,8 @@ func decode(t *table, columns, format string, data []byte) ([]standin.Row, error
 		return nil, nil
 	}
 	found, err := t.Decode(map[string]standin.Format{
-		"CSV":     {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"', Hex: true},
-		"NDJSON":  {Kind: standin.NDJSON, Hex: true},
+		"CSV":     {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
+		"NDJSON":  {Kind: standin.NDJSON},
 		"PARQUET": {Kind: standin.Parquet},
 	}[format], strings.Split(strings.ReplaceAll(columns, "`", ""), ", "), data)
 	if err != nil {
@@ -182,8 +180,7 @@ func (s *Server) copyInto(m []string) (r result) {
 // serveUpload stores the files of a form until it ends or breaks off, which is no error to the server.
 func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 	stage, folder := r.Header.Get("X-Databend-Stage-Name"), r.Header.Get("X-Databend-Relative-Path")
-	fault, refused := s.next(w, Request{Kind: Upload, Label: stage + "/" + folder})
-	if refused {
+	if _, refused := s.next(w, Request{Kind: Upload, Label: stage + "/" + folder}); refused {
 		return
 	}
 	files := []string{}
@@ -199,7 +196,7 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 			files = append(files, part.FileName())
 		}
 	}
-	send(w, http.StatusOK, map[string]any{"stage_name": stage, "state": "SUCCESS", "files": files}, fault.Truncate)
+	send(w, http.StatusOK, map[string]any{"stage_name": stage, "state": "SUCCESS", "files": files})
 }
 
 func (s *Server) store(path string, data []byte) {

@@ -47,11 +47,8 @@ func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault.Cut:
 		cut(w)
-	case fault.CutAnswer:
-		<-q.done
-		cut(w)
 	case fault.Starting || q.wait(r):
-		send(w, http.StatusOK, q.page(true), fault.Truncate)
+		send(w, http.StatusOK, q.page(true))
 	}
 }
 
@@ -105,7 +102,7 @@ func (s *Server) commit(q *query, label string, st statement) {
 	default:
 	}
 	if q.fault.Fail != 0 {
-		q.result = failed(q.fault.Fail, "%s", cmp.Or(q.fault.Message, "failed by the script"))
+		q.result = failed(q.fault.Fail, "failed by the script")
 		return
 	}
 	if q.result = st.run(); q.err == nil && st.writes() && label != "" {
@@ -132,9 +129,8 @@ func (s *Server) serveStarted(w http.ResponseWriter, r *http.Request, id, what s
 	case q == nil:
 		refuse(w, http.StatusNotFound, http.StatusNotFound, "query id "+id+" not found")
 	case what == "page/1":
-		fault, refused := s.next(w, Request{Kind: Page, Label: id, QueryID: id})
-		if !refused && q.wait(r) {
-			send(w, http.StatusOK, q.page(false), fault.Truncate)
+		if _, refused := s.next(w, Request{Kind: Page, Label: id, QueryID: id}); !refused && q.wait(r) {
+			send(w, http.StatusOK, q.page(false))
 		}
 	case what == "kill":
 		if _, refused := s.next(w, Request{Kind: Kill, Label: id, QueryID: id}); !refused {

@@ -85,14 +85,6 @@ func shapes() []shape {
 			delete(s.tables, qualified(m[1]))
 			return result{}
 		}),
-		// An emptied table is the same one, and has forgotten which files it has loaded, as in the engine.
-		control(`TRUNCATE TABLE `+name, func(s *Server, m []string) result {
-			t, err := s.table(m[1])
-			if err == nil {
-				t.Rows, t.loaded = nil, make(map[string]bool)
-			}
-			return result{err: err}
-		}),
 
 		control(`SELECT id FROM system\.processes WHERE current_query_id IN \((.*)\)`, (*Server).processes),
 		{Kill, exactly(`KILL QUERY ` + text), func(s *Server, m []string) result {
@@ -150,16 +142,12 @@ func (s *Server) recognise(sql string, a *attachment) statement {
 	}}
 }
 
-// show writes a value as the back-end reads it: days, microseconds, hexadecimal digits.
+// show writes a value as the back-end reads it: days and microseconds as numbers.
 func show(c rows.Column, value any) any {
-	switch c.Type {
-	case rows.Date, rows.Timestamp:
+	if c.Type == rows.Date || c.Type == rows.Timestamp {
 		return fmt.Sprint(value)
-	case rows.Bytes:
-		return fmt.Sprintf("%x", value)
-	default:
-		return standin.Text(c, value)
 	}
+	return standin.Text(c, value)
 }
 
 func row(values ...any) result { return result{rows: [][]any{values}} }

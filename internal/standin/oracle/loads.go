@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/standin"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // pooled is a row in the memory of Fast Ingest: acknowledged, in no transaction, and not seen.
@@ -135,7 +134,7 @@ func (x *session) readObject(t, from *table, uri string, order []int) error {
 	for _, c := range from.Columns {
 		names = append(names, c.Name)
 	}
-	found, err := t.Decode(standin.Format{Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"', Hex: true}, names, data)
+	found, err := t.Decode(standin.Format{Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'}, names, data)
 	if err != nil {
 		return Ora(29913, "ORA-30653: reject limit reached: "+err.Error())
 	}
@@ -149,9 +148,6 @@ func (x *session) readObject(t, from *table, uri string, order []int) error {
 			}
 			name := t.Columns[column].Name
 			bytes := len(text) + strings.Count(string(text), `"`)
-			if t.Schema.Columns[column].Type == rows.Bytes {
-				bytes = 2 * len(text)
-			}
 			if bytes > from.external.fields[name] || !from.external.embedded && strings.Contains(string(text), "\n") {
 				return Ora(29913, "KUP-04091: field "+name)
 			}

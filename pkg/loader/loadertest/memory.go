@@ -41,7 +41,6 @@ type Memory struct {
 	reserved map[string]loader.KeyRange
 	attempts map[int64]int
 	resolved int
-	sessions int
 
 	running  map[batch.ID]loader.Ref // attempts that outlive their clients
 	objects  map[batch.ID]object
@@ -102,13 +101,6 @@ func (m *Memory) Resolved() int {
 	return m.resolved
 }
 
-// Sessions returns how many sessions were opened.
-func (m *Memory) Sessions() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sessions
-}
-
 // Crash forgets all rows and claims, as an unlogged table does. Objects lie elsewhere and stay.
 func (m *Memory) Crash() {
 	m.mu.Lock()
@@ -164,9 +156,6 @@ func (m *Memory) identity() string {
 }
 
 func (l *memoryLoader) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sessions++
 	return &memorySession{Memory: l.Memory, contract: c}, nil
 }
 
