@@ -15,18 +15,14 @@ import (
 )
 
 func TestWhatWasSkippedAndDoneIsThereOnce(t *testing.T) {
-	at := put(t, written(t, 0))
-	f, err := Open(at)
-	require.NoError(t, err)
 	skipped := func(cell int) Entry {
 		return Entry{Cell: cell, Status: Skipped, Error: "the time was up", Settings: []Setting{}, Started: head().Started}
 	}
-	for _, e := range []Entry{skipped(0), skipped(1), entry(1)} {
-		require.NoError(t, f.Append(e))
-	}
-	require.NoError(t, f.Close())
-	r, err := Read(at)
-	require.NoError(t, err)
+	r := opened(t, put(t, written(t, 0)), func(f *File) {
+		for _, e := range []Entry{skipped(0), skipped(1), entry(1)} {
+			require.NoError(t, f.Append(e))
+		}
+	})
 	require.Equal(t, []Entry{skipped(0), entry(1)}, r.Entries)
 }
 
