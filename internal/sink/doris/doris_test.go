@@ -1,7 +1,6 @@
 package doris_test
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql" // the client
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -80,11 +78,7 @@ func put(t *testing.T, s *sink.Server, path, body string, fields ...string) (*ht
 const path = "/api/db/t/_stream_load"
 
 func TestFormats(t *testing.T) {
-	var table bytes.Buffer
-	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
-	_, err := w.Write(make([]struct{ ID int64 }, 12_345))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+	table := sinktest.Parquet(t, 12_345)
 	for name, c := range map[string]struct {
 		body   string
 		fields []string
@@ -110,7 +104,7 @@ func TestFormats(t *testing.T) {
 		"escaped":                    {"1,\"a\\\"\nb\"\n2,c\n", []string{"enclose", `"`, "escape", `\`, "column_separator", ","}, 2},
 		"some of the rows":           {"1\n2\n", []string{"where", "a > 1"}, -1},
 		"part of the json":           {`{"a":[1,2]}`, []string{"format", "json", "json_root", "$.a"}, -1},
-		"parquet":                    {table.String(), []string{"format", "parquet"}, 12_345},
+		"parquet":                    {table, []string{"format", "parquet"}, 12_345},
 		"no parquet":                 {"1\n2\n", []string{"format", "parquet"}, -1},
 		"orc":                        {"ORC", []string{"format", "orc"}, -1},
 		"compressed":                 {"\x1f\x8b", []string{"compress_type", "gz"}, -1},
