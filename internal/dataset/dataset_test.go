@@ -319,7 +319,7 @@ func TestMeanRowBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkFill fills pieces of the size that the feed does; BenchmarkDerive is what it does for a stamp.
+// BenchmarkFill fills pieces of the size that the feed does.
 func BenchmarkFill(b *testing.B) {
 	forEach(b, b.Run, func(b *testing.B, d Dataset) {
 		n := int64(128<<10) / d.Schema().MaxRowBytes()
@@ -330,22 +330,6 @@ func BenchmarkFill(b *testing.B) {
 			d.Fill(block, 0, int(n))
 			d.Derive(block, 0)
 		}
-		perRow(b, n)
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 	})
-}
-
-func BenchmarkDerive(b *testing.B) {
-	forEach(b, b.Run, func(b *testing.B, d Dataset) {
-		block := rows.NewBlock(d.Schema())
-		b.ReportAllocs()
-		for b.Loop() {
-			block.Reset(4096)
-			d.Derive(block, 1_000_000_000)
-		}
-		perRow(b, 4096)
-	})
-}
-
-func perRow(b *testing.B, n int64) {
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 }

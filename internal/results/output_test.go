@@ -25,7 +25,7 @@ func TestGolden(t *testing.T) {
 		{"workers", "workers.jsonl", "txt"},
 		{"two-parts", "two-parts.jsonl", "txt md"},
 		{"one-run", "run-4.json", "txt json"},
-		{"two-runs", "run-8.json run-4.json", "txt md"},
+		{"two-runs", "run-8.json run-4.json", "txt"},
 		{"all", "workers.jsonl run-4.json two-parts.jsonl run-8.json", "csv bench"},
 	} {
 		of := records(t, strings.Fields(c.files)...)
