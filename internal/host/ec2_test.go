@@ -45,9 +45,6 @@ func allowed(t *testing.T) { t.Setenv("AWS_EC2_METADATA_DISABLED", "") }
 
 func TestAsk(t *testing.T) {
 	allowed(t)
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
-	defer proxy.Close()
-	t.Setenv("HTTP_PROXY", proxy.URL)
 	require.Equal(t, Instance{
 		Here: true, ID: "i-0abc", Type: "c6in.8xlarge", AZID: "use1-az1", PlacementGroup: "close",
 	}, askEC2(t.Context(), plant(t, nil), answers(t, pages())))
@@ -106,6 +103,7 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 		"a web page":   {served(page), "cannot be asked: "},
 		"gone":         {gone.URL, "cannot be asked: "},
 		"strange":      {answers(t, map[string]string{"instance-type": strings.Repeat("x", 1000)}), "is no metadata service"},
+		"silent":       {served(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "hop limit of 2"},
 		"no type":      {answers(t, nil), "the metadata service cannot be asked: it has no instance type"},
 	} {
 		i := askEC2(t.Context(), plant(t, nil), c.endpoint)
@@ -113,21 +111,6 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 		require.Contains(t, i.Unknown, c.want, name)
 		require.NotContains(t, i.Type, "<", name)
 	}
-}
-
-func TestSilenceIsExplained(t *testing.T) {
-	allowed(t)
-	enough := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-enough:
-		case <-r.Context().Done():
-		}
-	}))
-	defer s.Close()
-	defer close(enough)
-	i := askEC2(t.Context(), plant(t, nil), s.URL)
-	require.Contains(t, i.Unknown, "hop limit of 2")
 }
 
 func TestBandwidth(t *testing.T) {

@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,16 +53,9 @@ func TestTheWayToThisMachineIsTheLoopback(t *testing.T) {
 	require.Empty(t, Route(t.Context(), "no address"))
 }
 
+// The one that succeeds is in TestThisMachine.
 func TestRoundTrip(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	took, err := roundTrip(t.Context(), l.Addr().String())
-	require.NoError(t, err)
-	require.Positive(t, took)
-	require.Less(t, took, time.Minute)
-	l.Close()
-
-	_, err = roundTrip(t.Context(), l.Addr().String())
+	_, err := roundTrip(t.Context(), "127.0.0.1:1")
 	require.ErrorContains(t, err, "refused")
 	_, err = roundTrip(t.Context(), "no address")
 	require.Error(t, err)

@@ -40,23 +40,14 @@ func until(t *testing.T, happened func() bool) {
 	require.Eventually(t, happened, 10*time.Second, time.Millisecond)
 }
 
-func TestWatch(t *testing.T) {
-	node, asked := exporter(t, sample(t, "node_exporter_0.txt"), sample(t, "node_exporter_1.txt"))
-	node.RawQuery = "collect[]=cpu"
-	l, warning := WatchServers(t.Context(), []*url.URL{node}, nil).Load() // of a load that is over at once
-	require.Empty(t, warning)
-	require.InDelta(t, 0.75, l.CPU, 1e-6)
-	require.Equal(t, 4, l.Cores)
-	require.Equal(t, "http://"+node.Host+"/metrics", l.URL)
-	require.EqualValues(t, 2, asked.Load(), "at the start and at the end")
-}
-
 func TestTheBusiestServerIsTold(t *testing.T) {
 	node, _ := exporter(t, sample(t, "node_exporter_0.txt"), sample(t, "node_exporter_1.txt"))
-	doris, _ := exporter(t, sample(t, "doris_be_by_core_0.txt"), sample(t, "doris_be_by_core_1.txt"))
+	doris, asked := exporter(t, sample(t, "doris_be_by_core_0.txt"), sample(t, "doris_be_by_core_1.txt"))
 	itself, _ := exporter(t, sample(t, "process_0.txt"), sample(t, "process_1.txt"))
 	frontend, _ := exporter(t, sample(t, "doris_fe.txt"))
-	l, warning := WatchServers(t.Context(), []*url.URL{frontend, itself, node, doris}, nil).Load()
+	doris.RawQuery = "type=core"
+	l, warning := WatchServers(t.Context(), []*url.URL{frontend, itself, node, doris}, nil).Load() // of a load that is over at once
+	require.EqualValues(t, 2, asked.Load(), "at the start and at the end")
 	require.Equal(t, "http://"+doris.Host+"/metrics", l.URL, "a share says more than cores of an unknown number")
 	require.InDelta(t, 0.875, l.CPU, 1e-6)
 	require.Contains(t, warning, "--server-metrics: http://"+frontend.Host+"/metrics: no CPU time in there")

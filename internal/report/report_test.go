@@ -222,6 +222,8 @@ func TestMeasure(t *testing.T) {
 
 	var nothing report.Report
 	nothing.Measure(event.Snapshot{}, stats.Quantiles{}, stats.Usage{})
+	nothing.BoundBy = report.NewBound(nil, report.Evidence{})
+	require.Empty(t, nothing.BoundBy.Verdict)
 	require.NoError(t, nothing.WriteJSON(io.Discard), "no rate is infinite")
 }
 

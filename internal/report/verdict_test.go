@@ -12,20 +12,6 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-func TestNewBound(t *testing.T) {
-	b := report.NewBound(map[event.Limit]float64{event.LimitTarget: 3, event.LimitTail: 1}, report.Evidence{})
-	require.Equal(t, "target", b.Verdict)
-	require.Equal(t, map[string]float64{
-		"source": 0, "client-cpu": 0, "network": 0, "protocol": 0, "target": .75, "limit": 0, "tail": .25,
-	}, b.Shares)
-	require.Equal(t, 3.0, b.Seconds["target"])
-	require.Len(t, b.Seconds, len(event.Limits()))
-
-	none := report.NewBound(nil, report.Evidence{})
-	require.Empty(t, none.Verdict)
-	require.Len(t, none.Shares, len(event.Limits()))
-}
-
 // The lines of all verdicts, one golden file: what a person reads.
 func TestVerdictLines(t *testing.T) {
 	evidence := report.Evidence{

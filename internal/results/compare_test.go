@@ -8,22 +8,6 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-func TestARecordDoesNotDifferFromItself(t *testing.T) {
-	for _, file := range []string{"workers.jsonl", "four-methods.jsonl", "two-parts.jsonl", "run-4.json"} {
-		r := fixture(t, file)
-		c := results.Compare(r, r)
-		require.NotEmpty(t, c.Cells)
-		for _, p := range c.Cells {
-			require.Equal(t, results.Same, p.Verdict, file)
-			require.Zero(t, p.Change)
-		}
-		require.Empty(t, c.Lost)
-		require.Empty(t, c.Inputs)
-		require.Empty(t, c.SlowerBy(0.0001))
-		require.Empty(t, c.Broken())
-	}
-}
-
 func TestVerdicts(t *testing.T) {
 	five, slower := []float64{100, 101, 102, 103, 104}, []float64{90, 91, 92, 93, 94}
 	nothing := []float64{0, 0, 0, 0, 0}
@@ -43,6 +27,7 @@ func TestVerdicts(t *testing.T) {
 		{"one and faster", slower[:1], five[:1], results.TooFew, 10.0 / 90, false},
 		{"from nothing", nothing, five, results.Faster, 0, false}, // which is no number
 		{"to nothing", five, nothing, results.Slower, -1, true},
+		{"equal", five, five, results.Same, 0, false},
 		{"nothing at all", nothing, nothing, results.Same, 0, false},
 	} {
 		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))

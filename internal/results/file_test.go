@@ -31,17 +31,28 @@ func entry(cell int) Entry {
 
 func path(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sweep.jsonl") }
 
+// opened opens a record, does something to it, closes it, and returns what is read then.
+func opened(t *testing.T, at string, do func(f *File)) Record {
+	t.Helper()
+	f, err := Open(at)
+	require.NoError(t, err)
+	do(f)
+	require.NoError(t, f.Close())
+	r, err := Look(at)
+	require.NoError(t, err)
+	return r
+}
+
 // written is the text of a record with a head and so many entries.
 func written(t *testing.T, entries int) string {
 	at := path(t)
-	f, err := Open(at)
-	require.NoError(t, err)
-	require.Empty(t, f.Record().Head.Schema)
-	require.NoError(t, f.Begin(head()))
-	for i := range entries {
-		require.NoError(t, f.Append(entry(i)))
-	}
-	require.NoError(t, f.Close())
+	opened(t, at, func(f *File) {
+		require.Empty(t, f.Record().Head.Schema)
+		require.NoError(t, f.Begin(head()))
+		for i := range entries {
+			require.NoError(t, f.Append(entry(i)))
+		}
+	})
 	text, err := os.ReadFile(at)
 	require.NoError(t, err)
 	require.Equal(t, entries+1, strings.Count(string(text), "\n"), "one line each, whatever is in it")
@@ -101,63 +112,51 @@ func TestEveryCutIsGoneOnWith(t *testing.T) {
 	r, err := Look(filepath.Join(t.TempDir(), "nothing"))
 	require.NoError(t, err)
 	require.Empty(t, r.Head.Schema)
-	f, err := Open(put(t, lines[0]+lines[1]+"\x00\x00"+lines[2][2:]))
-	require.NoError(t, err)
-	require.True(t, f.Torn())
-	require.Len(t, f.Record().Entries, 1)
-	require.NoError(t, f.Close())
+	opened(t, put(t, lines[0]+lines[1]+"\x00\x00"+lines[2][2:]), func(f *File) {
+		require.True(t, f.Torn())
+		require.Len(t, f.Record().Entries, 1)
+	})
 }
 
 func TestOneProcessAtATime(t *testing.T) {
 	at := put(t, written(t, 1))
-	f, err := Open(at)
-	require.NoError(t, err)
-	_, err = Open(at)
-	require.ErrorContains(t, err, "another process is adding to the record "+at)
-	_, err = Read(at)
-	require.NoError(t, err, "who only reads need not wait")
-	require.NoError(t, f.Close())
-	f, err = Open(at)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	opened(t, at, func(*File) {
+		_, err := Open(at)
+		require.ErrorContains(t, err, "another process is adding to the record "+at)
+		_, err = Read(at)
+		require.NoError(t, err, "who only reads need not wait")
+	})
+	opened(t, at, func(*File) {})
 }
 
 func TestResetAndASecondHead(t *testing.T) {
 	at := put(t, written(t, 2))
-	f, err := Open(at)
-	require.NoError(t, err)
-	more := head()
-	more.Repeats = 5
-	require.NoError(t, f.Begin(more))
-	require.NoError(t, f.Append(entry(2)))
-	require.NoError(t, f.Close())
-	r, err := Read(at)
-	require.NoError(t, err)
+	r := opened(t, at, func(f *File) {
+		more := head()
+		more.Repeats = 5
+		require.NoError(t, f.Begin(more))
+		require.NoError(t, f.Append(entry(2)))
+	})
 	require.Equal(t, 5, r.Head.Repeats)
 	require.Len(t, r.Entries, 3)
 
-	f, err = Open(at)
-	require.NoError(t, err)
-	require.NoError(t, f.Reset())
-	require.ErrorContains(t, f.Append(entry(0)), "no head")
-	require.NoError(t, f.Close())
+	opened(t, at, func(f *File) {
+		require.NoError(t, f.Reset())
+		require.ErrorContains(t, f.Append(entry(0)), "no head")
+	})
 }
 
 // What the reader would refuse does not get in.
 func TestRefusedLinesAreNotWritten(t *testing.T) {
-	at := put(t, written(t, 1))
-	f, err := Open(at)
-	require.NoError(t, err)
 	other, bent := head(), head()
 	other.Digest, other.Name = "d2", "other"
 	bent.Parts[0].Axes[0].Values = []string{"1"}
-	require.ErrorContains(t, f.Begin(other), `the plan was yugabyte, now it is other`)
-	require.ErrorContains(t, f.Begin(bent), "its axes make 1 cells, not 3")
-	require.ErrorContains(t, f.Append(entry(3)), "no cell 3 of part 0")
-	require.NoError(t, f.Append(entry(2)))
-	require.NoError(t, f.Close())
-	r, err := Read(at)
-	require.NoError(t, err)
+	r := opened(t, put(t, written(t, 1)), func(f *File) {
+		require.ErrorContains(t, f.Begin(other), `the plan was yugabyte, now it is other`)
+		require.ErrorContains(t, f.Begin(bent), "its axes make 1 cells, not 3")
+		require.ErrorContains(t, f.Append(entry(3)), "no cell 3 of part 0")
+		require.NoError(t, f.Append(entry(2)))
+	})
 	require.Len(t, r.Entries, 2)
 }
 
@@ -166,18 +165,15 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Skip("no /dev/full here")
 	}
-	f, err := Open(put(t, written(t, 1)))
-	require.NoError(t, err)
-	real := f.file
-	f.file = full
-	err = f.Append(entry(1))
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.ErrorContains(t, err, "the disk of the record "+f.path+" is full")
-	f.file = real
-	require.NoError(t, f.Append(entry(1)), "where it was before")
-	require.NoError(t, f.Close())
-	r, err := Read(f.path)
-	require.NoError(t, err)
+	r := opened(t, put(t, written(t, 1)), func(f *File) {
+		real := f.file
+		f.file = full
+		err := f.Append(entry(1))
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorContains(t, err, "the disk of the record "+f.path+" is full")
+		f.file = real
+		require.NoError(t, f.Append(entry(1)), "where it was before")
+	})
 	require.Len(t, r.Entries, 2)
 }
 

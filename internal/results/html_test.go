@@ -44,17 +44,10 @@ func TestHTMLNeedsNothing(t *testing.T) {
 func TestPublishedFiguresAreDrawnHoweverTheirAxisIsWritten(t *testing.T) {
 	const dashed = "stroke-dasharray"
 	table := one(t, fixture(t, "four-methods.jsonl")) // without ceilings, which are dashed as well
-	for _, name := range []string{"batch-rows", "batch_rows", "Batch_Rows"} {
-		other := table
-		facts := *table.Facts
-		facts.Points = nil
-		for _, f := range table.Facts.Points {
-			f.At = map[string]string{"method": f.At["method"], name: f.At["batch_rows"]}
-			facts.Points = append(facts.Points, f)
-		}
-		other.Facts = &facts
-		require.Contains(t, shown(t, results.SVG, other), dashed, name)
+	for i, f := range table.Facts.Points {
+		table.Facts.Points[i].At = map[string]string{"method": f.At["method"], "Batch_Rows": f.At["batch_rows"]}
 	}
+	require.Contains(t, shown(t, results.SVG, table), dashed)
 	table.Facts = nil
 	require.NotContains(t, shown(t, results.SVG, table), dashed)
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,18 +14,14 @@ import (
 )
 
 func TestWhatWasSkippedAndDoneIsThereOnce(t *testing.T) {
-	at := put(t, written(t, 0))
-	f, err := Open(at)
-	require.NoError(t, err)
 	skipped := func(cell int) Entry {
 		return Entry{Cell: cell, Status: Skipped, Error: "the time was up", Settings: []Setting{}, Started: head().Started}
 	}
-	for _, e := range []Entry{skipped(0), skipped(1), entry(1)} {
-		require.NoError(t, f.Append(e))
-	}
-	require.NoError(t, f.Close())
-	r, err := Read(at)
-	require.NoError(t, err)
+	r := opened(t, put(t, written(t, 0)), func(f *File) {
+		for _, e := range []Entry{skipped(0), skipped(1), entry(1)} {
+			require.NoError(t, f.Append(e))
+		}
+	})
 	require.Equal(t, []Entry{skipped(0), entry(1)}, r.Entries)
 }
 
@@ -42,19 +37,6 @@ func TestLatest(t *testing.T) {
 	}
 	require.Equal(t, []Entry{all[0], all[4], all[5], all[9]}, Record{Entries: all}.Latest())
 	require.Equal(t, "late", all[6].Error, "the record's own list stays")
-}
-
-// axes are so many more axes of so many values each, as JSON.
-func axes(n, values int) string {
-	var all strings.Builder
-	for i := range n {
-		list := make([]string, values)
-		for v := range list {
-			list[v] = fmt.Sprintf("%q", fmt.Sprint(v))
-		}
-		fmt.Fprintf(&all, `{"name":"a%d","values":[%s]},`, i, strings.Join(list, ","))
-	}
-	return all.String()
 }
 
 func TestStrangeFiles(t *testing.T) {
@@ -77,7 +59,7 @@ func TestStrangeFiles(t *testing.T) {
 		"no number":          {lines[0] + regexp.MustCompile(`("rows_per_second":)[0-9.]+`).ReplaceAllString(lines[1], "${1}1e999") + lines[2], "line 2: json: cannot unmarshal number 1e999"},
 		"no end":             {lines[0] + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
 		"cells from nowhere": {strings.Replace(lines[0], `"cells":3`, `"cells":2000000000`, 1) + lines[1], "line 1: part 0: its axes make 3 cells, not 2000000000"},
-		"too many cells":     {strings.Replace(lines[0], `"axes":[`, `"axes":[`+axes(9, 10), 1), "line 1: more than 10000 cells"},
+		"too many cells":     {strings.Replace(lines[0], `"axes":[`, `"axes":[`+strings.Repeat(`{"name":"a","values":["0","1"]},`, 64), 1), "line 1: more than 10000 cells"},
 		"a later sweep":      {text + strings.Replace(lines[0], `"digest":"d1"`, `"digest":"d2"`, 1), "line 4: this head is of another sweep than the one before it"},
 		"a later limit": {text + strings.NewReplacer(`"digest":"d1"`, `"digest":"d2"`, `"repeats":2`, `"repeats":2,"limit_seconds":90`).Replace(lines[0]),
 			"line 4: this head is of another sweep than the one before it: limit was not given, now it is 1m30s"},

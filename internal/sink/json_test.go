@@ -11,20 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rows counts data in pieces of n bytes.
-func rows(c RowCounter, data string, n int) (int64, error) {
-	for p := []byte(data); len(p) > 0; p = p[min(n, len(p)):] {
-		c.Write(p[:min(n, len(p))])
-	}
-	return c.Rows()
-}
-
 func TestJSON(t *testing.T) {
 	for text, want := range map[string][2]int64{ // values, and elements of arrays
 		"": {0, 0}, "[1,2]": {-1, 2}, "[1]\n[2, {\"a\":[3]}]\n": {-1, 3}, "[]": {-1, 0}, "{}{}\n1\n": {3, -1}, "[1": {-1, -1},
 	} {
 		for i, array := range []bool{false, true} {
-			got, err := rows(&JSON{Array: array}, text, 1)
+			got, err := count(&JSON{Array: array}, text, 1)
 			if want[i] < 0 {
 				require.Error(t, err, text)
 				continue
@@ -40,7 +32,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add(text, 3)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		got, err := rows(&JSON{Array: true}, text, max(1, n))
+		got, err := count(&JSON{Array: true}, text, max(1, n))
 		var want []json.RawMessage
 		if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &want) != nil {
 			return // of what is no JSON any number is as good
@@ -52,16 +44,13 @@ func FuzzJSON(f *testing.F) {
 
 func parquetFile(t testing.TB, n int) string {
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[struct {
+	type row struct {
 		ID   int64
 		Name string
 		Tags map[string][]int32
-	}](&b, parquet.KeyValueMetadata("who", "test"))
-	_, err := w.Write(make([]struct {
-		ID   int64
-		Name string
-		Tags map[string][]int32
-	}, n))
+	}
+	w := parquet.NewGenericWriter[row](&b, parquet.KeyValueMetadata("who", "test"))
+	_, err := w.Write(make([]row, n))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
@@ -71,19 +60,19 @@ func TestParquet(t *testing.T) {
 	for _, n := range []int{0, 1, 12_345} {
 		file := parquetFile(t, n)
 		for _, piece := range []int{1, 7, 100_000} {
-			got, err := rows(&Parquet{}, file, piece)
+			got, err := count(&Parquet{}, file, piece)
 			require.NoError(t, err)
 			require.EqualValues(t, n, got)
-			got, err = rows(&Parquet{}, strings.Repeat("\n", 2_000_000)+file, 300_000)
+			got, err = count(&Parquet{}, strings.Repeat("\n", 2_000_000)+file, 300_000)
 			require.NoError(t, err)
 			require.EqualValues(t, n, got)
 		}
-		sniffed, err := rows(&Sniffed{}, file, 3)
+		sniffed, err := count(&Sniffed{}, file, 3)
 		require.NoError(t, err)
 		require.EqualValues(t, n, sniffed)
 	}
 	for _, none := range []string{"", "PAR1", "PAR1PAR1", "PAR1\xff\xff\xff\xffPAR1", "xxxx\x00\x00\x00\x00PAR1"} {
-		_, err := rows(&Parquet{}, none, 3)
+		_, err := count(&Parquet{}, none, 3)
 		require.ErrorIs(t, err, errFooter, "%q", none)
 	}
 }
@@ -95,7 +84,7 @@ func TestParquetIsBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, cap(c.tail), 4*maxFooter)
 	s := &Sniffed{}
-	n, err := rows(s, parquetFile(t, 7), 1000)
+	n, err := count(s, parquetFile(t, 7), 1000)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, n)
 	require.Nil(t, s.parquet.tail, "a form of a thousand files keeps them until the last one is there")

@@ -10,21 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pieces feeds data in pieces of n bytes.
-func pieces(data string, n int, write func([]byte)) {
-	for len(data) > 0 {
-		n = min(n, len(data))
-		write([]byte(data[:n]))
-		data = data[n:]
+// count counts data in pieces of n bytes.
+func count(c RowCounter, data string, n int) (int64, error) {
+	for p := range slices.Chunk([]byte(data), n) {
+		c.Write(p)
 	}
+	return c.Rows()
 }
 
-// tally counts data in pieces of n bytes.
-func tally(t Text, data string, n int) (int64, error) {
-	d := NewDelimited(t)
-	pieces(data, n, d.Write)
-	return d.Rows()
-}
+func tally(t Text, data string, n int) (int64, error) { return count(NewDelimited(t), data, n) }
 
 func TestDelimited(t *testing.T) {
 	csv := Text{Quote: '"', Separator: ","}

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"net"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -102,47 +103,24 @@ func TestCloseDoesNotWait(t *testing.T) {
 	}
 }
 
-// echo answers every load over whatever the client begins with.
-func echo(_ uint32, c *sink.Conn) error {
-	if err := c.AcceptTLS("http/1.1"); err != nil {
-		return err
-	}
-	for {
-		head := make([]byte, 8)
-		if _, err := io.ReadFull(c, head); err != nil {
-			return err
-		}
-		bytes, rows, err := c.Take(io.LimitReader(c, int64(binary.BigEndian.Uint64(head))), sink.NewDelimited(sink.Text{}))
-		if err != nil {
-			return err
-		}
-		c.Loaded(bytes, rows)
-		if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(rows))); err != nil {
-			return err
-		}
-	}
-}
-
-func TestTLSByTheFirstByte(t *testing.T) {
+// That rows come over both on one port is in the tests of the protocols.
+func TestCertificate(t *testing.T) {
 	own, err := sink.SelfSigned("example.test", "192.0.2.7")
 	require.NoError(t, err)
 	leaf, err := x509.ParseCertificate(own.Certificates[0].Certificate[0])
 	require.NoError(t, err)
 	trusted := x509.NewCertPool()
 	trusted.AddCert(leaf)
-	rows := strings.Repeat("0123456789\n", 100_000)
-	open := func(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, echo) }
-	for _, noCount := range []bool{false, true} {
-		s := sinktest.Open(t, open, sink.Options{TLS: own, NoCount: noCount, RowBytes: 11})
-		assert.EqualValues(t, 100_000, load(t, dial(t, s), rows))
-		for _, name := range []string{"localhost", "127.0.0.1", "::1", "example.test", "192.0.2.7"} {
-			c := tls.Client(dial(t, s), &tls.Config{RootCAs: trusted, ServerName: name, NextProtos: []string{"h2", "http/1.1"}})
-			assert.EqualValues(t, 100_000, load(t, c, rows))
-			assert.EqualValues(t, 100_000, load(t, c, rows))
-			assert.Equal(t, "http/1.1", c.ConnectionState().NegotiatedProtocol)
-		}
+	open := func(addr string, o sink.Options) (*sink.Server, error) {
+		return sink.ListenHTTP(addr, o, func(*sink.Conn, *http.Request) sink.Answer { return sink.Answer{Status: http.StatusOK} })
 	}
-	s := sinktest.Open(t, open, sink.Options{})
+	s := sinktest.Open(t, open, sink.Options{TLS: own})
+	for _, name := range []string{"localhost", "127.0.0.1", "::1", "example.test", "192.0.2.7"} {
+		c := tls.Client(dial(t, s), &tls.Config{RootCAs: trusted, ServerName: name, NextProtos: []string{"h2", "http/1.1"}})
+		require.NoError(t, c.Handshake(), name)
+		assert.Equal(t, "http/1.1", c.ConnectionState().NegotiatedProtocol)
+	}
+	s = sinktest.Open(t, open, sink.Options{})
 	require.Error(t, tls.Client(dial(t, s), &tls.Config{InsecureSkipVerify: true}).Handshake(), "it has no certificate") //nolint:gosec // a test
 }
 

@@ -5,25 +5,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 )
 
 func lay(t *testing.T, part sweep.Part, given ...string) (*sweep.Sweep, error) {
 	t.Helper()
-	drivers, err := all.Drivers()
-	require.NoError(t, err)
 	if part.Push["target"] == nil {
 		part.Push["target"] = []string{"postgres://u:hunter2@h/db"}
 	}
-	push := map[string][]string{}
+	o := planOptions(t)
+	o.Push = map[string][]string{}
 	for _, name := range given {
-		push[name] = part.Push[name]
+		o.Push[name] = part.Push[name]
 	}
-	nothing := func(string) (string, bool) { return "", false }
-	return sweep.New(sweep.Plan{Name: "p", Repeats: 1, Parts: []sweep.Part{part}},
-		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: nothing}, Push: push})
+	return sweep.New(sweep.Plan{Name: "p", Repeats: 1, Parts: []sweep.Part{part}}, o)
 }
 
 func methods(names ...string) []results.Axis { return []results.Axis{{Name: "method", Values: names}} }
@@ -70,15 +66,13 @@ func TestFlagsOfSomeMethods(t *testing.T) {
 
 // A record says along which axis rows ended; parts without the axis have no rows that end.
 func TestKneeOfAPart(t *testing.T) {
-	drivers, err := all.Drivers()
-	require.NoError(t, err)
 	part := func(name string, axis string) sweep.Part {
 		return sweep.Part{
 			Name: name, Push: map[string][]string{"target": {"postgres://h/db"}}, Axes: []results.Axis{{Name: axis, Values: []string{"1", "2"}}},
 		}
 	}
-	s, err := sweep.New(sweep.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: []sweep.Part{part("a", "workers"), part("b", "batch-rows")}},
-		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: func(string) (string, bool) { return "", false }}})
+	parts := []sweep.Part{part("a", "workers"), part("b", "batch-rows")}
+	s, err := sweep.New(sweep.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: parts}, planOptions(t))
 	require.NoError(t, err)
 	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
 }

@@ -26,13 +26,18 @@ func planOptions(t testing.TB) sweep.Options {
 	}}}
 }
 
-func parse(t *testing.T, text string, change ...func(*sweep.Options)) sweep.Plan {
+func tryParse(t *testing.T, text string, change ...func(*sweep.Options)) (sweep.Plan, error) {
 	t.Helper()
 	o := planOptions(t)
 	for _, c := range change {
 		c(&o)
 	}
-	plan, err := sweep.ParsePlan("plan.yaml", []byte(text), o)
+	return sweep.ParsePlan("plan.yaml", []byte(text), o)
+}
+
+func parse(t *testing.T, text string, change ...func(*sweep.Options)) sweep.Plan {
+	t.Helper()
+	plan, err := tryParse(t, text, change...)
 	require.NoError(t, err)
 	return plan
 }
@@ -217,14 +222,10 @@ func TestScalesAndSchemes(t *testing.T) {
 		"labtop": `plan.yaml: scale "labtop" does not exist; did you mean "laptop"? There is: cloud, laptop, quick`,
 		"tiny":   `scale "tiny" does not exist`, // it is PostgreSQL's alone
 	} {
-		o := planOptions(t)
-		o.Scale, o.Target = scale, "databend://h"
-		_, err := sweep.ParsePlan("plan.yaml", []byte(scaled), o)
+		_, err := tryParse(t, scaled, at(scale), to(url))
 		require.ErrorContains(t, err, want)
 	}
-	o := planOptions(t)
-	o.Scale, o.Target = "ci", "databend://h"
-	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: 1}"), o)
+	_, err := tryParse(t, "name: p\naxes: {workers: 1}", at("ci"), to(url))
 	require.EqualError(t, err, `plan.yaml: scale "ci" does not exist; there is: cloud`)
 	for name, want := range map[string]string{
 		"name: p\naxes: {workers: 1}":                                                 "",
@@ -270,9 +271,9 @@ func TestCommandLineStandsForThePlan(t *testing.T) {
 		"dataset": {"pairs"}, "create": {"recreate"}, "duration": {"5s"}, "set.a": {"2"}, "set.b": {"x=y"}, "set.c": {"3"}, "target": {url},
 	}, plan.Parts[0].Push)
 
-	o := planOptions(t)
-	o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"Max_Threads=4"}}
-	_, err := sweep.ParsePlan("plan.yaml", []byte(whole), o)
+	_, err := tryParse(t, whole, func(o *sweep.Options) {
+		o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"Max_Threads=4"}}
+	})
 	require.ErrorContains(t, err, "plan.yaml:9: axis batch-rows: push, the command line or another axis has it as well")
 	require.ErrorContains(t, err, "plan.yaml:10: axis set.Max_Threads: push, the command line")
 
@@ -324,9 +325,7 @@ func TestRanges(t *testing.T) {
 		"1..10+0":                          "write a range as",
 		"1KiB..1MiBx2":                     "write a range as",
 	} {
-		o := planOptions(t)
-		o.Target = url
-		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {set.x: "+text+"}"), o)
+		_, err := tryParse(t, "name: p\naxes: {set.x: "+text+"}", to(url))
 		require.ErrorContains(t, err, "plan.yaml:2: axis set.x: "+text+": "+want)
 	}
 }
@@ -408,7 +407,7 @@ func TestProblems(t *testing.T) {
 		{"a: 1\n---\nb: 2", []string{"plan.yaml:1: a plan is one"}},
 		{"name: p\npush: [hunter2\n", []string{"plan.yaml:2: "}},
 	} {
-		_, err := sweep.ParsePlan("plan.yaml", []byte(c.text), planOptions(t))
+		_, err := tryParse(t, c.text)
 		require.Error(t, err, c.text)
 		for _, want := range c.want {
 			assert.ErrorContains(t, err, want)
@@ -431,18 +430,18 @@ func TestKneeRises(t *testing.T) {
 		"target: [databend://h]":             "plan.yaml:3: knee: targets have no order",
 	} {
 		name, _, _ := strings.Cut(axis, ":")
-		o := planOptions(t)
-		if o.Target = url; name == "target" {
-			o.Target = ""
+		target := url
+		if name == "target" {
+			target = ""
 		}
-		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes:\n  "+axis+"\nknee: "+name), o)
+		_, err := tryParse(t, "name: p\naxes:\n  "+axis+"\nknee: "+name, to(target))
 		if want == "" {
 			require.NoError(t, err, axis)
 			continue
 		}
 		require.ErrorContains(t, err, want)
 	}
-	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows"), planOptions(t))
+	_, err := tryParse(t, "name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows")
 	require.NotContains(t, err.Error(), "knee", "another axis may fall")
 }
 

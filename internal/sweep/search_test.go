@@ -71,28 +71,6 @@ func TestFindsTheKnee(t *testing.T) {
 
 func within(a, b float64) bool { return a <= 2*b && b <= 2*a }
 
-// Where workers and batches make up for each other, what counts is what is in flight.
-func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
-	const seeds = 100
-	found := 0
-	for seed := range uint64(seeds) {
-		random := rand.New(rand.NewPCG(seed, 2))
-		roundTrip, top := 0.001+0.05*random.Float64(), 1e8*(1+20*random.Float64())
-		rate := func(at Setting) float64 {
-			one := float64(at.BatchBytes) / (roundTrip + float64(at.BatchBytes)/50e6)
-			return min(top, float64(at.Workers)*one)
-		}
-		_, smallest, err := search(func(at Setting) (float64, error) {
-			return rate(at) * (1 + 0.02*random.NormFloat64()), nil
-		}).run(t.Context())
-		require.NoError(t, err)
-		if rate(smallest.Setting) >= 0.9*top {
-			found++
-		}
-	}
-	require.GreaterOrEqual(t, found, seeds*95/100)
-}
-
 // A search whose context ends after its last measurement is complete, and one that wanted another is not.
 func TestExactlyEnoughTime(t *testing.T) {
 	run := func(limit int) (s *tune, smallest *Tried, asked int) {

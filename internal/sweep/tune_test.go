@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -43,15 +42,12 @@ func bounds() sweep.Bounds {
 
 func (b *tuneBench) search(target string, bounds sweep.Bounds, flags ...string) (*sweep.Search, error) {
 	b.Helper()
-	drivers, err := all.Drivers()
-	require.NoError(b, err)
 	push := map[string][]string{"target": {target}, "memory": {"64GiB"}}
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		push[name] = append(push[name], value)
 	}
-	nothing := func(string) (string, bool) { return "", false }
-	return sweep.NewSearch(push, sweep.Sources{Drivers: drivers, LookupEnv: nothing}, bounds)
+	return sweep.NewSearch(push, planOptions(b).Sources, bounds)
 }
 
 func (b *tuneBench) find(flags ...string) (sweep.Found, error) {

@@ -2,7 +2,6 @@ package databend_test
 
 import (
 	"bufio"
-	"bytes"
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	client "github.com/datafuselabs/databend-go"
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -87,11 +85,7 @@ func api(t *testing.T, s *sink.Server, change func(*client.Config)) *client.APIC
 }
 
 func TestStages(t *testing.T) {
-	var table bytes.Buffer
-	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
-	_, err := w.Write(make([]struct{ ID int64 }, 4321))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+	table := sinktest.Parquet(t, 4321)
 
 	s := listen(t, sink.Options{CRC: true})
 	through := api(t, s, func(c *client.Config) { c.PresignedURLDisabled = true })
@@ -100,7 +94,7 @@ func TestStages(t *testing.T) {
 	}
 	upload("run/1.csv", "1,a\n2,\"b\nc\"\n")
 	upload("run/2.csv", "h\n3,a")
-	upload("run/3.parquet", table.String())
+	upload("run/3.parquet", table)
 	require.Zero(t, s.Stats().Rows, "rows are acknowledged when they are loaded")
 
 	for _, c := range []struct {
@@ -123,7 +117,7 @@ func TestStages(t *testing.T) {
 		{"LIST @st/run/1", "run/1.csv 12"},
 		{"LIST @st PATTERN = '.*('", "code: 1005"},
 		{"REMOVE @st/run/ PATTERN = '(1|2)[.]csv'", ""},
-		{"LIST @st", fmt.Sprint("run/3.parquet ", table.Len())},
+		{"LIST @st", fmt.Sprint("run/3.parquet ", len(table))},
 		{"COPY INTO t FROM @st FILES = ('run/3.parquet') FILE_FORMAT = (type = PARQUET) PURGE = TRUE", "run/3.parquet 4321 0 - -"},
 		{"LIST @st", ""},
 		{"PRESIGN DOWNLOAD @st/x", "code: 1002"},
@@ -222,7 +216,6 @@ func TestFormats(t *testing.T) {
 		"escapes":              {sql: `(type = CSV, escape = '\\')`, body: "1,\"\\\"\n\"\n2,\n", want: `"rows":2`},
 		"tsv of other ends":    {sql: `(type = TSV, record_delimiter = '|')`, body: "1\n|2|", want: `"rows":2`},
 		"parquet that is none": {sql: "(type = PARQUET)", body: "1\n", want: "Parquet footer"},
-		"open quote":           {sql: "(type = CSV)", body: "1,\"a\n", want: "has no end"},
 		"xml":                  {sql: "(type = XML)", body: "<a/>", want: "format XML"},
 		"compressed":           {sql: "(type = CSV, compression = zstd)", body: "1\n", want: "compressed"},
 		"delimiter in data":    {body: "\r\n--\r\n--b\r\r\n--boundarY\r\n", want: `"bytes":24`},

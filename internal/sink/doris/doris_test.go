@@ -1,7 +1,6 @@
 package doris_test
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql" // the client
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -80,11 +78,7 @@ func put(t *testing.T, s *sink.Server, path, body string, fields ...string) (*ht
 const path = "/api/db/t/_stream_load"
 
 func TestFormats(t *testing.T) {
-	var table bytes.Buffer
-	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
-	_, err := w.Write(make([]struct{ ID int64 }, 12_345))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+	table := sinktest.Parquet(t, 12_345)
 	for name, c := range map[string]struct {
 		body   string
 		fields []string
@@ -97,11 +91,8 @@ func TestFormats(t *testing.T) {
 		"names and types":            {"a\tb\nINT\tINT\n1\t2\n", []string{"format", "csv_with_names_and_types"}, 1},
 		"skipped lines":              {"x\ny\n1\t2\n", []string{"skip_lines", "2"}, 1},
 		"enclosed":                   {"1,\"a\nb\"\n2,\"c\"\"\n\"\n", []string{"enclose", `"`, "column_separator", ","}, 2},
-		"enclosed and open":          {"1,\"a\nb\n", []string{"enclose", `"`, "column_separator", ","}, -1},
 		"json by line":               {"{\"a\":1}\n{\"a\":\"\\n\"}\n", []string{"format", "json", "read_json_by_line", "true"}, 2},
 		"json array":                 {`[{"a":[1,2]}, {"a":"],["},` + "\n" + ` {"a":{}}]`, []string{"format", "json", "strip_outer_array", "true"}, 3},
-		"empty json array":           {`[ ]`, []string{"format", "json", "strip_outer_array", "true"}, 0},
-		"json array without end":     {`[{"a":1},`, []string{"format", "json", "strip_outer_array", "true"}, -1},
 		"json objects":               {"{\"a\":\n1}\n{\"a\":2}", []string{"format", "json"}, 2},
 		"json array unannounced":     {`[{"a":1},{"a":2}]`, []string{"format", "json"}, -1},
 		"json array by line":         {"[{\"a\":1},{\"a\":2}]\n[{\"a\":3}]\n", []string{"format", "json", "strip_outer_array", "true", "read_json_by_line", "true"}, 3},
@@ -110,7 +101,7 @@ func TestFormats(t *testing.T) {
 		"escaped":                    {"1,\"a\\\"\nb\"\n2,c\n", []string{"enclose", `"`, "escape", `\`, "column_separator", ","}, 2},
 		"some of the rows":           {"1\n2\n", []string{"where", "a > 1"}, -1},
 		"part of the json":           {`{"a":[1,2]}`, []string{"format", "json", "json_root", "$.a"}, -1},
-		"parquet":                    {table.String(), []string{"format", "parquet"}, 12_345},
+		"parquet":                    {table, []string{"format", "parquet"}, 12_345},
 		"no parquet":                 {"1\n2\n", []string{"format", "parquet"}, -1},
 		"orc":                        {"ORC", []string{"format", "orc"}, -1},
 		"compressed":                 {"\x1f\x8b", []string{"compress_type", "gz"}, -1},
@@ -136,7 +127,7 @@ func TestFormats(t *testing.T) {
 func TestFrontend(t *testing.T) {
 	s := listen(t, sink.Options{})
 	// Who sends no rows asks where they go; the connection stays.
-	out := sinktest.Say(t, s, strings.Repeat("PUT "+path+"?x=y HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n", 2))
+	out := sinktest.Say(t, s, strings.Repeat("PUT "+path+"?x=y HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 2))
 	require.Equal(t, 2, strings.Count(out, "HTTP/1.1 307 "), out)
 	require.NotContains(t, out, "close")
 	answer, _ := put(t, s, path+"?x=y", "", "Expect", "100-continue")

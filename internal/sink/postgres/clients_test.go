@@ -123,6 +123,10 @@ func TestExtendedProtocolFailsUpToSync(t *testing.T) {
 	}
 	refused(t, c.ExecPrepared(t.Context(), "unknown", nil, nil, nil).Read().Err, "26000")
 	assert.Equal(t, "x", string(c.ExecParams(t.Context(), "select 'x'", nil, nil, nil, nil).Read().Rows[0][0]))
+	exec1(t, c, "begin")
+	refused(t, c.ExecPrepared(t.Context(), "unknown", nil, nil, nil).Read().Err, "26000")
+	assert.Equal(t, byte('E'), c.TxStatus())
+	exec1(t, c, "rollback")
 	var err error
 	n := 0
 	for ; err == nil && n < 2000; n++ {

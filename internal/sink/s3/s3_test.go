@@ -17,7 +17,6 @@ import (
 	client "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -100,11 +99,7 @@ func TestPutBySDK(t *testing.T) {
 }
 
 func TestUploadInParts(t *testing.T) {
-	var table bytes.Buffer
-	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
-	_, err := w.Write(make([]struct{ ID int64 }, 777))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+	table := sinktest.Parquet(t, 777)
 
 	for name, c := range map[string]struct {
 		key   string
@@ -114,8 +109,8 @@ func TestUploadInParts(t *testing.T) {
 		"lines across parts": {"a.csv", []string{"1\n2", "2\n3", "3"}, 3},
 		"lines":              {"a.csv", []string{"1\n", "2\n"}, 2},
 		"an empty last part": {"a.csv", []string{"1\n2", ""}, 2},
-		"parquet":            {"a.parquet", []string{table.String()[:50], table.String()[50:]}, 777},
-		"parquet, one part":  {"a", []string{table.String()}, 777},
+		"parquet":            {"a.parquet", []string{table[:50], table[50:]}, 777},
+		"parquet, one part":  {"a", []string{table}, 777},
 		"broken parquet":     {"a.parquet", []string{"PAR1\n\n", "\n\n"}, 0},
 	} {
 		for _, dropped := range []bool{false, true} {

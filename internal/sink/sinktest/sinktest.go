@@ -2,6 +2,7 @@
 package sinktest
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -23,6 +25,17 @@ func Open(t testing.TB, listen func(addr string, o sink.Options) (*sink.Server, 
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// Parquet returns a file of so many rows.
+func Parquet(t testing.TB, rows int) string {
+	t.Helper()
+	var file bytes.Buffer
+	w := parquet.NewGenericWriter[struct{ ID int64 }](&file)
+	_, err := w.Write(make([]struct{ ID int64 }, rows))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return file.String()
 }
 
 // TLS returns a certificate that the sink signed itself.
