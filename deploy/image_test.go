@@ -23,7 +23,7 @@ func TestImage(t *testing.T) {
 	needs(t, err == nil, "buildah is not installed: scripts/tools buildah")
 	s := newStore(t)
 
-	image := s.run(checkout(t, "bin/terapush", "CGO_ENABLED=0", "-trimpath")+"/scripts/image", "localhost/terapush:test")
+	image := s.run(checkout(t, "bin/terapush", "CGO_ENABLED=0")+"/scripts/image", "localhost/terapush:test")
 	require.Equal(t, "localhost/terapush:test", image)
 	container, root := s.container(image)
 	require.ElementsMatch(t, []string{"terapush", "state", "state/.keep", "tmp", "tmp/.keep"}, filesIn(t, root))
@@ -164,7 +164,7 @@ func filesIn(t *testing.T, root string) (all []string) {
 }
 
 // checkout makes a folder with what the image is made from and a binary of its own: the one in bin may be old, or somebody
-// has built it in another way. (Without -trimpath godror comes out of the cache that go vet has filled.)
+// has built it in another way.
 func checkout(t *testing.T, binary, cgo string, flags ...string) string {
 	dir := t.TempDir()
 	for _, name := range []string{"Dockerfile", ".dockerignore", "scripts/image", "deploy/image", "deploy/godror"} {
