@@ -58,29 +58,6 @@ func creating(mode loader.CreateMode) func(*loader.Preparation) {
 	return func(p *loader.Preparation) { p.Create = mode }
 }
 
-func TestPrepareCreatesWhatIsMissing(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	_, table, err := s.prepare(t, target, creating(loader.CreateTruncate))
-	require.NoError(t, err)
-	assert.Equal(t, "TERA."+name(target), table.Name)
-	assert.True(t, table.Created)
-	assert.NotEmpty(t, table.Identity)
-
-	// The second time it is there, and the same.
-	n := len(s.Requests())
-	_, again, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: table.Name, Identity: table.Identity}, again)
-	assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
-
-	s.insert(t, target, "journal", 1)
-	_, filled, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	assert.True(t, filled.HasRows)
-	assert.Equal(t, table.Identity, filled.Identity)
-}
-
 // With a table that has rows: what --create recreate and truncate do with it.
 func TestPrepareReplaces(t *testing.T) {
 	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
@@ -415,20 +392,6 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What an earlier run has left in the memory of Fast Ingest does not arrive after the TRUNCATE.
-func TestTruncateOfWhatIsStillInMemory(t *testing.T) {
-	d, contract := datasetOf(t, "pairs", ""), contractOf(methodFast, 10)
-	o := oneBatchOf(t, d, way{contract: contract}, 10, fake.Options{})
-	loads(t, o.loader, contract, o.batch)
-	require.Zero(t, o.Rows(name(o.target)), "all of them are in memory")
-	_, _, err := o.prepare(t, o.target, func(p *loader.Preparation) {
-		p.Schema, p.Create = d.Schema(), loader.CreateTruncate
-	})
-	require.NoError(t, err)
-	require.NoError(t, o.Run(flushWrites))
-	assert.Zero(t, o.Rows(name(o.target)))
 }
 
 // TRUNCATE does not wait for rows that are not committed.

@@ -60,17 +60,6 @@ func TestStatements(t *testing.T) {
 	assert.Contains(t, s.SelectNextFree(), `EXTRACT(SECOND FROM (MAX("TS") - TIMESTAMP '1970-01-01 00:00:00')) * 1000000)`)
 }
 
-func TestUnquotedUndoesQualified(t *testing.T) {
-	for _, c := range [][2]string{{"", "T"}, {"S", "T"}, {"S.X", "T.Y"}} {
-		schema, name := unquoted(qualified(c[0], c[1]))
-		if c[0] == "" {
-			assert.Equal(t, [2]string{"", "T"}, [2]string{schema, name})
-			continue
-		}
-		assert.Equal(t, c, [2]string{schema, name})
-	}
-}
-
 // A column takes values where they come back as they went in: no padding, rounding or conversion.
 func TestColumnsTakeValues(t *testing.T) {
 	for _, c := range []struct {
