@@ -1,9 +1,7 @@
 package oracle
 
 import (
-	"bytes"
 	"cmp"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -58,7 +56,7 @@ func creating(mode loader.CreateMode) func(*loader.Preparation) {
 	return func(p *loader.Preparation) { p.Create = mode }
 }
 
-// With a table that has rows: what --create recreate and truncate do with it.
+// A table is created once, and then as it is: what --create recreate and truncate do with one that has rows.
 func TestPrepareReplaces(t *testing.T) {
 	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
 		for _, mode := range []loader.CreateMode{loader.CreateTruncate, loader.CreateRecreate} {
@@ -67,8 +65,15 @@ func TestPrepareReplaces(t *testing.T) {
 				target := s.table(method)
 				_, before, err := s.prepare(t, target, nil)
 				require.NoError(t, err)
+				assert.Equal(t, loader.Table{Name: "TERA." + name(target), Identity: before.Identity, Created: true}, before)
+				assert.NotEmpty(t, before.Identity)
 				s.insert(t, target, "journal", 7)
 				n := len(s.Requests())
+				_, filled, err := s.prepare(t, target, nil)
+				require.NoError(t, err)
+				assert.Equal(t, loader.Table{Name: before.Name, Identity: before.Identity, HasRows: true}, filled)
+				assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
+				n = len(s.Requests())
 				_, table, err := s.prepare(t, target, creating(mode))
 				require.NoError(t, err)
 				assert.Zero(t, s.Rows(name(target)))
@@ -247,10 +252,8 @@ func TestTriggersOfOthers(t *testing.T) {
 			s := startStandIn(t, fake.Options{Native: true, Owner: owner})
 			target := s.table(method)
 			target.Table = owner + "." + target.Table
-			var logged bytes.Buffer
-			deps := testDeps()
-			deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
-			l, err := s.backend.Open(t.Context(), target, deps)
+			var logged strings.Builder
+			l, err := s.backend.Open(t.Context(), target, loggingTo(&logged))
 			require.NoError(t, err)
 			_, err = l.Prepare(t.Context(), loader.Preparation{
 				Run: "r", Schema: journal(), Contract: contractOf(method, 10), Create: loader.CreateIfMissing,
