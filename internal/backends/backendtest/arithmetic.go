@@ -1,20 +1,16 @@
 package backendtest
 
 import (
-	"context"
 	"fmt"
 	"math/big"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Proven is what the proof of arrival asks of a table.
@@ -59,45 +55,6 @@ func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.
 		})
 	}
 }
-
-// Stranger is a server of another kind than the back-end's, on which the back-end's arithmetic means the same.
-type Stranger struct {
-	Format     batch.Format // the rows of an INSERT
-	Statements func(rows.Schema) sqlload.Statements
-	Column     func(rows.Column) string // the type of a column there
-	Suffix     string                   // of CREATE TABLE
-	Exec       func(statement string)
-	Connect    func(context.Context) (sqlload.Conn, error)
-}
-
-// Arithmetic runs Arithmetic on tables that it makes.
-func (s Stranger) Arithmetic(t *testing.T) {
-	Arithmetic(t, s.Format, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven {
-		st := s.Statements(d.Schema())
-		var columns []string
-		for _, c := range d.Schema().Columns {
-			columns = append(columns, st.Identifier(c.Name)+" "+s.Column(c))
-		}
-		s.Exec("CREATE TABLE " + st.Table + " (" + strings.Join(columns, ", ") + ")" + s.Suffix)
-		for _, b := range rows {
-			s.Exec("INSERT INTO " + st.Table + " VALUES " + string(b.Encoded))
-		}
-		table := &sqlload.Table{
-			Catalog: planned{statements: st}, Connect: s.Connect, Failed: func(_ string, err error) error { return err },
-		}
-		_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: d.Schema()})
-		require.NoError(t, err)
-		return table
-	})
-}
-
-// planned is the catalog of a table that is only asked for its rows.
-type planned struct {
-	sqlload.Catalog
-	statements sqlload.Statements
-}
-
-func (p planned) Plan(loader.Preparation) sqlload.Statements { return p.statements }
 
 func checkBuckets(t *testing.T, d dataset.Dataset, table Proven, g loader.Grouping) {
 	want := make(map[int64]loader.Bucket)

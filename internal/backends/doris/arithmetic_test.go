@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // likeDoris is a connection to MySQL or MariaDB that takes Doris' statements. What those servers lack is replaced: LARGEINT
@@ -30,6 +30,14 @@ func (c likeDoris) Query(ctx context.Context, query string, each func(row [][]by
 	query = strings.NewReplacer("AS LARGEINT)", "AS DECIMAL(38, 0))", "AS BIGINT)", "AS SIGNED)").Replace(query)
 	return c.SQL.Query(ctx, difference.ReplaceAllString(query, "TIMESTAMPDIFF(MICROSECOND, $2, $1)"), each)
 }
+
+// proof is a table that is only asked.
+type proof struct {
+	sqlload.Catalog
+	statements sqlload.Statements
+}
+
+func (p proof) Plan(loader.Preparation) sqlload.Statements { return p.statements }
 
 func TestArithmetic(t *testing.T) {
 	for name, variable := range map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"} {
@@ -49,17 +57,27 @@ func TestArithmetic(t *testing.T) {
 			schema := fmt.Sprintf("doris%x", time.Now().UnixNano())
 			exec("CREATE DATABASE " + schema)
 			t.Cleanup(func() { exec("DROP DATABASE " + schema) })
-			backendtest.Stranger{
-				Format: batch.Values, Suffix: " CHARACTER SET utf8mb4", Exec: exec,
-				Statements: func(s rows.Schema) sqlload.Statements {
-					return newStatements(tableName{schema, s.Dataset}, s).Statements
-				},
-				Column: func(c rows.Column) string { return strings.Replace(columnType(c), "STRING", "LONGTEXT", 1) },
-				Connect: func(ctx context.Context) (sqlload.Conn, error) {
-					c, err := pool.Conn(ctx)
-					return likeDoris{sqlload.SQL{Conn: c}}, err
-				},
-			}.Arithmetic(t)
+			backendtest.Arithmetic(t, batch.Values, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+				s := newStatements(tableName{schema, d.Schema().Dataset}, d.Schema())
+				var columns []string
+				for _, c := range s.Schema.Columns {
+					columns = append(columns, quote(c.Name)+" "+strings.Replace(columnType(c), "STRING", "LONGTEXT", 1))
+				}
+				exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ") CHARACTER SET utf8mb4")
+				for _, b := range rows {
+					exec("INSERT INTO " + s.Table + " VALUES " + string(b.Encoded))
+				}
+				table := &sqlload.Table{
+					Catalog: proof{statements: s.Statements}, Failed: func(_ string, err error) error { return err },
+					Connect: func(ctx context.Context) (sqlload.Conn, error) {
+						c, err := pool.Conn(ctx)
+						return likeDoris{sqlload.SQL{Conn: c}}, err
+					},
+				}
+				_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: s.Schema})
+				require.NoError(t, err)
+				return table
+			})
 		})
 	}
 }

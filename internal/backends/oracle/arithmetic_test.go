@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
-	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // likeOracle is a connection to PostgreSQL. MOD, TRUNC, EXTRACT of an interval, TO_CHAR of a time and quoted names mean
@@ -47,6 +48,14 @@ func (c likeOracle) Query(ctx context.Context, query string, each func(row [][]b
 
 func (c likeOracle) Close() error { return nil }
 
+// proof is a table that is only asked.
+type proof struct {
+	sqlload.Catalog
+	statements sqlload.Statements
+}
+
+func (p proof) Plan(loader.Preparation) sqlload.Statements { return p.statements }
+
 func TestArithmetic(t *testing.T) {
 	conn, err := pgconn.Connect(t.Context(), backendtest.Server(t, "TERAPUSH_TEST_POSTGRES"))
 	require.NoError(t, err)
@@ -61,10 +70,22 @@ func TestArithmetic(t *testing.T) {
 		_ = conn.Close(context.Background())
 	})
 	types := strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
-	backendtest.Stranger{
-		Format: batch.PGValues, Exec: exec,
-		Statements: func(s rows.Schema) sqlload.Statements { return planned(s.Dataset, s) },
-		Column:     func(c rows.Column) string { return types.Replace(columnType(c)) },
-		Connect:    func(context.Context) (sqlload.Conn, error) { return likeOracle{conn}, nil },
-	}.Arithmetic(t)
+	backendtest.Arithmetic(t, batch.PGValues, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: qualified("", d.Schema().Dataset)}
+		var columns []string
+		for _, c := range s.Schema.Columns {
+			columns = append(columns, s.Identifier(c.Name)+" "+types.Replace(columnType(c)))
+		}
+		exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")")
+		for _, b := range rows {
+			exec("INSERT INTO " + s.Table + " VALUES " + string(b.Encoded))
+		}
+		table := &sqlload.Table{
+			Catalog: proof{statements: s}, Failed: func(_ string, err error) error { return err },
+			Connect: func(context.Context) (sqlload.Conn, error) { return likeOracle{conn}, nil },
+		}
+		_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: s.Schema})
+		require.NoError(t, err)
+		return table
+	})
 }
