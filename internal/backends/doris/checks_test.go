@@ -18,8 +18,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// examine returns what is not all right. It checks that no statement, and no request, changes anything.
-func (s *standIn) examine(t *testing.T, target loader.Target, i loader.Intent) []loader.Finding {
+// check returns what is not all right. It checks that no statement, and no request, changes anything.
+func (s *standIn) check(t *testing.T, target loader.Target, i loader.Intent) []loader.Finding {
 	t.Helper()
 	before := len(s.Requests())
 	findings := backendtest.Doctor(t, New(), testDeps(), target, i)
@@ -38,7 +38,7 @@ func intended() loader.Intent {
 	return loader.Intent{Preparation: loader.Preparation{Schema: ids}, Workers: 16, BatchBytes: 64 << 20, TotalBytes: 64 << 30}
 }
 
-func TestExamineNamesWhatIsWrong(t *testing.T) {
+func TestCheckServer(t *testing.T) {
 	id := []standin.Column{{Name: "id", Type: "BIGINT"}}
 	oneSet := func(name string, value int) string {
 		return fmt.Sprintf(`ADMIN SET ALL FRONTENDS CONFIG ("%s" = "%d"), and the same in fe.conf`, name, value)
@@ -153,7 +153,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			if c.intent != nil {
 				c.intent(&i)
 			}
-			found := s.examine(t, target, i)
+			found := s.check(t, target, i)
 			if c.want == "" {
 				require.Empty(t, found)
 				return
@@ -166,26 +166,26 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 }
 
 // Without a backend nothing can be loaded, which several checks see.
-func TestExamineWithoutABackend(t *testing.T) {
+func TestCheckWithoutABackend(t *testing.T) {
 	s := startStandIn(t, fake.Options{Shows: map[string]string{"Alive": "false", "ErrMsg": "connection refused"}})
-	require.Contains(t, s.examine(t, s.table(streamLoad, nil), intended()), backendtest.Fail("backends",
+	require.Contains(t, s.check(t, s.table(streamLoad, nil), intended()), backendtest.Fail("backends",
 		"0 of 1 take loads; not 127.0.0.2 (alive: false, connection refused)", "read be.out and be.INFO there, then SHOW BACKENDS"))
 }
 
-func TestExamineThroughAStore(t *testing.T) {
+func TestCheckThroughAStore(t *testing.T) {
 	s, via, store := startWithStore(t)
 	target := s.table(s3Load, nil)
 	target.Via = via
-	found := s.examine(t, target, intended())
+	found := s.check(t, target, intended())
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Found, "Doris reads the objects from http://127.0.0.1:")
 	require.NoError(t, store.SetVersioningConfiguration("bucket", gofakes3.VersioningConfiguration{Status: gofakes3.VersioningEnabled}))
-	found = s.examine(t, target, intended())
+	found = s.check(t, target, intended())
 	require.Len(t, found, 2)
 	require.Contains(t, fmt.Sprint(found), "removed when Doris has loaded them")
 }
 
-func TestExamineOfAClusterThatIsGone(t *testing.T) {
+func TestCheckOfAClusterThatIsGone(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	l, err := New().Open(t.Context(), s.table(streamLoad, nil), testDeps())
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ type worker struct {
 	session  loader.Session
 }
 
-func (w *worker) hangUp() {
+func (w *worker) disconnect() {
 	if w.session != nil {
 		_ = w.session.Close()
 		w.session = nil
@@ -50,10 +50,10 @@ func (w *worker) send(ctx context.Context, b *batch.Batch) (rows int64, err erro
 		b.Attempt++
 		v := w.backend.Classify(err)
 		if v.SessionDead {
-			w.hangUp()
+			w.disconnect()
 		}
 		if w.contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
-			w.hangUp() // its transaction may be open, and hold the claim
+			w.disconnect() // its transaction may be open, and hold the claim
 			found, err := w.loader.Resolve(ctx, loader.RefOf(b))
 			switch {
 			case err != nil && w.backend.Classify(err).Retry:
@@ -145,7 +145,7 @@ func (o *one) goesOn(t *testing.T) {
 	rows, err := o.send(t.Context(), o.batch)
 	require.NoError(t, err)
 	assert.Equal(t, o.batch.Rows, rows)
-	o.hangUp()
+	o.disconnect()
 	o.exact(t, o.target, o.batch.Rows)
 }
 
@@ -154,7 +154,7 @@ func (o *one) goesOn(t *testing.T) {
 func (o *one) holds(t *testing.T, rows int64) {
 	t.Helper()
 	o.SetScript(nil)
-	o.hangUp()
+	o.disconnect()
 	_, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: rows - 1}, rows)
 	require.NoError(t, err)
 	if o.contract.Delivery == loader.ExactlyOnce {
@@ -231,43 +231,22 @@ func TestEveryRequestFails(t *testing.T) {
 	}
 }
 
-// signalled is a context that ends, with a reason, when the test says so and not when the clock does: on a slow machine
-// that could be before the request that the test is about.
-type signalled struct {
+// timeout is a context that times out when the test says so and not when the clock does: on a slow machine that could be
+// before the request that the test is about.
+type timeout struct {
 	context.Context
-	over   chan struct{}
-	reason error
+	over chan struct{}
 }
 
-func endingBy(t *testing.T, reason error) *signalled {
-	return &signalled{t.Context(), make(chan struct{}), reason}
-}
+func (c timeout) Done() <-chan struct{} { return c.over }
 
-func (c *signalled) end() { close(c.over) }
-
-func (c *signalled) Done() <-chan struct{} { return c.over }
-
-func (c *signalled) Err() error {
+func (c timeout) Err() error {
 	select {
 	case <-c.over:
-		return c.reason
+		return context.DeadlineExceeded
 	default:
 		return nil
 	}
-}
-
-// A server that accepts and then says nothing is given up with the context.
-func TestHungServer(t *testing.T) {
-	s := startStandIn(t, fake.Options{Script: fake.At(fake.Connect, 1, fake.Fault{Hold: make(chan struct{})})})
-	ctx := endingBy(t, context.DeadlineExceeded)
-	go func() {
-		s.reached(t, fake.Connect, 1)
-		ctx.end()
-	}()
-	_, err := s.backend.Open(ctx, s.table(methodArray), testDeps())
-	require.ErrorContains(t, err, "connect to "+s.Address())
-	assert.NotContains(t, err.Error(), secret)
-	assert.Equal(t, loader.ClassTimeout, s.backend.Classify(err).Class)
 }
 
 // The error of a commit leaves open what came of it, unless it says that the transaction was rolled back.
@@ -377,10 +356,10 @@ func TestResolveThatWaitsInVain(t *testing.T) {
 		_, err = o.attempt(t.Context(), t)
 		require.Error(t, err)
 		before := o.requests(`TERAPUSH_CLAIMS" (`)
-		ctx := endingBy(t, context.DeadlineExceeded)
+		ctx := timeout{t.Context(), make(chan struct{})}
 		go func() {
 			o.reached(t, `TERAPUSH_CLAIMS" (`, before+1)
-			ctx.end()
+			close(ctx.over)
 		}()
 		_, err = o.loader.Resolve(ctx, loader.RefOf(o.batch))
 		hinted(t, err)

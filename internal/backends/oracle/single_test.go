@@ -15,35 +15,23 @@ import (
 // What is there after a lost answer is the front of the batch, whatever its rows are numbered by, and the next attempt
 // sends the rest only.
 func TestSingleGoesOn(t *testing.T) {
-	for label, c := range map[string]struct {
-		dataset string
-		native  bool
-		fault   fake.Fault
-		there   int64
-	}{
-		"answer cut":         {"pairs", false, fake.Fault{CutAnswer: true}, 4},
-		"answer cut, native": {"journal", true, fake.Fault{CutAnswer: true}, 4},
-		"cut":                {"httplogs", false, fake.Fault{Cut: true}, 3},
-		"cut, native":        {"lineitem", true, fake.Fault{Cut: true}, 3},
-	} {
-		t.Run(label, func(t *testing.T) {
-			contract := contractOf(methodSingle, 11) // which ends within an order
-			o := oneBatchOf(t, datasetOf(t, c.dataset, ""), way{native: c.native, contract: contract}, 11, fake.Options{})
-			o.SetScript(fake.At(fake.Commit, 4, c.fault))
+	for _, dataset := range []string{"pairs", "journal", "httplogs", "lineitem"} {
+		t.Run(dataset, func(t *testing.T) {
+			w := way{contract: contractOf(methodSingle, 11)} // which ends within an order
+			o := oneBatchOf(t, datasetOf(t, dataset, ""), w, 11, fake.Options{})
+			o.SetScript(fake.At(fake.Commit, 4, fake.Fault{CutAnswer: true}))
 			_, err := o.attempt(t.Context(), t)
-			require.Error(t, err)
-			assert.Equal(t, loader.Unknown, o.backend.Classify(err).Applied)
 			assert.ErrorContains(t, err, "3 rows of the batch were committed before")
 			found, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
 			require.NoError(t, err)
-			assert.Equal(t, loader.Resolution{Applied: loader.No, Rows: c.there}, found)
+			assert.Equal(t, loader.Resolution{Applied: loader.No, Rows: 4}, found)
 
 			o.batch.Skip = found.Rows
 			before := o.requests(`INTO "TERA"."T_`)
 			ack, err := o.attempt(t.Context(), t)
 			require.NoError(t, err)
-			assert.Equal(t, 11-c.there, ack.Rows)
-			assert.EqualValues(t, 11-c.there, o.requests(`INTO "TERA"."T_`)-before)
+			assert.Equal(t, int64(7), ack.Rows)
+			assert.Equal(t, 7, o.requests(`INTO "TERA"."T_`)-before)
 			o.exact(t, o.target, 11)
 			found, err = o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
 			require.NoError(t, err)
