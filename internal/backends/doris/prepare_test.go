@@ -44,11 +44,6 @@ func TestOtherServersAreRefused(t *testing.T) {
 	require.ErrorContains(t, recognize("StarRocks"), "mysql://")
 }
 
-func capsOf(method string) loader.Caps {
-	m, _ := loader.FindMethod(New(), method)
-	return m.Caps
-}
-
 // ofDocuments are the columns of documents.
 var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
 
