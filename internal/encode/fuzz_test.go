@@ -2,7 +2,6 @@ package encode_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -150,72 +149,12 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-func FuzzPGBinary(f *testing.F) {
-	seed(f)
-	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
-		records := fuzzed(n, words, raw)
-		rest := encoded(t, batch.PGBinary, records)
-		require.Equal(t, "PGCOPY\n\xFF\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00", string(rest[:19]))
-		rest = rest[19:]
-		for _, r := range records {
-			require.Equal(t, uint16(7), binary.BigEndian.Uint16(rest))
-			rest = rest[2:]
-			requirePostgres(t, r, pgtype.BinaryFormatCode, func(int) []byte {
-				size := 4 + binary.BigEndian.Uint32(rest)
-				field := rest[4:size]
-				rest = rest[size:]
-				return field
-			})
-		}
-		require.Equal(t, "\xFF\xFF", string(rest))
-	})
-}
-
-func FuzzPGText(f *testing.F) {
-	seed(f)
-	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
-		records := fuzzed(n, words, raw)
-		lines := strings.SplitAfter(string(encoded(t, batch.PGText, records)), "\n")
-		require.Len(t, lines, len(records)+1)
-		for i, r := range records {
-			require.NotContains(t, lines[i], "\r")
-			fields := strings.Split(strings.TrimSuffix(lines[i], "\n"), "\t")
-			require.Len(t, fields, 7)
-			requirePostgres(t, r, pgtype.TextFormatCode, func(c int) []byte { return []byte(unescapeCopy(fields[c])) })
-		}
-	})
-}
-
-// requirePostgres decodes the fields of a row as pgx does.
-func requirePostgres(t testing.TB, want record, format int16, field func(c int) []byte) {
-	t.Helper()
-	var got record
-	var day, at time.Time
-	var sum pgtype.Numeric
-	for c, to := range []struct {
-		oid   uint32
-		value any
-	}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
-		{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
-		require.NoError(t, pgTypes.Scan(to.oid, format, field(c), to.value))
-	}
-	got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
-	require.Equal(t, normal(want), normal(got))
-}
-
 var pgTypes = pgtype.NewMap()
 
 func numericOf(t testing.TB, n pgtype.Numeric) int64 {
 	text, err := n.Value()
 	require.NoError(t, err)
 	return sumOf(t, text.(string))
-}
-
-// unescapeCopy undoes the escapes of COPY's text format, all of those that the manual lists for letters.
-func unescapeCopy(field string) string {
-	return strings.NewReplacer(
-		`\\`, `\`, `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\v`, "\v",
-	).Replace(field)
 }
 
 func padded(id int64) string {

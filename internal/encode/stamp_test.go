@@ -190,11 +190,6 @@ func TestNothingIsAllocated(t *testing.T) {
 		if _, is := e.(encode.PerBatch); is {
 			continue // see TestPerBatchAllocatesLittle
 		}
-		assert.Zero(t, testing.AllocsPerRun(10, func() {
-			at.Reset()
-			buf = e.AppendTail(e.AppendRows(e.AppendHead(buf[:0]), b, at))
-		}), "encode %s", f)
-
 		s = recordsSchema(f, 100)
 		var records []record
 		for i := range 100 {

@@ -105,6 +105,23 @@ func TestAwaited(t *testing.T) {
 	require.InDelta(t, open.Awaited, closed.Awaited, 0.001)
 }
 
+// The kernel's clock has not moved on when a small question is answered at once. All of that wait came after it had gone out.
+func TestQuickAnswers(t *testing.T) {
+	address := peer(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, c) })
+	var d netio.Dialer
+	c := connect(t, &d, "tcp", address)
+	text := make([]byte, 1)
+	for before := d.Sockets().Out; before < 0.001; { // ten to a hundred of them
+		_, err := c.Write(text)
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, text)
+		require.NoError(t, err)
+		now := d.Sockets().Out
+		require.Greater(t, now, before)
+		before = now
+	}
+}
+
 // A wait without an answer still counts: otherwise the sum over all connections would fall.
 func TestAwaitedWithoutAnswer(t *testing.T) {
 	const patience = 60 * time.Millisecond

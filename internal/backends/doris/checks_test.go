@@ -4,40 +4,32 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/standin"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// troubles are the findings that are not all right, by check.
-func troubles(findings []loader.Finding) map[string]loader.Finding {
-	all := map[string]loader.Finding{}
-	for _, f := range findings {
-		if f.Grade != loader.GradeOK {
-			all[f.Check] = f
+// check returns what is not all right. It checks that no statement, and no request, changes anything.
+func (s *standIn) check(t *testing.T, target loader.Target, i loader.Intent) []loader.Finding {
+	t.Helper()
+	before := len(s.Requests())
+	findings := backendtest.Doctor(t, New(), testDeps(), target, i)
+	for _, r := range s.Requests()[before:] {
+		require.NotEqual(t, fake.Load, r.Kind)
+		if r.Kind == fake.Statement {
+			require.Regexp(t, "^(SHOW|SELECT|SET) ", r.SQL)
 		}
 	}
-	return all
-}
-
-func examine(t *testing.T, target loader.Target, i loader.Intent) []loader.Finding {
-	t.Helper()
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
-	require.NoError(t, err)
-	for _, f := range findings {
-		t.Logf("%-7s %-18s %s", f.Grade, f.Check, f.Found)
-	}
-	return findings
+	return slices.DeleteFunc(findings, func(f loader.Finding) bool { return f.Grade == loader.GradeOK })
 }
 
 // intended is a push of 64 GiB in a thousand batches.
@@ -46,7 +38,7 @@ func intended() loader.Intent {
 	return loader.Intent{Preparation: loader.Preparation{Schema: ids}, Workers: 16, BatchBytes: 64 << 20, TotalBytes: 64 << 30}
 }
 
-func TestExamineNamesWhatIsWrong(t *testing.T) {
+func TestCheckServer(t *testing.T) {
 	id := []standin.Column{{Name: "id", Type: "BIGINT"}}
 	oneSet := func(name string, value int) string {
 		return fmt.Sprintf(`ADMIN SET ALL FRONTENDS CONFIG ("%s" = "%d"), and the same in fe.conf`, name, value)
@@ -161,57 +153,39 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			if c.intent != nil {
 				c.intent(&i)
 			}
-			found := troubles(examine(t, target, i))
+			found := s.check(t, target, i)
 			if c.want == "" {
 				require.Empty(t, found)
 				return
 			}
 			require.Len(t, found, 1)
-			for check, f := range found {
-				is := fmt.Sprintf("%s %s: %s", f.Grade, check, strings.ReplaceAll(f.Found, s.HTTP, "FE"))
-				require.Equal(t, []string{c.want, c.fix}, []string{is, f.Fix})
-			}
+			is := fmt.Sprintf("%s %s: %s", found[0].Grade, found[0].Check, strings.ReplaceAll(found[0].Found, s.HTTP, "FE"))
+			require.Equal(t, []string{c.want, c.fix}, []string{is, found[0].Fix})
 		})
 	}
 }
 
 // Without a backend nothing can be loaded, which several checks see.
-func TestExamineWithoutABackend(t *testing.T) {
+func TestCheckWithoutABackend(t *testing.T) {
 	s := startStandIn(t, fake.Options{Shows: map[string]string{"Alive": "false", "ErrMsg": "connection refused"}})
-	found := troubles(examine(t, s.table(streamLoad, nil), intended()))
-	require.Equal(t, loader.Finding{Check: "backends", Grade: loader.GradeFail,
-		Found: "0 of 1 take loads; not 127.0.0.2 (alive: false, connection refused)",
-		Fix:   "read be.out and be.INFO there, then SHOW BACKENDS"}, found["backends"])
+	require.Contains(t, s.check(t, s.table(streamLoad, nil), intended()), backendtest.Fail("backends",
+		"0 of 1 take loads; not 127.0.0.2 (alive: false, connection refused)", "read be.out and be.INFO there, then SHOW BACKENDS"))
 }
 
-func TestExamineThroughAStore(t *testing.T) {
+func TestCheckThroughAStore(t *testing.T) {
 	s, via, store := startWithStore(t)
 	target := s.table(s3Load, nil)
 	target.Via = via
-	findings := examine(t, target, intended())
-	found := troubles(findings)
+	found := s.check(t, target, intended())
 	require.Len(t, found, 1)
-	require.Contains(t, found["store from the server"].Found, "Doris reads the objects from http://127.0.0.1:")
+	require.Contains(t, found[0].Found, "Doris reads the objects from http://127.0.0.1:")
 	require.NoError(t, store.SetVersioningConfiguration("bucket", gofakes3.VersioningConfiguration{Status: gofakes3.VersioningEnabled}))
-	found = troubles(examine(t, target, intended()))
+	found = s.check(t, target, intended())
 	require.Len(t, found, 2)
-	require.Contains(t, found["versioning"].Found, "removed when Doris has loaded them")
+	require.Contains(t, fmt.Sprint(found), "removed when Doris has loaded them")
 }
 
-// CheckServer asks: no statement of it, and no request, changes anything.
-func TestExamineChangesNothing(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	before := len(s.Requests())
-	examine(t, s.table(streamLoad, nil), intended())
-	for _, r := range s.Requests()[before:] {
-		require.NotEqual(t, fake.Load, r.Kind)
-		if r.Kind == fake.Statement {
-			require.Regexp(t, "^(SHOW|SELECT|SET) ", r.SQL)
-		}
-	}
-}
-
-func TestExamineOfAClusterThatIsGone(t *testing.T) {
+func TestCheckOfAClusterThatIsGone(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	l, err := New().Open(t.Context(), s.table(streamLoad, nil), testDeps())
 	require.NoError(t, err)

@@ -86,11 +86,8 @@ func TestFaultsOfTheServer(t *testing.T) {
 		final bool // trying again is of no use
 	}{
 		"too many versions":  {fake.Load, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
-		"filtered rows":      {fake.Load, fake.Fault{Filter: "values is null"}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
 		"no backend":         {fake.Redirect, fake.Fault{Fail: fake.NoBackend}, loader.Verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, false},
 		"refused early":      {fake.Load, fake.Fault{RefuseEarly: "Access denied"}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
-		"401 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 401}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
-		"503 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 503}, loader.Verdict{Class: loader.ClassShutdown, Retry: true}, false},
 		"frontend cuts":      {fake.Redirect, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
 		"cut body":           {fake.Load, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"answer lost":        {fake.Load, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
@@ -139,16 +136,6 @@ func TestLabelExists(t *testing.T) {
 			assert.EqualValues(t, 10, s.Rows(db.name.table))
 		})
 	}
-	t.Run("finished", func(t *testing.T) {
-		_, db, b, c, err := oneBatch(t, streamLoad, nil, nil)
-		require.NoError(t, err)
-		session, err := db.Session(t.Context(), c)
-		require.NoError(t, err)
-		ack, err := load(t.Context(), session, b)
-		require.NoError(t, err)
-		assert.True(t, ack.AlreadyApplied)
-		assert.EqualValues(t, 10, ack.Rows)
-	})
 	t.Run("under way, then gone", func(t *testing.T) { // the server says RUNNING, and knows the label no more when asked
 		s, db, _, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
 		require.NoError(t, err)

@@ -44,23 +44,6 @@ func TestOtherServersAreRefused(t *testing.T) {
 	require.ErrorContains(t, recognize("StarRocks"), "mysql://")
 }
 
-func capsOf(method string) loader.Caps {
-	m, _ := loader.FindMethod(New(), method)
-	return m.Caps
-}
-
-func TestLimitPacket(t *testing.T) {
-	db := &opened{method: loader.Method{Name: insert}, caps: capsOf(insert)}
-	db.limitPacket("524288")
-	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
-	assert.Equal(t, db.caps.MaxBytes, db.caps.DefaultBatchBytes)
-	db.limitPacket("none")
-	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
-	db = &opened{method: loader.Method{Name: streamLoad}, caps: capsOf(streamLoad)}
-	db.limitPacket("524288")
-	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
-}
-
 // ofDocuments are the columns of documents.
 var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
 

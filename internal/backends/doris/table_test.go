@@ -29,7 +29,6 @@ func TestExplain(t *testing.T) {
 		"stream-load-group": {streamLoad, batch.NDJSON, documents(t), merged, loader.CreateRecreate},
 		"insert":            {insert, batch.Values, documents(t), nil, loader.CreateRecreate},
 		"insert-group":      {insert, batch.Values, documents(t), merged, loader.CreateRecreate},
-		"s3-load":           {s3Load, batch.DorisCSV, named(t, "people"), nil, loader.CreateRecreate},
 		"s3-load-parquet":   {s3Load, batch.Parquet, documents(t), nil, loader.CreateRecreate},
 		"journal":           {streamLoad, batch.NDJSON, named(t, "journal"), nil, loader.CreateRecreate},
 		"lineitem":          {s3Load, batch.DorisCSV, named(t, "lineitem"), nil, loader.CreateIfMissing},
@@ -119,11 +118,6 @@ func TestColumnsOfATable(t *testing.T) {
 func TestVersion(t *testing.T) {
 	assert.Equal(t, "3.1.2-rc01-5f4a5a", version("Doris version doris-3.1.2-rc01-5f4a5a"))
 	assert.Equal(t, "Apache Doris", version("Apache Doris"))
-}
-
-func TestObjectsAreNamedOneByOne(t *testing.T) {
-	assert.Equal(t, "p/r/{1.x,2.x}", alternatives("p/r/", []string{"p/r/1.x", "p/r/2.x"}))
-	assert.Equal(t, "p/r/1.x", alternatives("p/r/", []string{"p/r/1.x"}))
 }
 
 func TestSourceProperties(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"testing"
@@ -49,21 +48,6 @@ func (n *native) ExecContext(context.Context, string, []driver.NamedValue) (driv
 	return n.result, nil
 }
 
-func (n *native) PrepareContext(context.Context, string) (driver.Stmt, error) {
-	return nativeStmt{n: n}, nil
-}
-
-type nativeStmt struct {
-	driver.Stmt
-	n *native
-}
-
-func (nativeStmt) NumInput() int { return -1 }
-func (nativeStmt) Close() error  { return nil }
-func (s nativeStmt) ExecContext(context.Context, []driver.NamedValue) (driver.Result, error) {
-	return s.n.result, nil
-}
-
 func linkOverNative(t *testing.T, n *native) *link {
 	t.Helper()
 	n.closed = make(chan struct{})
@@ -90,22 +74,14 @@ func TestBeginEndsWithItsContext(t *testing.T) {
 
 // A driver that reports neither an error nor a result costs the session, and not the process.
 func TestNoResult(t *testing.T) {
-	for name, call := range map[string]func(*link) error{
-		"exec": func(k *link) error { _, err := k.exec(t.Context(), "X"); return err },
-		"prepared": func(k *link) error {
-			var s *sql.Stmt
-			_, err := k.execPrepared(t.Context(), &s, "X")
-			return err
-		},
-	} {
-		k := linkOverNative(t, &native{})
-		err := call(k)
-		require.Error(t, err, name)
-		assert.True(t, k.dead, name)
-		v := backend{client: reading()}.Classify(err)
-		assert.True(t, v.SessionDead && v.Retry, "%s: %+v", name, v)
-	}
-	k := linkOverNative(t, &native{result: driver.RowsAffected(3)})
+	k := linkOverNative(t, &native{})
+	_, err := k.exec(t.Context(), "X")
+	require.Error(t, err)
+	assert.True(t, k.dead)
+	v := backend{client: reading()}.Classify(err)
+	assert.True(t, v.SessionDead && v.Retry, "%+v", v)
+
+	k = linkOverNative(t, &native{result: driver.RowsAffected(3)})
 	rows, err := k.exec(t.Context(), "X")
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, rows)

@@ -46,14 +46,11 @@ func TestExplain(t *testing.T) {
 		create loader.CreateMode
 	}{
 		"array of every type": {loader.Target{Table: "bulk.every", Settings: set}, every(), loader.DedupTx, loader.CreateRecreate},
-		"array truncated":     {loader.Target{}, schemaOf(t, "lineitem"), loader.DedupTx, loader.CreateTruncate},
 		"array of times":      {loader.Target{}, schemaOf(t, "httplogs"), loader.DedupTx, ""},
 		"single lineitem":     {loader.Target{Method: methodSingle}, schemaOf(t, "lineitem"), loader.DedupRange, ""},
 		"fast pairs":          {loader.Target{Method: methodFast}, schemaOf(t, "pairs"), loader.DedupNone, loader.CreateTruncate},
 		"cloud-copy lineitem": {staged("s3://bucket?region=eu-central-1", nil), schemaOf(t, "lineitem"), loader.DedupTx, ""},
 		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
-		"batch":               {loader.Target{Method: methodBatch}, journal(), loader.DedupTx, ""},
-		"fast":                {loader.Target{Method: methodFast}, journal(), loader.DedupNone, ""},
 		"direct partition":    {direct(map[string]string{optionPartition: "p2026"}), journal(), loader.DedupTx, ""},
 		"cloud-copy":          {staged("s3://bucket/in/2026?region=eu-central-1", map[string]string{optionCredential: "LOADER"}), journal(), loader.DedupTx, ""},
 		"cloud-copy public":   {staged("s3://bucket?endpoint=https://ns.compat.objectstorage.example", nil), journal(), loader.DedupNone, ""},

@@ -3,10 +3,8 @@ package oracle
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,10 +22,9 @@ type worker struct {
 	loader   *opened
 	contract loader.Contract
 	session  loader.Session
-	asked    int // how often it had to ask
 }
 
-func (w *worker) hangUp() {
+func (w *worker) disconnect() {
 	if w.session != nil {
 		_ = w.session.Close()
 		w.session = nil
@@ -53,11 +50,10 @@ func (w *worker) send(ctx context.Context, b *batch.Batch) (rows int64, err erro
 		b.Attempt++
 		v := w.backend.Classify(err)
 		if v.SessionDead {
-			w.hangUp()
+			w.disconnect()
 		}
 		if w.contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
-			w.asked++
-			w.hangUp() // its transaction may be open, and hold the claim
+			w.disconnect() // its transaction may be open, and hold the claim
 			found, err := w.loader.Resolve(ctx, loader.RefOf(b))
 			switch {
 			case err != nil && w.backend.Classify(err).Retry:
@@ -149,7 +145,7 @@ func (o *one) goesOn(t *testing.T) {
 	rows, err := o.send(t.Context(), o.batch)
 	require.NoError(t, err)
 	assert.Equal(t, o.batch.Rows, rows)
-	o.hangUp()
+	o.disconnect()
 	o.exact(t, o.target, o.batch.Rows)
 }
 
@@ -158,7 +154,7 @@ func (o *one) goesOn(t *testing.T) {
 func (o *one) holds(t *testing.T, rows int64) {
 	t.Helper()
 	o.SetScript(nil)
-	o.hangUp()
+	o.disconnect()
 	_, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: rows - 1}, rows)
 	require.NoError(t, err)
 	if o.contract.Delivery == loader.ExactlyOnce {
@@ -235,158 +231,22 @@ func TestEveryRequestFails(t *testing.T) {
 	}
 }
 
-// lossy loses one answer in five, in every way there is, and is the same at every run.
-func lossy(r fake.Request) fake.Fault {
-	if r.SQL != fake.Commit && !r.Is("INSERT") {
-		return fake.Fault{}
-	}
-	h := fnv.New32a()
-	fmt.Fprint(h, r.Number)
-	switch h.Sum32() % 20 {
-	case 0, 1:
-		return fake.Fault{CutAnswer: true}
-	case 2:
-		return fake.Fault{Cut: true}
-	case 3:
-		return fake.Fault{FailAnswer: fake.Ora(3113)}
-	}
-	return fake.Fault{}
-}
-
-// Hundreds of small batches of several workers, of which one request in five loses its answer.
-func TestLostAnswersEndExact(t *testing.T) {
-	const size = 3
-	for _, w := range ways(size) {
-		if w.contract.Method == methodSingle && w.native {
-			continue // a row is a transaction: three times as many
-		}
-		batches, workers := int64(100), 4
-		if w.contract.Dedup == loader.DedupTx && !w.native && w.contract.Method == methodArray {
-			batches = 500 // the default
-		}
-		if w.contract.Method == methodDirect {
-			workers = 1 // which locks the table
-		}
-		t.Run(w.label, func(t *testing.T) {
-			t.Parallel()
-			o := oneBatch(t, w, size)
-			o.SetScript(lossy)
-			numbers := make(chan int64, batches)
-			for n := range batches {
-				numbers <- n
-			}
-			close(numbers)
-			asked := make([]int, workers)
-			var wg sync.WaitGroup
-			for i := range workers {
-				wg.Go(func() {
-					k := &worker{backend: o.backend, loader: o.loader, contract: o.contract}
-					defer k.hangUp()
-					for n := range numbers {
-						rows, err := k.send(t.Context(), numbered(t, o.dataset, o.contract, n))
-						if !assert.NoError(t, err) || !assert.EqualValues(t, size, rows) {
-							return
-						}
-					}
-					asked[i] = k.asked
-				})
-			}
-			wg.Wait()
-			if w.contract.Dedup != loader.DedupNone {
-				sum := 0
-				for _, n := range asked {
-					sum += n
-				}
-				assert.Greater(t, int64(sum), batches/10, "the script loses answers")
-			}
-			o.holds(t, batches*size)
-		})
-	}
-}
-
-// signalled is a context that ends, with a reason, when the test says so and not when the clock does: on a slow machine
-// that could be before the request that the test is about.
-type signalled struct {
+// timeout is a context that times out when the test says so and not when the clock does: on a slow machine that could be
+// before the request that the test is about.
+type timeout struct {
 	context.Context
-	over   chan struct{}
-	reason error
+	over chan struct{}
 }
 
-func endingBy(t *testing.T, reason error) *signalled {
-	return &signalled{t.Context(), make(chan struct{}), reason}
-}
+func (c timeout) Done() <-chan struct{} { return c.over }
 
-func (c *signalled) end() { close(c.over) }
-
-func (c *signalled) Done() <-chan struct{} { return c.over }
-
-func (c *signalled) Err() error {
+func (c timeout) Err() error {
 	select {
 	case <-c.over:
-		return c.reason
+		return context.DeadlineExceeded
 	default:
 		return nil
 	}
-}
-
-// When a context ends the connection is closed, whatever request it waits for, and the server ends the session.
-func TestInterrupted(t *testing.T) {
-	for _, w := range ways(10) {
-		for _, at := range []string{"INSERT", fake.Commit} {
-			for label, reason := range map[string]error{"cancelled": context.Canceled, "hangs": context.DeadlineExceeded} {
-				t.Run(w.label+", "+label+" at "+at, func(t *testing.T) {
-					t.Parallel()
-					o := oneBatch(t, w, 10)
-					until := make(chan struct{})
-					o.SetScript(fake.At(at, 1, fake.Fault{Hold: until}))
-					session, err := o.loader.Session(t.Context(), o.contract)
-					require.NoError(t, err)
-					defer session.Close()
-					ctx := endingBy(t, reason)
-					failed := make(chan error, 1)
-					go func() {
-						_, err := load(ctx, session, o.batch)
-						failed <- err
-					}()
-					o.reached(t, at, 1)
-					ctx.end()
-					select {
-					case err = <-failed:
-					case <-time.After(patience):
-						t.Fatal("it hangs")
-					}
-					require.Error(t, err)
-					v := o.backend.Classify(err)
-					assert.True(t, v.SessionDead, "%v", err)
-					assert.NotEqual(t, loader.Yes, v.Applied)
-					if at == fake.Commit {
-						assert.Equal(t, loader.Unknown, v.Applied, "%v", err)
-					}
-					if label == "hangs" {
-						assert.Equal(t, loader.ClassTimeout, v.Class, "%v", err)
-					}
-					_, err = load(t.Context(), session, o.batch)
-					require.Error(t, err, "the session is dead")
-					close(until)
-					o.quiet(t)
-				})
-			}
-		}
-	}
-}
-
-// A server that accepts and then says nothing is given up with the context.
-func TestHungServer(t *testing.T) {
-	s := startStandIn(t, fake.Options{Script: fake.At(fake.Connect, 1, fake.Fault{Hold: make(chan struct{})})})
-	ctx := endingBy(t, context.DeadlineExceeded)
-	go func() {
-		s.reached(t, fake.Connect, 1)
-		ctx.end()
-	}()
-	_, err := s.backend.Open(ctx, s.table(methodArray), testDeps())
-	require.ErrorContains(t, err, "connect to "+s.Address())
-	assert.NotContains(t, err.Error(), secret)
-	assert.Equal(t, loader.ClassTimeout, s.backend.Classify(err).Class)
 }
 
 // The error of a commit leaves open what came of it, unless it says that the transaction was rolled back.
@@ -447,7 +307,11 @@ func TestOverlappingAttempts(t *testing.T) {
 				err = <-failed
 				require.Error(t, err)
 				if commits {
-					assert.Equal(t, loader.Unknown, o.backend.Classify(err).Applied, "%v", err)
+					v := o.backend.Classify(err)
+					assert.Equal(t, loader.Unknown, v.Applied, "%v", err)
+					assert.True(t, v.SessionDead, "%v", err)
+					_, err = load(t.Context(), session, o.batch)
+					require.Error(t, err, "the session is dead")
 				}
 				before := o.requests(waits)
 				found := make(chan loader.Resolution, 1)
@@ -492,10 +356,10 @@ func TestResolveThatWaitsInVain(t *testing.T) {
 		_, err = o.attempt(t.Context(), t)
 		require.Error(t, err)
 		before := o.requests(`TERAPUSH_CLAIMS" (`)
-		ctx := endingBy(t, context.DeadlineExceeded)
+		ctx := timeout{t.Context(), make(chan struct{})}
 		go func() {
 			o.reached(t, `TERAPUSH_CLAIMS" (`, before+1)
-			ctx.end()
+			close(ctx.over)
 		}()
 		_, err = o.loader.Resolve(ctx, loader.RefOf(o.batch))
 		hinted(t, err)

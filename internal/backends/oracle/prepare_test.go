@@ -1,9 +1,7 @@
 package oracle
 
 import (
-	"bytes"
 	"cmp"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -58,30 +56,7 @@ func creating(mode loader.CreateMode) func(*loader.Preparation) {
 	return func(p *loader.Preparation) { p.Create = mode }
 }
 
-func TestPrepareCreatesWhatIsMissing(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	_, table, err := s.prepare(t, target, creating(loader.CreateTruncate))
-	require.NoError(t, err)
-	assert.Equal(t, "TERA."+name(target), table.Name)
-	assert.True(t, table.Created)
-	assert.NotEmpty(t, table.Identity)
-
-	// The second time it is there, and the same.
-	n := len(s.Requests())
-	_, again, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: table.Name, Identity: table.Identity}, again)
-	assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
-
-	s.insert(t, target, "journal", 1)
-	_, filled, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	assert.True(t, filled.HasRows)
-	assert.Equal(t, table.Identity, filled.Identity)
-}
-
-// With a table that has rows: what --create recreate and truncate do with it.
+// A table is created once, and then as it is: what --create recreate and truncate do with one that has rows.
 func TestPrepareReplaces(t *testing.T) {
 	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
 		for _, mode := range []loader.CreateMode{loader.CreateTruncate, loader.CreateRecreate} {
@@ -90,8 +65,15 @@ func TestPrepareReplaces(t *testing.T) {
 				target := s.table(method)
 				_, before, err := s.prepare(t, target, nil)
 				require.NoError(t, err)
+				assert.Equal(t, loader.Table{Name: "TERA." + name(target), Identity: before.Identity, Created: true}, before)
+				assert.NotEmpty(t, before.Identity)
 				s.insert(t, target, "journal", 7)
 				n := len(s.Requests())
+				_, filled, err := s.prepare(t, target, nil)
+				require.NoError(t, err)
+				assert.Equal(t, loader.Table{Name: before.Name, Identity: before.Identity, HasRows: true}, filled)
+				assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
+				n = len(s.Requests())
 				_, table, err := s.prepare(t, target, creating(mode))
 				require.NoError(t, err)
 				assert.Zero(t, s.Rows(name(target)))
@@ -199,22 +181,13 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// A compound key is looked for, and made, as a whole; a column may be one that the dataset does not know.
+// A table may have a column that the dataset does not know, where that may stay empty or has a default.
 func TestPrepareAccepts(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	lineitem := func(p *loader.Preparation) { p.Schema, p.PrimaryKey = schemaOf(t, "lineitem"), true }
-	for _, created := range []bool{true, false} {
-		_, table, err := s.prepare(t, target, lineitem)
-		require.NoError(t, err)
-		assert.Equal(t, created, table.Created)
-	}
-	target = s.table(methodDirect)
+	s := startStandIn(t, fake.Options{Native: true})
+	target := s.table(methodDirect)
 	target.Options = map[string]string{optionPartition: "p1"}
-	s = startStandIn(t, fake.Options{Native: true})
 	s.run(t, target, "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), X DATE, Y DATE DEFAULT SYSDATE NOT NULL)")
 	s.Partition(name(target), "P1")
-	target.Hosts = []string{s.Address()}
 	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
 		p.Schema, p.Create = schemaOf(t, "pairs"), loader.CreateNever
 	})
@@ -270,10 +243,8 @@ func TestTriggersOfOthers(t *testing.T) {
 			s := startStandIn(t, fake.Options{Native: true, Owner: owner})
 			target := s.table(method)
 			target.Table = owner + "." + target.Table
-			var logged bytes.Buffer
-			deps := testDeps()
-			deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
-			l, err := s.backend.Open(t.Context(), target, deps)
+			var logged strings.Builder
+			l, err := s.backend.Open(t.Context(), target, loggingTo(&logged))
 			require.NoError(t, err)
 			_, err = l.Prepare(t.Context(), loader.Preparation{
 				Run: "r", Schema: journal(), Contract: contractOf(method, 10), Create: loader.CreateIfMissing,
@@ -415,20 +386,6 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What an earlier run has left in the memory of Fast Ingest does not arrive after the TRUNCATE.
-func TestTruncateOfWhatIsStillInMemory(t *testing.T) {
-	d, contract := datasetOf(t, "pairs", ""), contractOf(methodFast, 10)
-	o := oneBatchOf(t, d, way{contract: contract}, 10, fake.Options{})
-	loads(t, o.loader, contract, o.batch)
-	require.Zero(t, o.Rows(name(o.target)), "all of them are in memory")
-	_, _, err := o.prepare(t, o.target, func(p *loader.Preparation) {
-		p.Schema, p.Create = d.Schema(), loader.CreateTruncate
-	})
-	require.NoError(t, err)
-	require.NoError(t, o.Run(flushWrites))
-	assert.Zero(t, o.Rows(name(o.target)))
 }
 
 // TRUNCATE does not wait for rows that are not committed.

@@ -114,7 +114,7 @@ func TestEveryRequestOfReserveFails(t *testing.T) {
 	}
 }
 
-func TestEveryRequestOfProbeAndForgetFails(t *testing.T) {
+func TestEveryRequestOfProbeFails(t *testing.T) {
 	t.Parallel()
 	for _, native := range []bool{false, true} {
 		everyRequest(t, 5, func(t *testing.T) (*standIn, chore) {
@@ -137,22 +137,6 @@ func TestEveryRequestOfProbeAndForgetFails(t *testing.T) {
 				o.batch = numbered(t, o.dataset, o.contract, 0)
 				require.NoError(t, probe(t.Context()))
 				nothing()
-			}}
-		})
-		everyRequest(t, 2, func(t *testing.T) (*standIn, chore) {
-			o := oneBatch(t, way{native: native, contract: contractOf(methodArray, 10)}, 10)
-			loads(t, o.loader, o.contract, o.batch)
-			forget := func(ctx context.Context) error {
-				_, err := o.loader.Forget(ctx, "r")
-				return err
-			}
-			return o.standIn, chore{forget, func(t *testing.T, err error) {
-				if err == nil {
-					assert.Zero(t, o.Rows("TERAPUSH_CLAIMS"))
-				}
-				require.NoError(t, forget(t.Context()))
-				assert.Zero(t, o.Rows("TERAPUSH_CLAIMS"))
-				o.exact(t, o.target, 10)
 			}}
 		})
 	}
@@ -226,36 +210,24 @@ func TestEveryRequestOfACommitFails(t *testing.T) {
 }
 
 // Forget removes the external tables of attempts that broke, and no other run's; without a claim table, too.
-func TestEveryRequestOfForgettingACopyFails(t *testing.T) {
-	t.Parallel()
+func TestForgetOfACopy(t *testing.T) {
 	const others = "TERAPUSH_R_1_GG_G000000000000" // of run r-1-gg
 	for _, change := range []func(loader.Contract) loader.Contract{nil, atLeastOnce} {
-		everyRequest(t, 3, func(t *testing.T) (*standIn, chore) {
-			c := startCopying(t, change)
-			c.SetScript(fake.At("/*+ APPEND */", 1, fake.Fault{Cut: true}))
-			_, err := c.loader.Commit(t.Context(), c.group)
-			require.Error(t, err)
-			assert.Equal(t, loader.No, c.backend.Classify(err).Applied)
-			c.SetScript(nil)
-			require.True(t, c.external())
-			st := statements{Statements: settled(t, c.loader.opened).Statements}
-			require.NoError(t, c.Run(st.createExternal(others, []string{"u"})))
-			forget := func(ctx context.Context) error {
-				_, err := c.loader.Forget(ctx, "r-1")
-				if change != nil && c.backend.Classify(err).Class == loader.ClassMissing {
-					return nil // the claim table, which the product takes for none
-				}
-				return err
-			}
-			return c.standIn, chore{forget, func(t *testing.T, err error) {
-				if err == nil {
-					assert.False(t, c.external())
-				}
-				require.NoError(t, forget(t.Context()))
-				assert.False(t, c.external())
-				assert.True(t, c.Has(others))
-			}}
-		})
+		c := startCopying(t, change)
+		c.SetScript(fake.At("/*+ APPEND */", 1, fake.Fault{Cut: true}))
+		_, err := c.loader.Commit(t.Context(), c.group)
+		require.Error(t, err)
+		assert.Equal(t, loader.No, c.backend.Classify(err).Applied)
+		require.True(t, c.external())
+		st := statements{Statements: settled(t, c.loader.opened).Statements}
+		require.NoError(t, c.Run(st.createExternal(others, []string{"u"})))
+		_, err = c.loader.Forget(t.Context(), "r-1")
+		if change != nil && c.backend.Classify(err).Class == loader.ClassMissing {
+			err = nil // the claim table, which the product takes for none
+		}
+		require.NoError(t, err)
+		assert.False(t, c.external())
+		assert.True(t, c.Has(others))
 	}
 }
 
