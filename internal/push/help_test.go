@@ -71,6 +71,16 @@ func (p *fixture) on(op string, do func(context.Context) error) {
 	}
 }
 
+// at does something when the database is asked for op of one batch or group.
+func (p *fixture) at(op string, number int64, do func() error) {
+	p.hook = func(_ context.Context, now string, n int64) error {
+		if now == op && n == number {
+			return do()
+		}
+		return nil
+	}
+}
+
 // job is what the command line makes of its arguments.
 func (p *fixture) job(args string) push.Job {
 	p.Helper()

@@ -178,12 +178,7 @@ func TestAtLeastOnceWithMissingRows(t *testing.T) {
 	// They are an error also when nothing is verified, and those of an earlier process are the run's.
 	p = newFixture(t)
 	p.memory.Script = oddMissing
-	p.hook = func(_ context.Context, op string, number int64) error {
-		if op == "load" && number == 12 {
-			return errors.New("not now")
-		}
-		return nil
-	}
+	p.at("load", 12, func() error { return errors.New("not now") })
 	require.EqualValues(t, 6, p.fails(none, report.Failed, "not now").Result.Missing)
 	p.hook = nil
 	r = p.fails("--resume "+p.run(), report.Rejected, less)
@@ -230,12 +225,7 @@ func TestServerLosesWhatItAcknowledged(t *testing.T) {
 				p, args = newStaged(t, loader.DedupTx), grouped
 			}
 			var crash sync.Once
-			p.hook = func(_ context.Context, op string, number int64) error {
-				if op == c.op && number == c.number {
-					crash.Do(p.memory.Crash)
-				}
-				return nil
-			}
+			p.at(c.op, c.number, func() error { crash.Do(p.memory.Crash); return nil })
 			r := p.succeeds(args + " --workers 1")
 			p.exact(0, 195)
 			require.Equal(t, []string{lost(c.lost)}, r.Warnings)
