@@ -66,6 +66,14 @@ func (s shell) stopped(with os.Signal, args ...string) result {
 	return s.signalled(signals, args...)
 }
 
+// leavesNothing checks that no run is in the state folder.
+func (s shell) leavesNothing() {
+	s.Helper()
+	left, err := filepath.Glob(filepath.Join(s.env["XDG_STATE_HOME"], "terapush", "*"))
+	require.NoError(s, err)
+	require.Empty(s, left)
+}
+
 // Every mistake is said on a line of its own, before anything is done.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
 // quick is a plan of six cells that take no time.
@@ -74,9 +75,7 @@ func TestSweepDryRun(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	golden.Equal(t, "sweep-dry-run-only.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	require.NoFileExists(t, "two-parts.sweep.jsonl")
-	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
-	require.NoError(t, err)
-	require.Empty(t, entries)
+	require.NoDirExists(t, filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
 }
 
 // Without --record nothing lands in the folder where one happens to stand.
@@ -146,9 +145,7 @@ func TestSweep(t *testing.T) {
 		require.Equal(t, report.Schema, e.Report.Schema)
 		require.EqualValues(t, 2000, e.Report.Result.Rows)
 	}
-	entries, err := os.ReadDir(filepath.Join(d.env["XDG_STATE_HOME"], "terapush"))
-	require.NoError(t, err)
-	require.Empty(t, entries, "no run of a cell is left")
+	d.leavesNothing()
 
 	was := d.read()
 	r = d.sweep("discard://", "--json", "--progress", "none")
@@ -280,18 +277,12 @@ func TestTune(t *testing.T) {
 	r := s.run("tune", "discard://", "--rows", "4000", "--payload-bytes", "100", "--max-workers", "4", "--max-batch-bytes", "128KiB",
 		"--json", "--record", file)
 	require.Zero(t, r.code, r.stderr)
-	var found struct {
-		Schema, Use string
-		Complete    bool
-		Trials      []struct {
-			Measured []float64 `json:"measured_rows_per_second"`
-		}
-	}
+	var found sweep.Found
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &found), r.stdout)
 	require.Equal(t, "terapush.tune/v1", found.Schema)
 	require.True(t, found.Complete)
-	require.Regexp(t, `^terapush push discard:/// --method discard --workers \d --batch-bytes \d+\S* --create recreate --payload-bytes 100$`, found.Use)
-	require.NotContains(t, found.Use, "--rows")
+	require.Regexp(t, `^terapush push discard:/// --method discard --workers \d --batch-bytes \d+\S* --create recreate --payload-bytes 100$`, found.Command)
+	require.NotContains(t, found.Command, "--rows")
 	require.Contains(t, r.stderr, "warm-up, ")
 	pushes := 1
 	for _, one := range found.Trials {
@@ -303,9 +294,7 @@ func TestTune(t *testing.T) {
 	shown := s.run("report", file)
 	require.Zero(t, shown.code, shown.stderr)
 	require.Contains(t, shown.stdout, "Workers and batch size of discard")
-	entries, err := os.ReadDir(filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
-	require.NoError(t, err)
-	require.Empty(t, entries, "no run of a trial is left")
+	s.leavesNothing()
 }
 
 func TestTuneWithoutAServer(t *testing.T) {
@@ -324,7 +313,5 @@ func TestTuneIsStopped(t *testing.T) {
 	require.Equal(t, 130, r.code, r.stderr)
 	require.Contains(t, r.stderr, "terapush: the search was stopped by a signal")
 	require.Empty(t, r.stdout)
-	entries, err := os.ReadDir(filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
-	require.NoError(t, err)
-	require.Empty(t, entries)
+	s.leavesNothing()
 }
