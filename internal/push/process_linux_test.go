@@ -67,13 +67,11 @@ func TestObjectsStayUntilTheJournalHasTheirCommit(t *testing.T) {
 // A label is asked for only if the journal knows its attempt: no batch is sent before that is on disk.
 func TestNothingIsSentUntilTheJournalHasIt(t *testing.T) {
 	p := newLabelled(t)
-	j := p.job(small)
-	j.Watch = func(push.Watched) (func(), error) {
+	p.watch = func(push.Watched) (func(), error) {
 		breakJournal(t)
 		return func() {}, nil
 	}
-	_, err := push.Run(t.Context(), j)
-	require.ErrorContains(t, err, "syncing the journal")
+	p.fails(small, report.Failed, "syncing the journal")
 	require.Zero(t, p.memory.Attempts(0))
 }
 

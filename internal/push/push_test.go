@@ -26,21 +26,18 @@ func formats() []batch.Format { return []batch.Format{batch.PGBinary} }
 func TestPush(t *testing.T) {
 	p := newFixture(t)
 	p.memory.Caps = &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
-	j := p.job(small + " --unlogged")
 	watched, ended := push.Watched{}, false
-	j.Watch = func(w push.Watched) (func(), error) {
+	p.watch = func(w push.Watched) (func(), error) {
 		watched = w
 		require.Equal(t, event.Prepare, w.Snapshot().Phase)
 		return func() { ended = true }, nil
 	}
-	r, err := push.Run(t.Context(), j)
-	require.NoError(t, err)
+	r := p.succeeds(small + " --unlogged")
 	p.exact(0, 195)
 	require.True(t, ended)
 	require.Equal(t, event.Done, watched.Snapshot().Phase)
 	require.Equal(t, p.run(), watched.Run)
 
-	require.Equal(t, report.OK, r.Result.Outcome)
 	require.Equal(t, p.run(), r.Run.ID)
 	require.False(t, r.Run.Resumed)
 	require.EqualValues(t, 195, r.Result.Rows)

@@ -297,9 +297,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 	p = newFixture(t)
 	run = p.succeeds(small).Run.ID
 	require.NoError(t, os.Remove(p.journalFile()))
-	r, err := push.Verify(t.Context(), p.job("--resume "+run))
-	require.NoError(t, err)
-	require.True(t, r.Verify.OK)
+	p.verifies(run)
 }
 
 func TestKilledDurationRun(t *testing.T) {

@@ -63,16 +63,14 @@ func TestInterrupted(t *testing.T) {
 
 func TestInterruptedWhileFilling(t *testing.T) {
 	p := newFixture(t)
-	j := p.job(small)
-	j.Watch = func(push.Watched) (func(), error) {
+	p.watch = func(push.Watched) (func(), error) {
 		close(p.drain) // the last moment before buffers are filled
 		return func() {}, nil
 	}
-	r, err := push.Run(t.Context(), j)
-	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
+	r := p.fails(small, report.Interrupted, "stopped by a signal")
 	require.Empty(t, p.memory.Applied())
 	require.Equal(t, runlog.Loading, p.record().Stage)
-	p.drain = make(chan struct{})
+	p.drain, p.watch = make(chan struct{}), nil
 	p.succeeds("--resume " + r.Run.ID)
 	p.exact(0, 195)
 }
