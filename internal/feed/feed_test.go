@@ -68,7 +68,7 @@ func naive(c Config, number int64) (encoded []byte, at encode.Offsets, payload i
 func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 	t.Helper()
 	encoded, at, payload := naive(c, b.ID.Number)
-	require.Equal(t, string(encoded), string(b.Encoded), "batch %d", b.ID.Number)
+	require.Equal(t, encoded, b.Encoded, "batch %d", b.ID.Number)
 	require.True(t, slices.Equal(at.Starts, b.Starts))
 	require.Equal(t, batch.ID{Run: c.Run, Number: b.ID.Number}, b.ID)
 	require.Equal(t, c.Encoder.Format(), b.Format)
