@@ -49,6 +49,7 @@ func TestInterrupted(t *testing.T) {
 				require.Equal(t, begun, r.Run.ID != "")
 				if op == "load" {
 					require.EqualValues(t, 80, r.Result.Rows, "the batch on its way is finished")
+					require.Equal(t, runlog.Loading, p.record().Stage)
 				}
 				if !begun {
 					return
