@@ -103,6 +103,7 @@ func TestSuggest(t *testing.T) {
 		{"doc", []string{"documents"}, "documents"},
 		{"all", modes, "full"},
 		{"off", modes, ""},
+		{"", modes, ""},
 		{"x", nil, ""},
 	} {
 		require.Equal(t, c.want, config.Suggest(c.word, c.valid), c.word)
