@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
+	"github.com/terapush/terapush/internal/report"
 )
 
 // result is what a command left behind.
@@ -31,18 +36,52 @@ func newShell(t *testing.T) shell {
 	return shell{t, map[string]string{"XDG_STATE_HOME": t.TempDir()}}
 }
 
-func (s shell) run(args ...string) result {
+// process is a process with the shell's environment.
+func (s shell) process(stdout, stderr io.Writer, signals <-chan os.Signal) cli.Process {
+	return cli.Process{
+		Stdout: stdout, Stderr: stderr, Signals: signals,
+		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
+	}
+}
+
+// signalled runs a command that gets the signals.
+func (s shell) signalled(signals <-chan os.Signal, args ...string) result {
 	s.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{}, args...) // for nil, cobra would take the test's own
-	code := cli.Run(s.Context(), args, cli.Process{
-		Stdout: &stdout, Stderr: &stderr, Signals: make(chan os.Signal),
-		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
-	})
+	code := cli.Run(s.Context(), args, s.process(&stdout, &stderr, signals))
 	return result{code, stdout.String(), stderr.String()}
 }
 
+func (s shell) run(args ...string) result {
+	s.Helper()
+	return s.signalled(nil, args...)
+}
+
+// stopped runs a command whose first signal is there from the start.
+func (s shell) stopped(with os.Signal, args ...string) result {
+	s.Helper()
+	signals := make(chan os.Signal, 1)
+	signals <- with
+	return s.signalled(signals, args...)
+}
+
+// leavesNothing checks that no run is in the state folder.
+func (s shell) leavesNothing() {
+	s.Helper()
+	left, err := filepath.Glob(filepath.Join(s.env["XDG_STATE_HOME"], "terapush", "*"))
+	require.NoError(s, err)
+	require.Empty(s, left)
+}
+
+// Every mistake is said on a line of its own, before anything is done.
 func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	plan, bad := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "bad.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte(quick), 0o644))
+	require.NoError(t, os.WriteFile(bad, []byte("name: x\nrows: 5\naxis:\n  workers: [1]\n"), 0o644))
+	one, parts := recorded("run-4.json"), recorded("two-parts.jsonl")
+	s := newShell(t)
 	for command, want := range map[string]string{
 		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
 		"push":                                        "push takes one TARGET: 0 arguments given",
@@ -60,18 +99,67 @@ func TestMistakes(t *testing.T) {
 		"forget discard:// --run a/b":                 `"a/b" is not the id of a run`,
 		"list method":                                 `did you mean "methods"?`,
 		"version now":                                 "version takes no arguments: 1 argument given",
+		"push discard:// --rows 1 --bytes 1 --retries -1": "terapush: --rows, --bytes and --duration exclude each other\n" +
+			"terapush: --retries -1: 0 or more\n",
+
+		"doctor a b":                          "doctor takes one TARGET or none: 2 arguments given",
+		"doctor --gbps 0":                     "--gbps 0: more than 0",
+		"doctor postgres://h/d --method copi": `did you mean "copy"?`,
+
+		"sweep":                          "a plan is needed: --plan FILE, or --preset NAME",
+		"sweep a b":                      "at most one TARGET: 2 arguments given",
+		"sweep --plan x --preset y":      "--plan and --preset exclude each other",
+		"sweep discard:// --plan " + bad: bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
+		"sweep --plan " + plan:           "no target: give TARGET",
+		"sweep discard:// --batch-bytes 1MiB --plan " + plan:          "--batch-rows and --batch-bytes exclude each other",
+		"sweep discard:// --resume x --plan " + plan:                  "--resume is for a single push",
+		"sweep discard:// --metrics-linger 1s --plan " + plan:         "--metrics-linger is for a single push",
+		"sweep discard:// --repeats 0 --plan " + plan:                 "--repeats 0: at least 1",
+		"sweep discard:// --budget -1s --plan " + plan:                "--budget: a duration cannot be negative",
+		"sweep discard:// --only small --plan " + plan:                "the plan has one part only, without a name",
+		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
+		"sweep discard:// --recor x --plan " + plan:                   "did you mean --record?",
+
+		"tune":                                              "tune takes one TARGET: 0 arguments given",
+		"tune discard:// --near 5":                          `"5" is not a share: write it as 5%`,
+		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
+		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
+		"tune discard:// --resume x":                        "--resume is for a single push",
+		"tune discard:// --rows 5 --record " + newRecord(t): "holds a record already: give a new file",
+
+		"report": "report takes one FILE or more: 0 arguments given",
+		"report " + one + " " + recorded("../testdata/run-4.json"): "run-4.json and " + one + " are the same file: name each file once",
+		"report " + one + " --format htlm":                         `format "htlm" does not exist; did you mean "html"?`,
+		"report " + one + " --only copy":                           `--only "copy": single runs have no parts`,
+		"report " + parts + " --only strem":                        `part "strem" does not exist; did you mean "stream"?`,
+		"report " + one + " --fromat html":                         "did you mean --format?",
+		"report " + one + " --out x.pdf": "--out x.pdf: no format's files end with .pdf; end it with one of " +
+			".bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format",
+		"compare " + one: "compare takes two files: 1 argument given",
+		"compare " + one + " " + one + " --fail-if-slower 5":  `"5" is not a share: write it as 5%`,
+		"compare " + one + " " + one + " --fail-if-slower 0%": "more than 0% and less than 100%",
+		"compare " + one + " /does/not/exist":                 "/does/not/exist",
+
+		"sink now":                        "sink takes no arguments",
+		"sink --no-count --crc":           "--no-count looks at no data",
+		"sink --row-bytes 10":             "--row-bytes goes with --no-count",
+		"sink --no-count --row-bytes 0":   "--row-bytes 0: give more than 0",
+		"sink --ack-delay=-1s":            "--ack-delay -1s: 0 or more",
+		"sink --fail 20":                  "write it as 1/20",
+		"sink --fail 1/0":                 "write it as 1/20",
+		"sink --fail 2/3":                 "write it as 1/20",
+		"sink --read-rate 5":              "write it as 500MiB/s",
+		"sink --mysql 65536":              "--mysql 65536: a port is 0 to 65535",
+		"sink --tls-cert x":               "belong together",
+		"sink --tls-cert /no --tls-key x": "open /no",
+		"sink --mysq 1":                   "did you mean --mysql?",
 	} {
-		r := newShell(t).run(strings.Fields(command)...)
+		r := s.run(strings.Fields(command)...)
 		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
 		require.Contains(t, r.stderr, want, command)
 		require.True(t, strings.HasPrefix(r.stderr, "terapush: "), r.stderr)
 		require.Empty(t, r.stdout, command)
 	}
-}
-
-func TestEveryMistakeOnALineOfItsOwn(t *testing.T) {
-	r := newShell(t).run("push", "discard://", "--rows", "1", "--bytes", "1", "--retries", "-1")
-	require.Equal(t, "terapush: --rows, --bytes and --duration exclude each other\nterapush: --retries -1: 0 or more\n", r.stderr)
 }
 
 func TestList(t *testing.T) {
@@ -98,34 +186,25 @@ func TestPush(t *testing.T) {
 	s := newShell(t)
 	r := s.run("push", "discard://", "--rows", "1000", "--verify", "ack", "--json", "--progress", "none")
 	require.Zero(t, r.code, r.stderr)
-	var report struct {
-		Schema string
-		Run    struct{ ID string }
-		Result struct {
-			Outcome string
-			Rows    int64
-		}
-		Verify struct{ OK bool }
-	}
+	var is report.Report
 	d := json.NewDecoder(strings.NewReader(r.stdout))
-	require.NoError(t, d.Decode(&report))
+	require.NoError(t, d.Decode(&is))
 	require.False(t, d.More(), "exactly one object")
-	require.Equal(t, "terapush.report/v1", report.Schema)
-	require.Equal(t, "ok", report.Result.Outcome)
-	require.EqualValues(t, 1000, report.Result.Rows)
-	require.True(t, report.Verify.OK)
+	require.Equal(t, report.OK, is.Result.Outcome)
+	require.EqualValues(t, 1000, is.Result.Rows)
+	require.True(t, is.Verify.OK)
 
 	for _, command := range []string{"push discard:// --resume ", "verify discard:// --run "} {
-		r = s.run(strings.Fields(command + report.Run.ID)...)
+		r = s.run(strings.Fields(command + is.Run.ID)...)
 		require.Zero(t, r.code, r.stderr)
 		require.Contains(t, r.stdout, "verify ok")
 	}
-	r = s.run("push", "discard://", "--resume", report.Run.ID, "--seed", "5")
+	r = s.run("push", "discard://", "--resume", is.Run.ID, "--seed", "5")
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "--seed cannot change in a resumed run: it was 1, now it is 5")
-	r = s.run("forget", "discard://", "--run", report.Run.ID)
+	r = s.run("forget", "discard://", "--run", is.Run.ID)
 	require.Zero(t, r.code, r.stderr)
-	r = s.run("verify", "discard://", "--run", report.Run.ID)
+	r = s.run("verify", "discard://", "--run", is.Run.ID)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "no run")
 }
@@ -162,18 +241,6 @@ func TestNamesOfTables(t *testing.T) {
 		require.Equal(t, 2, r.code, target)
 		require.Contains(t, r.stderr, fmt.Sprintf("the server takes %d", longest))
 	}
-}
-
-func TestEnvironment(t *testing.T) {
-	s := newShell(t)
-	s.env["TERAPUSH_ROWS"] = "123"
-	s.env["TERAPUSH_STATE_DIR"] = t.TempDir()
-	r := s.run("push", "discard://", "--json", "--progress", "none")
-	require.Zero(t, r.code, r.stderr)
-	require.Contains(t, r.stdout, `"rows": 123`)
-	entries, err := os.ReadDir(s.env["TERAPUSH_STATE_DIR"])
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
 }
 
 // However a secret comes in, it does not come out.
@@ -231,5 +298,52 @@ func TestAnotherScheme(t *testing.T) {
 		r = s.run(command...)
 		require.Equal(t, 2, r.code)
 		require.Contains(t, r.stderr, "mysql:// does not fit run "+id+", which was started with discard:/// and method discard")
+	}
+}
+
+// interrupt starts a push that would take an hour, and sends it the signal as soon as it has loaded something.
+func (s shell) interrupt(with os.Signal, args string) result {
+	s.Helper()
+	signals := make(chan os.Signal, 2)
+	state := s.env["XDG_STATE_HOME"]
+	stop := make(chan struct{})
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for {
+			journals, _ := filepath.Glob(filepath.Join(state, "terapush", "*", "journal.jsonl"))
+			for _, path := range journals {
+				if info, err := os.Stat(path); err == nil && info.Size() > 1000 {
+					signals <- with
+					return
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	r := s.signalled(signals, strings.Fields(args)...)
+	close(stop)
+	<-sent
+	return r
+}
+
+// What a signal leaves behind can be resumed with the command that is printed.
+func TestSignals(t *testing.T) {
+	for with, code := range map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		s := newShell(t)
+		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
+		require.Equal(t, code, r.code, r.stderr)
+		require.Contains(t, r.stderr, "finishing what is on its way; a second signal closes the connections")
+		command := regexp.MustCompile(`to go on: terapush (.*)`).FindStringSubmatch(r.stderr)
+		require.Len(t, command, 2, r.stderr)
+		require.Contains(t, r.stdout, "interrupted: ")
+
+		again := s.run(strings.Fields(strings.ReplaceAll(command[1], "'", ""))...)
+		require.Zero(t, again.code, again.stderr)
+		require.Contains(t, again.stdout, "verify ok: ack")
 	}
 }

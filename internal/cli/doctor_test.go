@@ -1,31 +1,17 @@
 package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-func TestDoctorOnThisMachine(t *testing.T) {
-	r := newShell(t).run("doctor", "--gbps", "0.001")
-	require.Zero(t, r.code, r.stdout+r.stderr)
-	require.Empty(t, r.stderr)
-	require.True(t, strings.HasPrefix(r.stdout, "this machine\n"), r.stdout)
-	for _, check := range []string{"  cores ", "  memory ", "  TCP send buffers ", "  open files ", "  local ports "} {
-		require.Contains(t, r.stdout, check)
-	}
-	require.NotContains(t, r.stdout, "the server")
-}
 
 func (s shell) doctor(args ...string) (host.Report, result) {
 	s.Helper()
@@ -88,23 +74,7 @@ func TestDoctorIsStoppedByASignal(t *testing.T) {
 			signals <- syscall.SIGINT
 		}
 	}()
-	var stdout, stderr bytes.Buffer
-	code := cli.Run(t.Context(), []string{"doctor", "postgres://u@" + l.Addr().String() + "/d?sslmode=disable"}, cli.Process{
-		Stdout: &stdout, Stderr: &stderr, Signals: signals, LookupEnv: func(string) (string, bool) { return "", false },
-	})
-	require.Equal(t, 130, code, stderr.String())
-	require.Empty(t, stdout.String())
-}
-
-func TestDoctorMistakes(t *testing.T) {
-	for command, want := range map[string]string{
-		"doctor a b":                          "doctor takes one TARGET or none: 2 arguments given",
-		"doctor --gbps 0":                     "--gbps 0: more than 0",
-		"doctor postgres://h/d --method copi": `did you mean "copy"?`,
-	} {
-		r := newShell(t).run(strings.Fields(command)...)
-		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
-		require.Contains(t, r.stderr, want, command)
-		require.Empty(t, r.stdout, command)
-	}
+	r := newShell(t).signalled(signals, "doctor", "postgres://u@"+l.Addr().String()+"/d?sslmode=disable")
+	require.Equal(t, 130, r.code, r.stderr)
+	require.Empty(t, r.stdout)
 }

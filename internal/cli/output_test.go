@@ -55,7 +55,7 @@ func TestNothingIsWrittenOverAnInput(t *testing.T) {
 }
 
 // A page that cannot be written is refused before the first push, by the name that the user gave it.
-func TestSweepFindsOutAtOnceThatItsPageCannotBeWritten(t *testing.T) {
+func TestAPageThatCannotBeWrittenIsFoundOutAtOnce(t *testing.T) {
 	d := newDesk(t, quick)
 	dir := t.TempDir()
 	for page, want := range map[string]string{
@@ -69,6 +69,10 @@ func TestSweepFindsOutAtOnceThatItsPageCannotBeWritten(t *testing.T) {
 		require.Contains(t, r.stderr, want)
 		require.NotContains(t, r.stderr, ".terapush-")
 		require.NoFileExists(t, d.record)
+		r = d.run("push", "discard://", "--rows", "10", "--report", page)
+		require.Equal(t, 2, r.code, r.stderr)
+		require.Contains(t, r.stderr, want)
+		require.Empty(t, r.stdout, "nothing was pushed before")
 	}
 	require.Zero(t, d.sweep("discard://", "--report", filepath.Join(dir, "page.html"), "--repeats", "1").code)
 	left, err := os.ReadDir(dir)
@@ -158,16 +162,6 @@ func TestSweepRetriesWhatFailed(t *testing.T) {
 	}
 }
 
-func TestReportRefusesEndingsItDoesNotKnow(t *testing.T) {
-	s := newShell(t)
-	out := filepath.Join(t.TempDir(), "x.pdf")
-	r := s.run("report", recorded("run-4.json"), "--out", out)
-	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, "--out "+out+": no format's files end with .pdf; end it with one of .bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format")
-	require.NoFileExists(t, out)
-	require.Zero(t, s.run("report", recorded("run-4.json"), "--out", out, "--format", "text").code)
-}
-
 // brokenPipe fails as a pipe does whose reader has gone.
 type brokenPipe struct{ writes int }
 
@@ -185,10 +179,7 @@ func TestAPipeThatIsClosedEarly(t *testing.T) {
 	} {
 		var out brokenPipe
 		var log strings.Builder
-		code := cli.Run(t.Context(), args, cli.Process{
-			Stdout: &out, Stderr: &log, Signals: make(chan os.Signal),
-			LookupEnv: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
-		})
+		code := cli.Run(t.Context(), args, d.process(&out, &log, nil))
 		require.Zero(t, code, args)
 		require.NotContains(t, log.String(), "pipe", args)
 		require.Equal(t, 1, out.writes, args)

@@ -7,58 +7,31 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/terapush/terapush/internal/golden"
 )
 
 // recorded is a fixture of package results, which makes them.
 func recorded(name string) string { return filepath.Join("..", "results", "testdata", name) }
 
-func TestReportFormats(t *testing.T) {
-	s := newShell(t)
-	for _, c := range []struct{ format, has string }{
-		{"text", "copy-workers: Workers of COPY"}, {"markdown", "| set.synchronous\\_commit | workers |"}, {"json", `"schema": "terapush.table/v1"`},
-		{"csv", "table,scale,status,"}, {"bench", "BenchmarkSweep/copy-workers/"}, {"html", "<html"}, {"svg", "<svg"},
-	} {
-		r := s.run("report", recorded("workers.jsonl"), "--format", c.format)
-		require.Zero(t, r.code, r.stderr)
-		require.Contains(t, r.stdout, c.has)
-		require.Empty(t, r.stderr)
-	}
-	require.Equal(t, s.run("report", recorded("workers.jsonl"), "--format", "text"), s.run("report", recorded("workers.jsonl")))
-}
-
+// The format is what --format says, or what the name of the file ends with. Package results has what each looks like.
 func TestReportOut(t *testing.T) {
 	s := newShell(t)
-	for name, format := range map[string]string{
-		"r.html": "html", "r.HTM": "html", "r.svg": "svg", "r.md": "markdown", "r.json": "json", "r.csv": "csv", "r.bench": "bench", "r.txt": "text", "r": "text",
+	for name, c := range map[string]struct{ format, has string }{
+		"r.html": {"html", "<html"}, "r.HTM": {"html", "<html"}, "r.svg": {"svg", "<svg"}, "r.md": {"markdown", "| rows/s |"},
+		"r.json": {"json", `"schema": "terapush.table/v1"`}, "r.csv": {"csv", "table,scale,status,"}, "r.bench": {"bench", "Benchmark"},
+		"r.txt": {"text", "rows/s"}, "r": {"text", "rows/s"},
 	} {
 		out := filepath.Join(t.TempDir(), name)
-		r := s.run("report", recorded("run-4.json"), "--out", out)
-		require.Equal(t, result{}, r, name)
+		require.Equal(t, result{}, s.run("report", recorded("run-4.json"), "--out", out), name)
 		text, err := os.ReadFile(out)
 		require.NoError(t, err)
-		require.Equal(t, s.run("report", recorded("run-4.json"), "--format", format).stdout, string(text), name)
+		require.Contains(t, string(text), c.has, name)
+		require.Equal(t, s.run("report", recorded("run-4.json"), "--format", c.format).stdout, string(text), name)
+		require.Zero(t, s.run("report", recorded("run-4.json"), "--out", out+".pdf", "--format", c.format).code)
 	}
+	require.Equal(t, s.run("report", recorded("workers.jsonl"), "--format", "text"), s.run("report", recorded("workers.jsonl")))
 	r := s.run("report", recorded("run-4.json"), "--out", filepath.Join(t.TempDir(), "no", "folder.txt"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "folder.txt: making a file in its folder: no such file or directory")
-}
-
-func TestPushWritesAPage(t *testing.T) {
-	s := newShell(t)
-	page := filepath.Join(t.TempDir(), "page.html")
-	require.Equal(t, 0, s.run("push", "discard://", "--bytes", "1MiB", "--report", page).code)
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "<svg")
-	require.Contains(t, string(text), "documents")
-
-	nowhere := filepath.Join(t.TempDir(), "missing", "page.html")
-	r := s.run("push", "discard://", "--bytes", "1MiB", "--report", nowhere)
-	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, nowhere)
-	require.Empty(t, r.stdout, "nothing was pushed before")
 }
 
 func TestReportOnlyOnePart(t *testing.T) {
@@ -74,7 +47,7 @@ func TestReportOnlyOnePart(t *testing.T) {
 		return s.run(append([]string{"report", recorded("two-parts.jsonl"), "--format", "svg"}, args...)...).stdout
 	}
 	require.Equal(t, chart("--only", "stream"), chart(), "the first table")
-	golden.Equal(t, "report-only.svg", chart("--only", "groups"))
+	require.Contains(t, chart("--only", "groups"), "Group commit: Inserts by group commit")
 }
 
 func TestReportNamesEveryBadFile(t *testing.T) {
@@ -97,30 +70,6 @@ func TestReportNamesEveryBadFile(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(r.stderr), "\n"), 4)
 }
 
-func TestReportMistakes(t *testing.T) {
-	file := recorded("run-4.json")
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"report"}, "report takes one FILE or more: 0 arguments given"},
-		{[]string{"report", file, recorded("run-8.json"), recorded("../testdata/run-4.json")}, "run-4.json and " + file + " are the same file: name each file once"},
-		{[]string{"report", file, "--format", "htlm"}, `format "htlm" does not exist; did you mean "html"?`},
-		{[]string{"report", file, "--only", "copy"}, `--only "copy": single runs have no parts`},
-		{[]string{"report", recorded("two-parts.jsonl"), "--only", "strem"}, `part "strem" does not exist; did you mean "stream"?`},
-		{[]string{"report", file, "--fromat", "html"}, "did you mean --format?"},
-		{[]string{"compare", file}, "compare takes two files: 1 argument given"},
-		{[]string{"compare", file, file, "--fail-if-slower", "5"}, `"5" is not a share: write it as 5%`},
-		{[]string{"compare", file, file, "--fail-if-slower", "0%"}, "more than 0% and less than 100%"},
-		{[]string{"compare", file, "/does/not/exist"}, "/does/not/exist"},
-		{[]string{"compare", file, recorded("two-parts.jsonl"), "--fail-if-slower", "5%"}, "no measured cell in common"},
-	} {
-		r := newShell(t).run(c.args...)
-		require.Equal(t, 2, r.code, "%v: %s", c.args, r.stderr)
-		require.Contains(t, r.stderr, c.want)
-	}
-}
-
 func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
 	s := newShell(t)
 	before, after := recorded("workers.jsonl"), recorded("workers-after.jsonl")
@@ -135,6 +84,7 @@ func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
 		{[]string{before, before, "--fail-if-slower", "0.1%"}, 0, "no input differs"},
 		{[]string{before, after, "--fail-if-slower", "5%", "--json"}, 6, `"schema": "terapush.compare/v1"`},
 		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 6, "too few repeats to tell noise"},
+		{[]string{recorded("run-4.json"), recorded("two-parts.jsonl"), "--fail-if-slower", "5%"}, 2, "nothing to compare"},
 	} {
 		r := s.run(append([]string{"compare"}, c.args...)...)
 		require.Equal(t, c.code, r.code, "%v: %s", c.args, r.stderr)

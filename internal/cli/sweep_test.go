@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
 // quick is a plan of six cells that take no time.
@@ -75,9 +75,7 @@ func TestSweepDryRun(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	golden.Equal(t, "sweep-dry-run-only.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	require.NoFileExists(t, "two-parts.sweep.jsonl")
-	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
-	require.NoError(t, err)
-	require.Empty(t, entries)
+	require.NoDirExists(t, filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
 }
 
 // Without --record nothing lands in the folder where one happens to stand.
@@ -117,32 +115,6 @@ axes:
 	require.NoFileExists(t, d.record)
 }
 
-func TestSweepMistakes(t *testing.T) {
-	d := newDesk(t, quick)
-	bad := filepath.Join(t.TempDir(), "bad.yaml")
-	require.NoError(t, os.WriteFile(bad, []byte("name: x\nrows: 5\naxis:\n  workers: [1]\n"), 0o644))
-	for args, want := range map[string]string{
-		"sweep":                          "a plan is needed: --plan FILE, or --preset NAME",
-		"sweep a b":                      "at most one TARGET: 2 arguments given",
-		"sweep --plan x --preset y":      "--plan and --preset exclude each other",
-		"sweep discard:// --plan " + bad: bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
-		"sweep --plan " + d.plan:         "no target: give TARGET",
-		"sweep discard:// --batch-bytes 1MiB --plan " + d.plan:        "--batch-rows and --batch-bytes exclude each other",
-		"sweep discard:// --resume x --plan " + d.plan:                "--resume is for a single push",
-		"sweep discard:// --metrics-linger 1s --plan " + d.plan:       "--metrics-linger is for a single push",
-		"sweep discard:// --repeats 0 --plan " + d.plan:               "--repeats 0: at least 1",
-		"sweep discard:// --budget -1s --plan " + d.plan:              "--budget: a duration cannot be negative",
-		"sweep discard:// --only small --plan " + d.plan:              "the plan has one part only, without a name",
-		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
-		"sweep discard:// --recor x --plan " + d.plan:                 "did you mean --record?",
-	} {
-		r := d.run(strings.Fields(args)...)
-		require.Equal(t, 2, r.code, "%s: %s", args, r.stderr)
-		require.Contains(t, r.stderr, want, args)
-		require.Empty(t, r.stdout, args)
-	}
-}
-
 // Whoever runs a sweep in a script has no other word on whether it has any result.
 func TestASweepThatMeasuredNothingFails(t *testing.T) {
 	d := newDesk(t, quick)
@@ -173,15 +145,22 @@ func TestSweep(t *testing.T) {
 		require.Equal(t, report.Schema, e.Report.Schema)
 		require.EqualValues(t, 2000, e.Report.Result.Rows)
 	}
-	entries, err := os.ReadDir(filepath.Join(d.env["XDG_STATE_HOME"], "terapush"))
-	require.NoError(t, err)
-	require.Empty(t, entries, "no run of a cell is left")
+	d.leavesNothing()
 
 	was := d.read()
 	r = d.sweep("discard://", "--json", "--progress", "none")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, was, d.read(), "there was nothing left to do")
+	require.NotContains(t, r.stderr, "cut off")
 	require.True(t, json.Valid([]byte(r.stdout)), r.stdout)
+
+	text, err := os.ReadFile(d.record)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(d.record, text[:len(text)-9], 0o644)) // package sweep has the other cuts
+	r = d.sweep("discard://")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stderr, "last line was cut off")
+	require.Len(t, d.pushes(), 13)
 
 	r = d.sweep("discard://", "--repeats", "3")
 	require.Zero(t, r.code, r.stderr)
@@ -198,24 +177,6 @@ func TestSweep(t *testing.T) {
 	require.Len(t, d.pushes(), 7)
 }
 
-// The record can be cut after a line, and in the middle of one. Package sweep shows that of every line.
-func TestSweepGoesOnAfterACut(t *testing.T) {
-	d := newDesk(t, strings.Replace(quick, "repeats: 2", "repeats: 1", 1))
-	require.Zero(t, d.sweep("discard://").code)
-	want := d.pushes()
-	text, err := os.ReadFile(d.record)
-	require.NoError(t, err)
-	lines := strings.SplitAfter(string(text), "\n")
-	for _, cut := range []int{0, 4, len(lines) - 1} {
-		half := lines[cut][:len(lines[cut])/2]
-		require.NoError(t, os.WriteFile(d.record, []byte(strings.Join(lines[:cut], "")+half), 0o644))
-		r := d.sweep("discard://")
-		require.Zero(t, r.code, r.stderr)
-		require.Equal(t, want, d.pushes(), "cut in line %d", cut)
-		require.Equal(t, half != "" && cut > 0, strings.Contains(r.stderr, "last line was cut off"), r.stderr)
-	}
-}
-
 func TestSweepOfAServerThatIsDown(t *testing.T) {
 	d := newDesk(t, quick)
 	r := d.sweep("postgres://u@127.0.0.1:1/db")
@@ -226,19 +187,12 @@ func TestSweepOfAServerThatIsDown(t *testing.T) {
 	require.Empty(t, d.read().Entries)
 }
 
-// Ctrl-C keeps what ended, and the printed command goes on.
+// The command that a stopped sweep prints goes on with its record.
 func TestSweepIsStopped(t *testing.T) {
-	d := newDesk(t, strings.Replace(quick, "rows: 2000", "rows: 2000\npush: {max_rate: 100KiB/s}", 1))
-	require.NoError(t, os.WriteFile(d.plan, []byte("name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n"), 0o644))
-	signals := make(chan os.Signal, 1)
-	var out, log strings.Builder
-	signals <- syscall.SIGTERM
-	code := cli.Run(t.Context(), []string{"sweep", "discard://", "--plan", d.plan, "--record", d.record}, cli.Process{
-		Stdout: &out, Stderr: &log, Signals: signals,
-		LookupEnv: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
-	})
-	require.Equal(t, 143, code, log.String())
-	require.Contains(t, log.String(), "to go on: terapush sweep discard:/// --plan="+d.plan+" --record="+d.record)
+	d := newDesk(t, "name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n")
+	r := d.stopped(syscall.SIGTERM, "sweep", "discard://", "--plan", d.plan, "--record", d.record)
+	require.Equal(t, 143, r.code, r.stderr)
+	require.Contains(t, r.stderr, "to go on: terapush sweep discard:/// --plan="+d.plan+" --record="+d.record)
 	require.Empty(t, d.read().Entries)
 }
 
@@ -298,4 +252,66 @@ func TestSweepAndTheEnvironment(t *testing.T) {
 	}
 	require.Equal(t, []string{"5"}, got.Head.Parts[0].Push["seed"])
 	require.NotContains(t, got.Head.Parts[0].Push, "workers")
+}
+
+func TestTuneDryRun(t *testing.T) {
+	s := newShell(t)
+	r := s.run("tune", "postgres://u:hunter2@h/db", "--dry-run", "--workers", "3", "--rows", "1000000", "--max-batch-bytes", "32MiB")
+	require.Zero(t, r.code, r.stderr)
+	require.NotContains(t, r.stdout+r.stderr, "hunter2")
+	golden.Equal(t, "tune-dry-run.txt", r.stdout)
+}
+
+func newRecord(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "record.jsonl")
+	file, err := results.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, file.Begin(results.Head{Parts: []results.Part{{Cells: 1}}}))
+	require.NoError(t, file.Close())
+	return path
+}
+
+func TestTune(t *testing.T) {
+	s := newShell(t)
+	file := filepath.Join(t.TempDir(), "tune.jsonl")
+	r := s.run("tune", "discard://", "--rows", "4000", "--payload-bytes", "100", "--max-workers", "4", "--max-batch-bytes", "128KiB",
+		"--json", "--record", file)
+	require.Zero(t, r.code, r.stderr)
+	var found sweep.Found
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &found), r.stdout)
+	require.Equal(t, "terapush.tune/v1", found.Schema)
+	require.True(t, found.Complete)
+	require.Regexp(t, `^terapush push discard:/// --method discard --workers \d --batch-bytes \d+\S* --create recreate --payload-bytes 100$`, found.Command)
+	require.NotContains(t, found.Command, "--rows")
+	require.Contains(t, r.stderr, "warm-up, ")
+	pushes := 1
+	for _, one := range found.Trials {
+		pushes += len(one.Measured)
+	}
+	kept, err := results.Read(file)
+	require.NoError(t, err)
+	require.Len(t, kept.Entries, pushes)
+	shown := s.run("report", file)
+	require.Zero(t, shown.code, shown.stderr)
+	require.Contains(t, shown.stdout, "Workers and batch size of discard")
+	s.leavesNothing()
+}
+
+func TestTuneWithoutAServer(t *testing.T) {
+	s := newShell(t)
+	file := filepath.Join(t.TempDir(), "tune.jsonl")
+	r := s.run("tune", "postgres://u@127.0.0.1:1/db", "--record", file)
+	require.Equal(t, 5, r.code)
+	require.Equal(t, 1, strings.Count(r.stderr, "terapush: the target cannot be reached: opening"), r.stderr)
+	require.Empty(t, r.stdout)
+	require.Equal(t, 5, s.run("tune", "postgres://u@127.0.0.1:1/db", "--record", file).code, "an empty record is no obstacle")
+}
+
+func TestTuneIsStopped(t *testing.T) {
+	s := newShell(t)
+	r := s.stopped(syscall.SIGINT, "tune", "discard://", "--trial", "1h")
+	require.Equal(t, 130, r.code, r.stderr)
+	require.Contains(t, r.stderr, "terapush: the search was stopped by a signal")
+	require.Empty(t, r.stdout)
+	s.leavesNothing()
 }

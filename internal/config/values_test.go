@@ -61,3 +61,58 @@ func TestSizesComeBack(t *testing.T) {
 	}
 	check(math.MaxInt64)
 }
+
+func TestServerMetrics(t *testing.T) {
+	c, f, err := parse(t, "--server-metrics http://u:s3cr3t@h:9100/metrics?token=s3cr3t --server-metrics https://be/metrics", nil, "")
+	require.NoError(t, err)
+	require.NoError(t, c.Validate())
+	require.Equal(t, "[http://h:9100/metrics,https://be/metrics]", c.ServerMetrics.String(), "nothing secret is shown")
+	urls := c.ServerMetrics.URLs()
+	require.Len(t, urls, 2)
+	require.Equal(t, "http://u:s3cr3t@h:9100/metrics?token=s3cr3t", urls[0].String())
+	require.NotContains(t, config.Given(f), "server-metrics", "it is of one process, and may hold a password")
+
+	c, _, err = parse(t, "", nil, "server-metrics: [http://a/metrics, http://b/metrics]")
+	require.NoError(t, err)
+	require.Len(t, c.ServerMetrics.URLs(), 2)
+
+	for _, text := range []string{"s3cr3t", "h:9100", "ftp://h/s3cr3t", "http:///s3cr3t", "http://h:s3cr3t/", "http://%zzs3cr3t"} {
+		c, _, err := parse(t, "--server-metrics "+text, nil, "")
+		require.NoError(t, err)
+		err = c.Validate()
+		require.ErrorContains(t, err, "--server-metrics: write it as http://host:9100/metrics", text)
+		require.NotContains(t, err.Error(), "s3cr3t")
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	schemes := []string{"postgres", "postgresql", "yugabyte", "mysql", "mariadb", "tidb", "singlestore", "discard"}
+	methods := []string{"load-data", "copy", "insert"}
+	modes := []string{"none", "ack", "count", "full"}
+	for _, c := range []struct {
+		word  string
+		valid []string
+		want  string
+	}{
+		{"postgre", schemes, "postgres"}, // both begin with it: the first one
+		{"MySQL", schemes, "mysql"},
+		{"maraidb", schemes, "mariadb"}, // two letters swapped
+		{"oracle", schemes, ""},
+		{"loaddata", methods, "load-data"},
+		{"stream-load", methods, ""},
+		{"doc", []string{"documents"}, "documents"},
+		{"all", modes, "full"},
+		{"off", modes, ""},
+		{"", modes, ""},
+		{"x", nil, ""},
+	} {
+		require.Equal(t, c.want, config.Suggest(c.word, c.valid), c.word)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	methods := []string{"copy", "insert"}
+	require.EqualError(t, config.Unknown("method", "cpy", methods),
+		`method "cpy" does not exist; did you mean "copy"? There is: copy, insert`)
+	require.EqualError(t, config.Unknown("method", "stage", methods), `method "stage" does not exist; there is: copy, insert`)
+}

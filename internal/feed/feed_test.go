@@ -49,7 +49,7 @@ func newFeed(t testing.TB, c Config) *Feed {
 }
 
 // naive makes a batch's bytes row by row, with nothing of the feed's.
-func naive(c Config, number int64) (encoded []byte, at encode.Offsets) {
+func naive(c Config, number int64) (encoded []byte, at encode.Offsets, payload int64) {
 	first, end := number*c.BatchRows, min((number+1)*c.BatchRows, c.Rows)
 	e := c.Encoder
 	if p, ok := e.(encode.PerBatch); ok {
@@ -60,20 +60,21 @@ func naive(c Config, number int64) (encoded []byte, at encode.Offsets) {
 	for row := first; row < end; row++ {
 		dataset.Row(b, c.Dataset, c.FirstKey, row, c.Distinct)
 		encoded = e.AppendRows(encoded, b, &at)
+		payload += b.PayloadBytes()
 	}
-	return e.AppendTail(encoded), at
+	return e.AppendTail(encoded), at, payload
 }
 
 func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 	t.Helper()
-	encoded, at := naive(c, b.ID.Number)
-	require.Equal(t, string(encoded), string(b.Encoded), "batch %d", b.ID.Number)
+	encoded, at, payload := naive(c, b.ID.Number)
+	require.Equal(t, encoded, b.Encoded, "batch %d", b.ID.Number)
 	require.True(t, slices.Equal(at.Starts, b.Starts))
 	require.Equal(t, batch.ID{Run: c.Run, Number: b.ID.Number}, b.ID)
 	require.Equal(t, c.Encoder.Format(), b.Format)
 	require.Equal(t, c.FirstKey+b.ID.Number*c.BatchRows, b.First)
 	require.Equal(t, min(c.BatchRows, c.Rows-b.ID.Number*c.BatchRows), b.Rows)
-	require.Equal(t, b.Rows*c.Dataset.Schema().MaxRowBytes(), b.Payload)
+	require.Equal(t, payload, b.Payload)
 	require.Equal(t, len(c.Encoder.AppendHead(nil)), b.Head)
 	require.Zero(t, b.Skip)
 	if b.Format == batch.ColumnArrays {
@@ -81,6 +82,15 @@ func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 		require.NoError(t, err, "a driver reads them in place")
 		require.NoError(t, columns.Close())
 	}
+}
+
+// send makes a batch, which must be as it should, and gives it back.
+func send(t testing.TB, f *Feed, c Config, number int64) {
+	t.Helper()
+	b, err := f.Batch(t.Context(), number)
+	require.NoError(t, err)
+	requireNaive(t, c, b)
+	b.Release()
 }
 
 // unstampable hides an encoder's Stamp.
@@ -133,10 +143,7 @@ func TestBatchesOfManyPieces(t *testing.T) {
 	f := newFeed(t, c)
 	require.NoError(t, f.Fill(t.Context(), 1, nil))
 	for number := range int64(4) {
-		b, err := f.Batch(t.Context(), number)
-		require.NoError(t, err)
-		requireNaive(t, c, b)
-		b.Release()
+		send(t, f, c, number)
 	}
 	require.Zero(t, f.Refills())
 }
@@ -156,7 +163,7 @@ func TestConcurrentWorkers(t *testing.T) {
 					if !assert.NoError(t, err) {
 						return
 					}
-					want, _ := naive(c, number)
+					want, _, _ := naive(c, number)
 					body := b.Open()
 					b.Release()
 					got, err := io.ReadAll(body)
@@ -187,7 +194,7 @@ func TestFill(t *testing.T) {
 		assert.EqualValues(t, c.want, calls.Load())
 		var bytes int
 		for k := range c.want {
-			encoded, _ := naive(cfg, int64(k))
+			encoded, _, _ := naive(cfg, int64(k))
 			bytes += len(encoded)
 		}
 		assert.EqualValues(t, bytes, filled.Load())
@@ -201,9 +208,7 @@ func TestFill(t *testing.T) {
 	f := newFeed(t, c)
 	require.NoError(t, f.Fill(t.Context(), 2, nil))
 	for number := int64(6); number < 9; number++ {
-		b, err := f.Batch(t.Context(), number)
-		require.NoError(t, err)
-		b.Release()
+		send(t, f, c, number)
 	}
 	require.Zero(t, f.Refills())
 
@@ -243,7 +248,7 @@ func TestBatchWaits(t *testing.T) {
 	}
 	read, err := io.ReadAll(late)
 	require.NoError(t, err)
-	want, _ := naive(c, 0)
+	want, _, _ := naive(c, 0)
 	assert.Equal(t, want, read)
 	require.NoError(t, late.Close())
 	second := <-got
@@ -284,55 +289,6 @@ func TestBatchNumbers(t *testing.T) {
 	assert.Equal(t, 2, f.Free())
 }
 
-// Columns are made per batch as files are, and stamped as rows are: what is encoded again although its template repeats
-// is a refill, and its buffers note no offsets.
-func TestColumnsAreStamped(t *testing.T) {
-	c := config(t, batch.ColumnArrays, 64, 3)
-	c.Encoder = &counting{Encoder: c.Encoder}
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 1, nil)) // templates 0 and 1, and 0 once more
-	made := func() [2]int64 {
-		e := c.Encoder.(*counting)
-		return [2]int64{e.encoded.Load(), e.stamped.Load()}
-	}
-	require.Equal(t, [2]int64{3, 0}, made())
-	for number := int64(3); number < 31; number++ {
-		b, err := f.Batch(t.Context(), number)
-		require.NoError(t, err)
-		requireNaive(t, config(t, batch.ColumnArrays, 64, 3), b)
-		require.Empty(t, b.Starts)
-		b.Release()
-	}
-	require.Equal(t, [2]int64{3, 28}, made())
-	require.Zero(t, f.Refills())
-
-	// The last batch is shorter than its template, so no buffer holds it.
-	b, err := f.Batch(t.Context(), 31)
-	require.NoError(t, err)
-	requireNaive(t, config(t, batch.ColumnArrays, 64, 3), b)
-	b.Release()
-	require.Equal(t, [2]int64{4, 28}, made())
-	assert.EqualValues(t, 1, f.Refills())
-}
-
-// counting counts what is made how.
-type counting struct {
-	encode.Encoder
-	encoded, stamped atomic.Int64
-}
-
-func (e *counting) MaxBytes(n int64) int64 { return e.Encoder.(encode.PerBatch).MaxBytes(n) }
-
-func (e *counting) ForBatch(n int) encode.Encoder {
-	e.encoded.Add(1)
-	return e.Encoder.(encode.PerBatch).ForBatch(n)
-}
-
-func (e *counting) Stamp(buf []byte, at *encode.Offsets, from int, b *rows.Block) {
-	e.stamped.Add(1)
-	e.Encoder.(encode.Stamper).Stamp(buf, at, from, b)
-}
-
 // lying is an encoder whose rows are longer than it says.
 type lying struct{ encode.Encoder }
 
@@ -346,4 +302,35 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 	_, err := f.Batch(t.Context(), 0)
 	require.ErrorContains(t, err, "more than MaxRow allows")
 	assert.Equal(t, 2, f.Free())
+}
+
+// TestEveryDatasetIsStamped compares stamped batches with rows made one by one: at the first rows, over the end of a
+// second, a day and an order, and at the last numbers that a key carries.
+func TestEveryDatasetIsStamped(t *testing.T) {
+	for _, name := range dataset.Names() {
+		o := dataset.Options{Seed: 5}
+		if name == "documents" {
+			o.PayloadKind = dataset.Text
+		}
+		d, err := dataset.New(name, o)
+		require.NoError(t, err)
+		most := d.Schema().MaxNumber()
+		for _, format := range encode.Formats() {
+			if encode.Carries(format, d.Schema()) != nil {
+				continue
+			}
+			for _, first := range []int64{0, 999_950, 86_399_999_950, 9_999_953, most - 200} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, format, first), func(t *testing.T) {
+					c := Config{Dataset: d, Run: "r", FirstKey: first, Rows: 201, BatchRows: 10, Distinct: 30, Buffers: 4}
+					c.Encoder, err = NewEncoder(format, d, c.FirstKey, c.Rows)
+					require.NoError(t, err)
+					f := newFeed(t, c)
+					require.NoError(t, f.Fill(t.Context(), 1, nil))
+					for number := range int64(21) {
+						send(t, f, c, number)
+					}
+				})
+			}
+		}
+	}
 }

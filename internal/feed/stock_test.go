@@ -1,12 +1,15 @@
 package feed
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // run sends all batches in order, `flying` of them at a time, and returns the refills.
@@ -53,21 +56,59 @@ func TestStragglerCostsOneRefillEach(t *testing.T) {
 	c.Rows = 32 * 10 * 20
 	f := newFeed(t, c)
 	require.NoError(t, f.Fill(t.Context(), 1, nil))
-	send := func(number int64) {
-		b, err := f.Batch(t.Context(), number)
-		require.NoError(t, err)
-		b.Release()
-	}
 	straggler, err := f.Batch(t.Context(), 3)
 	require.NoError(t, err)
 	for number := range int64(15) {
 		if number != 3 {
-			send(number)
+			send(t, f, c, number)
 		}
 	}
 	straggler.Release()
 	for number := int64(15); number < 200; number++ {
-		send(number)
+		send(t, f, c, number)
 	}
 	assert.EqualValues(t, 2, f.Refills(), "the straggler's template, and the one that gave way for it")
+}
+
+// Columns are made per batch as files are, and stamped as rows are: what is encoded again although its template repeats
+// is a refill, and its buffers note no offsets.
+func TestColumnsAreStamped(t *testing.T) {
+	c := config(t, batch.ColumnArrays, 64, 3)
+	c.Encoder = &counting{Encoder: c.Encoder}
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil)) // templates 0 and 1, and 0 once more
+	made := func() [2]int64 {
+		e := c.Encoder.(*counting)
+		return [2]int64{e.encoded.Load(), e.stamped.Load()}
+	}
+	require.Equal(t, [2]int64{3, 0}, made())
+	plain := config(t, batch.ColumnArrays, 64, 3)
+	for number := int64(3); number < 31; number++ {
+		send(t, f, plain, number)
+	}
+	require.Equal(t, [2]int64{3, 28}, made())
+	require.Zero(t, f.Refills())
+
+	// The last batch is shorter than its template, so no buffer holds it.
+	send(t, f, plain, 31)
+	require.Equal(t, [2]int64{4, 28}, made())
+	assert.EqualValues(t, 1, f.Refills())
+}
+
+// counting counts what is made how.
+type counting struct {
+	encode.Encoder
+	encoded, stamped atomic.Int64
+}
+
+func (e *counting) MaxBytes(n int64) int64 { return e.Encoder.(encode.PerBatch).MaxBytes(n) }
+
+func (e *counting) ForBatch(n int) encode.Encoder {
+	e.encoded.Add(1)
+	return e.Encoder.(encode.PerBatch).ForBatch(n)
+}
+
+func (e *counting) Stamp(buf []byte, at *encode.Offsets, from int, b *rows.Block) {
+	e.stamped.Add(1)
+	e.Encoder.(encode.Stamper).Stamp(buf, at, from, b)
 }

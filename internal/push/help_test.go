@@ -40,6 +40,7 @@ type fixture struct {
 	wrap     func(hooked) loader.Loader // gives the loader other features; may be nil
 	prepared []loader.Preparation       // those that Prepare was called with
 	drain    chan struct{}              // of the next process
+	watch    func(push.Watched) (func(), error)
 	log      strings.Builder
 	version  string                 // that the server says
 	classes  map[error]loader.Class // of errors that the database in memory does not know
@@ -71,6 +72,16 @@ func (p *fixture) on(op string, do func(context.Context) error) {
 	}
 }
 
+// at does something when the database is asked for op of one batch or group.
+func (p *fixture) at(op string, number int64, do func() error) {
+	p.hook = func(_ context.Context, now string, n int64) error {
+		if now == op && n == number {
+			return do()
+		}
+		return nil
+	}
+}
+
 // job is what the command line makes of its arguments.
 func (p *fixture) job(args string) push.Job {
 	p.Helper()
@@ -94,7 +105,7 @@ func (p *fixture) job(args string) push.Job {
 	}
 	return push.Job{
 		Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
-		Drain: p.drain, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
+		Drain: p.drain, Watch: p.watch, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
 	}
 }
 
@@ -124,6 +135,15 @@ func (p *fixture) fails(args string, o report.Outcome, text string) *report.Repo
 	require.ErrorContains(p, err, text)
 	require.Equal(p, o, push.OutcomeOf(err), err.Error())
 	require.Equal(p, o, r.Result.Outcome)
+	return r
+}
+
+// verifies is the verify command, which has to succeed.
+func (p *fixture) verifies(run string) *report.Report {
+	p.Helper()
+	r, err := push.Verify(p.Context(), p.job("--resume "+run))
+	require.NoError(p, err)
+	require.True(p, r.Verify.OK)
 	return r
 }
 

@@ -1,18 +1,24 @@
 package push_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 func TestVerifyCommand(t *testing.T) {
@@ -24,9 +30,7 @@ func TestVerifyCommand(t *testing.T) {
 	require.NoError(t, err)
 
 	p.failOn("forget", errors.New("verify must change nothing"))
-	r, err := push.Verify(t.Context(), p.job("--resume "+run))
-	require.NoError(t, err)
-	require.True(t, r.Verify.OK)
+	r := p.verifies(run)
 	require.Equal(t, "count", r.Verify.Mode, "what the run was content with is no proof")
 	require.Equal(t, report.OK, r.Result.Outcome)
 	require.Equal(t, 20, p.claims(run))
@@ -121,4 +125,41 @@ func TestReservationsAreForgotten(t *testing.T) {
 		p.memory.Crash()
 		require.Zero(t, p.succeeds(args+verify).Plan.FirstKey, "no row and no reservation is left")
 	}
+}
+
+// The plan's keys, seed and distinct rows are those of the feed and of the proof: what goes in is compared with the
+// dataset's rows, value by value, also after attempts that failed or whose answer was lost.
+func TestRowsAreThePlans(t *testing.T) {
+	const firstKey, batchRows, distinct = 1000, 10, 50
+	d, err := dataset.New("httplogs", dataset.Options{Seed: 7})
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		p.memory.Row = func(number int64) (values []any) {
+			b := rows.NewBlock(d.Schema())
+			dataset.Row(b, d, firstKey, number-firstKey, distinct)
+			for c := range b.Columns {
+				if v := &b.Columns[c]; v.Type.Variable() {
+					values = append(values, bytes.Clone(v.Value(0)))
+				} else {
+					values = append(values, v.Ints[0])
+				}
+			}
+			return values
+		}
+		p.memory.Script = func(number int64, attempt int) loadertest.Fault {
+			switch {
+			case attempt == 1 && number%4 == 1:
+				return loadertest.Fault{After: loadertest.ErrConnection}
+			case attempt == 1 && number%4 == 3:
+				return loadertest.Fault{Before: loadertest.ErrThrottled}
+			}
+			return loadertest.Fault{}
+		}
+		r := p.succeeds(fmt.Sprintf("--dataset httplogs --seed 7 --format columns --rows 195 --first-key %d --batch-rows %d "+
+			"--distinct-bytes %d --workers 3 --verify full", firstKey, batchRows, distinct*d.Schema().RowBytes()))
+		p.exact(firstKey, 195)
+		require.Equal(t, "columns", r.Plan.Format)
+		require.EqualValues(t, 195, r.Verify.SampledRows)
+	})
 }

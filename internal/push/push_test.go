@@ -26,21 +26,18 @@ func formats() []batch.Format { return []batch.Format{batch.PGBinary} }
 func TestPush(t *testing.T) {
 	p := newFixture(t)
 	p.memory.Caps = &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
-	j := p.job(small + " --unlogged")
 	watched, ended := push.Watched{}, false
-	j.Watch = func(w push.Watched) (func(), error) {
+	p.watch = func(w push.Watched) (func(), error) {
 		watched = w
 		require.Equal(t, event.Prepare, w.Snapshot().Phase)
 		return func() { ended = true }, nil
 	}
-	r, err := push.Run(t.Context(), j)
-	require.NoError(t, err)
+	r := p.succeeds(small + " --unlogged")
 	p.exact(0, 195)
 	require.True(t, ended)
 	require.Equal(t, event.Done, watched.Snapshot().Phase)
 	require.Equal(t, p.run(), watched.Run)
 
-	require.Equal(t, report.OK, r.Result.Outcome)
 	require.Equal(t, p.run(), r.Run.ID)
 	require.False(t, r.Run.Resumed)
 	require.EqualValues(t, 195, r.Result.Rows)
@@ -178,12 +175,7 @@ func TestAtLeastOnceWithMissingRows(t *testing.T) {
 	// They are an error also when nothing is verified, and those of an earlier process are the run's.
 	p = newFixture(t)
 	p.memory.Script = oddMissing
-	p.hook = func(_ context.Context, op string, number int64) error {
-		if op == "load" && number == 12 {
-			return errors.New("not now")
-		}
-		return nil
-	}
+	p.at("load", 12, func() error { return errors.New("not now") })
 	require.EqualValues(t, 6, p.fails(none, report.Failed, "not now").Result.Missing)
 	p.hook = nil
 	r = p.fails("--resume "+p.run(), report.Rejected, less)
@@ -230,12 +222,7 @@ func TestServerLosesWhatItAcknowledged(t *testing.T) {
 				p, args = newStaged(t, loader.DedupTx), grouped
 			}
 			var crash sync.Once
-			p.hook = func(_ context.Context, op string, number int64) error {
-				if op == c.op && number == c.number {
-					crash.Do(p.memory.Crash)
-				}
-				return nil
-			}
+			p.at(c.op, c.number, func() error { crash.Do(p.memory.Crash); return nil })
 			r := p.succeeds(args + " --workers 1")
 			p.exact(0, 195)
 			require.Equal(t, []string{lost(c.lost)}, r.Warnings)

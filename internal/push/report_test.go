@@ -260,13 +260,12 @@ func TestResumable(t *testing.T) {
 			if c.between != nil {
 				c.between(p)
 			}
-			j := p.job(c.args)
-			j.Watch = func(push.Watched) (func(), error) { return func() {}, c.watch }
-			r, err := push.Run(t.Context(), j)
+			p.watch = func(push.Watched) (func(), error) { return func() {}, c.watch }
+			r, err := p.push(c.args)
 			require.Equal(t, c.outcome, push.OutcomeOf(err), "%v", err)
 			require.Equal(t, c.want, r.Run.Resumable, "%v", err)
 			if c.want {
-				p.hook = nil
+				p.hook, p.watch = nil, nil
 				p.succeeds("--resume " + p.run())
 			}
 		})

@@ -297,9 +297,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 	p = newFixture(t)
 	run = p.succeeds(small).Run.ID
 	require.NoError(t, os.Remove(p.journalFile()))
-	r, err := push.Verify(t.Context(), p.job("--resume "+run))
-	require.NoError(t, err)
-	require.True(t, r.Verify.OK)
+	p.verifies(run)
 }
 
 func TestKilledDurationRun(t *testing.T) {
@@ -321,12 +319,7 @@ func TestResumeKeepsWhatItsRunHasMade(t *testing.T) {
 	t.Parallel()
 	for _, create := range []string{"recreate", "truncate"} {
 		p := newFixture(t)
-		p.hook = func(_ context.Context, op string, number int64) error {
-			if op == "load" && number == 10 {
-				return syscall.EINVAL
-			}
-			return nil
-		}
+		p.at("load", 10, func() error { return syscall.EINVAL })
 		p.fails(small+" --workers 1 --retries 0 --create "+create, report.Failed, "invalid argument")
 		require.Len(t, p.memory.Applied(), 10)
 		require.Equal(t, "table-1/1", p.record().Identity)

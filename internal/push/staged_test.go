@@ -137,31 +137,6 @@ func TestStagedGroupOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-func TestStagedInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newStaged(t, loader.DedupKey)
-		p.memory.Script = oneSecond
-		p.hook = func(_ context.Context, op string, number int64) error {
-			if op == "load" && number == 9 {
-				close(p.drain)
-			}
-			return nil
-		}
-		r := p.fails(grouped+" --workers 1", report.Interrupted, "stopped by a signal")
-		require.EqualValues(t, 80, r.Result.Rows)
-		require.Equal(t, 2, p.memory.Objects())
-		require.Len(t, r.Warnings, 1)
-		require.Regexp(t, `^2 objects of .* left in the object store \(.*/00000000000[89]\.bin, .*\): a resume uses them$`, r.Warnings[0])
-
-		p.drain, p.hook = make(chan struct{}), nil
-		r = p.succeeds("--resume " + r.Run.ID)
-		p.exact(0, 195)
-		require.Equal(t, 1, p.memory.Attempts(9))
-		require.Zero(t, p.memory.Objects())
-		require.EqualValues(t, 195, r.Result.Rows)
-	})
-}
-
 // Everything lies in the store and nothing in the table: no buffer is filled for that.
 func TestStagedResumeWithNothingToUpload(t *testing.T) {
 	p := newStaged(t, loader.DedupKey)
@@ -228,39 +203,38 @@ func TestObjectsLeftBehind(t *testing.T) {
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {
 		foreign []string
-		hook    func(ctx context.Context, op string) error
+		store   func(p *fixture) // what it does
 		want    []string
 	}{
 		"a foreign object": {foreign: []string{"in/notes.txt"}, want: []string{leftAlone}},
-		"and our own": {foreign: []string{"in/notes.txt"}, hook: on("discard", func(context.Context) error { return denied }), want: []string{
+		"and our own": {foreign: []string{"in/notes.txt"}, store: func(p *fixture) { p.failOn("discard", denied) }, want: []string{
 			`^the objects of 5 commit groups that are in the table could not be removed: access denied$`, left20, leftAlone,
 		}},
-		"not listed": {hook: on("objects", func(context.Context) error { return denied }), want: []string{
+		"not listed": {store: func(p *fixture) { p.failOn("objects", denied) }, want: []string{
 			`^what the run left in the object store is not known: access denied$`,
 		}},
-		"a store that hangs": {hook: on("objects", wait), want: []string{
+		"a store that hangs": {store: func(p *fixture) { p.on("objects", wait) }, want: []string{
 			`^what the run left in the object store is not known: the object store has not answered for 2m0s$`,
 		}},
 		// As long as the store answers it is waited for: there may be hundreds of thousands of objects.
-		"a slow store": {hook: func(_ context.Context, op string) error {
-			if op == "object" {
-				time.Sleep(time.Minute)
+		"a slow store": {store: func(p *fixture) {
+			p.hook = func(_ context.Context, op string, _ int64) error {
+				if op == "object" {
+					time.Sleep(time.Minute)
+				}
+				if op == "discard" {
+					return denied
+				}
+				return nil
 			}
-			if op == "discard" {
-				return denied
-			}
-			return nil
 		}, want: []string{`could not be removed`, left20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newStaged(t, loader.DedupKey)
 				p.foreign = c.foreign
-				p.hook = func(ctx context.Context, op string, _ int64) error {
-					if c.hook == nil {
-						return nil
-					}
-					return c.hook(ctx, op)
+				if c.store != nil {
+					c.store(p)
 				}
 				r := p.succeeds(grouped)
 				require.Len(t, r.Warnings, len(c.want))
@@ -269,15 +243,6 @@ func TestObjectsLeftBehind(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func on(op string, do func(context.Context) error) func(context.Context, string) error {
-	return func(ctx context.Context, now string) error {
-		if now == op {
-			return do(ctx)
-		}
-		return nil
 	}
 }
 

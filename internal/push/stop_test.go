@@ -11,7 +11,6 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 // A signal may come at any time. Where nothing is lost by it the phase is cut short; batches are finished.
@@ -50,6 +49,7 @@ func TestInterrupted(t *testing.T) {
 				require.Equal(t, begun, r.Run.ID != "")
 				if op == "load" {
 					require.EqualValues(t, 80, r.Result.Rows, "the batch on its way is finished")
+					require.Equal(t, runlog.Loading, p.record().Stage)
 				}
 				if !begun {
 					return
@@ -64,52 +64,14 @@ func TestInterrupted(t *testing.T) {
 
 func TestInterruptedWhileFilling(t *testing.T) {
 	p := newFixture(t)
-	j := p.job(small)
-	j.Watch = func(push.Watched) (func(), error) {
+	p.watch = func(push.Watched) (func(), error) {
 		close(p.drain) // the last moment before buffers are filled
 		return func() {}, nil
 	}
-	r, err := push.Run(t.Context(), j)
-	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
+	r := p.fails(small, report.Interrupted, "stopped by a signal")
 	require.Empty(t, p.memory.Applied())
 	require.Equal(t, runlog.Loading, p.record().Stage)
-	p.drain = make(chan struct{})
-	p.succeeds("--resume " + r.Run.ID)
-	p.exact(0, 195)
-}
-
-func TestInterruptedDurationRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newFixture(t)
-		p.memory.Script = oneSecond
-		p.hook = func(_ context.Context, op string, number int64) error {
-			if op == "load" && number == 7 {
-				close(p.drain)
-			}
-			return nil
-		}
-		r := p.fails(timed+"1h --workers 1", report.Interrupted, "stopped by a signal")
-		p.drain = make(chan struct{})
-		require.EqualValues(t, 80, p.succeeds("--resume "+r.Run.ID).Result.Rows)
-		p.exact(0, 80)
-	})
-}
-
-func TestSecondSignal(t *testing.T) {
-	p := newFixture(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	p.memory.Script = func(number int64, _ int) loadertest.Fault { return loadertest.Fault{Stall: number == 7} }
-	p.hook = func(_ context.Context, op string, number int64) error {
-		if op == "load" && number == 7 {
-			close(p.drain)
-			cancel(errors.New("a second signal closed the connections"))
-		}
-		return nil
-	}
-	r, err := push.Run(ctx, p.job(small+" --workers 1"))
-	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
-	require.EqualValues(t, 70, r.Result.Rows)
-	p.drain, p.memory.Script, p.hook = make(chan struct{}), nil, nil
+	p.drain, p.watch = make(chan struct{}), nil
 	p.succeeds("--resume " + r.Run.ID)
 	p.exact(0, 195)
 }

@@ -89,15 +89,13 @@ func TestObjectStoreIsVerifiedByItsObjects(t *testing.T) {
 	require.EqualValues(t, 195, r.Verify.FoundRows)
 	require.Empty(t, r.Warnings)
 	require.Len(t, store.objects, 20, "an object store keeps its objects")
-	again, err := push.Verify(t.Context(), p.job("--resume "+r.Run.ID))
-	require.NoError(t, err)
-	require.EqualValues(t, 195, again.Verify.FoundRows)
+	require.EqualValues(t, 195, p.verifies(r.Run.ID).Verify.FoundRows)
 	require.EqualValues(t, 195, p.succeeds("--resume "+r.Run.ID).Verify.FoundRows)
 
 	delete(store.objects, batch.ID{Run: r.Run.ID, Number: 3})
 	store.objects[batch.ID{Run: r.Run.ID, Number: 19}]--
 	store.strange = []string{"x/notes.txt"}
-	again, err = push.Verify(t.Context(), p.job("--resume "+r.Run.ID))
+	again, err := push.Verify(t.Context(), p.job("--resume "+r.Run.ID))
 	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
 	require.EqualValues(t, 180, again.Verify.FoundRows)
 	require.EqualValues(t, 2, again.Verify.BadCount)
@@ -133,7 +131,6 @@ func TestResumeOfAnObjectStore(t *testing.T) {
 			}
 		}
 		require.Len(t, lengths, 1)
-		_, err := push.Verify(t.Context(), p.job("--resume "+run))
-		require.NoError(t, err)
+		p.verifies(run)
 	}
 }

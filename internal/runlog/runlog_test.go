@@ -2,6 +2,7 @@ package runlog_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,19 @@ func applied(number int64) event.Event {
 	return event.Event{Batch: number, Attempt: 1, Rows: 1, Outcome: event.Applied}
 }
 
+// ended creates a run whose journal has the batches 0, 1 and 2, and returns the journal's text.
+func ended(t *testing.T, dir string) string {
+	t.Helper()
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	require.NoError(t, l.Close())
+	text, err := os.ReadFile(journalOf(dir))
+	require.NoError(t, err)
+	return string(text)
+}
+
 // reopen returns the batches in the journal.
 func reopen(dir string) (batches []int64, err error) {
 	l, err := runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
@@ -53,9 +67,7 @@ func journalOf(dir string) string { return filepath.Join(dir, run, "journal.json
 func TestCreateAndOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	l := create(t, dir)
-	for i := range int64(3) {
-		require.NoError(t, l.Append(applied(i)))
-	}
+	require.NoError(t, l.Append(applied(0)))
 	r := l.Record()
 	r.Stage = runlog.Loaded
 	require.NoError(t, l.Save(r))
@@ -68,12 +80,12 @@ func TestCreateAndOpen(t *testing.T) {
 	require.Equal(t, want, l.Record())
 	require.Equal(t, "7", want.Flag("rows"))
 	require.Empty(t, want.Flag("seed"))
-	require.NoError(t, l.Append(event.Event{Batch: 3, Outcome: event.Started}))
+	require.NoError(t, l.Append(event.Event{Batch: 1, Outcome: event.Started}))
 	require.NoError(t, l.Close())
 
 	batches, err := reopen(dir)
 	require.NoError(t, err)
-	require.Equal(t, []int64{0, 1, 2, 3}, batches)
+	require.Equal(t, []int64{0, 1}, batches)
 
 	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
 	require.NoError(t, err)
@@ -133,11 +145,8 @@ func TestRunsThatAreNone(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	for id, want := range map[string]string{
 		"":          "is not the id of a run",
-		".":         "is not the id of a run",
 		"../other":  "is not the id of a run",
-		"a/b":       "is not the id of a run",
 		`a\b`:       "is not the id of a run",
-		"Upper":     "is not the id of a run",
 		"x'; DROP":  "is not the id of a run",
 		"2026-none": "no run \"2026-none\" in",
 		"empty":     "no run \"empty\" in",
@@ -154,41 +163,20 @@ func TestRunsThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "is not the id of a run")
 }
 
-// A crash may cut the last line anywhere. Only that line is lost, and new ones do not join what is left of it.
+// A crash may cut the last line anywhere, as package event shows. Only that line is lost, and new ones do not join what is
+// left of it.
 func TestTornJournal(t *testing.T) {
 	dir := t.TempDir()
-	l := create(t, dir)
-	for i := range int64(3) {
-		require.NoError(t, l.Append(applied(i)))
-	}
-	require.NoError(t, l.Close())
-	whole, err := os.ReadFile(journalOf(dir))
-	require.NoError(t, err)
-	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
-	require.Len(t, lines, 4)
-
-	kept := []int64{}
-	good := 0
-	for i, line := range lines {
-		for _, cut := range []int{good, good + 1, good + len(line)/2, good + len(line) - 1} {
-			require.NoError(t, os.WriteFile(journalOf(dir), whole[:cut], 0o600))
-			if i == 0 { // it has that line from the start
-				_, err := reopen(dir)
-				require.ErrorAs(t, err, new(*runlog.DamagedError), "cut at %d", cut)
-				require.NoError(t, runlog.Renew(dir, run))
-			}
-			l, err := runlog.Open(dir, run, func(event.Event) {})
-			require.NoError(t, err, "cut at %d", cut)
-			require.NoError(t, l.Append(applied(77)))
-			require.NoError(t, l.Close())
-			batches, err := reopen(dir)
-			require.NoError(t, err, "cut at %d", cut)
-			require.Equal(t, append(append([]int64{}, kept...), 77), batches, "cut at %d", cut)
-		}
-		if i > 0 {
-			kept = append(kept, int64(i-1))
-		}
-		good += len(line)
+	whole := ended(t, dir)
+	for _, cut := range []int{len(whole) - 1, len(whole) - 20} {
+		require.NoError(t, os.WriteFile(journalOf(dir), []byte(whole[:cut]), 0o600))
+		l, err := runlog.Open(dir, run, func(event.Event) {})
+		require.NoError(t, err, "cut at %d", cut)
+		require.NoError(t, l.Append(applied(77)))
+		require.NoError(t, l.Close())
+		batches, err := reopen(dir)
+		require.NoError(t, err, "cut at %d", cut)
+		require.Equal(t, []int64{0, 1, 77}, batches, "cut at %d", cut)
 	}
 }
 
@@ -199,24 +187,18 @@ func TestDamagedJournal(t *testing.T) {
 		says   string
 	}{
 		"missing":       {func(string) string { return "" }, "opening the journal"},
+		"no whole line": {func(text string) string { return text[:10] }, "at byte 0, is incomplete"},
 		"garbled":       {func(text string) string { return strings.Replace(text, `{"batch":1,`, "{\"batch\":\x00", 1) }, "journal line 3"},
 		"another run's": {func(text string) string { return strings.Replace(text, run, "other", 1) }, `it is the journal of run "other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := create(t, dir)
-			for i := range int64(3) {
-				require.NoError(t, l.Append(applied(i)))
-			}
-			require.NoError(t, l.Close())
-			whole, err := os.ReadFile(journalOf(dir))
-			require.NoError(t, err)
-			if text := c.change(string(whole)); text == "" {
+			if text := c.change(ended(t, dir)); text == "" {
 				require.NoError(t, os.Remove(journalOf(dir)))
 			} else {
 				require.NoError(t, os.WriteFile(journalOf(dir), []byte(text), 0o600))
 			}
-			_, err = reopen(dir)
+			_, err := reopen(dir)
 			require.ErrorContains(t, err, c.says)
 			require.ErrorContains(t, err, journalOf(dir))
 			require.ErrorAs(t, err, new(*runlog.DamagedError))
@@ -315,37 +297,28 @@ func TestLeftoversAreSwept(t *testing.T) {
 	require.NoError(t, lock.Unlock())
 }
 
-// Save leaves the old record or the new one, whatever a crash left beside it.
+// Save leaves the old record or the new one, whatever a crash left beside it, and never a part of either.
 func TestSaveIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, dir)
-	beside := filepath.Join(dir, run, "run.json.new")
-	require.NoError(t, os.WriteFile(beside, []byte("{half"), 0o600))
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	readers.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				_, err := runlog.Read(dir, run)
-				require.NoError(t, err)
-			}
-		}
-	})
-	for i := range int64(20) {
-		r := record()
-		r.Plan.Rows = i
-		require.NoError(t, l.Save(r))
-	}
-	close(stop)
-	readers.Wait()
-	require.NoFileExists(t, beside)
-	r, err := runlog.Read(dir, run)
+	path := filepath.Join(dir, run, "run.json")
+	require.NoError(t, os.WriteFile(path+".new", []byte("{half"), 0o600))
+	was, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.EqualValues(t, 19, r.Plan.Rows)
+	old, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { _ = old.Close() }()
+	r := l.Record()
+	r.Stage = runlog.Verified
+	require.NoError(t, l.Save(r))
 	require.NoError(t, l.Close())
+	text, err := io.ReadAll(old)
+	require.NoError(t, err)
+	require.Equal(t, string(was), string(text), "who has opened the old one reads it to its end")
+	require.NoFileExists(t, path+".new")
+	again, err := runlog.Read(dir, run)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
 }
 
 func TestSaveThatFailsKeepsTheOldRecord(t *testing.T) {
