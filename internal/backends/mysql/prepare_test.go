@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -52,6 +51,7 @@ func TestTables(t *testing.T) {
 		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
 		t.Run("hold", func(t *testing.T) { s.tables(t).Hold(t, "KILL ") })
 		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
+		t.Run("arithmetic", func(t *testing.T) { s.tables(t).Arithmetic(t) })
 		s.exec(t, "DROP TABLE "+s.table1())
 		t.Run("microseconds", func(t *testing.T) {
 			with := s.tables(t)
@@ -310,22 +310,5 @@ func TestSocketAndTLS(t *testing.T) {
 		var name, cipher string
 		require.NoError(t, session.conn.QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher))
 		t.Logf("cipher %q", cipher)
-	})
-}
-
-// The proof's statements on real servers.
-func TestArithmetic(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		backendtest.Arithmetic(t, batch.TSV, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
-			contract := contractOf(loadData, rows[0].Rows)
-			db := s.open(t, s.table(d.Schema().Dataset), preparation(d, contract))
-			session := db.testSession(t, contract)
-			for _, b := range rows {
-				b.Hold()
-				_, err := session.Load(t.Context(), b)
-				require.NoError(t, err)
-			}
-			return db
-		})
 	})
 }

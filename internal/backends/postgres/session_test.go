@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -65,28 +64,6 @@ func TestCommitRefused(t *testing.T) {
 	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
-}
-
-// A body that leaves rows out is still a whole COPY stream and a whole INSERT.
-func TestSkip(t *testing.T) {
-	for f, method := range map[batch.Format]string{batch.PGBinary: "copy", batch.PGText: "copy", batch.PGValues: "insert"} {
-		t.Run(string(f), func(t *testing.T) {
-			to := target(t)
-			to.Method = method
-			l := open(t, to)
-			p := preparation(t, loader.CreateIfMissing)
-			p.Contract = contract(method, f)
-			_, err := l.Prepare(t.Context(), p)
-			require.NoError(t, err)
-			b := documents(t, f, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-			b.Skip = 4
-			b.Hold()
-			ack, err := session(t, l, p.Contract).Load(t.Context(), b)
-			require.NoError(t, err)
-			assert.Equal(t, int64(6), ack.Rows)
-			assert.Equal(t, [][]string{{"4", "9"}}, sql(t, "SELECT min(document_id), max(document_id) FROM "+to.Table))
-		})
-	}
 }
 
 // What --set says holds for every connection: the table's reader sleeps for longer than the role's statements may take, and
@@ -167,16 +144,4 @@ func TestSeveralHosts(t *testing.T) {
 			assert.Equal(t, name != "standby", log.Len() > 0, "a standby has no sessions to end: %s", log.String())
 		})
 	}
-}
-
-// A lost answer makes pgconn's Exec say "conn closed" and call it safe to retry. If this test fails, pgconn was
-// repaired and socket.go can go.
-func TestPgconnForgetsWhyTheConnectionBroke(t *testing.T) {
-	f := newFake(t, redshiftVersion)
-	f.open, f.loseCommit = "0", true
-	c, err := pgconn.Connect(t.Context(), "postgres://u@"+f.listener.Addr().String()+"/d?sslmode=disable")
-	require.NoError(t, err)
-	_, err = c.Exec(t.Context(), "COMMIT").ReadAll()
-	assert.ErrorIs(t, err, pgconn.ErrConnClosed)
-	assert.True(t, pgconn.SafeToRetry(err))
 }
