@@ -27,14 +27,7 @@ func realServer(t *testing.T) loader.Target {
 
 func urlOf(t *testing.T, variable string) loader.Target {
 	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" && os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not set, and CI must test every server", variable)
-	}
-	if text == "" {
-		t.Skipf("%s is not set: run scripts/servers up and eval \"$(scripts/servers env)\"", variable)
-	}
-	target, err := loader.ParseTarget(text)
+	target, err := loader.ParseTarget(backendtest.Server(t, variable))
 	require.NoError(t, err)
 	return target
 }
@@ -88,6 +81,18 @@ func TestConformance(t *testing.T) {
 		target.Via = &via
 		conformance{stageLoad, batch.CSV, "people", true}.holds(t, patientDriver{impatient()}, target)
 	})
+}
+
+// The proof's statements on a real server, which has no sums beyond 64 bits.
+func TestArithmetic(t *testing.T) {
+	target := realServer(t)
+	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	table := backendtest.Tables{
+		Driver: New(), Deps: testDeps(), Target: target, Preparation: preparation(insertNoPresign), Name: target.Table,
+		Exec: func(statement string) { statementOn(t, target, statement) },
+	}
+	t.Cleanup(func() { table.Exec("DROP TABLE IF EXISTS " + table.Name) })
+	table.Arithmetic(t)
 }
 
 // patientDriver is the driver for real servers behind which half an upload can appear late, over the whole one that was sent

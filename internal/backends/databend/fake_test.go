@@ -142,6 +142,15 @@ func (f *fake) target(method string) loader.Target {
 	}
 }
 
+// openTarget opens a loader for the time of the test.
+func openTarget(t *testing.T, target loader.Target) *opened {
+	t.Helper()
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l.(*opened)
+}
+
 // open opens the table and one session of the method.
 func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
 	t.Helper()
@@ -149,12 +158,10 @@ func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target))
 	for _, c := range change {
 		c(&target)
 	}
-	l, err := New().Open(t.Context(), target, testDeps())
+	db := openTarget(t, target)
+	_, err := db.Prepare(t.Context(), preparation(method))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), preparation(method))
-	require.NoError(t, err)
-	return l.(*opened), newSession(t, l, method)
+	return db, newSession(t, db, method)
 }
 
 func testDeps() loader.Deps {

@@ -193,17 +193,6 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 	require.False(t, gone, "the connection was closed first")
 }
 
-func TestASessionEndsWithItsConnection(t *testing.T) {
-	f := newFake(t)
-	_, s := f.open(t, streamingLoad)
-	f.routes["/v1/streaming_load"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	for attempt, applied := range []loader.Applied{loader.Unknown, loader.No} {
-		_, err := s.Load(t.Context(), testBatch(attempt+1))
-		want := loader.Verdict{Class: loader.ClassConnection, Applied: applied, Retry: true, SessionDead: true}
-		require.Equal(t, want, New().Classify(err))
-	}
-}
-
 // The words of a server come without the stack that errors of the storage end with, and those of a proxy are cut.
 func TestWordsOfErrors(t *testing.T) {
 	f := newFake(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -143,9 +144,7 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			ack, err := session.Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 3))
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, ack.Rows)
-			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(1), First: 3, Rows: 3})
-			require.NoError(t, err)
-			assert.Equal(t, loader.No, r.Applied)
+			backendtest.Resolves(t, db, loader.Ref{ID: id(1), First: 3, Rows: 3}, loader.No)
 			golden.Equal(t, "session-"+c.scheme+".sql", lines(s.statements()))
 		})
 	}

@@ -24,6 +24,15 @@ func open(t *testing.T, to loader.Target) loader.Loader {
 	return l
 }
 
+// prepared opens a loader and prepares its table.
+func prepared(t *testing.T, to loader.Target, p loader.Preparation) loader.Loader {
+	t.Helper()
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	return l
+}
+
 func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
 	return loader.Preparation{
 		Run: "run-1", Schema: documents(t, batch.PGBinary, dataset.Bytes).schema(), Create: create,
@@ -153,9 +162,7 @@ func TestUnlogged(t *testing.T) {
 	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
 	assert.ErrorContains(t, err, "it is logged, but option unlogged was given")
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
-	logged := open(t, to)
-	_, err = logged.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
+	logged := prepared(t, to, preparation(t, loader.CreateNever))
 	assert.Equal(t, "logged", logged.Server().Settings["table_persistence"])
 
 	schema, _, _ := strings.Cut(to.Table, ".")
@@ -166,11 +173,9 @@ func TestUnlogged(t *testing.T) {
 	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}}, sql(t,
 		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
 
-	l = open(t, to) // without the option, and resumed
 	p := preparation(t, loader.CreateNever)
 	p.Resume = true
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	l = prepared(t, to, p) // without the option
 	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
@@ -186,11 +191,9 @@ func TestSilent(t *testing.T) {
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
 	bare := to
 	bare.Table, bare.Settings = "documents", []loader.Setting{{Name: "search_path", Value: schema}}
-	l := open(t, bare)
 	p := preparation(t, loader.CreateNever)
 	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	l := prepared(t, bare, p)
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
 	s := session(t, l, p.Contract)
 	for range 2 {
@@ -233,8 +236,7 @@ func TestGrantsAreStatements(t *testing.T) {
 		sql(t, grant)
 	}
 	follow("GRANT CREATE ON SCHEMA")
-	_, err := open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
+	prepared(t, to, p)
 	for _, table := range []string{to.Table, claimsOf(to)} {
 		sql(t, fmt.Sprintf(`ALTER TABLE %s OWNER TO CURRENT_USER; REVOKE ALL ON %[1]s FROM tera`, table))
 	}
@@ -242,11 +244,10 @@ func TestGrantsAreStatements(t *testing.T) {
 	follow("or do without exactly once: --delivery at-least-once")
 	p.Create = loader.CreateTruncate
 	follow("GRANT TRUNCATE ON")
-	_, err = open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
+	prepared(t, to, p)
 
 	to.Password = "wrong: hush"
-	_, err = postgres.New().Open(t.Context(), to, deps())
+	_, err := postgres.New().Open(t.Context(), to, deps())
 	assert.ErrorContains(t, err, `password authentication failed for user "tera"`)
 	assert.ErrorContains(t, err, "TERAPUSH_PASSWORD")
 	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "hush")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -20,9 +21,7 @@ import (
 // made opens a loader on a table that it has made.
 func made(t *testing.T, to loader.Target) loader.Loader {
 	t.Helper()
-	l := open(t, to)
-	require.NoError(t, prepare(t, l, contract("copy", batch.PGBinary)))
-	return l
+	return prepared(t, to, preparation(t, loader.CreateIfMissing))
 }
 
 // Runs that start at the same moment get ranges of their own.
@@ -73,10 +72,7 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 		failed <- err
 	}()
 	<-hit
-	res, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-	require.NoError(t, err)
-	assert.Equal(t, loader.No, res.Applied)
-
+	backendtest.Resolves(t, l, loader.RefOf(b), loader.No)
 	_, err = well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
 	assert.NoError(t, err)
 	ack, err := well.Load(t.Context(), documentsOf(t, 0, 0, 1000))
@@ -92,14 +88,9 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 	to.Settings = []loader.Setting{{Name: "lock_timeout", Value: "200ms"}}
 	l := made(t, to)
 	ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: 3}, First: 30, Rows: 10}
-	resolve := func(want loader.Applied) {
-		t.Helper()
-		res, err := l.(loader.Resolver).Resolve(t.Context(), ref)
-		require.NoError(t, err)
-		assert.Equal(t, want, res.Applied)
+	for range 2 { // the first look leaves nothing behind
+		backendtest.Resolves(t, l, ref, loader.No)
 	}
-	resolve(loader.No)
-	resolve(loader.No) // the first look has left nothing behind
 
 	c, err := pgconn.Connect(t.Context(), server(t))
 	require.NoError(t, err)
@@ -114,7 +105,7 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 		assert.Equal(t, loader.Unknown, v.Applied)
 		assert.True(t, v.Retry)
 		require.NoError(t, c.Exec(t.Context(), end).Close())
-		resolve(want)
+		backendtest.Resolves(t, l, ref, want)
 	}
 }
 

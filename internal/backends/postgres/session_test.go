@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
@@ -32,12 +33,10 @@ func TestRowsThatTheServerDrops(t *testing.T) {
 		"CREATE FUNCTION "+schema+".drop_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.document_id = 5 THEN "+
 		"RAISE NOTICE 'not five'; RETURN NULL; END IF; RETURN NEW; END $$; "+
 		"CREATE TRIGGER t BEFORE INSERT ON "+to.Table+" FOR EACH ROW EXECUTE FUNCTION "+schema+".drop_one()")
-	l := open(t, to)
 	p := preparation(t, loader.CreateNever)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	l := prepared(t, to, p)
 	b := documentsOf(t, 0, 0, 10)
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	_, err := session(t, l, p.Contract).Load(t.Context(), b)
 	var counted *loader.RowsError
 	require.ErrorAs(t, err, &counted)
 	assert.Equal(t, int64(9), counted.Acknowledged)
@@ -57,11 +56,8 @@ func TestCommitRefused(t *testing.T) {
 	to := target(t)
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint UNIQUE DEFERRABLE INITIALLY DEFERRED, payload bytea); "+
 		"INSERT INTO "+to.Table+" VALUES (5, 'x')")
-	l := open(t, to)
 	p := preparation(t, loader.CreateNever)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	_, err := session(t, prepared(t, to, p), p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
 }
@@ -89,16 +85,12 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	require.ErrorContains(t, err, "otherwise the user is read-only: --set default_transaction_read_only=off")
 
 	to.Settings = append(to.Settings, loader.Setting{Name: "default_transaction_read_only", Value: "off"})
-	l := open(t, to)
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	l := prepared(t, to, p)
 	b := documents(t, batch.PGValues, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 1, 1)
 	b.Hold()
 	_, err = session(t, l, p.Contract).Load(t.Context(), b)
 	require.NoError(t, err)
-	found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-	require.NoError(t, err)
-	assert.Equal(t, loader.Yes, found.Applied)
+	backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
 	var rows int64
 	all := loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 10}
 	require.NoError(t, l.(loader.Counter).Count(t.Context(), all, func(b loader.Bucket) error { rows += b.Rows; return nil }))
@@ -137,9 +129,7 @@ func TestSeveralHosts(t *testing.T) {
 				b.Hold()
 				_, err = session(t, l, p.Contract).Load(t.Context(), b)
 				require.NoError(t, err)
-				found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-				require.NoError(t, err)
-				assert.Equal(t, loader.Yes, found.Applied)
+				backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
 			}
 			assert.Equal(t, name != "standby", log.Len() > 0, "a standby has no sessions to end: %s", log.String())
 		})
