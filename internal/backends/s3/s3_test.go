@@ -96,15 +96,11 @@ func TestBodyIsCut(t *testing.T) {
 			require.Error(t, err)
 			v := New().Classify(err)
 			assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
-			got, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-			require.NoError(t, err)
-			assert.Equal(t, loader.No, got.Applied)
+			backendtest.Resolves(t, l, loader.RefOf(b), loader.No)
 			waitForHalf(t, l, n)
 			_, err = s.Load(t.Context(), b)
 			require.NoError(t, err)
-			got, err = l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-			require.NoError(t, err)
-			assert.Equal(t, loader.Yes, got.Applied)
+			backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
 		}
 	})
 }
@@ -176,33 +172,10 @@ func TestRunsLieApart(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, loader.Table{Name: target.Hosts[0] + "/" + target.Database + "/run-1"}, table)
 		for number, want := range map[int64]loader.Applied{1: loader.Yes, 2: loader.No} {
-			got, err := again.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, First: number * batchRows, Rows: batchRows})
-			require.NoError(t, err)
-			assert.Equal(t, want, got.Applied)
+			ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, First: number * batchRows, Rows: batchRows}
+			backendtest.Resolves(t, again, ref, want)
 		}
 	})
-}
-
-// An object that is shorter than what was put there is no batch.
-func TestResolveLooksAtTheLength(t *testing.T) {
-	var short atomic.Bool
-	server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodHead || !short.Load() {
-			return false
-		}
-		w.Header().Set("Content-Length", "17")
-		w.Header().Set("X-Amz-Meta-Terapush", "first=0,rows=400,bytes=218800")
-		return true
-	})
-	l := prepared(t, targetOf(t, "s3://bucket/p", server.URL), "run")
-	load(t, l, "run", 0)
-	ref := loader.Ref{ID: batch.ID{Run: "run"}, Rows: batchRows}
-	for _, want := range []loader.Applied{loader.Yes, loader.No} {
-		got, err := l.(loader.Resolver).Resolve(t.Context(), ref)
-		require.NoError(t, err)
-		assert.Equal(t, want, got.Applied)
-		short.Store(true)
-	}
 }
 
 // Silent and resuming runs look at nothing.
