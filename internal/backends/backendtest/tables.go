@@ -30,10 +30,7 @@ type Tables struct {
 // Open returns a loader on the table.
 func (s Tables) Open(t testing.TB) loader.Loader {
 	t.Helper()
-	l, err := s.Driver.Open(t.Context(), s.Target, s.Deps)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	return l
+	return Open(t, s.Driver, s.Target, s.Deps)
 }
 
 // Prepare prepares the table in a process of its own.
@@ -181,9 +178,7 @@ func (s Tables) Arithmetic(t *testing.T) {
 		s.Preparation.Schema = d.Schema()
 		_, l, err := s.Prepare(t, nil)
 		require.NoError(t, err)
-		session, err := l.Session(t.Context(), s.Preparation.Contract)
-		require.NoError(t, err)
-		defer func() { _ = session.Close() }()
+		session := Session(t, l, s.Preparation.Contract)
 		for _, b := range rows {
 			b.Hold()
 			_, err := session.Load(t.Context(), b)
@@ -238,11 +233,8 @@ func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
 	}
 	_, l, err := s.Prepare(t, nil)
 	require.NoError(t, err)
-	session, err := l.Session(t.Context(), s.Preparation.Contract)
-	require.NoError(t, err)
-	defer func() { _ = session.Close() }()
 	b.Hold()
-	ack, err := session.Load(t.Context(), b)
+	ack, err := Session(t, l, s.Preparation.Contract).Load(t.Context(), b)
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Rows: b.Rows}, ack)
 

@@ -88,7 +88,7 @@ func TestArithmetic(t *testing.T) {
 	target := realServer(t)
 	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
 	table := backendtest.Tables{
-		Driver: New(), Deps: testDeps(), Target: target, Preparation: preparation(insertNoPresign), Name: target.Table,
+		Driver: New(), Deps: backendtest.Deps(), Target: target, Preparation: preparation(insertNoPresign), Name: target.Table,
 		Exec: func(statement string) { statementOn(t, target, statement) },
 	}
 	t.Cleanup(func() { table.Exec("DROP TABLE IF EXISTS " + table.Name) })
@@ -173,8 +173,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 	if c.data == "documents" {
 		o.PayloadBytes, o.PayloadKind = 512, dataset.Text
 	}
-	d, err := dataset.New(c.data, o)
-	require.NoError(t, err)
+	d := backendtest.Dataset(t, c.data, o)
 	contract := contractOf(c.method)
 	contract.Format, contract.BatchRows = c.format, 500
 	if d.Schema().MaxRowBytes() < 300 { // short rows: a fault has to hit the middle of a body
@@ -182,7 +181,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 	}
 	target.Method = c.method
 	h := loadertest.Harness{
-		Driver: driver, Deps: testDeps(), Contract: contract, Overlap: true,
+		Driver: driver, Deps: backendtest.Deps(), Contract: contract, Overlap: true,
 		Target: func(t *testing.T) loader.Target {
 			mine := target
 			mine.Table = "t_" + strings.ToLower(rand.Text())
@@ -205,7 +204,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 type faultless struct{ loader.Driver }
 
 func (d faultless) Open(ctx context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
-	return d.Driver.Open(ctx, t, testDeps())
+	return d.Driver.Open(ctx, t, backendtest.Deps())
 }
 
 // objectStage makes a stage in the object store, which has presigned URLs.
@@ -222,7 +221,7 @@ func objectStage(t *testing.T, target loader.Target) string {
 // statementOn runs a statement beside what is tested. In a cleanup the test's own context has ended.
 func statementOn(t *testing.T, target loader.Target, sql string) {
 	t.Helper()
-	c := &clients{deps: testDeps(), mode: loader.TLSOff}
+	c := &clients{deps: backendtest.Deps(), mode: loader.TLSOff}
 	defer c.close()
 	nodes, err := c.nodes(t.Context(), target)
 	require.NoError(t, err)

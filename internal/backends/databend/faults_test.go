@@ -27,7 +27,7 @@ func startStandIn(t *testing.T, o standin.Options) *standin.Server {
 func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Session) {
 	t.Helper()
 	target := loader.Target{Hosts: hosts, Database: "default", Table: "t", Method: method, TLS: loader.TLSOff}
-	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, testDeps())
+	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, backendtest.Deps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), preparation(method))

@@ -92,10 +92,8 @@ func TestLocalInfileOff(t *testing.T) {
 	s := &fakeServer{vars: off}
 	target := s.start(t, "mysql")
 	prepare := func() error {
-		l, err := New().Open(t.Context(), target, testDeps())
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		_, err = l.Prepare(t.Context(), loader.Preparation{Silent: true})
+		l := backendtest.Open(t, New(), target, backendtest.Deps())
+		_, err := l.Prepare(t.Context(), loader.Preparation{Silent: true})
 		return err
 	}
 	assert.EqualError(t, prepare(), "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")")
@@ -131,11 +129,9 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			target := s.start(t, c.scheme)
 			d := documents(t, 10)
 			contract := contractOf(loadData, 3)
-			l, err := New().Open(t.Context(), target, testDeps())
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
+			l := backendtest.Open(t, New(), target, backendtest.Deps())
 			db := l.(*opened)
-			_, err = db.Prepare(t.Context(), preparation(d, contract))
+			_, err := db.Prepare(t.Context(), preparation(d, contract))
 			require.NoError(t, err)
 
 			session := db.testSession(t, contract)
@@ -155,13 +151,11 @@ func TestHostsInTurn(t *testing.T) {
 	master, child := &fakeServer{vars: vars}, &fakeServer{vars: vars}
 	target := master.start(t, "singlestore")
 	target.Hosts = append(target.Hosts, child.start(t, "singlestore").Hosts...)
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
+	l := backendtest.Open(t, New(), target, backendtest.Deps())
 	db, d := l.(*opened), documents(t, 10)
 	p := preparation(d, contractOf(loadData, 1))
 	p.Silent = true
-	_, err = db.Prepare(t.Context(), p)
+	_, err := db.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	before := len(master.statements())
 	for range 4 {

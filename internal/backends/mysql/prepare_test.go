@@ -199,7 +199,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	target := s.start(t, "mariadb")
 	target.Settings = []loader.Setting{{Name: "max_statement_time", Value: "0"}}
 	var connections atomic.Int64
-	d := testDeps()
+	d := backendtest.Deps()
 	dial := d.Dial
 	d.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
@@ -246,12 +246,10 @@ func TestSeveralHosts(t *testing.T) {
 // A statement that would be longer than the server's max_allowed_packet is sent in pieces.
 func TestFetchInPieces(t *testing.T) {
 	s := &fakeServer{vars: map[string]string{"version": "8.4.0", "max_allowed_packet": "1024"}}
-	l, err := New().Open(t.Context(), s.start(t, "mysql"), testDeps())
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
+	l := backendtest.Open(t, New(), s.start(t, "mysql"), backendtest.Deps())
 	p := preparation(documents(t, 20), contractOf(insert, 2))
 	p.Silent = true
-	_, err = l.Prepare(t.Context(), p)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	numbers := make([]int64, 1000)
 	for i := range numbers {

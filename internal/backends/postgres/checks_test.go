@@ -26,7 +26,7 @@ func intent(t *testing.T) loader.Intent {
 // complaints are the findings that are not ok. The servers for tests have fsync off.
 func complaints(t testing.TB, to loader.Target, i loader.Intent) []loader.Finding {
 	t.Helper()
-	return backendtest.Complaints(backendtest.Doctor(t, postgres.New(), deps(), to, i), "fsync is off")
+	return backendtest.Complaints(backendtest.Doctor(t, postgres.New(), backendtest.Deps(), to, i), "fsync is off")
 }
 
 // ordinary is a role that may make tables in the target's schema, and no more.

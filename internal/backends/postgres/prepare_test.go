@@ -11,17 +11,13 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func open(t *testing.T, to loader.Target) loader.Loader {
 	t.Helper()
-	l, err := postgres.New().Open(t.Context(), to, deps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	return l
+	return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
 }
 
 // prepared opens a loader and prepares its table.
@@ -35,7 +31,7 @@ func prepared(t *testing.T, to loader.Target, p loader.Preparation) loader.Loade
 
 func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
 	return loader.Preparation{
-		Run: "run-1", Schema: documents(t, batch.PGBinary, dataset.Bytes).schema(), Create: create,
+		Run: "run-1", Schema: documents(t).Schema(), Create: create,
 		Contract: contract("copy", batch.PGBinary),
 	}
 }
@@ -60,7 +56,7 @@ func TestOpen(t *testing.T) {
 	} {
 		to := to
 		change(&to)
-		_, err := postgres.New().Open(t.Context(), to, deps())
+		_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -68,14 +64,18 @@ func TestOpen(t *testing.T) {
 // tables is the target for the tests that all servers with transactions share.
 func tables(t *testing.T, to loader.Target) backendtest.Tables {
 	return backendtest.Tables{
-		Driver: postgres.New(), Deps: deps(), Target: to, Preparation: preparation(t, loader.CreateIfMissing), Name: to.Table,
+		Driver: postgres.New(), Deps: backendtest.Deps(), Target: to, Preparation: preparation(t, loader.CreateIfMissing), Name: to.Table,
 		Exec:  func(statement string) { sql(t, statement) },
 		Count: func() int64 { return count(t, to.Table) },
 	}
 }
 
 func TestTables(t *testing.T) {
-	t.Run("life", func(t *testing.T) { tables(t, target(t)).Life(t) })
+	t.Run("life", func(t *testing.T) {
+		to := target(t)
+		to.Params.Set("options", "-c quote_all_identifiers=on") // types would not be recognised
+		tables(t, to).Life(t)
+	})
 	t.Run("hold", func(t *testing.T) { tables(t, target(t)).Hold(t, "SELECT pg_terminate_backend(") })
 	t.Run("resume", func(t *testing.T) {
 		to := target(t)
@@ -134,7 +134,7 @@ func TestPrepareChecksTheTable(t *testing.T) {
 func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
 	const noKey = "the table's is not (l_orderkey, l_linenumber)"
 	s := tables(t, target(t))
-	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem", batch.PGBinary).schema(), true
+	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem").Schema(), true
 	for change, want := range map[string]string{
 		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax is numeric(15,3)",
 		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
@@ -176,7 +176,7 @@ func TestUnlogged(t *testing.T) {
 	p := preparation(t, loader.CreateNever)
 	p.Resume = true
 	l = prepared(t, to, p) // without the option
-	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
 	forgotten, err := l.(loader.Claims).Forget(t.Context(), "run-1")
@@ -195,7 +195,7 @@ func TestSilent(t *testing.T) {
 	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
 	l := prepared(t, bare, p)
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
-	s := session(t, l, p.Contract)
+	s := backendtest.Session(t, l, p.Contract)
 	for range 2 {
 		ack, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestGrantsAreStatements(t *testing.T) {
 	prepared(t, to, p)
 
 	to.Password = "wrong: hush"
-	_, err := postgres.New().Open(t.Context(), to, deps())
+	_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 	assert.ErrorContains(t, err, `password authentication failed for user "tera"`)
 	assert.ErrorContains(t, err, "TERAPUSH_PASSWORD")
 	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "hush")

@@ -50,17 +50,16 @@ func TestReserveAtOnce(t *testing.T) {
 
 // An attempt that hangs in Load is ended as well, and only that: what the other workers do is none of its business.
 func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
-	d := deps()
+	d := backendtest.Deps()
 	faults := loadertest.NewFaults(d.Dial)
 	t.Cleanup(faults.Close)
 	d.Dial = faults.Dial
 	to := target(t)
 	to.TLS = loader.TLSOff
-	l, err := postgres.New().Open(t.Context(), to, d)
-	require.NoError(t, err)
+	l := backendtest.Open(t, postgres.New(), to, d)
 	c := contract("copy", batch.PGBinary)
 	require.NoError(t, prepare(t, l, c))
-	stuck, well := session(t, l, c), session(t, l, c)
+	stuck, well := backendtest.Session(t, l, c), backendtest.Session(t, l, c)
 
 	b := documentsOf(t, 0, 0, 1000)
 	hit := faults.StallAfter(int64(len(b.Encoded)) / 2)
@@ -73,7 +72,7 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 	}()
 	<-hit
 	backendtest.Resolves(t, l, loader.RefOf(b), loader.No)
-	_, err = well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
+	_, err := well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
 	assert.NoError(t, err)
 	ack, err := well.Load(t.Context(), documentsOf(t, 0, 0, 1000))
 	require.NoError(t, err)
@@ -107,15 +106,4 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 		require.NoError(t, c.Exec(t.Context(), end).Close())
 		backendtest.Resolves(t, l, ref, want)
 	}
-}
-
-// The server ends the session between two batches, as at a shutdown.
-func TestServerEndsTheSession(t *testing.T) {
-	l := made(t, target(t))
-	s := session(t, l, contract("copy", batch.PGBinary))
-	sql(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'terapush/run-1'")
-	_, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
-	v := postgres.New().Classify(err)
-	assert.Equal(t, loader.No, v.Applied, "%v", err)
-	assert.True(t, v.Retry && v.SessionDead, "%v: %+v", err, v)
 }

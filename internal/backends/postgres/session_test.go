@@ -12,18 +12,9 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-func session(t *testing.T, l loader.Loader, c loader.Contract) loader.Session {
-	t.Helper()
-	s, err := l.Session(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // A trigger that drops rows: the server takes fewer than were sent, and says so only by the count.
 func TestRowsThatTheServerDrops(t *testing.T) {
@@ -36,7 +27,7 @@ func TestRowsThatTheServerDrops(t *testing.T) {
 	p := preparation(t, loader.CreateNever)
 	l := prepared(t, to, p)
 	b := documentsOf(t, 0, 0, 10)
-	_, err := session(t, l, p.Contract).Load(t.Context(), b)
+	_, err := backendtest.Session(t, l, p.Contract).Load(t.Context(), b)
 	var counted *loader.RowsError
 	require.ErrorAs(t, err, &counted)
 	assert.Equal(t, int64(9), counted.Acknowledged)
@@ -46,7 +37,7 @@ func TestRowsThatTheServerDrops(t *testing.T) {
 	// Without a transaction the count is for the engine to compare, and the notice goes along.
 	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	b.Hold()
-	ack, err := session(t, l, p.Contract).Load(t.Context(), b)
+	ack, err := backendtest.Session(t, l, p.Contract).Load(t.Context(), b)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 9, Detail: []string{"NOTICE: not five"}}, ack)
 }
@@ -57,50 +48,25 @@ func TestCommitRefused(t *testing.T) {
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint UNIQUE DEFERRABLE INITIALLY DEFERRED, payload bytea); "+
 		"INSERT INTO "+to.Table+" VALUES (5, 'x')")
 	p := preparation(t, loader.CreateNever)
-	_, err := session(t, prepared(t, to, p), p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	_, err := backendtest.Session(t, prepared(t, to, p), p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
 }
 
-// What --set says holds for every connection: the table's reader sleeps for longer than the role's statements may take, and
-// the role's transactions are read-only.
+// What --set says holds for every connection: a limit on the time of statements is one on the proof and on Resolve.
 func TestSettingsReachEveryConnection(t *testing.T) {
-	to := target(t)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	role := schema + "_role"
-	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint NOT NULL, payload bytea NOT NULL); INSERT INTO "+to.Table+" VALUES (0, 'x'); "+
-		"CREATE ROLE "+role+" LOGIN PASSWORD 'pw'; GRANT USAGE, CREATE ON SCHEMA "+schema+" TO "+role+"; GRANT SELECT, INSERT ON "+to.Table+" TO "+role+"; "+
-		"ALTER TABLE "+to.Table+" ENABLE ROW LEVEL SECURITY; "+
-		"CREATE POLICY slow ON "+to.Table+" USING (pg_sleep(0.3) IS NOT NULL) WITH CHECK (true); "+
-		"ALTER ROLE "+role+" SET statement_timeout = '100ms'; ALTER ROLE "+role+" SET default_transaction_read_only = on; "+
-		"ALTER ROLE "+role+" SET quote_all_identifiers = on")
-	t.Cleanup(func() { sql(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
-	to.User, to.Password, to.Method = role, "pw", "insert" // COPY FROM is not for tables with row security
-
-	p := preparation(t, loader.CreateNever)
-	_, err := open(t, to).Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "statement_timeout=0")
+	f := newFake(t, auroraVersion)
+	to := f.target("postgres", "copy")
 	to.Settings = []loader.Setting{{Name: "statement_timeout", Value: "0"}}
-	_, err = open(t, to).Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "otherwise the user is read-only: --set default_transaction_read_only=off")
-
-	to.Settings = append(to.Settings, loader.Setting{Name: "default_transaction_read_only", Value: "off"})
+	p := preparation(t, loader.CreateNever)
+	p.Schema = people()
 	l := prepared(t, to, p)
-	b := documents(t, batch.PGValues, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 1, 1)
-	b.Hold()
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
-	require.NoError(t, err)
-	backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
-	var rows int64
-	all := loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 10}
-	require.NoError(t, l.(loader.Counter).Count(t.Context(), all, func(b loader.Bucket) error { rows += b.Rows; return nil }))
-	assert.Equal(t, int64(2), rows)
-	n, err := l.(loader.Counter).Distinct(t.Context(), all.KeyRange)
-	require.NoError(t, err)
-	assert.Equal(t, int64(2), n)
+	backendtest.Session(t, l, p.Contract)
+	backendtest.Resolves(t, l, loader.Ref{ID: batch.ID{Run: "run-1"}, Rows: 10}, loader.No)
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{1}, func(int64, []any) error { return nil }))
-	_, err = l.(loader.Claims).Forget(t.Context(), "run-1")
+	_, err := l.(loader.Claims).Forget(t.Context(), "run-1")
 	require.NoError(t, err)
+	assert.Len(t, f.queries(`SET "statement_timeout"`), int(f.connections.Load()))
 }
 
 // Of several hosts every connection takes one that can be reached and is what target_session_attrs asks for.
@@ -117,17 +83,16 @@ func TestSeveralHosts(t *testing.T) {
 			to.Hosts, to.Params = hosts, maps.Clone(to.Params)
 			to.Params.Set("target_session_attrs", "read-write")
 			var log bytes.Buffer
-			d := deps()
+			d := backendtest.Deps()
 			d.Log = slog.New(slog.NewTextHandler(&log, nil))
-			l, err := postgres.New().Open(t.Context(), to, d)
-			require.NoError(t, err)
+			l := backendtest.Open(t, postgres.New(), to, d)
 			p := preparation(t, loader.CreateIfMissing)
-			_, err = l.Prepare(t.Context(), p)
+			_, err := l.Prepare(t.Context(), p)
 			require.NoError(t, err)
 			for n := range int64(2) {
-				b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: name, Number: n}, n*10, 10)
-				b.Hold()
-				_, err = session(t, l, p.Contract).Load(t.Context(), b)
+				b := documentsOf(t, n, n*10, 10)
+				b.ID.Run = name
+				_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), b)
 				require.NoError(t, err)
 				backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
 			}

@@ -41,7 +41,7 @@ func groups(method string) loader.Contract {
 func openStaged(t *testing.T, to loader.Target, contract loader.Contract) loader.Loader {
 	t.Helper()
 	l := prepared(t, to, loader.Preparation{Run: "run-1", Schema: people(), Contract: contract, Create: loader.CreateNever})
-	s := session(t, l, contract)
+	s := backendtest.Session(t, l, contract)
 	for n := range int64(3) {
 		ack, err := s.Load(t.Context(), csvBatch(n, 10))
 		require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestStagedStatements(t *testing.T) {
 		for _, values := range f.parameters {
 			text += fmt.Sprintf("with %q\n", values)
 		}
-		golden.Equal(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(text))
+		golden.Equal(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(backendtest.S3Secret, "SECRET", backendtest.S3Token, "TOKEN").Replace(text))
 	})
 }
 
@@ -217,12 +217,12 @@ func TestStagedErrorsKeepSecrets(t *testing.T) {
 	staged(t, func(t *testing.T, f *fake, to loader.Target) {
 		l := openStaged(t, to, groups(to.Method))
 		f.says(
-			answer{part: map[string]string{"s3-copy": "COPY", "s3-import": "aws_s3.table"}[to.Method], code: "XX000", message: "near " + secretKey[5:20]},
+			answer{part: map[string]string{"s3-copy": "COPY", "s3-import": "aws_s3.table"}[to.Method], code: "XX000", message: "near " + backendtest.S3Secret[3:]},
 			answer{part: "load_error"})
 		_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
 		require.ErrorContains(t, err, "near ***; the statement was ")
 		shown := fmt.Sprintf("%v %+v %#v", err, err, err)
-		for _, secret := range []string{secretKey, secretKey[5:20], sessionToken} {
+		for _, secret := range []string{backendtest.S3Secret, backendtest.S3Secret[3:], backendtest.S3Token} {
 			assert.NotContains(t, shown, secret)
 		}
 	})
@@ -242,10 +242,10 @@ func TestViaIsRefused(t *testing.T) {
 	} {
 		to := f.target("postgres", "s3-import")
 		change(&to)
-		_, err := postgres.New().Open(t.Context(), to, deps())
+		_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 		assert.ErrorContains(t, err, text)
 	}
 	f.says(answer{part: "FROM pg_proc"})
-	_, err := postgres.New().Open(t.Context(), f.target("postgres", "s3-import"), deps())
+	_, err := postgres.New().Open(t.Context(), f.target("postgres", "s3-import"), backendtest.Deps())
 	assert.ErrorContains(t, err, "(CREATE EXTENSION aws_s3 CASCADE, and attach a role with the feature s3Import to the instance or cluster)")
 }
