@@ -128,4 +128,5 @@ func TestYugabyteNodes(t *testing.T) {
 	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: 9}})
 	require.NoError(t, err)
 	assert.Len(t, second.queries("pg_terminate_backend(8)"), 1)
+	assert.Len(t, second.queries("usename = session_user"), 2, "asked again until it is gone")
 }
