@@ -3,7 +3,6 @@ package objstore
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -22,13 +20,9 @@ import (
 // The helpers of backendtest, by short names.
 var fakeStore, targetOf, eachStore = backendtest.StoreAndKeys, backendtest.StoreTarget, backendtest.EachStore
 
-func deps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
-}
-
 func open(t testing.TB, target loader.Target) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), target, deps())
+	s, err := Open(t.Context(), target, backendtest.Deps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 			broken.Store(true)
 			err := put(t.Context(), t, r, newBatch("run", 0, "row\n"))
 			assert.Len(t, asked.of(http.MethodPut), 1)
-			_, opened := Open(t.Context(), target, deps())
+			_, opened := Open(t.Context(), target, backendtest.Deps())
 			assert.ErrorContains(t, opened, "open s3://bucket/p")
 			for _, err := range []error{err, opened} {
 				var known *loader.Error
@@ -209,7 +209,7 @@ func TestNotAStore(t *testing.T) {
 	}))
 	defer server.Close()
 	backendtest.Credentials(t)
-	_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", server.URL), deps())
+	_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", server.URL), backendtest.Deps())
 	require.ErrorContains(t, err, "is the endpoint an S3 server?")
 }
 
@@ -218,7 +218,7 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	for _, profile := range []string{"", "no-such-profile"} {
 		t.Setenv("AWS_PROFILE", profile)
-		_, err := Open(t.Context(), target, deps())
+		_, err := Open(t.Context(), target, backendtest.Deps())
 		var known *loader.Error
 		require.ErrorAs(t, err, &known)
 		assert.Contains(t, known.Hint, "AWS_ACCESS_KEY_ID")
@@ -239,7 +239,7 @@ func TestConnections(t *testing.T) {
 	}
 	server.Start()
 	dialer := new(netio.Dialer)
-	d := deps()
+	d := backendtest.Deps()
 	d.Dial = dialer.DialContext
 	const workers = 32
 	s, err := Open(t.Context(), targetOf(t, "s3://bucket/p", server.URL), d)

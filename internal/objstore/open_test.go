@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want, text)
 		assert.NotContains(t, err.Error(), "sEcReT")
-		_, opened := Open(t.Context(), target, deps())
+		_, opened := Open(t.Context(), target, backendtest.Deps())
 		assert.Equal(t, err, opened)
 	}
 	target := targetOf(t, "s3://bucket/p", "")
@@ -122,7 +122,7 @@ func TestUnfitEndpointOfTheChain(t *testing.T) {
 	} {
 		for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 			t.Setenv(variable, endpoint)
-			_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", ""), deps())
+			_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", ""), backendtest.Deps())
 			require.ErrorContains(t, err, "open s3://bucket/p: "+want)
 			assert.NotContains(t, err.Error(), "sEcReT")
 			assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassOther}, verdictOf(t, err))
@@ -132,7 +132,7 @@ func TestUnfitEndpointOfTheChain(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
 	target := targetOf(t, "s3://bucket/p", "")
 	target.TLS = loader.TLSVerify
-	_, err := Open(t.Context(), target, deps())
+	_, err := Open(t.Context(), target, backendtest.Deps())
 	require.ErrorContains(t, err, "--tls verify and an http:// endpoint contradict each other")
 }
 
@@ -147,10 +147,10 @@ func TestTLS(t *testing.T) {
 
 	target := targetOf(t, "s3://bucket/p", server.URL)
 	target.TLS = loader.TLSVerify
-	_, err := Open(t.Context(), target, deps())
+	_, err := Open(t.Context(), target, backendtest.Deps())
 	require.ErrorContains(t, err, "name the certificate's authority with --tls-ca")
 
-	d := deps()
+	d := backendtest.Deps()
 	d.TLS = netio.Trust{CAFile: authority}.TLS
 	s, err := Open(t.Context(), target, d)
 	require.NoError(t, err)

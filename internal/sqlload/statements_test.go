@@ -25,18 +25,9 @@ func documents() rows.Schema {
 	}
 }
 
-func TestDialect(t *testing.T) {
+func TestIdentifier(t *testing.T) {
 	assert.Equal(t, `"s"."a""b"`, postgres().Identifier(`s.a"b`))
 	assert.Equal(t, "`a``b`", sqlload.Dialect{Quote: "`"}.Identifier("a`b"))
-	assert.Equal(t, `"id", "body"`, postgres().Columns(documents()))
-	assert.Equal(t, `"id"`, postgres().Number(documents()))
-
-	// A number in two columns: 1000 lines an order, lines counted from 1.
-	lines := rows.Schema{
-		Columns: []rows.Column{{Name: "o"}, {Name: "l"}},
-		Number:  []rows.Term{{Column: 0, Times: 1000}, {Column: 1, Minus: 1, Times: 1}},
-	}
-	assert.Equal(t, `"o" * 1000 + ("l" - 1)`, postgres().Number(lines))
 }
 
 func TestStatements(t *testing.T) {

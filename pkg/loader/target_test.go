@@ -46,10 +46,6 @@ func TestParseTarget(t *testing.T) {
 			target:    loader.Target{Scheme: "postgres", Hosts: []string{"[::1]:99", "[fe80::1%eth0]"}, Database: "db"},
 			addresses: []string{"[::1]:99", "[fe80::1%eth0]:5432"},
 		},
-		"postgres:///db?host=%2Ftmp": {
-			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}}},
-			addresses: []string{"127.0.0.1:5432"},
-		},
 		"postgres:///db?host=/tmp&password=hunter2&sslmode=disable": {
 			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}, "password": {"hunter2"}, "sslmode": {"disable"}}},
 			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp&sslmode=disable",

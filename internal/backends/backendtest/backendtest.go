@@ -4,9 +4,12 @@ package backendtest
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -19,6 +22,14 @@ func Harness(d dataset.Dataset, h loadertest.Harness) loadertest.Harness {
 	}
 	h.Row = func(number int64) []any { return Row(d, number) }
 	return h
+}
+
+// Resolves asks what became of a batch or a group.
+func Resolves(t testing.TB, l loader.Loader, ref loader.Ref, want loader.Applied) {
+	t.Helper()
+	found, err := loader.FeaturesOf(l).Resolver.Resolve(t.Context(), ref)
+	require.NoError(t, err)
+	require.Equal(t, want, found.Applied, found.Reason)
 }
 
 // Batch encodes rows first … first+n−1. The caller, or the suite, holds it.

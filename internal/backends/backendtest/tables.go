@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -29,10 +30,7 @@ type Tables struct {
 // Open returns a loader on the table.
 func (s Tables) Open(t testing.TB) loader.Loader {
 	t.Helper()
-	l, err := s.Driver.Open(t.Context(), s.Target, s.Deps)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	return l
+	return Open(t, s.Driver, s.Target, s.Deps)
 }
 
 // Prepare prepares the table in a process of its own.
@@ -70,18 +68,33 @@ func (s Tables) Life(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEqual(t, made.Identity, emptied.Identity, "someone else has emptied it")
 	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
+	truncated, err := prepare(loader.CreateTruncate)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: truncated.Identity}, truncated)
+	assert.NotEqual(t, emptied.Identity, truncated.Identity)
+	assert.Zero(t, s.Count())
+	again, err = prepare(loader.CreateNever)
+	require.NoError(t, err)
+	assert.Equal(t, truncated.Identity, again.Identity, "a resume will find it")
+	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
 	recreated, err := prepare(loader.CreateRecreate)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Table{Name: made.Name, Identity: recreated.Identity, Created: true}, recreated)
-	assert.NotEqual(t, emptied.Identity, recreated.Identity)
+	assert.NotEqual(t, truncated.Identity, recreated.Identity)
 
 	// Another application's table stays, unless it is named.
 	s.Exec("DROP TABLE " + s.Name)
 	s.Exec("CREATE TABLE " + s.Name + " (precious INT)")
 	for _, name := range []string{"", "some_other"} {
-		_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, name })
-		assert.ErrorContains(t, err, "was not made by terapush (its comment does not say")
+		for _, how := range []loader.CreateMode{loader.CreateRecreate, loader.CreateTruncate} {
+			_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = how, name })
+			assert.ErrorContains(t, err, "was not made by terapush (its comment does not say")
+		}
 	}
+	s.Exec("INSERT INTO " + s.Name + " VALUES (1)")
+	_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateTruncate, made.Name })
+	require.ErrorContains(t, err, "cannot take the rows")
+	assert.EqualValues(t, 1, s.Count(), "refused before anything was lost")
 	_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, made.Name })
 	require.NoError(t, err)
 
@@ -158,6 +171,23 @@ func (s Tables) Hold(t *testing.T, end string) {
 	require.NoError(t, err)
 }
 
+// Arithmetic runs the proof's statements on tables that it loads.
+func (s Tables) Arithmetic(t *testing.T) {
+	Arithmetic(t, s.Preparation.Contract.Format, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven {
+		s.Exec("DROP TABLE IF EXISTS " + s.Name)
+		s.Preparation.Schema = d.Schema()
+		_, l, err := s.Prepare(t, nil)
+		require.NoError(t, err)
+		session := Session(t, l, s.Preparation.Contract)
+		for _, b := range rows {
+			b.Hold()
+			_, err := session.Load(t.Context(), b)
+			require.NoError(t, err)
+		}
+		return l.(Proven)
+	})
+}
+
 // AllTypes is a schema with every type, a derived text among them.
 func AllTypes() rows.Schema {
 	return rows.Schema{
@@ -203,11 +233,8 @@ func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
 	}
 	_, l, err := s.Prepare(t, nil)
 	require.NoError(t, err)
-	session, err := l.Session(t.Context(), s.Preparation.Contract)
-	require.NoError(t, err)
-	defer func() { _ = session.Close() }()
 	b.Hold()
-	ack, err := session.Load(t.Context(), b)
+	ack, err := Session(t, l, s.Preparation.Contract).Load(t.Context(), b)
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Rows: b.Rows}, ack)
 

@@ -32,14 +32,6 @@ func configured(running, sessions, storage string) string {
 		[]any{"storage", "type", storage})
 }
 
-func openChecker(t *testing.T, target loader.Target) loader.Checker {
-	t.Helper()
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	return l.(loader.Checker)
-}
-
 // check returns the findings that are not all right: check, grade: what was found; what to do.
 func check(t *testing.T, c loader.Checker, workers int) string {
 	t.Helper()
@@ -89,7 +81,7 @@ func TestChecks(t *testing.T) {
 	} {
 		t.Run(c.method+" "+c.want, func(t *testing.T) {
 			f := newHealthy(t)
-			checker := openChecker(t, f.target(c.method))
+			checker := openTarget(t, f.target(c.method))
 			if c.ask == "EXPLAIN CREATE TABLE" {
 				f.on("SELECT table_id", result())
 			}
@@ -105,7 +97,7 @@ func TestChecks(t *testing.T) {
 func TestChecksOfABusyServer(t *testing.T) {
 	t.Parallel()
 	f := newHealthy(t)
-	checker := openChecker(t, f.target(streamingLoad))
+	checker := openTarget(t, f.target(streamingLoad))
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	f.call(selectNodes, func(seen) string { <-held; return result() })
@@ -121,17 +113,17 @@ func TestChecksOfServers(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			target := standInTarget(t, standin.Options{})
 			target.Method, target.Table = method, "checked"
-			require.Empty(t, check(t, openChecker(t, target), 4))
+			require.Empty(t, check(t, openTarget(t, target), 4))
 			target = realServer(t)
 			target.Method, target.Table = method, "checked"
-			require.Empty(t, check(t, openChecker(t, target), 4))
+			require.Empty(t, check(t, openTarget(t, target), 4))
 		})
 	}
 	t.Run("through a bucket", func(t *testing.T) {
 		target := realServer(t)
 		via := urlOf(t, "TERAPUSH_TEST_S3")
 		target.Method, target.Table, target.Via = stageLoad, "checked", &via
-		found := check(t, openChecker(t, target), 4)
+		found := check(t, openTarget(t, target), 4)
 		require.Contains(t, found, "store from the server")
 		require.NotContains(t, found, ", fail: ")
 	})

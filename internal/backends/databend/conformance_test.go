@@ -27,14 +27,7 @@ func realServer(t *testing.T) loader.Target {
 
 func urlOf(t *testing.T, variable string) loader.Target {
 	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" && os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not set, and CI must test every server", variable)
-	}
-	if text == "" {
-		t.Skipf("%s is not set: run scripts/servers up and eval \"$(scripts/servers env)\"", variable)
-	}
-	target, err := loader.ParseTarget(text)
+	target, err := loader.ParseTarget(backendtest.Server(t, variable))
 	require.NoError(t, err)
 	return target
 }
@@ -88,6 +81,18 @@ func TestConformance(t *testing.T) {
 		target.Via = &via
 		conformance{stageLoad, batch.CSV, "people", true}.holds(t, patientDriver{impatient()}, target)
 	})
+}
+
+// The proof's statements on a real server, which has no sums beyond 64 bits.
+func TestArithmetic(t *testing.T) {
+	target := realServer(t)
+	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	table := backendtest.Tables{
+		Driver: New(), Deps: backendtest.Deps(), Target: target, Preparation: preparation(insertNoPresign), Name: target.Table,
+		Exec: func(statement string) { statementOn(t, target, statement) },
+	}
+	t.Cleanup(func() { table.Exec("DROP TABLE IF EXISTS " + table.Name) })
+	table.Arithmetic(t)
 }
 
 // patientDriver is the driver for real servers behind which half an upload can appear late, over the whole one that was sent
@@ -168,8 +173,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 	if c.data == "documents" {
 		o.PayloadBytes, o.PayloadKind = 512, dataset.Text
 	}
-	d, err := dataset.New(c.data, o)
-	require.NoError(t, err)
+	d := backendtest.Dataset(t, c.data, o)
 	contract := contractOf(c.method)
 	contract.Format, contract.BatchRows = c.format, 500
 	if d.Schema().MaxRowBytes() < 300 { // short rows: a fault has to hit the middle of a body
@@ -177,7 +181,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 	}
 	target.Method = c.method
 	h := loadertest.Harness{
-		Driver: driver, Deps: testDeps(), Contract: contract, Overlap: true,
+		Driver: driver, Deps: backendtest.Deps(), Contract: contract, Overlap: true,
 		Target: func(t *testing.T) loader.Target {
 			mine := target
 			mine.Table = "t_" + strings.ToLower(rand.Text())
@@ -200,7 +204,7 @@ func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Tar
 type faultless struct{ loader.Driver }
 
 func (d faultless) Open(ctx context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
-	return d.Driver.Open(ctx, t, testDeps())
+	return d.Driver.Open(ctx, t, backendtest.Deps())
 }
 
 // objectStage makes a stage in the object store, which has presigned URLs.
@@ -217,7 +221,7 @@ func objectStage(t *testing.T, target loader.Target) string {
 // statementOn runs a statement beside what is tested. In a cleanup the test's own context has ended.
 func statementOn(t *testing.T, target loader.Target, sql string) {
 	t.Helper()
-	c := &clients{deps: testDeps(), mode: loader.TLSOff}
+	c := &clients{deps: backendtest.Deps(), mode: loader.TLSOff}
 	defer c.close()
 	nodes, err := c.nodes(t.Context(), target)
 	require.NoError(t, err)

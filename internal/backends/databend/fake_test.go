@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/netio"
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -142,6 +141,12 @@ func (f *fake) target(method string) loader.Target {
 	}
 }
 
+// openTarget opens a loader for the time of the test.
+func openTarget(t *testing.T, target loader.Target) *opened {
+	t.Helper()
+	return backendtest.Open(t, New(), target, backendtest.Deps()).(*opened)
+}
+
 // open opens the table and one session of the method.
 func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
 	t.Helper()
@@ -149,16 +154,10 @@ func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target))
 	for _, c := range change {
 		c(&target)
 	}
-	l, err := New().Open(t.Context(), target, testDeps())
+	db := openTarget(t, target)
+	_, err := db.Prepare(t.Context(), preparation(method))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), preparation(method))
-	require.NoError(t, err)
-	return l.(*opened), newSession(t, l, method)
-}
-
-func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return db, newSession(t, db, method)
 }
 
 func testSchema() rows.Schema {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/faultproxy"
 	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/loader"
@@ -26,7 +27,7 @@ func startStandIn(t *testing.T, o standin.Options) *standin.Server {
 func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Session) {
 	t.Helper()
 	target := loader.Target{Hosts: hosts, Database: "default", Table: "t", Method: method, TLS: loader.TLSOff}
-	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, testDeps())
+	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, backendtest.Deps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), preparation(method))
@@ -57,9 +58,7 @@ func newSession(t *testing.T, l loader.Loader, method string) loader.Session {
 // resolves asks what became of an attempt at testBatch.
 func resolves(t *testing.T, db *opened, attempt int, want loader.Applied) {
 	t.Helper()
-	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(attempt)))
-	require.NoError(t, err)
-	require.Equal(t, want, r.Applied, r.Reason)
+	backendtest.Resolves(t, db, loader.RefOf(testBatch(attempt)), want)
 }
 
 // A page that is refused says nothing about the statement, which goes on.
@@ -243,13 +242,11 @@ func TestRowsOfOthersStay(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.on("SELECT COUNT(*)", result([]any{"1"}))
-		l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
-		require.NoError(t, err)
-		p := preparation(streamingLoad)
+		db, p := openTarget(t, f.target(streamingLoad)), preparation(streamingLoad)
 		change(f, &p)
-		_, err = l.Prepare(t.Context(), p)
+		_, err := db.Prepare(t.Context(), p)
 		require.NoError(t, err)
-		r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
+		r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 		require.NoError(t, err)
 		require.Equal(t, loader.Unknown, r.Applied, name)
 		require.Contains(t, r.Reason, "1 rows with keys 6 to 8")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -60,7 +61,7 @@ func TestInsertOfAPresignedUpload(t *testing.T) {
 func TestPresignIsTriedBeforehand(t *testing.T) {
 	f := newFake(t)
 	f.presigns(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing is put there yet") }).Close()
-	_, err := New().Open(t.Context(), f.target(insert), testDeps())
+	_, err := New().Open(t.Context(), f.target(insert), backendtest.Deps())
 	require.ErrorContains(t, err, insertNoPresign)
 	require.NotContains(t, err.Error(), "sig-na-ture")
 }

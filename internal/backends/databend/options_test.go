@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -72,7 +73,7 @@ func TestWhereNodesAre(t *testing.T) {
 		}
 		mode, err := tlsMode(target)
 		require.NoError(t, err)
-		nodes, err := (&clients{deps: testDeps(), mode: mode}).nodes(t.Context(), target)
+		nodes, err := (&clients{deps: backendtest.Deps(), mode: mode}).nodes(t.Context(), target)
 		require.NoError(t, err)
 		require.Equal(t, c.want, nodes[0].base)
 	}

@@ -60,8 +60,7 @@ func TestPrepare(t *testing.T) {
 			}
 			f.on(drop, result())
 			f.on(empty, result())
-			l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
-			require.NoError(t, err)
+			l := openTarget(t, f.target(insertNoPresign))
 			asked := len(f.asked("SELECT"))
 			p := preparation(insertNoPresign)
 			if c.change != nil {
@@ -94,9 +93,8 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	f := newFake(t)
 	f.on("SELECT table_id", result())
 	f.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
-	l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
-	require.NoError(t, err)
-	_, err = l.Prepare(t.Context(), preparation(insertNoPresign))
+	l := openTarget(t, f.target(insertNoPresign))
+	_, err := l.Prepare(t.Context(), preparation(insertNoPresign))
 	require.ErrorContains(t, err, "not allowed")
 	require.ErrorContains(t, err, "--delivery at-least-once")
 	require.Equal(t, loader.No, New().Classify(err).Applied)
@@ -129,12 +127,11 @@ func TestServer(t *testing.T) {
 // Rows are read back as they went in, and the wider they are, the fewer come in one answer.
 func TestFetch(t *testing.T) {
 	f := newFake(t)
-	l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
-	require.NoError(t, err)
+	l := openTarget(t, f.target(streamingLoad))
 	p := preparation(streamingLoad)
 	p.Schema, p.Silent = everyType(), true
 	p.Schema.Columns[1].MaxBytes = 1 << 20
-	_, err = l.Prepare(t.Context(), p)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)"
 	row := []any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"}
@@ -144,7 +141,7 @@ func TestFetch(t *testing.T) {
 		_, _ = io.WriteString(w, result(row))
 	}
 	got := make(map[int64][]any)
-	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
+	require.NoError(t, l.Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
 		got[number] = values
 		return nil
 	}))

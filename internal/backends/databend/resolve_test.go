@@ -37,18 +37,6 @@ func TestResolveEndsEveryAttemptAndThenLooks(t *testing.T) {
 	require.Equal(t, "cancel cancel look kill look kill look count", strings.Join(order, " "))
 }
 
-func TestResolutions(t *testing.T) {
-	for found, want := range map[string]loader.Applied{"0": loader.No, "3": loader.Yes, "1": loader.Unknown, "6": loader.Unknown} {
-		f := newFake(t)
-		db, _ := f.open(t, insertNoPresign)
-		f.on("SELECT COUNT(*)", result([]any{found}))
-		got, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-		require.NoError(t, err)
-		require.Equal(t, want, got.Applied)
-		require.Equal(t, want == loader.Unknown, strings.Contains(got.Reason, found+" rows with keys 6 to 8"), got.Reason)
-	}
-}
-
 // A streaming load whose connection broke leaves a part, and its label.
 func TestAPartOfAStreamingLoadIsRemoved(t *testing.T) {
 	f := newFake(t)

@@ -2,14 +2,12 @@ package databend
 
 import (
 	"io"
-	"net/http"
-	"net/http/httptest"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -118,56 +116,34 @@ func TestAnswersToACopy(t *testing.T) {
 	}
 }
 
-const (
-	testKeyID  = "AKIDTEST"
-	testSecret = `se'cr\et+key`
-)
+// testSecret needs quotes in SQL.
+const testSecret = `se'cr\et+key`
 
-// bucketOf is the target with a bucket that takes everything and lists nothing. What it is asked to store and to delete is noted
-// in store.
-func (f *fake) bucketOf(t *testing.T, store *[]string) func(*loader.Target) {
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "",
-		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
-	} {
-		t.Setenv(name, value)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch r.Method {
-		case http.MethodPut:
-			*store = append(*store, "PUT "+r.URL.Path)
-		case http.MethodPost:
-			*store = append(*store, regexp.MustCompile(`<Key>[^<]*`).FindAllString(string(body), -1)...)
-		case http.MethodGet:
-			_, _ = io.WriteString(w, `<ListBucketResult><Name>bucket</Name><Prefix>some/prefix/</Prefix><KeyCount>0</KeyCount>`+
-				`<MaxKeys>1</MaxKeys><IsTruncated>false</IsTruncated></ListBucketResult>`)
-		}
-	}))
-	t.Cleanup(server.Close)
-	via, err := loader.ParseTarget("s3://bucket/some/prefix?path_style=true&region=eu-1&endpoint=" + server.URL)
-	require.NoError(t, err)
+// newBucket starts a store that stages are made of.
+func (f *fake) newBucket(t *testing.T) (store backendtest.Store, via func(*loader.Target)) {
+	store = backendtest.StoreAndKeys(t, nil)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
 	f.on("CREATE OR REPLACE STAGE", result())
-	return func(t *loader.Target) { t.Via = &via }
+	return store, func(t *loader.Target) { t.Via = store.Via() }
 }
 
 func TestStageLoadThroughABucket(t *testing.T) {
 	f := newFake(t)
 	f.on(copyInto, result([]any{"r-1/000000000002.csv", "3", "0", nil, nil}, []any{"r-1/000000000003.csv", "2", "0", nil, nil}))
-	var store []string
-	db, s := f.open(t, stageLoad, f.bucketOf(t, &store))
+	store, via := f.newBucket(t)
+	db, s := f.open(t, stageLoad, via)
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Stored: true, Rows: 3}, ack)
+	require.Equal(t, []string{"in/r-1/000000000002.csv"}, store.Keys())
 	_, err = db.Commit(t.Context(), testGroup(1))
 	require.NoError(t, err)
 	require.NoError(t, db.Discard(t.Context(), testGroup(1)))
-	require.Equal(t, []string{"PUT /bucket/some/prefix/r-1/000000000002.csv", "<Key>some/prefix/r-1/000000000002.csv",
-		"<Key>some/prefix/r-1/000000000003.csv"}, store)
+	require.Empty(t, store.Keys())
 
 	made := f.asked("CREATE OR REPLACE STAGE")
 	require.Len(t, made, 1, "the stage is made once")
-	require.Contains(t, made[0].query.SQL, "STAGE terapush_r_1 URL = 's3://bucket/some/prefix/' CONNECTION = (endpoint_url = 'http://")
+	require.Contains(t, made[0].query.SQL, "STAGE terapush_r_1 URL = 's3://bucket/in/' CONNECTION = (endpoint_url = 'http://")
 	require.Contains(t, made[0].query.SQL, `secret_access_key = 'se\'cr\\et+key'`)
 	require.Contains(t, made[0].query.SQL, "enable_virtual_host_style = 'false'")
 	// The path from the root of the stage holds the run: COPY remembers nothing else of a file.
@@ -180,7 +156,7 @@ func TestStageLoadThroughABucket(t *testing.T) {
 func hidesCredentials(t *testing.T, err error, says string) {
 	t.Helper()
 	require.ErrorContains(t, err, says)
-	for _, secret := range []string{testKeyID, testSecret, strings.Trim(literal(testSecret), "'"), "hidden-password"} {
+	for _, secret := range []string{backendtest.S3Key, backendtest.S3Token, testSecret, strings.Trim(literal(testSecret), "'"), "hidden-password"} {
 		require.NotContains(t, err.Error(), secret)
 	}
 }
@@ -189,18 +165,19 @@ func hidesCredentials(t *testing.T, err error, says string) {
 func TestCredentialsInNoError(t *testing.T) {
 	f := newFake(t)
 	target := f.target(stageLoad)
-	f.bucketOf(t, new([]string))(&target)
+	_, via := f.newBucket(t)
+	via(&target)
 	f.call("CREATE OR REPLACE STAGE", func(s seen) string { return failure(1005, "error in: "+s.query.SQL) })
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	_, err = l.Prepare(t.Context(), preparation(stageLoad))
+	l := openTarget(t, target)
+	_, err := l.Prepare(t.Context(), preparation(stageLoad))
 	hidesCredentials(t, err, "CREATE OR REPLACE STAGE")
 	require.NoError(t, l.Close())
 	require.Empty(t, f.asked("DROP STAGE"), "no stage was made")
 
 	f = newFake(t)
-	f.on(copyInto, failure(4000, "GET http://store/?X-Amz-Credential="+testKeyID+": connection refused; "+testSecret))
-	db, _ := f.open(t, stageLoad, f.bucketOf(t, new([]string)))
+	f.on(copyInto, failure(4000, "GET http://store/?X-Amz-Credential="+backendtest.S3Key+": connection refused; "+testSecret))
+	_, via = f.newBucket(t)
+	db, _ := f.open(t, stageLoad, via)
 	_, err = db.Commit(t.Context(), testGroup(1))
 	hidesCredentials(t, err, "connection refused")
 	require.Equal(t, loader.Unknown, New().Classify(err).Applied)

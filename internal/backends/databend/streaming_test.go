@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -111,7 +112,7 @@ func TestAnswersToAStreamingLoad(t *testing.T) {
 func TestAServerWithoutStreamingLoad(t *testing.T) {
 	f := startStandIn(t, standin.Options{NoStreaming: true, Version: "1.2.700"})
 	target := loader.Target{Hosts: []string{f.Addr()}, Table: "t", Method: streamingLoad}
-	_, err := New().Open(t.Context(), target, testDeps())
+	_, err := New().Open(t.Context(), target, backendtest.Deps())
 	for _, says := range []string{"1.2.700", "streaming load", "--method insert-no-presign"} {
 		require.ErrorContains(t, err, says)
 	}
@@ -193,29 +194,18 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 	require.False(t, gone, "the connection was closed first")
 }
 
-func TestASessionEndsWithItsConnection(t *testing.T) {
-	f := newFake(t)
-	_, s := f.open(t, streamingLoad)
-	f.routes["/v1/streaming_load"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	for attempt, applied := range []loader.Applied{loader.Unknown, loader.No} {
-		_, err := s.Load(t.Context(), testBatch(attempt+1))
-		want := loader.Verdict{Class: loader.ClassConnection, Applied: applied, Retry: true, SessionDead: true}
-		require.Equal(t, want, New().Classify(err))
-	}
-}
-
 // The words of a server come without the stack that errors of the storage end with, and those of a proxy are cut.
 func TestWordsOfErrors(t *testing.T) {
 	f := newFake(t)
 	f.on("SELECT version()", failure(4000, "Unexpected at stat\n\nSource:\n   connection refused\n\nBacktrace:\n   0: <unknown>"))
-	_, err := New().Open(t.Context(), f.target(stageLoad), testDeps())
+	_, err := New().Open(t.Context(), f.target(stageLoad), backendtest.Deps())
 	require.ErrorContains(t, err, "connection refused")
 	require.ErrorContains(t, err, "server_endpoint")
 	require.NotContains(t, err.Error(), "<unknown>")
 
 	f = newFake(t)
 	f.streams(http.StatusUnauthorized, strings.Repeat("x", 100<<10))
-	_, err = New().Open(t.Context(), f.target(streamingLoad), testDeps())
+	_, err = New().Open(t.Context(), f.target(streamingLoad), backendtest.Deps())
 	require.ErrorContains(t, err, "HTTP status 401")
 	require.Less(t, len(err.Error()), 2*maxErrorText)
 }

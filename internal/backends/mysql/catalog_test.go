@@ -57,8 +57,3 @@ func TestComputed(t *testing.T) {
 	assert.True(t, computed(both, order))
 	assert.True(t, computed(both, line))
 }
-
-func TestStorageName(t *testing.T) {
-	assert.Equal(t, "shop_1", storageName("shop_1"))
-	assert.Equal(t, "my@002dshop@0020", storageName("my-shop "))
-}

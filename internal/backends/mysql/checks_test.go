@@ -23,7 +23,7 @@ func intentOf(t testing.TB, method string) loader.Intent {
 // complaints are the findings that are not ok. The servers for tests give durability up.
 func complaints(t testing.TB, to loader.Target, i loader.Intent) []loader.Finding {
 	t.Helper()
-	return backendtest.Complaints(backendtest.Doctor(t, New(), testDeps(), to, i), "innodb_flush_log_at_trx_commit is 2")
+	return backendtest.Complaints(backendtest.Doctor(t, New(), backendtest.Deps(), to, i), "innodb_flush_log_at_trx_commit is 2")
 }
 
 // atLeastOnce needs no claims.
@@ -157,9 +157,7 @@ func TestDoctorOfAServerThatHangs(t *testing.T) {
 				}
 				return nil
 			})}
-			l, err := New().Open(t.Context(), s.start(t, "mysql"), testDeps())
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
+			l := backendtest.Open(t, New(), s.start(t, "mysql"), backendtest.Deps())
 			defer close(hang)
 			armed.Store(true)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestEndpoints(t *testing.T) {
 	target, err := loader.ParseTarget("mysql://u:p@db1,db2:3307,[::1]/shop")
 	require.NoError(t, err)
-	all, err := endpoints(target, testDeps())
+	all, err := endpoints(target, backendtest.Deps())
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	for i, address := range []string{"db1:3306", "db2:3307", "[::1]:3306"} {
@@ -31,7 +32,7 @@ func TestEndpoints(t *testing.T) {
 	assert.True(t, all[2].config.AllowFallbackToPlaintext, "loopback prefers TLS")
 
 	target.Params = url.Values{"socket": {"/run/mysqld.sock"}}
-	all, err = endpoints(target, testDeps())
+	all, err = endpoints(target, backendtest.Deps())
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "unix", all[0].config.Net)
@@ -46,7 +47,7 @@ func TestParameters(t *testing.T) {
 	} {
 		target, err := loader.ParseTarget("mysql://h/d?" + c.query)
 		require.NoError(t, err)
-		_, err = endpoints(target, testDeps())
+		_, err = endpoints(target, backendtest.Deps())
 		assert.EqualError(t, errors.Join(checkParams(target), err), c.want)
 	}
 }
@@ -179,7 +180,7 @@ func TestComplete(t *testing.T) {
 func TestWhichSessionsTakeAnyServerOfAName(t *testing.T) {
 	target, err := loader.ParseTarget("mysql://u:p@db/shop")
 	require.NoError(t, err)
-	deps := testDeps()
+	deps := backendtest.Deps()
 	deps.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("the one") }
 	deps.Spread = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("any") }
 	all, err := endpoints(target, deps)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -91,10 +92,8 @@ func TestLocalInfileOff(t *testing.T) {
 	s := &fakeServer{vars: off}
 	target := s.start(t, "mysql")
 	prepare := func() error {
-		l, err := New().Open(t.Context(), target, testDeps())
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		_, err = l.Prepare(t.Context(), loader.Preparation{Silent: true})
+		l := backendtest.Open(t, New(), target, backendtest.Deps())
+		_, err := l.Prepare(t.Context(), loader.Preparation{Silent: true})
 		return err
 	}
 	assert.EqualError(t, prepare(), "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")")
@@ -130,11 +129,9 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			target := s.start(t, c.scheme)
 			d := documents(t, 10)
 			contract := contractOf(loadData, 3)
-			l, err := New().Open(t.Context(), target, testDeps())
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
+			l := backendtest.Open(t, New(), target, backendtest.Deps())
 			db := l.(*opened)
-			_, err = db.Prepare(t.Context(), preparation(d, contract))
+			_, err := db.Prepare(t.Context(), preparation(d, contract))
 			require.NoError(t, err)
 
 			session := db.testSession(t, contract)
@@ -143,9 +140,7 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			ack, err := session.Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 3))
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, ack.Rows)
-			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(1), First: 3, Rows: 3})
-			require.NoError(t, err)
-			assert.Equal(t, loader.No, r.Applied)
+			backendtest.Resolves(t, db, loader.Ref{ID: id(1), First: 3, Rows: 3}, loader.No)
 			golden.Equal(t, "session-"+c.scheme+".sql", lines(s.statements()))
 		})
 	}
@@ -156,13 +151,11 @@ func TestHostsInTurn(t *testing.T) {
 	master, child := &fakeServer{vars: vars}, &fakeServer{vars: vars}
 	target := master.start(t, "singlestore")
 	target.Hosts = append(target.Hosts, child.start(t, "singlestore").Hosts...)
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
+	l := backendtest.Open(t, New(), target, backendtest.Deps())
 	db, d := l.(*opened), documents(t, 10)
 	p := preparation(d, contractOf(loadData, 1))
 	p.Silent = true
-	_, err = db.Prepare(t.Context(), p)
+	_, err := db.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	before := len(master.statements())
 	for range 4 {

@@ -27,13 +27,12 @@ func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
 		require.NoError(t, err)
 		for _, c := range []struct {
 			name, text, words string
-			class             loader.Class
 		}{
-			{"duplicate key", "2\tgood\n1\ttwice\n", "Duplicate entry '1'", loader.ClassRows},
-			{"no number", "2\tgood\nNaN\tx\n", "Incorrect integer value", loader.ClassRows},
-			{"too long", "2\tgood\n3\t" + strings.Repeat("x", 21) + "\n", "Data too long|Data truncated", loader.ClassRows},
-			{"short row", "2\tgood\n3\n", "doesn't contain data", loader.ClassRows},
-			{"long row", "2\tgood\n3\tx\ty\n", "was truncated", loader.ClassRows},
+			{"duplicate key", "2\tgood\n1\ttwice\n", "Duplicate entry '1'"},
+			{"no number", "2\tgood\nNaN\tx\n", "Incorrect integer value"},
+			{"too long", "2\tgood\n3\t" + strings.Repeat("x", 21) + "\n", "Data too long|Data truncated"},
+			{"short row", "2\tgood\n3\n", "doesn't contain data"},
+			{"long row", "2\tgood\n3\tx\ty\n", "was truncated"},
 		} {
 			_, err := session.Load(t.Context(), textBatch(id(1), 2, c.text))
 			require.Error(t, err, c.name)
@@ -107,30 +106,6 @@ func TestHalfSentLoadLeavesNoRows(t *testing.T) {
 	})
 }
 
-// A batch that another session has claimed and not yet committed makes this one wait, and then it is there already.
-func TestOverlappingAttempts(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		db := s.open(t, s.table("t"), preparation(d, contract))
-		a, b := db.testSession(t, contract), db.testSession(t, contract)
-		first := batchOf(t, d, batch.TSV, id(0), 0, 2)
-		_, _, err := a.Claim(t.Context(), loader.RefOf(first))
-		require.NoError(t, err)
-		acks := make(chan loader.Ack)
-		go func() {
-			ack, err := b.Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
-			assert.NoError(t, err)
-			acks <- ack
-		}()
-		time.Sleep(200 * time.Millisecond)
-		_, _, err = a.Rows(t.Context(), first)
-		require.NoError(t, err)
-		require.NoError(t, a.Commit(t.Context()))
-		assert.Equal(t, loader.Ack{Rows: 2, AlreadyApplied: true}, <-acks)
-		assert.EqualValues(t, 2, s.rowsIn(t, "t"))
-	})
-}
-
 // Where dirty reads are not to be had, the tag is what finds an attempt that a dead process left behind.
 func TestTagFindsStatement(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
@@ -153,19 +128,6 @@ func TestTagFindsStatement(t *testing.T) {
 		ref.ID = id(1)
 		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref))
 		assert.True(t, New().Classify(<-ended).SessionDead)
-	})
-}
-
-// Row 0 stays row 0 in a key that numbers itself.
-func TestAutoIncrement(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, payload BLOB NOT NULL,"+
-			" made TIMESTAMP DEFAULT CURRENT_TIMESTAMP)", tableName{s.target.Database, "t"}.quoted()))
-		db := s.open(t, s.table("t"), preparation(d, contract))
-		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
-		require.NoError(t, err)
-		assert.EqualValues(t, 0, s.count(t, "SELECT MIN(document_id) FROM "+db.name.quoted()))
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -52,6 +51,7 @@ func TestTables(t *testing.T) {
 		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
 		t.Run("hold", func(t *testing.T) { s.tables(t).Hold(t, "KILL ") })
 		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
+		t.Run("arithmetic", func(t *testing.T) { s.tables(t).Arithmetic(t) })
 		s.exec(t, "DROP TABLE "+s.table1())
 		t.Run("microseconds", func(t *testing.T) {
 			with := s.tables(t)
@@ -96,21 +96,6 @@ func TestClaimTable(t *testing.T) {
 	})
 }
 
-// A user who may make and drop the table, and may not make the claim table.
-func TestRecreateWithoutClaims(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		with := s.tables(t)
-		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, with.Preparation.Schema).createTable(false))
-		s.exec(t, "INSERT INTO "+s.table1()+" VALUES (1, 'x')")
-		to, account := s.account(t, "secret", "SHOW VIEW")
-		s.exec(t, "GRANT CREATE, DROP, SELECT, INSERT ON "+s.table1()+" TO "+account)
-		with.Target = to
-		_, _, err := with.Prepare(t, func(p *loader.Preparation) { p.Create = loader.CreateRecreate })
-		assert.ErrorContains(t, err, "create the claim table `"+s.target.Database+"`.`terapush_claims`: ")
-		assert.EqualValues(t, 1, s.rowsIn(t, "t"), "the old table stays")
-	})
-}
-
 func identityOf(t *testing.T, db *opened) string {
 	c, err := db.connect(t.Context())
 	require.NoError(t, err)
@@ -151,9 +136,7 @@ func TestUser(t *testing.T) {
 		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
 		require.NoError(t, err)
 		for number, want := range map[int64]loader.Applied{0: loader.Yes, 1: loader.No} {
-			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(number), First: number * 2, Rows: 2})
-			require.NoError(t, err)
-			assert.Equal(t, want, r.Applied)
+			backendtest.Resolves(t, db, loader.Ref{ID: id(number), First: number * 2, Rows: 2}, want)
 		}
 		assert.Regexp(t, `^created `, identityOf(t, db))
 
@@ -216,7 +199,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	target := s.start(t, "mariadb")
 	target.Settings = []loader.Setting{{Name: "max_statement_time", Value: "0"}}
 	var connections atomic.Int64
-	d := testDeps()
+	d := backendtest.Deps()
 	dial := d.Dial
 	d.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
@@ -233,8 +216,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	opened, err := l.Session(t.Context(), contract)
 	require.NoError(t, err)
 	require.NoError(t, opened.Close())
-	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: id(1), Rows: 2})
-	require.NoError(t, err)
+	backendtest.Resolves(t, l, loader.Ref{ID: id(1), Rows: 2}, loader.No)
 	_, _ = l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 1})
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
 	assert.Equal(t, int(connections.Load()), s.count(set))
@@ -255,9 +237,7 @@ func TestSeveralHosts(t *testing.T) {
 				require.NoError(t, err)
 				other := loader.RefOf(b)
 				other.ID.Number = 100 + n
-				found, err := db.Resolve(t.Context(), other)
-				require.NoError(t, err)
-				assert.Equal(t, loader.No, found.Applied)
+				backendtest.Resolves(t, db, other, loader.No)
 			}
 		}
 	})
@@ -266,12 +246,10 @@ func TestSeveralHosts(t *testing.T) {
 // A statement that would be longer than the server's max_allowed_packet is sent in pieces.
 func TestFetchInPieces(t *testing.T) {
 	s := &fakeServer{vars: map[string]string{"version": "8.4.0", "max_allowed_packet": "1024"}}
-	l, err := New().Open(t.Context(), s.start(t, "mysql"), testDeps())
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
+	l := backendtest.Open(t, New(), s.start(t, "mysql"), backendtest.Deps())
 	p := preparation(documents(t, 20), contractOf(insert, 2))
 	p.Silent = true
-	_, err = l.Prepare(t.Context(), p)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	numbers := make([]int64, 1000)
 	for i := range numbers {
@@ -288,44 +266,19 @@ func TestFetchInPieces(t *testing.T) {
 	assert.Equal(t, len(numbers), asked)
 }
 
-func TestSocketAndTLS(t *testing.T) {
+func TestSocket(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 512), contractOf(loadData, 2000)
 		var socket string
 		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT @@socket").Scan(&socket))
-		target := s.table("t")
-		target.TLS = loader.TLSAuto
-		if _, err := os.Stat(socket); err == nil {
-			target.Params = url.Values{"socket": {socket}}
-			db := s.open(t, target, preparation(d, contract))
-			assert.Equal(t, socket, db.Server().Endpoint)
-			_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2000))
-			require.NoError(t, err)
+		if _, err := os.Stat(socket); err != nil {
+			t.Skip("the server's socket is elsewhere")
 		}
-		target.Params = nil
-		db := s.open(t, target, preparation(d, contract)) // MySQL offers TLS on loopback, MariaDB does not
-		session := db.testSession(t, contract)
-		_, err := session.Load(t.Context(), batchOf(t, d, batch.TSV, id(1), 2000, 2000))
+		target := s.table("t")
+		target.TLS, target.Params = loader.TLSAuto, url.Values{"socket": {socket}}
+		db := s.open(t, target, preparation(d, contract))
+		assert.Equal(t, socket, db.Server().Endpoint)
+		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2000))
 		require.NoError(t, err)
-		var name, cipher string
-		require.NoError(t, session.conn.QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher))
-		t.Logf("cipher %q", cipher)
-	})
-}
-
-// The proof's statements on real servers.
-func TestArithmetic(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		backendtest.Arithmetic(t, batch.TSV, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
-			contract := contractOf(loadData, rows[0].Rows)
-			db := s.open(t, s.table(d.Schema().Dataset), preparation(d, contract))
-			session := db.testSession(t, contract)
-			for _, b := range rows {
-				b.Hold()
-				_, err := session.Load(t.Context(), b)
-				require.NoError(t, err)
-			}
-			return db
-		})
 	})
 }

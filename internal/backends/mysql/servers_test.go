@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -36,7 +34,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 	target, err := loader.ParseTarget(url)
 	require.NoError(t, err)
 	target.TLS, target.Method = loader.TLSOff, loadData
-	s := &testServer{target: target, deps: testDeps()}
+	s := &testServer{target: target, deps: backendtest.Deps()}
 	all, err := endpoints(target, s.deps)
 	require.NoError(t, err)
 	config := all[0].config.Clone()
@@ -47,10 +45,6 @@ func newTestServer(t testing.TB, url string) *testServer {
 	s.exec(t, "CREATE DATABASE "+quote(s.target.Database))
 	t.Cleanup(func() { s.exec(t, "DROP DATABASE "+quote(s.target.Database)) })
 	return s
-}
-
-func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (s *testServer) exec(t testing.TB, query string, args ...any) {
@@ -82,10 +76,8 @@ func (s *testServer) table(name string) loader.Target {
 // open opens and prepares a table.
 func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparation) *opened {
 	t.Helper()
-	l, err := New().Open(t.Context(), target, s.deps)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), p)
+	l := backendtest.Open(t, New(), target, s.deps)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	return l.(*opened)
 }
@@ -115,16 +107,12 @@ func (db *opened) testSession(t testing.TB, c loader.Contract) *session {
 
 // documents are the rows of most tests.
 func documents(t testing.TB, payloadBytes int) dataset.Dataset {
-	d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: payloadBytes})
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, "documents", dataset.Options{Seed: 1, PayloadBytes: payloadBytes})
 }
 
 // sourceOf is one of the datasets without a payload.
 func sourceOf(t testing.TB, name string) dataset.Dataset {
-	d, err := dataset.New(name, dataset.Options{Seed: 7})
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, name, dataset.Options{Seed: 7})
 }
 
 // contractOf is the method's with claims, in batches of n rows.

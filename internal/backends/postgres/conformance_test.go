@@ -17,11 +17,11 @@ import (
 )
 
 // harness is a fresh table for every case, loaded in batches of n rows.
-func harness(s source, method string, n int64, change func(*loader.Target)) loadertest.Harness {
-	wanted := contract(method, s.format)
+func harness(d dataset.Dataset, f batch.Format, method string, n int64, change func(*loader.Target)) loadertest.Harness {
+	wanted := contract(method, f)
 	wanted.BatchRows = n
-	return backendtest.Harness(s.dataset, loadertest.Harness{
-		Driver: postgres.New(), Deps: deps(), Contract: wanted, Commit: "COMMIT\x00", // not READ COMMITTED
+	return backendtest.Harness(d, loadertest.Harness{
+		Driver: postgres.New(), Deps: backendtest.Deps(), Contract: wanted, Commit: "COMMIT\x00", // not READ COMMITTED
 		Target: func(t *testing.T) loader.Target {
 			to := target(t)
 			to.Method, to.TLS = method, loader.TLSOff
@@ -37,10 +37,10 @@ func harness(s source, method string, n int64, change func(*loader.Target)) load
 func TestConformance(t *testing.T) {
 	unlogged := func(to *loader.Target) { to.Options = options("unlogged", "true") }
 	for name, h := range map[string]loadertest.Harness{
-		"copy binary":      harness(documents(t, batch.PGBinary, dataset.Bytes), "copy", 1000, nil),
-		"insert":           harness(documents(t, batch.PGValues, dataset.Bytes), "insert", 1000, nil),
-		"copy text, items": harness(sourceOf(t, "lineitem", batch.PGText), "copy", 1001, unlogged), // which cuts orders
-		"copy csv, logs":   harness(sourceOf(t, "httplogs", batch.CSV), "copy", 2000, nil),
+		"copy binary":      harness(documents(t), batch.PGBinary, "copy", 1000, nil),
+		"insert":           harness(documents(t), batch.PGValues, "insert", 1000, nil),
+		"copy text, items": harness(sourceOf(t, "lineitem"), batch.PGText, "copy", 1001, unlogged), // which cuts orders
+		"copy csv, logs":   harness(sourceOf(t, "httplogs"), batch.CSV, "copy", 2000, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,9 +60,7 @@ func TestConformanceOfImport(t *testing.T) {
 	at.Path = "/" + name
 	t.Cleanup(func() { sql(t, "DROP DATABASE "+name+" WITH (FORCE)") }) // after the variable has its old value again
 	t.Setenv("TERAPUSH_TEST_POSTGRES", at.String())
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
-	b := backendtest.StartStore(t, nil)
+	b := backendtest.StoreAndKeys(t, nil)
 	sql(t, `CREATE SCHEMA aws_commons; CREATE SCHEMA aws_s3;
 		CREATE TYPE aws_commons._s3_uri_1 AS (bucket text, file_path text, region text);
 		CREATE FUNCTION aws_commons.create_s3_uri(text, text, text) RETURNS aws_commons._s3_uri_1 LANGUAGE sql AS
@@ -74,9 +72,9 @@ func TestConformanceOfImport(t *testing.T) {
 				GET DIAGNOSTICS n = ROW_COUNT;
 				RETURN format('%s rows imported into relation "%s" from file %s of 1 bytes', n, name, s3.file_path);
 			END $$`)
-	for _, s := range []source{sourceOf(t, "lineitem", batch.CSV), sourceOf(t, "httplogs", batch.PGText)} {
-		t.Run(string(s.format), func(t *testing.T) {
-			h := harness(s, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Via() })
+	for f, name := range map[batch.Format]string{batch.CSV: "lineitem", batch.PGText: "httplogs"} {
+		t.Run(string(f), func(t *testing.T) {
+			h := harness(sourceOf(t, name), f, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Via() })
 			h.Contract.GroupBatches, h.Contract.Commits = 2, 1
 			loadertest.Run(t, h)
 		})

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestExplain(t *testing.T) {
-	s := documents(t, batch.PGBinary, dataset.Bytes).schema()
+	s := documents(t).Schema()
 	set := []loader.Setting{{Name: "synchronous_commit", Value: "off"}, {Name: "my.note", Value: "it's"}}
 	for name, c := range map[string]struct {
 		target loader.Target
@@ -54,7 +53,7 @@ func TestExplain(t *testing.T) {
 			p := loader.Preparation{Schema: schema, Contract: wanted}
 			// Keys of text, of a timestamp and of two columns.
 			if slices.Contains([]string{"journal", "httplogs", "lineitem"}, c.target.Table) {
-				p.Schema, p.PrimaryKey = sourceOf(t, c.target.Table, c.format).schema(), c.target.Scheme == "postgres"
+				p.Schema, p.PrimaryKey = sourceOf(t, c.target.Table).Schema(), c.target.Scheme == "postgres"
 			}
 			if strings.HasSuffix(name, "truncate") {
 				p.Create = loader.CreateTruncate

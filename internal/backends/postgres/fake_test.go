@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -20,7 +21,9 @@ import (
 // documentation; these tests have never run against a real one. It knows no SQL: statements are told by a part of them.
 type fake struct {
 	listener net.Listener
-	bucket   backendtest.Store // of newFake's AWS credentials
+	bucket   backendtest.Store
+
+	connections atomic.Int64
 
 	mu         sync.Mutex
 	answers    []answer
@@ -48,18 +51,13 @@ const (
 	redshiftVersion = "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc (GCC) 3.4.2, Redshift 1.0.117891"
 	auroraVersion   = "PostgreSQL 16.4 on aarch64-unknown-linux-gnu, compiled by aarch64-unknown-linux-gnu-gcc (GCC) 9.5.0, 64-bit"
 	yugabyteVersion = "PostgreSQL 15.2-YB-2024.2.0.0-b145 on x86_64-pc-linux-gnu"
-
-	secretKey, sessionToken = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "FwoGZXIvYXdzEBYaDEXAMPLETOKEN"
 )
 
 // newFake starts a server with a table for people, or for documents in YugabyteDB.
 func newFake(t *testing.T, version string) *fake {
-	t.Setenv("AWS_ACCESS_KEY_ID", "ASIAEXAMPLE")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
-	t.Setenv("AWS_SESSION_TOKEN", sessionToken)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &fake{listener: l, bucket: backendtest.StartStore(t, nil), claims: make(map[string]string)}
+	f := &fake{listener: l, bucket: backendtest.StoreAndKeys(t, nil), claims: make(map[string]string)}
 	const timestamp = "timestamp without time zone"
 	table, text := "people", "text"
 	if version == redshiftVersion {
@@ -152,6 +150,7 @@ func (f *fake) serve(socket net.Conn) {
 			return
 		}
 	}
+	f.connections.Add(1)
 	c.Send(&pgproto3.AuthenticationOk{})
 	c.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: "15.2-YB-2024.2.0.0-b145"})
 	c.Send(&pgproto3.BackendKeyData{ProcessID: 1, SecretKey: []byte{1, 2, 3, 4}})

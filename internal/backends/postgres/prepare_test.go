@@ -11,28 +11,35 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func open(t *testing.T, to loader.Target) loader.Loader {
 	t.Helper()
-	l, err := postgres.New().Open(t.Context(), to, deps())
+	return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
+}
+
+// prepared opens a loader and prepares its table.
+func prepared(t *testing.T, to loader.Target, p loader.Preparation) loader.Loader {
+	t.Helper()
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
 	return loader.Preparation{
-		Run: "run-1", Schema: documents(t, batch.PGBinary, dataset.Bytes).schema(), Create: create,
+		Run: "run-1", Schema: documents(t).Schema(), Create: create,
 		Contract: contract("copy", batch.PGBinary),
 	}
 }
 
+// The test server has no TLS, and on loopback nothing asks for it.
 func TestOpen(t *testing.T) {
 	to := target(t)
+	to.Params.Del("sslmode")
 	to.Settings = []loader.Setting{{Name: "synchronous_commit", Value: "off"}, {Name: "work_mem", Value: "17MB"}}
 	s := open(t, to).Server()
 	assert.Equal(t, "PostgreSQL", s.Product)
@@ -45,11 +52,11 @@ func TestOpen(t *testing.T) {
 	for want, change := range map[string]func(*loader.Target){
 		`unrecognized configuration parameter "no_such"`: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "no_such"}} },
 		`database "no_such" does not exist`:              func(to *loader.Target) { to.Database = "no_such" },
-		"not YugabyteDB":                                 func(to *loader.Target) { to.Scheme = "yugabyte" },
+		"server refused TLS connection":                  func(to *loader.Target) { to.TLS = loader.TLSVerify },
 	} {
 		to := to
 		change(&to)
-		_, err := postgres.New().Open(t.Context(), to, deps())
+		_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -57,19 +64,24 @@ func TestOpen(t *testing.T) {
 // tables is the target for the tests that all servers with transactions share.
 func tables(t *testing.T, to loader.Target) backendtest.Tables {
 	return backendtest.Tables{
-		Driver: postgres.New(), Deps: deps(), Target: to, Preparation: preparation(t, loader.CreateIfMissing), Name: to.Table,
+		Driver: postgres.New(), Deps: backendtest.Deps(), Target: to, Preparation: preparation(t, loader.CreateIfMissing), Name: to.Table,
 		Exec:  func(statement string) { sql(t, statement) },
 		Count: func() int64 { return count(t, to.Table) },
 	}
 }
 
 func TestTables(t *testing.T) {
-	t.Run("life", func(t *testing.T) { tables(t, target(t)).Life(t) })
+	t.Run("life", func(t *testing.T) {
+		to := target(t)
+		to.Params.Set("options", "-c quote_all_identifiers=on") // types would not be recognised
+		tables(t, to).Life(t)
+	})
 	t.Run("hold", func(t *testing.T) { tables(t, target(t)).Hold(t, "SELECT pg_terminate_backend(") })
 	t.Run("resume", func(t *testing.T) {
 		to := target(t)
 		tables(t, to).Resume(t, claimsOf(to))
 	})
+	t.Run("arithmetic", func(t *testing.T) { tables(t, target(t)).Arithmetic(t) })
 	t.Run("microseconds", func(t *testing.T) { tables(t, target(t)).Microseconds(t) })
 	t.Run("dates", func(t *testing.T) {
 		to := target(t)
@@ -122,13 +134,10 @@ func TestPrepareChecksTheTable(t *testing.T) {
 func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
 	const noKey = "the table's is not (l_orderkey, l_linenumber)"
 	s := tables(t, target(t))
-	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem", batch.PGBinary).schema(), true
+	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem").Schema(), true
 	for change, want := range map[string]string{
 		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax is numeric(15,3)",
-		"ALTER l_tax TYPE numeric(16,2)":                                        "l_tax is numeric(16,2)",
 		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
-		"ALTER l_tax TYPE double precision":                                     "l_tax is double precision",
-		"DROP CONSTRAINT documents_pkey":                                        noKey,
 		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          noKey,
 		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": noKey,
 	} {
@@ -153,9 +162,7 @@ func TestUnlogged(t *testing.T) {
 	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
 	assert.ErrorContains(t, err, "it is logged, but option unlogged was given")
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
-	logged := open(t, to)
-	_, err = logged.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
+	logged := prepared(t, to, preparation(t, loader.CreateNever))
 	assert.Equal(t, "logged", logged.Server().Settings["table_persistence"])
 
 	schema, _, _ := strings.Cut(to.Table, ".")
@@ -166,12 +173,10 @@ func TestUnlogged(t *testing.T) {
 	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}}, sql(t,
 		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
 
-	l = open(t, to) // without the option, and resumed
 	p := preparation(t, loader.CreateNever)
 	p.Resume = true
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	l = prepared(t, to, p) // without the option
+	_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
 	forgotten, err := l.(loader.Claims).Forget(t.Context(), "run-1")
@@ -186,13 +191,11 @@ func TestSilent(t *testing.T) {
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
 	bare := to
 	bare.Table, bare.Settings = "documents", []loader.Setting{{Name: "search_path", Value: schema}}
-	l := open(t, bare)
 	p := preparation(t, loader.CreateNever)
 	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	l := prepared(t, bare, p)
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
-	s := session(t, l, p.Contract)
+	s := backendtest.Session(t, l, p.Contract)
 	for range 2 {
 		ack, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
 		require.NoError(t, err)
@@ -233,8 +236,7 @@ func TestGrantsAreStatements(t *testing.T) {
 		sql(t, grant)
 	}
 	follow("GRANT CREATE ON SCHEMA")
-	_, err := open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
+	prepared(t, to, p)
 	for _, table := range []string{to.Table, claimsOf(to)} {
 		sql(t, fmt.Sprintf(`ALTER TABLE %s OWNER TO CURRENT_USER; REVOKE ALL ON %[1]s FROM tera`, table))
 	}
@@ -242,11 +244,10 @@ func TestGrantsAreStatements(t *testing.T) {
 	follow("or do without exactly once: --delivery at-least-once")
 	p.Create = loader.CreateTruncate
 	follow("GRANT TRUNCATE ON")
-	_, err = open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
+	prepared(t, to, p)
 
 	to.Password = "wrong: hush"
-	_, err = postgres.New().Open(t.Context(), to, deps())
+	_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 	assert.ErrorContains(t, err, `password authentication failed for user "tera"`)
 	assert.ErrorContains(t, err, "TERAPUSH_PASSWORD")
 	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "hush")
@@ -326,75 +327,4 @@ func TestUnixSocket(t *testing.T) {
 	to.Params.Set("port", port)
 	to.Params.Del("sslmode")
 	assert.Equal(t, folders[0]+"/.s.PGSQL."+port, open(t, to).Server().Endpoint)
-}
-
-// The test server has no TLS: on loopback that is fine unless somebody wants it.
-func TestTLS(t *testing.T) {
-	to := target(t)
-	to.Params.Del("sslmode")
-	open(t, to)
-	to.Params.Set("sslmode", "verify-full")
-	_, err := postgres.New().Open(t.Context(), to, deps())
-	assert.ErrorContains(t, err, "server refused TLS connection")
-	to.TLS = loader.TLSOff // the flag wins
-	open(t, to)
-}
-
-// A table is emptied and stays as it is; what it would cost to lose is checked before.
-func TestTruncate(t *testing.T) {
-	to := target(t)
-	l := open(t, to)
-	p := preparation(t, loader.CreateTruncate)
-	made, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, made.Created, "a missing one is made")
-
-	const row, claim = " VALUES (1, 'x')", " VALUES ('another', 0, 0, 1)"
-	sql(t, "CREATE INDEX ON "+to.Table+" (document_id); INSERT INTO "+to.Table+row+"; INSERT INTO "+claimsOf(to)+claim)
-	emptied, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: made.Name, Identity: emptied.Identity}, emptied)
-	assert.NotEqual(t, made.Identity, emptied.Identity)
-	assert.Zero(t, count(t, to.Table))
-	assert.EqualValues(t, 1, count(t, "pg_index WHERE indrelid = '"+to.Table+"'::regclass"))
-	assert.EqualValues(t, 1, count(t, claimsOf(to)), "as after recreate")
-	again, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
-	assert.Equal(t, emptied.Identity, again.Identity, "a resume will find it")
-
-	sql(t, "INSERT INTO "+to.Table+row+"; COMMENT ON TABLE "+to.Table+" IS NULL")
-	refused := func(want string) {
-		t.Helper()
-		_, err := l.Prepare(t.Context(), p)
-		require.ErrorContains(t, err, want)
-		assert.EqualValues(t, 1, count(t, to.Table), "refused before anything was lost")
-	}
-	refused("so it is not emptied")
-	p.MayDrop = to.Table
-	sql(t, "DROP TABLE "+claimsOf(to)+"; CREATE TABLE "+claimsOf(to)+" (run text)")
-	refused("no unique key on exactly (run, batch)")
-	sql(t, "DROP TABLE "+claimsOf(to)+"; ALTER TABLE "+to.Table+" ALTER document_id TYPE integer")
-	refused("column document_id is integer, want bigint")
-	sql(t, "ALTER TABLE "+to.Table+" ALTER document_id TYPE bigint")
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.Zero(t, count(t, to.Table))
-}
-
-// The proof's statements on a real server.
-func TestArithmetic(t *testing.T) {
-	backendtest.Arithmetic(t, batch.PGBinary, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
-		l := open(t, target(t))
-		p := preparation(t, loader.CreateIfMissing)
-		p.Schema, p.Run = d.Schema(), "test"
-		_, err := l.Prepare(t.Context(), p)
-		require.NoError(t, err)
-		s := session(t, l, p.Contract)
-		for _, b := range rows {
-			b.Hold()
-			_, err := s.Load(t.Context(), b)
-			require.NoError(t, err)
-		}
-		return l.(backendtest.Proven)
-	})
 }

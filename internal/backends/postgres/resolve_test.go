@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -20,9 +21,7 @@ import (
 // made opens a loader on a table that it has made.
 func made(t *testing.T, to loader.Target) loader.Loader {
 	t.Helper()
-	l := open(t, to)
-	require.NoError(t, prepare(t, l, contract("copy", batch.PGBinary)))
-	return l
+	return prepared(t, to, preparation(t, loader.CreateIfMissing))
 }
 
 // Runs that start at the same moment get ranges of their own.
@@ -51,17 +50,16 @@ func TestReserveAtOnce(t *testing.T) {
 
 // An attempt that hangs in Load is ended as well, and only that: what the other workers do is none of its business.
 func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
-	d := deps()
+	d := backendtest.Deps()
 	faults := loadertest.NewFaults(d.Dial)
 	t.Cleanup(faults.Close)
 	d.Dial = faults.Dial
 	to := target(t)
 	to.TLS = loader.TLSOff
-	l, err := postgres.New().Open(t.Context(), to, d)
-	require.NoError(t, err)
+	l := backendtest.Open(t, postgres.New(), to, d)
 	c := contract("copy", batch.PGBinary)
 	require.NoError(t, prepare(t, l, c))
-	stuck, well := session(t, l, c), session(t, l, c)
+	stuck, well := backendtest.Session(t, l, c), backendtest.Session(t, l, c)
 
 	b := documentsOf(t, 0, 0, 1000)
 	hit := faults.StallAfter(int64(len(b.Encoded)) / 2)
@@ -73,11 +71,8 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 		failed <- err
 	}()
 	<-hit
-	res, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-	require.NoError(t, err)
-	assert.Equal(t, loader.No, res.Applied)
-
-	_, err = well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
+	backendtest.Resolves(t, l, loader.RefOf(b), loader.No)
+	_, err := well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
 	assert.NoError(t, err)
 	ack, err := well.Load(t.Context(), documentsOf(t, 0, 0, 1000))
 	require.NoError(t, err)
@@ -92,14 +87,9 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 	to.Settings = []loader.Setting{{Name: "lock_timeout", Value: "200ms"}}
 	l := made(t, to)
 	ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: 3}, First: 30, Rows: 10}
-	resolve := func(want loader.Applied) {
-		t.Helper()
-		res, err := l.(loader.Resolver).Resolve(t.Context(), ref)
-		require.NoError(t, err)
-		assert.Equal(t, want, res.Applied)
+	for range 2 { // the first look leaves nothing behind
+		backendtest.Resolves(t, l, ref, loader.No)
 	}
-	resolve(loader.No)
-	resolve(loader.No) // the first look has left nothing behind
 
 	c, err := pgconn.Connect(t.Context(), server(t))
 	require.NoError(t, err)
@@ -114,17 +104,6 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 		assert.Equal(t, loader.Unknown, v.Applied)
 		assert.True(t, v.Retry)
 		require.NoError(t, c.Exec(t.Context(), end).Close())
-		resolve(want)
+		backendtest.Resolves(t, l, ref, want)
 	}
-}
-
-// The server ends the session between two batches, as at a shutdown.
-func TestServerEndsTheSession(t *testing.T) {
-	l := made(t, target(t))
-	s := session(t, l, contract("copy", batch.PGBinary))
-	sql(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'terapush/run-1'")
-	_, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
-	v := postgres.New().Classify(err)
-	assert.Equal(t, loader.No, v.Applied, "%v", err)
-	assert.True(t, v.Retry && v.SessionDead, "%v: %+v", err, v)
 }

@@ -13,18 +13,12 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // server is the URL of a real PostgreSQL, of its superuser.
 func server(t testing.TB) string { return backendtest.Server(t, "TERAPUSH_TEST_POSTGRES") }
-
-func deps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS}
-}
 
 // target is a table that does not exist in a schema of its own.
 func target(t testing.TB) loader.Target {
@@ -71,32 +65,20 @@ func claimsOf(to loader.Target) string {
 	return strings.Replace(to.Table, "documents", "terapush_claims", 1)
 }
 
-// source makes the batches of a dataset.
-type source struct {
-	dataset dataset.Dataset
-	format  batch.Format
-}
-
-func documents(t testing.TB, f batch.Format, kind dataset.Kind) source {
-	t.Helper()
-	d, err := dataset.New("documents", dataset.Options{PayloadKind: kind})
-	require.NoError(t, err)
-	return source{dataset: d, format: f}
+func documents(t testing.TB) dataset.Dataset {
+	return backendtest.Dataset(t, "documents", dataset.Options{PayloadKind: dataset.Bytes})
 }
 
 // sourceOf is one of the datasets without a payload.
-func sourceOf(t testing.TB, name string, f batch.Format) source {
-	t.Helper()
-	d, err := dataset.New(name, dataset.Options{Seed: 7})
-	require.NoError(t, err)
-	return source{dataset: d, format: f}
+func sourceOf(t testing.TB, name string) dataset.Dataset {
+	return backendtest.Dataset(t, name, dataset.Options{Seed: 7})
 }
 
-func (s source) schema() rows.Schema { return s.dataset.Schema() }
-
-func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
-	t.Helper()
-	return backendtest.Batch(t, s.dataset, s.format, id, first, n)
+// documentsOf returns rows first … first+n−1 of run-1 as a batch.
+func documentsOf(t *testing.T, number, first, n int64) *batch.Batch {
+	b := backendtest.Batch(t, documents(t), batch.PGBinary, batch.ID{Run: "run-1", Number: number}, first, n)
+	b.Hold()
+	return b
 }
 
 func contract(method string, f batch.Format) loader.Contract {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -25,13 +25,6 @@ func newYugabyte(t *testing.T, option, value string, dedup loader.Dedup) (*fake,
 	c := contract("copy", batch.PGBinary)
 	c.Dedup = dedup
 	return f, open(t, to), c
-}
-
-// documentsOf returns rows first … first+n−1 of run-1 as a batch.
-func documentsOf(t *testing.T, number, first, n int64) *batch.Batch {
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1", Number: number}, first, n)
-	b.Hold()
-	return b
 }
 
 func prepare(t *testing.T, l loader.Loader, c loader.Contract) error {
@@ -50,7 +43,7 @@ func TestYugabyteRowsPerTransaction(t *testing.T) {
 	assert.Equal(t, int64(20), l.Caps().MinRows)
 	assert.False(t, l.Caps().Atomic)
 	require.NoError(t, prepare(t, l, c))
-	s := session(t, l, c)
+	s := backendtest.Session(t, l, c)
 	b := documentsOf(t, 3, 300, 100)
 	f.says(
 		answer{part: "COPY", code: "XX000", message: "Timed out waiting for a tablet leader", once: true},
@@ -86,7 +79,7 @@ func TestYugabyteWithoutTransactions(t *testing.T) {
 	assert.Equal(t, loader.AtLeastOnce, l.Caps().Delivery())
 	assert.Contains(t, l.Caps().Reason, "yb_enable_upsert_mode")
 	require.NoError(t, prepare(t, l, c))
-	s := session(t, l, c)
+	s := backendtest.Session(t, l, c)
 	assert.NotEmpty(t, f.queries("SET yb_disable_transactional_writes = on"))
 	f.says(answer{part: "COPY", code: "XX000"})
 	_, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
@@ -101,7 +94,7 @@ func TestUnexpectedAnswers(t *testing.T) {
 	} {
 		f, l, c := newYugabyte(t, "", "", loader.DedupTx)
 		require.NoError(t, prepare(t, l, c))
-		s := session(t, l, c)
+		s := backendtest.Session(t, l, c)
 		f.says(says...)
 		_, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
 		require.ErrorContains(t, err, text)
@@ -125,7 +118,7 @@ func TestYugabyteNodes(t *testing.T) {
 	l := open(t, first.target("yugabyte", "copy"))
 	require.NoError(t, prepare(t, l, c))
 	for range 4 {
-		session(t, l, c)
+		backendtest.Session(t, l, c)
 	}
 	assert.Len(t, first.queries("SET application_name = 'terapush/"), 2)
 	assert.Len(t, second.queries("SET application_name = 'terapush/"), 2)
@@ -135,4 +128,5 @@ func TestYugabyteNodes(t *testing.T) {
 	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: 9}})
 	require.NoError(t, err)
 	assert.Len(t, second.queries("pg_terminate_backend(8)"), 1)
+	assert.Len(t, second.queries("usename = session_user"), 2, "asked again until it is gone")
 }

@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -24,10 +22,6 @@ import (
 // The helpers of backendtest, by short names.
 var fakeStore, targetOf, eachStore = backendtest.StoreAndKeys, backendtest.StoreTarget, backendtest.EachStore
 
-func deps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
-}
-
 const batchRows = 400
 
 func contract(f batch.Format) loader.Contract {
@@ -35,9 +29,7 @@ func contract(f batch.Format) loader.Contract {
 }
 
 func documents(t *testing.T) dataset.Dataset {
-	d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 512, PayloadKind: dataset.Text})
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, "documents", dataset.Options{Seed: 1, PayloadBytes: 512, PayloadKind: dataset.Text})
 }
 
 // batchOf is batch n of a run, held.
@@ -51,7 +43,7 @@ func TestConformance(t *testing.T) {
 	eachStore(t, func(t *testing.T, target loader.Target) {
 		prefix := target.Database
 		h := backendtest.Harness(documents(t), loadertest.Harness{
-			Driver: New(), Deps: deps(), Contract: contract(batch.CSV),
+			Driver: New(), Deps: backendtest.Deps(), Contract: contract(batch.CSV),
 			Target: func(*testing.T) loader.Target {
 				target.Database = prefix + "/" + strings.ToLower(rand.Text())
 				return target
@@ -71,23 +63,20 @@ func TestConformance(t *testing.T) {
 type withoutFaults struct{ loader.Driver }
 
 func (d withoutFaults) Open(ctx context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
-	return d.Driver.Open(ctx, t, deps())
+	return d.Driver.Open(ctx, t, backendtest.Deps())
 }
 
 // A store must not keep half an object, and versitygw 1.8.0 does. It is not taken for the batch, and is replaced.
 func TestBodyIsCut(t *testing.T) {
 	eachStore(t, func(t *testing.T, target loader.Target) {
-		faulty := deps()
+		faulty := backendtest.Deps()
 		faults := loadertest.NewFaults(faulty.Dial)
 		defer faults.Close()
 		faulty.Dial = faults.Dial
-		l, err := New().Open(t.Context(), target, faulty)
+		l := backendtest.Open(t, New(), target, faulty)
+		_, err := l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV)})
 		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		_, err = l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV)})
-		require.NoError(t, err)
-		s, err := l.Session(t.Context(), contract(batch.CSV))
-		require.NoError(t, err)
+		s := backendtest.Session(t, l, contract(batch.CSV))
 
 		for n := range int64(3) {
 			b := batchOf(t, "run", n)
@@ -96,15 +85,11 @@ func TestBodyIsCut(t *testing.T) {
 			require.Error(t, err)
 			v := New().Classify(err)
 			assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
-			got, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-			require.NoError(t, err)
-			assert.Equal(t, loader.No, got.Applied)
+			backendtest.Resolves(t, l, loader.RefOf(b), loader.No)
 			waitForHalf(t, l, n)
 			_, err = s.Load(t.Context(), b)
 			require.NoError(t, err)
-			got, err = l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-			require.NoError(t, err)
-			assert.Equal(t, loader.Yes, got.Applied)
+			backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
 		}
 	})
 }
@@ -124,24 +109,20 @@ func waitForHalf(t *testing.T, l loader.Loader, number int64) {
 
 func prepared(t *testing.T, target loader.Target, run string) loader.Loader {
 	t.Helper()
-	l, err := New().Open(t.Context(), target, deps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: run, Contract: contract(batch.CSV), Create: loader.CreateIfMissing})
+	l := backendtest.Open(t, New(), target, backendtest.Deps())
+	_, err := l.Prepare(t.Context(), loader.Preparation{Run: run, Contract: contract(batch.CSV), Create: loader.CreateIfMissing})
 	require.NoError(t, err)
 	return l
 }
 
 func load(t *testing.T, l loader.Loader, run string, numbers ...int64) {
 	t.Helper()
-	s, err := l.Session(t.Context(), contract(batch.CSV))
-	require.NoError(t, err)
+	s := backendtest.Session(t, l, contract(batch.CSV))
 	for _, n := range numbers {
 		ack, err := s.Load(t.Context(), batchOf(t, run, n))
 		require.NoError(t, err)
 		assert.Equal(t, loader.Ack{Rows: batchRows}, ack)
 	}
-	require.NoError(t, s.Close())
 }
 
 func TestRunsLieApart(t *testing.T) {
@@ -165,9 +146,7 @@ func TestRunsLieApart(t *testing.T) {
 		assert.Equal(t, total, stored)
 
 		// A new run refuses a folder in which something lies; one that goes on expects it.
-		again, err := New().Open(t.Context(), target, deps())
-		require.NoError(t, err)
-		defer func() { _ = again.Close() }()
+		again := backendtest.Open(t, New(), target, backendtest.Deps())
 		p := loader.Preparation{Run: "run-1", Contract: contract(batch.CSV)}
 		_, err = again.Prepare(t.Context(), p)
 		require.ErrorContains(t, err, "000000000000.csv is in the folder of this new run")
@@ -176,33 +155,10 @@ func TestRunsLieApart(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, loader.Table{Name: target.Hosts[0] + "/" + target.Database + "/run-1"}, table)
 		for number, want := range map[int64]loader.Applied{1: loader.Yes, 2: loader.No} {
-			got, err := again.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, First: number * batchRows, Rows: batchRows})
-			require.NoError(t, err)
-			assert.Equal(t, want, got.Applied)
+			ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, First: number * batchRows, Rows: batchRows}
+			backendtest.Resolves(t, again, ref, want)
 		}
 	})
-}
-
-// An object that is shorter than what was put there is no batch.
-func TestResolveLooksAtTheLength(t *testing.T) {
-	var short atomic.Bool
-	server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodHead || !short.Load() {
-			return false
-		}
-		w.Header().Set("Content-Length", "17")
-		w.Header().Set("X-Amz-Meta-Terapush", "first=0,rows=400,bytes=218800")
-		return true
-	})
-	l := prepared(t, targetOf(t, "s3://bucket/p", server.URL), "run")
-	load(t, l, "run", 0)
-	ref := loader.Ref{ID: batch.ID{Run: "run"}, Rows: batchRows}
-	for _, want := range []loader.Applied{loader.Yes, loader.No} {
-		got, err := l.(loader.Resolver).Resolve(t.Context(), ref)
-		require.NoError(t, err)
-		assert.Equal(t, want, got.Applied)
-		short.Store(true)
-	}
 }
 
 // Silent and resuming runs look at nothing.
@@ -214,10 +170,8 @@ func TestSilent(t *testing.T) {
 		}
 		return false
 	})
-	l, err := New().Open(t.Context(), targetOf(t, "s3://bucket", server.URL), deps())
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, err = l.Session(t.Context(), contract(batch.CSV))
+	l := backendtest.Open(t, New(), targetOf(t, "s3://bucket", server.URL), backendtest.Deps())
+	_, err := l.Session(t.Context(), contract(batch.CSV))
 	require.Error(t, err)
 	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{})
 	require.Error(t, err)
@@ -237,7 +191,7 @@ func TestSilent(t *testing.T) {
 }
 
 func TestNoBucket(t *testing.T) {
-	_, err := New().Open(t.Context(), targetOf(t, "s3://elsewhere/p", fakeStore(t, nil).URL), deps())
+	_, err := New().Open(t.Context(), targetOf(t, "s3://elsewhere/p", fakeStore(t, nil).URL), backendtest.Deps())
 	require.ErrorContains(t, err, "make the bucket first")
 	assert.Equal(t, loader.ClassMissing, New().Classify(err).Class)
 }
@@ -253,7 +207,7 @@ func TestCheck(t *testing.T) {
 	target.Method, target.Via = methodPut, &loader.Target{}
 	for _, f := range []func() error{
 		func() error { _, err := New().Check(target); return err },
-		func() error { _, err := New().Open(t.Context(), target, deps()); return err },
+		func() error { _, err := New().Open(t.Context(), target, backendtest.Deps()); return err },
 	} {
 		require.ErrorContains(t, f(), "--via")
 	}
@@ -275,7 +229,7 @@ func TestExplain(t *testing.T) {
 // Nothing but the goal's store is checked: no database reads the objects.
 func TestChecks(t *testing.T) {
 	target := targetOf(t, "s3://bucket/p", fakeStore(t, nil).URL)
-	for _, f := range backendtest.Doctor(t, New(), deps(), target, loader.Intent{Workers: 4}) {
+	for _, f := range backendtest.Doctor(t, New(), backendtest.Deps(), target, loader.Intent{Workers: 4}) {
 		require.NotEqual(t, "store from the server", f.Check)
 		require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
 	}

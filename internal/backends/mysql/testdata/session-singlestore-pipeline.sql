@@ -1,6 +1,6 @@
 SELECT state FROM information_schema.pipelines WHERE database_name = 'db' AND pipeline_name = 'terapush_test_1';
 SELECT COUNT(*) FROM `db`.`documents` WHERE `document_id` BETWEEN 30 AND 49;
-CREATE PIPELINE `terapush_test_1` AS LOAD DATA S3 'bucket/in/test/g000000000001/' CONFIG '{"endpoint_url":"http://ENDPOINT","region":"eu-central-1"}' CREDENTIALS '{"aws_access_key_id":"AKIAEXAMPLE","aws_secret_access_key":"SECRET","aws_session_token":"TOKEN"}' STOP_ON_ERROR ON INTO TABLE `documents` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (`document_id`, `payload`);
+CREATE PIPELINE `terapush_test_1` AS LOAD DATA S3 'bucket/in/test/g000000000001/' CONFIG '{"endpoint_url":"http://ENDPOINT","region":"eu-central-1"}' CREDENTIALS '{"aws_access_key_id":"AKIDTERAPUSH","aws_secret_access_key":"SECRET","aws_session_token":"TOKEN"}' STOP_ON_ERROR ON INTO TABLE `documents` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (`document_id`, `payload`);
 START PIPELINE IF NOT RUNNING `terapush_test_1`;
 SELECT state FROM information_schema.pipelines WHERE database_name = 'db' AND pipeline_name = 'terapush_test_1';
 SELECT file_name, file_state FROM information_schema.pipelines_files WHERE database_name = 'db' AND pipeline_name = 'terapush_test_1';

@@ -25,6 +25,6 @@ BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (ru
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 COMMIT
-with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g999999999999/000000000000.csv" "eu-central-1" "ASIAEXAMPLE" "SECRET" "TOKEN"]
-with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g000000000000/000000000000.csv" "eu-central-1" "ASIAEXAMPLE" "SECRET" "TOKEN"]
-with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g000000000000/000000000001.csv" "eu-central-1" "ASIAEXAMPLE" "SECRET" "TOKEN"]
+with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g999999999999/000000000000.csv" "eu-central-1" "AKIDTERAPUSH" "SECRET" "TOKEN"]
+with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g000000000000/000000000000.csv" "eu-central-1" "AKIDTERAPUSH" "SECRET" "TOKEN"]
+with ["\"public\".\"people\"" "\"id\", \"name\", \"birthday\", \"t\"" "(FORMAT csv)" "bucket" "in/run-1/g000000000000/000000000001.csv" "eu-central-1" "AKIDTERAPUSH" "SECRET" "TOKEN"]
