@@ -55,7 +55,9 @@ type Push struct {
 	YesDrop    string
 	Verify     string
 	VerifyRows int
-	Set        []string // name=value
+	// VerifyWorkers is 0 for as many as Workers.
+	VerifyWorkers int
+	Set           []string // name=value
 
 	Connect Connect
 	State   string // the state folder
@@ -100,6 +102,7 @@ func (p *Push) Validate() error {
 		"--append and --create %s contradict each other", p.Create)
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
+	refuse(p.VerifyWorkers < 0 || p.VerifyWorkers > 4096, "--verify-workers %d: 1 to 4096", p.VerifyWorkers)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)

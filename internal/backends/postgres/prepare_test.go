@@ -200,9 +200,6 @@ func TestSilent(t *testing.T) {
 	}
 	assert.EqualValues(t, 20, count(t, to.Table), "twice, as promised")
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claimsOf(to)+"')"))
-	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 9})
-	require.NoError(t, err)
-	assert.EqualValues(t, 10, n)
 }
 
 // tera is a user without privileges, whose password has every character that something might want quoted.
@@ -397,4 +394,33 @@ func TestArithmetic(t *testing.T) {
 		}
 		return l.(backendtest.Proven)
 	})
+}
+
+// A large table is counted by ranges of blocks, and a small run in an indexed one by ranges of keys; neither scans the rest.
+func TestSplit(t *testing.T) {
+	to := target(t)
+	l, err := postgres.New().Open(t.Context(), to, deps())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	d := documents(t, batch.PGBinary, dataset.Bytes)
+	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "run-1", Schema: d.schema(), Contract: contract("copy", d.format), Create: loader.CreateIfMissing})
+	require.NoError(t, err)
+	counter := loader.FeaturesOf(l).Counter
+	fill := func(first int) {
+		sql(t, fmt.Sprintf("INSERT INTO %s SELECT n, decode(repeat('ab', 1000), 'hex') FROM generate_series(%d, %d) n", to.Table, first, first+19_999))
+	}
+	assert.Equal(t, []string{""}, backendtest.Parts(t, counter, loader.KeyRange{Last: -1}, 8), "too small to split")
+	fill(0)
+	parts := backendtest.Parts(t, counter, loader.KeyRange{First: 100, Last: 19_999}, 8)
+	assert.Len(t, parts, 2, "of 1024 blocks and more")
+	plan := sql(t, "EXPLAIN SELECT FROM "+to.Table+" WHERE "+parts[0])
+	assert.Contains(t, plan[0][0], "Tid Range Scan")
+	fill(20_000)
+	assert.Len(t, backendtest.Parts(t, counter, loader.KeyRange{First: 20_000, Last: 20_099}, 8), 5, "blocks: there is no index")
+
+	sql(t, "ALTER TABLE "+to.Table+" ADD PRIMARY KEY (document_id)")
+	sql(t, "ANALYZE "+to.Table)
+	parts = backendtest.Parts(t, counter, loader.KeyRange{First: 20_000, Last: 20_099}, 4)
+	assert.Equal(t, `"document_id" BETWEEN 20000 AND 20024`, parts[0])
+	assert.Contains(t, fmt.Sprint(sql(t, "EXPLAIN SELECT FROM "+to.Table+" WHERE "+parts[0])), "Index")
 }
