@@ -48,6 +48,7 @@ type Push struct {
 	Memory        Bytes
 	MaxRate       Rate
 	Retries       int
+	RetryFor      time.Duration
 	BatchTimeout  time.Duration
 
 	Delivery   string
@@ -92,7 +93,7 @@ func (p *Push) Validate() error {
 		"--rows, --bytes and --duration exclude each other")
 	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
 	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
-	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
+	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
 	refuse(p.FirstKey.Key < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey.Key)
