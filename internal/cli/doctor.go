@@ -31,7 +31,7 @@ stopped by a signal.`
 // uncheckedFlags returns the flags of push that change no check.
 func uncheckedFlags() []string {
 	return []string{
-		"payload-kind", "seed", "distinct-bytes", "max-rate", "yes-drop", "verify", "verify-rows", "retries", "batch-timeout",
+		"payload-kind", "seed", "distinct-bytes", "max-rate", "yes-drop", "verify", "verify-rows", "verify-workers", "retries", "retry-for", "batch-timeout",
 		"resume", "state-dir", "progress", "dry-run", "metrics-addr", "metrics-linger", "server-metrics", "prices",
 	}
 }

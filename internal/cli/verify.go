@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	shown := []string{"verify", "verify-rows", "retries", "json"}
+	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "json"}
 	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
 		r, err := push.Verify(ctx, j)
 		if push.OutcomeOf(err) == push.Usage {

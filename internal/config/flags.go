@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +17,7 @@ const (
 	DefaultDistinct   = Bytes(1 << 30)
 	DefaultVerifyRows = 10_000
 	DefaultRetries    = 8
+	DefaultRetryFor   = 10 * time.Minute
 )
 
 // SetHelp is the help of --set.
@@ -73,9 +75,11 @@ func (p *Push) safety(f *pflag.FlagSet) {
 	f.StringVar(&p.YesDrop, "yes-drop", "", "name of a table that --create recreate or truncate may drop or empty, although terapush did not make it")
 	f.BoolVar(&p.PrimaryKey, "primary-key", false, "make the key a primary key")
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
-		"proof of arrival: ack compares acknowledgements, count scans the table once, full three times")
+		"proof of arrival: ack compares acknowledgements, count scans the table once, full twice, or once if an index finds rows")
 	f.IntVar(&p.VerifyRows, "verify-rows", DefaultVerifyRows, "rows that --verify full reads back and compares byte for byte")
+	f.IntVar(&p.VerifyWorkers, "verify-workers", 0, "connections over which the proof counts a table that can be split (default: as many as --workers)")
 	f.IntVar(&p.Retries, "retries", DefaultRetries, "attempts after the first for each batch, and for each question to the database")
+	f.DurationVar(&p.RetryFor, "retry-for", DefaultRetryFor, "time to wait for a server that is away, without one acknowledgement; 0: --retries holds")
 	f.DurationVar(&p.BatchTimeout, "batch-timeout", 0, "time for one attempt (default: 20 times the slowest so far, at least 2m)")
 	f.StringVar(&p.Resume, "resume", "", "resume this run: flags that are not given are taken from it")
 	f.StringVar(&p.State, "state-dir", "", "folder of the runs' journals (default: the user's state folder)")

@@ -48,6 +48,7 @@ type Push struct {
 	Memory        Bytes
 	MaxRate       Rate
 	Retries       int
+	RetryFor      time.Duration
 	BatchTimeout  time.Duration
 
 	Delivery   string
@@ -55,7 +56,9 @@ type Push struct {
 	YesDrop    string
 	Verify     string
 	VerifyRows int
-	Set        []string // name=value
+	// VerifyWorkers is 0 for as many as Workers.
+	VerifyWorkers int
+	Set           []string // name=value
 
 	Connect Connect
 	State   string // the state folder
@@ -90,7 +93,7 @@ func (p *Push) Validate() error {
 		"--rows, --bytes and --duration exclude each other")
 	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
 	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
-	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
+	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
 	refuse(p.FirstKey.Key < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey.Key)
@@ -100,6 +103,7 @@ func (p *Push) Validate() error {
 		"--append and --create %s contradict each other", p.Create)
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
+	refuse(p.VerifyWorkers < 0 || p.VerifyWorkers > 4096, "--verify-workers %d: 1 to 4096", p.VerifyWorkers)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)

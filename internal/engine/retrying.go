@@ -42,6 +42,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			}
 			ack, err := next(ctx, t)
 			if err == nil {
+				d.Retry.Outage.Answered()
 				return ack, nil
 			}
 			v := d.classify(err)
@@ -62,12 +63,14 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 					applied = found
 				}
 			}
-			if !v.Retry || !d.maySendAgain(applied) || !d.pause(waits, v.After) {
+			if !v.Retry || !d.maySendAgain(applied) || !d.pause(waits, v, err) {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
 			message := "sending again"
 			if applied == loader.Unknown && d.Contract.Dedup == loader.DedupNone {
 				message = "sending again what may be applied already: with at least once its rows may be in the table twice"
+			} else if waits.Away {
+				continue
 			}
 			d.Log.Warn(message, "what", t.String(), "attempt", t.Attempt+1, "class", v.Class, "error", err)
 		}
@@ -145,18 +148,19 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 	for {
 		applied, err := d.resolve(ctx, t)
 		if err == nil || isUndecided(err) {
+			d.Retry.Outage.Answered()
 			return applied, err
 		}
-		if !d.pause(waits, 0) {
+		if !d.pause(waits, d.classify(err), err) {
 			return loader.Unknown, err
 		}
 	}
 }
 
 // pause waits before the next attempt or question. It returns false if no retry is left or the run is asked to stop.
-func (d *deliverer) pause(waits *retry.Waits, atLeast time.Duration) bool {
+func (d *deliverer) pause(waits *retry.Waits, v loader.Verdict, err error) bool {
 	d.enter(event.BackingOff)
-	return waits.Wait(d.retryCtx, atLeast)
+	return waits.Wait(d.retryCtx, v, err)
 }
 
 // mustResolve reports whether the database must be asked before the batch is sent again.

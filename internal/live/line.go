@@ -65,7 +65,14 @@ func Line(s event.Snapshot, r stats.Rates, columns int) string {
 		}
 	default:
 		add(8, "%s", round(time.Duration(s.PhaseSeconds[s.Phase]*float64(time.Second))))
-		if s.Rows > 0 {
+		switch v := s.Verification; {
+		case s.Phase == event.Verify && v.Share > 0:
+			add(8, "%.0f%% of the table", math.Floor(v.Share*100))
+			add(3, "%s rows found", units.Count(v.FoundRows))
+			if v.Share > v.Earlier {
+				add(6, "ETA %s", round(time.Duration(s.PhaseSeconds[s.Phase]*(1-v.Share)/(v.Share-v.Earlier)*float64(time.Second))))
+			}
+		case s.Rows > 0:
 			add(3, "%s rows acknowledged", units.Count(s.Rows))
 		}
 	}

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,11 @@ func (p *push) verify(ctx context.Context) error {
 	if warning != "" {
 		p.notes.warn(warning)
 	}
+	p.meters.stats.Verified(event.Verification{ExpectedRows: p.plan.Rows})
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
 		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(), Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
 		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,
 	})
 	if len(p.verified.Strange) > 0 {
@@ -69,6 +72,24 @@ func (p *push) verify(ctx context.Context) error {
 	}
 	return nil
 }
+
+// progress returns what shows how far a proof is, of which an earlier process may have done a part.
+func (p *push) progress() func(share float64, rows int64) {
+	earlier := -1.0
+	return func(share float64, rows int64) {
+		if earlier < 0 {
+			earlier = share
+		}
+		p.meters.stats.Verified(event.Verification{ExpectedRows: p.plan.Rows, FoundRows: rows, Share: share, Earlier: earlier})
+	}
+}
+
+// keptProof keeps what a proof has counted in the run's folder.
+type keptProof struct{ *runlog.Log }
+
+func (k keptProof) Load() []byte { return k.Proof() }
+
+func (k keptProof) Save(text []byte) { _ = k.SaveProof(text) }
 
 // finish records that the run is verified before it removes the claims. In the other order a crash in between would
 // leave a run whose rows look as if they were lost.

@@ -30,6 +30,7 @@ type target struct {
 	can       loader.Features
 	table     loader.Table
 	wire      netio.Dialer
+	outage    retry.Outage
 	encrypted atomic.Bool // a TLS handshake has succeeded
 }
 
@@ -38,6 +39,7 @@ const preflightTime = 10 * time.Second
 
 // configure finds driver and method, and returns the method's capabilities on any server.
 func (t *target) configure(drivers *loader.Registry) (caps loader.Caps, err error) {
+	t.outage.Most, t.outage.Log = t.config.RetryFor, t.notes.log
 	if t.driver, _, t.Target, err = t.config.LoaderTarget(drivers); err != nil {
 		return caps, err
 	}
@@ -121,7 +123,9 @@ func (t *target) askSoon(ctx context.Context, what string, f func(context.Contex
 	return within(ctx, func(bound context.Context) error { return t.ask(bound, what, f) })
 }
 
-func (t *target) retries() retry.Policy { return retry.Policy{Retries: t.config.Retries} }
+func (t *target) retries() retry.Policy {
+	return retry.Policy{Retries: t.config.Retries, Outage: &t.outage}
+}
 
 // errTooLate is the cause of a context that ended after preflightTime.
 var errTooLate = fmt.Errorf("no answer within %s", preflightTime)

@@ -3,6 +3,7 @@
 //
 //	run.json       the record: plan, target, stage; replaced as a whole
 //	journal.jsonl  one event an attempt, appended
+//	proof.json     what an unfinished proof has counted
 //	lock           held while a process works on the run
 //
 // The journal is synced at most 100 ms late. That is enough for methods with claim rows: an attempt that the journal
@@ -32,6 +33,7 @@ const (
 	recordFile  = "run.json"
 	journalFile = "journal.jsonl"
 	lockFile    = "lock"
+	proofFile   = "proof.json"
 	damaged     = ".damaged" // ends the name of an unreadable journal
 	// tempPrefix begins the names of folders that are no runs; no id has such a dot.
 	tempPrefix = ".new-"
@@ -325,6 +327,21 @@ func (l *Log) Save(r Record) error {
 	}
 	l.record = r
 	return nil
+}
+
+// Proof returns what SaveProof has kept, nil if there is nothing.
+func (l *Log) Proof() []byte {
+	text, _ := os.ReadFile(filepath.Join(l.dir, proofFile))
+	return text
+}
+
+// SaveProof keeps what a proof has counted; nil removes it.
+func (l *Log) SaveProof(text []byte) error {
+	path := filepath.Join(l.dir, proofFile)
+	if text == nil {
+		return os.RemoveAll(path)
+	}
+	return file.Replace(path, text)
 }
 
 // Close syncs the journal and releases the run.

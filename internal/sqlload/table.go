@@ -23,6 +23,9 @@ type Table struct {
 	Failed   func(op string, err error) error // adds what was being done, and a hint; nil stays nil
 	Classify func(error) loader.Verdict
 	Log      *slog.Logger
+	// Split returns conditions that split a scan of a range into at most n parts, none if nothing is to be had. nil: there is
+	// never anything.
+	Split func(ctx context.Context, c Conn, s *State, r loader.KeyRange, n int) ([]string, error)
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 
@@ -107,6 +110,21 @@ func (t *Table) query(ctx context.Context, connect Connect, op, query string, ea
 	return t.Failed(op, err)
 }
 
+// Parts implements loader.Counter.
+func (t *Table) Parts(ctx context.Context, r loader.KeyRange, n int) (parts []string, err error) {
+	if t.Split == nil || n < 2 {
+		return []string{""}, nil
+	}
+	err = t.do(ctx, "split the table", func(c Conn, s *State) (err error) {
+		parts, err = t.Split(ctx, c, s, r, n)
+		return err
+	})
+	if len(parts) == 0 {
+		parts = []string{""}
+	}
+	return parts, err
+}
+
 // Count implements loader.Counter in one scan.
 func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
 	s, err := t.State()
@@ -114,7 +132,7 @@ func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Buck
 		return err
 	}
 	return t.query(ctx, t.Connect, "count", s.SelectBuckets(g), func(row [][]byte) error {
-		b, err := readBucket(row)
+		b, err := readBucket(row, g.Mix != nil)
 		if err != nil {
 			return fmt.Errorf("count: %w", err)
 		}
@@ -122,8 +140,8 @@ func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Buck
 	})
 }
 
-// Distinct implements loader.Counter in one scan.
-func (t *Table) Distinct(ctx context.Context, r loader.KeyRange) (int64, error) {
+// CountDistinct counts the distinct row numbers of a range in one scan.
+func (t *Table) CountDistinct(ctx context.Context, r loader.KeyRange) (int64, error) {
 	return t.number(ctx, "count distinct rows", func(s *State) string { return s.SelectDistinct(r) })
 }
 

@@ -74,7 +74,7 @@ func TestReadBucket(t *testing.T) {
 		}
 		return row
 	}
-	b, err := readBucket(append(row("2", "3", "0", "9", "12", "99999999999999999999", "7"), nil))
+	b, err := readBucket(append(row("2", "3", "0", "9", "12", "99999999999999999999", "7"), nil), false)
 	require.NoError(t, err)
 	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
 	require.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 0}}, b)
@@ -83,7 +83,7 @@ func TestReadBucket(t *testing.T) {
 		"value 2":        row("2", "three", "0", "2", "3", "5"),
 		"not an integer": row("2", "3", "0", "2", "3", "5.5"),
 	} {
-		_, err := readBucket(bad)
+		_, err := readBucket(bad, false)
 		require.ErrorContains(t, err, says)
 	}
 }

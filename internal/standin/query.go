@@ -16,7 +16,8 @@ import (
 const literal = `(?:TIMESTAMP )?'[^']*'|-?\d+`
 
 var (
-	bucketsShape = regexp.MustCompile(`(?s)^SELECT .*COUNT\(\*\).* FROM \(SELECT (.* AS bucket, .* AS o(?:, .*)?) FROM (\S+) WHERE (.*)\) t GROUP BY bucket$`)
+	bucketsShape = regexp.MustCompile(`(?s)^SELECT .*COUNT\(\*\).* FROM \(SELECT (.* AS bucket, .* AS o(?:, .*)?) FROM (\S+) WHERE (.*?)\) t(?:\) t)? GROUP BY bucket$`)
+	mixShape     = regexp.MustCompile(`\(\(u \+ o\) \* \(u \+ (\d+)\)\).*\(\(o \+ (\d+)\) \* \(o \+ \d+\)\)`)
 	bucketShape  = regexp.MustCompile(`- (\d+)\)\D+(\d+)\D* AS bucket, `)
 	selectShape  = regexp.MustCompile(`(?s)^SELECT (.+) FROM (\S+) WHERE (.*)$`)
 	deleteShape  = regexp.MustCompile(`(?s)^DELETE FROM (\S+) WHERE (.*)$`)
@@ -33,7 +34,7 @@ type Find func(name string) (*Table, error)
 // show; a NULL is nil.
 func Select(sql string, find Find, show func(c rows.Column, value any) any) (answer [][]any, known bool, err error) {
 	if m := bucketsShape.FindStringSubmatch(sql); m != nil {
-		answer, err = selectBuckets(m[1], m[2], m[3], find)
+		answer, err = selectBuckets(mixOf(sql), m[1], m[2], m[3], find)
 		return answer, true, err
 	}
 	m := selectShape.FindStringSubmatch(sql)
@@ -80,8 +81,8 @@ func Delete(sql string, find Find) (n int64, known bool, err error) {
 }
 
 // selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums of the
-// offsets and of their squares, lengths.
-func selectBuckets(inner, name, condition string, find Find) (answer [][]any, err error) {
+// offsets, of their squares and of their mix, lengths.
+func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (answer [][]any, err error) {
 	t, err := find(name)
 	if err != nil {
 		return nil, err
@@ -95,10 +96,13 @@ func selectBuckets(inner, name, condition string, find Find) (answer [][]any, er
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range t.Buckets(loader.Grouping{KeyRange: r, Size: size, Lengths: strings.Contains(inner, " AS l")}) {
+	for _, b := range t.Buckets(loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}) {
 		line := []any{
 			strconv.FormatInt(b.Number, 10), strconv.FormatInt(b.Rows, 10), strconv.FormatInt(b.Min, 10),
 			strconv.FormatInt(b.Max, 10), b.Sum.String(), b.Squares.String(),
+		}
+		if mix != nil {
+			line = append(line, b.Mix.String())
 		}
 		for _, n := range b.Lengths {
 			line = append(line, strconv.FormatInt(n, 10))
@@ -106,6 +110,17 @@ func selectBuckets(inner, name, condition string, find Find) (answer [][]any, er
 		answer = append(answer, line)
 	}
 	return answer, nil
+}
+
+// mixOf returns the key of the mix that a statement sums, nil if it sums none.
+func mixOf(sql string) *loader.Mix {
+	m := mixShape.FindStringSubmatch(sql)
+	if m == nil {
+		return nil
+	}
+	a, _ := strconv.ParseInt(m[2], 10, 64)
+	b, _ := strconv.ParseInt(m[1], 10, 64)
+	return &loader.Mix{A: a, B: b}
 }
 
 // span is the number of rows, with the smallest and the largest of their numbers: NULL where there are none.

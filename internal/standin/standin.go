@@ -120,7 +120,7 @@ func (t *Table) Buckets(g loader.Grouping) []loader.Bucket {
 		number, offset := (r.Number-g.First)/g.Size, (r.Number-g.First)%g.Size
 		b := found[number]
 		if b == nil {
-			b = &loader.Bucket{Number: number, Min: offset, Max: offset, Sum: new(big.Int), Squares: new(big.Int)}
+			b = &loader.Bucket{Number: number, Min: offset, Max: offset, Sum: new(big.Int), Squares: new(big.Int), Mix: new(big.Int)}
 			found[number] = b
 		}
 		o := big.NewInt(offset)
@@ -128,6 +128,9 @@ func (t *Table) Buckets(g loader.Grouping) []loader.Bucket {
 		b.Min, b.Max = min(b.Min, offset), max(b.Max, offset)
 		b.Sum.Add(b.Sum, o)
 		b.Squares.Add(b.Squares, o.Mul(o, o))
+		if g.Mix != nil {
+			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
+		}
 		if g.Lengths {
 			t.addLengths(b, r)
 		}

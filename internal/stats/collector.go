@@ -176,7 +176,7 @@ func (c *Collector) GiveUp(o event.Outcome) {
 	}
 }
 
-// Verified sets the result of the proof of arrival.
+// Verified sets how far the proof of arrival is, or its result.
 func (c *Collector) Verified(v event.Verification) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

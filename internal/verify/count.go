@@ -9,57 +9,119 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// count checks every batch by one scan, and the lengths of variable columns if bytes is not nil.
-func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
+// count checks every batch by one scan, the mix of its rows if mix is not nil, and the lengths of variable columns if
+// bytes is not nil. Where the run has very many batches, several are counted as one, and by another scan one by one if
+// they are wrong.
+func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loader.Mix, bytes *lengths) error {
+	together, err := e.together(mix)
+	if err != nil {
+		return err
+	}
+	g := loader.Grouping{KeyRange: e.keys(), Size: together * e.BatchRows, Mix: mix, Lengths: bytes != nil}
+	found, err := scan(ctx, c, e, g)
+	if err != nil {
+		return err
+	}
+	check := e.checker(g, together, bytes)
+	var bad []report.BadBatch
+	for n := range ceil(e.batches(), together) {
+		b, counted := found[n]
+		if counted {
+			r.FoundRows += b.Rows
+		} else {
+			b = &loader.Bucket{Number: n}
+		}
+		wrong, err := check(*b)
+		if err != nil {
+			return err
+		}
+		if wrong != nil {
+			bad = append(bad, *wrong)
+		}
+	}
+	if together == 1 || len(bad) == 0 {
+		for _, b := range bad {
+			r.addBatch(b)
+		}
+		return nil
+	}
+	g.First, g.Last, g.Size = bad[0].FirstKey, bad[len(bad)-1].LastKey, e.BatchRows
 	before := *r
-	return e.ask(ctx, "rows", func(ctx context.Context) error {
+	return e.ask(ctx, "rows of wrong batches", func(ctx context.Context) error {
 		*r = before
-		return r.scan(ctx, c, e, bytes)
+		return r.recount(ctx, c, e, g, bytes)
 	})
 }
 
-func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
-	batches := e.batches()
-	whole, last := shapeOf(e.BatchRows), shapeOf(e.size(max(batches-1, 0)))
-	seen := make([]bool, batches)
-	err := c.Count(ctx, loader.Grouping{KeyRange: e.keys(), Size: e.BatchRows, Lengths: bytes != nil}, func(b loader.Bucket) error {
-		if b.Number < 0 || b.Number >= batches {
-			return fmt.Errorf("the back-end counted batch %d of a run of %d", b.Number, batches)
-		}
-		if seen[b.Number] {
-			return fmt.Errorf("the back-end counted batch %d twice", b.Number)
-		}
-		seen[b.Number] = true
+// maxBuckets bounds the memory of a proof, and what the server has to group.
+const maxBuckets = 1 << 16
 
-		want := whole
-		if b.Number == batches-1 {
-			want = last
-		}
-		r.FoundRows += b.Rows
-		if reason := want.check(b); reason != "" {
-			r.addBatch(e.bad(b.Number, b.Rows, reason, ""))
-			return nil
-		}
-		detail, err := bytes.check(b)
-		if detail != "" {
-			r.addBatch(e.bad(b.Number, b.Rows, Differs, detail))
+// together returns how many batches are counted as one.
+func (e Expect) together(mix *loader.Mix) (int64, error) {
+	n := max(ceil(e.batches(), maxBuckets), 1)
+	if mix == nil {
+		return n, nil
+	}
+	if e.BatchRows > loader.MaxMixed {
+		return 0, fmt.Errorf("verify: batches of %d rows are too large for %s, which takes up to %d: take %s", e.BatchRows, Full, loader.MaxMixed, Count)
+	}
+	return min(n, loader.MaxMixed/e.BatchRows), nil
+}
+
+func ceil(n, by int64) int64 { return (n + by - 1) / by }
+
+// recount checks the batches of a range one by one.
+func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g loader.Grouping, bytes *lengths) error {
+	first := (g.First - e.FirstKey) / e.BatchRows
+	check := e.checker(g, 1, bytes)
+	seen, err := count(ctx, c, g, func(b loader.Bucket) error {
+		b.Number += first
+		wrong, err := check(b)
+		if wrong != nil {
+			r.addBatch(*wrong)
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("verify: counting rows: %w", err)
+		return err
 	}
-	for n := range batches {
-		if !seen[n] {
-			r.addBatch(e.bad(n, 0, Missing, ""))
+	for n, there := range seen {
+		if !there {
+			r.addBatch(e.bad(first+int64(n), 1, 0, Missing, ""))
 		}
 	}
 	return nil
 }
 
-func (e Expect) bad(number, found int64, reason Reason, detail string) report.BadBatch {
+// checker returns what is wrong with a bucket of so many batches, nil for the right one. The number is the bucket's among
+// those of the whole run.
+func (e Expect) checker(g loader.Grouping, together int64, bytes *lengths) func(loader.Bucket) (*report.BadBatch, error) {
+	size := together * e.BatchRows
+	last := (e.Rows - 1) / size
+	whole, rest := shapeOf(min(size, e.Rows), g.Mix), shapeOf(e.Rows-last*size, g.Mix)
+	return func(b loader.Bucket) (*report.BadBatch, error) {
+		want := whole
+		if b.Number == last {
+			want = rest
+		}
+		reason, detail, err := want.check(b), "", error(nil)
+		if reason == "" {
+			if detail, err = bytes.check(b, together); detail != "" {
+				reason = Differs
+			}
+		}
+		if err != nil || reason == "" {
+			return nil, err
+		}
+		bad := e.bad(b.Number*together, together, b.Rows, reason, detail)
+		return &bad, nil
+	}
+}
+
+// bad describes a batch, or so many from a number on.
+func (e Expect) bad(number, batches, found int64, reason Reason, detail string) report.BadBatch {
 	first := e.FirstKey + number*e.BatchRows
-	rows := e.size(number)
+	rows := min(batches*e.BatchRows, e.Rows-number*e.BatchRows)
 	return report.BadBatch{
 		Number: number, FirstKey: first, LastKey: first + rows - 1, Rows: rows, Found: found, Reason: string(reason), Detail: detail,
 	}
@@ -67,26 +129,35 @@ func (e Expect) bad(number, found int64, reason Reason, detail string) report.Ba
 
 // shape is the bucket of rows 0 … rows−1, each once.
 type shape struct {
-	rows         int64
-	sum, squares *big.Int
+	rows              int64
+	sum, squares, mix *big.Int // mix: nil if not asked for
 }
 
-// shapeOf computes n(n−1)/2 and (n−1)n(2n−1)/6. Both exceed 64 bits, the squares from three million rows on.
-func shapeOf(n int64) shape {
+// shapeOf computes n(n−1)/2 and (n−1)n(2n−1)/6, which exceed 64 bits, the squares from three million rows on; and the
+// mix, at some nanoseconds a row.
+func shapeOf(n int64, mix *loader.Mix) shape {
 	rows, less, twice := big.NewInt(n), big.NewInt(n-1), big.NewInt(2*n-1)
 	sum := new(big.Int).Mul(rows, less)
 	squares := new(big.Int).Mul(sum, twice)
-	return shape{rows: n, sum: sum.Rsh(sum, 1), squares: squares.Quo(squares, big.NewInt(6))}
+	s := shape{rows: n, sum: sum.Rsh(sum, 1), squares: squares.Quo(squares, big.NewInt(6))}
+	if mix != nil {
+		s.mix = mix.Sum(n)
+	}
+	return s
 }
 
 // check returns "" for the right bucket.
 func (s shape) check(b loader.Bucket) Reason {
 	switch {
+	case b.Rows == 0:
+		return Missing
 	case b.Rows < s.rows:
 		return Short
 	case b.Rows > s.rows:
 		return Doubled
 	case b.Min != 0 || b.Max != s.rows-1 || b.Sum.Cmp(s.sum) != 0 || b.Squares.Cmp(s.squares) != 0:
+		return Wrong
+	case s.mix != nil && b.Mix.Cmp(s.mix) != 0:
 		return Wrong
 	default:
 		return ""
@@ -116,7 +187,7 @@ func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expe
 	for n := range batches {
 		acked, known := e.Length(n)
 		if reason, detail := found[n].check(acked, known); reason != "" {
-			r.addBatch(e.bad(n, 0, reason, detail))
+			r.addBatch(e.bad(n, 1, 0, reason, detail))
 		} else {
 			r.FoundRows += e.size(n)
 		}

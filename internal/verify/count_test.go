@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"math/big"
 	"math/rand/v2"
@@ -163,9 +164,9 @@ func TestWrongAnswersToCount(t *testing.T) {
 		numbers []int64
 		message string
 	}{
-		{[]int64{-1}, "counted batch -1 of a run of 2"},
-		{[]int64{2}, "counted batch 2 of a run of 2"},
-		{[]int64{1, 1}, "counted batch 1 twice"},
+		{[]int64{-1}, "counted bucket -1 of 2"},
+		{[]int64{2}, "counted bucket 2 of 2"},
+		{[]int64{1, 1}, "counted bucket 1 twice"},
 		{nil, "counting rows: server closed the connection"},
 	} {
 		l := counter{count: func(_ loader.Grouping, f func(loader.Bucket) error) error {
@@ -178,5 +179,94 @@ func TestWrongAnswersToCount(t *testing.T) {
 		}}
 		_, err := run(t.Context(), l, Count, Expect{Rows: 20, BatchRows: 10}, 0)
 		require.ErrorContains(t, err, c.message)
+	}
+}
+
+// Two workers count five parts that share every batch, and name the same as one scan does.
+func TestPartsAddUp(t *testing.T) {
+	for _, mode := range []Mode{Count, Full} {
+		e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10, Workers: 2})
+		var shares []float64
+		e.Progress = func(share float64, rows int64) { shares = append(shares, share) }
+		table := load(e)
+		table.parts = 5
+		r, err := run(t.Context(), table, mode, e, 0)
+		require.NoError(t, err)
+		require.True(t, r.OK, r)
+		require.Equal(t, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}, shares)
+		table.remove(1013)
+		table.insert(e, 14)
+		r, err = run(t.Context(), table, mode, e, 0)
+		require.NoError(t, err)
+		require.Equal(t, []report.BadBatch{{Number: 1, FirstKey: 1010, LastKey: 1019, Rows: 10, Found: 10, Reason: string(Wrong)}}, r.BadBatches)
+	}
+}
+
+// saved keeps a text in memory.
+type saved struct{ text []byte }
+
+func (s *saved) Load() []byte     { return s.text }
+func (s *saved) Save(text []byte) { s.text = text }
+
+// dying is a table whose server goes away after some scans.
+type dying struct {
+	*table
+	scansLeft int
+}
+
+func (d *dying) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	if d.scansLeft--; d.scansLeft < 0 {
+		return errors.New("server closed the connection")
+	}
+	return d.table.Count(ctx, g, f)
+}
+
+// An interrupted proof goes on from the parts that are done, but not with another table's or another question's.
+func TestInterruptedProofGoesOn(t *testing.T) {
+	e := documents(t, Expect{Rows: 45, BatchRows: 10})
+	table := load(e)
+	table.parts = 8
+	kept := new(saved)
+	e.Saved, e.Identity = kept, "1"
+	_, err := run(t.Context(), &dying{table, 5}, Count, e, 0)
+	require.ErrorContains(t, err, "server closed the connection")
+	for _, c := range []struct {
+		identity string
+		mode     Mode
+		scans    int
+	}{{"1", Count, 3}, {"2", Count, 8}, {"1", Full, 8 + 1}} {
+		e.Identity, e.Saved = c.identity, &saved{kept.text}
+		table.scans = 0
+		r, err := run(t.Context(), table, c.mode, e, 0)
+		require.NoError(t, err)
+		require.True(t, r.OK, r)
+		require.Equal(t, c.scans, table.scans, c)
+		require.Nil(t, e.Saved.Load())
+	}
+}
+
+// Very many batches are counted together, and one that is wrong is named all the same.
+func TestManyBatches(t *testing.T) {
+	e := documents(t, Expect{FirstKey: 7, Rows: 2*maxBuckets + 1001, BatchRows: 2, VerifyRows: 10})
+	table := load(e)
+	r, err := run(t.Context(), table, Full, e, 0)
+	require.NoError(t, err)
+	require.True(t, r.OK, r)
+	require.Equal(t, 2, table.scans)
+	table.remove(7 + 1000)
+	table.remove(7 + 2*maxBuckets + 1000)
+	table.rows[5].values[1] = []byte("short")
+	var again []string
+	e.Retry = once(&again)
+	r, err = run(t.Context(), broken{table, map[string]bool{}}, Full, e, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"rows", "rows of wrong batches", "sample"}, again)
+	require.EqualValues(t, 3, r.BadCount)
+	for i, want := range []struct {
+		number int64
+		reason Reason
+	}{{2, Differs}, {500, Short}, {maxBuckets + 500, Missing}} {
+		require.Equal(t, want.number, r.BadBatches[i].Number)
+		require.Equal(t, string(want.reason), r.BadBatches[i].Reason)
 	}
 }

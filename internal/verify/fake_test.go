@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/big"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
@@ -29,13 +31,17 @@ func (c counter) Count(_ context.Context, g loader.Grouping, f func(loader.Bucke
 	return c.count(g, f)
 }
 
-func (c counter) Distinct(context.Context, loader.KeyRange) (int64, error) { return 0, nil }
+func (c counter) Parts(context.Context, loader.KeyRange, int) ([]string, error) {
+	return []string{""}, nil
+}
 
 // table is a database's table in memory, counted row by row as a server would.
 type table struct {
 	mute
 	schema rows.Schema
 	rows   []row
+	parts  int // what Parts splits it into, at most; 0 is one
+	mu     sync.Mutex
 	scans  int
 }
 
@@ -67,23 +73,41 @@ func (t *table) insert(e Expect, n int64) {
 	t.rows = append(t.rows, row{e.FirstKey + n, values})
 }
 
+func (t *table) scan() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.scans++
+}
+
 // remove takes out one row with the number.
 func (t *table) remove(number int64) {
 	i := slices.IndexFunc(t.rows, func(r row) bool { return r.number == number })
 	t.rows = slices.Delete(t.rows, i, i+1)
 }
 
+// Parts splits the table by the order of its rows, so that parts share buckets.
+func (t *table) Parts(_ context.Context, _ loader.KeyRange, n int) (parts []string, err error) {
+	for first := range t.parts {
+		parts = append(parts, strconv.Itoa(first))
+	}
+	if t.parts == 0 {
+		parts = []string{""}
+	}
+	return parts[:min(n, len(parts))], nil
+}
+
 func (t *table) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
-	t.scans++
+	t.scan()
 	buckets := make(map[int64]*loader.Bucket)
-	for _, row := range t.rows {
-		if row.number < g.First || row.number > g.Last {
+	part, err := strconv.Atoi(g.Part)
+	for i, row := range t.rows {
+		if row.number < g.First || row.number > g.Last || err == nil && i%t.parts != part {
 			continue
 		}
 		number, offset := (row.number-g.First)/g.Size, (row.number-g.First)%g.Size
 		b := buckets[number]
 		if b == nil {
-			b = &loader.Bucket{Number: number, Min: offset, Sum: new(big.Int), Squares: new(big.Int)}
+			b = &loader.Bucket{Number: number, Min: offset, Sum: new(big.Int), Squares: new(big.Int), Mix: new(big.Int)}
 			buckets[number] = b
 		}
 		o := big.NewInt(offset)
@@ -91,6 +115,9 @@ func (t *table) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket
 		b.Min, b.Max = min(b.Min, offset), max(b.Max, offset)
 		b.Sum.Add(b.Sum, o)
 		b.Squares.Add(b.Squares, o.Mul(o, o))
+		if g.Mix != nil {
+			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
+		}
 		variable := 0
 		for i, c := range t.schema.Columns {
 			if !g.Lengths || !c.Type.Variable() {
@@ -112,19 +139,8 @@ func (t *table) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket
 	return nil
 }
 
-func (t *table) Distinct(_ context.Context, r loader.KeyRange) (int64, error) {
-	t.scans++
-	different := make(map[int64]bool)
-	for _, row := range t.rows {
-		if row.number >= r.First && row.number <= r.Last {
-			different[row.number] = true
-		}
-	}
-	return int64(len(different)), nil
-}
-
 func (t *table) Fetch(_ context.Context, numbers []int64, f func(int64, []any) error) error {
-	t.scans++
+	t.scan()
 	for _, row := range t.rows {
 		if slices.Contains(numbers, row.number) {
 			if err := f(row.number, row.values); err != nil {

@@ -46,7 +46,6 @@ type Result struct {
 	OK           bool
 	ExpectedRows int64
 	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
-	DistinctRows int64 // distinct row numbers; Full only
 	SampledRows  int64 // compared byte for byte; Full only
 
 	// The lists have the first maxKept, the counts count all.
@@ -86,8 +85,7 @@ func (r *Result) holds() bool {
 	if r.Mode == None {
 		return true
 	}
-	return r.FoundRows == r.ExpectedRows && r.BadCount == 0 && r.BadRowCount == 0 &&
-		(r.Mode != Full || r.DistinctRows == r.ExpectedRows)
+	return r.FoundRows == r.ExpectedRows && r.BadCount == 0 && r.BadRowCount == 0
 }
 
 // Failure returns one line about a result that is not OK.
@@ -98,8 +96,8 @@ func (r *Result) Failure() string {
 	case Count:
 		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d", r.FoundRows, r.ExpectedRows, r.BadCount)
 	}
-	return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
-		r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
+	return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
+		r.FoundRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 }
 
 // Report returns the report's part.
@@ -111,9 +109,6 @@ func (r *Result) Report() report.Verify {
 		Mode: string(r.Mode), Ran: true, OK: r.OK,
 		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
 		BadBatches: r.BadBatches, BadCount: r.BadCount,
-	}
-	if r.Mode == Full && r.DistinctRows != r.FoundRows {
-		v.Problems = append(v.Problems, fmt.Sprintf("%d rows, but only %d different keys", r.FoundRows, r.DistinctRows))
 	}
 	for _, b := range r.BadRows {
 		v.Problems = append(v.Problems, b.String())

@@ -114,8 +114,11 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Verification is the result of verification; zero before it.
+// Verification is the result of verification, and before that how far it is; zero before it.
 type Verification struct {
+	// Share is the counted share of a table that is counted in parts, 0 … 1, and Earlier the share that an earlier process
+	// has counted.
+	Share, Earlier          float64
 	OK                      bool
 	ExpectedRows, FoundRows int64
 }

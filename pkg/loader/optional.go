@@ -161,10 +161,11 @@ func Fits(first, rows, last int64) error {
 
 // Counter counts the rows that arrived.
 type Counter interface {
-	// Count scans the table once and calls f for every bucket with rows in the range.
+	// Parts splits a scan of the range into at most n parts, for Grouping.Part. Every row is in one of them. A single "" is
+	// a table without anything to split it by, or one that the server scans with all its cores anyway.
+	Parts(ctx context.Context, r KeyRange, n int) ([]string, error)
+	// Count scans the part once and calls f for every bucket with rows in it.
 	Count(ctx context.Context, g Grouping, f func(Bucket) error) error
-	// Distinct scans the table once and returns the number of distinct row numbers in the range.
-	Distinct(ctx context.Context, r KeyRange) (int64, error)
 }
 
 // KeyRange is a range of row numbers, both ends included.
@@ -174,6 +175,9 @@ type KeyRange struct{ First, Last int64 }
 type Grouping struct {
 	KeyRange
 	Size int64
+	Part string // of Counter.Parts; "" is all
+	// Mix asks for Bucket.Mix too; nil does not. Size must be at most MaxMixed.
+	Mix *Mix
 	// Lengths asks for Bucket.Lengths too, for which values stored apart from their rows have to be read.
 	Lengths bool
 }
@@ -186,7 +190,22 @@ type Bucket struct {
 	Max    int64 // largest offset
 	// Sum of the offsets and of their squares: beyond 64 bits for large batches.
 	Sum, Squares *big.Int
-	Lengths      []int64 // bytes of each variable column, in the schema's order, if asked for
+	Mix          *big.Int // sum of Mix.Of over the offsets, if asked for
+	Lengths      []int64  // bytes of each variable column, in the schema's order, if asked for
+}
+
+// Add adds another part's bucket of the same number.
+func (b *Bucket) Add(other Bucket) {
+	b.Rows += other.Rows
+	b.Min, b.Max = min(b.Min, other.Min), max(b.Max, other.Max)
+	b.Sum.Add(b.Sum, other.Sum)
+	b.Squares.Add(b.Squares, other.Squares)
+	if b.Mix != nil {
+		b.Mix.Add(b.Mix, other.Mix)
+	}
+	for i, n := range other.Lengths {
+		b.Lengths[i] += n
+	}
 }
 
 // Fetcher reads single rows back.

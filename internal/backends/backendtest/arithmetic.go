@@ -26,6 +26,7 @@ const far, half = 1<<31 - 200, 150
 // number, of two, of digits and of microseconds. fill makes a table, inserts the encoded rows of a format, and returns
 // what asks about them.
 func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven) {
+	mix := loader.Mix{A: loader.MaxMixed - 1, B: loader.MaxMixed - 2} // the largest products
 	for _, name := range []string{"documents", "lineitem", "journal", "httplogs"} {
 		t.Run(name, func(t *testing.T) {
 			o := dataset.Options{Seed: 7}
@@ -39,7 +40,8 @@ func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.
 			}
 			table := fill(t, d, rows...)
 			for _, g := range []loader.Grouping{
-				{KeyRange: loader.KeyRange{First: 3, Last: far + half}, Size: 10, Lengths: true},
+				{KeyRange: loader.KeyRange{First: 3, Last: far + half}, Size: 10, Mix: &mix, Lengths: true},
+				{KeyRange: loader.KeyRange{First: 0, Last: far + half}, Size: loader.MaxMixed, Mix: &mix},
 				{KeyRange: loader.KeyRange{First: 0, Last: far + 9}, Size: 1 << 32},
 			} {
 				t.Run(fmt.Sprint("buckets of ", g.Size), func(t *testing.T) { checkBuckets(t, d, table, g) })
@@ -58,23 +60,27 @@ func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.
 
 func checkBuckets(t *testing.T, d dataset.Dataset, table Proven, g loader.Grouping) {
 	want := make(map[int64]loader.Bucket)
-	rows := int64(0)
 	for i := range int64(2 * half) {
 		number := i%half + i/half*far
 		if number < g.First || number > g.Last {
 			continue
 		}
-		rows++
 		offset := (number - g.First) % g.Size
 		at := (number - g.First) / g.Size
 		b, known := want[at]
 		if !known {
 			b = loader.Bucket{Number: at, Min: offset, Sum: new(big.Int), Squares: new(big.Int)}
+			if g.Mix != nil {
+				b.Mix = new(big.Int)
+			}
 		}
 		b.Rows++
 		b.Max = offset
 		b.Sum.Add(b.Sum, big.NewInt(offset))
 		b.Squares.Add(b.Squares, new(big.Int).Mul(big.NewInt(offset), big.NewInt(offset)))
+		if g.Mix != nil {
+			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
+		}
 		column := 0
 		for _, v := range Row(d, number) {
 			if text, variable := v.([]byte); variable && g.Lengths {
@@ -90,7 +96,22 @@ func checkBuckets(t *testing.T, d dataset.Dataset, table Proven, g loader.Groupi
 	got := make(map[int64]loader.Bucket)
 	require.NoError(t, table.Count(t.Context(), g, func(b loader.Bucket) error { got[b.Number] = b; return nil }))
 	assert.Equal(t, want, got)
-	n, err := table.Distinct(t.Context(), g.KeyRange)
+}
+
+// Parts checks that the parts of a range hold each of its rows once, and returns them.
+func Parts(t *testing.T, c loader.Counter, r loader.KeyRange, n int) []string {
+	t.Helper()
+	parts, err := c.Parts(t.Context(), r, n)
 	require.NoError(t, err)
-	assert.Equal(t, rows, n)
+	assert.LessOrEqual(t, len(parts), n)
+	mix := loader.NewMix(1)
+	size := r.Last - r.First + 1
+	all := loader.Bucket{Sum: new(big.Int), Squares: new(big.Int), Mix: new(big.Int)}
+	for _, part := range parts {
+		g := loader.Grouping{KeyRange: r, Size: size, Part: part, Mix: &mix}
+		require.NoError(t, c.Count(t.Context(), g, func(b loader.Bucket) error { all.Add(b); return nil }), part)
+	}
+	assert.Equal(t, size, all.Rows)
+	assert.Equal(t, mix.Sum(size), all.Mix)
+	return parts
 }

@@ -61,7 +61,7 @@ func (l *opened) interval() time.Duration {
 func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
 	end, longest, count := time.Now().Add(most), lastPause, l.CountRows
 	if l.options.group.on() {
-		count = l.Distinct
+		count = l.CountDistinct
 		longest = min(longest, max(firstPause, l.interval()/10))
 	}
 	for pause := firstPause; ; pause = min(2*pause, longest) {

@@ -217,7 +217,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, opened.Close())
 	backendtest.Resolves(t, l, loader.Ref{ID: id(1), Rows: 2}, loader.No)
-	_, _ = l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 1})
+	_ = l.(loader.Counter).Count(t.Context(), loader.Grouping{Size: 1}, nil)
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
 	assert.Equal(t, int(connections.Load()), s.count(set))
 }
@@ -280,5 +280,26 @@ func TestSocket(t *testing.T) {
 		assert.Equal(t, socket, db.Server().Endpoint)
 		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2000))
 		require.NoError(t, err)
+	})
+}
+
+// A table with a primary key is counted by ranges of it; one without is one part.
+func TestSplit(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d := documents(t, 10)
+		for number, primary := range []bool{false, true} {
+			p := preparation(d, contractOf(loadData, 100))
+			p.PrimaryKey, p.Create = primary, loader.CreateRecreate
+			l := s.open(t, s.table("t"), p)
+			_, err := l.testSession(t, p.Contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(int64(number)), 0, 100))
+			require.NoError(t, err)
+			parts := backendtest.Parts(t, l, loader.KeyRange{Last: 99}, 6)
+			if primary {
+				assert.Len(t, parts, 6)
+				assert.Equal(t, "`document_id` BETWEEN 0 AND 16", parts[0])
+			} else {
+				assert.Equal(t, []string{""}, parts)
+			}
+		}
 	})
 }

@@ -203,9 +203,6 @@ func TestSilent(t *testing.T) {
 	}
 	assert.EqualValues(t, 20, count(t, to.Table), "twice, as promised")
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claimsOf(to)+"')"))
-	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 9})
-	require.NoError(t, err)
-	assert.EqualValues(t, 10, n)
 }
 
 // tera is a user without privileges, whose password has every character that something might want quoted.
@@ -327,4 +324,53 @@ func TestUnixSocket(t *testing.T) {
 	to.Params.Set("port", port)
 	to.Params.Del("sslmode")
 	assert.Equal(t, folders[0]+"/.s.PGSQL."+port, open(t, to).Server().Endpoint)
+}
+
+// What it would cost to lose is checked before a table is emptied; its indexes and other runs' claims stay.
+func TestTruncate(t *testing.T) {
+	to := target(t)
+	p := preparation(t, loader.CreateTruncate)
+	l := prepared(t, to, p)
+	sql(t, "CREATE INDEX ON "+to.Table+" (document_id); INSERT INTO "+to.Table+" VALUES (1, 'x'); "+
+		"COMMENT ON TABLE "+to.Table+" IS NULL; INSERT INTO "+claimsOf(to)+" VALUES ('another', 0, 0, 1)")
+	refused := func(want string) {
+		t.Helper()
+		_, err := l.Prepare(t.Context(), p)
+		require.ErrorContains(t, err, want)
+		assert.EqualValues(t, 1, count(t, to.Table), "refused before anything was lost")
+	}
+	refused("so it is not emptied")
+	p.MayDrop = to.Table
+	sql(t, "ALTER TABLE "+claimsOf(to)+" DROP CONSTRAINT terapush_claims_pkey")
+	refused("no unique key on exactly (run, batch)")
+	sql(t, "ALTER TABLE "+claimsOf(to)+" ADD PRIMARY KEY (run, batch)")
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.Zero(t, count(t, to.Table))
+	assert.EqualValues(t, 1, count(t, "pg_index WHERE indrelid = '"+to.Table+"'::regclass"))
+	assert.EqualValues(t, 1, count(t, claimsOf(to)))
+}
+
+// A large table is counted by ranges of blocks, and a small run in an indexed one by ranges of keys; neither scans the rest.
+func TestSplit(t *testing.T) {
+	to := target(t)
+	l := prepared(t, to, preparation(t, loader.CreateIfMissing))
+	counter := loader.FeaturesOf(l).Counter
+	fill := func(first int) {
+		sql(t, fmt.Sprintf("INSERT INTO %s SELECT n, decode(repeat('ab', 1000), 'hex') FROM generate_series(%d, %d) n", to.Table, first, first+19_999))
+	}
+	assert.Equal(t, []string{""}, backendtest.Parts(t, counter, loader.KeyRange{Last: -1}, 8), "too small to split")
+	fill(0)
+	parts := backendtest.Parts(t, counter, loader.KeyRange{First: 100, Last: 19_999}, 8)
+	assert.Len(t, parts, 2, "of 1024 blocks and more")
+	plan := sql(t, "EXPLAIN SELECT FROM "+to.Table+" WHERE "+parts[0])
+	assert.Contains(t, plan[0][0], "Tid Range Scan")
+	fill(20_000)
+	assert.Len(t, backendtest.Parts(t, counter, loader.KeyRange{First: 20_000, Last: 20_099}, 8), 5, "blocks: there is no index")
+
+	sql(t, "ALTER TABLE "+to.Table+" ADD PRIMARY KEY (document_id)")
+	sql(t, "ANALYZE "+to.Table)
+	parts = backendtest.Parts(t, counter, loader.KeyRange{First: 20_000, Last: 20_099}, 4)
+	assert.Equal(t, `"document_id" BETWEEN 20000 AND 20024`, parts[0])
+	assert.Contains(t, fmt.Sprint(sql(t, "EXPLAIN SELECT FROM "+to.Table+" WHERE "+parts[0])), "Index")
 }

@@ -11,9 +11,11 @@ import (
 )
 
 // Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter,
-// so that workers that failed together do not retry together; eight of them outlast a server's restart.
+// so that workers that failed together do not retry together.
 type Policy struct {
 	Retries int
+	// Outage bounds by time the attempts that find no server; nil counts them like the others.
+	Outage *Outage
 }
 
 const (
@@ -22,21 +24,23 @@ const (
 )
 
 // Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left. It calls lost with every error
-// that a retry follows. f starts over each time and must drop a partial answer. A statement that took too long is not
-// retried: it would take as long again.
+// that a retry follows, unless the server is away. f starts over each time and must drop a partial answer. A statement
+// that took too long is not retried: it would take as long again.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
 		err := f(ctx)
-		if err == nil || ctx.Err() != nil || waits.left <= 0 {
+		if err == nil {
+			p.Outage.Answered()
+		}
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		v := classify(err)
-		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead {
+		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead || !waits.Wait(ctx, v, err) {
 			return err
 		}
-		lost(err)
-		if !waits.Wait(ctx, v.After) {
-			return err
+		if !waits.Away {
+			lost(err)
 		}
 	}
 }
@@ -46,23 +50,33 @@ func (p Policy) Waits() *Waits {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = firstWait, longest, 2
 	b.Reset()
-	return &Waits{left: p.Retries, next: b}
+	return &Waits{left: p.Retries, outage: p.Outage, next: b}
 }
 
 // Waits are those between the attempts of one batch.
 type Waits struct {
-	left int
-	next *backoff.ExponentialBackOff
+	Away bool // the newest wait was for a server that is away, which Outage has logged
+
+	left   int
+	outage *Outage
+	seen   answers
+	next   *backoff.ExponentialBackOff
 }
 
-// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if no attempt is left
-// or the context ends.
-func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
-	if w.left <= 0 || ctx.Err() != nil {
+// Wait sleeps after an attempt failed with err, at least as long as the server asked for. It returns false if no attempt is
+// left or the context ends.
+func (w *Waits) Wait(ctx context.Context, v loader.Verdict, err error) bool {
+	if ctx.Err() != nil {
 		return false
 	}
-	w.left--
-	timer := time.NewTimer(max(w.next.NextBackOff(), atLeast))
+	away, over := w.outage.lasts(v, err, &w.seen)
+	if w.Away = away; over || !away && w.left <= 0 {
+		return false
+	}
+	if !away {
+		w.left--
+	}
+	timer := time.NewTimer(max(w.next.NextBackOff(), v.After))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 )
 
 // checkBucket compares a bucket with what one whole batch of n rows gives: offsets 0 … n−1.
-func checkBucket(t *testing.T, b loader.Bucket, n int64, s rows.Schema) {
+func checkBucket(t *testing.T, b loader.Bucket, n int64, mix loader.Mix, s rows.Schema) {
 	t.Helper()
 	if b.Rows != n || b.Min != 0 || b.Max != n-1 {
 		t.Errorf("bucket %d: %d rows with offsets %d to %d, want %d with 0 to %d", b.Number, b.Rows, b.Min, b.Max, n, n-1)
@@ -18,6 +18,9 @@ func checkBucket(t *testing.T, b loader.Bucket, n int64, s rows.Schema) {
 	}
 	if b.Sum.Cmp(sum(n-1)) != 0 || b.Squares.Cmp(squares(n-1)) != 0 {
 		t.Errorf("bucket %d: offsets sum to %v and their squares to %v, want %v and %v", b.Number, b.Sum, b.Squares, sum(n-1), squares(n-1))
+	}
+	if want := mix.Sum(n); b.Mix == nil || b.Mix.Cmp(want) != 0 {
+		t.Errorf("bucket %d: the mix of its offsets is %v, want %v", b.Number, b.Mix, want)
 	}
 	variable := 0
 	for _, c := range s.Columns {

@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"context"
 	"math/big"
-	"slices"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// Parts implements loader.Counter.
+func (l *memoryLoader) Parts(context.Context, loader.KeyRange, int) ([]string, error) {
+	return []string{""}, nil
+}
+
 func (l *memoryLoader) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
 	l.mu.Lock()
-	buckets := l.buckets(g.KeyRange, g.Size)
+	buckets := l.buckets(g)
 	l.mu.Unlock()
 	for _, b := range buckets {
 		if !g.Lengths {
@@ -24,8 +28,8 @@ func (l *memoryLoader) Count(ctx context.Context, g loader.Grouping, f func(load
 	return ctx.Err()
 }
 
-func (m *Memory) buckets(r loader.KeyRange, size int64) map[int64]*loader.Bucket {
-	buckets := make(map[int64]*loader.Bucket)
+func (m *Memory) buckets(g loader.Grouping) map[int64]*loader.Bucket {
+	buckets, r, size := make(map[int64]*loader.Bucket), g.KeyRange, g.Size
 	for _, a := range m.applied {
 		first, last := max(a.First, r.First), min(a.First+a.Rows-1, r.Last)
 		for first <= last {
@@ -39,6 +43,10 @@ func (m *Memory) buckets(r loader.KeyRange, size int64) map[int64]*loader.Bucket
 				buckets[n] = b
 			}
 			m.add(b, start, first, end)
+			if g.Mix != nil {
+				mix := new(big.Int).Sub(g.Mix.Sum(end-start+1), g.Mix.Sum(first-start))
+				b.Mix = mix.Add(mix, cmp.Or(b.Mix, new(big.Int)))
+			}
 			first = end + 1
 		}
 	}
@@ -93,20 +101,6 @@ func squares(n int64) *big.Int {
 	return b.Div(b.Mul(b, sum(n)), big.NewInt(3))
 }
 
-func (l *memoryLoader) Distinct(_ context.Context, r loader.KeyRange) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, behind := int64(0), r.First
-	for _, a := range sorted(l.applied) {
-		first, last := max(a.First, behind), min(a.First+a.Rows-1, r.Last)
-		if first <= last {
-			n += last - first + 1
-			behind = last + 1
-		}
-	}
-	return n, nil
-}
-
 func (l *memoryLoader) Fetch(ctx context.Context, numbers []int64, f func(int64, []any) error) error {
 	l.mu.Lock()
 	var found []int64
@@ -134,10 +128,4 @@ func (l *memoryLoader) Stored(context.Context) (int64, error) {
 		n += a.Rows
 	}
 	return n * max(l.schema.MaxRowBytes(), 1), nil
-}
-
-func sorted(refs []loader.Ref) []loader.Ref {
-	refs = slices.Clone(refs)
-	slices.SortFunc(refs, func(a, b loader.Ref) int { return cmp.Compare(a.First, b.First) })
-	return refs
 }

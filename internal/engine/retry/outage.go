@@ -1,0 +1,74 @@
+package retry
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Outage is the time in which no attempt of a run, by any worker, finds the server: a restart or a failover. It is waited
+// for by time, since eight attempts are over in some twenty seconds. A batch that fails while others succeed, as one whose
+// size the server answers by closing the connection, is counted by number all the same. It is safe for concurrent use; nil
+// is never away.
+type Outage struct {
+	Most time.Duration // without one answer; 0: an outage is not waited for
+	Log  *slog.Logger
+
+	mu      sync.Mutex
+	answers answers
+	since   time.Time // zero unless the server is away
+	told    time.Time
+}
+
+// answers counts the attempts of a run that succeeded, from one on; zero is not known.
+type answers int64
+
+const tellEvery = time.Minute
+
+// Answered ends the outage.
+func (o *Outage) Answered() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answers++
+	if !o.since.IsZero() {
+		o.Log.Info("the server is back", "after", time.Since(o.since).Round(time.Second))
+		o.since = time.Time{}
+	}
+}
+
+// lasts reports whether an attempt failed because the server is away, and whether it was away for too long. seen are the
+// answers at the batch's last failure: if there were others since, the server is there.
+func (o *Outage) lasts(v loader.Verdict, err error, seen *answers) (away, over bool) {
+	if o == nil || o.Most <= 0 || !unreachable(v) {
+		return false, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	there := *seen != 0 && *seen != o.answers+1
+	*seen = o.answers + 1
+	if there {
+		return false, false
+	}
+	now := time.Now()
+	switch {
+	case o.since.IsZero():
+		o.since, o.told = now, now
+		o.Log.Warn("the server is away: waiting for it", "most", o.Most, "error", err)
+	case now.Sub(o.since) >= o.Most:
+		return true, true
+	case now.Sub(o.told) >= tellEvery:
+		o.told = now
+		o.Log.Warn("the server is still away", "since", now.Sub(o.since).Round(time.Second), "error", err)
+	}
+	return true, false
+}
+
+// unreachable reports whether an attempt did not find a server that takes it.
+func unreachable(v loader.Verdict) bool {
+	return v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassTimeout && v.SessionDead
+}
