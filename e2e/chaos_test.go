@@ -59,7 +59,7 @@ func TestChaos(t *testing.T) {
 		"sessions ended in the load":  {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfLoad},
 		"sessions ended in the proof": {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfProof},
 		"a host goes away": { // what only that host can answer stays unanswered
-			kinds: sql, soak: 5, hits: 1, codes: []int{1, 7}, way: besideProxy, hit: closeProxy, flags: []string{"--retries", "3"},
+			kinds: sql, soak: 5, hits: 1, codes: []int{1, 7}, way: besideProxy, hit: closeProxy, flags: []string{"--retries", "3", "--retry-for", "0"},
 		},
 	} {
 		for _, k := range c.kinds {

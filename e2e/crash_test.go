@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The server dies in the middle of a run and comes back: the same process continues. An unlogged table is empty then, and so are
+// The server dies in the middle of a run and comes back: the same process continues, however few retries it has. An unlogged table is empty then, and so are
 // its claims: nothing may be taken for done.
 func TestServerCrash(t *testing.T) {
 	t.Parallel()
 	s := newScratch(t, postgres)
 	d := s.database(t)
 	l := small(scaled[int64](30_000, 400_000))
-	p := d.push(l.flags("--workers", "4", "--max-rate", "500KiB/s", "--verify", "full", "--unlogged")...).start(t)
+	p := d.push(l.flags("--workers", "4", "--max-rate", "500KiB/s", "--retries", "0", "--verify", "full", "--unlogged")...).start(t)
 	p.until(t, "a third", func() bool { return d.claimsIn("terapush_claims_unlogged") >= l.batches()/3 })
 	s.kill(t)
 	require.True(t, p.running())
@@ -27,6 +27,7 @@ func TestServerCrash(t *testing.T) {
 	is := reportOf(t, r)
 	proven(t, is, l.rows)
 	assert.Positive(t, is.Result.Retries)
+	r.says(t, "the server is away", "the server is back")
 	assert.Regexp(t, `the server lost \d+ batches that it had acknowledged`, r.all())
 	d.isExact(t, l)
 }

@@ -82,17 +82,17 @@ func TestProofFindsDamage(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string][]struct{ damage, says string }{
 		"documents": {
-			{"DELETE FROM documents WHERE document_id = 123", "799 rows found, 799 different ones, 800 expected; wrong batches: 1"},
+			{"DELETE FROM documents WHERE document_id = 123", "799 rows found, 800 expected; wrong batches: 1"},
 			{ // the right number of rows, one of them twice
 				"INSERT INTO documents SELECT document_id, payload FROM documents WHERE document_id = 124",
-				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+				"800 rows found, 800 expected; wrong batches: 1",
 			},
 		},
 		"lineitem": {
 			{"UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey = 100", "wrong batches: 0, wrong rows of those read back: 4 of 800"},
 			{
 				"UPDATE lineitem SET l_linenumber = 4 WHERE l_orderkey = 100 AND l_linenumber = 3",
-				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+				"800 rows found, 800 expected; wrong batches: 1",
 			},
 		},
 	} {

@@ -47,6 +47,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			}
 			v := d.classify(err)
 			applied = combined(applied, v.Applied)
+			another := v.Retry && waits.Failed(v, err) // before Resolve, which may wait for the server itself
 			if applied == loader.Yes || isRowsError(err) && !d.upload || isNeverSent(err) {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
@@ -63,7 +64,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 					applied = found
 				}
 			}
-			if !v.Retry || !d.maySendAgain(applied) || !d.pause(waits, v, err) {
+			if !another || !d.maySendAgain(applied) || !d.pause(waits, v.After) {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
 			message := "sending again"
@@ -148,19 +149,18 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 	for {
 		applied, err := d.resolve(ctx, t)
 		if err == nil || isUndecided(err) {
-			d.Retry.Outage.Answered()
 			return applied, err
 		}
-		if !d.pause(waits, d.classify(err), err) {
+		if !waits.Failed(d.classify(err), err) || !d.pause(waits, 0) {
 			return loader.Unknown, err
 		}
 	}
 }
 
-// pause waits before the next attempt or question. It returns false if no retry is left or the run is asked to stop.
-func (d *deliverer) pause(waits *retry.Waits, v loader.Verdict, err error) bool {
+// pause waits before the next attempt or question. It returns false if the run is asked to stop.
+func (d *deliverer) pause(waits *retry.Waits, atLeast time.Duration) bool {
 	d.enter(event.BackingOff)
-	return waits.Wait(d.retryCtx, v, err)
+	return waits.Wait(d.retryCtx, atLeast)
 }
 
 // mustResolve reports whether the database must be asked before the batch is sent again.

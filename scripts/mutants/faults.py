@@ -242,8 +242,12 @@ FAULTS = [Fault(*f) for f in [
      "a batch's buffer is released before it is sent"),
     ("en11", EN, "retrying.go", "t.batch.Skip = found.Rows", "t.batch.Skip = 0 * found.Rows",
      "rows at the front of a batch that are in are sent again"),
-    ("en12", EN, "retry/retry.go", "if w.left <= 0 || ctx.Err() != nil {", "if w.left < 0 || ctx.Err() != nil {",
+    ("en12", EN, "retry/retry.go", "over || !away && w.left <= 0", "over || !away && w.left < 0",
      "one retry more than --retries says"),
+    ("en13", EN, "retry/outage.go", "there := *seen != 0 && ", "there := false && ",
+     "a batch at which the server closes the connection is sent for ten minutes"),
+    ("en14", EN, "retrying.go", "another := v.Retry && waits.Failed(v, err)", "another := v.Retry",
+     "attempts are not counted"),
 
     # ---- verify
     ("ve01", VE, "result.go", "r.FoundRows == r.ExpectedRows && r.BadCount == 0 && ", "r.FoundRows == r.ExpectedRows && ",

@@ -70,7 +70,7 @@ def failing(tree, package):
     test = ["go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=10m", "./" + package]
     if subprocess.run(test, cwd=tree, capture_output=True).returncode == 0:
         return ""
-    again = subprocess.run(test, cwd=tree, capture_output=True, text=True)
+    again = subprocess.run(test, cwd=tree, capture_output=True, text=True, errors="replace")
     if again.returncode == 0:
         return ""
     names = re.findall(r"--- FAIL: (\S+)", again.stdout) or re.findall(r"(panic: .*)", again.stdout)

@@ -27,7 +27,8 @@ type answers int64
 
 const tellEvery = time.Minute
 
-// Answered ends the outage.
+// Answered ends the outage: a batch is acknowledged, or a query answered. What became of a batch that was cut off is no
+// such answer: the server may fall over the same batch again.
 func (o *Outage) Answered() {
 	if o == nil {
 		return

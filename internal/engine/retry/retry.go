@@ -36,7 +36,7 @@ func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lo
 			return err
 		}
 		v := classify(err)
-		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead || !waits.Wait(ctx, v, err) {
+		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead || !waits.Failed(v, err) || !waits.Wait(ctx, v.After) {
 			return err
 		}
 		if !waits.Away {
@@ -63,12 +63,8 @@ type Waits struct {
 	next   *backoff.ExponentialBackOff
 }
 
-// Wait sleeps after an attempt failed with err, at least as long as the server asked for. It returns false if no attempt is
-// left or the context ends.
-func (w *Waits) Wait(ctx context.Context, v loader.Verdict, err error) bool {
-	if ctx.Err() != nil {
-		return false
-	}
+// Failed notes that an attempt failed with err, and reports whether there may be another one.
+func (w *Waits) Failed(v loader.Verdict, err error) bool {
 	away, over := w.outage.lasts(v, err, &w.seen)
 	if w.Away = away; over || !away && w.left <= 0 {
 		return false
@@ -76,7 +72,15 @@ func (w *Waits) Wait(ctx context.Context, v loader.Verdict, err error) bool {
 	if !away {
 		w.left--
 	}
-	timer := time.NewTimer(max(w.next.NextBackOff(), v.After))
+	return true
+}
+
+// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if the context ends.
+func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	timer := time.NewTimer(max(w.next.NextBackOff(), atLeast))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
