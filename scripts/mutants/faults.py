@@ -8,6 +8,7 @@ from typing import NamedTuple
 PG, MY, DO = "internal/backends/postgres", "internal/backends/mysql", "internal/backends/doris"
 DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal/backends/s3"
 SL, OS, EN = "internal/sqlload", "internal/objstore", "internal/engine"
+RT = "internal/engine/retry"
 VE, RL, PU, FE = "internal/verify", "internal/runlog", "internal/push", "internal/feed"
 NI, HL, PL, PB = "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
@@ -242,9 +243,9 @@ FAULTS = [Fault(*f) for f in [
      "a batch's buffer is released before it is sent"),
     ("en11", EN, "retrying.go", "t.batch.Skip = found.Rows", "t.batch.Skip = 0 * found.Rows",
      "rows at the front of a batch that are in are sent again"),
-    ("en12", EN, "retry/retry.go", "over || !away && w.left <= 0", "over || !away && w.left < 0",
+    ("en12", RT, "retry.go", "over || !away && w.left <= 0", "over || !away && w.left < 0",
      "one retry more than --retries says"),
-    ("en13", EN, "retry/outage.go", "there := *seen != 0 && ", "there := false && ",
+    ("en13", RT, "outage.go", "there := *seen != 0 && ", "there := false && ",
      "a batch at which the server closes the connection is sent for ten minutes"),
     ("en14", EN, "retrying.go", "another := v.Retry && waits.Failed(v, err)", "another := v.Retry",
      "attempts are not counted"),
