@@ -53,7 +53,7 @@ func rules() []rule {
 		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
 		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},
-		{from: "internal/backends/backendtest", may: with("internal/dataset", "internal/encode")}, // for tests
+		{from: "internal/backends/backendtest", may: with("internal/dataset", "internal/encode", "internal/netio")}, // for tests
 		{from: "internal/backends/all", may: with("internal/backends")},
 
 		{from: "internal/file"},
