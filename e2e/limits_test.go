@@ -139,12 +139,13 @@ func boundBy(t *testing.T, r report.Report, want event.Limit) {
 }
 
 // slowLink is a network namespace behind a link of so many bits a second: the host's address on it is 10.77.N.1, that of
-// the namespace 10.77.N.2.
-func slowLink(t *testing.T, number int, rate string) (prefix []string, host string) {
+// the namespace 10.77.N.2. N is the process's, so that two of them can be tested on one machine.
+func slowLink(t *testing.T, rate string) (prefix []string, host string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		missing(t, "network namespaces need root")
 	}
+	number := os.Getpid() % 256
 	name := fmt.Sprintf("tplimit%d", number)
 	near, far := fmt.Sprintf("10.77.%d.1/24", number), fmt.Sprintf("10.77.%d.2", number)
 	remove := func() {
@@ -187,7 +188,7 @@ func TestBoundBy(t *testing.T) {
 }
 
 func boundByNetwork(t *testing.T) {
-	prefix, host := slowLink(t, 1, "200mbit")
+	prefix, host := slowLink(t, "200mbit")
 	sink := startSink(t, prefix, "--host", host)
 	for _, protocol := range []string{"mysql", "s3"} {
 		t.Run(protocol, func(t *testing.T) { // one after the other: the link is one

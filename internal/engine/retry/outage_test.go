@@ -72,7 +72,7 @@ func TestPoisonedBatch(t *testing.T) {
 		outage := &retry.Outage{Most: time.Hour, Log: slog.New(slog.DiscardHandler)}
 		waits := retry.Policy{Retries: 3, Outage: outage}.Waits()
 		attempts := 1
-		for waits.Failed(loader.Again(loader.ClassConnection), errRefused) {
+		for attempts < 100 && waits.Failed(loader.Again(loader.ClassConnection), errRefused) {
 			attempts++
 			outage.Answered() // to another worker
 		}
