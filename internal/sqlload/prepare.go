@@ -67,6 +67,12 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 			return table, err
 		}
 	}
+	if table.HasRows {
+		if s.longScan, err = t.scansLong(ctx, c, s); err != nil {
+			return table, t.Failed("look for an index of "+s.Table, err)
+		}
+		table.LongScan = s.longScan
+	}
 	table.Name, table.Identity = s.Relation.String(), s.Relation.Identity
 	return table, nil
 }
@@ -83,6 +89,20 @@ func (t *Table) lookForRows(ctx context.Context, c Conn, s *State, table *loader
 	one, err := Rows(ctx, c, s.SelectAny())
 	table.HasRows = len(one) > 0
 	return t.Failed("look for rows in "+s.Table, err)
+}
+
+// shortScan is the largest table, in bytes, that is scanned for a single row: it takes a fraction of a second.
+const shortScan = 256 << 20
+
+func (t *Table) scansLong(ctx context.Context, c Conn, s *State) (bool, error) {
+	if t.Indexed == nil {
+		return false, nil
+	}
+	if indexed, err := t.Indexed(ctx, c, s); indexed || err != nil {
+		return false, err
+	}
+	size, err := t.stored(ctx, c, s)
+	return size > shortScan, err
 }
 
 // Locate finds the table and refuses a relation that is none, or that may not be dropped or emptied. It returns nil if

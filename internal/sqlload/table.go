@@ -26,6 +26,8 @@ type Table struct {
 	// Split returns conditions that split a scan of a range into at most n parts, none if nothing is to be had. nil: there is
 	// never anything.
 	Split func(ctx context.Context, c Conn, s *State, r loader.KeyRange, n int) ([]string, error)
+	// Indexed reports whether an index finds the rows of a table by their numbers; nil: it does, or the server does without.
+	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 
@@ -37,6 +39,8 @@ type State struct {
 	Statements
 	Want     loader.Preparation
 	Relation *Relation // nil if there is none, or the server was not asked
+
+	longScan bool // as loader.Table.LongScan
 }
 
 // Plan returns the state before the server was asked.
@@ -153,17 +157,21 @@ func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error)
 // Stored implements loader.Sizer.
 func (t *Table) Stored(ctx context.Context) (n int64, err error) {
 	err = t.do(ctx, "read the table's size", func(c Conn, s *State) (err error) {
-		statements := t.Catalog.Stored(s)
-		last := len(statements) - 1
-		for _, statement := range statements[:last] {
-			if _, err := c.Exec(ctx, statement); err != nil {
-				return err
-			}
-		}
-		n, err = Number(ctx, c, statements[last])
+		n, err = t.stored(ctx, c, s)
 		return err
 	})
 	return n, err
+}
+
+func (t *Table) stored(ctx context.Context, c Conn, s *State) (int64, error) {
+	statements := t.Catalog.Stored(s)
+	last := len(statements) - 1
+	for _, statement := range statements[:last] {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return 0, err
+		}
+	}
+	return Number(ctx, c, statements[last])
 }
 
 // Fetch implements loader.Fetcher in one statement, unless it would be longer than MaxStatement.

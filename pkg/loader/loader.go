@@ -249,6 +249,8 @@ type Table struct {
 	Identity string
 	Created  bool
 	HasRows  bool // it held rows before the run
+	// LongScan reports that it is large and has no index on the key: to find a row by its number takes a long scan.
+	LongScan bool
 }
 
 // NoEndpoint is Server.Endpoint of a back-end that discards rows instead of sending them.

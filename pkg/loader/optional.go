@@ -121,7 +121,8 @@ type Claims interface {
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.
 type Prober interface {
 	// Probe sends a batch of the run's first row and its claim in a transaction, rolls back and looks for both. A row that
-	// survived is removed by its key; one that was there before is an error, and stays.
+	// survived is removed by its key; one that was there before is an error, and stays. In a table with LongScan only
+	// the claim is sent and looked for, and the server's word is taken that the table's loads can be rolled back.
 	Probe(ctx context.Context, c Contract, b *batch.Batch) (Proof, error)
 }
 

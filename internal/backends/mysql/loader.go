@@ -66,7 +66,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
-		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split,
+		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
 		Failed: failed, Classify: Driver{}.Classify,
 	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }

@@ -293,6 +293,12 @@ func TestSplit(t *testing.T) {
 			l := s.open(t, s.table("t"), p)
 			_, err := l.testSession(t, p.Contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(int64(number)), 0, 100))
 			require.NoError(t, err)
+			c, err := l.connect(t.Context())
+			require.NoError(t, err)
+			indexed, err := l.indexed(t.Context(), c, stateOf(t, l))
+			require.NoError(t, err)
+			assert.Equal(t, primary, indexed)
+			require.NoError(t, c.Close())
 			parts := backendtest.Parts(t, l, loader.KeyRange{Last: 99}, 6)
 			if primary {
 				assert.Len(t, parts, 6)

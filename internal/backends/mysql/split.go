@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -15,18 +16,34 @@ func (l *opened) split(ctx context.Context, c sqlload.Conn, s *sqlload.State, r 
 		return nil, nil
 	}
 	l.control.SetMaxOpenConns(0) // the sessions are closed, and the proof limits itself
-	key, err := sqlload.Rows(ctx, c, "SELECT 1 FROM information_schema.statistics WHERE "+l.name.where()+
-		" AND index_name = 'PRIMARY' AND seq_in_index = 1 AND column_name = "+literal(s.Schema.Key().Name))
+	indexes, err := l.indexes(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
+	primary := slices.Contains(indexes, "PRIMARY")
 	if l.server.flavour == tiDB {
-		return l.splitTiDB(ctx, c, s, r, n, len(key) > 0)
+		return l.splitTiDB(ctx, c, s, r, n, primary)
 	}
-	if len(key) == 0 {
+	if !primary {
 		return nil, nil
 	}
 	return s.SplitKeys(r, n), nil
+}
+
+// indexed implements sqlload.Table.Indexed. SingleStore's tables are column stores, which skip what cannot match.
+func (l *opened) indexed(ctx context.Context, c sqlload.Conn, s *sqlload.State) (bool, error) {
+	if l.server.flavour == singleStore {
+		return true, nil
+	}
+	indexes, err := l.indexes(ctx, c, s)
+	return len(indexes) > 0, err
+}
+
+// indexes lists the indexes that begin with the key's column.
+func (l *opened) indexes(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
+	found, err := sqlload.Rows(ctx, c, "SELECT index_name FROM information_schema.statistics WHERE "+l.name.where()+
+		" AND seq_in_index = 1 AND column_name = "+literal(s.Schema.Key().Name))
+	return firsts(found), err
 }
 
 // splitTiDB splits by the primary key only where it orders the rows. All other tables have the column _tidb_rowid.

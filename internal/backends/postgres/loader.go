@@ -45,7 +45,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		sessions: make(map[*session]struct{}),
 	}
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: driver{}.Classify, Split: l.split,
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: driver{}.Classify, Split: l.split, Indexed: l.indexed,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) {
 			c, _, err := l.dial(ctx, 0, nil)
 			return conn{c}, err

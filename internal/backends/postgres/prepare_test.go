@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -349,6 +350,35 @@ func TestTruncate(t *testing.T) {
 	assert.Zero(t, count(t, to.Table))
 	assert.EqualValues(t, 1, count(t, "pg_index WHERE indrelid = '"+to.Table+"'::regclass"))
 	assert.EqualValues(t, 1, count(t, claimsOf(to)))
+}
+
+// Before a run is appended to a large table without an index, no statement reads it.
+func TestAppendReadsNothing(t *testing.T) {
+	to := target(t)
+	p := preparation(t, loader.CreateIfMissing)
+	prepared(t, to, p)
+	sql(t, "ALTER TABLE "+to.Table+" SET (fillfactor = 10); "+ // a row a block, 270 MB
+		"INSERT INTO "+to.Table+" SELECT n, decode(repeat('ab', 900), 'hex') FROM generate_series(1, 33000) n")
+	l := open(t, to)
+	table, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.True(t, table.LongScan)
+	b := backendtest.Batch(t, documents(t), batch.PGBinary, batch.ID{Run: "run-1"}, 50_000, 1)
+	proof, err := loader.FeaturesOf(l).Prober.Probe(t.Context(), p.Contract, b)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Proof{Transactional: true}, proof)
+	assert.Zero(t, count(t, claimsOf(to)))
+	require.NoError(t, l.Close())
+	read := func() []string {
+		return sql(t, "SELECT seq_scan > 0, seq_tup_read FROM pg_stat_user_tables WHERE relid = '"+to.Table+"'::regclass")[0]
+	}
+	require.Eventually(t, func() bool { return read()[0] == "t" }, 10*time.Second, 20*time.Millisecond, "the server counts when sessions end")
+	assert.Equal(t, "1", read()[1], "one row, to know that there are some")
+
+	sql(t, "CREATE INDEX ON "+to.Table+" (document_id)")
+	table, err = open(t, to).Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.False(t, table.LongScan)
 }
 
 // A large table is counted by ranges of blocks, and a small run in an indexed one by ranges of keys; neither scans the rest.

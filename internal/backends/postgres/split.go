@@ -20,9 +20,7 @@ func (l *opened) split(ctx context.Context, c sqlload.Conn, s *sqlload.State, r 
 	}
 	found, err := sqlload.Rows(ctx, c, "SELECT current_setting('server_version_num')::int, "+
 		"pg_relation_size(oid) / current_setting('block_size')::int, reltuples > "+strconv.FormatInt(2*(r.Last-r.First), 10)+
-		" AND EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "+
-		"WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND a.attname = "+sqlload.Literal(s.Schema.Key().Name)+
-		") FROM pg_class c WHERE oid = to_regclass("+sqlload.Literal(s.Table)+")")
+		" AND "+hasIndex(s)+" FROM pg_class c WHERE oid = to_regclass("+sqlload.Literal(s.Table)+")")
 	if err != nil || len(found) != 1 {
 		return nil, err
 	}
@@ -45,4 +43,19 @@ func (l *opened) split(ctx context.Context, c sqlload.Conn, s *sqlload.State, r 
 	last := len(parts) - 1
 	parts[last] = fmt.Sprintf("ctid >= '(%d,0)'", spans[last].First) // and what other programs have appended since
 	return parts, nil
+}
+
+// indexed implements sqlload.Table.Indexed. Redshift reads one column, and skips the blocks that cannot hold the key.
+func (l *opened) indexed(ctx context.Context, c sqlload.Conn, s *sqlload.State) (bool, error) {
+	if l.flavour == redshift {
+		return true, nil
+	}
+	found, err := sqlload.Rows(ctx, c, "SELECT "+hasIndex(s)+" FROM pg_class c WHERE oid = to_regclass("+sqlload.Literal(s.Table)+")")
+	return len(found) == 1 && found[0][0] == "t", err
+}
+
+// hasIndex is the condition that table c has an index on all rows that begins with the key's column.
+func hasIndex(s *sqlload.State) string {
+	return "EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] " +
+		"WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND a.attname = " + sqlload.Literal(s.Schema.Key().Name) + ")"
 }
