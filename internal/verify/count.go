@@ -5,21 +5,35 @@ import (
 	"fmt"
 	"math/big"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// count checks every batch by one scan, the mix of its rows if mix is not nil, and the lengths of variable columns if
-// bytes is not nil. Where the run has very many batches, several are counted as one, and by another scan one by one if
+// count checks every batch by one scan, and if mix is not nil the mix of its rows and the lengths of variable columns, which
+// are regenerated meanwhile. Where the run has very many batches, several are counted as one, and by another scan one by one if
 // they are wrong.
-func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loader.Mix, bytes *lengths) error {
+func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loader.Mix) error {
 	together, err := e.together(mix)
 	if err != nil {
 		return err
 	}
-	g := loader.Grouping{KeyRange: e.keys(), Size: together * e.BatchRows, Mix: mix, Lengths: bytes != nil}
-	found, err := scan(ctx, c, e, g)
-	if err != nil {
+	g := loader.Grouping{KeyRange: e.keys(), Size: together * e.BatchRows, Mix: mix, Lengths: mix != nil}
+	var bytes *lengths
+	var found map[int64]*loader.Bucket
+	both, within := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		found, err = scan(within, c, e, g)
+		return err
+	})
+	both.Go(func() (err error) {
+		if mix != nil {
+			bytes, err = measure(within, e, measureBytes)
+		}
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return err
 	}
 	check := e.checker(g, together, bytes)

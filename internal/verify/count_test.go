@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/quick"
 
@@ -211,11 +212,11 @@ func (s *saved) Save(text []byte) { s.text = text }
 // dying is a table whose server goes away after some scans.
 type dying struct {
 	*table
-	scansLeft int
+	scansLeft atomic.Int64
 }
 
 func (d *dying) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
-	if d.scansLeft--; d.scansLeft < 0 {
+	if d.scansLeft.Add(-1) < 0 {
 		return errors.New("server closed the connection")
 	}
 	return d.table.Count(ctx, g, f)
@@ -223,12 +224,14 @@ func (d *dying) Count(ctx context.Context, g loader.Grouping, f func(loader.Buck
 
 // An interrupted proof goes on from the parts that are done, but not with another table's or another question's.
 func TestInterruptedProofGoesOn(t *testing.T) {
-	e := documents(t, Expect{Rows: 45, BatchRows: 10})
+	e := documents(t, Expect{Rows: 45, BatchRows: 10, Workers: 2})
 	table := load(e)
 	table.parts = 8
 	kept := new(saved)
 	e.Saved, e.Identity = kept, "1"
-	_, err := run(t.Context(), &dying{table, 5}, Count, e, 0)
+	server := &dying{table: table}
+	server.scansLeft.Store(5)
+	_, err := run(t.Context(), server, Count, e, 0)
 	require.ErrorContains(t, err, "server closed the connection")
 	for _, c := range []struct {
 		identity string

@@ -148,7 +148,7 @@ func Run(ctx context.Context, can loader.Features, m Mode, e Expect) (Result, er
 	case m == Count && can.OnlyObjects():
 		err = r.objects(ctx, can.Inventory, e)
 	case m == Count:
-		err = r.count(ctx, can.Counter, e, nil, nil)
+		err = r.count(ctx, can.Counter, e, nil)
 	case m == Full:
 		err = r.full(ctx, can, e)
 	default:
