@@ -240,8 +240,8 @@ func (c *Calibration) fit(
 func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers int, duration time.Duration) map[string][]string {
 	flags := map[string][]string{
 		"target": {p.target(at, encrypted)}, "table": {table}, "method": {p.Method}, "workers": {strconv.Itoa(workers)},
-		"duration": {duration.String()}, "verify": {"none"}, "retries": {"0"}, "progress": {"none"}, "batch-timeout": {batchTimeout.String()},
-		"tls": {"off"}, "dataset": {c.Dataset},
+		"duration": {duration.String()}, "verify": {"none"}, "retries": {"0"}, "retry-for": {"0s"}, "progress": {"none"},
+		"batch-timeout": {batchTimeout.String()}, "tls": {"off"}, "dataset": {c.Dataset},
 	}
 	if encrypted {
 		flags["tls"] = []string{"require"} // the sink's certificate is self-signed
