@@ -49,11 +49,11 @@ func (p *push) verify(ctx context.Context) error {
 	if warning != "" {
 		p.notes.warn(warning)
 	}
-	p.meters.stats.Verified(event.Verification{ExpectedRows: p.plan.Rows})
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
 		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
-		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(), Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
+		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(),
+		Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
 		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,
 	})
 	if len(p.verified.Strange) > 0 {
@@ -84,7 +84,8 @@ func (p *push) progress() func(share float64, rows int64) {
 	}
 }
 
-// keptProof keeps what a proof has counted in the run's folder.
+// keptProof keeps in the run's folder what a proof has counted. Without it an interrupted one starts over, which is no
+// reason to fail.
 type keptProof struct{ *runlog.Log }
 
 func (k keptProof) Load() []byte { return k.Proof() }

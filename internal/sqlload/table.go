@@ -23,10 +23,11 @@ type Table struct {
 	Failed   func(op string, err error) error // adds what was being done, and a hint; nil stays nil
 	Classify func(error) loader.Verdict
 	Log      *slog.Logger
-	// Split returns conditions that split a scan of a range into at most n parts, none if nothing is to be had. nil: there is
-	// never anything.
+	// Split returns conditions that split a scan of a range into at most n parts, none if it cannot be split. nil: it never
+	// can.
 	Split func(ctx context.Context, c Conn, s *State, r loader.KeyRange, n int) ([]string, error)
-	// Indexed reports whether an index finds the rows of a table by their numbers; nil: it does, or the server does without.
+	// Indexed reports whether an index finds the rows of a table by their numbers; nil: one does, or the server
+	// needs none.
 	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64

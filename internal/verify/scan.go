@@ -20,7 +20,7 @@ const partsAWorker = 8
 // saveEvery is the least time between two saved tallies, which may be some megabytes.
 const saveEvery = 10 * time.Second
 
-// tally is what a scan has counted. An interrupted one goes on from the parts that are done.
+// tally is what a scan has counted. An interrupted one continues after the parts that are done.
 type tally struct {
 	Of      string // what is counted, in which table
 	Parts   []string
@@ -100,7 +100,7 @@ func scan(ctx context.Context, c loader.Counter, e Expect, g loader.Grouping) (m
 	return t.Buckets, nil
 }
 
-// begin returns the tally to go on from.
+// begin returns an earlier tally of the same scan, or a new one.
 func (e Expect) begin(ctx context.Context, c loader.Counter, g loader.Grouping) (*tally, error) {
 	key, err := json.Marshal(g)
 	if err != nil {

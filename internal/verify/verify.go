@@ -101,7 +101,7 @@ type Expect struct {
 	Workers int
 	// Progress is called with the counted share of the table and the rows found in it, if it is split; nil is not.
 	Progress func(share float64, rows int64)
-	// Saved keeps what is counted, so that an interrupted proof goes on from there; nil if nothing is kept. Identity is the
+	// Saved keeps what is counted, so that an interrupted proof can continue; nil if nothing is kept. Identity is the
 	// table's: a tally of another one is not used.
 	Saved    Saved
 	Identity string
@@ -113,7 +113,7 @@ type Expect struct {
 // Saved keeps a text.
 type Saved interface {
 	Load() []byte     // nil if there is none
-	Save(text []byte) // nil removes it. A proof goes on without what cannot be saved.
+	Save(text []byte) // nil removes it. An error of saving does not stop a proof.
 }
 
 func (e Expect) ask(ctx context.Context, what string, f func(context.Context) error) error {

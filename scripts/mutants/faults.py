@@ -245,7 +245,7 @@ FAULTS = [Fault(*f) for f in [
      "rows at the front of a batch that are in are sent again"),
     ("en12", RT, "retry.go", "over || !away && w.left <= 0", "over || !away && w.left < 0",
      "one retry more than --retries says"),
-    ("en13", RT, "outage.go", "there := *seen != 0 && ", "there := false && ",
+    ("en13", RT, "outage.go", "there := *seen >= 0 && ", "there := false && ",
      "a batch at which the server closes the connection is sent for ten minutes"),
     ("en14", EN, "retrying.go", "another := v.Retry && waits.Failed(v, err)", "another := v.Retry",
      "attempts are not counted"),

@@ -17,8 +17,8 @@ const (
 	defaultPort = "3306"
 	// connectTimeout is for servers that accept a connection and then say nothing.
 	connectTimeout = 10 * time.Second
-	// controlConns is the largest number of connections other than those of sessions. A scan of the proof takes one for its whole
-	// time, and Resolve must not wait for it.
+	// controlConns is the largest number of connections other than those of sessions, until the proof splits the table:
+	// then there are no sessions.
 	controlConns = 4
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Outage is the time in which no attempt of a run, by any worker, finds the server: a restart or a failover. It is waited
-// for by time, since eight attempts are over in some twenty seconds. A batch that fails while others succeed, as one whose
+// Outage is the time in which no attempt of a run, by any worker, finds the server: a restart or a failover. It is bounded
+// by time, since eight attempts are over in some twenty seconds. A batch that fails while others succeed, as one whose
 // size the server answers by closing the connection, is counted by number all the same. It is safe for concurrent use; nil
 // is never away.
 type Outage struct {
@@ -17,15 +17,12 @@ type Outage struct {
 	Log  *slog.Logger
 
 	mu      sync.Mutex
-	answers answers
+	answers int64     // attempts that succeeded
 	since   time.Time // zero unless the server is away
-	told    time.Time
+	logged  time.Time
 }
 
-// answers counts the attempts of a run that succeeded, from one on; zero is not known.
-type answers int64
-
-const tellEvery = time.Minute
+const logEvery = time.Minute
 
 // Answered ends the outage: a batch is acknowledged, or a query answered. What became of a batch that was cut off is no
 // such answer: the server may fall over the same batch again.
@@ -43,27 +40,27 @@ func (o *Outage) Answered() {
 }
 
 // lasts reports whether an attempt failed because the server is away, and whether it was away for too long. seen are the
-// answers at the batch's last failure: if there were others since, the server is there.
-func (o *Outage) lasts(v loader.Verdict, err error, seen *answers) (away, over bool) {
+// answers at the batch's last failure, -1 before the first: if there were others since, the server is there.
+func (o *Outage) lasts(v loader.Verdict, err error, seen *int64) (away, over bool) {
 	if o == nil || o.Most <= 0 || !unreachable(v) {
 		return false, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	there := *seen != 0 && *seen != o.answers+1
-	*seen = o.answers + 1
+	there := *seen >= 0 && *seen != o.answers
+	*seen = o.answers
 	if there {
 		return false, false
 	}
 	now := time.Now()
 	switch {
 	case o.since.IsZero():
-		o.since, o.told = now, now
+		o.since, o.logged = now, now
 		o.Log.Warn("the server is away: waiting for it", "most", o.Most, "error", err)
 	case now.Sub(o.since) >= o.Most:
 		return true, true
-	case now.Sub(o.told) >= tellEvery:
-		o.told = now
+	case now.Sub(o.logged) >= logEvery:
+		o.logged = now
 		o.Log.Warn("the server is still away", "since", now.Sub(o.since).Round(time.Second), "error", err)
 	}
 	return true, false

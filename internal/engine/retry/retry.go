@@ -50,7 +50,7 @@ func (p Policy) Waits() *Waits {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = firstWait, longest, 2
 	b.Reset()
-	return &Waits{left: p.Retries, outage: p.Outage, next: b}
+	return &Waits{left: p.Retries, outage: p.Outage, seen: -1, next: b}
 }
 
 // Waits are those between the attempts of one batch.
@@ -59,7 +59,7 @@ type Waits struct {
 
 	left   int
 	outage *Outage
-	seen   answers
+	seen   int64 // of Outage.lasts
 	next   *backoff.ExponentialBackOff
 }
 
