@@ -128,8 +128,12 @@ func (c *Calibration) measureSeries(
 	var overhead time.Duration // of a push, before and after it sends
 	for i, workers := range c.Workers {
 		why := s.enough()
-		if why == "" && len(s.Points) > 0 && time.Now().After(c.ends.Add(c.Time/2)) {
-			why = fmt.Sprintf("no time left: --time %s is too short for this machine", c.Time)
+		if why == "" && len(s.Points) > 0 {
+			if _, err := c.fit(p, c.sink.at, s.TLS, workers, shortest); errors.Is(err, errMemory) {
+				why = err.Error()
+			} else if time.Now().After(c.ends.Add(c.Time / 2)) {
+				why = fmt.Sprintf("no time left: --time %s is too short for this machine", c.Time)
+			}
 		}
 		if why != "" {
 			s.skip(c.Workers[i:], why)
@@ -138,10 +142,6 @@ func (c *Calibration) measureSeries(
 		duration := min(max(share(ends, len(c.Workers)-i)-overhead, shortest), longest)
 		began := time.Now()
 		m, err := c.load(ctx, p, s.TLS, workers, duration, drain)
-		if errors.Is(err, errMemory) && len(s.Points) > 0 {
-			s.skip(c.Workers[i:], err.Error())
-			break
-		}
 		if err != nil {
 			s.Error = strings.Join(strings.Fields(err.Error()), " ")
 			if !errors.Is(err, errMemory) && !errors.Is(err, errNoSink) {
