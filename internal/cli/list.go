@@ -119,7 +119,7 @@ func (a *app) listPresets(row func(...string)) {
 
 // possible reports whether all cases of a preset are pushes that targets of a scheme take.
 func (a *app) possible(preset, scheme string, via []string) bool {
-	plan, err := a.presetPlan(preset, "ci", scheme, via)
+	plan, err := a.presetPlan(preset, sweep.DefaultScale, scheme, via)
 	if err != nil {
 		return false
 	}

@@ -157,9 +157,9 @@ func series(t Table, axis Axis, lines []Axis, knees bool) []chart.Series {
 	}
 	if t.Facts != nil {
 		for _, fact := range t.Facts.Points {
-			if x := parseValue(fact.Value(axis.Name)); !x.isText && fact.RowsPerSecond > 0 {
+			if x := parseValue(fact.Value(axis.Name)); !x.isText && fact.Figures[rowRate] > 0 {
 				line := chart.Series{Name: nameBy(named, fact.Value), Dashed: true}
-				there = withPoint(there, line, chart.Point{X: x.amount, Y: fact.RowsPerSecond})
+				there = withPoint(there, line, chart.Point{X: x.amount, Y: fact.Figures[rowRate]})
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func rateBars(t Table) sketch {
 		p := t.Points[n]
 		bar := chart.Bar{Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()}}
 		if p.Fact != nil {
-			bar.Published = p.Fact.RowsPerSecond
+			bar.Published = p.Fact.Figures[rowRate]
 		}
 		if c, ok := p.ceiling(); ok {
 			bar.Ceiling = c.rowsPerSecond

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names
-// and places; the axes follow as axis.NAME. What a table does not have or was not measured is empty. The columns
+// asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names;
+// the axes follow as axis.NAME. What a table does not have or was not measured is empty. The columns
 // _samples list all values of a quantity, separated by ';'.
 func asCSV(tables []Table) (string, error) {
 	var axes []string
@@ -36,7 +36,9 @@ func csvHead(axes []string) []string {
 	for _, q := range (&Point{}).quantities() {
 		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
 	}
-	head = append(head, "seed_rows_per_second", "seed_overall_rows_per_second", "seed_bytes_per_second", "seed_seconds")
+	for _, name := range Quantities() {
+		head = append(head, "seed_"+name)
+	}
 	for _, a := range axes {
 		head = append(head, "axis."+printable(a))
 	}
@@ -63,13 +65,9 @@ func csvLine(t Table, i int, axes []string) []string {
 		}
 		line = append(line, exact(s.Median), exact(s.Low), exact(s.High), strings.Join(samples, ";"))
 	}
-	f := Fact{}
-	if p.Fact != nil {
-		f = *p.Fact
-	}
-	for _, v := range []float64{f.RowsPerSecond, f.OverallRowsPerSecond, f.BytesPerSecond, f.Seconds} {
-		if v == 0 {
-			line = append(line, "") // not published
+	for _, name := range Quantities() {
+		if v := p.published(name); v == 0 {
+			line = append(line, "")
 		} else {
 			line = append(line, exact(v))
 		}

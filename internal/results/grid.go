@@ -1,6 +1,7 @@
 package results
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +30,7 @@ func gridOf(t Table, notes func(i int) string) grid {
 		columns = append(columns, column{a.Name, a.ordered(), value})
 	}
 	columns = append(columns, figures()...)
+	columns = append(columns, alsoPublished()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
 
 	g := grid{rows: make([][]string, len(t.Points))}
@@ -54,7 +56,7 @@ func figures() (columns []column) {
 	inMiB := func(n float64) string { return units.Amount(n / mib) }
 	later := func(s float64) string { return "+" + units.Seconds(s) }
 	overall := func(p Point) Sample { // only to compare it with a published one
-		if p.Fact == nil || p.Fact.OverallRowsPerSecond <= 0 {
+		if p.published(overallRate) == 0 {
 			return Sample{}
 		}
 		return p.OverallRowsPerSecond
@@ -64,21 +66,21 @@ func figures() (columns []column) {
 		of        func(Point) Sample
 		show      func(float64) string
 		seed      string
-		published func(Fact) float64 // nil: never
+		published string // quantity; "" never
 	}{
 		{"rows/s", func(p Point) Sample { return p.RowsPerSecond }, units.Amount,
-			"seed rows/s", func(f Fact) float64 { return f.RowsPerSecond }},
+			"seed rows/s", rowRate},
 		{"overall rows/s", overall, units.Amount,
-			"seed overall", func(f Fact) float64 { return f.OverallRowsPerSecond }},
+			"seed overall", overallRate},
 		{"MiB/s", func(p Point) Sample { return p.BytesPerSecond }, inMiB,
-			"seed MiB/s", func(f Fact) float64 { return f.BytesPerSecond }},
+			"seed MiB/s", byteRate},
 		{"time", func(p Point) Sample { return p.Seconds }, units.Seconds,
-			"seed time", func(f Fact) float64 { return f.Seconds }},
-		{"p50", func(p Point) Sample { return p.P50 }, units.Seconds, "", nil},
-		{"p99", func(p Point) Sample { return p.P99 }, units.Seconds, "", nil},
-		{"visible", func(p Point) Sample { return p.VisibleSeconds }, later, "", nil},
-		{"stored B/row", func(p Point) Sample { return p.BytesPerRow }, units.Amount, "", nil},
-		{"CPU s/GiB", func(p Point) Sample { return p.CPUPerGiB }, units.Amount, "", nil},
+			"seed time", seconds},
+		{"p50", func(p Point) Sample { return p.P50 }, units.Seconds, "", ""},
+		{"p99", func(p Point) Sample { return p.P99 }, units.Seconds, "", ""},
+		{"visible", func(p Point) Sample { return p.VisibleSeconds }, later, "", ""},
+		{"stored B/row", func(p Point) Sample { return p.BytesPerRow }, units.Amount, "", ""},
+		{"CPU s/GiB", func(p Point) Sample { return p.CPUPerGiB }, units.Amount, "", ""},
 	} {
 		add := func(head string, of func(Point) string) {
 			columns = append(columns, column{head, true, func(_ int, p Point) string { return of(p) }})
@@ -92,23 +94,39 @@ func figures() (columns []column) {
 		if f.head == "rows/s" {
 			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
 		}
-		if f.published == nil {
+		if f.published == "" {
 			continue
 		}
 		add(f.seed, func(p Point) string {
-			if p.Fact == nil || f.published(*p.Fact) == 0 {
+			if p.published(f.published) == 0 {
 				return ""
 			}
-			return f.show(f.published(*p.Fact))
+			return f.show(p.published(f.published))
 		})
 		if f.head != "time" { // its ratio is that of the rate
-			add("here/seed", func(p Point) string {
-				if p.Fact == nil {
-					return ""
-				}
-				return times(f.of(p).Median, f.published(*p.Fact))
-			})
+			add("here/seed", func(p Point) string { return times(f.of(p).Median, p.published(f.published)) })
 		}
+	}
+	return columns
+}
+
+// alsoPublished returns a column for each other quantity, of the cells where it was published: here, and there.
+func alsoPublished() (columns []column) {
+	for i, q := range (&Point{}).quantities() {
+		if slices.Contains([]string{rowRate, overallRate, byteRate, seconds}, q.name) {
+			continue
+		}
+		columns = append(columns, column{q.words() + " (seed)", true, func(_ int, p Point) string {
+			there := p.published(q.name)
+			if there == 0 {
+				return ""
+			}
+			here := "-"
+			if s := p.quantities()[i].sample; s.N > 0 {
+				here = q.show(s.Median)
+			}
+			return here + " (" + q.show(there) + ")"
+		}})
 	}
 	return columns
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -235,7 +233,7 @@ func allQuantities(t Table) htmlTable {
 		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].quantities()[i].sample.N > 0 }) {
 			continue
 		}
-		h.Head = append(h.Head, htmlCell{Text: strings.ReplaceAll(q.name, "_", " "), Number: true})
+		h.Head = append(h.Head, htmlCell{Text: q.words(), Number: true})
 		for row, n := range points {
 			h.Rows[row].Cells = append(h.Rows[row].Cells, t.Points[n].quantities()[i].cell())
 		}
@@ -244,13 +242,7 @@ func allQuantities(t Table) htmlTable {
 }
 
 func (q quantity) cell() htmlCell {
-	s, show := q.sample, units.Amount
-	switch {
-	case q.name == "bytes_per_second":
-		show = func(v float64) string { return humanize.IBytesN(uint64(max(v, 0)), 3) }
-	case strings.HasSuffix(q.name, "seconds"):
-		show = units.Seconds
-	}
+	s, show := q.sample, q.show
 	cell := htmlCell{Number: true}
 	if s.N > 0 {
 		cell.Text = show(s.Median)

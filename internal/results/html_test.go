@@ -83,7 +83,7 @@ func TestHTMLOfOddTables(t *testing.T) {
 	}
 	evils.Name, evils.Title, evils.Scale, evils.Warnings = evil, evil, evil, []string{evil}
 	evils.Inputs = []results.Input{{Name: evil, Value: evil}}
-	evils.Facts = &results.Facts{Source: evil, Machine: evil, Note: evil, Points: []results.Fact{{At: map[string]string{"workers": "4"}, RowsPerSecond: 5}}}
+	evils.Facts = &results.Facts{Source: evil, Machine: evil, Note: evil, Points: []results.Fact{{At: map[string]string{"workers": "4"}, Figures: map[string]float64{"rows_per_second": 5}}}}
 	evils.Axes[0].Name = evil
 	for i := range evils.Points {
 		evils.Points[i].Settings[0] = results.Setting{Axis: evil, Value: evil + long}

@@ -32,7 +32,14 @@ type Point struct {
 	Max                  Sample `json:"batch_max_seconds"`
 	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"` // of the client while rows moved, per GiB of columns
 	BytesPerRow          Sample `json:"stored_bytes_per_row"`
-	Retries              int64  `json:"retries"` // of all its pushes
+	TotalRows            Sample `json:"total_rows"` // acknowledged
+	StoredBytes          Sample `json:"stored_bytes"`
+	SentRate             Sample `json:"sent_bytes_per_second"`  // what the sockets took
+	CommitRate           Sample `json:"commit_rows_per_second"` // of the commits alone, of staged methods
+	CommitByteRate       Sample `json:"commit_bytes_per_second"`
+	ClientCPU            Sample `json:"client_cpu_percent"` // of its cores while rows moved
+	ServerCPU            Sample `json:"server_cpu_percent"` // likewise, by --server-metrics
+	Retries              int64  `json:"retries"`            // of all its pushes
 
 	Fact *Fact `json:"fact,omitempty"` // what was published about this cell
 	// Typical is the report of the push with the median rate; nil if none was measured.
@@ -95,6 +102,14 @@ func (p Part) fact(settings Settings) *Fact {
 		return nil
 	}
 	return &p.Facts.Points[i]
+}
+
+// published returns what was published of a quantity, 0 if nothing was.
+func (p Point) published(quantity string) float64 {
+	if p.Fact == nil {
+		return 0
+	}
+	return p.Fact.Figures[quantity]
 }
 
 // describes reports whether a fact is about a cell: all that it names, axes and flags, is equal there, and it names

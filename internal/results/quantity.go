@@ -4,8 +4,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const (
@@ -39,12 +43,44 @@ type quantity struct {
 
 func (p *Point) quantities() []quantity {
 	return []quantity{
-		{"rows_per_second", &p.RowsPerSecond}, {"overall_rows_per_second", &p.OverallRowsPerSecond},
-		{"bytes_per_second", &p.BytesPerSecond}, {"seconds", &p.Seconds}, {"stage_seconds", &p.StageSeconds},
-		{"commit_seconds", &p.CommitSeconds}, {"visible_seconds", &p.VisibleSeconds}, {"batch_p50_seconds", &p.P50},
-		{"batch_p90_seconds", &p.P90}, {"batch_p99_seconds", &p.P99}, {"batch_max_seconds", &p.Max},
-		{"cpu_seconds_per_gib", &p.CPUPerGiB}, {"stored_bytes_per_row", &p.BytesPerRow},
+		{rowRate, &p.RowsPerSecond}, {overallRate, &p.OverallRowsPerSecond}, {byteRate, &p.BytesPerSecond},
+		{seconds, &p.Seconds}, {"stage_seconds", &p.StageSeconds}, {"commit_seconds", &p.CommitSeconds},
+		{"visible_seconds", &p.VisibleSeconds}, {"batch_p50_seconds", &p.P50}, {"batch_p90_seconds", &p.P90},
+		{"batch_p99_seconds", &p.P99}, {"batch_max_seconds", &p.Max}, {"cpu_seconds_per_gib", &p.CPUPerGiB},
+		{"stored_bytes_per_row", &p.BytesPerRow}, {"total_rows", &p.TotalRows}, {"stored_bytes", &p.StoredBytes},
+		{"sent_bytes_per_second", &p.SentRate}, {"commit_rows_per_second", &p.CommitRate},
+		{"commit_bytes_per_second", &p.CommitByteRate}, {"client_cpu_percent", &p.ClientCPU},
+		{"server_cpu_percent", &p.ServerCPU},
 	}
+}
+
+// words returns the name for people.
+func (q quantity) words() string { return strings.ReplaceAll(q.name, "_", " ") }
+
+func (q quantity) show(v float64) string {
+	switch {
+	case strings.HasSuffix(q.name, "bytes_per_second"):
+		return humanize.IBytesN(uint64(max(v, 0)), 3)
+	case strings.HasSuffix(q.name, "seconds"):
+		return units.Seconds(v)
+	}
+	return units.Amount(v)
+}
+
+// The quantities that have columns of their own beside what was published.
+const (
+	rowRate     = "rows_per_second"
+	overallRate = "overall_rows_per_second"
+	byteRate    = "bytes_per_second"
+	seconds     = "seconds"
+)
+
+// Quantities are the names of what a fact can hold.
+func Quantities() (names []string) {
+	for _, q := range (&Point{}).quantities() {
+		names = append(names, q.name)
+	}
+	return names
 }
 
 // figuresOf returns the known quantities of a push by name. 0 is a value like any other.
@@ -52,9 +88,9 @@ func figuresOf(r *report.Report) map[string]float64 {
 	result, batches, phases := r.Result, r.Latency.BatchSeconds, r.Phases
 	all := map[string]float64{}
 	if result.Seconds > 0 { // it has moved rows
-		all["rows_per_second"], all["bytes_per_second"] = result.RowsPerSecond, result.BytesPerSecond
-		all["overall_rows_per_second"] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
-		all["seconds"] = result.Seconds
+		all[rowRate], all[byteRate] = result.RowsPerSecond, result.BytesPerSecond
+		all[overallRate] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
+		all[seconds] = result.Seconds
 	}
 	if batches.Max > 0 { // the others may have taken no time that counts
 		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
@@ -63,10 +99,16 @@ func figuresOf(r *report.Report) map[string]float64 {
 	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else unchecked
 		all["visible_seconds"] = visible
 	}
+	// Result's rows and bytes include earlier processes, its rates do not.
+	rows, payload := result.RowsPerSecond*result.Seconds, result.BytesPerSecond*result.Seconds
 	for name, v := range map[string]float64{
-		"stage_seconds": phases.Stage, "commit_seconds": phases.Commit, "stored_bytes_per_row": r.Stored.BytesPerRow,
-		// PayloadBytes includes earlier processes, the rate does not.
-		"cpu_seconds_per_gib": r.Client.LoadSeconds / (result.BytesPerSecond * result.Seconds / gib),
+		"stage_seconds": phases.Stage, "commit_seconds": phases.Commit, "total_rows": math.Round(rows),
+		"commit_rows_per_second": rows / phases.Commit, "commit_bytes_per_second": payload / phases.Commit,
+		"stored_bytes": float64(r.Stored.Bytes), "stored_bytes_per_row": r.Stored.BytesPerRow,
+		"sent_bytes_per_second": float64(result.WireBytes) / result.Seconds,
+		"cpu_seconds_per_gib":   r.Client.LoadSeconds / (payload / gib),
+		"client_cpu_percent":    100 * r.Client.LoadSeconds / (result.Seconds * float64(r.Client.Cores)),
+		"server_cpu_percent":    serverCPU(r.BoundBy.Evidence.Server),
 	} {
 		if v > 0 {
 			all[name] = v
@@ -75,6 +117,14 @@ func figuresOf(r *report.Report) map[string]float64 {
 	// A record may hold anything.
 	maps.DeleteFunc(all, func(_ string, v float64) bool { return !finite(v) || v < 0 })
 	return all
+}
+
+// serverCPU returns the load of the server's cores, 0 if their number is unknown.
+func serverCPU(l report.ServerLoad) float64 {
+	if l.Cores == 0 {
+		return 0
+	}
+	return 100 * l.CPU
 }
 
 // finite reports whether v is a number.

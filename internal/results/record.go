@@ -79,21 +79,19 @@ type Setting struct {
 // Facts are published measurements of others. They are shown beside the measurements of a record and never mixed with
 // them.
 type Facts struct {
-	Source  string `json:"source" yaml:"source"`   // where and when it was published
-	Machine string `json:"machine" yaml:"machine"` // client, server and version, as far as published
-	Note    string `json:"note" yaml:"note"`       // what was measured otherwise than here
-	Points  []Fact `json:"points" yaml:"points"`
+	Source  string `json:"source"`  // where and when it was published
+	Machine string `json:"machine"` // client, server and version, as far as published
+	Note    string `json:"note"`    // what was measured otherwise than here
+	Points  []Fact `json:"points"`
 }
 
-// Fact is what was published about one cell; 0 is not published.
+// Fact is what was published about one cell.
 type Fact struct {
 	// At names the cell by axis and value, in the figures of the article; other axes are as in Facts.Machine.
-	At             map[string]string `json:"at" yaml:"at"`
-	RowsPerSecond  float64           `json:"rows_per_second" yaml:"rows_per_second"` // of the load alone
-	BytesPerSecond float64           `json:"bytes_per_second" yaml:"bytes_per_second"`
-	// OverallRowsPerSecond includes the time for making rows.
-	OverallRowsPerSecond float64 `json:"overall_rows_per_second" yaml:"overall_rows_per_second"`
-	Seconds              float64 `json:"seconds" yaml:"seconds"`
+	At map[string]string `json:"at"`
+	// Figures are by the name of their quantity, and none is 0: what is missing was not published. In JSON they stand
+	// beside "at".
+	Figures map[string]float64 `json:"-"`
 }
 
 // Status is how a push of a sweep ended.

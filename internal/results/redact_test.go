@@ -18,7 +18,7 @@ func TestRedactedNamesAreNumbered(t *testing.T) {
 	targets := func() results.Record {
 		r := sweep("target", []string{"postgres://anna@db1/orders", "mysql://otto@db2/orders", "postgres://anna@db3/orders"}, []float64{1}, []float64{2}, []float64{3})
 		r.Head.Parts[0].Facts = &results.Facts{Source: "an article of 2025", Machine: "8 cores", Points: []results.Fact{
-			{At: map[string]string{"target": "mysql://otto@db2/orders", "table": "emil", "batch_rows": "5"}, RowsPerSecond: 7},
+			{At: map[string]string{"target": "mysql://otto@db2/orders", "table": "emil", "batch_rows": "5"}, Figures: map[string]float64{"rows_per_second": 7}},
 		}}
 		return r
 	}
@@ -32,7 +32,7 @@ func TestRedactedNamesAreNumbered(t *testing.T) {
 			require.Equal(t, want[i], e.Settings[0].Value)
 		}
 		require.Equal(t, &results.Facts{Source: "an article of 2025", Machine: "8 cores", Points: []results.Fact{
-			{At: map[string]string{"target": "target 2", "table": "table 1", "batch_rows": "5"}, RowsPerSecond: 7},
+			{At: map[string]string{"target": "target 2", "table": "table 1", "batch_rows": "5"}, Figures: map[string]float64{"rows_per_second": 7}},
 		}}, part.Facts, "what was published stays")
 	}
 	require.Empty(t, results.Compare(clean[0], clean[1]).Lost)

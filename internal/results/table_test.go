@@ -61,15 +61,15 @@ func TestFactsMatchByWhatTheyName(t *testing.T) {
 	r := sweep("batch-bytes", []string{"16MiB", "1MB", "64KiB"}, []float64{1}, []float64{1}, []float64{1})
 	r.Head.Parts[0].Push = map[string][]string{"method": {"copy"}}
 	r.Head.Parts[0].Facts = &results.Facts{Points: []results.Fact{
-		{At: map[string]string{"batch_bytes": "16777216", "method": "insert"}, RowsPerSecond: 1},
-		{At: map[string]string{"batch_bytes": "16777216", "method": "copy"}, RowsPerSecond: 2},
-		{At: map[string]string{"batch-bytes": "1,000,000"}, RowsPerSecond: 3},
-		{At: map[string]string{"batch-bytes": "64KiB", "replicas": "3"}, RowsPerSecond: 4},
-		{At: map[string]string{}, RowsPerSecond: 5},
+		{At: map[string]string{"batch_bytes": "16777216", "method": "insert"}, Figures: map[string]float64{"rows_per_second": 1}},
+		{At: map[string]string{"batch_bytes": "16777216", "method": "copy"}, Figures: map[string]float64{"rows_per_second": 2}},
+		{At: map[string]string{"batch-bytes": "1,000,000"}, Figures: map[string]float64{"rows_per_second": 3}},
+		{At: map[string]string{"batch-bytes": "64KiB", "replicas": "3"}, Figures: map[string]float64{"rows_per_second": 4}},
+		{At: map[string]string{}, Figures: map[string]float64{"rows_per_second": 5}},
 	}}
 	table := one(t, r)
-	require.InDelta(t, 2, table.Points[0].Fact.RowsPerSecond, 0)
-	require.InDelta(t, 3, table.Points[1].Fact.RowsPerSecond, 0)
+	require.InDelta(t, 2, table.Points[0].Fact.Figures["rows_per_second"], 0)
+	require.InDelta(t, 3, table.Points[1].Fact.Figures["rows_per_second"], 0)
 	require.Nil(t, table.Points[2].Fact, "it names what is not known here, and one that names nothing is of no cell")
 	require.Len(t, table.Facts.Points, 5)
 }

@@ -200,10 +200,10 @@ func (s *Sweep) byFacts(c Case) time.Duration {
 			return c.Config.Duration
 		}
 		seconds := 0.0
-		if rate := cmp.Or(f.RowsPerSecond, f.OverallRowsPerSecond); rate > 0 {
+		if rate := cmp.Or(f.Figures["rows_per_second"], f.Figures["overall_rows_per_second"]); rate > 0 {
 			seconds = float64(c.Plan.Rows) / rate
-		} else if f.BytesPerSecond > 0 {
-			seconds = float64(c.Plan.PayloadTotal()) / f.BytesPerSecond
+		} else if rate := f.Figures["bytes_per_second"]; rate > 0 {
+			seconds = float64(c.Plan.PayloadTotal()) / rate
 		}
 		return time.Duration(min(seconds, 1e9) * float64(time.Second))
 	}

@@ -297,28 +297,6 @@ func (p *planner) axis(part *Part, e entry) {
 	part.Axes = append(part.Axes, axis)
 }
 
-// facts expands variables and writes the names of axes with dashes.
-func (p *planner) facts(f *results.Facts) *results.Facts {
-	if f == nil {
-		return nil
-	}
-	expand := func(text string) string { return p.expand(scalar{text: text}) }
-	f.Source, f.Machine, f.Note = expand(f.Source), expand(f.Machine), expand(f.Note)
-	if f.Source == "" {
-		p.add(0, "facts: say where they were published, as source")
-	}
-	for i, point := range f.Points {
-		f.Points[i].At = map[string]string{}
-		for axis, value := range point.At {
-			if axis != targetName {
-				p.isFlag(axis, 0)
-			}
-			f.Points[i].At[normal(axis)] = expand(value)
-		}
-	}
-	return f
-}
-
 // count reads a number from least to 1000; least if the key is missing.
 func (p *planner) count(s scalar, what string, least int) int {
 	const most = 1000

@@ -74,9 +74,10 @@ facts:
   note: |
     two
     lines
-  points:
-    - {at: {method: insert, batch_rows: 2000}, rows_per_second: 3670, overall_rows_per_second: 3492, seconds: 544.98}
-    - {at: {}, bytes_per_second: 1.5e9}
+  points: |
+    method      batch_rows  rows_per_second  bytes_per_second  seconds
+    insert      2000        3670             -                 9m4.98s
+    stage-load  20000       -                1.5MiB            -
 `
 
 func TestParse(t *testing.T) {
@@ -99,8 +100,14 @@ func TestParse(t *testing.T) {
 				{Name: "set.Max_Threads", Values: []string{"1", "off"}},
 			},
 			Facts: &results.Facts{Source: "somewhere", Machine: "fast", Note: "two\nlines\n", Points: []results.Fact{
-				{At: map[string]string{"method": "insert", "batch-rows": "2000"}, RowsPerSecond: 3670, OverallRowsPerSecond: 3492, Seconds: 544.98},
-				{At: map[string]string{}, BytesPerSecond: 1.5e9},
+				{
+					At:      map[string]string{"method": "insert", "batch-rows": "2000"},
+					Figures: map[string]float64{"rows_per_second": 3670, "seconds": 544.98},
+				},
+				{
+					At:      map[string]string{"method": "stage-load", "batch-rows": "20000"},
+					Figures: map[string]float64{"bytes_per_second": 1.5 * (1 << 20)},
+				},
 			}},
 		}},
 	}, plan)
@@ -338,11 +345,14 @@ func TestProblems(t *testing.T) {
 	}{
 		{"name: p\ntitel: x", []string{`plan.yaml:2: key "titel" does not exist here; did you mean "title"?`}},
 		{"name: p\nscales: {cloud: {repeat: 2}}", []string{`plan.yaml:2: key "repeat" does not exist here; did you mean "repeats"?`}},
-		{"name: p\nfacts:\n  points:\n  - {secons: 1}", []string{`plan.yaml:4: key "secons" does not exist here; did you mean "seconds"?`}},
+		{"name: p\ntarget: x\naxes: {workers: 1}\nfacts:\n  source: s\n  points: |\n    secons rows_per_second\n    1 many\n", []string{
+			"plan.yaml:6: facts: rows_per_second: write a number above 0", `plan.yaml:6: facts: flag or quantity "secons" does not exist; did you mean "seconds"?`,
+		}},
+		{"name: p\nfacts:\n  points: |\n    workers seconds\n    1\n", []string{"plan.yaml:3: facts.points: 1 values stand below 2 names (1); one for each, or -, belongs here"}},
 		{"name: p\nparts: {a: {rows: [1]}}", []string{"plan.yaml:2: parts.a.rows: one value belongs here"}},
 		{"name: p\naxes: {workers: {a: 1}}", []string{"plan.yaml:2: axes.workers: one value belongs here"}},
 		{"name: p\npush: 5", []string{"plan.yaml:2: push: keys and values belong here"}},
-		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: mapping was used where sequence is expected"}},
+		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: facts.points: a table as text (points: |) belongs here"}},
 		{"name: p\nschemes: {databent: {rows: 1}}\ntarget: x", []string{`plan.yaml:2: target scheme "databent" does not exist; did you mean "databend"?`}},
 		{"name: p\npush: {worker: 1, target: x, dataset: [a, b]}\naxes: {metod: 1, set: a=1}", []string{
 			`plan.yaml:2: flag "worker" does not exist; did you mean "workers"?`,
@@ -372,14 +382,14 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:2: --resume cannot be set in a plan: give it on the command line",
 			"plan.yaml:2: --state-dir cannot be set in a plan", "plan.yaml:3: --json cannot be set in a plan",
 		}},
-		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', verify: '${EMPTY}'}\nfacts: {points: [{at: {worker: 1}}]}", []string{
+		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', verify: '${EMPTY}'}\nfacts:\n  points: |\n    worker seconds\n    1 1\n", []string{
 			"plan.yaml:1: name: a plan needs one",
 			"plan.yaml: no target: give TARGET",
 			"plan.yaml:2: axis workers: push, the command line or another axis has it as well",
 			"plan.yaml:3: ${}: the environment variable",
 			"plan.yaml:3: ${EMPTY}: the environment variable EMPTY is not set",
 			"plan.yaml: facts: say where they were published",
-			`plan.yaml: flag "worker" does not exist`,
+			`plan.yaml:5: facts: flag or quantity "worker" does not exist; did you mean "workers"?`,
 		}},
 		{"name: p\ntarget: databend://h\nparts: {a: {axes: {workers: [1]}}, b: {}, c: {axes: {}}}", []string{
 			"plan.yaml:3: b: no axes", "plan.yaml:3: c: no axes",

@@ -13,7 +13,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/results"
 )
 
 // The keys of a plan file, all of them optional. Overrides are merged as nodes, so that values keep their lines.
@@ -29,7 +28,7 @@ type (
 		Title, Rows, Bytes, Duration scalar
 
 		Push, Axes, Methods entries
-		Facts               *results.Facts
+		Facts               *factKeys
 	}
 )
 
@@ -84,7 +83,7 @@ func (p *planner) addYAML(err error) {
 }
 
 const keyNames = "name title target push methods axes rows bytes duration repeats warm_up settle limit budget knee order parts " +
-	"facts scales schemes source machine note points at rows_per_second bytes_per_second overall_rows_per_second seconds"
+	"facts scales schemes source machine note points"
 
 // decode reads keys, and refuses unknown ones if it is strict.
 func (p *planner) decode(n ast.Node, into any, options ...yaml.DecodeOption) {
