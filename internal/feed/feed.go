@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -203,15 +204,31 @@ func (f *Feed) Free() int { return len(f.free) }
 // distinct.
 func (f *Feed) Refills() int64 { return f.refills.Load() }
 
-// Close unmaps the ring. While a batch is in use, it only returns an error: reading unmapped memory would end the program.
+// lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
+const lateClose = 2 * time.Second
+
+// Close unmaps the ring once no batch is in use. If one still is after two seconds, it only returns an error: reading unmapped
+// memory would end the program.
 func (f *Feed) Close() error {
+	late := time.NewTimer(lateClose)
+	defer late.Stop()
+	back := 0
+	defer func() {
+		for range back { // a later Batch must not wait
+			f.free <- struct{}{}
+		}
+	}()
+	for ; back < cap(f.free); back++ {
+		select {
+		case <-f.free:
+		case <-late.C:
+			return fmt.Errorf("feed: closed with %d batches in use", cap(f.free)-back)
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
-	}
-	if out := cap(f.free) - len(f.free); out > 0 {
-		return fmt.Errorf("feed: closed with %d batches in use", out)
 	}
 	f.closed = true
 	memory := f.memory
