@@ -22,7 +22,7 @@ RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>
 SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
-.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
+.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,12 @@ bench-doris: build ## the part of bench about Doris, of which there is no server
 
 bench-oracle: build ## the methods of Oracle against a server: make bench-oracle TARGET=oracle://user:password@host/service
 	@$(GO) run ./bench -only oracle -target '$(TARGET)'
+
+terabyte: build ## 2^31 rows of 512 bytes into the sink by load-data and copy, and nowhere, each killed and resumed twice: twenty minutes
+	$(GO) run ./bench -terabyte 2147483648
+
+terabyte-ci: build ## the same with 2^25 rows
+	$(GO) run ./bench -terabyte 33554432
 
 bench-micro: ## fill, encode, stamp and array binds, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed ./internal/backends/oracle

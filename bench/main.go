@@ -4,6 +4,7 @@
 //
 //	bench [-only postgres|mysql|databend|doris|s3] [-rounds 5]
 //	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
+//	bench -terabyte 2147483648
 //
 // The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that discards,
 // by every method beside a plain write loop of as many bytes and iperf3, all with as many connections. Tables of what
@@ -16,6 +17,8 @@
 //
 // All contenders take a turn in every round, forwards and backwards, so that whatever else the machine does hits all of them; a contender's
 // ratio is the median of its ratios to the first one of the same round.
+//
+// -terabyte rehearses a long run instead, and prints what it costs in time, memory and journal.
 package main
 
 import (
@@ -50,6 +53,7 @@ type options struct {
 	loadBytes int
 	target    string
 	duration  time.Duration
+	terabyte  int64
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -65,8 +69,12 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.IntVar(&o.loadBytes, "load", 512<<20, "`bytes` of column data loaded into a real server in a turn")
 	flags.StringVar(&o.target, "target", "", "with -only oracle: the `URL` of a server")
 	flags.DurationVar(&o.duration, "duration", turnTime, "with -only oracle: how long a turn takes")
+	flags.Int64Var(&o.terabyte, "terabyte", 0, "push so many `rows` of 512 bytes, killed and resumed twice, and measure nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.terabyte > 0 {
+		return rehearse(ctx, o, stdout)
 	}
 	if o.only != "" && !slices.Contains(families, o.only) {
 		return fmt.Errorf("-only takes one of %v", families)
