@@ -172,6 +172,12 @@ func (s statements) insertHead(label string) string {
 	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))
 }
 
+// insertParameters returns an INSERT of n rows to be prepared. One with a label cannot be.
+func (s statements) insertParameters(n int) string {
+	row := "(?" + strings.Repeat(", ?", len(s.Schema.Columns)-1) + ")"
+	return s.insertHead("") + row + strings.Repeat(", "+row, n-1)
+}
+
 func withLabel(label string) string {
 	if label == "" {
 		return ""

@@ -33,7 +33,12 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	switch c.Method {
 	case insert:
 		add("per session", loadingSetup(o.group, t.Settings)...)
-		add("per batch", s.insertHead(label)+"(…), …")
+		if o.prepared {
+			add("per session", "COM_STMT_PREPARE "+s.insertParameters(1)+", …")
+			add("per batch", fmt.Sprintf("COM_STMT_EXECUTE with %d parameters", c.BatchRows*int64(len(p.Schema.Columns))))
+		} else {
+			add("per batch", s.insertHead(label)+"(…), …")
+		}
 		add(last, "SHOW LAST INSERT")
 		if label != "" {
 			add("per batch", get+" if the frontend is not the master, and has no last INSERT")

@@ -153,6 +153,9 @@ func (l *opened) limitPacket(packet string) {
 		return
 	}
 	l.caps.MaxBytes = bytes - packetRoom
+	if l.options.prepared {
+		l.caps.MaxBytes /= parameterGrowth
+	}
 	l.caps.DefaultBatchBytes = min(l.caps.DefaultBatchBytes, l.caps.MaxBytes)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -20,6 +21,7 @@ const (
 	optGroupCommit    = "group-commit"
 	optGroupInterval  = "group-commit-interval-ms"
 	optGroupBytes     = "group-commit-data-bytes"
+	optPrepared       = "prepared"
 	optBuckets        = "buckets"
 	optReplication    = "replication"
 	optRedirectPolicy = "redirect-policy"
@@ -53,6 +55,13 @@ func groupCommitOptions() []loader.Option {
 	}
 }
 
+func insertOptions() []loader.Option {
+	return []loader.Option{{
+		Name: optPrepared, Kind: loader.BoolOption, Default: "false",
+		Help: "prepare the INSERT on the server and send binary parameters; needs --" + optGroupCommit,
+	}}
+}
+
 func routeOptions() []loader.Option {
 	return []loader.Option{
 		{Name: optRedirectPolicy, Kind: loader.StringOption,
@@ -81,6 +90,7 @@ type options struct {
 	group                groupCommit
 	groupInterval        int64 // milliseconds; 0: the server's default
 	groupBytes           int64 // 0: the server's default
+	prepared             bool
 	buckets, replication int64 // 0: from the number of backends
 	redirectPolicy       string
 	direct               []string          // backends to send to without asking a frontend
@@ -107,6 +117,10 @@ func readOptions(t loader.Target) (o options, err error) {
 	o.buckets, o.replication = number(optBuckets), number(optReplication)
 	o.groupInterval, o.groupBytes = number(optGroupInterval), number(optGroupBytes)
 	o.group = groupCommit(cmp.Or(choice(optGroupCommit, "off", "sync", "async"), "off") + "_mode")
+	if o.prepared = t.Options[optPrepared] == "true"; o.prepared && !o.group.on() {
+		problems = append(problems, fmt.Errorf(
+			"--%s: Doris prepares no INSERT with a label; take --%s sync or async", optPrepared, optGroupCommit))
+	}
 	o.redirectPolicy = choice(optRedirectPolicy, "direct", "public", "private", "public-private", "random-be")
 	problems = append(problems, o.readBackends(t.Options[optBackends]))
 	return o, errors.Join(problems...)
@@ -137,12 +151,27 @@ func (o *options) readBackends(text string) error {
 	return nil
 }
 
-// caps returns those of a method under the options: group commit drops labels.
+// Bounds of a prepared INSERT.
+const (
+	// maxParameters is what the MySQL protocol counts in 16 bits.
+	maxParameters = 1<<16 - 1
+	// mostColumns is how many columns the widest dataset has: people.
+	mostColumns = 23
+	// parameterGrowth is the most by which values become longer as parameters: a time has 8 bytes in a batch, and 26 as
+	// text, with its length, its type and a bit for NULL.
+	parameterGrowth = 4
+)
+
+// caps returns those of a method under the options: group commit drops labels, and a prepared INSERT has few rows.
 func (o options) caps(c loader.Caps) loader.Caps {
 	if o.group.on() {
 		c.Dedup, c.Window = loader.DedupNone, 0
 		c.Reason = "group commit merges loads under labels of the server's own, " +
 			"so it is not known whether a batch whose answer was lost is applied"
+	}
+	if o.prepared {
+		c.Formats, c.MaxRows = []batch.Format{batch.ColumnArrays}, maxParameters/mostColumns
+		c.MaxBytes /= parameterGrowth
 	}
 	return c
 }
