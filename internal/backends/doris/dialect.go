@@ -132,6 +132,11 @@ func properties(all map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
+// setProperty changes one property of the table; Doris takes one at a time.
+func (s statements) setProperty(name, value string) string {
+	return fmt.Sprintf("ALTER TABLE %s SET (%s)", s.Table, properties(map[string]string{name: value}))
+}
+
 // maxVarchar is the most bytes a VARCHAR holds.
 const maxVarchar = 65533
 

@@ -30,6 +30,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		last, readable = "per session", s.SelectDistinct
 	}
 	get := "GET " + name.labelPath() + "?label=" + label
+	if p.Create != loader.CreateRecreate {
+		for _, property := range o.changes("") {
+			add("once", s.setProperty(property, o.properties()[property])+" -- if the table is there with another value")
+		}
+	}
 	switch c.Method {
 	case insert:
 		add("per session", loadingSetup(o.group, t.Settings)...)

@@ -50,9 +50,10 @@ func (l *opened) patience() time.Duration {
 	return max(publishPatience, groupIntervals*l.interval())
 }
 
-// interval returns the time after which a merged load is committed at the latest.
+// interval returns the time after which a merged load is committed at the latest. The table has that of the options.
 func (l *opened) interval() time.Duration {
-	return cmp.Or(time.Duration(integer(l.tableProperty(propInterval)))*time.Millisecond, groupInterval)
+	own := integer(l.tableProperty(propInterval))
+	return cmp.Or(time.Duration(cmp.Or(l.options.groupInterval, own))*time.Millisecond, groupInterval)
 }
 
 // awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -50,8 +51,8 @@ func groupCommitOptions() []loader.Option {
 		{Name: optGroupCommit, Kind: loader.StringOption, Default: "off",
 			Help: "let the server merge loads: off, sync (answer after the merged commit), " +
 				"async (answer after the write-ahead log); at least once unless off"},
-		number(optGroupInterval, propInterval+" of a table that is made; 0: the server's default"),
-		number(optGroupBytes, propBytes+" of a table that is made; 0: the server's default"),
+		number(optGroupInterval, propInterval+" of the table, which is altered if it is there; 0: its own, or the server's default"),
+		number(optGroupBytes, propBytes+" of the table, which is altered if it is there; 0: its own, or the server's default"),
 	}
 }
 
@@ -185,6 +186,13 @@ func (o options) properties() map[string]string {
 		}
 	}
 	return all
+}
+
+// changes returns the names of the properties that a table's definition has otherwise than the options ask for.
+func (o options) changes(definition string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(o.properties())), func(name string) bool {
+		return property(definition, name) == o.properties()[name]
+	})
 }
 
 // targetTable parses the target's table.

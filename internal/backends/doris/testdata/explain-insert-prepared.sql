@@ -7,6 +7,8 @@ DUPLICATE KEY(`document_id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 4
 PROPERTIES ("group_commit_interval_ms" = "1000", "replication_num" = "1");
+-- once
+ALTER TABLE `shop`.`documents` SET ("group_commit_interval_ms" = "1000") -- if the table is there with another value;
 -- per session
 SET enable_insert_strict = true;
 -- per session
