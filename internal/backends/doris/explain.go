@@ -78,5 +78,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			"POST "+name.cancelPath()+"?label="+label+" while the load is under way", s.SelectCount(rows))
 	}
 	add("at the end", readable(rows)+" -- over all keys of the run, until every row can be read")
+	if o.group == groupAsync {
+		add("at the end", "GET "+walPath)
+	}
 	return table.Explain(p, loads)
 }
