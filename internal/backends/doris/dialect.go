@@ -40,9 +40,10 @@ func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.tabl
 // A backslash escapes: NO_BACKSLASH_ESCAPES is off by default, and the sessions do not set it.
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
-// settingValue writes a session variable's value: numbers as they are, anything else as a string.
+// settingValue writes a session variable's value: numbers and booleans as they are, as the manual does, anything else as a
+// string.
 func settingValue(value string) string {
-	if regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`).MatchString(value) {
+	if regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|true|false)$`).MatchString(value) {
 		return value
 	}
 	return literal(value)

@@ -2,9 +2,12 @@ package doris
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +41,55 @@ func TestOpen(t *testing.T) {
 	l, err = New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err, "the second frontend serves as well")
 	assert.NoError(t, l.Close())
+}
+
+// What --set says holds on every connection of a run: those that load, the one that looks at the table and the proof's.
+func TestSettingsReachEveryConnection(t *testing.T) {
+	for _, method := range []string{insert, s3Load} {
+		s, via, _ := startWithStore(t)
+		target := s.table(method, nil)
+		target.Settings = []loader.Setting{{Name: "enable_nereids_planner", Value: "false"}}
+		format, c := batch.Values, contractOf(method, batch.Values, 5)
+		if method == s3Load {
+			format, c, target.Via = batch.DorisCSV, contractOf(method, batch.DorisCSV, 5), via
+		}
+		var connections atomic.Int64
+		deps := testDeps()
+		dial := deps.Dial
+		deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == s.SQL {
+				connections.Add(1)
+			}
+			return dial(ctx, network, address)
+		}
+		l, err := New().Open(t.Context(), target, deps)
+		require.NoError(t, err)
+		defer l.Close()
+		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: c, Create: loader.CreateIfMissing}
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		session, err := l.Session(t.Context(), c)
+		require.NoError(t, err)
+		for n := range int64(2) {
+			_, err = load(t.Context(), session, batchOf(t, documents(t), format, batch.ID{Run: "r", Number: n}, 5*n, 5))
+			require.NoError(t, err)
+		}
+		if method == s3Load {
+			_, err = l.(loader.Committer).Commit(t.Context(), tenOfAGroup())
+			require.NoError(t, err)
+		}
+		require.NoError(t, session.Close())
+		require.NoError(t, l.(loader.Counter).Count(t.Context(), loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 5},
+			func(loader.Bucket) error { return nil }))
+		set := 0
+		for _, r := range s.Requests() {
+			if r.SQL == "SET enable_nereids_planner = false" {
+				set++
+			}
+		}
+		assert.GreaterOrEqual(t, set, 2, "control, and the session or the commit")
+		assert.EqualValues(t, connections.Load(), set)
+	}
 }
 
 func TestOtherServersAreRefused(t *testing.T) {
