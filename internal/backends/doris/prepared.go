@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -19,6 +18,7 @@ type preparedInsert struct {
 	statement *sql.Stmt // nil before the first batch, and after an error
 	rows      int
 	args      []any
+	texts     []byte // of dates, times and decimals among the arguments
 }
 
 // insert sends a batch's rows as parameters. The driver takes each as an interface, which allocates: there is no other way
@@ -38,7 +38,7 @@ func (p *preparedInsert) insert(ctx context.Context, c sqlload.MySQLConn, text s
 		}
 		p.rows = n
 	}
-	p.args = appendParameters(p.args[:0], text.Schema, values)
+	p.bind(text.Schema, values)
 	defer clear(p.args) // of references to the batch's buffer, which is reused
 	values.Passed(values.Rows)
 	result, err := p.statement.ExecContext(ctx, p.args...)
@@ -56,37 +56,48 @@ func (p *preparedInsert) close() {
 	}
 }
 
-// appendParameters appends the wanted rows' values. Numbers are binary. Dates and times are text as in the other formats:
-// of a time at midnight the driver would send the date alone.
-func appendParameters(args []any, s rows.Schema, c *batch.Columns) []any {
+// bind makes the wanted rows' values the statement's arguments. Numbers are binary. Dates, times and decimals are text as in
+// the other formats: of a time at midnight the driver would send the date alone.
+func (p *preparedInsert) bind(s rows.Schema, c *batch.Columns) {
+	p.args, p.texts = p.args[:0], p.texts[:0]
 	for row := c.From; row < c.Rows; row++ {
 		for i := range c.Vectors {
-			switch v := &c.Vectors[i]; v.Type {
+			v := &c.Vectors[i]
+			from := len(p.texts)
+			switch v.Type {
 			case rows.Int64:
-				args = append(args, v.Ints[row])
+				p.args = append(p.args, v.Ints[row])
+				continue
 			case rows.Decimal:
-				args = append(args, decimalText(v.Ints[row], s.Columns[i].Scale))
+				p.texts = appendDecimal(p.texts, v.Ints[row], s.Columns[i].Scale)
 			case rows.Date:
-				args = append(args, time.Unix(v.Ints[row]*24*60*60, 0).UTC().Format(time.DateOnly))
+				p.texts = time.Unix(v.Ints[row]*24*60*60, 0).UTC().AppendFormat(p.texts, time.DateOnly)
 			case rows.Timestamp:
-				args = append(args, time.UnixMicro(v.Ints[row]).UTC().Format("2006-01-02 15:04:05.000000"))
+				p.texts = time.UnixMicro(v.Ints[row]).UTC().AppendFormat(p.texts, "2006-01-02 15:04:05.000000")
 			default:
-				args = append(args, v.Value(row))
+				p.args = append(p.args, v.Value(row))
+				continue
 			}
+			p.args = append(p.args, p.texts[from:])
 		}
 	}
-	return args
 }
 
-// decimalText writes n / 10^scale with all its digits: -5 with scale 2 is -0.05.
-func decimalText(n int64, scale int) string {
-	digits, negative := strings.CutPrefix(strconv.FormatInt(n, 10), "-")
-	if missing := scale + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
+// appendDecimal writes n / 10^scale with all its digits: -5 with scale 2 is -0.05.
+func appendDecimal(dst []byte, n int64, scale int) []byte {
+	value, one := uint64(n), uint64(1)
+	if n < 0 {
+		dst, value = append(dst, '-'), -value
 	}
-	if negative {
-		digits = "-" + digits
+	for range scale {
+		one *= 10
 	}
-	point := len(digits) - scale
-	return strings.TrimSuffix(digits[:point]+"."+digits[point:], ".")
+	dst = strconv.AppendUint(dst, value/one, 10)
+	if scale > 0 {
+		dst = append(dst, '.')
+	}
+	for one /= 10; one > 0; one /= 10 {
+		dst = append(dst, '0'+byte(value/one%10))
+	}
+	return dst
 }

@@ -82,11 +82,11 @@ func TestParametersOfEveryDataset(t *testing.T) {
 	}
 }
 
-func TestDecimalText(t *testing.T) {
+func TestAppendDecimal(t *testing.T) {
 	for want, n := range map[string]struct {
 		value int64
 		scale int
 	}{"0.00": {0, 2}, "0.05": {5, 2}, "-0.05": {-5, 2}, "-12.34": {-1234, 2}, "10": {10, 0}, "-9223372036854775808": {-1 << 63, 0}} {
-		assert.Equal(t, want, decimalText(n.value, n.scale))
+		assert.Equal(t, want, string(appendDecimal(nil, n.value, n.scale)))
 	}
 }
