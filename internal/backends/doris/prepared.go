@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// preparedInsert is a session's INSERT on the server. It has as many parameters as a batch has values, so the run's last batch,
-// which is smaller, needs another one.
+// preparedInsert is a session's INSERT on the server. It has as many parameters as a batch has values, so the run's last
+// batch, which is smaller, needs another one.
 type preparedInsert struct {
 	statement *sql.Stmt // nil before the first batch, and after an error
 	rows      int
@@ -56,8 +56,8 @@ func (p *preparedInsert) close() {
 	}
 }
 
-// bind makes the wanted rows' values the statement's arguments. Numbers are binary. Dates, times and decimals are text as in
-// the other formats: of a time at midnight the driver would send the date alone.
+// bind makes the wanted rows' values the statement's arguments. Integers are binary. Dates, times and decimals are text as
+// in the other formats: of a time at midnight the driver would send the date alone.
 func (p *preparedInsert) bind(s rows.Schema, c *batch.Columns) {
 	p.args, p.texts = p.args[:0], p.texts[:0]
 	for row := c.From; row < c.Rows; row++ {

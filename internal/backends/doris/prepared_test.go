@@ -70,15 +70,36 @@ func TestPrepareRefused(t *testing.T) {
 	assert.Equal(t, loader.Refused(loader.ClassOther), New().Classify(err))
 }
 
-// The bound on rows leaves every dataset within the parameters of the protocol.
-func TestParametersOfEveryDataset(t *testing.T) {
-	caps, err := New().Check(loader.Target{
-		Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: insert,
-		Options: map[string]string{optPrepared: "true", optGroupCommit: "sync"},
-	})
+// The bounds on a batch leave every dataset within the parameters of the protocol and the packet of the server.
+func TestBoundsOfAPreparedInsert(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	target := s.table(insert, map[string]string{optPrepared: "true", optGroupCommit: "sync"})
+	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
+	defer l.Close()
+	caps := l.Caps()
 	for _, name := range dataset.Names() {
-		assert.LessOrEqual(t, caps.MaxRows*int64(len(named(t, name).Schema().Columns)), int64(maxParameters), name)
+		d := documents(t)
+		if name != "documents" {
+			d = named(t, name)
+		}
+		b := batchOf(t, d, batch.ColumnArrays, batch.ID{Run: "r"}, 0, caps.MaxRows)
+		values, err := b.Columns(d.Schema())
+		require.NoError(t, err, name)
+		var p preparedInsert
+		p.bind(d.Schema(), values)
+		bytes := int64(0)
+		for _, arg := range p.args {
+			bytes += 2 + 1 + 3 // type, NULL, length
+			if text, is := arg.([]byte); is {
+				bytes += int64(len(text))
+			} else {
+				bytes += 8
+			}
+		}
+		require.NoError(t, values.Close())
+		assert.LessOrEqual(t, len(p.args), maxParameters, name)
+		assert.LessOrEqual(t, bytes*caps.MaxBytes/int64(len(b.Encoded)), int64(16777216), "%s, as large as a batch may be", name)
 	}
 }
 

@@ -88,7 +88,8 @@ func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, contex
 		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
 	case in != nil && in[2] != "":
 		err = refuse(mysql.ER_UNKNOWN_ERROR, "Only support prepare InsertStmt without label now")
-	case in == nil || in[4] != "VALUES" || s.variables["group_commit"] == "off_mode" || strings.Trim(sql[len(in[0]):], "(?), ") != "":
+	case in == nil || in[4] != "VALUES" || strings.Trim(sql[len(in[0]):], "(?), ") != "",
+		s.variables["group_commit"] == "off_mode":
 		err = refuse(mysql.ER_UNSUPPORTED_PS, "This command is not supported in the prepared statement protocol yet")
 	case parameters > math.MaxUint16:
 		err = refuse(mysql.ER_PS_MANY_PARAM, "Prepared statement contains too many placeholders")
