@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -128,8 +129,11 @@ func TestDoris(t *testing.T) {
 // Group commit has no labels: it is refused where exactly once is asked for, says what it is, and what it doubles.
 func TestDorisGroupCommit(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ mode, method string }{{"async", "stream-load"}, {"sync", "insert"}} {
-		t.Run(c.mode+" "+c.method, func(t *testing.T) {
+	for _, c := range []struct {
+		mode, method string
+		prepared     bool
+	}{{"async", "stream-load", false}, {"sync", "insert", false}, {"async", "insert", true}} {
+		t.Run(fmt.Sprintf("%s %s, prepared: %v", c.mode, c.method, c.prepared), func(t *testing.T) {
 			t.Parallel()
 			var lost, loads atomic.Int64
 			s := newCluster(t, doris.Options{Backends: 2, Script: func(r doris.Request) doris.Fault {
@@ -142,6 +146,9 @@ func TestDorisGroupCommit(t *testing.T) {
 			l := peopleLoad(5*scaled[int64](400, 10_000), 5)
 			flags := l.flags("--method", c.method, "--group-commit", c.mode, "--group-commit-interval-ms", "20",
 				"--workers", "32", "--retries", "20")
+			if c.prepared {
+				flags = append(flags, "--prepared")
+			}
 			s.push(append(flags, "--delivery", "exactly-once")...).fails(t, "group commit", "at-least-once")
 
 			r := s.push(append(flags, "--verify", "full")...).run(t).ends(t, 4)
@@ -149,6 +156,8 @@ func TestDorisGroupCommit(t *testing.T) {
 			assert.GreaterOrEqual(t, lost.Load(), l.batches()/5)
 			assert.Equal(t, []any{"at-least-once", c.mode + "_mode"}, []any{is.Plan.Delivery, is.Target.Settings["group_commit"]})
 			r.says(t, "group commit", "at least once", "sending again what may be applied already")
+			_, logs := is.Cost["wal_files"]
+			assert.Equal(t, c.mode == "async", logs, "%v", is.Cost)
 			assert.Equal(t, l.rows, is.Result.Rows, "acknowledged rows, each counted once")
 			assert.Equal(t, []any{true, false}, []any{is.Verify.Ran, is.Verify.OK})
 			for _, bad := range is.Verify.BadBatches {

@@ -227,6 +227,7 @@ func NewStored(bytes, rows int64) Stored {
 //	cpu_seconds     of the server's processes for these sessions
 //	round_trips     of the sessions
 //	commits         that the sessions asked for
+//	wal_files       of the write-ahead logs of Doris' backends, when the run is over
 //
 // A back-end may add others.
 type Cost map[string]float64

@@ -34,7 +34,7 @@ func TestPush(t *testing.T) {
 		{store, "--verify count"}, // a store lists what was put into it
 		{store, "--format parquet"},
 		{dor, "--method stream-load --format ndjson"},
-		{dor, "--method stream-load --group-commit sync"},
+		{dor, "--method stream-load --group-commit async --group-commit-interval-ms 20"},
 		{dor, "--method insert"},
 		{bend, "--method streaming-load"},
 		{bend, "--method insert"},
@@ -57,6 +57,7 @@ func TestPush(t *testing.T) {
 			r, log, err := pushed(t, target, args+c.args)
 			require.NoError(t, err, log)
 			require.Equal(t, report.OK, r.Result.Outcome)
+			require.NotContains(t, log, "level=WARN", "nothing is missing of what a run asks")
 			rows, bytes := s.Stats().Rows, s.Stats().Bytes
 			if c.args == "--method insert" && scheme == "doris" { // over the MySQL protocol
 				rows, bytes = statements.Stats().Rows, r.Result.EncodedBytes

@@ -80,12 +80,12 @@ func integer(text string) int64 {
 const slowCommit = 1000
 
 func (d *doctor) checkGroupCommit([]string) (none loader.Finding) {
-	interval := cmp.Or(integer(property(d.definition(), propInterval)), d.options.groupInterval, groupInterval.Milliseconds())
+	interval := cmp.Or(d.options.groupInterval, integer(property(d.definition(), propInterval)), groupInterval.Milliseconds())
 	if d.options.group != groupSync || interval <= slowCommit {
 		return none
 	}
 	return sqlload.Warn(fmt.Sprintf("a load is answered when its interval of %d ms is over, and workers wait that long", interval),
-		fmt.Sprintf(`ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`, propInterval, slowCommit, optGroupCommit))
+		fmt.Sprintf(`--%s %d, or --%s off with batches of 10 MB and more`, optGroupInterval, slowCommit, optGroupCommit))
 }
 
 // checkPrivileges looks for the rights in the list of grants. Others may decide, such as Apache Ranger: a frontend that
@@ -94,6 +94,8 @@ func (d *doctor) checkPrivileges([]string) loader.Finding {
 	rights := []string{"LOAD_PRIV", "SELECT_PRIV"}
 	if len(d.table.Missing) > 0 {
 		rights = append(rights, "CREATE_PRIV")
+	} else if len(d.options.changes(d.definition())) > 0 {
+		rights = append(rights, "ALTER_PRIV")
 	}
 	grants, config, loads := d.answers[showGrants], d.answers[showFrontend], d.backend != nil
 	missing := slices.DeleteFunc(slices.Clone(rights), func(right string) bool {

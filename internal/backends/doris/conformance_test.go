@@ -21,6 +21,7 @@ import (
 // The suite runs over the stand-in: no Doris can be had for a test.
 func TestConformance(t *testing.T) {
 	merged := map[string]string{optGroupCommit: "sync", optGroupInterval: "20"}
+	bound := map[string]string{optGroupCommit: "sync", optGroupInterval: "20", optPrepared: "true"}
 	for name, c := range map[string]struct {
 		method  string
 		format  batch.Format
@@ -36,6 +37,8 @@ func TestConformance(t *testing.T) {
 		"insert, lineitem":      {insert, batch.Values, named(t, "lineitem"), nil, "INSERT INTO `d`.`t_"},
 		"insert, httplogs":      {insert, batch.Values, named(t, "httplogs"), nil, "INSERT INTO `d`.`t_"},
 		"insert, grouped items": {insert, batch.Values, named(t, "lineitem"), merged, ""},
+		"prepared, people":      {insert, batch.ColumnArrays, named(t, "people"), bound, ""},
+		"prepared, lineitem":    {insert, batch.ColumnArrays, named(t, "lineitem"), bound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, fake.Options{Backends: 2})

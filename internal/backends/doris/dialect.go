@@ -40,9 +40,10 @@ func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.tabl
 // A backslash escapes: NO_BACKSLASH_ESCAPES is off by default, and the sessions do not set it.
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
-// settingValue writes a session variable's value: numbers as they are, anything else as a string.
+// settingValue writes a session variable's value: numbers and booleans as they are, as the manual does, anything else as a
+// string.
 func settingValue(value string) string {
-	if regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`).MatchString(value) {
+	if regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|true|false)$`).MatchString(value) {
 		return value
 	}
 	return literal(value)
@@ -132,6 +133,11 @@ func properties(all map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
+// setProperty changes one property of the table; Doris takes one at a time.
+func (s statements) setProperty(name, value string) string {
+	return fmt.Sprintf("ALTER TABLE %s SET (%s)", s.Table, properties(map[string]string{name: value}))
+}
+
 // maxVarchar is the most bytes a VARCHAR holds.
 const maxVarchar = 65533
 
@@ -170,6 +176,12 @@ func refuseBytes(s rows.Schema) error {
 // insertHead returns the part of an INSERT before a body of batch.Values.
 func (s statements) insertHead(label string) string {
 	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))
+}
+
+// insertParameters returns an INSERT of n rows to be prepared. One with a label cannot be.
+func (s statements) insertParameters(n int) string {
+	row := "(?" + strings.Repeat(", ?", len(s.Schema.Columns)-1) + ")"
+	return s.insertHead("") + row + strings.Repeat(", "+row, n-1)
 }
 
 func withLabel(label string) string {

@@ -73,7 +73,7 @@ func (Driver) Methods() []loader.Method {
 			Help: "Stream Load over HTTP: a frontend names a backend, which takes the rows",
 		},
 		{
-			Name: insert, Caps: inserts, Options: slices.Concat(table, group),
+			Name: insert, Caps: inserts, Options: slices.Concat(table, group, insertOptions()),
 			Help: "multi-row INSERT statements over the MySQL protocol: for small batches and comparison",
 		},
 		{

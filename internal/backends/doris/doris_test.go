@@ -105,6 +105,9 @@ func TestCheckRefuses(t *testing.T) {
 		"--be h: want addresses as host:port ":              func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
 		"--be : want addresses as host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
 		"--set x: a stream load has no session":             func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
+		"--prepared: Doris prepares no INSERT with a label": func(t *loader.Target) {
+			t.Method, t.Options = insert, map[string]string{optPrepared: "true"}
+		},
 		"--set group_commit is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
 		},

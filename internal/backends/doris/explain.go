@@ -30,10 +30,20 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		last, readable = "per session", s.SelectDistinct
 	}
 	get := "GET " + name.labelPath() + "?label=" + label
+	if p.Create != loader.CreateRecreate {
+		for _, property := range o.changes("") {
+			add("once", s.setProperty(property, o.properties()[property])+" -- if the table is there with another value")
+		}
+	}
 	switch c.Method {
 	case insert:
 		add("per session", loadingSetup(o.group, t.Settings)...)
-		add("per batch", s.insertHead(label)+"(…), …")
+		if o.prepared {
+			add("per session", "COM_STMT_PREPARE "+s.insertParameters(1)+", …")
+			add("per batch", fmt.Sprintf("COM_STMT_EXECUTE with %d parameters", c.BatchRows*int64(len(p.Schema.Columns))))
+		} else {
+			add("per batch", s.insertHead(label)+"(…), …")
+		}
 		add(last, "SHOW LAST INSERT")
 		if label != "" {
 			add("per batch", get+" if the frontend is not the master, and has no last INSERT")
@@ -68,5 +78,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			"POST "+name.cancelPath()+"?label="+label+" while the load is under way", s.SelectCount(rows))
 	}
 	add("at the end", readable(rows)+" -- over all keys of the run, until every row can be read")
+	if o.group == groupAsync {
+		add("at the end", "GET "+walPath)
+	}
 	return table.Explain(p, loads)
 }

@@ -3,7 +3,10 @@ package doris
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -39,6 +42,34 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 		rows-found, rows, time.Since(began).Round(time.Second), where)}, nil
 }
 
+// walPath is where a frontend says how many files the backends' write-ahead logs have ("Get WAL size" in the manual).
+const walPath = "/api/get_wal_size"
+
+// Measured implements loader.Measurer. Under async it counts the log's files, of all tables: those that are left when the
+// rows can be read belong to other runs, or to rows that the server tries to put in again and again.
+func (l *opened) Measured(ctx context.Context) (cost map[string]float64, notes []string) {
+	if l.options.group != groupAsync {
+		return nil, nil
+	}
+	// A frontend waits for a backend that is down for minutes.
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	a, err := l.question(ctx, http.MethodGet, walPath, "")
+	var backends []string // host:port:files
+	if err == nil {
+		err = json.Unmarshal(a.Data, &backends)
+	}
+	if err != nil {
+		return nil, []string{fmt.Sprintf("the files of the write-ahead log are not counted: %v; "+
+			"it takes NODE_PRIV, and a release with apache/doris#38895", err)}
+	}
+	files := int64(0)
+	for _, b := range backends {
+		files += integer(b[strings.LastIndexByte(b, ':')+1:])
+	}
+	return map[string]float64{"wal_files": float64(files)}, nil
+}
+
 // patience returns how long rows may take: several of the table's intervals.
 func (l *opened) patience() time.Duration {
 	switch {
@@ -50,9 +81,10 @@ func (l *opened) patience() time.Duration {
 	return max(publishPatience, groupIntervals*l.interval())
 }
 
-// interval returns the time after which a merged load is committed at the latest.
+// interval returns the time after which a merged load is committed at the latest. The table has that of the options.
 func (l *opened) interval() time.Duration {
-	return cmp.Or(time.Duration(integer(l.tableProperty(propInterval)))*time.Millisecond, groupInterval)
+	own := integer(l.tableProperty(propInterval))
+	return cmp.Or(time.Duration(cmp.Or(l.options.groupInterval, own))*time.Millisecond, groupInterval)
 }
 
 // awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for

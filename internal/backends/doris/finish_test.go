@@ -59,6 +59,31 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// What is left in the write-ahead log is counted, of an async run alone, and who may not ask is told.
+func TestFilesOfTheLogAreCounted(t *testing.T) {
+	for mode, want := range map[string]map[string]float64{"async": {"wal_files": 1}, "off": nil} {
+		s, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: mode, optGroupInterval: "3600000"}, nil)
+		require.NoError(t, err)
+		cost, notes := db.Measured(t.Context())
+		assert.Equal(t, want, cost)
+		assert.Empty(t, notes)
+		if want == nil {
+			continue
+		}
+		s.Flush()
+		cost, _ = db.Measured(t.Context())
+		assert.Equal(t, map[string]float64{"wal_files": 0}, cost)
+
+		fe := listen(t, says(`{"msg":"Unauthorized","code":401,"data":"Access denied","count":0}`))
+		db.frontends[0].http.Host = fe.address()
+		cost, notes = db.Measured(t.Context())
+		assert.Empty(t, cost)
+		require.Len(t, notes, 1)
+		assert.Contains(t, notes[0], "Access denied")
+		assert.Contains(t, notes[0], "NODE_PRIV")
+	}
+}
+
 // How long rows take until they can be read is measured, so nothing else is waited for. Only where an attempt has failed,
 // here or in an earlier process, a second copy of its rows may still be in the log, for an hour here.
 func TestFinishWaitsForSecondCopies(t *testing.T) {

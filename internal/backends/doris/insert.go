@@ -17,6 +17,8 @@ type insertSession struct {
 	labels bool
 	conn   sqlload.MySQLConn
 	merged bool // an INSERT was merged by group commit, or the server cannot tell: the question is not repeated
+
+	prepared preparedInsert
 }
 
 // openInsert connects to the next frontend.
@@ -30,15 +32,14 @@ func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (
 	return &insertSession{opened: l, text: text, labels: labels, conn: conn}, nil
 }
 
-// Load sends the rows in one statement, as text: Doris prepares only some statements, and the driver would lose its
-// place in the protocol after a long argument (COM_STMT_SEND_LONG_DATA).
+// Load sends the rows in one statement: as text, since Doris prepares only what group commit can merge, or prepared.
 func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	ref, label := loader.RefOf(b), ""
 	if s.labels {
 		label = s.name.label(ref, false)
 	}
 	ack, err := s.once(ctx, ref, label, func() (loader.Ack, error) {
-		rows, err := sqlload.Insert(ctx, s.conn, s.text.insertHead(label), b)
+		rows, err := s.insert(ctx, label, b)
 		if err != nil {
 			return loader.Ack{}, err
 		}
@@ -49,6 +50,13 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		s.doubted.Store(true)
 	}
 	return ack, failed("load", err)
+}
+
+func (s *insertSession) insert(ctx context.Context, label string, b *batch.Batch) (rows int64, err error) {
+	if s.options.prepared {
+		return s.prepared.insert(ctx, s.conn, s.text, b)
+	}
+	return sqlload.Insert(ctx, s.conn, s.text.insertHead(label), b)
 }
 
 // checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of

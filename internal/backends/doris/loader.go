@@ -10,6 +10,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,9 @@ type opened struct {
 	answered     atomic.Uint64 // the frontend that answered the last question
 	frontendTime time.Duration
 	finishTime   time.Duration // how long Finish waits; 0: see patience
+
+	altering sync.Mutex
+	altered  bool // the table has the properties that the options ask for
 
 	// doubted is set when an attempt has failed, or may have in an earlier process of the run. Under group commit its rows
 	// may still come in, beside those of the next attempt.
@@ -153,6 +157,9 @@ func (l *opened) limitPacket(packet string) {
 		return
 	}
 	l.caps.MaxBytes = bytes - packetRoom
+	if l.options.prepared {
+		l.caps.MaxBytes /= parameterGrowth
+	}
 	l.caps.DefaultBatchBytes = min(l.caps.DefaultBatchBytes, l.caps.MaxBytes)
 }
 
@@ -190,22 +197,51 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		return t, err
 	}
 	t.Name = l.name.String()
-	if t.Created || p.Silent || !l.options.group.on() {
-		return t, nil
+	return t, nil
+}
+
+// alterTable sets the properties that the options ask for on a table that has others. The first session does it, just
+// before its rows: Prepare is called by those that change nothing, too, such as the doctor and a later proof.
+func (l *opened) alterTable(ctx context.Context) error {
+	l.altering.Lock()
+	defer l.altering.Unlock()
+	s, err := l.State()
+	if err != nil || l.altered || len(l.options.properties()) == 0 {
+		return err
 	}
-	for name, want := range l.options.properties() {
-		if is := l.tableProperty(name); is != want {
-			l.log.Warn("the table exists and keeps its own property: ALTER TABLE … SET changes it",
-				"property", name, "table", cmp.Or(is, "the server's default"), "wanted", want)
+	c, err := l.connect(ctx)
+	if err != nil {
+		return failed("alter the table", err)
+	}
+	defer func() { _ = c.Close() }()
+	found := s.Relation
+	if found == nil { // Silent
+		if found, err = (catalog{l}).Locate(ctx, c, s); err != nil || found == nil {
+			return failed("look for table "+s.Table, err)
 		}
 	}
-	return t, nil
+	for _, name := range l.options.changes(found.Traits[0]) {
+		was, want := property(found.Traits[0], name), l.options.properties()[name]
+		if _, err := c.Exec(ctx, statements{s.Statements}.setProperty(name, want)); err != nil {
+			return &loader.Error{
+				Op: "alter the table", Applied: loader.No, Err: err,
+				Hint: fmt.Sprintf("%s; without --%s the table keeps its own", l.grant("ALTER_PRIV"), strings.ReplaceAll(name, "_", "-")),
+			}
+		}
+		l.log.Warn("the table was there, and its property is changed as asked", "property", name,
+			"from", cmp.Or(was, "the server's default"), "to", want)
+	}
+	l.altered = true
+	return nil
 }
 
 // Session opens one worker, on the next frontend.
 func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
 	s, err := l.State()
 	if err != nil {
+		return nil, err
+	}
+	if err := l.alterTable(ctx); err != nil {
 		return nil, err
 	}
 	text, labels := statements{s.Statements}, c.Dedup == loader.DedupKey

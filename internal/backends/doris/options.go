@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -20,6 +22,7 @@ const (
 	optGroupCommit    = "group-commit"
 	optGroupInterval  = "group-commit-interval-ms"
 	optGroupBytes     = "group-commit-data-bytes"
+	optPrepared       = "prepared"
 	optBuckets        = "buckets"
 	optReplication    = "replication"
 	optRedirectPolicy = "redirect-policy"
@@ -48,9 +51,16 @@ func groupCommitOptions() []loader.Option {
 		{Name: optGroupCommit, Kind: loader.StringOption, Default: "off",
 			Help: "let the server merge loads: off, sync (answer after the merged commit), " +
 				"async (answer after the write-ahead log); at least once unless off"},
-		number(optGroupInterval, propInterval+" of a table that is made; 0: the server's default"),
-		number(optGroupBytes, propBytes+" of a table that is made; 0: the server's default"),
+		number(optGroupInterval, propInterval+" of the table, which is altered if it is there; 0: its own, or the server's default"),
+		number(optGroupBytes, propBytes+" of the table, which is altered if it is there; 0: its own, or the server's default"),
 	}
+}
+
+func insertOptions() []loader.Option {
+	return []loader.Option{{
+		Name: optPrepared, Kind: loader.BoolOption, Default: "false",
+		Help: "prepare the INSERT on the server and send binary parameters; needs --" + optGroupCommit,
+	}}
 }
 
 func routeOptions() []loader.Option {
@@ -81,6 +91,7 @@ type options struct {
 	group                groupCommit
 	groupInterval        int64 // milliseconds; 0: the server's default
 	groupBytes           int64 // 0: the server's default
+	prepared             bool
 	buckets, replication int64 // 0: from the number of backends
 	redirectPolicy       string
 	direct               []string          // backends to send to without asking a frontend
@@ -107,6 +118,10 @@ func readOptions(t loader.Target) (o options, err error) {
 	o.buckets, o.replication = number(optBuckets), number(optReplication)
 	o.groupInterval, o.groupBytes = number(optGroupInterval), number(optGroupBytes)
 	o.group = groupCommit(cmp.Or(choice(optGroupCommit, "off", "sync", "async"), "off") + "_mode")
+	if o.prepared = t.Options[optPrepared] == "true"; o.prepared && !o.group.on() {
+		problems = append(problems, fmt.Errorf(
+			"--%s: Doris prepares no INSERT with a label; take --%s sync or async", optPrepared, optGroupCommit))
+	}
 	o.redirectPolicy = choice(optRedirectPolicy, "direct", "public", "private", "public-private", "random-be")
 	problems = append(problems, o.readBackends(t.Options[optBackends]))
 	return o, errors.Join(problems...)
@@ -137,12 +152,27 @@ func (o *options) readBackends(text string) error {
 	return nil
 }
 
-// caps returns those of a method under the options: group commit drops labels.
+// Bounds of a prepared INSERT.
+const (
+	// maxParameters is what the MySQL protocol counts in 16 bits.
+	maxParameters = 1<<16 - 1
+	// mostColumns is how many columns the widest dataset has: people.
+	mostColumns = 23
+	// parameterGrowth is the most by which values become longer as parameters: a time has 8 bytes in a batch, and 26 as
+	// text, with its length, its type and a bit for NULL.
+	parameterGrowth = 4
+)
+
+// caps returns those of a method under the options: group commit drops labels, and a prepared INSERT has few rows.
 func (o options) caps(c loader.Caps) loader.Caps {
 	if o.group.on() {
 		c.Dedup, c.Window = loader.DedupNone, 0
 		c.Reason = "group commit merges loads under labels of the server's own, " +
 			"so it is not known whether a batch whose answer was lost is applied"
+	}
+	if o.prepared {
+		c.Formats, c.MaxRows = []batch.Format{batch.ColumnArrays}, maxParameters/mostColumns
+		c.MaxBytes /= parameterGrowth
 	}
 	return c
 }
@@ -156,6 +186,13 @@ func (o options) properties() map[string]string {
 		}
 	}
 	return all
+}
+
+// changes returns the names of the properties that a table's definition has otherwise than the options ask for.
+func (o options) changes(definition string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(o.properties())), func(name string) bool {
+		return property(definition, name) == o.properties()[name]
+	})
 }
 
 // targetTable parses the target's table.

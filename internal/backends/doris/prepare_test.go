@@ -2,7 +2,12 @@ package doris
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +41,55 @@ func TestOpen(t *testing.T) {
 	l, err = New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err, "the second frontend serves as well")
 	assert.NoError(t, l.Close())
+}
+
+// What --set says holds on every connection of a run: those that load, the one that looks at the table and the proof's.
+func TestSettingsReachEveryConnection(t *testing.T) {
+	for _, method := range []string{insert, s3Load} {
+		s, via, _ := startWithStore(t)
+		target := s.table(method, nil)
+		target.Settings = []loader.Setting{{Name: "enable_nereids_planner", Value: "false"}}
+		format, c := batch.Values, contractOf(method, batch.Values, 5)
+		if method == s3Load {
+			format, c, target.Via = batch.DorisCSV, contractOf(method, batch.DorisCSV, 5), via
+		}
+		var connections atomic.Int64
+		deps := testDeps()
+		dial := deps.Dial
+		deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == s.SQL {
+				connections.Add(1)
+			}
+			return dial(ctx, network, address)
+		}
+		l, err := New().Open(t.Context(), target, deps)
+		require.NoError(t, err)
+		defer l.Close()
+		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: c, Create: loader.CreateIfMissing}
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		session, err := l.Session(t.Context(), c)
+		require.NoError(t, err)
+		for n := range int64(2) {
+			_, err = load(t.Context(), session, batchOf(t, documents(t), format, batch.ID{Run: "r", Number: n}, 5*n, 5))
+			require.NoError(t, err)
+		}
+		if method == s3Load {
+			_, err = l.(loader.Committer).Commit(t.Context(), tenOfAGroup())
+			require.NoError(t, err)
+		}
+		require.NoError(t, session.Close())
+		require.NoError(t, l.(loader.Counter).Count(t.Context(), loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 5},
+			func(loader.Bucket) error { return nil }))
+		set := 0
+		for _, r := range s.Requests() {
+			if r.SQL == "SET enable_nereids_planner = false" {
+				set++
+			}
+		}
+		assert.GreaterOrEqual(t, set, 2, "control, and the session or the commit")
+		assert.EqualValues(t, connections.Load(), set)
+	}
 }
 
 func TestOtherServersAreRefused(t *testing.T) {
@@ -121,26 +175,80 @@ func TestOtherPeoplesTables(t *testing.T) {
 	require.NoError(t, prepare("other", loader.CreateRecreate, "other"))
 }
 
-// A table that is there keeps its properties; whoever asks for others is told.
+// The properties of a table that is there are changed by the load, and by nothing that only looks at it: once, each by a
+// statement of its own, if they differ, and with the user told.
 func TestPropertiesOfATableThatIsThere(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	d := documents(t)
-	c := contractOf(streamLoad, batch.DorisCSV, 10)
-	target := s.table(streamLoad, map[string]string{optGroupCommit: "sync", optGroupInterval: "1000"})
-	db := s.open(t, target, d, c)
-	assert.Equal(t, time.Second, db.interval())
+	for name, c := range map[string]struct {
+		interval, bytes string
+		silent          bool
+		want            []string
+	}{
+		"other":  {"5000", "1048576", false, []string{"group_commit_data_bytes", "group_commit_interval_ms"}},
+		"same":   {"1000", "", false, nil},
+		"silent": {"5000", "", true, []string{"group_commit_interval_ms"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startStandIn(t, fake.Options{})
+			target := s.table(insert, map[string]string{optGroupInterval: c.interval, optGroupBytes: c.bytes})
+			s.CreateTable(target.Table, `"group_commit_interval_ms" = "1000"`, ofDocuments...)
+			if c.bytes == "" {
+				delete(target.Options, optGroupBytes)
+			}
+			var logged bytes.Buffer
+			deps := testDeps()
+			deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
+			l, err := New().Open(t.Context(), target, deps)
+			require.NoError(t, err)
+			defer l.Close()
+			contract := contractOf(insert, batch.Values, 10)
+			p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contract, Create: loader.CreateNever, Silent: c.silent}
+			_, err = l.Prepare(t.Context(), p)
+			require.NoError(t, err)
+			assert.Empty(t, altered(s))
+			for range 2 {
+				session, err := l.Session(t.Context(), contract)
+				require.NoError(t, err)
+				defer session.Close()
+			}
+			var want []string
+			for _, name := range c.want {
+				value := map[string]string{"group_commit_data_bytes": c.bytes, "group_commit_interval_ms": c.interval}[name]
+				want = append(want, fmt.Sprintf("ALTER TABLE `d`.`%s` SET (\"%s\" = \"%s\")", target.Table, name, value))
+				assert.Contains(t, logged.String(), name)
+			}
+			assert.Equal(t, want, altered(s))
+			assert.Equal(t, time.Duration(integer(c.interval))*time.Millisecond, l.(*opened).interval())
+		})
+	}
+}
 
-	var logged bytes.Buffer
-	deps := testDeps()
-	deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
-	target.Options = map[string]string{optGroupCommit: "sync", optGroupInterval: "5000"}
-	l, err := New().Open(t.Context(), target, deps)
-	require.NoError(t, err)
-	defer l.Close()
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
-	require.NoError(t, err)
-	assert.Contains(t, logged.String(), "group_commit_interval_ms")
-	assert.Contains(t, logged.String(), "1000")
+// altered are the ALTER statements that the cluster got.
+func altered(s *standIn) (all []string) {
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r.SQL, "ALTER ") {
+			all = append(all, r.SQL)
+		}
+	}
+	return all
+}
+
+// Whoever may not alter the table learns how, before any row is sent.
+func TestAlterRefused(t *testing.T) {
+	s := startStandIn(t, fake.Options{Script: func(r fake.Request) (f fake.Fault) {
+		if strings.HasPrefix(r.SQL, "ALTER ") {
+			f.Fail = "Access denied; you need (at least one of) the (ALTER) privilege(s) for this operation"
+		}
+		return f
+	}})
+	target := s.table(streamLoad, map[string]string{optGroupInterval: "1000"})
+	s.CreateTable(target.Table, "", ofDocuments...)
+	db := s.open(t, target, documents(t), contractOf(streamLoad, batch.DorisCSV, 10))
+	_, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
+	require.ErrorContains(t, err, "ALTER")
+	var refused *loader.Error
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, "GRANT ALTER_PRIV ON d.* TO 'root'; without --group-commit-interval-ms the table keeps its own", refused.Hint)
+	assert.Equal(t, loader.Refused(loader.ClassPermission), New().Classify(err))
 }
 
 // Partitions that come with rows or days are no identity: it would change under the run's own loads.

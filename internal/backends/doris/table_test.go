@@ -18,6 +18,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	merged := map[string]string{optGroupCommit: "async", optGroupInterval: "1000", optGroupBytes: "1048576", optBuckets: "32", optReplication: "1"}
+	bound := map[string]string{optGroupCommit: "async", optGroupInterval: "1000", optPrepared: "true"}
 	for name, c := range map[string]struct {
 		method  string
 		format  batch.Format
@@ -29,6 +30,7 @@ func TestExplain(t *testing.T) {
 		"stream-load-group": {streamLoad, batch.NDJSON, documents(t), merged, loader.CreateRecreate},
 		"insert":            {insert, batch.Values, documents(t), nil, loader.CreateRecreate},
 		"insert-group":      {insert, batch.Values, documents(t), merged, loader.CreateRecreate},
+		"insert-prepared":   {insert, batch.ColumnArrays, documents(t), bound, loader.CreateIfMissing},
 		"s3-load-parquet":   {s3Load, batch.Parquet, documents(t), nil, loader.CreateRecreate},
 		"journal":           {streamLoad, batch.NDJSON, named(t, "journal"), nil, loader.CreateRecreate},
 		"lineitem":          {s3Load, batch.DorisCSV, named(t, "lineitem"), nil, loader.CreateIfMissing},

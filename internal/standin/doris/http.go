@@ -28,7 +28,31 @@ func (c *Cluster) frontend() http.Handler {
 		return "UNKNOWN", nil
 	}))
 	routes.HandleFunc("POST /api/{db}/_cancel", c.question(func(label string) (any, error) { return nil, c.cancel(label) }))
+	routes.HandleFunc("GET /api/get_wal_size", c.countWAL)
 	return routes
+}
+
+// countWAL says how many files the write-ahead log of each backend has: one for each group that the first takes.
+func (c *Cluster) countWAL(w http.ResponseWriter, r *http.Request) {
+	if !c.knows(r) {
+		reply(w, http.StatusUnauthorized, "Unauthorized", "Access denied")
+		return
+	}
+	files := 0
+	c.mu.Lock()
+	for _, t := range c.tables {
+		if t.group != nil {
+			files++
+		}
+	}
+	c.mu.Unlock()
+	var all []string
+	for _, address := range c.Backends {
+		host, _, _ := net.SplitHostPort(address)
+		all = append(all, fmt.Sprintf("%s:9050:%d", host, files))
+		files = 0
+	}
+	reply(w, 0, "success", all)
 }
 
 // redirect sends the client to a backend, after the checks of LoadAction in their order.

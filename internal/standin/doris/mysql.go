@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -14,8 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/standin"
 )
 
-// session is one connection of the MySQL protocol. What it does not override is refused, such as to prepare a statement,
-// which new frontends refuse as well (apache/doris#55125).
+// session is one connection of the MySQL protocol. What it does not override is refused.
 type session struct {
 	server.EmptyHandler
 	*Cluster
@@ -38,6 +38,7 @@ func (c *Cluster) session(_ uint32, conn *sink.Conn) error {
 	s := &session{Cluster: c, conn: conn, variables: map[string]string{
 		"version_comment": "Apache Doris version doris-3.1.2-rc01-a1b2c3d4e5", "max_allowed_packet": "16777216",
 		"enable_insert_strict": "true", "exec_mem_limit": "107374182400", "group_commit": "off_mode",
+		"enable_nereids_planner": "true", "enable_prepared_stmt_audit_log": "false",
 	}}
 	p := server.NewServer(protocolVersion, mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
 	protocol, err := p.NewConn(conn, "root", c.options.Password, s)
@@ -68,6 +69,59 @@ func (s *session) UseDB(name string) error {
 func (s *session) HandleQuery(sql string) (*mysql.Result, error) {
 	sql = strings.Clone(sql) // it lies in the connection's buffer
 	in := insertShape.FindStringSubmatch(sql)
+	if in == nil {
+		return s.run(sql, nil, standin.Format{}, "")
+	}
+	return s.run(sql, in, standin.Format{Kind: standin.Values}, sql[len(in[0]):])
+}
+
+// HandleStmtPrepare is COM_STMT_PREPARE: of an INSERT that group commit can merge, and of nothing else, as new frontends
+// have it (apache/doris#55125).
+func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, context any, err error) {
+	fault := s.ask(Request{Kind: Statement, Bytes: int64(len(sql)), SQL: "PREPARE " + strings.Clone(sql[:min(len(sql), 4<<10)])})
+	in := insertShape.FindStringSubmatch(sql)
+	parameters = strings.Count(sql, "?")
+	switch {
+	case fault.Cut:
+		err = s.hangUp()
+	case fault.Fail != "":
+		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
+	case in != nil && in[2] != "":
+		err = refuse(mysql.ER_UNKNOWN_ERROR, "Only support prepare InsertStmt without label now")
+	case in == nil || in[4] != "VALUES" || strings.Trim(sql[len(in[0]):], "(?), ") != "",
+		s.variables["group_commit"] == "off_mode":
+		err = refuse(mysql.ER_UNSUPPORTED_PS, "This command is not supported in the prepared statement protocol yet")
+	case parameters > math.MaxUint16:
+		err = refuse(mysql.ER_PS_MANY_PARAM, "Prepared statement contains too many placeholders")
+	}
+	return parameters, 0, nil, err
+}
+
+// HandleStmtExecute is COM_STMT_EXECUTE. No dataset's text has the bytes that separate the values here.
+func (s *session) HandleStmtExecute(_ any, sql string, values []any) (*mysql.Result, error) {
+	in := insertShape.FindStringSubmatch(sql)
+	var body strings.Builder
+	for i, value := range values {
+		switch v := value.(type) {
+		case []byte:
+			body.Write(v)
+		default:
+			fmt.Fprint(&body, v)
+		}
+		if (i+1)%len(columnsOf(in[3])) == 0 {
+			body.WriteByte(2)
+		} else {
+			body.WriteByte(1)
+		}
+	}
+	return s.run(sql, in, standin.Format{Kind: standin.CSV, Comma: "\x01", Newline: "\x02"}, body.String())
+}
+
+// HandleStmtClose is COM_STMT_CLOSE.
+func (s *session) HandleStmtClose(any) error { return nil }
+
+// run runs a statement. in is what insertShape found in it, and body has the rows of an INSERT.
+func (s *session) run(sql string, in []string, format standin.Format, body string) (*mysql.Result, error) {
 	r := Request{Kind: Statement, Bytes: int64(len(sql)), SQL: strings.Clone(sql[:min(len(sql), 4<<10)])}
 	if in != nil {
 		r.Table, r.Label = strings.ReplaceAll(in[1], "`", ""), in[2]
@@ -86,7 +140,7 @@ func (s *session) HandleQuery(sql string) (*mysql.Result, error) {
 	case fault.Fail != "":
 		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
 	case in != nil:
-		n, err = s.insert(in, sql[len(in[0]):], fault)
+		n, err = s.insert(in, format, body, fault)
 	default:
 		s.mu.Lock()
 		found, err = s.statement(sql)
@@ -142,7 +196,7 @@ var (
 )
 
 // insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group.
-func (s *session) insert(in []string, body string, fault Fault) (int, error) {
+func (s *session) insert(in []string, format standin.Format, body string, fault Fault) (int, error) {
 	columns := columnsOf(in[3])
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +205,7 @@ func (s *session) insert(in []string, body string, fault Fault) (int, error) {
 		return 0, err
 	}
 	read := func() ([]standin.Row, error) {
-		return t.decode(standin.Format{Kind: standin.Values}, columns, []byte(body))
+		return t.decode(format, columns, []byte(body))
 	}
 	if in[4] == "SELECT" {
 		read = func() ([]standin.Row, error) { return s.readObjects(t, columns, body) }

@@ -57,6 +57,7 @@ var shapes = []shape{
 		delete(s.tables, t.Name)
 		return nil
 	})),
+	of(`ALTER TABLE (\S+) SET \(("\w+" = "[^"]*")\)`, (*session).alterTable),
 	of("CREATE TABLE IF NOT EXISTS `"+Database+"`.`([^`]+)` \\(\n(.+)\n\\)\n(DUPLICATE|UNIQUE) KEY\\((.+?)\\)\nCOMMENT '(.*)'\n"+
 		"DISTRIBUTED BY HASH\\((.+?)\\) BUCKETS (\\d+)(?:\nPROPERTIES \\((.+)\\))?", (*session).createTable),
 }
@@ -263,6 +264,22 @@ func (s *session) createTable(m []string) (*result, error) {
 			"replication num is %d, available backend num is %d", n, len(s.Backends))
 	}
 	s.add(t)
+	return nil, nil
+}
+
+// alterTable sets a property that can be changed.
+func (s *session) alterTable(m []string) (*result, error) {
+	t, err := s.find(m[1])
+	if err != nil {
+		return nil, err
+	}
+	changed := readProperties(m[2])
+	for name := range changed {
+		if !strings.HasPrefix(name, "group_commit_") {
+			return nil, refuse(1105, "Unknown table property: [%s]", name)
+		}
+	}
+	maps.Copy(t.properties, changed)
 	return nil, nil
 }
 
