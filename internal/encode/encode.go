@@ -8,6 +8,7 @@ package encode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -108,19 +109,22 @@ func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
 		return newParquet(s), nil
 	case batch.ColumnArrays:
 		return newColumns(s), nil
-	default:
-		l, _ := layoutOf(f, s)
-		return newRowEncoder(l, s, digits), nil
 	}
+	l := layoutOf(f, s)
+	e := newRowEncoder(l, s, digits)
+	if _, how := f.Compression(); how != "" {
+		return newCompressed(f, e), nil
+	}
+	return e, nil
 }
 
 // Carries returns nil if the format can carry the schema, and else the reason.
 func Carries(f batch.Format, s rows.Schema) error {
-	l, ok := layoutOf(f, s)
+	l := layoutOf(f, s)
 	switch {
 	case f == "orc":
 		return fmt.Errorf("encode: terapush does not make ORC files; use format %s, %s or %s", batch.Parquet, batch.CSV, batch.NDJSON)
-	case !ok:
+	case !slices.Contains(Formats(), f):
 		names := make([]string, 0, len(Formats()))
 		for _, f := range Formats() {
 			names = append(names, string(f))
@@ -152,27 +156,28 @@ func Carries(f batch.Format, s rows.Schema) error {
 // Formats lists the formats that New makes.
 func Formats() []batch.Format { return batch.Formats() }
 
-func layoutOf(f batch.Format, s rows.Schema) (layout, bool) {
+func layoutOf(f batch.Format, s rows.Schema) layout {
+	f, _ = f.Compression()
 	switch f {
 	case batch.TSV:
-		return tsv(), true
+		return tsv()
 	case batch.CSV:
-		return csv(), true
+		return csv()
 	case batch.DorisCSV:
-		return dorisCSV(), true
+		return dorisCSV()
 	case batch.NDJSON:
-		return ndjson(), true
+		return ndjson()
 	case batch.Parquet, batch.ColumnArrays:
-		return layout{}, true // a layout is for rows; Carries asks parquetWidth and columnWidth
+		return layout{} // a layout is for rows; Carries asks parquetWidth and columnWidth
 	case batch.PGBinary:
-		return pgBinary(len(s.Columns)), true
+		return pgBinary(len(s.Columns))
 	case batch.PGText:
-		return pgText(), true
+		return pgText()
 	case batch.Values:
-		return values(), true
+		return values()
 	case batch.PGValues:
-		return pgValues(), true
+		return pgValues()
 	default:
-		return layout{}, false
+		return layout{}
 	}
 }

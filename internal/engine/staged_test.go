@@ -127,9 +127,10 @@ func TestUploadsWaitForCommits(t *testing.T) {
 			return ack, err
 		}
 		start := time.Now()
-		_, _, err := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
+		require.Greater(t, s.WorkerSeconds[event.WaitCommit], 40*60.0)
 		require.LessOrEqual(t, most.Load(), int64((2*2-1+4)*4), "one group less than the limit, and one that each worker may be filling")
 		require.Equal(t, 50*time.Minute, time.Since(start), "100 groups, two at a time, never idle")
 	})

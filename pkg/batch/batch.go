@@ -6,6 +6,7 @@ package batch
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
@@ -35,9 +36,30 @@ const (
 	ColumnArrays Format = "columns"  // arrays for drivers that bind them; see Columns
 )
 
+// Compressed formats are one with a suffix; each batch is encoded anew.
+const (
+	CSVGzip      Format = CSV + "." + Gzip
+	CSVZstd      Format = CSV + "." + Zstd
+	NDJSONGzip   Format = NDJSON + "." + Gzip
+	NDJSONZstd   Format = NDJSON + "." + Zstd
+	DorisCSVGzip Format = DorisCSV + "." + Gzip
+
+	Gzip = "gz"  // one member a batch (RFC 1952)
+	Zstd = "zst" // one frame a batch (RFC 8878)
+)
+
 // Formats lists all formats.
 func Formats() []Format {
-	return []Format{TSV, CSV, DorisCSV, NDJSON, Parquet, PGBinary, PGText, Values, PGValues, ColumnArrays}
+	return []Format{
+		TSV, CSV, DorisCSV, NDJSON, Parquet, PGBinary, PGText, Values, PGValues, ColumnArrays,
+		CSVGzip, CSVZstd, NDJSONGzip, NDJSONZstd, DorisCSVGzip,
+	}
+}
+
+// Compression returns the format of the rows, and how they are compressed: Gzip, Zstd or "".
+func (f Format) Compression() (plain Format, how string) {
+	name, how, _ := strings.Cut(string(f), ".")
+	return Format(name), how
 }
 
 // Batch is a unit of work. The feed fills it, one worker at a time has it, back-ends only read it.
