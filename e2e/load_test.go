@@ -49,13 +49,15 @@ func (d *database) runs(t *testing.T) []string {
 	return ids
 }
 
-// journalLines counts the lines of all runs' journals: one for every attempt that began or ended, and a first.
+// journalLines counts the lines of all runs' journals, of which each has a first, and their marks.
 func (d *database) journalLines(t *testing.T) (lines int) {
 	t.Helper()
 	for _, id := range d.runs(t) {
 		text, err := os.ReadFile(filepath.Join(d.state, id, "journal.jsonl"))
 		require.NoError(t, err)
-		lines += bytes.Count(text, []byte("\n"))
+		marks, err := os.ReadFile(filepath.Join(d.state, id, "batches"))
+		require.NoError(t, err)
+		lines += bytes.Count(text, []byte("\n")) + len(marks) - bytes.Count(marks, []byte{0})
 	}
 	return lines
 }

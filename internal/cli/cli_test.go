@@ -311,9 +311,9 @@ func (s shell) interrupt(with os.Signal, args string) result {
 	go func() {
 		defer close(sent)
 		for {
-			journals, _ := filepath.Glob(filepath.Join(state, "terapush", "*", "journal.jsonl"))
-			for _, path := range journals {
-				if info, err := os.Stat(path); err == nil && info.Size() > 1000 {
+			batches, _ := filepath.Glob(filepath.Join(state, "terapush", "*", "batches"))
+			for _, path := range batches {
+				if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 					signals <- with
 					return
 				}

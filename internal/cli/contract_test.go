@@ -211,7 +211,11 @@ func TestFields(t *testing.T) {
 	} {
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)
-		require.Equal(t, "terapush."+schema+"/v1", v["schema"])
+		version := "v1"
+		if schema == "run" {
+			version = "v2"
+		}
+		require.Equal(t, "terapush."+schema+"/"+version, v["schema"])
 		want, err := os.ReadFile("testdata/fields/" + schema + ".txt")
 		require.NoError(t, err)
 		for name := range v {

@@ -29,8 +29,8 @@ func newWorker(r *run, index int) *worker {
 
 // connected returns the innermost layer: it sends the batch over the worker's session, and opens one if there is none.
 func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
-	w.enter(event.Connecting)
 	if w.session == nil {
+		w.enter(event.Connecting)
 		s, err := w.Loader.Session(ctx, w.Contract)
 		if err != nil {
 			return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}

@@ -13,13 +13,13 @@
 package feed
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,7 +33,9 @@ var ErrClosed = errors.New("feed: closed")
 // Feed makes the batches of one run. It is safe for concurrent use.
 type Feed struct {
 	plan   plan
-	memory []byte
+	memory []byte // of all buffers, and then of all their offsets
+
+	rowOffsets, fieldOffsets int64 // of a buffer
 
 	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their order.
 	free    chan struct{}
@@ -51,18 +53,17 @@ type content struct {
 	rows     int
 }
 
-// buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use.
+// buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use. It is kept small:
+// of small batches there are hundreds of thousands.
 type buffer struct {
-	memory  []byte // empty; its capacity is the buffer's size
-	encoded []byte // head, rows and tail, in memory
-	offsets encode.Offsets
-	head    int     // bytes
-	payload int64   // bytes
-	number  int64   // the batch that is encoded, −1 = none
-	content content // of that batch
+	at           int64   // its number in the ring, which says where its memory is
+	length, head uint32  // bytes of the encoded batch, and of its head
+	payload      int64   // bytes
+	number       int64   // the batch that is encoded, −1 = none
+	content      content // of that batch
 
-	list  *list.List // the list of stock that it is in
-	place *list.Element
+	before, after *buffer // in a list of stock
+	chained       *buffer // the next one in its chain of stock
 }
 
 // New reserves the memory of the ring; Fill touches it.
@@ -71,24 +72,38 @@ func New(c Config) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{plan: p, free: make(chan struct{}, c.Buffers), stock: stock{holding: make(map[content][]*buffer)}}
+	f := &Feed{plan: p, free: make(chan struct{}, c.Buffers)}
+	f.stock.init(c.Buffers)
 	f.scratch.New = func() any { return newScratch(p) }
-	if f.memory, err = mapMemory(p.bufferBytes * int64(c.Buffers)); err != nil {
-		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, p.bufferBytes, err)
+	if f.memory, err = mapMemory(Memory(c)); err != nil {
+		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, Memory(c)/int64(c.Buffers), err)
 	}
-	rowOffsets, fieldOffsets := offsets(c)
-	for i := range int64(c.Buffers) {
-		from, to := i*p.bufferBytes, (i+1)*p.bufferBytes
-		f.put(&buffer{
-			memory: f.memory[from:from:to],
-			offsets: encode.Offsets{
-				Starts: make([]uint32, 0, rowOffsets),
-				Fields: make([]uint32, 0, fieldOffsets),
-			},
-			number: -1,
-		})
+	f.rowOffsets, f.fieldOffsets = offsets(c)
+	all := make([]buffer, c.Buffers)
+	for i := range all {
+		all[i].at, all[i].number = int64(i), -1
+		f.put(&all[i])
 	}
 	return f, nil
+}
+
+// memoryOf returns the buffer's memory.
+func (f *Feed) memoryOf(b *buffer) []byte {
+	from, to := b.at*f.plan.bufferBytes, (b.at+1)*f.plan.bufferBytes
+	return f.memory[from:to:to]
+}
+
+// offsetsOf returns the offsets of the first rows of a buffer. They lie behind the last buffer: of small batches they are
+// a fifth of the ring, and on the heap the garbage collector would let as much again be garbage.
+func (f *Feed) offsetsOf(b *buffer, rows int) encode.Offsets {
+	each := f.rowOffsets + f.fieldOffsets
+	if each == 0 {
+		return encode.Offsets{Rows: rows}
+	}
+	memory := f.memory[f.plan.bufferBytes*int64(f.Buffers())+4*each*b.at:]
+	all := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), each)
+	starts, fields, n := all[:f.rowOffsets:f.rowOffsets], all[f.rowOffsets:], int64(rows)
+	return encode.Offsets{Starts: starts[:n], Fields: fields[:n*f.fieldOffsets/f.rowOffsets]}
 }
 
 // Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
@@ -96,27 +111,27 @@ func New(c Config) (*Feed, error) {
 // goroutines. When ctx ends, Fill returns its error.
 func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
 	wanted := f.plan.first(f.Buffers())
-	batches := make([]*batch.Batch, len(wanted))
+	filled := make([]*buffer, len(wanted))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, parallel))
 	for i, number := range wanted {
 		g.Go(func() error {
-			b, _, err := f.batch(ctx, number)
+			b, _, err := f.make(ctx, number)
 			if err != nil {
 				return err
 			}
-			batches[i] = b
+			filled[i] = b
 			if progress != nil {
-				progress(int64(len(b.Encoded)))
+				progress(int64(b.length))
 			}
 			return nil
 		})
 	}
 	err := g.Wait()
 	// Each needs its own buffer, so they are held until now, and released in the order in which they are needed.
-	for _, b := range batches {
+	for _, b := range filled {
 		if b != nil {
-			b.Release()
+			f.put(b)
 		}
 	}
 	return err
@@ -125,15 +140,31 @@ func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64
 // Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then returns its
 // error. The caller must Release the batch. Its buffer returns to the ring once every body opened on it is closed as well.
 func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
-	b, refill, err := f.batch(ctx, number)
+	buf, refill, err := f.make(ctx, number)
+	if err != nil {
+		return nil, err
+	}
 	if refill {
 		f.refills.Add(1)
 	}
-	return b, err
+	b := &batch.Batch{
+		ID:      batch.ID{Run: f.plan.Run, Number: number},
+		Format:  f.plan.Encoder.Format(),
+		First:   f.plan.FirstKey + number*f.plan.BatchRows,
+		Rows:    int64(buf.content.rows),
+		Payload: buf.payload,
+		Encoded: f.memoryOf(buf)[:buf.length],
+		Head:    int(buf.head),
+		Starts:  f.offsetsOf(buf, buf.content.rows).Starts,
+		Free:    func() { f.put(buf) },
+	}
+	b.Hold()
+	return b, nil
 }
 
-// batch is Batch; refill reports whether a template that repeats had to be encoded.
-func (f *Feed) batch(ctx context.Context, number int64) (b *batch.Batch, refill bool, err error) {
+// make waits for a free buffer and makes the batch in it; refill reports whether a template that repeats had to be
+// encoded.
+func (f *Feed) make(ctx context.Context, number int64) (buf *buffer, refill bool, err error) {
 	if number < 0 || number >= f.plan.batches {
 		return nil, false, fmt.Errorf("feed: batch %d does not exist: the run has %d", number, f.plan.batches)
 	}
@@ -160,19 +191,7 @@ func (f *Feed) batch(ctx context.Context, number int64) (b *batch.Batch, refill 
 			return nil, false, err
 		}
 	}
-	b = &batch.Batch{
-		ID:      batch.ID{Run: f.plan.Run, Number: number},
-		Format:  f.plan.Encoder.Format(),
-		First:   f.plan.FirstKey + number*f.plan.BatchRows,
-		Rows:    int64(buf.content.rows),
-		Payload: buf.payload,
-		Encoded: buf.encoded,
-		Head:    buf.head,
-		Starts:  buf.offsets.Starts,
-		Free:    func() { f.put(buf) },
-	}
-	b.Hold()
-	return b, refill, nil
+	return buf, refill, nil
 }
 
 // take removes a buffer from the stock. The caller must have a token.

@@ -34,23 +34,24 @@ func (f *Feed) encode(buf *buffer, number int64) error {
 	drawn, key := c.template*f.plan.BatchRows, f.plan.FirstKey+number*f.plan.BatchRows
 
 	buf.number, buf.payload = -1, 0
-	buf.offsets.Reset()
+	memory, offsets := f.memoryOf(buf), f.offsetsOf(buf, c.rows)
+	offsets.Reset()
 	if p, ok := e.(encode.PerBatch); ok {
 		e = p.ForBatch(c.rows)
 	}
-	out := e.AppendHead(buf.memory)
-	buf.head = len(out)
+	out := e.AppendHead(memory[:0])
+	buf.head = uint32(len(out))
 	for from := 0; from < c.rows; from += s.rows {
 		d.Fill(s.block, drawn+int64(from), min(s.rows, c.rows-from))
 		d.Derive(s.block, key+int64(from))
-		out = e.AppendRows(out, s.block, &buf.offsets)
+		out = e.AppendRows(out, s.block, &offsets)
 		buf.payload += s.block.PayloadBytes()
 	}
 	out = e.AppendTail(out)
-	if cap(out) != cap(buf.memory) {
+	if cap(out) != cap(memory) {
 		return fmt.Errorf("feed: batch %d took %d bytes of %s, more than MaxRow allows", number, len(out), e.Format())
 	}
-	buf.encoded, buf.number, buf.content = out, number, c
+	buf.length, buf.number, buf.content = uint32(len(out)), number, c
 	return nil
 }
 
@@ -59,10 +60,11 @@ func (f *Feed) stamp(buf *buffer, number int64) {
 	s := f.scratch.Get().(*scratch)
 	defer f.scratch.Put(s)
 	key := f.plan.FirstKey + number*f.plan.BatchRows
+	encoded, offsets := f.memoryOf(buf)[:buf.length], f.offsetsOf(buf, buf.content.rows)
 	for from := 0; from < buf.content.rows; from += pieceRows {
 		s.block.Reset(min(pieceRows, buf.content.rows-from))
 		f.plan.Dataset.Derive(s.block, key+int64(from))
-		f.plan.stamper.Stamp(buf.encoded, &buf.offsets, from, s.block)
+		f.plan.stamper.Stamp(encoded, &offsets, from, s.block)
 	}
 	buf.number = number
 }

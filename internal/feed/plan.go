@@ -51,8 +51,9 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 }
 
 // Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and for each of its rows 4 bytes
-// for its offset and for that of each derived column, if the format has them. It does not include the scratch memory of
-// each caller that encodes or stamps: less than 1 MiB, or three times the longest row.
+// for its offset and for that of each derived column, if the format has them. It does not include some 90 bytes a buffer
+// on Go's heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest
+// row.
 func Memory(c Config) int64 {
 	rowOffsets, fieldOffsets := offsets(c)
 	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))

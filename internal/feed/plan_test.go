@@ -47,7 +47,7 @@ func TestMemory(t *testing.T) {
 	assert.EqualValues(t, 8192, BufferBytes(c.Encoder, (4096-21)/48+1))
 	assert.EqualValues(t, 7*(4096+32*8), Memory(c))
 
-	assert.Len(t, newFeed(t, c).memory, 7*4096)
+	assert.Len(t, newFeed(t, c).memory, int(Memory(c)))
 	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // without offsets
 		c = config(t, format, 64, 3)
 		assert.Equal(t, 3*BufferBytes(c.Encoder, c.BatchRows), Memory(c))

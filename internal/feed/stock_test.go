@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -68,6 +69,24 @@ func TestStragglerCostsOneRefillEach(t *testing.T) {
 		send(t, f, c, number)
 	}
 	assert.EqualValues(t, 2, f.Refills(), "the straggler's template, and the one that gave way for it")
+}
+
+// Of small batches a ring has hundreds of thousands of buffers, and the garbage collector doubles what each has on the heap.
+func TestHeapOfABuffer(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC() // empties pools into where the second one finds them
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	c := config(t, batch.PGBinary, 0, 4000)
+	c.Rows = 32 * int64(c.Buffers)
+	before := heap()
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	assert.LessOrEqual(t, (heap()-before)/int64(c.Buffers), int64(128))
+	assert.Equal(t, c.Buffers, f.Free())
 }
 
 // Columns are made per batch as files are, and stamped as rows are: what is encoded again although its template repeats

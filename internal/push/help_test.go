@@ -199,15 +199,21 @@ func (p *fixture) claims(run string) int {
 	return n
 }
 
-// killed runs a process of one worker until die is called. Its journal remains as it was when keep was first called.
-// prepare sets up when both are.
+func (p *fixture) batchesFile() string { return filepath.Join(p.state, p.run(), "batches") }
+
+// killed runs a process of one worker until die is called. Its journal and marks remain as they were when keep was first
+// called. prepare sets up when both are.
 func (p *fixture) killed(args string, prepare func(keep, die func())) (run string) {
 	p.Helper()
 	ctx, die := context.WithCancel(p.Context())
 	var journal string
+	var marks []byte
 	keep := func() {
 		if journal == "" {
+			var err error
 			journal = p.journal()
+			marks, err = os.ReadFile(p.batchesFile())
+			require.NoError(p, err)
 		}
 	}
 	prepare(keep, die)
@@ -216,11 +222,12 @@ func (p *fixture) killed(args string, prepare func(keep, die func())) (run strin
 	require.NotEmpty(p, journal)
 	p.hook = nil
 	require.NoError(p, os.WriteFile(p.journalFile(), []byte(journal), 0o600))
+	require.NoError(p, os.WriteFile(p.batchesFile(), marks, 0o600))
 	return p.run()
 }
 
-// kill runs a process that dies as soon as so many batches are in: its journal remains as it was when it began, and its
-// connections are cut.
+// kill runs a process that dies as soon as so many batches are in: its journal and marks remain as they were when it
+// began, and its connections are cut.
 func (p *fixture) kill(args string, after int) (run string) {
 	p.Helper()
 	return p.killed(args, func(keep, die func()) {

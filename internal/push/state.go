@@ -119,11 +119,15 @@ func (s *state) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	return batches, nil
 }
 
-// record appends an event to the journal. An announced attempt is on disk before it is sent, since a resume knows it
-// from nowhere else. The end of a commit group is on disk before it counts as acknowledged, and so before its objects
-// are removed.
+// record keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
+// else. The end of a commit group is there before it counts as acknowledged, and so before its objects are removed.
 func (s *state) record(e event.Event) error {
-	err := s.log.Append(e)
+	var err error
+	if s.isMark(e) {
+		err = s.log.Mark(e.Batch, e.Outcome)
+	} else {
+		err = s.log.Append(e)
+	}
 	if err == nil && (e.Outcome == event.Started || e.Members > 0) {
 		err = s.log.Sync()
 	}
@@ -133,9 +137,19 @@ func (s *state) record(e event.Event) error {
 		for n := range max(e.Members, 1) {
 			s.acked.Add(e.Batch + n)
 		}
-		s.keepLength(e)
+		if s.target.can.OnlyObjects() {
+			s.keepLength(e)
+		}
 	}
 	return err
+}
+
+// isMark reports whether a mark says all that a resume, a proof or a reader of the journal needs to know of an event.
+// That is so for nearly all: a first attempt that begins, and an attempt that went well.
+func (s *state) isMark(e event.Event) bool {
+	begins := e.Outcome == event.Started && e.Attempt == 1
+	well := e.Done() && e.Missing == 0 && e.Error == "" && len(e.Detail) == 0 && !s.target.can.OnlyObjects()
+	return e.Members == 0 && (begins || well)
 }
 
 // replay takes an event of an earlier process.
@@ -144,10 +158,10 @@ func (s *state) replay(e event.Event) {
 	s.keepLength(e)
 }
 
-// keepLength notes the length of an acknowledged batch if the objects may be all there is to verify.
+// keepLength notes the length of an acknowledged batch if the objects may be all there is to verify. A mark has none.
 func (s *state) keepLength(e event.Event) {
 	d := s.plan.Dedup
-	if e.Done() && e.Members == 0 && (d == loader.DedupKey || d == loader.DedupNone) {
+	if e.Done() && e.Members == 0 && e.Encoded > 0 && (d == loader.DedupKey || d == loader.DedupNone) {
 		s.lengths.add(e.Batch, e.Encoded)
 	}
 }

@@ -19,25 +19,31 @@ func TestFullDisk(t *testing.T) {
 	}
 	l, err := Create(t.TempDir(), Record{Run: "r"})
 	require.NoError(t, err)
-	real := l.journal
-	l.journal, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	real := l.batches.File
+	l.batches.File, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, l.Append(event.Event{Outcome: event.Applied}), syscall.ENOSPC)
+	require.ErrorIs(t, l.Mark(0, event.Applied), syscall.ENOSPC)
 
-	l.journal = real
+	l.batches.File = real
 	require.ErrorContains(t, l.Append(event.Event{Outcome: event.Applied}), "writing the journal", "nothing is believed after it")
 	require.ErrorIs(t, l.Sync(), syscall.ENOSPC)
 	require.ErrorIs(t, l.Close(), syscall.ENOSPC)
 }
 
 func TestSyncThatFails(t *testing.T) {
-	l, err := Create(t.TempDir(), Record{Run: "r"})
-	require.NoError(t, err)
-	require.NoError(t, l.Append(event.Event{Outcome: event.Applied}))
-	require.NoError(t, l.journal.Close())
-	require.ErrorIs(t, l.Sync(), os.ErrClosed)
-	require.ErrorContains(t, l.Append(event.Event{Outcome: event.Applied}), "syncing the journal")
-	require.Error(t, l.Close())
+	for _, broken := range []func(*Log) *os.File{
+		func(l *Log) *os.File { return l.journal.File },
+		func(l *Log) *os.File { return l.batches.File },
+	} {
+		l, err := Create(t.TempDir(), Record{Run: "r"})
+		require.NoError(t, err)
+		require.NoError(t, l.Append(event.Event{Outcome: event.NotApplied}))
+		require.NoError(t, l.Mark(7, event.Started))
+		require.NoError(t, broken(l).Close())
+		require.ErrorIs(t, l.Sync(), os.ErrClosed)
+		require.ErrorContains(t, l.Append(event.Event{Outcome: event.Applied}), "syncing the journal")
+		require.Error(t, l.Close())
+	}
 }
 
 func TestJournalSyncsByItself(t *testing.T) {
@@ -45,10 +51,11 @@ func TestJournalSyncsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := Create(dir, Record{Run: "r"})
 		require.NoError(t, err)
-		require.NoError(t, l.Append(event.Event{Outcome: event.Applied}))
+		require.NoError(t, l.Append(event.Event{Outcome: event.NotApplied}))
+		require.NoError(t, l.Mark(7, event.Applied))
 		time.Sleep(syncEvery)
 		synctest.Wait()
-		require.False(t, l.dirty)
+		require.False(t, l.journal.dirty || l.batches.dirty)
 		require.NoError(t, l.Close())
 	})
 }

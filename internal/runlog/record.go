@@ -16,7 +16,12 @@ import (
 	"github.com/terapush/terapush/internal/file"
 )
 
-const recordSchema = "terapush.run/v1"
+// The schemas of a record. A version that reads only linesOnly refuses the other's runs: it would not look at the marks,
+// and send again what is in.
+const (
+	recordSchema = "terapush.run/v2"
+	linesOnly    = "terapush.run/v1" // of a run whose journal has a line for every attempt, and no marks
+)
 
 // Stage is how far a run is.
 type Stage string
@@ -65,7 +70,7 @@ func Read(stateDir, run string) (Record, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("reading the run's record %s: %w", path, err)
 	}
-	if r.Schema != recordSchema {
+	if r.Schema != recordSchema && r.Schema != linesOnly {
 		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
 	}
 	if r.Run != run {

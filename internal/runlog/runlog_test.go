@@ -63,6 +63,7 @@ func reopen(dir string) (batches []int64, err error) {
 }
 
 func journalOf(dir string) string { return filepath.Join(dir, run, "journal.jsonl") }
+func batchesOf(dir string) string { return filepath.Join(dir, run, "batches") }
 
 func TestCreateAndOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -76,7 +77,7 @@ func TestCreateAndOpen(t *testing.T) {
 	l, err := runlog.Open(dir, run, func(event.Event) {})
 	require.NoError(t, err)
 	want := record()
-	want.Schema, want.Stage = "terapush.run/v1", runlog.Loaded
+	want.Schema, want.Stage = "terapush.run/v2", runlog.Loaded
 	require.Equal(t, want, l.Record())
 	require.Equal(t, "7", want.Flag("rows"))
 	require.Empty(t, want.Flag("seed"))
@@ -90,6 +91,63 @@ func TestCreateAndOpen(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// What is replayed does not depend on the order of marks, and a line comes after its batch's mark.
+func TestMarks(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	failed := event.Event{Batch: 3, Attempt: 1, Outcome: event.NotApplied}
+	require.NoError(t, l.Mark(3, event.Started))
+	require.NoError(t, l.Append(failed))
+	for n := int64(70_000); n > 69_000; n-- {
+		require.NoError(t, l.Mark(n, event.Started))
+		require.NoError(t, l.Mark(n, event.Applied))
+	}
+	require.NoError(t, l.Mark(0, event.Already))
+	require.NoError(t, l.Close())
+
+	var got []event.Event
+	l, err := runlog.Open(dir, run, func(e event.Event) { got = append(got, e) })
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	mark := func(n int64, o event.Outcome) event.Event { return event.Event{Batch: n, Attempt: 1, Outcome: o} }
+	want := []event.Event{mark(0, event.Applied), mark(3, event.Started)}
+	for n := int64(69_001); n <= 70_000; n++ {
+		want = append(want, mark(n, event.Applied))
+	}
+	require.Equal(t, append(want, failed), got)
+	info, err := os.Stat(batchesOf(dir))
+	require.NoError(t, err)
+	require.EqualValues(t, 70_001, info.Size(), "a byte a batch")
+}
+
+// A run of a version that wrote a line for every attempt continues with marks, and is then no other version's to resume.
+func TestRunOfLinesOnly(t *testing.T) {
+	dir := t.TempDir()
+	ended(t, dir)
+	require.NoError(t, os.Remove(batchesOf(dir)))
+	path := filepath.Join(dir, run, "run.json")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "run/v2", "run/v1", 1)), 0o600))
+
+	for range 2 { // the first process ends before it has saved
+		batches, err := reopen(dir)
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 1, 2}, batches)
+	}
+	l, err := runlog.Open(dir, run, func(event.Event) {})
+	require.NoError(t, err)
+	require.NoError(t, l.Save(l.Record()))
+	require.NoError(t, l.Mark(5, event.Applied))
+	require.NoError(t, l.Close())
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Equal(t, []int64{5, 0, 1, 2}, batches)
+	r, err := runlog.Read(dir, run)
+	require.NoError(t, err)
+	require.Equal(t, "terapush.run/v2", r.Schema)
 }
 
 func TestOneOwner(t *testing.T) {
@@ -209,6 +267,26 @@ func TestDamagedJournal(t *testing.T) {
 			require.Empty(t, batches)
 			require.FileExists(t, journalOf(dir)+".damaged", "for whoever wants to look into it")
 		})
+	}
+}
+
+// So are marks: at least once, to take a run without its marks for one that has sent nothing would double its rows.
+func TestDamagedMarks(t *testing.T) {
+	for says, damage := range map[string]func(path string) error{
+		"opening the journal":        os.Remove,
+		"the mark of batch 2 is 120": func(path string) error { return os.WriteFile(path, []byte("\x02\x00x"), 0o600) },
+	} {
+		dir := t.TempDir()
+		ended(t, dir)
+		require.NoError(t, damage(batchesOf(dir)))
+		_, err := reopen(dir)
+		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, batchesOf(dir))
+		require.ErrorAs(t, err, new(*runlog.DamagedError))
+		require.NoError(t, runlog.Renew(dir, run))
+		batches, err := reopen(dir)
+		require.NoError(t, err)
+		require.Empty(t, batches)
 	}
 }
 

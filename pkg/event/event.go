@@ -1,5 +1,5 @@
-// Package event defines what a run records: an event for each attempt, in the journal, and snapshots of its counters.
-// All progress, metrics, reports and charts are made of the two.
+// Package event defines what a run records: an event for each attempt, and snapshots of its counters. All progress,
+// metrics, reports and charts are made of the two. The journal has the events that a resume needs.
 package event
 
 import (

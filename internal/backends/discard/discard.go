@@ -57,7 +57,6 @@ func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.
 	return opened{}, err
 }
 
-// opened is a loader and its own session.
 type opened struct{}
 
 func (opened) Server() loader.Server {
@@ -69,17 +68,24 @@ func (opened) Prepare(context.Context, loader.Preparation) (loader.Table, error)
 	return loader.Table{Name: "nowhere"}, nil
 }
 
-func (o opened) Session(context.Context, loader.Contract) (loader.Session, error) { return o, nil }
+func (opened) Session(context.Context, loader.Contract) (loader.Session, error) {
+	return &session{piece: make([]byte, 64<<10)}, nil
+}
 
 func (opened) Close() error { return nil }
 
-// Load reads the body in pieces of the size that sockets are written in.
-func (opened) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+type session struct {
+	piece []byte // of the size that sockets are written in
+}
+
+func (*session) Close() error { return nil }
+
+// Load reads the body in pieces.
+func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()
-	piece := make([]byte, 64<<10)
 	for ctx.Err() == nil {
-		if _, err := body.Read(piece); errors.Is(err, io.EOF) {
+		if _, err := body.Read(s.piece); errors.Is(err, io.EOF) {
 			return loader.Ack{Rows: b.Wanted()}, nil
 		}
 	}

@@ -125,19 +125,20 @@ func lossy(r fake.Request) fake.Fault {
 	return fake.Fault{}
 }
 
-// kill runs a process that dies at the n-th request that contains the text: its connections are cut, and its journal
-// remains as it was when it began to load.
+// kill runs a process that dies at the n-th request that contains the text: its connections are cut, and its journal and
+// marks remain as they were when it began to load.
 func (p *product) kill(t *testing.T, args, at string, n int) (run string) {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	var mu sync.Mutex
-	var journal []byte
+	var journal, marks []byte
 	p.SetScript(func(r fake.Request) fake.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if journal == nil && r.Is("INSERT") {
 			run, journal = p.journal() // there is none yet when the probe inserts
+			marks, _ = os.ReadFile(filepath.Join(p.state, run, "batches"))
 		}
 		if journal != nil && r.Is(at) {
 			if n--; n == 0 {
@@ -154,6 +155,7 @@ func (p *product) kill(t *testing.T, args, at string, n int) (run string) {
 	defer mu.Unlock()
 	require.NotEmpty(t, journal)
 	require.NoError(t, os.WriteFile(filepath.Join(p.state, run, "journal.jsonl"), journal, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(p.state, run, "batches"), marks, 0o600))
 	return run
 }
 
