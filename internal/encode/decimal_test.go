@@ -104,7 +104,7 @@ func FuzzDecimals(f *testing.F) {
 }
 
 func TestDecimalsAreChecked(t *testing.T) {
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		s := decimalSchema(4, 2)
 		e := newEncoder(t, f, s)
 		whole(e, decimalBlock(s, 9999, -9999))

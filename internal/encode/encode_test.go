@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,14 @@ type record struct {
 	day   int64  // date
 	at    int64  // timestamp
 	sum   int64  // decimal of 18 digits, 5 of them behind the point
+}
+
+// uncompressed are the formats that have bytes of their own; TestCompressed is for the others.
+func uncompressed() []batch.Format {
+	return slices.DeleteFunc(encode.Formats(), func(f batch.Format) bool {
+		_, how := f.Compression()
+		return how != ""
+	})
 }
 
 // textOnly reports whether a format carries no Bytes.
@@ -159,7 +168,7 @@ func widths(s rows.Schema, first int) []int {
 }
 
 func TestRowsDoNotDependOnHowTheyAreCut(t *testing.T) {
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		s := recordsSchema(f, 100)
 		e := newEncoder(t, f, s)
 		_, perBatch := e.(encode.PerBatch)
@@ -199,7 +208,7 @@ func TestMaxRow(t *testing.T) {
 		batch.Values:   {words: "\x00\x1A'", raw: []byte("\\\"\n")},
 		batch.PGValues: {words: "'''", raw: []byte("abc")},
 	}
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		s := recordsSchema(f, 3)
 		e := newEncoder(t, f, s, widths(s, 5)...)
 		if _, is := e.(encode.PerBatch); is {
@@ -224,7 +233,7 @@ func TestMaxRow(t *testing.T) {
 }
 
 func TestPlainColumnsHaveTheSameBytes(t *testing.T) {
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		s := recordsSchema(f, 10)
 		b := blockOf(s, record{1, 2, "plain", []byte("\x03\xFF"), 5, 6, 7}, record{id: 3, n: 4})
 		want, _ := whole(newEncoder(t, f, s), b)
@@ -241,7 +250,7 @@ func TestPlainColumnsHaveTheSameBytes(t *testing.T) {
 func TestCarries(t *testing.T) {
 	schema := func(c rows.Column) rows.Schema { return rows.Schema{Dataset: "d", Columns: []rows.Column{c}} }
 	bytesIn := schema(rows.Column{Name: "raw", Type: rows.Bytes})
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		err := encode.Carries(f, bytesIn)
 		if textOnly(f) {
 			require.EqualError(t, err, "encode: format "+string(f)+" cannot carry the raw bytes of column raw: "+
@@ -253,12 +262,13 @@ func TestCarries(t *testing.T) {
 		require.NoError(t, err, "%s", f)
 	}
 	assert.EqualError(t, encode.Carries("xml", bytesIn),
-		`encode: format "xml" does not exist; there is: tsv, csv, doriscsv, ndjson, parquet, pgbinary, pgtext, values, pgvalues, columns`)
+		`encode: format "xml" does not exist; there is: tsv, csv, doriscsv, ndjson, parquet, pgbinary, pgtext, values, pgvalues, columns, csv.gz, csv.zst, ndjson.gz, ndjson.zst, doriscsv.gz`)
+	assert.ErrorContains(t, encode.Carries("parquet.gz", bytesIn), "does not exist")
 	assert.EqualError(t, encode.Carries("orc", bytesIn), "encode: terapush does not make ORC files; use format parquet, csv or ndjson")
 	assert.EqualError(t, encode.Carries(batch.DorisCSV, schema(rows.Column{Name: "words", Type: rows.Text, MaxBytes: 5})),
 		"encode: format doriscsv cannot carry the text of column words: it quotes and escapes nothing, and a value may hold "+
 			"0x01, 0x02 or a backslash; use format ndjson")
-	for _, f := range encode.Formats() {
+	for _, f := range uncompressed() {
 		for _, typ := range []rows.Type{rows.Int64, rows.Date, rows.Timestamp, rows.Text} {
 			c := rows.Column{Name: "c", Type: typ, Plain: true, Derived: true}
 			if typ == rows.Text {

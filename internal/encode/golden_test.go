@@ -31,7 +31,7 @@ func TestBytesOfEveryDataset(t *testing.T) {
 		d.Fill(b, first, n)
 		d.Derive(b, first)
 		dataset.Row(last, d, 0, first+n-1, 0)
-		for _, f := range encode.Formats() {
+		for _, f := range uncompressed() {
 			e, err := encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(last)})
 			if err != nil {
 				fmt.Fprintf(&text, "%s as %s: %v\n", name, f, err)

@@ -316,7 +316,7 @@ func TestEveryDatasetIsStamped(t *testing.T) {
 		require.NoError(t, err)
 		most := d.Schema().MaxNumber()
 		for _, format := range encode.Formats() {
-			if encode.Carries(format, d.Schema()) != nil {
+			if _, how := format.Compression(); how != "" || encode.Carries(format, d.Schema()) != nil {
 				continue
 			}
 			for _, first := range []int64{0, 999_950, 86_399_999_950, 9_999_953, most - 200} {
