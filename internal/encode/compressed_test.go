@@ -36,10 +36,15 @@ func TestCompressed(t *testing.T) {
 		e := newEncoder(t, f, s)
 		require.Equal(t, f, e.Format())
 		want, _ := whole(newEncoder(t, plain, s), blockOf(s, records...))
+		var first []byte
 		for range 2 { // the second takes the first one's compressor
 			got, at := whole(e, blockOf(s, records[:1]...), blockOf(s), blockOf(s, records[1:]...))
 			require.Empty(t, at.Starts)
 			require.Equal(t, want, decompressed(t, how, got), "%s", f)
+			if first == nil {
+				first = bytes.Clone(got)
+			}
+			require.Equal(t, first, got, "an object that is put again has the same bytes")
 		}
 		empty, _ := whole(e, blockOf(s))
 		require.Empty(t, decompressed(t, how, empty))

@@ -54,6 +54,8 @@ func TestConformance(t *testing.T) {
 		{stageLoad, batch.CSV, "people", true},
 		{stageLoad, batch.NDJSON, "people", false},
 		{stageLoad, batch.Parquet, "people", false},
+		{stageLoad, batch.CSVGzip, "lineitem", false},
+		{stageLoad, batch.NDJSONZstd, "people", false},
 
 		// Decimals, a number of two terms, and a timestamp as key, in every format.
 		{streamingLoad, batch.CSV, "lineitem", true},

@@ -91,6 +91,7 @@ func capsOf(method string) loader.Caps {
 	if method == stageLoad {
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30
 		c.DefaultBatchBytes, c.MaxGroupBatches = 32<<20, maxFiles
+		c.Formats = append(c.Formats, batch.CSVGzip, batch.CSVZstd, batch.NDJSONGzip, batch.NDJSONZstd)
 	}
 	return c
 }

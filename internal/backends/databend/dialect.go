@@ -89,13 +89,15 @@ type formatOption struct {
 // An empty CSV field is the empty string. For a quoted one newer servers have QUOTED_EMPTY_FIELD_AS, with that default;
 // older ones do not know it. The encoder writes no NULL.
 func formatOptions(f batch.Format) []formatOption {
+	f, how := f.Compression()
+	compression := map[string]string{"": "NONE", batch.Gzip: "GZIP", batch.Zstd: "ZSTD"}[how]
 	switch f {
 	case batch.NDJSON:
 		return []formatOption{
 			{name: "type", value: "NDJSON"},
 			{name: "null_field_as", value: "NULL"},
 			{name: "missing_field_as", value: "ERROR"},
-			{name: "compression", value: "NONE"},
+			{name: "compression", value: compression},
 		}
 	case batch.Parquet:
 		return []formatOption{
@@ -112,7 +114,7 @@ func formatOptions(f batch.Format) []formatOption {
 			{name: "skip_header", value: "0"},
 			{name: "empty_field_as", value: "STRING"},
 			{name: "error_on_column_count_mismatch", value: "true"},
-			{name: "compression", value: "NONE"},
+			{name: "compression", value: compression},
 		}
 	}
 }

@@ -30,6 +30,7 @@ func TestConformance(t *testing.T) {
 		commit  string
 	}{
 		"stream-load, csv":      {streamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
+		"stream-load, gzip":     {streamLoad, batch.DorisCSVGzip, documents(t), nil, "label: terapush_"},
 		"stream-load, grouped":  {streamLoad, batch.DorisCSV, documents(t), merged, ""},
 		"stream-load, lineitem": {streamLoad, batch.NDJSON, named(t, "lineitem"), nil, "label: terapush_"},
 		"stream-load, httplogs": {streamLoad, batch.Parquet, named(t, "httplogs"), nil, "label: terapush_"},

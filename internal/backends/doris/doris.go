@@ -60,7 +60,7 @@ func (Driver) Methods() []loader.Method {
 	// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB on
 	// group commit is no faster (Doris documentation, "Group Commit", performance tests).
 	stream, staged, inserts := caps, caps, caps
-	stream.Formats = []batch.Format{batch.DorisCSV, batch.NDJSON, batch.Parquet}
+	stream.Formats = []batch.Format{batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.DorisCSVGzip}
 	stream.MaxBytes, stream.DefaultBatchBytes = maxStreamBytes, 64<<20
 	inserts.Formats = []batch.Format{batch.Values}
 	inserts.MaxBytes, inserts.DefaultBatchBytes = maxInsertBytes, 1<<20

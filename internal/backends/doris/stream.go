@@ -109,6 +109,9 @@ func (o options) headers(s statements, f batch.Format) map[string]string {
 		h["format"] = "parquet"
 	default:
 		h["format"], h["column_separator"], h["line_delimiter"] = "csv", `\x01`, `\x02`
+		if _, how := f.Compression(); how != "" {
+			h["compress_type"] = how // of CSV alone, and no zstd
+		}
 	}
 	if o.redirectPolicy != "" {
 		h["redirect-policy"] = o.redirectPolicy

@@ -30,8 +30,10 @@ func (driver) Methods() []loader.Method {
 // caps: a key names its batch forever, and an object is there whole or not at all.
 func caps() loader.Caps {
 	return loader.Caps{
-		Formats: []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet, batch.TSV},
-		Dedup:   loader.DedupKey, Atomic: true, Objects: true,
+		Formats: []batch.Format{
+			batch.CSV, batch.NDJSON, batch.Parquet, batch.TSV, batch.CSVGzip, batch.CSVZstd, batch.NDJSONGzip, batch.NDJSONZstd,
+		},
+		Dedup: loader.DedupKey, Atomic: true, Objects: true,
 		MaxBytes: 5 << 30, // of one PUT
 		// Readers of objects like 16 to 256 MiB. At 50 Gbps these are a hundred requests a second; a prefix takes 3,500.
 		DefaultBatchBytes: 64 << 20,

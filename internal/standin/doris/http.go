@@ -1,7 +1,9 @@
 package doris
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -260,6 +262,15 @@ func (l *load) body(r *http.Request) ([]standin.Row, error) {
 	l.answer.LoadBytes = len(data)
 	if err != nil {
 		return nil, failure("[NETWORK_ERROR]receive body don't equal with body bytes")
+	}
+	if r.Header.Get("compress_type") == "gz" {
+		plain, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil {
+			data, err = io.ReadAll(plain)
+		}
+		if err != nil {
+			return nil, failure("[INTERNAL_ERROR]fail to do gzip decompress: " + err.Error())
+		}
 	}
 	if l.fault.Fail != "" {
 		return nil, failure(l.fault.Fail)
