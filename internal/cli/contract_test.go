@@ -85,6 +85,7 @@ var dryRuns = map[string][]string{
 		"singlestore://u@h/db --method load-data --dataset httplogs",
 		"singlestore://u@h/db --method insert",
 		"singlestore://u@h/db --method pipeline --dataset lineitem" + store,
+		"singlestore://u@h/db --method pipeline --batch-bytes 256MiB --commit-batches 2 --batch-interval 500" + store,
 		"singlestore://u@h/db --method pipeline --create recreate --delivery at-least-once" + store,
 	},
 	"oracle": {

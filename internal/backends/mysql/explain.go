@@ -26,8 +26,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	var all sqlload.Script
 	add := all.Add
 	if method == pipeline {
-		add("per group", explainPipeline(s, name, t)...)
-		return table.Explain(p, all)
+		first.Rows *= p.Contract.GroupBatches
+		s.explainPipeline(add, name, t, first)
+		return append(table.Explain(p, all), loader.Statement{When: "afterwards", Text: dropPipeline(pipelineName("RUN"))})
 	}
 	add("per session", append(f.setup(t.Settings), autocommit(!claims))...)
 	if claims {
@@ -47,10 +48,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	return table.Explain(p, all)
 }
 
-// explainPipeline lists the statements of the first group. Region and keys are known only once the store is opened.
-func explainPipeline(s statements, name tableName, t loader.Target) []string {
+// explainPipeline lists what starts the pipeline, and what is asked about the first group. Region and keys are known only once the
+// store is opened.
+func (s statements) explainPipeline(add func(when string, texts ...string), name tableName, t loader.Target, group loader.Ref) {
 	p := pipe{
-		statements: s, name: pipelineName(batch.ID{Run: "RUN"}), into: name.table, folder: "RUN/g000000000000/",
+		statements: s, name: pipelineName("RUN"), into: name.table, folder: "RUN/", interval: batchInterval(t),
 		access: objstore.Access{Region: "…", KeyID: "…", Secret: "…"},
 	}
 	if t.Via != nil {
@@ -59,7 +61,6 @@ func explainPipeline(s statements, name tableName, t loader.Target) []string {
 		p.access.Region = cmp.Or(t.Via.Params.Get("region"), p.access.Region)
 		p.folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + p.folder
 	}
-	return []string{
-		p.create(), p.start(), "SELECT file_name, file_state FROM information_schema.pipelines_files …", dropPipeline(p.name),
-	}
+	add("once", p.create(), p.start())
+	add("per group", "SELECT file_name, file_state, file_size FROM information_schema.pipelines_files …", p.countOf(group))
 }

@@ -15,8 +15,10 @@
 package mysql
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -30,6 +32,11 @@ const (
 	insert   = "insert"
 	pipeline = "pipeline"
 )
+
+const optBatchInterval = "batch-interval"
+
+// batchInterval is the option's value.
+func batchInterval(t loader.Target) string { return cmp.Or(t.Options[optBatchInterval], "2500") }
 
 const (
 	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
@@ -83,11 +90,15 @@ func (Driver) Methods() []loader.Method {
 				Formats: []batch.Format{batch.TSV},
 				Dedup:   loader.DedupKey, // the pipeline remembers its files as long as it lives, and a group's rows are counted
 				Staged:  true,
-				Commits: 2, // one is loaded while the next one's files are listed
+				Commits: 1, // the pipeline loads ahead by itself: see pipelines.Resolve
 				// Every partition of the database reads a file at a time, so a group should hold many of them.
 				DefaultBatchBytes: 32 << 20,
 				DefaultGroupBytes: 4 << 30,
 			},
+			Options: []loader.Option{{
+				Name: optBatchInterval, Kind: loader.IntOption, Default: batchInterval(loader.Target{}),
+				Help: "milliseconds from one look of the pipeline for new objects to the next: its BATCH_INTERVAL",
+			}},
 		},
 	}
 }
@@ -120,6 +131,9 @@ func checkVia(t loader.Target, m loader.Method, name tableName) error {
 			t.Database, name.schema)
 	case strings.ContainsAny(t.Via.Database, "*?[]{}"):
 		return fmt.Errorf("a pipeline would read prefix %q as a pattern: name one without * ? [ ] { }", t.Via.Database)
+	}
+	if _, err := strconv.ParseUint(batchInterval(t), 10, 31); err != nil {
+		return fmt.Errorf("--%s %s: want a number of milliseconds", optBatchInterval, batchInterval(t))
 	}
 	return objstore.Check(*t.Via)
 }

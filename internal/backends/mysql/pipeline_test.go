@@ -3,6 +3,9 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,16 +26,19 @@ import (
 type pipelineServer struct {
 	*fakeServer
 	bucket backendtest.Store
+	target loader.Target
 
-	mu     sync.Mutex
-	state  string            // of the pipeline; "": there is none
-	files  map[string]string // that it knows, with their states
-	rows   int64             // in the table
-	errors []string          // its newest
-	fail   map[string]uint16 // statements, by their first words, that are answered with an error
-	broken map[string]bool   // files that cannot be loaded
-	slow   int               // looks at the files until the next one is loaded
-	after  func(statement string)
+	mu      sync.Mutex
+	state   string            // of the pipeline; "": there is none
+	files   map[string]string // that it knows, with their states
+	sizes   map[string]int    // of files, when it found them
+	loaded  map[int64]int64   // rows in the table, by batch
+	errors  []string          // its newest
+	fail    map[string]uint16 // statements, by their first words, that are answered with an error
+	broken  map[string]bool   // files that cannot be loaded
+	slow    int               // looks at the files until the next ones are loaded
+	foreign int64             // rows of others in every range
+	after   func(statement string)
 }
 
 const rowsPerFile = 10
@@ -48,21 +54,20 @@ func (s *pipelineServer) answer(query string) *fakeAnswer {
 	if s.after != nil {
 		defer s.after(query)
 	}
+	var first, last int64
 	switch {
 	case strings.HasPrefix(query, "SELECT state FROM"):
 		if s.state == "" {
 			return nil
 		}
 		return rowsOf([]string{s.state})
-	case strings.HasPrefix(query, "SELECT pipeline_name"):
-		return rowsOf([]string{"terapush_test_1"}, []string{"terapush_test_12"}, []string{"terapush_test_1_5"}, []string{"terapush_test_"}, []string{"mine"})
+	case strings.HasPrefix(query, "SELECT file_name FROM"):
+		return &fakeAnswer{rows: s.list(func(name string) bool { return s.files[name] == fileSkipped })}
 	case strings.HasPrefix(query, "SELECT file_name"):
 		s.work()
-		rows := [][]string{}
-		for name, state := range s.files {
-			rows = append(rows, []string{name, state})
-		}
-		return &fakeAnswer{rows: rows}
+		_, names, _ := strings.Cut(query, " BETWEEN '")
+		from, to, _ := strings.Cut(strings.TrimSuffix(names, "'"), "' AND '")
+		return &fakeAnswer{rows: s.list(func(name string) bool { return from <= path.Base(name) && path.Base(name) <= to })}
 	case strings.HasPrefix(query, "SELECT error_message"):
 		rows := [][]string{}
 		for _, text := range s.errors {
@@ -70,14 +75,9 @@ func (s *pipelineServer) answer(query string) *fakeAnswer {
 		}
 		return &fakeAnswer{rows: rows}
 	case strings.HasPrefix(query, "CREATE PIPELINE"):
-		s.state, s.files = "Stopped", make(map[string]string)
+		s.state, s.files, s.sizes = "Stopped", make(map[string]string), make(map[string]int)
 	case strings.HasPrefix(query, "START PIPELINE"):
 		s.state = running
-		for _, key := range s.bucket.Keys() {
-			if strings.Contains(key, "/g000000000001/") && s.files[key] == "" {
-				s.files[key] = "Unloaded"
-			}
-		}
 	case strings.HasPrefix(query, "STOP PIPELINE") && s.state == running:
 		s.state = "Stopped"
 	case strings.Contains(query, "DROP FILE"):
@@ -86,55 +86,114 @@ func (s *pipelineServer) answer(query string) *fakeAnswer {
 	case strings.HasPrefix(query, "DROP PIPELINE"):
 		s.state, s.files = "", nil
 	case strings.HasPrefix(query, "SELECT COUNT(*) FROM `db`.`documents`"):
-		return rowsOf([]string{fmt.Sprint(s.rows)})
+		_, keys, _ := strings.Cut(query, " BETWEEN ")
+		_, _ = fmt.Sscanf(keys, "%d AND %d", &first, &last)
+		n := s.foreign
+		for batch, rows := range s.loaded {
+			if first <= batch*rowsPerFile && batch*rowsPerFile <= last {
+				n += rows
+			}
+		}
+		return rowsOf([]string{fmt.Sprint(n)})
 	}
 	return nil
 }
 
-// work loads what can be loaded.
+func (s *pipelineServer) list(shown func(name string) bool) [][]string {
+	rows := [][]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		if shown(name) {
+			rows = append(rows, []string{name, s.files[name], fmt.Sprint(s.sizes[name])})
+		}
+	}
+	return rows
+}
+
+// work finds objects under names that it does not know, and loads what can be loaded.
 func (s *pipelineServer) work() {
 	if s.state != running {
 		return
+	}
+	for _, key := range s.bucket.Keys() {
+		if strings.HasPrefix(key, "in/test/") && s.files[key] == "" {
+			content, _ := s.bucket.Read(key)
+			s.files[key], s.sizes[key] = "Unloaded", len(content)
+		}
 	}
 	if s.slow > 0 {
 		s.slow--
 		return
 	}
 	for name, state := range s.files {
+		var batch int64
 		switch {
 		case state != "Unloaded":
 		case s.broken[name]:
 			s.files[name], s.state = fileSkipped, "Error"
 		default:
 			s.files[name] = fileLoaded
-			s.rows += rowsPerFile
+			_, _ = fmt.Sscanf(path.Base(name), "%d.tsv", &batch)
+			s.loaded[batch] += rowsPerFile
 		}
 	}
 }
 
+// locked changes or reads the server's state.
+func (s *pipelineServer) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// newPipelineServer is a server without a pipeline, and a loader that has sent nothing.
 func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
-	s := &pipelineServer{bucket: backendtest.StoreAndKeys(t, nil), fail: make(map[string]uint16), broken: make(map[string]bool)}
-	s.fakeServer = &fakeServer{vars: map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, answer: s.answer}
-	target := s.start(t, "singlestore")
-	target.Method, target.Via = pipeline, s.bucket.Via()
-	l := backendtest.Open(t, New(), target, backendtest.Deps())
-	p := l.(*pipelines)
-	contract := contractOf(pipeline, rowsPerFile)
-	prepared := preparation(documents(t, 10), contract)
-	prepared.Silent = true
-	_, err := p.Prepare(t.Context(), prepared)
-	require.NoError(t, err)
-	session, err := p.Session(t.Context(), contract)
-	require.NoError(t, err)
-	for n := range int64(5) { // group 1 is 3, 4
-		ack, err := session.Load(t.Context(), batchOf(t, documents(t, 10), batch.TSV, id(n), n*rowsPerFile, rowsPerFile))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Ack{Stored: true, Rows: rowsPerFile}, ack)
+	s := &pipelineServer{
+		bucket: backendtest.StoreAndKeys(t, nil), fail: make(map[string]uint16), broken: make(map[string]bool), loaded: make(map[int64]int64),
 	}
+	s.fakeServer = &fakeServer{vars: map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, answer: s.answer}
+	s.target = s.start(t, "singlestore")
+	s.target.Method, s.target.Via = pipeline, s.bucket.Via()
+	p := s.process(t, loader.DedupKey)
 	s.fakeServer.mu.Lock()
 	s.said = nil
 	s.fakeServer.mu.Unlock()
 	return s, p
+}
+
+// process is another process of the run.
+func (s *pipelineServer) process(t *testing.T, dedup loader.Dedup) *pipelines {
+	p := backendtest.Open(t, New(), s.target, backendtest.Deps()).(*pipelines)
+	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
+	prepared.Silent, prepared.Contract.Dedup = true, dedup
+	_, err := p.Prepare(t.Context(), prepared)
+	require.NoError(t, err)
+	return p
+}
+
+// put stores the run's five batches: group 0 is 0, 1, 2 and group 1 is 3, 4.
+func put(t *testing.T, p *pipelines) {
+	session, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	require.NoError(t, err)
+	for n := range int64(5) {
+		ack, err := session.Load(t.Context(), batchOf(t, documents(t, 10), batch.TSV, id(n), n*rowsPerFile, rowsPerFile))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Stored: true, Rows: rowsPerFile}, ack)
+	}
+}
+
+// stored is newPipelineServer with the batches in the store.
+func stored(t *testing.T) (*pipelineServer, *pipelines) {
+	s, p := newPipelineServer(t)
+	put(t, p)
+	return s, p
+}
+
+func groupZero() loader.Group {
+	g := loader.Group{Ref: loader.Ref{ID: id(0), Rows: 30}}
+	for n := range int64(3) {
+		g.Members = append(g.Members, loader.Ref{ID: id(n), First: n * rowsPerFile, Rows: rowsPerFile})
+	}
+	return g
 }
 
 // groupOne are batches 3 and 4.
@@ -146,42 +205,114 @@ func groupOne() loader.Group {
 	return g
 }
 
+// One pipeline loads both groups. Before it is dropped the folder is empty.
 func TestPipeline(t *testing.T) {
-	s, p := newPipelineServer(t)
-	s.slow = 2
+	s, p := stored(t)
 	assert.Equal(t, []string{
-		"in/test/g000000000000/000000000000.tsv", "in/test/g000000000000/000000000001.tsv", "in/test/g000000000000/000000000002.tsv",
-		"in/test/g000000000001/000000000003.tsv", "in/test/g000000000001/000000000004.tsv",
+		"in/test/000000000000.tsv", "in/test/000000000001.tsv", "in/test/000000000002.tsv",
+		"in/test/000000000003.tsv", "in/test/000000000004.tsv",
 	}, s.bucket.Keys())
-	ack, err := p.Commit(t.Context(), groupOne())
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 20}, ack)
-	all := strings.Replace(lines(s.statements()), s.bucket.URL, "http://ENDPOINT", 1)
-	golden.Equal(t, "session-singlestore-pipeline.sql", strings.NewReplacer(backendtest.S3Secret, "SECRET", backendtest.S3Token, "TOKEN").Replace(all))
-
-	again, err := p.Commit(t.Context(), groupOne())
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 20, AlreadyApplied: true}, again)
-	assert.Equal(t, 1, s.count("CREATE PIPELINE"))
-
-	var found []int64
+	s.slow = 2
+	for _, g := range []loader.Group{groupOne(), groupZero()} {
+		for range 2 { // the second finds it loaded
+			ack, err := p.Commit(t.Context(), g)
+			require.NoError(t, err)
+			assert.Equal(t, loader.Ack{Rows: g.Rows}, ack)
+		}
+	}
 	require.NoError(t, p.Discard(t.Context(), groupOne()))
+	var found []int64
 	require.NoError(t, p.Objects(t.Context(), "test", func(_ string, number, bytes int64) error {
 		found = append(found, number)
 		assert.Positive(t, bytes)
 		return nil
 	}))
 	assert.Equal(t, []int64{0, 1, 2}, found)
+	require.NoError(t, p.Discard(t.Context(), groupZero()))
+	require.NoError(t, p.Close())
+	all := strings.Replace(lines(s.statements()), s.bucket.URL, "http://ENDPOINT", 1)
+	golden.Equal(t, "session-singlestore-pipeline.sql", strings.NewReplacer(backendtest.S3Secret, "SECRET", backendtest.S3Token, "TOKEN").Replace(all))
+	assert.Equal(t, absent, s.state)
+}
+
+// A process that is killed leaves the pipeline at work. The next one goes on with it, its list of files and its own
+// credentials; a batch that is put again under its name is not loaded again.
+func TestPipelineOutlivesTheProcess(t *testing.T) {
+	s, _ := stored(t)
+	s.locked(s.work)
+	t.Setenv("AWS_SESSION_TOKEN", "renewed")
+	p := s.process(t, loader.DedupKey)
+	r, err := p.Resolve(t.Context(), groupZero().Ref)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Resolution{Applied: loader.Yes}, r)
+	require.NoError(t, p.Discard(t.Context(), groupZero()))
+	put(t, p)
+	ack, err := p.Commit(t.Context(), groupOne())
+	require.NoError(t, err)
+	assert.Equal(t, loader.Ack{Rows: 20}, ack)
+	assert.Equal(t, map[int64]int64{0: 10, 1: 10, 2: 10, 3: 10, 4: 10}, s.loaded)
+	assert.Equal(t, 1, s.count("CREATE PIPELINE"))
+	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` SET CREDENTIALS"))
+	require.NoError(t, p.Close())
+	assert.Equal(t, "Stopped", s.state, "its list of files is needed as long as there are objects")
+}
+
+// Credentials that expire are replaced while the pipeline lives.
+func TestPipelineGetsNewCredentials(t *testing.T) {
+	s, p := stored(t)
+	p.started.access.Token = "expired"
+	for range 2 {
+		_, err := p.Commit(t.Context(), groupOne())
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` SET CREDENTIALS"))
+}
+
+// Without its pipeline nobody knows which objects are in the table, and another one would load all of them.
+func TestPipelineIsGone(t *testing.T) {
+	s, _ := stored(t)
+	s.locked(s.work)
+	s.locked(func() { s.state, s.files = absent, nil })
+	p := s.process(t, loader.DedupKey)
+	_, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	const gone = "pipeline terapush_test is gone, and only it knew which of the 5 objects in in/test/ are loaded"
+	require.ErrorContains(t, err, gone)
+	_, err = p.Commit(t.Context(), groupOne())
+	require.ErrorContains(t, err, gone)
+	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
+	assert.False(t, New().Classify(err).Retry)
+	require.NoError(t, p.Close())
+	assert.Zero(t, s.count("STOP PIPELINE")+s.count("DROP PIPELINE"), "it is not this process's")
+
+	require.NoError(t, p.Discard(t.Context(), groupOne()))
+	require.NoError(t, p.Discard(t.Context(), groupZero()))
+	put(t, s.process(t, loader.DedupKey))
+	assert.Equal(t, 2, s.count("CREATE PIPELINE"), "over an empty folder, as after a CREATE that was denied")
+}
+
+// The pipeline has loaded what a broken PUT had left; the PUT that repeats it comes too late.
+func TestPipelineComparesLengths(t *testing.T) {
+	s, p := stored(t)
+	const name = "in/test/000000000003.tsv"
+	s.locked(s.work)
+	s.sizes[name]--
+	_, err := p.Commit(t.Context(), groupOne())
+	require.ErrorContains(t, err, name+" had ")
+	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
+	r, err := p.Resolve(t.Context(), groupOne().Ref)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Unknown, r.Applied)
+	assert.Contains(t, r.Reason, "bytes when the pipeline found it")
 }
 
 // A file that cannot be loaded stops the pipeline. The next attempt goes on with it, and loads nothing twice.
 func TestPipelineGoesOn(t *testing.T) {
-	s, p := newPipelineServer(t)
-	const bad = "in/test/g000000000001/000000000004.tsv"
+	s, p := stored(t)
+	const bad = "in/test/000000000004.tsv"
 	s.broken[bad] = true
 	s.errors = []string{"Leaf error: 1366 for key " + backendtest.S3Secret[3:]}
 	_, err := p.Commit(t.Context(), groupOne())
-	assert.EqualError(t, err, "load by pipeline: pipeline terapush_test_1 is running with 1 of 2 objects loaded: Leaf error: 1366 for key ***")
+	assert.EqualError(t, err, "load by pipeline: pipeline terapush_test is running with 1 of 2 objects loaded: Leaf error: 1366 for key ***")
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther, Retry: true}, New().Classify(err))
 	r, err := p.Resolve(t.Context(), groupOne().Ref)
 	require.NoError(t, err)
@@ -191,18 +322,17 @@ func TestPipelineGoesOn(t *testing.T) {
 	ack, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 20}, ack)
-	assert.EqualValues(t, 20, s.rows)
-	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test_1` DROP FILE '"+bad+"'"))
-	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test_1` SET CREDENTIALS"), "the old ones may have expired")
+	assert.EqualValues(t, 10, s.loaded[3])
+	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` DROP FILE '"+bad+"'"))
 	assert.Equal(t, 1, s.count("CREATE PIPELINE"))
-	assert.Equal(t, 1, s.count("DROP PIPELINE"))
+	assert.Zero(t, s.count("DROP PIPELINE"))
 }
 
 // The server says its statement back.
 func TestPipelineErrorsKeepSecrets(t *testing.T) {
 	s, p := newPipelineServer(t)
 	s.fail["CREATE PIPELINE"] = 1064
-	_, err := p.Commit(t.Context(), groupOne())
+	_, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
 	require.ErrorContains(t, err, "create the pipeline: Error 1064 (HY000): near 'CREATE PIPELINE")
 	shown := fmt.Sprintf("%v %+v %#v", err, err, err)
 	assert.NotContains(t, shown, backendtest.S3Secret)
@@ -224,26 +354,19 @@ func TestPipelineFails(t *testing.T) {
 					s.state = "Stopped"
 				}
 			}
-		}, loader.No, "pipeline terapush_test_1 is stopped with 0 of 2 objects loaded"},
-		"start refused": {func(s *pipelineServer) { s.fail["START PIPELINE"] = 1142 }, loader.Unknown, "start the pipeline: Error 1142"},
-		"foreign file": {func(s *pipelineServer) {
-			s.after = func(q string) {
-				if strings.HasPrefix(q, "START") {
-					s.files["in/test/g000000000001/x"] = "Unloaded"
-				}
-			}
-		}, loader.Unknown, "x is no object of the group"},
-		"too many rows": {func(s *pipelineServer) {
-			s.after = func(q string) {
-				if strings.HasPrefix(q, "CREATE") {
-					s.rows = 1
-				}
-			}
-		}, loader.Unknown, "load by pipeline: the server took 21 of 20 rows (every object was loaded"},
-		"rows before it began": {func(s *pipelineServer) { s.rows = 3 }, loader.Unknown, "group test/1: 3 rows of its 20 keys from 30 on are there"},
+		}, loader.No, "pipeline terapush_test is stopped with 0 of 2 objects loaded"},
+		"start refused": {func(s *pipelineServer) {
+			s.state, s.fail["START PIPELINE"] = "Stopped", 1142
+		}, loader.Unknown, "start the pipeline: Error 1142"},
+		"foreign object": {func(s *pipelineServer) {
+			_, err := s.bucket.Backend.PutObject("bucket", "in/test/x", nil, strings.NewReader("1"), 1, nil)
+			require.NoError(t, err)
+		}, loader.Unknown, "in/test/x is no object of the run"},
+		"too many rows": {func(s *pipelineServer) { s.foreign = 1 },
+			loader.Unknown, "load by pipeline: the server took 21 of 20 rows (every object was loaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := newPipelineServer(t)
+			s, p := stored(t)
 			c.stage(s)
 			_, err := p.Commit(t.Context(), groupOne())
 			require.ErrorContains(t, err, c.text)
@@ -253,73 +376,64 @@ func TestPipelineFails(t *testing.T) {
 	}
 }
 
-// The deadline passes while the pipeline is at work: nobody knows, until Resolve has stopped it and counted.
+// The deadline passes while the pipeline is at work: nobody knows, until Resolve has stopped it and looked. A worker that
+// connects again does not start it.
 func TestPipelineDeadline(t *testing.T) {
-	s, p := newPipelineServer(t)
+	s, p := stored(t)
 	s.slow, s.errors = 1<<30, []string{"cannot list the bucket"}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // ends in a pause, not in a query
 	defer cancel()
 	_, err := p.Commit(ctx, groupOne())
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err, "pipeline terapush_test_1 is running with 0 of 2 objects loaded: cannot list the bucket")
+	assert.ErrorContains(t, err, "pipeline terapush_test is running with 0 of 2 objects loaded: cannot list the bucket")
 	assert.Equal(t, loader.ClassTimeout, New().Classify(err).Class)
 	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
-	assert.Equal(t, 1, s.count("STOP PIPELINE"), "nobody may ever resolve it")
 
-	s.mu.Lock()
-	assert.Equal(t, "Stopped", s.state)
-	s.slow = 0
-	s.mu.Unlock()
-	for _, c := range []struct {
-		rows int64
-		want loader.Resolution
-	}{{0, loader.Resolution{Applied: loader.No}}, {10, loader.Resolution{Applied: loader.No}}, {20, loader.Resolution{Applied: loader.Yes}}} {
-		s.mu.Lock()
-		s.rows, s.state = c.rows, running
-		s.mu.Unlock()
-		r, err := p.Resolve(t.Context(), groupOne().Ref)
-		require.NoError(t, err)
-		assert.Equal(t, c.want, r)
-	}
-	assert.Equal(t, 1, s.count("DROP PIPELINE"), "once it is in")
+	r, err := p.Resolve(t.Context(), groupOne().Ref)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Resolution{Applied: loader.No}, r)
+	_, err = p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	require.NoError(t, err)
+	s.locked(func() { assert.Equal(t, "Stopped", s.state) })
 }
 
 // A run that is stopped at once leaves no pipeline at work, wherever the statement under way was cut off.
 func TestPipelineIsStoppedWithTheRun(t *testing.T) {
 	for _, when := range []string{"START PIPELINE", "SELECT file_name", "SELECT state"} {
-		s, p := newPipelineServer(t)
+		s, p := stored(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		s.slow = 1 << 30
-		s.after = func(query string) {
-			if strings.HasPrefix(query, when) && s.state == running {
-				cancel()
+		s.locked(func() {
+			s.slow, s.state = 1<<30, "Error"
+			s.after = func(query string) {
+				if strings.HasPrefix(query, when) && s.state == running {
+					cancel()
+				}
 			}
-		}
+		})
 		_, err := p.Commit(ctx, groupOne())
 		require.Error(t, err)
-		s.mu.Lock()
-		assert.Equal(t, "Stopped", s.state, when)
-		s.mu.Unlock()
+		require.NoError(t, p.Close())
+		s.locked(func() { assert.Equal(t, "Stopped", s.state, when) })
 	}
 }
 
-func TestForgetDropsPipelines(t *testing.T) {
-	s, p := newPipelineServer(t)
+func TestForgetDropsThePipeline(t *testing.T) {
+	s, p := stored(t)
 	_, err := p.Forget(t.Context(), "test")
 	require.NoError(t, err)
-	assert.Equal(t, 2, s.count("DROP PIPELINE"), "not those of run test-1, nor of others")
-	assert.Equal(t, 1, s.count("DROP PIPELINE IF EXISTS `terapush_test_12`"))
-	assert.True(t, ofRun(pipelineName(batch.ID{Run: "20261120-1-abc", Number: 7}), "20261120-1-abc"))
+	require.NoError(t, p.Close())
+	assert.Equal(t, 1, s.count("DROP PIPELINE IF EXISTS `terapush_test`"))
+	assert.Zero(t, s.count("STOP PIPELINE"))
 	s.fail["DROP PIPELINE"] = 1142
-	_, err = p.Forget(t.Context(), "test")
-	assert.ErrorContains(t, err, "drop pipeline terapush_test_1")
+	_, err = s.process(t, loader.DedupKey).Forget(t.Context(), "test")
+	assert.ErrorContains(t, err, "drop pipeline terapush_test")
 }
 
 func TestResolveWithoutPipeline(t *testing.T) {
 	s, p := newPipelineServer(t)
 	for rows, want := range map[int64]loader.Applied{0: loader.No, 20: loader.Yes, 7: loader.Unknown, 21: loader.Unknown} {
-		s.rows = rows
+		s.foreign = rows
 		r, err := p.Resolve(t.Context(), groupOne().Ref)
 		require.NoError(t, err, "what was found is an answer")
 		assert.Equal(t, want, r.Applied)
@@ -329,14 +443,12 @@ func TestResolveWithoutPipeline(t *testing.T) {
 	}
 }
 
-// At least once asks the table nothing before it loads.
+// At least once, rows from before do not matter.
 func TestPipelineAtLeastOnce(t *testing.T) {
-	s, p := newPipelineServer(t)
-	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
-	prepared.Silent, prepared.Contract.Dedup = true, loader.DedupNone
-	_, err := p.Prepare(t.Context(), prepared)
-	require.NoError(t, err)
-	s.rows = 5
+	s, _ := newPipelineServer(t)
+	p := s.process(t, loader.DedupNone)
+	put(t, p)
+	s.foreign = 5
 	ack, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 20, Detail: []string{"the group's key range holds 25 rows"}}, ack)
@@ -352,6 +464,9 @@ func TestPipelineIsRefused(t *testing.T) {
 		"a pipeline of database db loads no table of other":            func(t *loader.Target) { t.Table = "other.t" },
 		`a pipeline would read prefix "a*" as a pattern`:               func(t *loader.Target) { t.Via.Database = "a*" },
 		"an object store is named s3://bucket/prefix, with one bucket": func(t *loader.Target) { t.Via.Scheme = "gs" },
+		"--batch-interval -1: want a number of milliseconds": func(t *loader.Target) {
+			t.Options = map[string]string{optBatchInterval: "-1"}
+		},
 	} {
 		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Via()}
 		change(&target)
