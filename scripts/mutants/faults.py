@@ -70,6 +70,12 @@ FAULTS = [Fault(*f) for f in [
      "an exclusive run takes a table that sharing runs hold"),
     ("my11", MY, "pipe.go", "if loaded == len(members) {", "if loaded >= len(members)-1 {",
      "a pipeline is taken for complete one object too early"),
+    ("my12", MY, "pipeline.go", "f.bytes != strconv.FormatInt(bytes, 10)", 'f.bytes == ""',
+     "a pipeline that loaded what a broken PUT left goes unnoticed"),
+    ("my13", MY, "pipeline.go", "\t\terr = pipe.stop(ctx)\n", "\t\terr = nil\n",
+     "Resolve judges while the pipeline may still load"),
+    ("my14", MY, "pipeline.go", "case objects > 0:", "case objects < 0:",
+     "a second pipeline loads the objects again that a lost one has loaded"),
 
     # ---- doris
     ("do01", DO, "answer.go", 'case s.label != "" && a.Label != s.label:', 'case s.label != "" && a.Label == "":',
@@ -92,6 +98,12 @@ FAULTS = [Fault(*f) for f in [
      "s3-load: a group that lacks an object is committed all the same"),
     ("do10", DO, "s3.go", "clean.Message = a.Redact(clean.Message)", "_ = a.Redact(clean.Message)",
      "a server's error shows the object store's secret key"),
+    ("do11", DO, "prepared.go", "p.statement == nil || p.rows != n", "p.statement == nil",
+     "a shorter batch is sent with the statement of a longer one"),
+    ("do12", DO, "loader.go", "l.altered = true", "l.altered = false",
+     "every session alters the table"),
+    ("do13", DO, "loader.go", "l.caps.MaxBytes /= parameterGrowth", "l.caps.MaxBytes /= 1",
+     "a prepared INSERT becomes longer than a packet may be"),
 
     # ---- databend
     ("db01", DB, "labels.go", "k, id.Run, id.Number, attempt))", "k, id.Run, id.Number, 1))",
@@ -283,10 +295,16 @@ FAULTS = [Fault(*f) for f in [
      "two processes work on one run"),
     ("rl04", RL, "runlog.go", "\tif l.failed != nil {\n\t\treturn l.failed\n\t}\n", "",
      "after a failed write to the journal the run goes on"),
+    ("rl06", RL, "runlog.go", "{&l.journal, &l.batches}", "{&l.journal}",
+     "an attempt that is marked as begun is not on disk before it is sent"),
     ("rl05", RL, "runlog.go", 'if err == nil && r.Header().Run != run {', 'if err == nil && r.Header().Run == "" {',
      "another run's journal is replayed"),
 
     # ---- push
+    ("pu09", PU, "state.go", "e.Outcome == event.Started && e.Attempt == 1", "e.Outcome == event.Started",
+     "the number of a second attempt under a label is not on disk"),
+    ("pu10", PU, "state.go", "e.Done() && e.Missing == 0 &&", "e.Done() &&",
+     "rows that an answer lacked are forgotten by a resume"),
     ("pu01", PU, "resume.go", "\ts.done = claimed\n\treturn nil\n", "\t_ = claimed\n\treturn nil\n",
      "a resume trusts its journal instead of the claims"),
     ("pu02", PU, "state.go", "(e.Outcome == event.Started || e.Members > 0)", "(e.Outcome != event.Started && e.Members > 0)",
@@ -309,7 +327,7 @@ FAULTS = [Fault(*f) for f in [
      "stamped batches ignore --first-key"),
     ("fe02", FE, "plan.go", "rows:     int(min(p.BatchRows, p.Rows-number*p.BatchRows)),", "rows:     int(p.BatchRows),",
      "the last batch has rows beyond the run's end"),
-    ("fe03", FE, "feed.go", "out > 0 {", "out > cap(f.free) {",
+    ("fe03", FE, "feed.go", "for ; back < cap(f.free); back++ {", "for ; back < len(f.free); back++ {",
      "the ring is unmapped while a batch is in use"),
 
     # ---- httpload, netio
