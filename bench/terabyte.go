@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	defer s.stop()
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%d rows\tseconds\tGiB/s\tCPU s/GiB\tpeak MiB at 10 %%\tat 50 %%\tat 100 %%\tjournal KiB\tresume s\t\n", o.terabyte)
+	fmt.Fprintf(w, "%d rows\tseconds\tGiB/s\tCPU s/GiB\tpeak MiB at 10 %%\tat 50 %%\tat 100 %%\tfolder bytes\tresume s\t\n", o.terabyte)
 	for _, push := range []struct{ name, target string }{
 		{"load-data", s.url("mysql")}, {"copy", s.url("postgres")}, {"discard", "discard://"},
 	} {
@@ -40,7 +41,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		}
 		gib := float64(o.terabyte) * 512 / (1 << 30)
 		fmt.Fprintf(w, "%s\t%.1f\t%.2f\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t%.2f\t\n", push.name, r.wall.Seconds(), gib/r.wall.Seconds(),
-			r.cpu.Seconds()/gib, r.peak[0], r.peak[1], r.peak[2], r.journal/1024, r.resume)
+			r.cpu.Seconds()/gib, r.peak[0], r.peak[1], r.peak[2], r.folder, r.resume)
 	}
 	return w.Flush()
 }
@@ -52,7 +53,7 @@ type rehearsal struct {
 	state     string
 	wall, cpu time.Duration // of all processes, buffers filled three times
 	peak      [3]float64    // MiB, of the process that moved the tenth, the half and the last of the rows
-	journal   float64       // bytes
+	folder    float64       // bytes of the run's: record, marks and journal
 	resume    float64       // seconds of the last process until it could send: reading the journal and filling
 }
 
@@ -98,11 +99,15 @@ func (r *rehearsal) run(ctx context.Context) (err error) {
 		return fmt.Errorf("the run ended %s with %d rows", end.Result.Outcome, end.Result.Rows)
 	}
 	r.peak[2], r.resume = end.Client.Peak/(1<<20), end.Phases.Prepare+end.Phases.Fill
-	left, err := os.Stat(journals[0])
-	if err == nil {
-		r.journal = float64(left.Size())
-	}
-	return err
+	return filepath.WalkDir(filepath.Dir(journals[0]), func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			var file fs.FileInfo
+			if file, err = e.Info(); err == nil {
+				r.folder += float64(file.Size())
+			}
+		}
+		return err
+	})
 }
 
 // process runs terapush. At a number of rows it notes the peak of its memory, at another it kills it; 0 lets it run to its

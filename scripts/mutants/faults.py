@@ -70,7 +70,7 @@ FAULTS = [Fault(*f) for f in [
      "an exclusive run takes a table that sharing runs hold"),
     ("my11", MY, "pipe.go", "if loaded == len(members) {", "if loaded >= len(members)-1 {",
      "a pipeline is taken for complete one object too early"),
-    ("my12", MY, "pipeline.go", "f.bytes != strconv.FormatInt(bytes, 10)", 'f.bytes == ""',
+    ("my12", MY, "pipeline.go", "f.bytes != strconv.FormatInt(bytes, 10)", "f.bytes == strconv.Itoa(-1)",
      "a pipeline that loaded what a broken PUT left goes unnoticed"),
     ("my13", MY, "pipeline.go", "\t\terr = pipe.stop(ctx)\n", "\t\terr = nil\n",
      "Resolve judges while the pipeline may still load"),
