@@ -4,7 +4,7 @@
 //
 //	bench [-only postgres|mysql|databend|doris|s3] [-rounds 5]
 //	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
-//	bench -terabyte 2147483648
+//	bench -terabyte 2147483648 [-only postgres|mysql]
 //
 // The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that discards,
 // by every method beside a plain write loop of as many bytes and iperf3, all with as many connections. Tables of what

@@ -32,9 +32,12 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	defer s.stop()
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%d rows\tseconds\tGiB/s\tCPU s/GiB\tpeak MiB at 10 %%\tat 50 %%\tat 100 %%\tfolder bytes\tresume s\t\n", o.terabyte)
-	for _, push := range []struct{ name, target string }{
-		{"load-data", s.url("mysql")}, {"copy", s.url("postgres")}, {"discard", "discard://"},
+	for _, push := range []struct{ name, family, target string }{
+		{"load-data", "mysql", s.url("mysql")}, {"copy", "postgres", s.url("postgres")}, {"discard", "", "discard://"},
 	} {
+		if !o.wants(push.family) {
+			continue
+		}
 		r := rehearsal{options: o, target: push.target}
 		if err := r.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", push.name, err)
