@@ -289,7 +289,7 @@ FAULTS = [Fault(*f) for f in [
     # ---- runlog
     ("rl01", RL, "done.go", "word &^= other.bits[i]", "word &= other.bits[i]",
      "lost batches are taken for those that are there"),
-    ("rl02", RL, "runlog.go", "err = file.Truncate(torn.Offset)", "err = nil",
+    ("rl02", RL, "replay.go", "err = file.Truncate(torn.Offset)", "err = nil",
      "a line that a crash cut off stays, and the next one joins it"),
     ("rl03", RL, "runlog.go", "if !free {", 'if !free && dir == "" {',
      "two processes work on one run"),
@@ -297,7 +297,7 @@ FAULTS = [Fault(*f) for f in [
      "after a failed write to the journal the run goes on"),
     ("rl06", RL, "runlog.go", "{&l.journal, &l.batches}", "{&l.journal}",
      "an attempt that is marked as begun is not on disk before it is sent"),
-    ("rl05", RL, "runlog.go", 'if err == nil && r.Header().Run != run {', 'if err == nil && r.Header().Run == "" {',
+    ("rl05", RL, "replay.go", 'if err == nil && r.Header().Run != run {', 'if err == nil && r.Header().Run == "" {',
      "another run's journal is replayed"),
 
     # ---- push
