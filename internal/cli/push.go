@@ -31,8 +31,8 @@ s3-load, stage-load) need the store, --via s3://bucket/prefix, whose keys are fo
   %s
 
 Every flag has an environment variable: TERAPUSH_BATCH_ROWS for --batch-rows. Sizes are written 64MiB, 64MB, 1GiB;
-rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not supported: several tables in one push, YCQL, prepared statements
-that bundle several inserts, rows over the wire into Redshift (use --method s3-copy), ORC files.
+rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not supported: several tables in one push, YCQL, rows over the
+wire into Redshift (use --method s3-copy), ORC files.
 
 Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
 failed and nothing written, 7 outcome unknown for some batches, 129, 130 or 143 stopped by a signal after a clean save.`

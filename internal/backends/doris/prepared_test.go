@@ -56,7 +56,7 @@ func TestInsertIsPreparedOnceForASize(t *testing.T) {
 	}
 }
 
-// A server that does not prepare the INSERT has none of its rows, and the user can go on without.
+// A server that does not prepare the INSERT has none of its rows, and the user can leave the option out.
 func TestPrepareRefused(t *testing.T) {
 	_, session := startPrepared(t, func(r fake.Request) (f fake.Fault) {
 		if strings.HasPrefix(r.SQL, "PREPARE ") {

@@ -116,7 +116,7 @@ func (p *pipelines) create(ctx context.Context, pipe *pipe) error {
 			Op: "look for the pipeline", Applied: loader.Unknown,
 			Err: loader.Final(fmt.Errorf("pipeline %s is gone, and only it knew which of the %d objects in %s are loaded",
 				pipe.name, objects, pipe.folder)),
-			Hint: "verify says which rows are there; to go on start a new run",
+			Hint: "verify says which rows are there; start a new run",
 		}
 	}
 	if err := pipe.exec(ctx, pipe.create()); err != nil { // nothing is loaded before the start, whatever becomes of this

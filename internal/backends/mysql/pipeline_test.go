@@ -235,7 +235,7 @@ func TestPipeline(t *testing.T) {
 	assert.Equal(t, absent, s.state)
 }
 
-// A process that is killed leaves the pipeline at work. The next one goes on with it, its list of files and its own
+// A process that is killed leaves the pipeline running. The next one takes it over, its list of files and its own
 // credentials; a batch that is put again under its name is not loaded again.
 func TestPipelineOutlivesTheProcess(t *testing.T) {
 	s, _ := stored(t)
@@ -268,7 +268,7 @@ func TestPipelineGetsNewCredentials(t *testing.T) {
 	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` SET CREDENTIALS"))
 }
 
-// Without its pipeline nobody knows which objects are in the table, and another one would load all of them.
+// Without its pipeline it is not known which objects are in the table, and another one would load all of them.
 func TestPipelineIsGone(t *testing.T) {
 	s, _ := stored(t)
 	s.locked(s.work)
