@@ -95,7 +95,7 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	l := &opened{
 		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, frontendTime: frontendTime,
 		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
-		control: sql.OpenDB(connector(all, 0, false, sessionSettings(t.Settings))),
+		control: sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings))),
 	}
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{

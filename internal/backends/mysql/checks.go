@@ -71,7 +71,6 @@ func (d *doctor) run(ctx context.Context) (err error) {
 		}
 		d.checkDurability()
 	}
-	d.checkTimeout()
 	return d.ask(ctx, d.tableChecks()...)
 }
 

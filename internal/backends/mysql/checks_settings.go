@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -15,9 +13,6 @@ import (
 
 // smallLog and smallPool are sizes that a large load runs into.
 const smallLog, smallPool = 1 << 30, 1 << 30
-
-// smallestDeadline is the engine's for a batch: a longer timeout of the server ends no load that the engine would not.
-const smallestDeadline = 2 * time.Minute
 
 func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
@@ -89,14 +84,5 @@ func (d *doctor) checkDurability() {
 	if !d.aurora() {
 		warn("innodb_doublewrite", "ON 1 DETECT_AND_RECOVER DETECT_ONLY", "a power cut may leave torn pages",
 			"innodb_doublewrite = ON in the server's configuration")
-	}
-}
-
-// checkTimeout finds what ends a load. Sessions set their other timeouts themselves, and MySQL's max_execution_time is
-// for SELECT.
-func (d *doctor) checkTimeout() {
-	seconds, _ := strconv.ParseFloat(d.vars["max_statement_time"], 64) // MariaDB
-	if limit := time.Duration(seconds * float64(time.Second)); limit > 0 && limit <= smallestDeadline {
-		d.warn("timeouts", "--set max_statement_time=0", "max_statement_time of this account ends loads after %s", limit)
 	}
 }

@@ -87,16 +87,6 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			want: warn("indexes, triggers", "$d.t has foreign key known, index slow, trigger each_row: every row pays",
 				"--set foreign_key_checks=0, which skips the check; ALTER TABLE $s.`t` DROP INDEX `slow`; DROP TRIGGER $s.`each_row`"),
 		},
-		"statements are ended, on MariaDB": {
-			given: "ALTER USER $a WITH MAX_STATEMENT_TIME 4",
-			want:  warn("timeouts", "max_statement_time of this account ends loads after 4s", "--set max_statement_time=0"),
-		},
-		"statements are not ended after all, on MariaDB": {
-			given: "ALTER USER $a WITH MAX_STATEMENT_TIME 4",
-			change: func(to *loader.Target, _ *loader.Intent) {
-				to.Settings = []loader.Setting{{Name: "max_statement_time", Value: "0"}}
-			},
-		},
 		"INSERTs larger than a packet": {
 			change: func(to *loader.Target, i *loader.Intent) {
 				to.Method, i.Contract, i.BatchBytes = insert, contractOf(insert, 1000), 512<<20

@@ -194,10 +194,10 @@ func TestSet(t *testing.T) {
 
 // What --set says holds for every connection: a limit on the time of statements is one on the proof and on Resolve.
 func TestSettingsReachEveryConnection(t *testing.T) {
-	const set = "SET SESSION max_statement_time = 0"
+	const set = "SET SESSION max_statement_time = 7"
 	s := &fakeServer{vars: map[string]string{"version": "10.11.8-MariaDB"}}
 	target := s.start(t, "mariadb")
-	target.Settings = []loader.Setting{{Name: "max_statement_time", Value: "0"}}
+	target.Settings = []loader.Setting{{Name: "max_statement_time", Value: "7"}}
 	var connections atomic.Int64
 	d := backendtest.Deps()
 	dial := d.Dial
@@ -220,6 +220,8 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	_ = l.(loader.Counter).Count(t.Context(), loader.Grouping{Size: 1}, nil)
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
 	assert.Equal(t, int(connections.Load()), s.count(set))
+	assert.Contains(t, strings.Join(s.statements(), "; "), ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0; "+set,
+		"the user's settings win")
 }
 
 // Of several hosts every connection takes one that can be reached, and Resolve wants nothing of one that cannot.

@@ -81,7 +81,7 @@ var units = map[string]int64{
 // settingNames are the settings that checks read, of all versions.
 var settingNames = [...]string{
 	"max_connections", "superuser_reserved_connections", "reserved_connections", "rds.rds_superuser_reserved_connections",
-	"transaction_read_only", "statement_timeout", "transaction_timeout", "idle_session_timeout", "max_wal_size",
+	"transaction_read_only", "max_wal_size",
 	"checkpoint_completion_target", "fsync", "full_page_writes", "synchronous_commit",
 	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "yb_default_copy_from_rows_per_transaction",
 	"rds.extensions",

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -19,7 +18,6 @@ import (
 func (d *checker) sessionChecks() []sqlload.Check {
 	checks := []sqlload.Check{
 		{Name: "server", Judge: d.checkServer},
-		{Name: "timeouts", Judge: d.checkTimeouts},
 		{Name: "transaction size", Advice: true, Judge: d.checkTransactionSize},
 	}
 	if d.flavour != redshift { // it shows no sessions of other users
@@ -120,38 +118,6 @@ func (d *checker) checkConnections([]string) loader.Finding {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
 	return sqlload.Warn(text+": refused sessions are retried", fix)
-}
-
-const (
-	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends no load that the engine would not.
-	minDeadline = 2 * time.Minute
-	// maxRate is more than a server process takes from one session, in bytes a second; a binary COPY was measured at
-	// 600 MB/s.
-	maxRate = 1 << 30
-)
-
-// checkTimeouts reads the timeouts of loading sessions. They set idle_in_transaction_session_timeout themselves.
-func (d *checker) checkTimeouts([]string) loader.Finding {
-	var name string // of the shorter timeout
-	for _, n := range [...]string{"statement_timeout", "transaction_timeout"} {
-		if t := d.amount(n); t > 0 && (name == "" || t < d.amount(name)) {
-			name = n
-		}
-	}
-	if t := time.Duration(d.amount(name)); t > 0 && t <= minDeadline {
-		rate := float64(d.intent.BatchBytes*max(d.intent.Contract.GroupBatches, 1)) / t.Seconds()
-		f := sqlload.Warn(fmt.Sprintf("%s is %s and ends longer loads: each session would have to load %s/s",
-			name, t, ibytes(int64(rate))), "--set "+name+"=0")
-		if rate > maxRate {
-			f.Grade = loader.GradeFail
-		}
-		return f
-	}
-	if t := time.Duration(d.amount("idle_session_timeout")); t > 0 && t < minDeadline {
-		return sqlload.Warn(fmt.Sprintf("idle_session_timeout is %s and ends sessions that wait longer, as with --max-rate", t),
-			"--set idle_session_timeout=0")
-	}
-	return sqlload.OK("no timeout ends a statement or a session within two minutes")
 }
 
 // checkTransactionSize compares a batch with what YugabyteDB's own COPY would commit at a time.

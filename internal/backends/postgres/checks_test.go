@@ -114,16 +114,6 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			want: warn("connection limit", "3 free (role $r has CONNECTION LIMIT 3, 0 in use), and the run opens 6",
 				`ALTER ROLE "$r" CONNECTION LIMIT 6, or --workers 1`),
 		},
-		"statement timeout that no load can meet": {
-			given:  "ALTER ROLE $r SET statement_timeout = '3s'; ALTER ROLE $r SET idle_session_timeout = '30s'",
-			change: func(_ *loader.Target, i *loader.Intent) { i.BatchBytes = 6 << 30 },
-			want:   fail("timeouts", "statement_timeout is 3s and ends longer loads: each session would have to load 2.0 GiB/s", "--set statement_timeout=0"),
-		},
-		"statement timeout, set aside": {given: "ALTER ROLE $r SET statement_timeout = '4s'", change: set("statement_timeout", "0")},
-		"idle session timeout": {
-			given: "ALTER ROLE $r SET idle_session_timeout = '30s'",
-			want:  warn("timeouts", "idle_session_timeout is 30s", "--set idle_session_timeout=0"),
-		},
 		"read only": {
 			given: "ALTER ROLE $r SET default_transaction_read_only = on",
 			want:  fail("server", "read-only", "--set default_transaction_read_only=off"),
@@ -290,10 +280,6 @@ func TestDoctorScripted(t *testing.T) {
 			says: []answer{{part: "pg_stat_replication", code: "42501", message: "permission denied"}},
 			want: unknown("replication", "permission denied", `GRANT pg_monitor TO "u"`),
 		},
-		"transactions that are ended": {
-			settings: []string{"statement_timeout=9000 ms", "transaction_timeout=8000 ms"},
-			want:     warn("timeouts", "transaction_timeout is 8s and ends longer loads: each session would have to load 2.0 MiB/s", "--set transaction_timeout=0"),
-		},
 		"connections kept for others": {
 			settings: []string{"reserved_connections=91"},
 			want: warn("connection limit", "4 free (max_connections 100, 94 reserved, 2 in use), and the run opens 6: refused sessions are retried",
@@ -344,12 +330,11 @@ func TestDoctorScripted(t *testing.T) {
 // Redshift is asked nothing that it does not know.
 func TestDoctorOfRedshift(t *testing.T) {
 	f, to := newRedshift(t)
-	f.says(healthy("statement_timeout=1000 ms")...)
+	f.says(healthy()...)
 	i := backendtest.Intent(loader.Preparation{Run: "run-1", Schema: people(), Contract: contract("s3-copy", batch.CSV), Create: loader.CreateIfMissing})
 	i.BatchBytes, i.Contract.GroupBatches, i.Contract.Commits = 1<<20, 4, 1
 	found := complaints(t, to, i)
-	backendtest.Only(t, unknown("store from the server", "", ""), found[1:])
-	backendtest.Only(t, warn("timeouts", "each session would have to load 4.0 MiB/s", "--set statement_timeout=0"), found[:1])
+	backendtest.Only(t, unknown("store from the server", "", ""), found)
 	for _, unknown := range []string{"pg_stat_activity", "pg_locks", "row_security_active", "pg_stat_replication"} {
 		require.Empty(t, f.queries(unknown))
 	}

@@ -37,7 +37,7 @@ const protocolVersion = "5.7.99"
 func (c *Cluster) session(_ uint32, conn *sink.Conn) error {
 	s := &session{Cluster: c, conn: conn, variables: map[string]string{
 		"version_comment": "Apache Doris version doris-3.1.2-rc01-a1b2c3d4e5", "max_allowed_packet": "16777216",
-		"enable_insert_strict": "true", "exec_mem_limit": "107374182400", "group_commit": "off_mode",
+		"enable_insert_strict": "true", "exec_mem_limit": "107374182400", "group_commit": "off_mode", "query_timeout": "900",
 		"enable_nereids_planner": "true", "enable_prepared_stmt_audit_log": "false",
 	}}
 	p := server.NewServer(protocolVersion, mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
