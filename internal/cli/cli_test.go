@@ -195,9 +195,10 @@ func TestPush(t *testing.T) {
 	require.True(t, is.Verify.OK)
 
 	for _, command := range []string{"push discard:// --resume ", "verify discard:// --run "} {
-		r = s.run(strings.Fields(command + is.Run.ID)...)
+		r = s.run(strings.Fields(command + is.Run.ID + " --progress json")...)
 		require.Zero(t, r.code, r.stderr)
 		require.Contains(t, r.stdout, "verify ok")
+		require.Contains(t, r.stderr, `"schema":"terapush.progress/v1"`)
 	}
 	r = s.run("push", "discard://", "--resume", is.Run.ID, "--seed", "5")
 	require.Equal(t, 2, r.code)

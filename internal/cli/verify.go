@@ -14,8 +14,10 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "json"}
+	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json"}
 	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
+		w := watcher{config: j.Config, terminal: a.terminal}
+		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
 		if push.OutcomeOf(err) == push.Usage {
 			return err

@@ -154,8 +154,11 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if verify.Mode(p.Config.Verify) != verify.Full {
 		p.Config.Verify = string(verify.Count) // the run's own mode may prove nothing
 	}
-	p.startMeters()
-	defer p.meters.stats.Phase(event.Done)
+	end, err := p.watch()
+	if err != nil {
+		return err
+	}
+	defer end()
 	return p.orInterrupted(report.Failed, p.verify(ctx))
 }
 

@@ -37,8 +37,8 @@ type Job struct {
 	Log   *slog.Logger
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
-	// Watch is called once before the buffers are filled, for progress and metrics; done is called when the run has
-	// ended. It may be nil.
+	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
+	// called when the run has ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
 }
 
@@ -116,17 +116,11 @@ func (p *push) run(ctx, soft context.Context) error {
 	if err := begin(soft); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	p.startMeters()
-	if p.Watch != nil {
-		snapshot := p.meters.stats.Snapshot
-		done, err := p.Watch(Watched{Run: p.state.run(), Backend: p.target.driver.Name(), Plan: p.plan.Plan, Snapshot: snapshot})
-		if err != nil {
-			return failed(report.PreflightFailed, err)
-		}
-		defer done()
+	end, err := p.watch()
+	if err != nil {
+		return err
 	}
-	defer p.meters.stats.Phase(event.Done)
-	var err error
+	defer end()
 	if p.state.stage() == runlog.Loading {
 		if err = p.fill(soft); err == nil && p.stopped() {
 			err = errStopped // soft may end a moment later
@@ -145,6 +139,23 @@ func (p *push) run(ctx, soft context.Context) error {
 		return p.orInterrupted(report.Failed, err)
 	}
 	return p.prove(soft)
+}
+
+// watch starts the meters and what shows them, until end.
+func (p *push) watch() (end func(), err error) {
+	p.startMeters()
+	done := func() {}
+	if p.Watch != nil {
+		snapshot := p.meters.stats.Snapshot
+		done, err = p.Watch(Watched{Run: p.state.run(), Backend: p.target.driver.Name(), Plan: p.plan.Plan, Snapshot: snapshot})
+		if err != nil {
+			return nil, failed(report.PreflightFailed, err)
+		}
+	}
+	return func() {
+		p.meters.stats.Phase(event.Done)
+		done()
+	}, nil
 }
 
 // close releases what the run holds, the newest first.
