@@ -259,9 +259,12 @@ func (s Statements) selectSpan(condition string) string {
 		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, condition)
 }
 
-// SelectRows reads the rows with the given numbers: the number, then all columns. One statement scans a table without
-// an index once, not once a row.
-func (s Statements) SelectRows(numbers []int64) string {
+// SelectRows reads the rows with the given numbers as SelectWhere does. One statement scans a table without an index once,
+// not once a row.
+func (s Statements) SelectRows(numbers []int64) string { return s.SelectWhere(s.among(numbers)) }
+
+// SelectWhere reads the rows that meet a condition: the number, then all columns.
+func (s Statements) SelectWhere(condition string) string {
 	names := s.Schema.Names()
 	for i, c := range s.Schema.Columns {
 		names[i] = s.Identifier(c.Name)
@@ -269,5 +272,5 @@ func (s Statements) SelectRows(numbers []int64) string {
 			names[i] = fmt.Sprintf(read, names[i])
 		}
 	}
-	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, s.among(numbers))
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, condition)
 }

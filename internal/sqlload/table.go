@@ -195,6 +195,21 @@ func (t *Table) FetchOver(
 		}
 		return t.FetchOver(ctx, connect, numbers[half:], f)
 	}
+	return t.readRows(ctx, connect, s, query, f)
+}
+
+// FetchWhere calls f for the rows that meet the condition.
+func (t *Table) FetchWhere(ctx context.Context, condition string, f func(number int64, values []any) error) error {
+	s, err := t.State()
+	if err != nil {
+		return err
+	}
+	return t.readRows(ctx, t.Connect, s, s.SelectWhere(condition), f)
+}
+
+func (t *Table) readRows(
+	ctx context.Context, connect Connect, s *State, query string, f func(number int64, values []any) error,
+) error {
 	values := make([]any, len(s.Schema.Columns))
 	return t.query(ctx, connect, "fetch rows", query, func(row [][]byte) error {
 		number, err := s.readRow(row, values)

@@ -20,7 +20,7 @@ func (r *Result) full(ctx context.Context, can loader.Features, e Expect) error 
 	if err := r.count(ctx, can.Counter, e, &mix); err != nil {
 		return err
 	}
-	return r.compare(ctx, can.Fetcher, e)
+	return r.compare(ctx, can, e)
 }
 
 const (
@@ -141,9 +141,10 @@ func spread(n, k int64, seed uint64) []int64 {
 	return chosen
 }
 
-// compare reads a sample of rows back and compares each with the regenerated row. One statement fetches all, since
-// without an index each statement scans the table.
-func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error {
+// compare reads a sample of rows back and compares each with the regenerated row: those with numbers from all over the
+// run, which one statement fetches, since without an index each statement scans the table; or the back-end's own sample,
+// which needs no scan, if it is at least half as large.
+func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) error {
 	keys := spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
 		return nil
@@ -151,15 +152,37 @@ func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error 
 	for i := range keys {
 		keys[i] += e.FirstKey
 	}
-	r.SampledRows = int64(len(keys))
 	before := *r
 	return e.ask(ctx, "sample", func(ctx context.Context) error {
+		if can.Sampler != nil {
+			*r = before
+			if err := r.sample(ctx, can.Sampler, e, len(keys)); err != nil || r.SampledRows >= int64(len(keys)+1)/2 {
+				return err
+			}
+		}
 		*r = before
-		return r.fetch(ctx, f, e, keys)
+		return r.fetch(ctx, can.Fetcher, e, keys)
 	})
 }
 
+// sample compares rows of the back-end's choice. Whether any is missing or doubled is what the count says.
+func (r *Result) sample(ctx context.Context, s loader.Sampler, e Expect, n int) error {
+	wanted := rows.NewBlock(e.Dataset.Schema())
+	err := s.Sample(ctx, n, func(key int64, values []any) error {
+		if key < e.FirstKey || key-e.FirstKey >= e.Rows { // another run's
+			return nil
+		}
+		r.SampledRows++
+		return r.compareRow(e, wanted, key, values)
+	})
+	if err != nil {
+		return fmt.Errorf("verify: reading rows back: %w", err)
+	}
+	return nil
+}
+
 func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []int64) error {
+	r.SampledRows = int64(len(keys))
 	times := make([]int, len(keys)) // how often each row was found
 	wanted := rows.NewBlock(e.Dataset.Schema())
 	err := f.Fetch(ctx, keys, func(key int64, values []any) error {
@@ -168,13 +191,7 @@ func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []i
 			return fmt.Errorf("the back-end returned row %d, which was not asked for", key)
 		}
 		times[i]++
-		dataset.Row(wanted, e.Dataset, e.FirstKey, key-e.FirstKey, e.Distinct)
-		difference, err := differ(e.Dataset.Schema(), wanted, values)
-		if difference != nil {
-			difference.Key = key
-			r.addRow(*difference)
-		}
-		return err
+		return r.compareRow(e, wanted, key, values)
 	})
 	if err != nil {
 		return fmt.Errorf("verify: reading rows back: %w", err)
@@ -188,6 +205,17 @@ func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []i
 		}
 	}
 	return nil
+}
+
+// compareRow compares a row with the regenerated one, for which wanted has room.
+func (r *Result) compareRow(e Expect, wanted *rows.Block, key int64, values []any) error {
+	dataset.Row(wanted, e.Dataset, e.FirstKey, key-e.FirstKey, e.Distinct)
+	difference, err := differ(e.Dataset.Schema(), wanted, values)
+	if difference != nil {
+		difference.Key = key
+		r.addRow(*difference)
+	}
+	return err
 }
 
 // differ returns the first column in which values differ from the row in the block, nil if there is none.

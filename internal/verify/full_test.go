@@ -322,3 +322,41 @@ func TestQuestionsAreAskedAgain(t *testing.T) {
 	got.Seconds, want.Seconds = 0, 0
 	require.Equal(t, want, got)
 }
+
+// sampled chooses the rows at these places, and each time begins with a row of another run.
+type sampled struct {
+	*table
+	places []int
+}
+
+func (s sampled) Sample(_ context.Context, _ int, f func(int64, []any) error) error {
+	err := f(999, nil)
+	for _, place := range s.places {
+		err = errors.Join(err, f(s.rows[place].number, s.rows[place].values))
+	}
+	return err
+}
+
+// A back-end's own sample saves the second scan, unless it is too small.
+func TestFullTakesTheSampleOfTheBackEnd(t *testing.T) {
+	e := raggedRun()
+	e.VerifyRows = 4
+	damaged := load(e)
+	damaged.rows[50].values[4] = int64(1)
+	for _, c := range []struct {
+		places      []int
+		ok          bool
+		rows, scans int
+	}{
+		{[]int{0, 100}, true, 2, 1},
+		{[]int{3, 50, 70}, false, 3, 1},
+		{[]int{50}, true, 4, 2}, // none of the four is the damaged one
+		{nil, true, 4, 2},
+	} {
+		damaged.scans = 0
+		r, err := run(t.Context(), sampled{damaged, c.places}, Full, e, 0)
+		require.NoError(t, err)
+		require.Equal(t, c.ok, r.OK)
+		require.Equal(t, []int{c.rows, c.scans}, []int{int(r.SampledRows), damaged.scans})
+	}
+}

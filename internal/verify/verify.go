@@ -46,7 +46,8 @@ func ParseMode(name string) (Mode, error) {
 	}
 }
 
-// Scans returns how often the mode reads the whole table: to count by batch, and to fetch the sample if no index helps.
+// Scans returns how often the mode reads the whole table at most: to count by batch, and to fetch the sample if neither an
+// index nor a Sampler helps.
 func (m Mode) Scans() int {
 	switch m {
 	case Count:

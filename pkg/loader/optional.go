@@ -19,6 +19,7 @@ type Features struct {
 	Reserver  Reserver
 	Counter   Counter
 	Fetcher   Fetcher
+	Sampler   Sampler
 	Sizer     Sizer
 	Measurer  Measurer
 	Checker   Checker
@@ -36,6 +37,7 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Reserver, _ = l.(Reserver)
 	f.Counter, _ = l.(Counter)
 	f.Fetcher, _ = l.(Fetcher)
+	f.Sampler, _ = l.(Sampler)
 	f.Sizer, _ = l.(Sizer)
 	f.Measurer, _ = l.(Measurer)
 	f.Checker, _ = l.(Checker)
@@ -215,6 +217,13 @@ type Fetcher interface {
 	// dates (days), timestamps (microseconds) and decimals (times 10^Scale) as int64, the others as []byte that f must not
 	// keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
+}
+
+// Sampler reads rows from all over a table whose rows no index finds by their numbers.
+type Sampler interface {
+	// Sample calls f, as Fetch does, for the rows at n places that are evenly spread over the table, fewer if a place is
+	// empty, and reads no more than these. It calls f for none where an index finds rows, or only a scan would.
+	Sample(ctx context.Context, n int, f func(number int64, values []any) error) error
 }
 
 // Sizer returns the size of the table.

@@ -25,6 +25,7 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Reserver
 		loader.Counter
 		loader.Fetcher
+		loader.Sampler
 		loader.Sizer
 		loader.Measurer
 		loader.Checker

@@ -36,7 +36,7 @@ func (e endpoint) unix() bool { return strings.HasPrefix(e.host, "/") }
 type access struct {
 	target loader.Target
 	deps   loader.Deps
-	setup  string // the first statements of every connection; before the product is known only those of --set
+	setup  string // the first statements of every connection; before the product is known only endless and those of --set
 }
 
 // defaultPort returns the port of the scheme's servers.
@@ -194,9 +194,6 @@ func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHan
 	c, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, connectError(e, config, err)
-	}
-	if a.setup == "" {
-		return c, nil
 	}
 	if _, err := exec(ctx, c, a.setup); err != nil {
 		_ = closeConn(c)

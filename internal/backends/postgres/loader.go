@@ -41,7 +41,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &opened{
-		access: access{target: t, deps: d, setup: sessionSettings(t.Settings)}, method: method, options: o,
+		access: access{target: t, deps: d, setup: endless + sessionSettings(t.Settings)}, method: method, options: o,
 		sessions: make(map[*session]struct{}),
 	}
 	l.Table = &sqlload.Table{

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -403,4 +404,31 @@ func TestSplit(t *testing.T) {
 	parts = backendtest.Parts(t, counter, loader.KeyRange{First: 20_000, Last: 20_099}, 4)
 	assert.Equal(t, `"document_id" BETWEEN 20000 AND 20024`, parts[0])
 	assert.Contains(t, fmt.Sprint(sql(t, "EXPLAIN SELECT FROM "+to.Table+" WHERE "+parts[0])), "Index")
+}
+
+// A sample of a large table without an index is read by its blocks, and never scans it.
+func TestSample(t *testing.T) {
+	to := target(t)
+	p := preparation(t, loader.CreateIfMissing)
+	prepared(t, to, p)
+	sql(t, "ALTER TABLE "+to.Table+" SET (autovacuum_enabled = false); "+
+		"INSERT INTO "+to.Table+" SELECT n, decode(repeat('ab', 1000), 'hex') FROM generate_series(1, 3500) n") // 500 blocks
+	numbers := func(n int) (found []int64) {
+		l := prepared(t, to, p)
+		require.NoError(t, loader.FeaturesOf(l).Sampler.Sample(t.Context(), n, func(number int64, values []any) error {
+			found = append(found, number)
+			assert.Len(t, values[1], 1000)
+			return nil
+		}))
+		return found
+	}
+	found := numbers(100)
+	assert.Len(t, found, 100)
+	assert.Less(t, slices.Min(found), int64(8))
+	assert.Greater(t, slices.Max(found), int64(3450), "from all over the table")
+	assert.Empty(t, numbers(200), "a scan reads hardly more")
+	plan := sql(t, "EXPLAIN SELECT FROM "+to.Table+` WHERE ctid = ANY ('{"(0,1)","(9,1)"}'::tid[])`)
+	assert.Contains(t, plan[0][0], "Tid Scan")
+	sql(t, "CREATE INDEX ON "+to.Table+" (document_id)")
+	assert.Empty(t, numbers(100), "the index finds rows by their numbers")
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -58,4 +61,29 @@ func (l *opened) indexed(ctx context.Context, c sqlload.Conn, s *sqlload.State) 
 func hasIndex(s *sqlload.State) string {
 	return "EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] " +
 		"WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND a.attname = " + sqlload.Literal(s.Schema.Key().Name) + ")"
+}
+
+// Sample implements loader.Sampler by the first row of each of n blocks of a heap.
+func (l *opened) Sample(ctx context.Context, n int, f func(number int64, values []any) error) error {
+	s, err := l.State()
+	if err != nil || l.flavour != postgreSQL {
+		return err
+	}
+	var blocks int64
+	err = failed("ask for the table's size", l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		found, err := sqlload.Rows(ctx, conn{c}, "SELECT pg_relation_size(oid) / current_setting('block_size')::int FROM pg_class c "+
+			"WHERE oid = to_regclass("+sqlload.Literal(s.Table)+") AND NOT "+hasIndex(s))
+		if err == nil && len(found) == 1 {
+			blocks, err = sqlload.ParseNumber(found[0][0])
+		}
+		return err
+	}))
+	if err != nil || blocks < 4*int64(n) { // a scan reads hardly more
+		return err
+	}
+	places := make([]string, n)
+	for i, span := range sqlload.Spans(loader.KeyRange{Last: blocks - 1}, n) {
+		places[i] = fmt.Sprintf("\"(%d,1)\"", span.First)
+	}
+	return l.FetchWhere(ctx, "ctid = ANY ('{"+strings.Join(places, ",")+"}'::tid[])", f)
 }

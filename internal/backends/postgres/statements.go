@@ -143,40 +143,35 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, s.Columns(s.Schema), how)
 }
 
-// unlimited lifts the timeouts of the server, the database and the role, as pg_dump and pg_restore do: a COPY and the scan of a
-// proof take the time that they take, and the engine has its own deadline for a batch. Not every version has all three.
-const unlimited = endlessStatements + "; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN " +
-	"('transaction_timeout', 'idle_session_timeout')"
-
-const endlessStatements = "SET statement_timeout = 0"
-
 // sessionSetup returns the first statements of every connection: the settings that the statements here need, and then
 // those of --set, which override them.
 func (f flavour) sessionSetup(t loader.Target) string {
 	// Literals need standard_conforming_strings; quote_all_identifiers changes names that the server returns.
-	setup := unlimited + fmt.Sprintf("; SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
-		"SET standard_conforming_strings = on; SET quote_all_identifiers = off", lockWait, idleInTransaction, keepAlive)
+	setup := fmt.Sprintf("; SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
+		"SET standard_conforming_strings = on; SET quote_all_identifiers = off; "+
+		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')", // not all versions have them
+		lockWait, idleInTransaction, keepAlive)
 	if f == redshift {
 		// Other timeouts and keep-alives are not a session's to set there. The group marks the run's statements in the
 		// system views, and can select a queue.
-		setup = endlessStatements + "; SET query_group TO 'terapush'"
+		setup = "; SET query_group TO 'terapush'"
 	}
-	if set := sessionSettings(t.Settings); set != "" {
-		setup += "; " + set
-	}
-	return setup
+	return endless + setup + sessionSettings(t.Settings)
 }
+
+// endless lifts the timeout of the server, the database or the role, as pg_dump and pg_restore do: a COPY and the scan of a proof take
+// the time that they take, and the engine has its own deadline for a batch.
+const endless = "SET statement_timeout = 0"
 
 // nonTransactional sets up loading sessions, for the option.
 const nonTransactional = "SET yb_disable_transactional_writes = on"
 
-// sessionSettings sets the variables of --set.
-func sessionSettings(settings []loader.Setting) string {
-	var all []string
+// sessionSettings sets the variables of --set, after other statements.
+func sessionSettings(settings []loader.Setting) (all string) {
 	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET %s = %s", qualified("", s.Name), sqlload.Literal(s.Value)))
+		all += fmt.Sprintf("; SET %s = %s", qualified("", s.Name), sqlload.Literal(s.Value))
 	}
-	return strings.Join(all, "; ")
+	return all
 }
 
 // sessionName is the application_name of a run's sessions.

@@ -1,24 +1,25 @@
+SET statement_timeout = 0
 SELECT version()
 SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN ('fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'wal_compression', 'max_wal_size', 'checkpoint_timeout', 'shared_buffers', 'max_connections', 'autovacuum', 'data_checksums', 'server_encoding', 'default_transaction_isolation', 'yb_default_copy_from_rows_per_transaction')
 SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'aws_s3' AND p.proname = 'table_import_from_s3' LIMIT 1
-SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off
+SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT c.oid, c.relfilenode, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), c.relpersistence, has_table_privilege(c.oid, 'INSERT') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('"people"')
 SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), NOT attnotnull OR atthasdef OR attidentity <> '' FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid = 16384 ORDER BY attnum
 SELECT 1 FROM "public"."people" LIMIT 1
 SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), CASE c.relpersistence WHEN 'p' THEN 'logged' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indnatts = 2 AND array_length(i.indoption, 1) = 2 AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND a.attname IN ('run', 'batch')) = 2) FROM pg_class c WHERE c.oid = to_regclass('"public"."terapush_claims"')
-SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off
+SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT row_count FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = -2
 SELECT COUNT(*) FROM "public"."people" WHERE "id" = 0
-SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off
+SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()
 SET application_name = 'terapush/run-1'
 BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', -2, 0, 1) ON CONFLICT DO NOTHING
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 ROLLBACK
-SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off
+SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT row_count FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = -2
 SELECT COUNT(*) FROM "public"."people" WHERE "id" = 0
-SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off
+SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()
 SET application_name = 'terapush/run-1'
 BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', 0, 0, 20) ON CONFLICT DO NOTHING
