@@ -1,7 +1,11 @@
 package push
 
 import (
+	"bytes"
+	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,4 +56,19 @@ func TestWorkers(t *testing.T) {
 	p.adjustWorkers(staged)
 	require.Empty(t, p.notes.list, "they run no loads")
 	require.Equal(t, 105, p.workers)
+}
+
+// A long scan is logged when it begins and each minute, and not after its end.
+func TestDuring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		n := notes{log: slog.New(slog.NewTextHandler(&log, nil))}
+		stop := n.during("scanning")
+		time.Sleep(150 * time.Second)
+		stop()
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		require.Equal(t, 3, bytes.Count(log.Bytes(), []byte("msg=scanning")))
+		require.Contains(t, log.String(), "for=2m0s")
+	})
 }

@@ -150,6 +150,9 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.driver.Name())
 	}
+	if p.target.table.LongScan {
+		defer p.notes.during("scanning table " + p.target.table.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
+	}
 	var first int64
 	err := p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {
 		first, err = reserver.Reserve(ctx, run, p.plan.rows(), config.LargestKey(p.plan.data.Schema().MaxNumber()))

@@ -194,6 +194,29 @@ func (n *notes) warnAll(texts []string) {
 	}
 }
 
+// during logs what takes long: when it begins, and once a minute until stop is called.
+func (n *notes) during(what string) (stop func()) {
+	if n.log == nil {
+		return func() {}
+	}
+	began, ended, minute := time.Now(), make(chan struct{}), time.NewTicker(time.Minute)
+	n.log.Info(what)
+	go func() {
+		for {
+			select {
+			case <-minute.C:
+				n.log.Info(what, "for", time.Since(began).Round(time.Second))
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() {
+		minute.Stop()
+		close(ended)
+	}
+}
+
 // Usage is the outcome of a push with wrong flags. Nothing was tried, so there is no report.
 const Usage report.Outcome = "usage"
 
