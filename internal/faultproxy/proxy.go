@@ -53,9 +53,18 @@ func New(target string, faults ...*Fault) (*Proxy, error) {
 	return NewSlow(target, Way{}, Way{}, faults...)
 }
 
+// NewAt is New at an address of its own.
+func NewAt(address, target string, faults ...*Fault) (*Proxy, error) {
+	return listen(address, target, Way{}, Way{}, faults...)
+}
+
 // NewSlow is New with a way to the server and a way back.
 func NewSlow(target string, up, down Way, faults ...*Fault) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return listen("127.0.0.1:0", target, up, down, faults...)
+}
+
+func listen(address, target string, up, down Way, faults ...*Fault) (*Proxy, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,8 @@ func faults() loader.Faults {
 		{Codes: "08", Verdict: loader.Again(loader.ClassConnection)},
 		{Codes: "57", Verdict: loader.Again(loader.ClassShutdown)},
 		// read_only_sql_transaction: a standby, perhaps until a moment ago the primary, or a read-only user.
-		{Codes: "25006", Verdict: loader.Again(loader.ClassShutdown),
+		// Another connection may find the new primary.
+		{Codes: "25006", Verdict: loader.Reconnect(loader.ClassShutdown),
 			Hint: "name the primary if this server is a standby; otherwise the user is read-only: --set " +
 				"default_transaction_read_only=off"},
 		{Codes: "53", Verdict: loader.Again(loader.ClassThrottled)}, // out of memory

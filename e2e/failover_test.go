@@ -1,0 +1,61 @@
+package e2e_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/faultproxy"
+)
+
+// A server that takes no rows for a while, as a standby until it is promoted, is waited for.
+func TestReadOnlyForAWhile(t *testing.T) {
+	t.Parallel()
+	s := newScratch(t, postgres)
+	d := s.database(t)
+	l := small(15_000)
+	p := d.push(l.flags("--workers", "4", "--max-rate", "500KiB/s", "--retries", "0")...).start(t)
+	p.until(t, "a third", func() bool { return d.claims() >= l.batches()/3 })
+	readOnly := func(how string) {
+		d.must(t, "ALTER SYSTEM "+how)
+		require.True(t, ask[bool](t, d, "SELECT pg_reload_conf()"))
+	}
+	readOnly("SET default_transaction_read_only = on")
+	p.until(t, "an outage", func() bool { return strings.Contains(p.stderr.String(), "the server is away") })
+	readOnly("RESET default_transaction_read_only")
+	p.wait(t).ends(t, 0).says(t, "the server is back")
+	d.isExact(t, l)
+}
+
+// After a failover the server's name means another host.
+func TestNameMeansAnotherHost(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a process its own /etc/hosts")
+	}
+	onServers(t, sqlServers(), func(t *testing.T, d *database) {
+		first := d.proxy(t)
+		_, port, err := net.SplitHostPort(first.Addr())
+		require.NoError(t, err)
+		second, err := faultproxy.NewAt("127.0.0.2:"+port, d.url.Host)
+		require.NoError(t, err)
+		defer func() { _ = second.Close() }()
+		hosts := filepath.Join(t.TempDir(), "hosts")
+		means := func(address string) { require.NoError(t, os.WriteFile(hosts, []byte(address+" db.test\n"), 0o644)) }
+
+		means("127.0.0.1")
+		l := small(15_000)
+		i := d.pushTo(d.target(through("db.test:"+port)), l.flags("--tls", "off", "--workers", "4", "--max-rate", "500KiB/s", "--retries", "0")...)
+		inside := []string{"--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, binary}
+		p := startCommand(t, i, "unshare", append(inside, i.args...)...)
+		p.until(t, "a third", func() bool { return d.claims() >= l.batches()/3 })
+		require.NoError(t, first.Close())
+		means("127.0.0.2")
+		p.wait(t).ends(t, 0).says(t, "the server is away", "the server is back")
+		d.isExact(t, l)
+	})
+}
