@@ -96,7 +96,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(), a.calibrate(), a.list(), a.demo(), a.sink(), a.version())
+	root.AddCommand(a.push(), a.prepare(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(), a.calibrate(), a.list(), a.demo(), a.sink(), a.version())
 	return root
 }
 

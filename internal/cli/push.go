@@ -105,6 +105,9 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
 		return nil, errors.New("--resume needs the id of a run, as the interrupted push printed it")
 	}
+	if err := findNamed(c, own["resume"], a.LookupEnv); err != nil {
+		return nil, err
+	}
 	if c.Resume != "" {
 		r, err := runlog.Read(c.State, c.Resume)
 		if err != nil {
@@ -115,6 +118,28 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		}
 	}
 	return func(name string) bool { return own[name] }, nil
+}
+
+// findNamed makes a run of this name resumed if its folder is here. Elsewhere it goes on without.
+func findNamed(c *config.Push, resumed bool, env func(string) (string, bool)) error {
+	if c.RunID == "" {
+		return nil
+	}
+	if resumed {
+		return errors.New("--run-id goes on with a run of that name by itself: leave out --resume")
+	}
+	if err := c.Shard.Resolve(env); err != nil {
+		return err
+	}
+	folder := runlog.FolderOf(c.RunID, c.Shard)
+	_, err := runlog.Read(c.State, folder)
+	if err == nil {
+		c.Resume = folder
+	}
+	if errors.Is(err, runlog.ErrNoRun) || !config.IsRunName(c.RunID) { // which is refused elsewhere
+		return nil
+	}
+	return err
 }
 
 // stateDir returns the user's state folder, after the XDG base directory specification.
@@ -226,7 +251,7 @@ func (w *watcher) watch(run push.Watched) (done func(), err error) {
 	if w.server != nil {
 		v := buildVersion()
 		info := live.Info{
-			Version: v.Version, Commit: v.Commit, Run: run.Run, Backend: run.Backend,
+			Version: v.Version, Commit: v.Commit, Run: run.Run, Shard: run.Plan.Shard.String(), Backend: run.Backend,
 			Method: run.Plan.Method, Format: string(run.Plan.Format), Delivery: string(run.Plan.Delivery),
 		}
 		if err := w.server.Serve(live.NewMetrics(info, run.Snapshot)); err != nil {
@@ -261,6 +286,8 @@ func next(r *report.Report) string {
 		return ""
 	}
 	switch {
+	case r.Run.Resumable && config.IsRunName(r.Run.ID):
+		return "to go on: run the same command again, here or on another machine"
 	case r.Run.Resumable:
 		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json"}
+	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
 	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
 		w := watcher{config: j.Config, terminal: a.terminal}
 		j.Watch = w.watch
@@ -24,6 +24,34 @@ func (a *app) verify() *cobra.Command {
 		}
 		return errors.Join(err, a.print(r, j.Config.JSON))
 	})
+}
+
+// prepare has the flags of push, which decide about the run's rows and batches.
+func (a *app) prepare() *cobra.Command {
+	var c config.Push
+	var file string
+	cmd := &cobra.Command{
+		Use:   "prepare TARGET --run-id NAME",
+		Short: "Make the table of a run that several processes will push, once",
+		Args:  exactly(1, "prepare takes one TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Target = args[0]
+			if err := a.complete(cmd.Flags(), &c, file); err != nil {
+				return usage(err)
+			}
+			if c.RunID == "" {
+				return usage(errors.New("--run-id is needed: the name of the run"))
+			}
+			stop, release := a.stopping(cmd.Context())
+			defer release()
+			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
+		},
+	}
+	c.Flags(cmd.Flags(), a.drivers)
+	ofAllShards(cmd.Flags())
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
+	cmd.Flags().SortFlags = false
+	return cmd
 }
 
 func (a *app) forget() *cobra.Command {
@@ -44,7 +72,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
 				return usage(err)
 			}
-			if c.Resume == "" {
+			if c.Resume == "" && (c.RunID == "" || name != "verify") {
 				return usage(errors.New("--run is needed: the id of the run"))
 			}
 			stop, release := a.stopping(cmd.Context())
@@ -56,8 +84,17 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 	}
 	// All flags of push are declared, since those of the run are restored.
 	c.Flags(cmd.Flags(), a.drivers)
+	ofAllShards(cmd.Flags())
 	shown = append(shown, "via", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 	cmd.Flags().StringVar(&c.Resume, "run", "", "id of the run")
 	return cmd
+}
+
+// ofAllShards makes the command one on the whole run, whatever TERAPUSH_SHARD says.
+func ofAllShards(f *pflag.FlagSet) {
+	if err := f.Set("shard", "0/1"); err != nil {
+		panic(err)
+	}
+	f.Lookup("shard").Hidden = true
 }

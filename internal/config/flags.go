@@ -82,6 +82,8 @@ func (p *Push) safety(f *pflag.FlagSet) {
 	f.DurationVar(&p.RetryFor, "retry-for", DefaultRetryFor, "time to wait for a server that is away, without one acknowledgement; 0: --retries holds")
 	f.DurationVar(&p.BatchTimeout, "batch-timeout", 0, "time for one attempt (default: 20 times the slowest so far, at least 2m)")
 	f.StringVar(&p.Resume, "resume", "", "resume this run: flags that are not given are taken from it")
+	f.StringVar(&p.RunID, "run-id", "", "name of the run, begun or gone on with: its processes, on any machine, have the same flags")
+	f.Var(&p.Shard, "shard", "part of the run that this process sends, 0/8 to 7/8; auto as Kubernetes, AWS Batch, Cloud Run or Slurm number it")
 	f.StringVar(&p.State, "state-dir", "", "folder of the runs' journals (default: the user's state folder)")
 	f.StringArrayVar(&p.Set, "set", nil, SetHelp)
 }

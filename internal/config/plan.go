@@ -27,7 +27,9 @@ type Plan struct {
 	KeyRows int64 `json:"key_rows"`
 	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the run; 0 if
 	// every row is distinct.
-	DistinctRows    int64 `json:"distinct_rows"`
+	DistinctRows int64 `json:"distinct_rows"`
+	// Shard is the part of the batches that this process sends. All else is the same in every process of the run.
+	Shard           Shard `json:"shard,omitzero"`
 	RowBytes        int64 `json:"row_bytes"`         // column data of a row, on average
 	EncodedRowBytes int64 `json:"encoded_row_bytes"` // of a row at most, in the contract's format
 
@@ -86,6 +88,9 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		wanted := max(divideUp(distinctBytes, p.RowBytes), 1)
 		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 	}
+	if p.Batches() < p.Shard.Count {
+		return nil, fmt.Errorf("--shard %s: the run has %d batches only: fewer shards, or smaller batches", &p.Shard, p.Batches())
+	}
 	return p.Fit(r)
 }
 
@@ -100,7 +105,7 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	if r.Workers < 1 {
 		return nil, errors.New("--workers: at least 1")
 	}
-	p.Workers = int(min(int64(r.Workers), p.Batches()))
+	p.Workers = int(min(int64(r.Workers), p.PartBatches()))
 	most := r.Memory / one
 	if most < 1 {
 		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+
@@ -116,9 +121,9 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	}
 	// One buffer more for every worker: with those of the templates alone, the ones in flight would be missing, and nearly
 	// every batch would be encoded anew.
-	wanted := min(p.Templates()+int64(p.Workers), p.Batches())
+	wanted := min(p.Templates()+int64(p.Workers), p.PartBatches())
 	if p.DistinctRows == 0 {
-		wanted = min(2*int64(p.Workers), p.Batches())
+		wanted = min(2*int64(p.Workers), p.PartBatches())
 	}
 	p.Buffers = int(min(wanted, most))
 	p.Memory = int64(p.Buffers) * one
@@ -127,6 +132,35 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 
 // Batches returns the number of batches of the run.
 func (p *Plan) Batches() int64 { return divideUp(p.Rows, p.BatchRows) }
+
+// Part returns the batches that this process sends: from first on, up to and without end.
+func (p *Plan) Part() (first, end int64) {
+	all := p.Batches()
+	if p.Shard.Whole() {
+		return 0, all
+	}
+	each, more := all/p.Shard.Count, all%p.Shard.Count // the first ones have one more
+	start := func(i int64) int64 { return i*each + min(i, more) }
+	return start(p.Shard.Index), start(p.Shard.Index + 1)
+}
+
+// PartBatches returns how many batches this process sends.
+func (p *Plan) PartBatches() int64 {
+	first, end := p.Part()
+	return end - first
+}
+
+// PartKeys returns the keys of the rows that this process sends.
+func (p *Plan) PartKeys() loader.KeyRange {
+	first, end := p.Part()
+	return loader.KeyRange{First: p.FirstKey + first*p.BatchRows, Last: p.FirstKey + min(end*p.BatchRows, p.Rows) - 1}
+}
+
+// PartRows returns the number of rows that this process sends.
+func (p *Plan) PartRows() int64 {
+	keys := p.PartKeys()
+	return keys.Last - keys.First + 1
+}
 
 // BatchSize returns the number of rows in a batch; only the last may be short.
 func (p *Plan) BatchSize(number int64) int64 { return min(p.BatchRows, p.Rows-number*p.BatchRows) }
@@ -137,8 +171,8 @@ func (p *Plan) Templates() int64 { return p.DistinctRows / p.BatchRows }
 // BatchBytes returns the encoded length of a whole batch, without head and tail.
 func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
 
-// PayloadTotal returns the column data of the whole run, by the average row.
-func (p *Plan) PayloadTotal() int64 { return p.Rows * p.RowBytes }
+// PayloadTotal returns the column data that this process sends, by the average row.
+func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }
 
 // LastKey returns the key of the last row.
 func (p *Plan) LastKey() int64 { return p.FirstKey + p.Rows - 1 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,8 @@ type Push struct {
 	Connect Connect
 	State   string // the state folder
 	Resume  string // the id of a run
+	RunID   string // a name for the run; "" is an id of its own
+	Shard   Shard  // the part of a named run that this process sends
 
 	Progress      string
 	JSON          bool
@@ -107,6 +110,12 @@ func (p *Push) Validate() error {
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
+	if p.RunID == "" {
+		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
+	} else {
+		refuse(p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
+		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 of a to z, 0 to 9 and -, begins with a letter and has no -of- in it", p.RunID)
+	}
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	if p.Format != "" {
@@ -115,6 +124,12 @@ func (p *Push) Validate() error {
 	_, err := p.Settings()
 	return errors.Join(append(problems, err)...)
 }
+
+// IsRunName reports whether a user may give a run this name. Connections and folders are named after it; no id that terapush
+// makes is one, nor the folder of a shard.
+func IsRunName(name string) bool { return runName.MatchString(name) && !strings.Contains(name, "-of-") }
+
+var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
 
 // Settings returns the session variables of --set.
 func (p *Push) Settings() ([]loader.Setting, error) {

@@ -164,11 +164,11 @@ func Given(f *pflag.FlagSet) map[string][]string {
 
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
-	"resume", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
+	"resume", "run-id", "shard", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
 }
 
 // ofOnePush are the flags that a trial never has.
-var ofOnePush = []string{"resume", "dry-run", "json"}
+var ofOnePush = []string{"resume", "run-id", "shard", "dry-run", "json"}
 
 // setValue is the prefix of set.NAME.
 const setValue = "set."

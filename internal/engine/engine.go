@@ -61,7 +61,8 @@ type Config struct {
 	Record func(event.Event) error
 	Log    *slog.Logger
 
-	Batches int64
+	// First is the number of the first batch, Batches that behind the last.
+	First, Batches int64
 	// Done reports whether a batch is applied already and need not be sent.
 	Done    func(number int64) bool
 	Workers int
@@ -160,7 +161,7 @@ func newRun(running context.Context, c Config) (*run, error) {
 		c.BegunGroup = nothing
 	}
 	r := &run{
-		Config: c, numbers: numbers{end: c.Batches, done: c.Done},
+		Config: c, numbers: numbers{next: c.First, end: c.Batches, done: c.Done},
 		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
 	}
 	if c.Contract.Staged() && c.Features.Committer == nil {

@@ -15,6 +15,8 @@ type Info struct {
 	Version, Commit string // of terapush
 
 	Run, Backend, Method, Format, Delivery string
+
+	Shard string // as 2/8; "" of a run by one process
 }
 
 // Metrics is a Prometheus collector of a run. All series of a scrape come from one snapshot, so they agree with each
@@ -39,7 +41,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	constant("build_info", "The terapush that runs here; always 1.",
 		prometheus.Labels{"version": m.info.Version, "commit": m.info.Commit})
 	constant("run_info", "The run; always 1.", prometheus.Labels{
-		"run": m.info.Run, "backend": m.info.Backend, "method": m.info.Method,
+		"run": m.info.Run, "shard": m.info.Shard, "backend": m.info.Backend, "method": m.info.Method,
 		"format": m.info.Format, "delivery": m.info.Delivery,
 	})
 	s := m.snapshot()

@@ -98,6 +98,11 @@ func (p *fixture) job(args string) push.Job {
 	if c.State == "" {
 		c.State = p.state
 	}
+	if folder := runlog.FolderOf(c.RunID, c.Shard); c.RunID != "" {
+		if _, err := runlog.Read(c.State, folder); err == nil {
+			c.Resume = folder
+		}
+	}
 	if c.Resume != "" {
 		r, err := runlog.Read(c.State, c.Resume)
 		require.NoError(p, err)

@@ -36,7 +36,7 @@ func (p *push) startMeters() {
 		},
 	}
 	if !p.plan.ByDuration {
-		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
+		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
 	}
 	var earlier *stats.Earlier
 	if p.state.resumed {
@@ -142,17 +142,24 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 
 func (p *push) engineConfig() engine.Config {
 	s := &p.state
+	first, end := p.plan.Part()
 	return engine.Config{
 		Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify, Contract: p.plan.Contract,
 		Source: p.feed.Load(), Stats: p.meters.stats, Record: s.record, Log: p.Log,
-		Batches: p.plan.Batches(), Done: s.done.Has, Workers: p.plan.Workers,
+		First: first, Batches: end, Done: s.done.Has, Workers: p.plan.Workers,
 		Retry: p.target.retries(), Resumed: s.resumed || s.lost,
 		Begun:      func(number int64) engine.Begun { return s.history.begun[number].begun() },
 		BegunGroup: func(number int64) engine.Begun { return s.history.groups[number].begun() },
 		Stored:     s.stored,
 		Deadline:   p.Config.BatchTimeout, Uncounted: p.target.uncounted(),
-		MaxRate: int64(p.Config.MaxRate), BatchBytes: p.plan.BatchBytes(),
+		MaxRate: p.maxRate(), BatchBytes: p.plan.BatchBytes(),
 	}
+}
+
+// maxRate returns this process's part of --max-rate; 0 is no limit.
+func (p *push) maxRate() int64 {
+	whole := int64(p.Config.MaxRate)
+	return max(whole/max(p.plan.Shard.Count, 1), min(whole, 1))
 }
 
 // saveLoaded saves the progress of the load, and gives its error an outcome.
@@ -186,8 +193,7 @@ func (p *push) awaitRows(ctx context.Context) error {
 	}
 	p.meters.stats.Phase(event.Finish)
 	began := time.Now()
-	all := loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}
-	notes, err := finisher.Finish(ctx, all, p.plan.Rows)
+	notes, err := finisher.Finish(ctx, p.plan.PartKeys(), p.plan.PartRows())
 	p.notes.warnAll(notes)
 	if err != nil {
 		return fmt.Errorf("waiting until the rows are visible: %w", err)

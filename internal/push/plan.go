@@ -83,7 +83,7 @@ func (p *plan) want() loader.Want {
 	return loader.Want{
 		Method: p.method, Format: batch.Format(c.Format), Delivery: loader.Delivery(c.Delivery),
 		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
-		Rows: p.rows(), Workers: p.workers,
+		Rows: p.rows(), Workers: p.batchWorkers(),
 		Carries: func(f batch.Format) error { return encode.Carries(f, schema) },
 		RowBytes: func(f batch.Format) int64 {
 			e, err := encode.New(f, schema, encode.Options{})
@@ -94,6 +94,17 @@ func (p *plan) want() loader.Want {
 		},
 	}
 }
+
+// batchWorkers returns for how many workers the default size of a batch is made. Every machine of a named run has to make
+// the same batches.
+func (p *plan) batchWorkers() int {
+	if p.config.RunID != "" {
+		return namedWorkers
+	}
+	return p.workers
+}
+
+const namedWorkers = 64
 
 // rows returns the rows of a run that has no plan yet; of a run by duration, the most it can have.
 func (p *plan) rows() int64 { return p.config.RowCount(p.data.Schema().RowBytes()) }
@@ -112,7 +123,7 @@ func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, erro
 	c, schema := p.config, p.data.Schema()
 	made := config.Plan{
 		Contract: p.Contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
-		FirstKey: firstKey, Rows: p.rows(), ByDuration: c.Duration > 0, RowBytes: schema.RowBytes(),
+		FirstKey: firstKey, Rows: p.rows(), ByDuration: c.Duration > 0, RowBytes: schema.RowBytes(), Shard: c.Shard,
 	}
 	distinct := int64(c.DistinctBytes.Bytes)
 	if c.DistinctBytes.All {

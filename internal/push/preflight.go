@@ -29,7 +29,6 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.target.open(ctx); err != nil {
 		return err
 	}
-	run := runlog.NewID(p.started)
 	caps := p.target.loader.Caps()
 	p.plan.adjustWorkers(caps)
 	if err := p.plan.negotiate(caps); err != nil {
@@ -40,7 +39,12 @@ func (p *push) preflight(ctx context.Context) error {
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
+	if p.Config.RunID != "" {
+		p.plan.Plan = draft
+		return p.join(ctx, caps)
+	}
+	run := runlog.NewID(p.started)
+	if err := p.checkAndPrepare(ctx, run, draft, loader.CreateMode(p.Config.Create)); err != nil {
 		return err
 	}
 	if err := p.refuseRows(); err != nil {
@@ -71,8 +75,7 @@ func (p *push) configure() error {
 
 // checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
 // since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
-func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
-	mode := loader.CreateMode(p.Config.Create)
+func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan, mode loader.CreateMode) error {
 	stops := p.check(ctx, run, draft)
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
@@ -89,11 +92,15 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	switch {
 	case p.state.resumed && p.state.stage() != runlog.Loading: // it sends no rows
 		hold = loader.HoldNone
-	case p.Config.Append:
+	case p.Config.Append, !p.Config.Shard.Whole():
 		hold = loader.HoldShared
 	}
+	shard := ""
+	if p.Config.RunID != "" {
+		shard = "shard " + p.Config.Shard.String()
+	}
 	return loader.Preparation{
-		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
+		Run: run, Shard: shard, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
 		// A verified run has no claims any more.
 		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || !p.state.hasClaims()),
@@ -119,7 +126,7 @@ func (p *push) refuseRows() error {
 
 // begin finds the first key, probes the transactions with it, fixes the plan and writes the run's record.
 func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
-	first, err := p.firstKey(ctx, run)
+	first, err := p.firstKey(ctx, run, false)
 	if err != nil {
 		return err
 	}
@@ -129,18 +136,26 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	if err := p.plan.fix(first); err != nil {
 		return err
 	}
+	return p.createLog(run, runlog.Loading)
+}
+
+// createLog makes the run's folder.
+func (p *push) createLog(run string, s runlog.Stage) (err error) {
 	p.state.log, err = runlog.Create(p.Config.State, runlog.Record{
-		Run: run, Started: p.started, Stage: runlog.Loading,
+		Run: run, Started: p.started, Stage: s,
 		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
 		Plan: p.plan.Plan, Flags: p.Given,
 	})
 	return err
 }
 
-// firstKey returns the user's first key, or reserves keys behind those of a table that is appended to.
-func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
+// firstKey returns the user's first key, or reserves keys behind those of a table that is appended to. Those of a named
+// run that has begun are not free any more.
+func (p *push) firstKey(ctx context.Context, run string, begun bool) (int64, error) {
 	switch first := p.Config.FirstKey; {
 	case !p.Config.Append:
+		return first.Key, nil
+	case first.Given && begun:
 		return first.Key, nil
 	case first.Given:
 		return first.Key, p.keysUnused(ctx, first.Key)

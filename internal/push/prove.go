@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
@@ -49,8 +50,12 @@ func (p *push) verify(ctx context.Context) error {
 	if warning != "" {
 		p.notes.warn(warning)
 	}
+	rows := p.plan.Rows
+	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
+		mode, rows = verify.Ack, p.plan.PartRows()
+	}
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
-		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
+		FirstKey: p.plan.FirstKey, Rows: rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
 		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
 		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(),
 		Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
@@ -100,7 +105,7 @@ func (p *push) finish(ctx context.Context) error {
 	if err := p.state.log.Save(r); err != nil {
 		return err
 	}
-	if p.target.can.Claims == nil || !p.state.hasClaims() {
+	if p.target.can.Claims == nil || !p.state.hasClaims() || p.Config.RunID != "" { // a named run's claims stay until forget
 		return nil
 	}
 	if err := p.forgetClaims(ctx); err != nil {
@@ -135,7 +140,11 @@ func (p *push) measureCost(ctx context.Context) {
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	err := p.verifyEarlier(ctx)
+	prove := p.verifyEarlier
+	if j.Config.Resume == "" {
+		prove = p.verifyNamed
+	}
+	err := prove(ctx)
 	err = errors.Join(err, p.close())
 	return p.report(err), err
 }
@@ -167,6 +176,11 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
+	if config.IsRunName(j.Config.Resume) {
+		if err := runlog.RemoveShards(j.Config.State, j.Config.Resume); err != nil {
+			return failed(report.Failed, err)
+		}
+	}
 	record, err := p.reopen(ctx, func(event.Event) {}, func(runlog.Record) bool { return true })
 	if errors.Is(err, runlog.ErrNoRun) {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetUnknown(ctx, err)), p.close())
@@ -200,7 +214,7 @@ func (p *push) prepareToForget(ctx context.Context, run string) error {
 // forgetUnknown removes the claims of a run that the state folder does not know; noRun is the error that says so.
 func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	run := p.Config.Resume
-	if !runlog.IsID(run) {
+	if !runlog.IsID(run) && !config.IsRunName(run) {
 		return failed(Usage, fmt.Errorf("%w; ids look like %s", noRun, runlog.NewID(p.started)))
 	}
 	if err := runlog.RemoveRest(p.Config.State, run); err != nil {

@@ -22,6 +22,9 @@ func (p *push) report(err error) *report.Report {
 	if p.state.log != nil {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.state.run(), p.state.log.Record().Started, p.resumable(err)
 	}
+	if shard := p.plan.Shard; !shard.Whole() {
+		r.Run.Shard = &report.Shard{Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows()}
+	}
 	if p.meters.stats != nil {
 		p.reportMeters(r)
 	}

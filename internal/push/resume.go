@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -25,7 +26,7 @@ func (p *push) resume(ctx context.Context) error {
 		err = p.checkLimits()
 	}
 	if err == nil {
-		err = p.target.prepare(ctx, p.preparation(record.Run, loader.CreateNever))
+		err = p.whileBusy(ctx, func() error { return p.target.prepare(ctx, p.preparation(record.Run, loader.CreateNever)) })
 	}
 	if err != nil {
 		return err
@@ -98,6 +99,9 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 		return runlog.Record{}, err
 	}
 	r := p.state.log.Record()
+	if config.IsRunName(r.Run) {
+		c.RunID, c.Shard = r.Run, r.Plan.Shard
+	}
 	if err := refuseChanges(c, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)
 	}
@@ -213,14 +217,18 @@ func (s *state) requireNoRows(ctx context.Context, unclaimed func(number int64) 
 		"nothing is sent again, since that would double rows", rest, s.target.table.Name, s.run()))
 }
 
-// countRows returns, by one scan, the number of rows of every batch that has some.
+// countRows returns, by one scan, the number of rows of every batch of this process that has some.
 func (s *state) countRows(ctx context.Context) (map[int64]int64, error) {
-	all := loader.KeyRange{First: s.plan.FirstKey, Last: s.plan.LastKey()}
-	counted, err := s.target.rowsIn(ctx, "rows", all, s.plan.BatchRows)
+	counted, err := s.target.rowsIn(ctx, "rows", s.plan.PartKeys(), s.plan.BatchRows)
 	if err != nil {
 		return nil, fmt.Errorf("looking for rows of run %s: %w", s.run(), err)
 	}
-	return counted, nil
+	first, _ := s.plan.Part()
+	numbered := make(map[int64]int64, len(counted))
+	for n, rows := range counted {
+		numbered[first+n] = rows
+	}
+	return numbered, nil
 }
 
 // endSessionsTime bounds endSessions, since sessions roll back before they end.
@@ -237,7 +245,7 @@ func (s *state) endSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endSessionsTime)
 	defer cancel()
 	var open []int64
-	for n := int64(0); n < s.plan.Batches() && len(open) < s.plan.Workers; n++ {
+	for n, end := s.plan.Part(); n < end && len(open) < s.plan.Workers; n++ {
 		if !s.done.Has(n) {
 			open = append(open, n)
 		}

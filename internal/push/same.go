@@ -45,7 +45,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	changed := fmt.Sprintf("table %s has changed since run %s was filling it (it was %s, now it is %s)", table.Name, r.Run, r.Identity, table.Identity)
 	were, in := s.done.Len(), s.done.Has
 	if r.Stage == runlog.Verified {
-		were, in = s.plan.Batches(), func(int64) bool { return true }
+		were, in = s.plan.PartBatches(), func(int64) bool { return true }
 	}
 	if s.target.can.Counter == nil || were == 0 {
 		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))

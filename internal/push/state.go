@@ -42,16 +42,24 @@ func (s *state) hasClaims() bool {
 }
 
 // left returns how many batches are still to be sent, toUpload how many of them are not in the store yet.
-func (s *state) left() int64     { return s.plan.Batches() - s.done.Len() }
+func (s *state) left() int64     { return s.plan.PartBatches() - s.done.Len() }
 func (s *state) toUpload() int64 { return s.left() - int64(len(s.stored)) }
 
-// needsNoBuffer reports whether a batch is in, or in the store.
-func (s *state) needsNoBuffer(number int64) bool { return s.done.Has(number) || s.inStore.Has(number) }
+// needsNoBuffer reports whether a batch is in, or in the store, or another process's.
+func (s *state) needsNoBuffer(number int64) bool {
+	return s.done.Has(number) || s.inStore.Has(number) || !s.ours(number)
+}
+
+// ours reports whether a batch is one of those that this process sends.
+func (s *state) ours(number int64) bool {
+	first, end := s.plan.Part()
+	return first <= number && number < end
+}
 
 // before returns how many batches and rows were in when this process began.
 func (s *state) before() (batches, rows int64) {
 	if s.stage() != runlog.Loading {
-		return s.plan.Batches(), s.plan.Rows
+		return s.plan.PartBatches(), s.plan.PartRows()
 	}
 	return s.done.Len(), s.rowsOf(&s.done)
 }
@@ -83,7 +91,7 @@ func (s *state) group(number int64) loader.Group {
 	return g
 }
 
-// claimed reads the run's claims; ok is false if the contract makes none.
+// claimed reads the claims of the batches that this process sends; ok is false if the contract makes none.
 func (s *state) claimed(ctx context.Context) (claimed runlog.Done, ok bool, err error) {
 	claims := s.target.can.Claims
 	if claims == nil || s.plan.Dedup != loader.DedupTx {
@@ -94,7 +102,9 @@ func (s *state) claimed(ctx context.Context) (claimed runlog.Done, ok bool, err 
 		return claims.Claimed(ctx, s.run(), func(number, rows int64) error {
 			batches, err := s.claimedAs(number, rows)
 			for _, b := range batches {
-				claimed.Add(b.ID.Number)
+				if s.ours(b.ID.Number) {
+					claimed.Add(b.ID.Number)
+				}
 			}
 			return err
 		})

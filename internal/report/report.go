@@ -63,6 +63,16 @@ type Run struct {
 	ResumedRows int64 `json:"resumed_rows"`
 	// Resumable reports whether the run is incomplete and can be resumed.
 	Resumable bool `json:"resumable,omitempty"`
+	// Shard is the part of the run that this process sent, if others sent the rest. Result is of the part, Plan of the run.
+	Shard *Shard `json:"shard,omitempty"`
+}
+
+// Shard is a part of a run.
+type Shard struct {
+	Index    int64 `json:"index"` // from 0
+	Count    int64 `json:"count"`
+	FirstKey int64 `json:"first_key"`
+	Rows     int64 `json:"rows"`
 }
 
 // Target is where the rows went.

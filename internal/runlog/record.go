@@ -49,6 +49,17 @@ type Record struct {
 	Flags map[string][]string `json:"flags"`
 }
 
+// Folder returns the name of the run's folder. Each shard of a run has its own.
+func (r Record) Folder() string { return FolderOf(r.Run, r.Plan.Shard) }
+
+// FolderOf returns the name of the folder of a run's shard.
+func FolderOf(run string, s config.Shard) string {
+	if s.Whole() {
+		return run
+	}
+	return fmt.Sprintf("%s-%d-of-%d", run, s.Index, s.Count)
+}
+
 // ErrNoRun reports that a state folder has no record of a run.
 var ErrNoRun = errors.New("no run")
 
@@ -73,7 +84,7 @@ func Read(stateDir, run string) (Record, error) {
 	if r.Schema != recordSchema && r.Schema != linesOnly {
 		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
 	}
-	if r.Run != run {
+	if r.Folder() != run {
 		return r, fmt.Errorf("%s is the record of run %q: was the folder copied or renamed?", path, r.Run)
 	}
 	return r, nil

@@ -83,7 +83,7 @@ type output struct {
 // between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create
 // removes what a crash left.
 func Create(stateDir string, r Record) (*Log, error) {
-	dir, err := folder(stateDir, r.Run)
+	dir, err := folder(stateDir, r.Folder())
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func Create(stateDir string, r Record) (*Log, error) {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
 	removeAbandoned(stateDir)
-	temp := filepath.Join(stateDir, tempPrefix+r.Run)
+	temp := filepath.Join(stateDir, tempPrefix+r.Folder())
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
 	}
@@ -187,6 +187,15 @@ func RemoveRest(stateDir, run string) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
+}
+
+// RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.
+func RemoveShards(stateDir, run string) (all error) {
+	folders, _ := filepath.Glob(filepath.Join(stateDir, run+"-*-of-*"))
+	for _, f := range folders {
+		all = errors.Join(all, RemoveRest(stateDir, filepath.Base(f)))
+	}
+	return all
 }
 
 // lock keeps other processes off the run. The kernel releases the lock when this one dies.

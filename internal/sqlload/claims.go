@@ -98,6 +98,35 @@ func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int6
 	return first, err
 }
 
+// Announce implements loader.Claims. The number is the row count of a row of its own.
+func (t ClaimedTable) Announce(ctx context.Context, run string, number int64) (kept int64, err error) {
+	err = t.do(ctx, "announce run "+run, func(c Conn, s *State) error {
+		read := func() error {
+			found, err := Rows(ctx, c, s.SelectClaim(run, announced))
+			if err == nil && len(found) > 0 {
+				kept, err = ParseNumber(found[0][0])
+			}
+			return err
+		}
+		if number == 0 {
+			err := read()
+			if err != nil && t.Classify(err).Class == loader.ClassMissing {
+				return nil // no claim table
+			}
+			return err
+		}
+		return t.Claims.Serialize(ctx, c, s, func() error {
+			if err := read(); err != nil || kept != 0 {
+				return err
+			}
+			kept = number
+			_, err := c.Exec(ctx, s.insert(run, announced, 0, number))
+			return err
+		})
+	})
+	return kept, err
+}
+
 // Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown,
 // whatever the error of the query says about itself.
 func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {

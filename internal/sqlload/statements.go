@@ -22,6 +22,7 @@ const (
 const (
 	everywhere = -1 // reserves keys in all tables of the schema: not written any more, and older ones are valid
 	Probe      = -2 // a probe's, which is rolled back
+	announced  = -4 // a run's number of Announce; -3 is MySQL's, for the connection that holds the table
 )
 
 // Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named.

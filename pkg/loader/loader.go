@@ -171,6 +171,9 @@ type Preparation struct {
 	// taken before the table is dropped or emptied. If another run holds it, Prepare returns the error of Busy; an earlier
 	// process of the same run does not count.
 	Hold Hold
+	// Shard names the part of the run that this process sends, if others send the rest or it may be started elsewhere: then
+	// Hold keeps off a second process with the same part, too, whose error is Busy's as well.
+	Shard string
 	// Silent reports whether the user wants nothing but the load: Prepare keeps its input and sends no statement. The
 	// table it returns has the target's name and no identity.
 	Silent bool
@@ -186,15 +189,18 @@ const (
 	HoldAlone  Hold = "alone"
 )
 
-// Busy returns the error of a table that another run holds. run is its id or "", and end the statement that ends the
-// hold.
+// ErrBusy is in the errors of Busy.
+var ErrBusy = errors.New("is being filled by")
+
+// Busy returns the error of a table that another run holds, or another process of the same part of a run. run is its id or
+// "", and end the statement that ends the hold.
 func Busy(table, run, end string) error {
 	by := "another run"
 	if run != "" {
 		by = "run " + run
 	}
 	return &Error{
-		Op: "prepare", Applied: No, Err: fmt.Errorf("table %s is being filled by %s", table, by),
+		Op: "prepare", Applied: No, Err: fmt.Errorf("table %s %w %s", table, ErrBusy, by),
 		Hint: "wait until that has ended; runs with --append can fill one table at the same time; if its client is gone: " + end,
 	}
 }

@@ -118,6 +118,9 @@ type Claims interface {
 	// Forget removes the run's claims and reservations, and what a staged method left of it in the database. It returns
 	// the number of rows removed from the claim table.
 	Forget(ctx context.Context, run string) (rows int64, err error)
+	// Announce keeps a number above 0 for the run until Forget, unless it has one, and returns the one that it has. Given 0
+	// it keeps none, and returns 0 if there is none.
+	Announce(ctx context.Context, run string, number int64) (kept int64, err error)
 }
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
 		return failed("prepare", err)
 	}
 	if err = l.lock(ctx, sqlload.SQL{Conn: conn}, p); err == nil {
-		l.held = conn
+		l.held, l.heldPart = conn, partLock(p)
 		return nil
 	}
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it: it may have got some of the locks
@@ -53,10 +54,10 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 		return err
 	}
 	for began := time.Now(); ; {
-		if done, err := l.tryLock(ctx, c, p.Hold); err != nil || done {
+		if done, err := l.tryLocks(ctx, c, p); err != nil || done {
 			return err
 		}
-		others := l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)
+		others := fmt.Sprintf(usedByOthers, partLock(p)) + ", " + l.eachLock(usedByOthers, ", ", 0)
 		holder, err := value(ctx, c, "SELECT COALESCE("+others+", 0)")
 		if err != nil {
 			return err
@@ -67,12 +68,12 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 		kill := "KILL " + holder
 		switch {
 		case time.Since(began) < holdPatience:
-		case p.Resume && run == "": // it may be what an earlier process of this run has left
+		case p.Resume && p.Shard == "" && run == "": // it may be what an earlier process of this run has left
 			return nil
 		default:
 			return loader.Busy(l.name.String(), run, kill)
 		}
-		if p.Resume && run == p.Run { // left behind: the run's folder is locked, so no other process of it lives
+		if p.Resume && p.Shard == "" && run == p.Run { // left behind: the run's folder is locked, so no other process of it lives
 			if _, err := c.Exec(ctx, kill); err != nil && !is(err, noSuchThread) {
 				return err
 			}
@@ -81,6 +82,19 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 			return err
 		}
 	}
+}
+
+const usedByOthers = "NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())"
+
+// tryLocks takes the lock of the part, if there are others, and then those of the table.
+func (l *opened) tryLocks(ctx context.Context, c sqlload.Conn, p loader.Preparation) (enough bool, err error) {
+	if p.Shard != "" { // not twice: it would have to be released as often
+		got, err := value(ctx, c, fmt.Sprintf("SELECT IF(IS_USED_LOCK('%[1]s') <=> CONNECTION_ID(), 1, GET_LOCK('%[1]s', 0))", partLock(p)))
+		if err != nil || got != "1" {
+			return false, err
+		}
+	}
+	return l.tryLock(ctx, c, p.Hold)
 }
 
 // tryLock keeps the locks that it gets, even if they are not enough.
@@ -110,9 +124,15 @@ func (l *opened) release() {
 	if l.deleteHolder != "" {
 		_, _ = l.held.ExecContext(ctx, l.deleteHolder)
 	}
-	_, _ = l.held.ExecContext(ctx, "DO "+l.eachLock("RELEASE_LOCK('%s')", ", ", 0))
+	_, _ = l.held.ExecContext(ctx, "DO RELEASE_LOCK('"+l.heldPart+"'), "+l.eachLock("RELEASE_LOCK('%s')", ", ", 0))
 	_ = l.held.Close()
 	l.held, l.deleteHolder = nil, ""
+}
+
+// partLock is the lock of a part of a run. Names have at most 64 letters.
+func partLock(p loader.Preparation) string {
+	sum := sha256.Sum256([]byte(p.Run + " " + p.Shard))
+	return fmt.Sprintf("terapush-part-%x", sum[:16])
 }
 
 func (l *opened) lockName(slot int) string {

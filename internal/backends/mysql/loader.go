@@ -29,7 +29,8 @@ type opened struct {
 	control *sql.DB
 	home    endpoint // of control
 
-	held         *sql.Conn     // has the table's locks; nil without them
+	held         *sql.Conn // has the locks of the table and of heldPart; nil without them
+	heldPart     string
 	deleteHolder string        // removes the row of the claim table that names held; "" without one
 	next         atomic.Uint64 // the host of the next session
 }
@@ -168,7 +169,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		return t, err
 	}
 	t.Name = l.name.String() // with the database even where the server was not asked
-	if s, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx {
+	if s, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx && p.Shard == "" {
 		l.recordHolder(ctx, s.Statements, p.Run)
 	}
 	return t, nil

@@ -75,27 +75,31 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 	if table, err = qualifiedName(ctx, c, table); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte("terapush " + table))
-	key := binary.BigEndian.Uint64(sum[:])
-	try := "pg_try_advisory_xact_lock"
+	const function = "pg_try_advisory_xact_lock"
+	whole := lockOf(table)
+	try, first, held := fmt.Sprintf("%s(%d)", function, whole), whole, whole.isHeld()
 	if p.Hold == loader.HoldShared {
-		try += "_shared"
+		try = fmt.Sprintf("%s_shared(%d)", function, whole)
+	}
+	if p.Shard != "" {
+		first = lockOf(p.Run + " " + p.Shard)
+		try += fmt.Sprintf(" AND %s(%d)", function, first)
+		held = "(" + held + " OR " + first.isHeld() + ")"
 	}
 	if _, err := exec(ctx, c, "SET application_name = "+sqlload.Literal(holderName(p.Run))+"; "+holdSetup); err != nil {
 		return nil, err
 	}
 	for start := time.Now(); ; {
-		got, err := rowsOf(ctx, c, fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%d)", try, int64(key)))
+		got, err := rowsOf(ctx, c, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT "+try)
 		if err == nil && len(got) == 0 {
 			err = errors.New("the server does not say whether the lock was taken")
 		}
 		if err != nil || got[0][0] == "t" {
 			return nil, err
 		}
-		holders, err := rowsOf(ctx, c, fmt.Sprintf("ROLLBACK; SELECT l.pid, COALESCE(a.application_name, '') "+
-			"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "+
-			"WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.classid = %d AND l.objid = %d "+
-			"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1", key>>32, uint32(key)))
+		holders, err := rowsOf(ctx, c, "ROLLBACK; SELECT l.pid, COALESCE(a.application_name, '') "+
+			"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND "+held+
+			" AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY "+first.isHeld()+" DESC LIMIT 1")
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +112,7 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 			_, run, _ := strings.Cut(name, holderName(""))
 			return loader.Busy(table, run, end), nil
 		}
-		if p.Resume && name == holderName(p.Run) { // a dead process of the run: the run's folder is locked by this one
+		if p.Resume && p.Shard == "" && name == holderName(p.Run) { // a dead process of the run: the run's folder is locked by this one
 			if _, err := rowsOf(ctx, c, end); err != nil {
 				return nil, err
 			}
@@ -117,6 +121,19 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 			return nil, err
 		}
 	}
+}
+
+// advisory is the key of an advisory lock.
+type advisory int64
+
+func lockOf(name string) advisory {
+	sum := sha256.Sum256([]byte("terapush " + name))
+	return advisory(binary.BigEndian.Uint64(sum[:]))
+}
+
+// isHeld is the condition that a row of pg_locks is the lock's.
+func (a advisory) isHeld() string {
+	return fmt.Sprintf("(l.objsubid = 1 AND l.classid = %d AND l.objid = %d)", uint64(a)>>32, uint32(a))
 }
 
 // qualifiedName returns the table's quoted name with its schema, whether or not the table exists.

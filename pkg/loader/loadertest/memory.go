@@ -33,14 +33,15 @@ type Memory struct {
 	// Unprovable is the reason why Probe finds the table not transactional; "": it is.
 	Unprovable string
 
-	mu       sync.Mutex
-	schema   rows.Schema
-	applied  []loader.Ref
-	remade   int // how often it was dropped or emptied
-	claims   map[batch.ID]loader.Ref
-	reserved map[string]loader.KeyRange
-	attempts map[int64]int
-	resolved int
+	mu        sync.Mutex
+	schema    rows.Schema
+	applied   []loader.Ref
+	remade    int // how often it was dropped or emptied
+	claims    map[batch.ID]loader.Ref
+	reserved  map[string]loader.KeyRange
+	announced map[string]int64
+	attempts  map[int64]int
+	resolved  int
 
 	running  map[batch.ID]loader.Ref // attempts that outlive their clients
 	objects  map[batch.ID]object

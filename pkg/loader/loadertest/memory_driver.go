@@ -102,12 +102,25 @@ func (l *memoryLoader) Claimed(_ context.Context, run string, f func(number, row
 	return nil
 }
 
+func (l *memoryLoader) Announce(_ context.Context, run string, number int64) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.announced == nil {
+		l.announced = make(map[string]int64)
+	}
+	if l.announced[run] == 0 && number != 0 {
+		l.announced[run] = number
+	}
+	return l.announced[run], nil
+}
+
 func (l *memoryLoader) Forget(_ context.Context, run string) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.claims) + len(l.reserved)
 	maps.DeleteFunc(l.claims, func(id batch.ID, _ loader.Ref) bool { return id.Run == run })
 	delete(l.reserved, run)
+	delete(l.announced, run)
 	return int64(before - len(l.claims) - len(l.reserved)), nil
 }
 

@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Eight processes without a common disk push one run. They are killed at random and started again with an empty disk,
+// one while its old process lives, and the table is exact.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	onServers(t, sqlServers(), func(t *testing.T, d *database) {
+		const shards = 8
+		l := small(16_000)
+		flags := l.flags("--run-id", "nightly", "--workers", "2")
+		shard := func(t *testing.T, i int, more ...string) invocation {
+			more = append(more, "--shard", fmt.Sprintf("%d/%d", i, shards), "--state-dir", t.TempDir())
+			return d.pushTo(d.target(), append(flags, more...)...)
+		}
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		t.Run("all", func(t *testing.T) {
+			for i := range shards {
+				t.Run(fmt.Sprint(i), func(t *testing.T) {
+					t.Parallel()
+					random := rand.New(rand.NewPCG(seed, uint64(i)))
+					for range 2 {
+						p := shard(t, i, "--max-rate", "1MiB/s").start(t)
+						at := random.Int64N(l.batches())
+						for p.running() && d.claims() < at {
+							time.Sleep(time.Millisecond)
+						}
+						if p.running() {
+							_ = p.Process.Kill()
+						}
+						<-p.done
+					}
+					slow := shard(t, i, "--max-rate", "400KiB/s").start(t)
+					late := shard(t, i).start(t)
+					for _, p := range []*process{slow, late} {
+						is := reportOf(t, p.wait(t).ends(t, 0))
+						assert.Equal(t, []any{"ack", true}, []any{is.Verify.Mode, is.Verify.OK})
+					}
+				})
+			}
+		})
+		d.isExact(t, l)
+		is := reportOf(t, invocation{args: append([]string{"verify", d.target(), "--json", "--state-dir", t.TempDir()}, flags...)}.run(t).ends(t, 0))
+		assert.Equal(t, []any{"count", true, l.rows}, []any{is.Verify.Mode, is.Verify.OK, is.Verify.FoundRows})
+		require.Equal(t, l.batches(), d.claims())
+		invocation{args: []string{"forget", d.target(), "--run", "nightly", "--state-dir", t.TempDir(), "--table", l.table}}.run(t).ends(t, 0)
+		assert.Zero(t, d.claims())
+	})
+}

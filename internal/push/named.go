@@ -1,0 +1,239 @@
+package push
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// A run with a name of the user's (--run-id) may be sent by several processes, its shards, and goes on wherever one of
+// them is started again, with an empty disk too: its plan follows from the flags alone, a fingerprint of it stands in the
+// claim table, and the claims say which batches are in. They stay after the proof, until forget: a process that comes late
+// finds its batches claimed.
+
+// askAgain is the time between two looks at a table that another process still holds, or has not made yet.
+const askAgain = time.Second
+
+// join begins a named run, or goes on with what other processes have begun.
+func (p *push) join(ctx context.Context, caps loader.Caps) error {
+	c := &p.Config
+	if removes(loader.CreateMode(c.Create)) {
+		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
+			"terapush prepare does it once", c.Create))
+	}
+	if err := p.canBeNamed(); err != nil {
+		return err
+	}
+	var announced int64
+	err := p.whileBusy(ctx, func() (err error) {
+		announced, err = p.announced(ctx)
+		if err == nil && announced == 0 && c.Shard.Index > 0 {
+			err = errNotBegun
+		}
+		if err != nil {
+			return err
+		}
+		if err = p.checkAndPrepare(ctx, c.RunID, p.plan.Plan, loader.CreateMode(c.Create)); err == nil && announced == 0 {
+			announced, err = p.announcement(ctx) // by the process that was waited for
+		}
+		return err
+	})
+	if err == nil {
+		err = p.agree(ctx, caps, announced != 0)
+	}
+	if err == nil {
+		err = p.createLog(c.RunID, runlog.Loading)
+	}
+	if err != nil || announced == 0 {
+		return err
+	}
+	p.state.resumed = true
+	if err := p.state.takeClaims(ctx); err != nil {
+		return err
+	}
+	p.state.endSessions(ctx)
+	return p.plan.refit(p.state.toUpload())
+}
+
+// canBeNamed returns an error if the method cannot tell any process what is in.
+func (p *push) canBeNamed() error {
+	if p.plan.Dedup != loader.DedupTx || p.plan.Staged() || p.target.can.Claims == nil {
+		return failed(Usage, fmt.Errorf("--run-id needs a method that claims its batches in the database, and %s of %s does not: "+
+			"leave it out, and --shard too", p.plan.Method, p.target.driver.Name()))
+	}
+	return nil
+}
+
+var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
+
+// whileBusy calls f again while another process of the same shard is at work, or the run is not begun, for as long as
+// --retry-for says. Of a run without a name f is called once.
+func (p *push) whileBusy(ctx context.Context, f func() error) error {
+	began, run := time.Now(), p.Config.RunID
+	for logged := false; ; logged = true {
+		err := f()
+		switch {
+		case run == "" || !errors.Is(err, loader.ErrBusy) && !errors.Is(err, errNotBegun):
+			return err
+		case time.Since(began) >= p.Config.RetryFor:
+			return fmt.Errorf("waiting for run %s, %s: %w", run, time.Since(began).Round(time.Second), err)
+		case !logged:
+			p.Log.Info("waiting for run "+run, "most", p.Config.RetryFor, "why", err)
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// announced returns the run's fingerprint in the claim table, 0 if there is none or no table.
+func (p *push) announced(ctx context.Context) (int64, error) {
+	look := p.preparation(p.Config.RunID, loader.CreateNever)
+	look.Hold, look.Shard = loader.HoldNone, ""
+	err := p.target.prepare(ctx, look)
+	if errors.Is(err, loader.ErrNoTable) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.announcement(ctx)
+}
+
+// announcement is announced for a table that is prepared.
+func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) {
+	err = p.target.askSoon(ctx, "run "+p.Config.RunID, func(ctx context.Context) (err error) {
+		fingerprint, err = p.target.can.Claims.Announce(ctx, p.Config.RunID, 0)
+		return err
+	})
+	return fingerprint, err
+}
+
+// agree fixes the plan and compares it with that of the run's other processes. The first one finds the table empty, and
+// proves its transactions; rows that others find are the run's.
+func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
+	run := p.Config.RunID
+	if !begun {
+		if err := p.refuseRows(); err != nil {
+			return err
+		}
+	}
+	first, err := p.firstKey(ctx, run, begun)
+	if err == nil && !begun {
+		if err = p.probe(ctx, run, first, caps); err == nil {
+			err = p.canBeNamed()
+		}
+	}
+	if err == nil {
+		err = p.plan.fix(first)
+	}
+	if err != nil {
+		return err
+	}
+	is := p.plan.fingerprint()
+	was := int64(0)
+	err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
+		was, err = p.target.can.Claims.Announce(ctx, run, is)
+		return err
+	})
+	if err == nil && was != is {
+		err = failed(Usage, fmt.Errorf("run %s was begun with other rows: all its processes need the same flags that decide about rows and batches, "+
+			"and the same release", run))
+	}
+	return err
+}
+
+// fingerprint returns a number above 0 for all of the plan that decides about rows and batches.
+func (p *plan) fingerprint() int64 {
+	same := p.Plan
+	same.Shard, same.Workers, same.Buffers, same.Memory = config.Shard{}, 0, 0, 0
+	text, err := json.Marshal(same)
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	sum := sha256.Sum256(text)
+	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
+}
+
+// Prepare makes the table of a named run, or empties or drops it first, and announces the run. If it was announced
+// before, nothing is done: its processes may be at work.
+func Prepare(ctx context.Context, j Job) error {
+	p, soft, end := newPush(ctx, j)
+	defer end()
+	err := p.prepareNamed(soft)
+	return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
+}
+
+func (p *push) prepareNamed(ctx context.Context) error {
+	caps, announced, err := p.openNamed(ctx)
+	if err == nil && announced == 0 {
+		err = p.checkAndPrepare(ctx, p.Config.RunID, p.plan.Plan, loader.CreateMode(p.Config.Create))
+	}
+	if err == nil {
+		err = p.agree(ctx, caps, announced != 0)
+	}
+	if err != nil {
+		return err
+	}
+	done := "announced"
+	if announced != 0 {
+		done = "announced already"
+	}
+	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.Config.RunID, done, p.plan.Rows, p.plan.Batches(), p.target.Table))
+	return nil
+}
+
+// openNamed connects, agrees on the contract of a named run and returns its fingerprint, 0 if it is not begun.
+func (p *push) openNamed(ctx context.Context) (caps loader.Caps, announced int64, err error) {
+	if err = p.configure(); err != nil {
+		return caps, 0, failed(Usage, err)
+	}
+	if err = p.target.open(ctx); err != nil {
+		return caps, 0, err
+	}
+	caps = p.target.loader.Caps()
+	draft, err := p.draft(caps)
+	if err != nil {
+		return caps, 0, failed(Usage, err)
+	}
+	p.plan.Plan = draft
+	if err = p.canBeNamed(); err == nil {
+		announced, err = p.announced(ctx)
+	}
+	return caps, announced, err
+}
+
+// verifyNamed proves a whole named run, by a process that need not have sent any of it.
+func (p *push) verifyNamed(ctx context.Context) error {
+	caps, announced, err := p.openNamed(ctx)
+	if err == nil && announced == 0 {
+		err = fmt.Errorf("%w %q in the claim table beside %s", runlog.ErrNoRun, p.Config.RunID, p.target.Table)
+	}
+	if err == nil {
+		err = p.agree(ctx, caps, true)
+	}
+	if err == nil {
+		err = p.createLog(p.Config.RunID, runlog.Loaded)
+	}
+	if err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+	p.state.resumed = true
+	end, err := p.watch()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return p.orInterrupted(report.Failed, p.verify(ctx))
+}
