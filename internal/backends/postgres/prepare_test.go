@@ -75,7 +75,7 @@ func tables(t *testing.T, to loader.Target) backendtest.Tables {
 func TestTables(t *testing.T) {
 	t.Run("life", func(t *testing.T) {
 		to := target(t)
-		to.Params.Set("options", "-c quote_all_identifiers=on -c statement_timeout=1ms") // types would not be recognised, and statements end
+		to.Params.Set("options", "-c quote_all_identifiers=on") // types would not be recognised
 		tables(t, to).Life(t)
 	})
 	t.Run("hold", func(t *testing.T) { tables(t, target(t)).Hold(t, "SELECT pg_terminate_backend(") })

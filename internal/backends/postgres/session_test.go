@@ -57,7 +57,7 @@ func TestCommitRefused(t *testing.T) {
 func TestSettingsReachEveryConnection(t *testing.T) {
 	f := newFake(t, auroraVersion)
 	to := f.target("postgres", "copy")
-	to.Settings = []loader.Setting{{Name: "statement_timeout", Value: "0"}}
+	to.Settings = []loader.Setting{{Name: "statement_timeout", Value: "7"}}
 	p := preparation(t, loader.CreateNever)
 	p.Schema = people()
 	l := prepared(t, to, p)
@@ -66,7 +66,11 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{1}, func(int64, []any) error { return nil }))
 	_, err := l.(loader.Claims).Forget(t.Context(), "run-1")
 	require.NoError(t, err)
-	assert.Len(t, f.queries(`SET "statement_timeout"`), int(f.connections.Load()))
+	set := f.queries(`SET "statement_timeout"`)
+	assert.Len(t, set, int(f.connections.Load()))
+	for _, s := range set {
+		assert.Regexp(t, `^SET statement_timeout = 0;.* SET "statement_timeout" = '7'$`, s, "the role's is lifted, and the user's holds")
+	}
 }
 
 // Of several hosts every connection takes one that can be reached and is what target_session_attrs asks for.
