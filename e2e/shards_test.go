@@ -3,11 +3,15 @@ package e2e_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Eight processes without a common disk push one run. They are killed at random and started again with an empty disk,
@@ -24,6 +28,7 @@ func TestShards(t *testing.T) {
 		}
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
+		reports := t.TempDir()
 		t.Run("all", func(t *testing.T) {
 			for i := range shards {
 				t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -43,8 +48,10 @@ func TestShards(t *testing.T) {
 					slow := shard(t, i, "--max-rate", "400KiB/s").start(t)
 					late := shard(t, i).start(t)
 					for _, p := range []*process{slow, late} {
-						is := reportOf(t, p.wait(t).ends(t, 0))
+						r := p.wait(t).ends(t, 0)
+						is := reportOf(t, r)
 						assert.Equal(t, []any{"ack", true}, []any{is.Verify.Mode, is.Verify.OK})
+						require.NoError(t, os.WriteFile(filepath.Join(reports, fmt.Sprint(i)), []byte(r.stdout), 0o600))
 					}
 				})
 			}
@@ -53,6 +60,10 @@ func TestShards(t *testing.T) {
 		is := reportOf(t, invocation{args: append([]string{"verify", d.target(), "--json", "--state-dir", t.TempDir()}, flags...)}.run(t).ends(t, 0))
 		assert.Equal(t, []any{"count", true, l.rows}, []any{is.Verify.Mode, is.Verify.OK, is.Verify.FoundRows})
 		require.Equal(t, l.batches(), d.claims())
+		files, err := filepath.Glob(filepath.Join(reports, "*"))
+		require.NoError(t, err)
+		whole := reportOf(t, invocation{args: append([]string{"report", "merge", "--json"}, files...)}.run(t).ends(t, 0))
+		assert.Equal(t, []any{report.OK, l.rows, l.batches(), shards}, []any{whole.Result.Outcome, whole.Result.Rows, whole.Result.Batches, len(whole.Merged.Shards)})
 		invocation{args: []string{"forget", d.target(), "--run", "nightly", "--state-dir", t.TempDir(), "--table", l.table}}.run(t).ends(t, 0)
 		assert.Zero(t, d.claims())
 	})

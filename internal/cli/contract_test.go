@@ -36,14 +36,20 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, s.run(), r, "help is what terapush without a command prints")
 	golden.Equal(t, "help/terapush.txt", r.stdout)
-	_, list, _ := strings.Cut(r.stdout, "Available Commands:\n")
+	s.helps(r.stdout)
+}
+
+// helps checks the help of the commands that a help lists, and of theirs.
+func (s shell) helps(list string, under ...string) {
+	_, list, _ = strings.Cut(list, "Available Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	for line := range strings.Lines(list) {
 		if name := strings.Fields(line)[0]; name != "completion" && name != "help" { // which are cobra's
-			r := s.run(name, "--help")
-			require.Zero(t, r.code, r.stderr)
-			require.NotContains(t, r.stdout, "Available Commands:")
-			golden.Equal(t, "help/"+name+".txt", r.stdout)
+			command := append(slices.Clone(under), name)
+			r := s.run(append(command, "--help")...)
+			require.Zero(s, r.code, r.stderr)
+			golden.Equal(s.T, "help/"+strings.Join(command, "-")+".txt", r.stdout)
+			s.helps(r.stdout, command...)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -68,8 +70,74 @@ same inputs; name those that may differ: benchstat -ignore terapush,server befor
 	f.StringVar(&out, "out", "", "file to write, instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)
+	cmd.AddCommand(a.merge())
 	return cmd
 }
+
+func (a *app) merge() *cobra.Command {
+	var asJSON bool
+	var page string
+	cmd := &cobra.Command{
+		Use:   "merge FILE...",
+		Short: "Make one report of those of all shards of a run",
+		Long: `Make one report of those of all shards of a run, which push --json printed. Counts and CPU time are summed, latencies are those
+of all batches, and the rate is over the whole and over the time in which all shards were at work. A shard that is missing
+or there twice is an error.`,
+		Example: `  terapush report merge shard-*.json
+  terapush report merge shard-*.json --json >whole.json`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("report merge takes one FILE or more: 0 arguments given"))
+			}
+			var inputs []input
+			for _, name := range args {
+				inputs = append(inputs, input{name, name})
+			}
+			if page != "" {
+				if err := errors.Join(refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
+					return usage(err)
+				}
+			}
+			var all []report.Report
+			for _, name := range args {
+				r, err := readReport(name)
+				if err != nil {
+					return usage(err)
+				}
+				all = append(all, r)
+			}
+			whole, err := report.Merge(all)
+			if err != nil {
+				return usage(err)
+			}
+			if page != "" {
+				err = writePage(page, results.Of(whole))
+			}
+			return errors.Join(a.print(whole, asJSON), err)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object instead of the summary")
+	cmd.Flags().StringVar(&page, "report", "", "write the report with charts to this HTML file as well")
+	return cmd
+}
+
+// readReport reads what push --json has printed.
+func readReport(name string) (r report.Report, err error) {
+	text, err := file.Read(name, maxReport)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err == nil && r.Schema != report.Schema {
+		err = fmt.Errorf("its schema is %q, this terapush reads %q", r.Schema, report.Schema)
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading the report %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// maxReport is far more than the report of a run.
+const maxReport = 64 << 20
 
 const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
 

@@ -18,7 +18,7 @@ func (p *push) report(err error) *report.Report {
 	if err != nil {
 		r.Result.Error = err.Error()
 	}
-	r.Run = report.Run{Started: p.started, Resumed: p.state.resumed}
+	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.state.resumed}
 	if p.state.log != nil {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.state.run(), p.state.log.Record().Started, p.resumable(err)
 	}
@@ -27,6 +27,8 @@ func (p *push) report(err error) *report.Report {
 	}
 	if p.meters.stats != nil {
 		p.reportMeters(r)
+		// A shard that others have begun the run before has not gone on with anything of its own.
+		r.Run.Resumed = r.Run.Resumed && (p.Config.Resume != "" || r.Run.ResumedRows > 0)
 	}
 	r.Latency.Loop, r.Latency.VisibleSeconds = report.Closed, p.meters.visible.Seconds()
 	if p.Config.MaxRate > 0 {
@@ -55,6 +57,7 @@ func (p *push) reportMeters(r *report.Report) {
 	m := &p.meters
 	s := m.stats.Snapshot()
 	r.Measure(s, m.stats.Latency(), m.usage.Usage())
+	r.Latency.Histogram = m.stats.Histogram()
 	e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
 	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
 	r.BoundBy = report.NewBound(s.LimitSeconds, e)

@@ -50,6 +50,7 @@ type Report struct {
 	Timeline      Timeline           `json:"timeline"`
 	BoundBy       Bound              `json:"bound_by"`
 	Price         Price              `json:"price"`
+	Merged        *Merged            `json:"merged,omitempty"` // of a report that Merge has made
 
 	Warnings []string `json:"warnings"`
 }
@@ -58,7 +59,9 @@ type Report struct {
 type Run struct {
 	ID      string    `json:"id"`
 	Started time.Time `json:"started"` // of the first process of the run
-	Resumed bool      `json:"resumed"` // by this process
+	// ProcessStarted is of this process, which Timeline counts from.
+	ProcessStarted time.Time `json:"process_started"`
+	Resumed        bool      `json:"resumed"` // by this process
 	// ResumedRows is the part of Result.Rows that earlier processes acknowledged.
 	ResumedRows int64 `json:"resumed_rows"`
 	// Resumable reports whether the run is incomplete and can be resumed.
@@ -166,6 +169,9 @@ type Latency struct {
 	// the server shows in all batches that it delayed.
 	Loop         Loop      `json:"loop"`
 	BatchSeconds Quantiles `json:"batch_seconds"`
+	// Histogram has all of them in microseconds, as HdrHistogram's libraries write it: version 2, compressed, in base64. "" if
+	// no row moved.
+	Histogram string `json:"histogram,omitempty"`
 	// VisibleSeconds is the time from the last ack until all rows were visible; 0 if acks imply that they are, or the run
 	// did not wait.
 	VisibleSeconds float64 `json:"visible_seconds"`

@@ -45,6 +45,9 @@ func (r Report) WriteText(w io.Writer) error {
 	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return fmt.Errorf("report: write the summary: %w", err)
 	}
+	if r.Merged != nil {
+		return r.Merged.WriteText(w)
+	}
 	return nil
 }
 

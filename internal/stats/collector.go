@@ -216,7 +216,21 @@ func (c *Collector) Phases() map[event.Phase]float64 {
 func (c *Collector) Latency() Quantiles {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.latency.quantiles()
+	return QuantilesOf(c.latency.values, c.latency.max)
+}
+
+// Histogram returns the latencies as Encode writes them, "" without one.
+func (c *Collector) Histogram() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latency.values.TotalCount() == 0 {
+		return ""
+	}
+	text, err := Encode(c.latency.values)
+	if err != nil {
+		return "" // it is written to memory
+	}
+	return text
 }
 
 // Snapshot returns all numbers at one instant.

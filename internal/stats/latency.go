@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,9 +41,32 @@ type latency struct {
 func newLatency() latency {
 	bounds := bucketBounds()
 	return latency{
-		values: hdrhistogram.New(1, int64(longest/resolution), 3),
+		values: NewHistogram(),
 		fixed:  event.Histogram{Bounds: bounds, Counts: make([]int64, len(bounds)+1)},
 	}
+}
+
+// NewHistogram returns an empty histogram of latencies in microseconds.
+func NewHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, int64(longest/resolution), 3)
+}
+
+// Encode writes a histogram as HdrHistogram's libraries do: version 2, compressed, in base64.
+func Encode(h *hdrhistogram.Histogram) (string, error) {
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	return string(text), err
+}
+
+// Decode reads what Encode has written; "" is empty.
+func Decode(text string) (*hdrhistogram.Histogram, error) {
+	if text == "" {
+		return NewHistogram(), nil
+	}
+	h, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the histogram of latencies cannot be read: %w", err)
+	}
+	return h, nil
 }
 
 func (l *latency) record(seconds float64) {
@@ -55,13 +79,14 @@ func (l *latency) record(seconds float64) {
 	l.max = max(l.max, seconds)
 }
 
-func (l *latency) quantiles() Quantiles {
+// QuantilesOf returns the quantiles of a histogram of which the largest value is known in seconds.
+func QuantilesOf(h *hdrhistogram.Histogram, largest float64) Quantiles {
 	at := func(percent float64) float64 {
-		units := l.values.ValueAtQuantile(percent)
+		units := h.ValueAtQuantile(percent)
 		// The upper end of a bucket can exceed its largest value.
-		return min(float64(units)*resolution.Seconds(), l.max)
+		return min(float64(units)*resolution.Seconds(), largest)
 	}
-	return Quantiles{P50: at(50), P90: at(90), P99: at(99), Max: l.max}
+	return Quantiles{P50: at(50), P90: at(90), P99: at(99), Max: largest}
 }
 
 func (l *latency) histogram() event.Histogram {

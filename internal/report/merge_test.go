@@ -1,0 +1,145 @@
+package report_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// shards are the reports of a run of so many thousand rows in each of count shards, which send 100 rows a second: shard i
+// from second 10 + i on, for ten seconds. latencies are their batches' seconds, which become one histogram.
+func shards(t *testing.T, count int, latencies func(shard int) []float64) []report.Report {
+	t.Helper()
+	began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	all := make([]report.Report, count)
+	for i := range all {
+		r := &all[i]
+		r.Run = report.Run{
+			ID: "nightly", Started: began, ProcessStarted: began.Add(time.Duration(i) * time.Second),
+			Shard: &report.Shard{Index: int64(i), Count: int64(count), FirstKey: 500 + int64(i)*1000, Rows: 1000},
+		}
+		r.Plan = report.Plan{Method: "copy", Rows: 1000 * int64(count), FirstKey: 500, BatchRows: 10, Workers: 2}
+		r.Result = report.Result{
+			Outcome: report.OK, Rows: 1000, PayloadBytes: 8000, Batches: 100, Retries: int64(i), Seconds: 10, RowsPerSecond: 100,
+			Errors: map[string]int64{"connection": 1},
+		}
+		r.Timeline = report.Timeline{Interval: 1, Moments: []report.Moment{{At: 10, Phase: "fill"}}}
+		for s := range 10 {
+			n := int64(s+1) * 100
+			r.Timeline.Moments = append(r.Timeline.Moments, report.Moment{At: float64(11 + s), Phase: "load", Rows: n, PayloadBytes: 8 * n})
+		}
+		r.Client = report.Client{Cores: 4, UserSeconds: 2, PeakRSSBytes: int64(i)}
+		r.Phases = report.Phases{Load: 10, Fill: float64(i)}
+		r.Verify = report.Verify{Mode: "ack", Ran: true, OK: true, ExpectedRows: 1000, FoundRows: 1000}
+		r.BoundBy = report.NewBound(map[event.Limit]float64{event.LimitTarget: 10, event.LimitNetwork: 15 * float64(i%2)}, report.Evidence{})
+		h := stats.NewHistogram()
+		for _, seconds := range latencies(i) {
+			require.NoError(t, h.RecordValue(int64(seconds*1e6)))
+			r.Latency.BatchSeconds.Max = max(r.Latency.BatchSeconds.Max, seconds)
+		}
+		var err error
+		r.Latency.Histogram, err = stats.Encode(h)
+		require.NoError(t, err)
+		r.Complete()
+	}
+	return all
+}
+
+func none(int) []float64 { return nil }
+
+func TestMerge(t *testing.T) {
+	all := shards(t, 3, none)
+	all[1].Warnings, all[2].Warnings = []string{"the disk is slow"}, []string{"the disk is slow"}
+	slices.Reverse(all)
+	r, err := report.Merge(all)
+	require.NoError(t, err)
+	require.Equal(t, []any{"nightly", (*report.Shard)(nil), report.OK}, []any{r.Run.ID, r.Run.Shard, r.Result.Outcome})
+	require.Equal(t, []int64{3000, 300, 3, 24_000, 6, 12, 2}, []int64{
+		r.Result.Rows, r.Result.Batches, r.Result.Retries, r.Result.PayloadBytes, int64(r.Plan.Workers), int64(r.Client.Cores), r.Client.PeakRSSBytes,
+	})
+	require.Equal(t, []float64{6, 10, 2}, []float64{r.Client.UserSeconds, r.Phases.Load, r.Phases.Fill})
+	require.Equal(t, map[string]int64{"connection": 3}, r.Result.Errors)
+	require.Equal(t, []any{true, int64(3000), int64(3000)}, []any{r.Verify.OK, r.Verify.ExpectedRows, r.Verify.FoundRows})
+	require.Equal(t, []string{"the disk is slow"}, r.Warnings)
+	require.Equal(t, "target", r.BoundBy.Verdict, "of all workers' time, though not of that shard's")
+	require.InDelta(t, 15./45, r.BoundBy.Shares["network"], 1e-9)
+
+	// From second 10 of the first to second 22, when the last is done; all of them from 12 to 20.
+	require.Equal(t, []float64{12, 250, 2000}, []float64{r.Result.Seconds, r.Result.RowsPerSecond, r.Result.BytesPerSecond})
+	require.Equal(t, report.Window{Seconds: 8, Rows: 2400, RowsPerSecond: 300, BytesPerSecond: 2400}, r.Merged.Window)
+	require.Equal(t, []int64{0, 1, 2}, []int64{r.Merged.Shards[0].Index, r.Merged.Shards[1].Index, r.Merged.Shards[2].Index})
+	var rows []int64
+	for _, m := range r.Timeline.Moments {
+		rows = append(rows, m.Rows)
+	}
+	require.Equal(t, []int64{0, 100, 300, 600, 900, 1200, 1500, 1800, 2100, 2400, 2700, 2900, 3000, 3000}, rows)
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	require.Contains(t, text.String(), "ok: 3,000 rows in 12.00 s · 250 rows/s")
+	require.Contains(t, text.String(), "      1       ok  1,000  1.00 s  10.00 s     100      0 B/s   network")
+	require.Contains(t, text.String(), "all at once for 8.00 s: 300 rows/s")
+}
+
+// A shard that failed makes the whole fail, in its words; one that had nothing left to send has no part in the time.
+func TestMergeOfAShardThatFailed(t *testing.T) {
+	all := shards(t, 3, none)
+	all[1].Result.Outcome, all[1].Result.Error, all[1].Verify.OK = report.Failed, "it is down", false
+	all[2].Timeline.Moments = nil
+	r, err := report.Merge(all)
+	require.NoError(t, err)
+	require.Equal(t, []any{report.Failed, "shard 1: it is down; ", false}, []any{r.Result.Outcome, r.Result.Error, r.Verify.OK})
+	require.Equal(t, []float64{11, 9}, []float64{r.Result.Seconds, r.Merged.Window.Seconds})
+}
+
+func TestMergeRefuses(t *testing.T) {
+	for says, change := range map[string]func([]report.Report) []report.Report{
+		"no reports":                         func([]report.Report) []report.Report { return nil },
+		"is of no shard":                     func(all []report.Report) []report.Report { all[0].Run.Shard = nil; return all },
+		"shard 1 is missing":                 func(all []report.Report) []report.Report { return slices.Delete(all, 1, 2) },
+		"shards 2 to 3 are missing":          func(all []report.Report) []report.Report { return all[:2] },
+		"shard 3 is there twice":             func(all []report.Report) []report.Report { return append(all, all[3]) },
+		"belong to different runs":           func(all []report.Report) []report.Report { all[2].Run.ID = "daily"; return all },
+		"sent rows of different plans":       func(all []report.Report) []report.Report { all[2].Plan.Seed = 7; return all },
+		"the one before ends before key":     func(all []report.Report) []report.Report { all[1].Run.Shard.Rows--; return all },
+		"the last shard ends before key 449": func(all []report.Report) []report.Report { all[3].Run.Shard.Rows--; return all },
+		"when its process started":           func(all []report.Report) []report.Report { all[2].Run.ProcessStarted = time.Time{}; return all },
+		"the latencies of shard 2":           func(all []report.Report) []report.Report { all[2].Latency.Histogram = "AAAA"; return all },
+	} {
+		_, err := report.Merge(change(shards(t, 4, none)))
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// Percentiles of a merged report are those of all batches, within the precision of the histograms.
+func TestMergedPercentiles(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var union []float64
+	all := shards(t, 200, func(shard int) (mine []float64) {
+		for range 500 {
+			mine = append(mine, (1+float64(shard))*random.ExpFloat64()/100+1e-6)
+		}
+		union = append(union, mine...)
+		return mine
+	})
+	r, err := report.Merge(all)
+	require.NoError(t, err)
+	slices.Sort(union)
+	q := r.Latency.BatchSeconds
+	for percent, is := range map[float64]float64{50: q.P50, 90: q.P90, 99: q.P99, 100: q.Max} {
+		want := union[int(percent/100*float64(len(union)-1))]
+		require.InEpsilon(t, want, is, 0.002, fmt.Sprint(percent))
+	}
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), ":null")
+}
