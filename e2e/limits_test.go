@@ -112,15 +112,20 @@ func loadedBy(r report.Report) (saw []string) {
 	return saw
 }
 
-// boundBy asserts that a run was bound by one thing from its beginning to its end.
+// boundBy asserts that a run was bound by one thing from its beginning to its end, but for a second in which other processes
+// kept this machine busy.
 func boundBy(t *testing.T, r report.Report, want event.Limit) {
 	t.Helper()
 	saw := loadedBy(r)
 	require.Equal(t, 1.0, r.Timeline.Interval)
 	require.GreaterOrEqual(t, len(saw), windows()+1, "windows of the run")
-	for i, w := range saw[1 : windows()+1] {
-		assert.Equal(t, string(want), w, "window %d of %v", i, saw)
+	others := 0
+	for _, w := range saw[1 : windows()+1] {
+		if w != string(want) {
+			others++
+		}
 	}
+	assert.LessOrEqual(t, others, 1, "windows of %v that were not bound by %s", saw, want)
 	assert.Equal(t, string(want), r.BoundBy.Verdict)
 	var shares, seconds, workers float64
 	for _, limit := range event.Limits() {

@@ -162,15 +162,16 @@ func (p *pipe) repair(ctx context.Context) error {
 
 // wait polls until all members are loaded, or the pipeline stands still before they are.
 func (p *pipe) wait(ctx context.Context, members []string) (map[string]file, error) {
+	var stands *pipelineError // when it was last looked at
 	for pause, before := 5*time.Millisecond, -1; ; pause = min(2*pause, time.Second) {
 		// The state comes first: a pipeline that stands still has no more files to come.
 		state, err := p.state(ctx)
 		if err != nil {
-			return nil, unknown("look at the pipeline", err)
+			return nil, p.lost(ctx, "look at the pipeline", stands, err)
 		}
 		files, err := p.files(ctx, members)
 		if err != nil {
-			return nil, unknown("look at the pipeline's files", err)
+			return nil, p.lost(ctx, "look at the pipeline's files", stands, err)
 		}
 		loaded, skipped := progress(files)
 		if loaded != before {
@@ -180,18 +181,26 @@ func (p *pipe) wait(ctx context.Context, members []string) (map[string]file, err
 		if loaded == len(members) {
 			return files, nil
 		}
-		stands := &pipelineError{name: p.name, state: strings.ToLower(state), loaded: loaded, members: len(members)}
+		stands = &pipelineError{name: p.name, state: strings.ToLower(state), loaded: loaded, members: len(members)}
 		if skipped || state != running {
 			return nil, p.failure(ctx, stands, loaded == 0 && state != running)
 		}
 		if err := sqlload.Wait(ctx, pause); err != nil {
-			// An unreadable bucket shows only here: the pipeline finds no file, and goes on looking.
-			ctx, cancel := afterwards(ctx)
-			defer cancel()
-			stands.messages = p.errors(ctx)
-			return nil, unknown("wait for the pipeline", fmt.Errorf("%w; %w", err, stands))
+			return nil, p.lost(ctx, "wait for the pipeline", stands, err)
 		}
 	}
+}
+
+// lost is the error of a pipeline that is not waited for any longer. An unreadable bucket shows only here: the pipeline
+// finds no file, and goes on looking.
+func (p *pipe) lost(ctx context.Context, op string, stands *pipelineError, err error) error {
+	if ctx.Err() == nil || stands == nil {
+		return unknown(op, err)
+	}
+	later, cancel := afterwards(ctx)
+	defer cancel()
+	stands.messages = p.errors(later)
+	return unknown(op, fmt.Errorf("%w; %w", err, stands))
 }
 
 // failure stops the pipeline and returns the server's reason. early says that it stood still before its files were

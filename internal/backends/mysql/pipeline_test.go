@@ -381,7 +381,7 @@ func TestPipelineFails(t *testing.T) {
 func TestPipelineDeadline(t *testing.T) {
 	s, p := stored(t)
 	s.slow, s.errors = 1<<30, []string{"cannot list the bucket"}
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // ends in a pause, not in a query
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	_, err := p.Commit(ctx, groupOne())
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
