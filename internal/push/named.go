@@ -34,7 +34,7 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 		return err
 	}
 	var announced int64
-	err := p.whileBusy(ctx, func() (err error) {
+	err := p.waiting(ctx, func() (err error) {
 		announced, err = p.announced(ctx)
 		if err == nil && announced == 0 && c.Shard.Index > 0 {
 			err = errNotBegun
@@ -75,14 +75,15 @@ func (p *push) canBeNamed() error {
 
 var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
 
-// whileBusy calls f again while another process of the same shard is at work, or the run is not begun, for as long as
-// --retry-for says. Of a run without a name f is called once.
-func (p *push) whileBusy(ctx context.Context, f func() error) error {
+// waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away, for
+// as long as --retry-for says: a platform that starts processes again gives up a whole run for one that was refused. Of a run
+// without a name f is called once.
+func (p *push) waiting(ctx context.Context, f func() error) error {
 	began, run := time.Now(), p.Config.RunID
 	for logged := false; ; logged = true {
 		err := f()
 		switch {
-		case run == "" || !errors.Is(err, loader.ErrBusy) && !errors.Is(err, errNotBegun):
+		case run == "" || !p.mayHelp(err):
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
 			return fmt.Errorf("waiting for run %s, %s: %w", run, time.Since(began).Round(time.Second), err)
@@ -95,6 +96,15 @@ func (p *push) whileBusy(ctx context.Context, f func() error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// mayHelp reports whether it may help to wait.
+func (p *push) mayHelp(err error) bool {
+	if errors.Is(err, loader.ErrBusy) || errors.Is(err, errNotBegun) || errors.Is(err, errTooLate) {
+		return true
+	}
+	v := p.target.driver.Classify(err)
+	return err != nil && v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown)
 }
 
 // announced returns the run's fingerprint in the claim table, 0 if there is none or no table.
@@ -199,7 +209,7 @@ func (p *push) openNamed(ctx context.Context) (caps loader.Caps, announced int64
 	if err = p.configure(); err != nil {
 		return caps, 0, failed(Usage, err)
 	}
-	if err = p.target.open(ctx); err != nil {
+	if err = p.waiting(ctx, func() error { return p.target.open(ctx) }); err != nil {
 		return caps, 0, err
 	}
 	caps = p.target.loader.Caps()

@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 const (
@@ -90,6 +91,22 @@ func TestShardsWait(t *testing.T) {
 	require.Equal(t, []any{loader.HoldAlone, "shard "}, []any{p.prepared[len(p.prepared)-1].Hold, p.prepared[len(p.prepared)-1].Shard})
 	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
 	p.fails(atOnce, report.PreflightFailed, "waiting for run nightly, 0s: prepare: table memory is being filled by run nightly")
+}
+
+// A server that is away when a process starts is waited for: a platform takes a refused process for one with wrong flags.
+func TestNamedRunWaitsForTheServer(t *testing.T) {
+	t.Parallel()
+	p := newFixture(t)
+	away := 2
+	p.on("open", func(context.Context) error {
+		if away--; away >= 0 {
+			return loadertest.ErrConnection
+		}
+		return nil
+	})
+	p.fails(small, report.PreflightFailed, "connection reset")
+	p.succeeds(nightly)
+	p.fails(nightly+" --table other --retry-for 0s", push.Usage, "--table cannot change")
 }
 
 // What would make other rows or batches is refused, and so is what could not be told apart.

@@ -26,7 +26,7 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := runlog.Usable(p.Config.State); err != nil {
 		return err
 	}
-	if err := p.target.open(ctx); err != nil {
+	if err := p.waiting(ctx, func() error { return p.target.open(ctx) }); err != nil {
 		return err
 	}
 	caps := p.target.loader.Caps()

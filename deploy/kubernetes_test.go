@@ -1,0 +1,75 @@
+package deploy_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
+)
+
+// job is what the tests read of a Job.
+type job struct {
+	Spec struct {
+		Completions, Parallelism int
+		Template                 struct {
+			Spec struct {
+				Containers []struct{ Args []string }
+			}
+		}
+	}
+}
+
+// The flags of the manifests are terapush's, the number of shards is that of the pods, and the values make a plan.
+func TestKubernetesManifests(t *testing.T) {
+	var k struct {
+		Resources          []string
+		ConfigMapGenerator []struct{ Literals []string } `yaml:"configMapGenerator"`
+	}
+	manifest(t, "kustomization.yaml", &k)
+	env := []string{"JOB_COMPLETION_INDEX=3"}
+	for _, m := range k.ConfigMapGenerator {
+		env = append(env, m.Literals...)
+	}
+	binary := filepath.Join(checkout(t, "bin/terapush", "CGO_ENABLED=0"), "bin", "terapush")
+	run := func(args ...string) string {
+		for i, a := range args {
+			for _, v := range env {
+				name, value, _ := strings.Cut(v, "=")
+				a = strings.ReplaceAll(a, "$("+name+")", value)
+			}
+			args[i] = a
+		}
+		cmd := exec.Command(binary, args...)
+		cmd.Env = append(os.Environ(), append(env, "TERAPUSH_STATE_DIR="+t.TempDir())...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", cmd, out)
+		return string(out)
+	}
+	for _, name := range append(k.Resources, "proof.yaml") {
+		var j job
+		manifest(t, name, &j)
+		for _, c := range j.Spec.Template.Spec.Containers {
+			if c.Args[0] == "push" {
+				require.Equal(t, []int{8, 8}, []int{j.Spec.Completions, j.Spec.Parallelism})
+				require.Contains(t, c.Args, "auto/8")
+				require.Contains(t, run(append(c.Args, "--dry-run")...), "dry run")
+			} else {
+				run(append(c.Args, "--help")...)
+			}
+		}
+	}
+}
+
+// manifest reads the one document of a manifest.
+func manifest(t *testing.T, name string, into any) {
+	t.Helper()
+	in := yaml.NewDecoder(bytes.NewReader(read(t, "kubernetes/"+name)))
+	require.NoError(t, in.Decode(into), name)
+	require.ErrorIs(t, in.Decode(new(any)), io.EOF, "%s has one document", name)
+}
