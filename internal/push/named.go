@@ -188,7 +188,12 @@ func Prepare(ctx context.Context, j Job) error {
 func (p *push) prepareNamed(ctx context.Context) error {
 	caps, announced, err := p.openNamed(ctx)
 	if err == nil && announced == 0 {
-		err = p.checkAndPrepare(ctx, p.Config.RunID, p.plan.Plan, loader.CreateMode(p.Config.Create))
+		err = p.waiting(ctx, func() (err error) { // for the first shard, which may have begun the run itself
+			if announced, err = p.announced(ctx); err != nil || announced != 0 {
+				return err
+			}
+			return p.checkAndPrepare(ctx, p.Config.RunID, p.plan.Plan, loader.CreateMode(p.Config.Create))
+		})
 	}
 	if err == nil {
 		err = p.agree(ctx, caps, announced != 0)

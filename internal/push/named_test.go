@@ -151,6 +151,17 @@ func TestPrepareNamed(t *testing.T) {
 	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")))
 	require.Len(t, p.memory.Applied(), 50)
 	require.Contains(t, p.log.String(), "run nightly is announced already: 1000 rows in 100 batches")
+	p = newFixture(t)
+	p.on("prepare", func(context.Context) error { // the first shard comes between the look and the hold
+		if len(p.prepared) == 2 {
+			p.hook = nil
+			p.succeeds(nightly + " --shard 0/2")
+			return loader.Busy("memory", "nightly", "kill it")
+		}
+		return nil
+	})
+	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")))
+	require.Len(t, p.memory.Applied(), 50)
 	p.failOn("prepare", errors.New("it is down"))
 	require.ErrorContains(t, push.Prepare(t.Context(), p.job(nightly)), "it is down")
 }
