@@ -105,7 +105,10 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
 		return nil, errors.New("--resume needs the id of a run, as the interrupted push printed it")
 	}
-	if err := findNamed(c, own["resume"], a.LookupEnv); err != nil {
+	if own["resume"] && c.RunID != "" {
+		return nil, errors.New("--run-id goes on with the run of that name by itself: leave out --resume")
+	}
+	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return nil, err
 	}
 	if c.Resume != "" {
@@ -118,28 +121,6 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		}
 	}
 	return func(name string) bool { return own[name] }, nil
-}
-
-// findNamed makes a run of this name resumed if its folder is here. Elsewhere it goes on without.
-func findNamed(c *config.Push, resumed bool, env func(string) (string, bool)) error {
-	if c.RunID == "" {
-		return nil
-	}
-	if resumed {
-		return errors.New("--run-id goes on with a run of that name by itself: leave out --resume")
-	}
-	if err := c.Shard.Resolve(env); err != nil {
-		return err
-	}
-	folder := runlog.FolderOf(c.RunID, c.Shard)
-	_, err := runlog.Read(c.State, folder)
-	if err == nil {
-		c.Resume = folder
-	}
-	if errors.Is(err, runlog.ErrNoRun) || !config.IsRunName(c.RunID) { // which is refused elsewhere
-		return nil
-	}
-	return err
 }
 
 // stateDir returns the user's state folder, after the XDG base directory specification.

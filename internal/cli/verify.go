@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -39,8 +40,8 @@ func (a *app) prepare() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if c.RunID == "" {
-				return usage(errors.New("--run-id is needed: the name of the run"))
+			if c.RunID == "" || !c.Shard.Whole() {
+				return usage(errors.New("--run-id is needed, the name of the run, and no --shard"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
@@ -72,8 +73,13 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
 				return usage(err)
 			}
-			if c.Resume == "" && (c.RunID == "" || name != "verify") {
+			switch {
+			case !c.Shard.Whole():
+				return usage(fmt.Errorf("%s is of the whole run: leave out --shard", name))
+			case c.Resume == "" && (c.RunID == "" || name != "verify"):
 				return usage(errors.New("--run is needed: the id of the run"))
+			case c.Resume != "": // and not the name in the environment
+				c.RunID = ""
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()

@@ -98,12 +98,7 @@ func (p *fixture) job(args string) push.Job {
 	if c.State == "" {
 		c.State = p.state
 	}
-	if folder := runlog.FolderOf(c.RunID, c.Shard); c.RunID != "" {
-		if _, err := runlog.Read(c.State, folder); err == nil {
-			c.Resume = folder
-		}
-	}
-	if c.Resume != "" {
+	if c.Resume != "" && !config.IsRunName(c.Resume) {
 		r, err := runlog.Read(c.State, c.Resume)
 		require.NoError(p, err)
 		require.NoError(p, config.Restore(f, r.Flags))

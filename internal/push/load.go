@@ -147,7 +147,7 @@ func (p *push) engineConfig() engine.Config {
 		Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify, Contract: p.plan.Contract,
 		Source: p.feed.Load(), Stats: p.meters.stats, Record: s.record, Log: p.Log,
 		First: first, Batches: end, Done: s.done.Has, Workers: p.plan.Workers,
-		Retry: p.target.retries(), Resumed: s.resumed || s.lost,
+		Retry: p.target.retries(), Resumed: s.resumed || s.lost || p.Config.RunID != "",
 		Begun:      func(number int64) engine.Begun { return s.history.begun[number].begun() },
 		BegunGroup: func(number int64) engine.Begun { return s.history.groups[number].begun() },
 		Stored:     s.stored,

@@ -7,18 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // A run with a name of the user's (--run-id) may be sent by several processes, its shards, and goes on wherever one of
-// them is started again, with an empty disk too: its plan follows from the flags alone, a fingerprint of it stands in the
-// claim table, and the claims say which batches are in. They stay after the proof, until forget: a process that comes late
-// finds its batches claimed.
+// them is started again: its plan follows from the flags alone, a fingerprint of it stands in the claim table, and the claims
+// say which batches are in. Its folder on this machine is of no use to another process, and is made anew. The claims stay
+// after the proof, until forget: a process that comes late finds its batches claimed.
 
 // askAgain is the time between two looks at a table that another process still holds, or has not made yet.
 const askAgain = time.Second
@@ -30,28 +32,20 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", c.Create))
 	}
-	if err := p.canBeNamed(); err != nil {
-		return err
-	}
-	var announced int64
-	err := p.waiting(ctx, func() (err error) {
-		announced, err = p.announced(ctx)
-		if err == nil && announced == 0 && c.Shard.Index > 0 {
-			err = errNotBegun
-		}
-		if err != nil {
-			return err
-		}
-		if err = p.checkAndPrepare(ctx, c.RunID, p.plan.Plan, loader.CreateMode(c.Create)); err == nil && announced == 0 {
-			announced, err = p.announcement(ctx) // by the process that was waited for
-		}
-		return err
-	})
+	announced, err := p.begun(ctx, c.Shard.Index == 0)
 	if err == nil {
 		err = p.agree(ctx, caps, announced != 0)
 	}
+	if err == nil { // beside the other shards from now on, and instead of another process of this one
+		err = p.waiting(ctx, func() error {
+			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
+				return err
+			}
+			return p.target.prepare(ctx, p.preparation(c.RunID, loader.CreateNever))
+		})
+	}
 	if err == nil {
-		err = p.createLog(c.RunID, runlog.Loading)
+		err = p.createLog(c.RunID)
 	}
 	if err != nil || announced == 0 {
 		return err
@@ -60,8 +54,46 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	if err := p.state.takeClaims(ctx); err != nil {
 		return err
 	}
+	if p.state.done.Len() > 0 && !p.target.table.HasRows {
+		return loader.Final(fmt.Errorf("run %s has claims and table %s has no rows: it was emptied or made again; "+
+			"terapush forget removes the claims, so that the run can begin anew", c.RunID, p.target.table.Name))
+	}
 	p.state.endSessions(ctx)
 	return p.plan.refit(p.state.toUpload())
+}
+
+// begun returns the run's fingerprint in the claim table. If there is none the first process makes the table, alone until the
+// run is announced, and 0 is returned; others wait for that.
+func (p *push) begun(ctx context.Context, first bool) (announced int64, err error) {
+	c := &p.Config
+	if err := p.canBeNamed(); err != nil {
+		return 0, err
+	}
+	checked := false
+	err = p.waiting(ctx, func() (err error) {
+		if announced, err = p.announced(ctx); err != nil || announced != 0 {
+			return err
+		}
+		if !first {
+			return errNotBegun
+		}
+		if !checked {
+			checked = true
+			if err := p.check(ctx, c.RunID, p.plan.Plan); err != nil {
+				return err
+			}
+		}
+		alone := p.preparation(c.RunID, loader.CreateMode(c.Create))
+		alone.Hold = loader.HoldAlone
+		if err = p.target.prepare(ctx, alone); err == nil {
+			announced, err = p.announcement(ctx) // by the process that was waited for
+		}
+		if err == nil && announced != 0 && removes(alone.Create) {
+			err = loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", c.RunID))
+		}
+		return err
+	})
+	return announced, err
 }
 
 // canBeNamed returns an error if the method cannot tell any process what is in.
@@ -86,7 +118,8 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 		case run == "" || !p.mayHelp(err):
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
-			return fmt.Errorf("waiting for run %s, %s: %w", run, time.Since(began).Round(time.Second), err)
+			err = fmt.Errorf("waiting for run %s, %s: %w", run, time.Since(began).Round(time.Second), err)
+			return failed(report.Failed, err) // another start may help
 		case !logged:
 			p.Log.Info("waiting for run "+run, "most", p.Config.RetryFor, "why", err)
 		}
@@ -100,11 +133,13 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func (p *push) mayHelp(err error) bool {
-	if errors.Is(err, loader.ErrBusy) || errors.Is(err, errNotBegun) || errors.Is(err, errTooLate) {
-		return true
+	for _, known := range []error{loader.ErrBusy, runlog.ErrBusy, errNotBegun, errTooLate} {
+		if errors.Is(err, known) {
+			return true
+		}
 	}
 	v := p.target.driver.Classify(err)
-	return err != nil && v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown)
+	return err != nil && v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
 }
 
 // announced returns the run's fingerprint in the claim table, 0 if there is none or no table.
@@ -151,28 +186,28 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	if err != nil {
 		return err
 	}
-	is := p.plan.fingerprint()
+	is := p.plan.fingerprint(p.target.table.Name)
 	was := int64(0)
 	err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
 		was, err = p.target.can.Claims.Announce(ctx, run, is)
 		return err
 	})
 	if err == nil && was != is {
-		err = failed(Usage, fmt.Errorf("run %s was begun with other rows: all its processes need the same flags that decide about rows and batches, "+
+		err = failed(Usage, fmt.Errorf("run %s was begun with other rows or another table: all its processes need the same flags that decide about table, rows and batches, "+
 			"and the same release", run))
 	}
 	return err
 }
 
-// fingerprint returns a number above 0 for all of the plan that decides about rows and batches.
-func (p *plan) fingerprint() int64 {
+// fingerprint returns a number above 0 for the table and all of the plan that decides about rows and batches.
+func (p *plan) fingerprint(table string) int64 {
 	same := p.Plan
 	same.Shard, same.Workers, same.Buffers, same.Memory = config.Shard{}, 0, 0, 0
 	text, err := json.Marshal(same)
 	if err != nil {
 		panic(err) // numbers and texts
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(append(text, table...))
 	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
 }
 
@@ -186,15 +221,11 @@ func Prepare(ctx context.Context, j Job) error {
 }
 
 func (p *push) prepareNamed(ctx context.Context) error {
-	caps, announced, err := p.openNamed(ctx)
-	if err == nil && announced == 0 {
-		err = p.waiting(ctx, func() (err error) { // for the first shard, which may have begun the run itself
-			if announced, err = p.announced(ctx); err != nil || announced != 0 {
-				return err
-			}
-			return p.checkAndPrepare(ctx, p.Config.RunID, p.plan.Plan, loader.CreateMode(p.Config.Create))
-		})
+	caps, err := p.openNamed(ctx)
+	if err != nil {
+		return err
 	}
+	announced, err := p.begun(ctx, true)
 	if err == nil {
 		err = p.agree(ctx, caps, announced != 0)
 	}
@@ -209,29 +240,30 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	return nil
 }
 
-// openNamed connects, agrees on the contract of a named run and returns its fingerprint, 0 if it is not begun.
-func (p *push) openNamed(ctx context.Context) (caps loader.Caps, announced int64, err error) {
+// openNamed connects, and agrees on the contract of a named run.
+func (p *push) openNamed(ctx context.Context) (caps loader.Caps, err error) {
 	if err = p.configure(); err != nil {
-		return caps, 0, failed(Usage, err)
+		return caps, failed(Usage, err)
 	}
 	if err = p.waiting(ctx, func() error { return p.target.open(ctx) }); err != nil {
-		return caps, 0, err
+		return caps, err
 	}
 	caps = p.target.loader.Caps()
 	draft, err := p.draft(caps)
-	if err != nil {
-		return caps, 0, failed(Usage, err)
-	}
 	p.plan.Plan = draft
-	if err = p.canBeNamed(); err == nil {
-		announced, err = p.announced(ctx)
-	}
-	return caps, announced, err
+	return caps, failed(Usage, err)
 }
 
-// verifyNamed proves a whole named run, by a process that need not have sent any of it.
+// verifyNamed proves a whole named run, by a process that need not have sent any of it. It leaves no folder.
 func (p *push) verifyNamed(ctx context.Context) error {
-	caps, announced, err := p.openNamed(ctx)
+	announced := int64(0)
+	caps, err := p.openNamed(ctx)
+	if err == nil {
+		err = p.canBeNamed()
+	}
+	if err == nil {
+		err = p.waiting(ctx, func() (err error) { announced, err = p.announced(ctx); return err })
+	}
 	if err == nil && announced == 0 {
 		err = fmt.Errorf("%w %q in the claim table beside %s", runlog.ErrNoRun, p.Config.RunID, p.target.Table)
 	}
@@ -239,16 +271,49 @@ func (p *push) verifyNamed(ctx context.Context) error {
 		err = p.agree(ctx, caps, true)
 	}
 	if err == nil {
-		err = p.createLog(p.Config.RunID, runlog.Loaded)
+		p.Config.State, err = os.MkdirTemp("", "terapush-proof-")
+		defer func() { _ = os.RemoveAll(p.Config.State) }()
+	}
+	if err == nil {
+		err = p.createLog(p.Config.RunID)
 	}
 	if err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
+	if verify.Mode(p.Config.Verify) != verify.Full {
+		p.Config.Verify = string(verify.Count)
+	}
 	p.state.resumed = true
+	if err := p.state.takeClaims(ctx); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
 	end, err := p.watch()
 	if err != nil {
 		return err
 	}
 	defer end()
 	return p.orInterrupted(report.Failed, p.verify(ctx))
+}
+
+// forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
+func (p *push) forgetNamed(ctx context.Context) error {
+	p.Config.RunID = p.Config.Resume
+	if _, err := p.openNamed(ctx); err != nil {
+		return err
+	}
+	alone := p.preparation(p.Config.RunID, loader.CreateNever)
+	alone.Hold = loader.HoldAlone
+	err := p.target.prepare(ctx, alone)
+	if errors.Is(err, loader.ErrNoTable) {
+		err = p.prepareToForget(ctx, p.Config.RunID)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := p.target.forget(ctx, p.Config.RunID)
+	if err != nil {
+		return fmt.Errorf("removing the claims of run %s: %w", p.Config.RunID, err)
+	}
+	p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table", rows, p.Config.RunID))
+	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
 }

@@ -32,8 +32,7 @@ func TestShards(t *testing.T) {
 	}
 	p.exact(0, 1000)
 	require.Equal(t, 100, p.claims("nightly"))
-	p.forgetFolder()
-	r, err := push.Verify(t.Context(), p.job(nightly))
+	r, err := push.Verify(t.Context(), p.job(nightly+" --verify none"))
 	require.NoError(t, err)
 	require.Equal(t, []any{"count", true, int64(1000)}, []any{r.Verify.Mode, r.Verify.OK, r.Verify.FoundRows})
 	require.Zero(t, p.succeeds(nightly+" --shard 1/3").Result.Attempts)
@@ -66,7 +65,7 @@ func TestShardKilled(t *testing.T) {
 func TestShardsWait(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
-	p.fails(atOnce+" --shard 1/2", report.PreflightFailed, "neither its first shard nor terapush prepare has begun it")
+	p.fails(atOnce+" --shard 1/2", report.Failed, "neither its first shard nor terapush prepare has begun it")
 	began := false
 	p.then("prepare", func() {
 		if !began {
@@ -88,9 +87,9 @@ func TestShardsWait(t *testing.T) {
 	p.succeeds(nightly)
 	require.Negative(t, busy)
 	require.Contains(t, p.log.String(), "waiting for run nightly")
-	require.Equal(t, []any{loader.HoldAlone, "shard "}, []any{p.prepared[len(p.prepared)-1].Hold, p.prepared[len(p.prepared)-1].Shard})
+	require.Equal(t, []any{loader.HoldAlone, "0/1"}, []any{p.prepared[len(p.prepared)-1].Hold, p.prepared[len(p.prepared)-1].Shard})
 	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
-	p.fails(atOnce, report.PreflightFailed, "waiting for run nightly, 0s: prepare: table memory is being filled by run nightly")
+	p.fails(atOnce, report.Failed, "waiting for run nightly, 0s: prepare: table memory is being filled by run nightly")
 }
 
 // A server that is away when a process starts is waited for: a platform takes a refused process for one with wrong flags.
@@ -106,7 +105,6 @@ func TestNamedRunWaitsForTheServer(t *testing.T) {
 	})
 	p.fails(small, report.PreflightFailed, "connection reset")
 	p.succeeds(nightly)
-	p.fails(nightly+" --table other --retry-for 0s", push.Usage, "--table cannot change")
 }
 
 // What would make other rows or batches is refused, and so is what could not be told apart.
@@ -115,7 +113,7 @@ func TestShardsAgree(t *testing.T) {
 	p.succeeds(nightly + " --shard 0/2")
 	p.forgetFolder()
 	for _, other := range []string{"--batch-rows 20", "--rows 1010", "--seed 2", "--first-key 5", "--payload-kind text"} {
-		p.fails(atOnce+" --shard 1/2 "+other, push.Usage, "run nightly was begun with other rows")
+		p.fails(atOnce+" --shard 1/2 "+other, push.Usage, "run nightly was begun with other rows or another table")
 		p.forgetFolder()
 	}
 	for args, says := range map[string]string{
@@ -129,6 +127,30 @@ func TestShardsAgree(t *testing.T) {
 	}
 	p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: loader.DedupKey}
 	p.fails(nightly, push.Usage, "--run-id needs a method that claims its batches")
+}
+
+// Claims without rows are of a table that was emptied or made again: nothing is sent, and nothing said to be there.
+func TestNamedRunWhoseTableIsEmpty(t *testing.T) {
+	p := newFixture(t)
+	p.succeeds(nightly + " --shard 0/2")
+	p.memory.Truncate()
+	r := p.fails(nightly+" --shard 0/2", report.PreflightFailed, "run nightly has claims and table memory has no rows")
+	require.False(t, r.Run.Resumable)
+	_, err := push.Verify(t.Context(), p.job(nightly))
+	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
+}
+
+// Nothing is forgotten while a process is at work on the run.
+func TestForgetNamed(t *testing.T) {
+	p := newFixture(t)
+	p.succeeds(nightly)
+	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
+	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly --retry-for 0s")), loader.ErrBusy)
+	require.Equal(t, 100, p.claims("nightly"))
+	p.fails("--resume nightly", push.Usage, "run nightly goes on by --run-id nightly")
+	p.hook = nil
+	require.NoError(t, push.Forget(t.Context(), p.job("--resume nightly")))
+	require.Zero(t, p.claims("nightly"))
 }
 
 // Rows of others are refused by the process that begins the run, and by no other.
@@ -153,7 +175,7 @@ func TestPrepareNamed(t *testing.T) {
 	require.Contains(t, p.log.String(), "run nightly is announced already: 1000 rows in 100 batches")
 	p = newFixture(t)
 	p.on("prepare", func(context.Context) error { // the first shard comes between the look and the hold
-		if len(p.prepared) == 2 {
+		if len(p.prepared) == 1 {
 			p.hook = nil
 			p.succeeds(nightly + " --shard 0/2")
 			return loader.Busy("memory", "nightly", "kill it")

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (p *push) preflight(ctx context.Context) error {
 		return p.join(ctx, caps)
 	}
 	run := runlog.NewID(p.started)
-	if err := p.checkAndPrepare(ctx, run, draft, loader.CreateMode(p.Config.Create)); err != nil {
+	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
 	if err := p.refuseRows(); err != nil {
@@ -75,7 +76,8 @@ func (p *push) configure() error {
 
 // checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
 // since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
-func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan, mode loader.CreateMode) error {
+func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
+	mode := loader.CreateMode(p.Config.Create)
 	stops := p.check(ctx, run, draft)
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
@@ -97,7 +99,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	}
 	shard := ""
 	if p.Config.RunID != "" {
-		shard = "shard " + p.Config.Shard.String()
+		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
 		Run: run, Shard: shard, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
@@ -136,13 +138,13 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	if err := p.plan.fix(first); err != nil {
 		return err
 	}
-	return p.createLog(run, runlog.Loading)
+	return p.createLog(run)
 }
 
 // createLog makes the run's folder.
-func (p *push) createLog(run string, s runlog.Stage) (err error) {
+func (p *push) createLog(run string) (err error) {
 	p.state.log, err = runlog.Create(p.Config.State, runlog.Record{
-		Run: run, Started: p.started, Stage: s,
+		Run: run, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
 		Plan: p.plan.Plan, Flags: p.Given,
 	})

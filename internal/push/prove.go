@@ -177,9 +177,7 @@ func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
 	if config.IsRunName(j.Config.Resume) {
-		if err := runlog.RemoveShards(j.Config.State, j.Config.Resume); err != nil {
-			return failed(report.Failed, err)
-		}
+		return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetNamed(ctx)), p.close())
 	}
 	record, err := p.reopen(ctx, func(event.Event) {}, func(runlog.Record) bool { return true })
 	if errors.Is(err, runlog.ErrNoRun) {
@@ -214,7 +212,7 @@ func (p *push) prepareToForget(ctx context.Context, run string) error {
 // forgetUnknown removes the claims of a run that the state folder does not know; noRun is the error that says so.
 func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	run := p.Config.Resume
-	if !runlog.IsID(run) && !config.IsRunName(run) {
+	if !runlog.IsID(run) {
 		return failed(Usage, fmt.Errorf("%w; ids look like %s", noRun, runlog.NewID(p.started)))
 	}
 	if err := runlog.RemoveRest(p.Config.State, run); err != nil {

@@ -26,7 +26,7 @@ func (p *push) resume(ctx context.Context) error {
 		err = p.checkLimits()
 	}
 	if err == nil {
-		err = p.waiting(ctx, func() error { return p.target.prepare(ctx, p.preparation(record.Run, loader.CreateNever)) })
+		err = p.target.prepare(ctx, p.preparation(record.Run, loader.CreateNever))
 	}
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 	}
 	r := p.state.log.Record()
 	if config.IsRunName(r.Run) {
-		c.RunID, c.Shard = r.Run, r.Plan.Shard
+		return r, failed(Usage, fmt.Errorf("run %s goes on by --run-id %s, and is verified by it, with the flags that it was begun with", r.Run, r.Run))
 	}
 	if err := refuseChanges(c, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)
@@ -121,7 +121,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 	if err := p.configure(); err != nil {
 		return r, failed(Usage, err)
 	}
-	return r, p.waiting(ctx, func() error { return p.target.open(ctx) })
+	return r, p.target.open(ctx)
 }
 
 // endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others

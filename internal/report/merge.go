@@ -257,6 +257,9 @@ func (r Report) course() course {
 		}
 		before = m
 	}
+	if n := len(c.points); n > 0 && c.points[n-1].rows == c.points[0].rows {
+		c.points = nil // a process that found all of its rows in
+	}
 	return c
 }
 

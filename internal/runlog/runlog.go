@@ -25,6 +25,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -91,8 +92,8 @@ func Create(stateDir string, r Record) (*Log, error) {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
 	removeAbandoned(stateDir)
-	temp := filepath.Join(stateDir, tempPrefix+r.Folder())
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	temp, err := os.MkdirTemp(stateDir, tempPrefix+r.Folder()+"-") // a name may have been used before
+	if err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
 	}
 	l, err := lock(temp) // the lock is the file's, and stays when the folder is renamed
@@ -191,12 +192,18 @@ func RemoveRest(stateDir, run string) error {
 
 // RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.
 func RemoveShards(stateDir, run string) (all error) {
-	folders, _ := filepath.Glob(filepath.Join(stateDir, run+"-*-of-*"))
-	for _, f := range folders {
-		all = errors.Join(all, RemoveRest(stateDir, filepath.Base(f)))
+	shard := regexp.MustCompile("^" + regexp.QuoteMeta(run) + "-[0-9]+-of-[0-9]+$")
+	entries, _ := os.ReadDir(stateDir)
+	for _, e := range entries {
+		if shard.MatchString(e.Name()) {
+			all = errors.Join(all, RemoveRest(stateDir, e.Name()))
+		}
 	}
 	return all
 }
+
+// ErrBusy reports that another process on this machine has the run's folder.
+var ErrBusy = errors.New("another process is working on run")
 
 // lock keeps other processes off the run. The kernel releases the lock when this one dies.
 func lock(dir string) (*Log, error) {
@@ -206,7 +213,7 @@ func lock(dir string) (*Log, error) {
 		return nil, fmt.Errorf("locking the run: %w", err)
 	}
 	if !free {
-		return nil, fmt.Errorf("another process is working on run %s", filepath.Base(dir))
+		return nil, fmt.Errorf("%w %s", ErrBusy, filepath.Base(dir))
 	}
 	return l, nil
 }

@@ -108,11 +108,11 @@ func (t ClaimedTable) Announce(ctx context.Context, run string, number int64) (k
 			}
 			return err
 		}
-		if number == 0 {
-			err := read()
-			if err != nil && t.Classify(err).Class == loader.ClassMissing {
-				return nil // no claim table
-			}
+		err := read()
+		if number == 0 && err != nil && t.Classify(err).Class == loader.ClassMissing {
+			return nil // no claim table
+		}
+		if err != nil || number == 0 || kept != 0 { // others are not kept waiting for what has an answer
 			return err
 		}
 		return t.Claims.Serialize(ctx, c, s, func() error {

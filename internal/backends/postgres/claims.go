@@ -130,7 +130,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 	}
 	defer func() { _ = closeConn(c) }()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, sqlload.Literal(sessionName(ref.ID.Run))))
+		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, sqlload.Literal(sessionName(ref.ID.Run, l.shard()))))
 		if err != nil {
 			return failed("list earlier sessions", err)
 		}

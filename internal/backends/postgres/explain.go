@@ -30,7 +30,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if o.nonTransactional {
 		setup = append(setup, nonTransactional)
 	}
-	setup = append(setup, nameSession("RUN"))
+	setup = append(setup, nameSession("RUN", ""))
 	claims := c.Dedup == loader.DedupTx
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
 	switch {

@@ -132,3 +132,12 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	return l.Table.Prepare(ctx, p)
 }
+
+// shard returns the part of the run that this process sends, "" without others.
+func (l *opened) shard() string {
+	s, err := l.State()
+	if err != nil {
+		return ""
+	}
+	return s.Want.Shard
+}

@@ -70,7 +70,7 @@ func (s *session) setUp(ctx context.Context) error {
 		s.owner.sessions[s] = struct{}{}
 		s.owner.mu.Unlock()
 	}
-	_, err := exec(ctx, s.conn, nameSession(s.run))
+	_, err := exec(ctx, s.conn, nameSession(s.run, s.owner.shard()))
 	return err
 }
 

@@ -174,12 +174,18 @@ func sessionSettings(settings []loader.Setting) (all string) {
 	return all
 }
 
-// sessionName is the application_name of a run's sessions.
-func sessionName(run string) string { return truncate(adminName + "/" + run) }
+// sessionName is the application_name of a run's sessions, and of one shard's if there are others: these are at work, and
+// Resolve ends all sessions of the name.
+func sessionName(run, shard string) string {
+	if shard != "" {
+		run += " " + shard
+	}
+	return truncate(adminName + "/" + run)
+}
 
 // truncate cuts a name where the server would.
 func truncate(name string) string { return name[:min(len(name), 63)] }
 
-func nameSession(run string) string {
-	return "SET application_name = " + sqlload.Literal(sessionName(run))
+func nameSession(run, shard string) string {
+	return "SET application_name = " + sqlload.Literal(sessionName(run, shard))
 }
