@@ -174,9 +174,6 @@ func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
 // PayloadTotal returns the column data that this process sends, by the average row.
 func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }
 
-// LastKey returns the key of the last row.
-func (p *Plan) LastKey() int64 { return p.FirstKey + p.Rows - 1 }
-
 // divideUp rounds up, without overflow near the largest number.
 func divideUp(n, by int64) int64 {
 	return n/by + min(n%by, 1)

@@ -48,7 +48,7 @@ func TestFix(t *testing.T) {
 	require.EqualValues(t, 10, p.Templates())
 	require.EqualValues(t, 53_000, p.BatchBytes())
 	require.EqualValues(t, 5_200_000, p.PayloadTotal())
-	require.EqualValues(t, 9_999, p.LastKey())
+	require.EqualValues(t, 9_999, p.PartKeys().Last)
 	require.EqualValues(t, 100, p.BatchSize(99))
 }
 
@@ -191,7 +191,7 @@ func TestKeysOfADataset(t *testing.T) {
 	in.FirstKey = most/2 - in.Rows + 1
 	p, _, err := makePlan(in)
 	require.NoError(t, err)
-	require.EqualValues(t, most/2, p.LastKey())
+	require.EqualValues(t, most/2, p.PartKeys().Last)
 	in.FirstKey++
 	_, _, err = makePlan(in)
 	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: keys of httplogs run from 0 to 125817537599999999")

@@ -304,7 +304,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	alone := p.preparation(p.Config.RunID, loader.CreateNever)
 	alone.Hold = loader.HoldAlone
 	err := p.target.prepare(ctx, alone)
-	if errors.Is(err, loader.ErrNoTable) {
+	if err != nil && !errors.Is(err, loader.ErrBusy) { // no table, or one that does not fit a dataset that forget need not know
 		err = p.prepareToForget(ctx, p.Config.RunID)
 	}
 	if err != nil {

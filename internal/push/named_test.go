@@ -148,7 +148,14 @@ func TestForgetNamed(t *testing.T) {
 	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly --retry-for 0s")), loader.ErrBusy)
 	require.Equal(t, 100, p.claims("nightly"))
 	p.fails("--resume nightly", push.Usage, "run nightly goes on by --run-id nightly")
-	p.hook = nil
+	fits := false
+	p.on("prepare", func(context.Context) error {
+		if !fits {
+			fits = true
+			return errors.New("the table is of another dataset")
+		}
+		return nil
+	})
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume nightly")))
 	require.Zero(t, p.claims("nightly"))
 }
