@@ -88,7 +88,13 @@ func (a *app) warnOfPassword(target string) {
 // complete fills in flags from environment and file.
 func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error) {
 	c.Connect.LookupEnv = a.LookupEnv
-	if err = config.Complete(f, a.LookupEnv, file); err == nil && c.State == "" {
+	if err = config.Complete(f, a.LookupEnv, file); err != nil {
+		return err
+	}
+	if inStore(c.State) { // what is on this machine then is of no use to another process
+		c.Shared, c.State = c.State, ""
+	}
+	if c.State == "" {
 		c.State, err = a.stateDir()
 	}
 	return err
@@ -146,6 +152,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
+		Files: a.shared(&c),
 	})
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {

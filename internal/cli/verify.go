@@ -45,7 +45,7 @@ func (a *app) prepare() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
+			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.shared(&c)})
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
@@ -84,7 +84,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
+				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.shared(&c),
 			})
 		},
 	}

@@ -88,8 +88,8 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		wanted := max(divideUp(distinctBytes, p.RowBytes), 1)
 		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 	}
-	if p.Batches() < p.Shard.Count {
-		return nil, fmt.Errorf("--shard %s: the run has %d batches only: fewer shards, or smaller batches", &p.Shard, p.Batches())
+	if units, size := p.units(); units < p.Shard.Count {
+		return nil, fmt.Errorf("--shard %s: the run has only %d parts of %d batches: fewer shards, or smaller batches or commit groups", &p.Shard, units, size)
 	}
 	return p.Fit(r)
 }
@@ -133,15 +133,21 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 // Batches returns the number of batches of the run.
 func (p *Plan) Batches() int64 { return divideUp(p.Rows, p.BatchRows) }
 
-// Part returns the batches that this process sends: from first on, up to and without end.
+// Part returns the batches that this process sends: from first on, up to and without end. A commit group is one shard's.
 func (p *Plan) Part() (first, end int64) {
-	all := p.Batches()
 	if p.Shard.Whole() {
-		return 0, all
+		return 0, p.Batches()
 	}
-	each, more := all/p.Shard.Count, all%p.Shard.Count // the first ones have one more
-	start := func(i int64) int64 { return i*each + min(i, more) }
+	units, size := p.units()
+	each, more := units/p.Shard.Count, units%p.Shard.Count // the first ones have one more
+	start := func(i int64) int64 { return min((i*each+min(i, more))*size, p.Batches()) }
 	return start(p.Shard.Index), start(p.Shard.Index + 1)
+}
+
+// units returns into how many pieces the batches can be divided, and how many batches one has.
+func (p *Plan) units() (units, size int64) {
+	size = max(p.GroupBatches, 1)
+	return divideUp(p.Batches(), size), size
 }
 
 // PartBatches returns how many batches this process sends.

@@ -66,6 +66,7 @@ type Push struct {
 	Resume  string // the id of a run
 	RunID   string // a name for the run; "" is an id of its own
 	Shard   Shard  // the part of a named run that this process sends
+	Shared  string // where its processes keep their journals, s3://bucket/prefix: --state-dir, with State on this machine
 
 	Progress      string
 	JSON          bool
@@ -110,6 +111,7 @@ func (p *Push) Validate() error {
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
+	refuse(p.Shared != "" && p.RunID == "" && !IsRunName(p.Resume), "--state-dir %s keeps runs that have a name: give --run-id as well, or a folder", p.Shared)
 	if p.RunID == "" {
 		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
 	} else {

@@ -49,8 +49,11 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// failed returns the *loader.Error of a request.
+// failed returns the *loader.Error of a request; nil stays nil.
 func failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	f := failureOf(err)
 	if f == nil {
 		f = read(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 	"testing"
@@ -214,4 +215,36 @@ func refs(numbers ...int64) []loader.Ref {
 		all[i].ID.Number = n
 	}
 	return all
+}
+
+// Files are made once, whoever comes first, and listed from any name on.
+func TestFiles(t *testing.T) {
+	eachStore(t, func(t *testing.T, target loader.Target) {
+		f := Files{open(t, target)}
+		require.NoError(t, f.Create(t.Context(), "nightly/1", []byte("one")))
+		require.ErrorIs(t, f.Create(t.Context(), "nightly/1", []byte("two")), fs.ErrExist)
+		for _, name := range []string{"nightly/2", "nightly/3", "other"} {
+			require.NoError(t, f.Write(t.Context(), name, []byte("one")))
+			require.NoError(t, f.Write(t.Context(), name, []byte(name)))
+		}
+		text, err := f.Read(t.Context(), "nightly/1")
+		require.NoError(t, err)
+		assert.Equal(t, "one", string(text))
+		_, err = f.Read(t.Context(), "nightly/4")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		listed := func(after string) (names []string) {
+			require.NoError(t, f.Names(t.Context(), "nightly/", after, func(name string) error {
+				names = append(names, name)
+				return nil
+			}))
+			return names
+		}
+		assert.Equal(t, []string{"nightly/1", "nightly/2", "nightly/3"}, listed(""))
+		assert.Equal(t, []string{"nightly/3"}, listed("nightly/2"))
+		require.NoError(t, f.Remove(t.Context(), "nightly/"))
+		assert.Empty(t, listed(""))
+		text, err = f.Read(t.Context(), "other")
+		require.NoError(t, err)
+		assert.Equal(t, "other", string(text))
+	})
 }

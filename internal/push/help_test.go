@@ -17,6 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/runlog/runlogtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -45,6 +46,7 @@ type fixture struct {
 	version  string                 // that the server says
 	classes  map[error]loader.Class // of errors that the database in memory does not know
 	foreign  []string               // names of objects in the run's folder that are none of its batches
+	files    *runlogtest.Files      // of --state-dir; nil without
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -103,8 +105,12 @@ func (p *fixture) job(args string) push.Job {
 		require.NoError(p, err)
 		require.NoError(p, config.Restore(f, r.Flags))
 	}
+	var files func(context.Context) (push.Files, error)
+	if p.files != nil {
+		files = func(context.Context) (push.Files, error) { return p.files, nil }
+	}
 	return push.Job{
-		Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
+		Files: files, Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
 		Drain: p.drain, Watch: p.watch, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
 	}
 }

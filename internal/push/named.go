@@ -21,6 +21,8 @@ import (
 // them is started again: its plan follows from the flags alone, a fingerprint of it stands in the claim table, and the claims
 // say which batches are in. Its folder on this machine is of no use to another process, and is made anew. The claims stay
 // after the proof, until forget: a process that comes late finds its batches claimed.
+//
+// Where no claims show each batch, fingerprint and journals are in common files instead: see runlog.Shared.
 
 // askAgain is the time between two looks at a table that another process still holds, or has not made yet.
 const askAgain = time.Second
@@ -41,8 +43,13 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
 				return err
 			}
-			return p.target.prepare(ctx, p.preparation(c.RunID, loader.CreateNever))
+			ours := p.preparation(c.RunID, loader.CreateNever)
+			ours.Resume = p.shared != nil // others may have put rows or objects there
+			return p.target.prepare(ctx, ours)
 		})
+	}
+	if err == nil && p.shared != nil {
+		return p.takeJournal(ctx)
 	}
 	if err == nil {
 		err = p.createLog(c.RunID)
@@ -62,11 +69,42 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	return p.plan.refit(p.state.toUpload())
 }
 
-// begun returns the run's fingerprint in the claim table. If there is none the first process makes the table, alone until the
+// takeJournal takes over the shard's journal in the common files, and goes on with what it says.
+func (p *push) takeJournal(ctx context.Context) error {
+	c := &p.Config
+	count := max(c.Shard.Count, 1)
+	shards, err := p.shared.Shards(count)
+	if err == nil && shards != count {
+		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d", c.RunID, shards, shards))
+	}
+	if err != nil {
+		return err
+	}
+	journal, err := p.shared.Take(c.Shard)
+	if err != nil {
+		return err
+	}
+	begun, err := journal.Restore(c.State)
+	if err == nil && begun {
+		p.state.log, err = runlog.Open(c.State, runlog.FolderOf(c.RunID, c.Shard), p.state.replay)
+	} else if err == nil {
+		err = p.createLog(c.RunID)
+	}
+	if err == nil {
+		err = p.state.log.CopyTo(journal)
+	}
+	if err != nil || !begun {
+		return err
+	}
+	p.state.resumed = true
+	return p.proceed(ctx, p.state.log.Record())
+}
+
+// begun returns the run's fingerprint, as announced does. If there is none the first process makes the table, alone until the
 // run is announced, and 0 is returned; others wait for that.
 func (p *push) begun(ctx context.Context, first bool) (announced int64, err error) {
 	c := &p.Config
-	if err := p.canBeNamed(); err != nil {
+	if err := p.share(ctx); err != nil {
 		return 0, err
 	}
 	checked := false
@@ -96,13 +134,24 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	return announced, err
 }
 
-// canBeNamed returns an error if the method cannot tell any process what is in.
-func (p *push) canBeNamed() error {
-	if p.plan.Dedup != loader.DedupTx || p.plan.Staged() || p.target.can.Claims == nil {
-		return failed(Usage, fmt.Errorf("--run-id needs a method that claims its batches in the database, and %s of %s does not: "+
-			"leave it out, and --shard too", p.plan.Method, p.target.driver.Name()))
+// share opens the common files if no claims show every batch of the run.
+func (p *push) share(ctx context.Context) (err error) {
+	if p.claimsBatches() {
+		return nil
 	}
-	return nil
+	if p.Files == nil {
+		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so that a journal that outlives this machine has to say which are in: "+
+			"give --state-dir s3://bucket/prefix, the same to every process", p.plan.Method, p.target.driver.Name()))
+	}
+	if p.files, err = p.Files(ctx); err == nil {
+		p.shared = &runlog.Shared{Files: p.files, Run: p.Config.RunID, Ask: p.askFiles}
+	}
+	return err
+}
+
+// claimsBatches reports whether the claim table says of every batch whether it is in.
+func (p *push) claimsBatches() bool {
+	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.can.Claims != nil
 }
 
 var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
@@ -142,10 +191,18 @@ func (p *push) mayHelp(err error) bool {
 	return err != nil && v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
 }
 
-// announced returns the run's fingerprint in the claim table, 0 if there is none or no table.
+// announced returns the run's fingerprint in the claim table or the common files, 0 if there is none or no table.
 func (p *push) announced(ctx context.Context) (int64, error) {
 	look := p.preparation(p.Config.RunID, loader.CreateNever)
 	look.Hold, look.Shard = loader.HoldNone, ""
+	if p.shared != nil {
+		announced, err := p.shared.Announce(0)
+		if err == nil && announced != 0 {
+			look.Resume = true
+			err = p.target.prepare(ctx, look)
+		}
+		return announced, err
+	}
 	err := p.target.prepare(ctx, look)
 	if errors.Is(err, loader.ErrNoTable) {
 		return 0, nil
@@ -158,6 +215,9 @@ func (p *push) announced(ctx context.Context) (int64, error) {
 
 // announcement is announced for a table that is prepared.
 func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) {
+	if p.shared != nil {
+		return p.shared.Announce(0)
+	}
 	err = p.target.askSoon(ctx, "run "+p.Config.RunID, func(ctx context.Context) (err error) {
 		fingerprint, err = p.target.can.Claims.Announce(ctx, p.Config.RunID, 0)
 		return err
@@ -176,8 +236,8 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	}
 	first, err := p.firstKey(ctx, run, begun)
 	if err == nil && !begun {
-		if err = p.probe(ctx, run, first, caps); err == nil {
-			err = p.canBeNamed()
+		if err = p.probe(ctx, run, first, caps); err == nil && p.shared == nil && !p.claimsBatches() {
+			err = failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so that claims say nothing of its batches", p.target.table.Name))
 		}
 	}
 	if err == nil {
@@ -188,10 +248,14 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	}
 	is := p.plan.fingerprint(p.target.table.Name)
 	was := int64(0)
-	err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
-		was, err = p.target.can.Claims.Announce(ctx, run, is)
-		return err
-	})
+	if p.shared != nil {
+		was, err = p.shared.Announce(is)
+	} else {
+		err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
+			was, err = p.target.can.Claims.Announce(ctx, run, is)
+			return err
+		})
+	}
 	if err == nil && was != is {
 		err = failed(Usage, fmt.Errorf("run %s was begun with other rows or another table: all its processes need the same flags that decide about table, rows and batches, "+
 			"and the same release", run))
@@ -259,13 +323,13 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	announced := int64(0)
 	caps, err := p.openNamed(ctx)
 	if err == nil {
-		err = p.canBeNamed()
+		err = p.share(ctx)
 	}
 	if err == nil {
 		err = p.waiting(ctx, func() (err error) { announced, err = p.announced(ctx); return err })
 	}
 	if err == nil && announced == 0 {
-		err = fmt.Errorf("%w %q in the claim table beside %s", runlog.ErrNoRun, p.Config.RunID, p.target.Table)
+		err = fmt.Errorf("%w %q in %s", runlog.ErrNoRun, p.Config.RunID, p.recordedIn())
 	}
 	if err == nil {
 		err = p.agree(ctx, caps, true)
@@ -284,7 +348,10 @@ func (p *push) verifyNamed(ctx context.Context) error {
 		p.Config.Verify = string(verify.Count)
 	}
 	p.state.resumed = true
-	if err := p.state.takeClaims(ctx); err != nil {
+	if err = p.state.takeClaims(ctx); err == nil && p.shared != nil {
+		err = p.readJournals()
+	}
+	if err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
 	end, err := p.watch()
@@ -295,10 +362,37 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	return p.orInterrupted(report.Failed, p.verify(ctx))
 }
 
+// readJournals reads the journals of all shards, which have to be loaded.
+func (p *push) readJournals() error {
+	count, err := p.shared.Shards(0)
+	for i := int64(0); err == nil && i < count; i++ {
+		shard := config.Shard{}
+		if count > 1 {
+			shard = config.Shard{Index: i, Count: count}
+		}
+		var record *runlog.Record
+		if record, err = p.shared.Replay(shard, p.state.replay); err == nil && (record == nil || record.Stage == runlog.Loading) {
+			err = failed(report.PreflightFailed, fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, count, p.Config.RunID))
+		}
+	}
+	return err
+}
+
+// recordedIn returns where a named run is announced.
+func (p *push) recordedIn() string {
+	if p.shared != nil {
+		return "the files of --state-dir"
+	}
+	return "the claim table beside " + p.target.Table
+}
+
 // forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
 func (p *push) forgetNamed(ctx context.Context) error {
 	p.Config.RunID = p.Config.Resume
 	if _, err := p.openNamed(ctx); err != nil {
+		return err
+	}
+	if err := p.share(ctx); err != nil && p.target.can.Claims == nil {
 		return err
 	}
 	alone := p.preparation(p.Config.RunID, loader.CreateNever)
@@ -310,10 +404,18 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := p.target.forget(ctx, p.Config.RunID)
-	if err != nil {
-		return fmt.Errorf("removing the claims of run %s: %w", p.Config.RunID, err)
+	if p.target.can.Claims != nil {
+		rows, err := p.target.forget(ctx, p.Config.RunID)
+		if err != nil {
+			return fmt.Errorf("removing the claims of run %s: %w", p.Config.RunID, err)
+		}
+		p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table", rows, p.Config.RunID))
 	}
-	p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table", rows, p.Config.RunID))
+	if p.shared != nil {
+		p.state.warnOfObjects(ctx)
+		if err := p.shared.Remove(); err != nil {
+			return fmt.Errorf("removing the journals of run %s: %w", p.Config.RunID, err)
+		}
+	}
 	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
 }

@@ -125,8 +125,6 @@ func TestShardsAgree(t *testing.T) {
 	} {
 		p.fails(args, push.Usage, says)
 	}
-	p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: loader.DedupKey}
-	p.fails(nightly, push.Usage, "--run-id needs a method that claims its batches")
 }
 
 // Claims without rows are of a table that was emptied or made again: nothing is sent, and nothing said to be there.

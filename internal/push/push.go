@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
@@ -37,9 +38,19 @@ type Job struct {
 	Log   *slog.Logger
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
+	// Files opens the common files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
+	// the run.
+	Files func(context.Context) (Files, error)
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
 	// called when the run has ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
+}
+
+// Files are common files, and what they mean by an error.
+type Files interface {
+	runlog.Files
+	Classify(err error) loader.Verdict
+	Close() error
 }
 
 // Watched is what progress and metrics show of a run.
@@ -53,13 +64,16 @@ type Watched struct {
 // push is a job under way.
 type push struct {
 	Job
-	started time.Time
-	notes   notes
-	target  target
-	plan    plan
-	state   state
-	meters  meters
-	feed    atomic.Pointer[feed.Feed] // nil until the buffers are mapped; metrics read it from other goroutines
+	started  time.Time
+	notes    notes
+	target   target
+	plan     plan
+	state    state
+	meters   meters
+	askFiles func(what string, f func(context.Context) error) error
+	files    Files                     // nil until they are open
+	shared   *runlog.Shared            // nil unless the run is named and no claims show its batches
+	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; metrics read it from other goroutines
 
 	loaded   bool // this process opened sessions
 	verified verify.Result
@@ -82,6 +96,11 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = &push{Job: j, started: time.Now()}
 	p.connectParts(host.FullLink(soft))
+	p.askFiles = func(what string, f func(context.Context) error) error { // ctx: the journal is kept while batches are finished
+		lost := func(err error) { p.notes.log.Warn("asking again", "what", what, "error", err) }
+		policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
+		return policy.Ask(ctx, p.files.Classify, lost, f)
+	}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
@@ -166,6 +185,9 @@ func (p *push) close() error {
 	}
 	if p.state.log != nil {
 		problems = append(problems, p.state.log.Close())
+	}
+	if p.files != nil {
+		problems = append(problems, p.files.Close())
 	}
 	if p.target.loader != nil {
 		problems = append(problems, p.target.loader.Close())

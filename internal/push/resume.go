@@ -18,8 +18,7 @@ import (
 // resume replaces the preflight for a run that another process began. The plan is the run's; only what this machine
 // decides is fitted to it.
 func (p *push) resume(ctx context.Context) error {
-	s := &p.state
-	record, err := p.reopen(ctx, s.replay, func(r runlog.Record) bool {
+	record, err := p.reopen(ctx, p.state.replay, func(r runlog.Record) bool {
 		return r.Plan.Dedup == loader.DedupTx && r.Stage != runlog.Verified
 	})
 	if err == nil {
@@ -31,6 +30,12 @@ func (p *push) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return p.proceed(ctx, record)
+}
+
+// proceed goes on with a run whose journal was replayed and whose table is prepared.
+func (p *push) proceed(ctx context.Context, record runlog.Record) error {
+	s := &p.state
 	verified := record.Stage == runlog.Verified // its claims are gone
 	if !verified {
 		caps := p.target.loader.Caps()

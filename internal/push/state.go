@@ -32,7 +32,12 @@ type state struct {
 	lengths lengths     // of objects that are not loaded into a table
 }
 
-func (s *state) run() string { return s.log.Record().Run }
+func (s *state) run() string {
+	if s.log == nil { // a named run is forgotten, of which this process has no record
+		return s.plan.config.RunID
+	}
+	return s.log.Record().Run
+}
 
 func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
 

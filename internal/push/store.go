@@ -78,6 +78,9 @@ func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 	var l leftovers
 	err := s.target.can.Inventory.Objects(ctx, s.run(), func(name string, number, bytes int64) error {
 		progress()
+		if number >= 0 && !s.plan.Shard.Whole() && !s.ours(number) { // another shard's
+			return nil
+		}
 		if number < 0 {
 			l.foreign.add(name, bytes)
 			return nil

@@ -48,6 +48,8 @@ const (
 	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
 	abandonedAfter = 24 * time.Hour
 	syncEvery      = 100 * time.Millisecond
+	// copyEvery is after how many of them the shared journal gets its next piece, which costs a request.
+	copyEvery = 10
 )
 
 // The marks. A byte of 0 is none.
@@ -69,6 +71,9 @@ type Log struct {
 	batches output
 	text    []byte // scratch
 	failed  error  // the first write or sync that failed; nothing is trusted after it
+
+	copy     *Journal // nil without one
+	uncopied []byte   // lines
 
 	stop chan struct{}
 	done chan struct{}
@@ -100,7 +105,7 @@ func Create(stateDir string, r Record) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
-	if err = startJournal(temp, r.Run); err == nil {
+	if err = startJournal(temp, r.Run, nil); err == nil {
 		err = l.Save(r)
 	}
 	if err == nil {
@@ -129,10 +134,10 @@ func removeAbandoned(stateDir string) {
 	}
 }
 
-func startJournal(dir, run string) error {
-	line, err := event.AppendLine(nil, event.NewHeader(run))
+func startJournal(dir, run string, lines []byte) error {
+	head, err := event.AppendLine(nil, event.NewHeader(run))
 	if err == nil {
-		err = file.WriteSynced(filepath.Join(dir, journalFile), line)
+		err = file.WriteSynced(filepath.Join(dir, journalFile), append(head, lines...))
 	}
 	if err == nil {
 		err = file.WriteSynced(filepath.Join(dir, batchesFile), nil)
@@ -169,7 +174,7 @@ func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 		err = replayMarks(l.dir, f)
 	}
 	if err == nil {
-		err = replay(l.dir, run, f)
+		err = replay(l.dir, l.record.Run, f)
 	}
 	return l.open(err)
 }
@@ -230,7 +235,7 @@ func Renew(stateDir, run string) error {
 		err = os.WriteFile(path+damaged, nil, 0o600)
 	}
 	if err == nil {
-		err = startJournal(l.dir, run)
+		err = startJournal(l.dir, run, nil)
 	}
 	return errors.Join(err, file.SyncFolder(l.dir), l.lock.Unlock())
 }
@@ -264,6 +269,9 @@ func (l *Log) Append(e event.Event) error {
 		if l.text, err = event.AppendLine(l.text[:0], e); err == nil {
 			_, err = l.journal.Write(l.text)
 		}
+		if l.copy != nil {
+			l.uncopied = append(l.uncopied, l.text...)
+		}
 		return err
 	})
 }
@@ -278,6 +286,9 @@ func (l *Log) Mark(number int64, o event.Outcome) error {
 	return l.write(&l.batches, func() error {
 		l.text = append(l.text[:0], mark)
 		_, err := l.batches.WriteAt(l.text, number)
+		if err == nil && l.copy != nil {
+			l.uncopied, err = event.AppendLine(l.uncopied, event.Event{Batch: number, Attempt: 1, Outcome: o})
+		}
 		return err
 	})
 }
@@ -300,24 +311,30 @@ func (l *Log) syncLoop() {
 	defer close(l.done)
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-l.stop:
 			return
-		case <-tick.C:
-			_ = l.Sync() // kept in l.failed, which the next Append returns
+		case <-tick.C: // an error is kept in l.failed, which the next Append returns
+			_ = l.sync(n%copyEvery == 0)
 		}
 	}
 }
 
 // Sync writes every event and mark kept before to the disk. Workers keep more meanwhile; another caller of Sync waits,
 // and then mostly finds its own already synced.
-func (l *Log) Sync() error {
+func (l *Log) Sync() error { return l.sync(true) }
+
+func (l *Log) sync(copies bool) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	var dirty []*os.File
+	var uncopied []byte
 	l.mu.Lock()
 	err := l.failed
+	if copies {
+		uncopied, l.uncopied = l.uncopied, nil
+	}
 	for _, o := range []*output{&l.journal, &l.batches} {
 		if o.dirty {
 			dirty, o.dirty = append(dirty, o.File), false
@@ -329,13 +346,22 @@ func (l *Log) Sync() error {
 	}
 	for _, f := range dirty {
 		if err := f.Sync(); err != nil {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.failed = fmt.Errorf("syncing the journal: %w", err)
-			return l.failed
+			return l.fail(fmt.Errorf("syncing the journal: %w", err))
 		}
 	}
+	if len(uncopied) > 0 {
+		return l.fail(l.copy.add(nil, uncopied))
+	}
 	return nil
+}
+
+func (l *Log) fail(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = err
+	}
+	return err
 }
 
 // Record returns the newest record.
@@ -343,6 +369,16 @@ func (l *Log) Record() Record { return l.record }
 
 // Save replaces the record, durably: a crash leaves the old one or the new one.
 func (l *Log) Save(r Record) error {
+	err := l.save(r)
+	if err == nil && l.copy != nil {
+		l.syncing.Lock()
+		defer l.syncing.Unlock()
+		err = l.copy.add(&l.record, nil)
+	}
+	return err
+}
+
+func (l *Log) save(r Record) error {
 	r.Schema = recordSchema
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {

@@ -1,0 +1,89 @@
+package objstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Files is a store seen as small files that are made once, read and removed: what the processes of a run tell each
+// other. Names are below the store's prefix.
+type Files struct{ *Store }
+
+// Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing, also while another
+// process does the same: a PUT with If-None-Match, which Amazon, MinIO and others judge themselves.
+func (f Files) Create(ctx context.Context, name string, content []byte) error {
+	key := f.under() + name
+	_, err := f.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &f.bucket, Key: &key, Body: bytes.NewReader(content), IfNoneMatch: aws.String("*"),
+	})
+	if err != nil && read(err).status == http.StatusPreconditionFailed {
+		return fmt.Errorf("create %s: %w", key, fs.ErrExist)
+	}
+	return failed("create "+key, err)
+}
+
+// Write makes a file, or replaces it.
+func (f Files) Write(ctx context.Context, name string, content []byte) error {
+	key := f.under() + name
+	_, err := f.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: bytes.NewReader(content)})
+	return failed("write "+key, err)
+}
+
+// Read returns a file's content, fs.ErrNotExist if there is none.
+func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
+	key := f.under() + name
+	o, err := f.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &f.bucket, Key: &key})
+	switch {
+	case err != nil && read(err).status == http.StatusNotFound:
+		return nil, fmt.Errorf("read %s: %w", key, fs.ErrNotExist)
+	case err != nil:
+		return nil, failed("read "+key, err)
+	}
+	defer o.Body.Close()
+	content, err := io.ReadAll(o.Body)
+	return content, failed("read "+key, err)
+}
+
+// Names calls each with the names of the files in a folder that sort behind after, in their order, until it returns an
+// error. Folder ends with a slash.
+func (f Files) Names(ctx context.Context, folder, after string, each func(name string) error) error {
+	r := &Run{store: f.Store, folder: f.under() + folder}
+	if after != "" {
+		after = f.under() + after
+	}
+	return r.list(ctx, after, func(o Object) error { return each(strings.TrimPrefix(o.Name, f.under())) })
+}
+
+// Remove removes a folder with all its files.
+func (f Files) Remove(ctx context.Context, name string) error {
+	folder := &Run{store: f.Store, folder: f.under() + name}
+	var names []string
+	remove := func() error {
+		some := names
+		names = nil
+		return folder.delete(ctx, some)
+	}
+	err := folder.List(ctx, func(o Object) error {
+		if names = append(names, o.Name); len(names) == perRequest {
+			return remove()
+		}
+		return nil
+	})
+	if err == nil && len(names) > 0 {
+		err = remove()
+	}
+	return err
+}
+
+// Classify judges an error of Files.
+func (Files) Classify(err error) loader.Verdict { return loader.Judge(err, FaultOf) }

@@ -1,0 +1,86 @@
+// Package runlogtest has common files for tests.
+package runlogtest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Files are runlog.Files in memory.
+type Files struct {
+	mu  sync.Mutex
+	All map[string]string
+	// Frozen makes Create fail, as of a process that is dead; Forgetful makes it replace files, as some stores do.
+	Frozen, Forgetful bool
+	// Lost makes the next Create lose its answer.
+	Lost bool
+}
+
+// New returns no files.
+func New() *Files { return &Files{All: map[string]string{}} }
+
+var errLost = errors.New("the answer is lost")
+
+// Create implements runlog.Files.
+func (m *Files) Create(_ context.Context, name string, content []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.Frozen {
+		return errLost
+	}
+	if _, there := m.All[name]; there && !m.Forgetful {
+		return fs.ErrExist
+	}
+	m.All[name] = string(content)
+	if m.Lost {
+		m.Lost = false
+		return errLost
+	}
+	return nil
+}
+
+// Read implements runlog.Files.
+func (m *Files) Read(_ context.Context, name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if text, there := m.All[name]; there {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Names implements runlog.Files.
+func (m *Files) Names(_ context.Context, folder, after string, each func(name string) error) error {
+	m.mu.Lock()
+	names := slices.Sorted(maps.Keys(m.All))
+	m.mu.Unlock()
+	for _, name := range names {
+		if strings.HasPrefix(name, folder) && name > after {
+			if err := each(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Remove implements runlog.Files.
+func (m *Files) Remove(_ context.Context, folder string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.All, func(name, _ string) bool { return strings.HasPrefix(name, folder) })
+	return nil
+}
+
+// Classify says that a lost answer can be asked for again.
+func (m *Files) Classify(error) loader.Verdict { return loader.Again(loader.ClassConnection) }
+
+// Close does nothing.
+func (m *Files) Close() error { return nil }

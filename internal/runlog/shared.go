@@ -1,0 +1,270 @@
+package runlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// Files keeps small files where every process of a run finds them, such as an object store.
+type Files interface {
+	// Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing: of two processes that
+	// make the same file one succeeds.
+	Create(ctx context.Context, name string, content []byte) error
+	// Read returns a file's content, fs.ErrNotExist if there is none.
+	Read(ctx context.Context, name string) ([]byte, error)
+	// Names calls each with the files in a folder, whose name ends with a slash, that sort behind after, in their order.
+	Names(ctx context.Context, folder, after string, each func(name string) error) error
+	// Remove removes a folder with its files.
+	Remove(ctx context.Context, folder string) error
+}
+
+// Shared is what the processes of a named run keep in common files, if the database does not know which batches are in:
+//
+//	<run>/plan                  a number that stands for the run's plan
+//	<run>/shards                the number of its shards
+//	<run>/<shard>/000000000001  the journal of a shard, in pieces
+//
+// A piece is made once and never changed. So a process that makes the next piece knows that no other process has written
+// to the journal. A process that takes a shard over makes the next piece too, and the one that had it fails when it
+// comes to its own: it can announce no attempt any more. No clock is needed for that.
+type Shared struct {
+	Files Files
+	Run   string
+	// Ask calls f, and again while the files cannot be reached.
+	Ask func(what string, f func(ctx context.Context) error) error
+}
+
+// Announce keeps a number above 0 for the run's plan unless there is one, and returns the one that is kept. Given 0 it
+// keeps none, and returns 0 if there is none.
+func (s *Shared) Announce(number int64) (kept int64, err error) { return s.keep("plan", number) }
+
+// Shards keeps the number of the run's shards, as Announce does its plan.
+func (s *Shared) Shards(number int64) (kept int64, err error) { return s.keep("shards", number) }
+
+func (s *Shared) keep(name string, number int64) (kept int64, err error) {
+	name = s.Run + "/" + name
+	if number > 0 {
+		if err := s.create(name, strconv.AppendInt(nil, number, 10)); !errors.Is(err, fs.ErrExist) {
+			return number, err
+		}
+	}
+	text, err := s.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err == nil {
+		kept, err = strconv.ParseInt(string(text), 10, 64)
+	}
+	return kept, err
+}
+
+// create makes a file. One that is there with the same content is this process's own, whose answer was lost: a caller
+// whose content two processes may have in common does not mind.
+func (s *Shared) create(name string, content []byte) error {
+	exists := error(nil)
+	err := s.Ask(name, func(ctx context.Context) error {
+		err := s.Files.Create(ctx, name, content)
+		if errors.Is(err, fs.ErrExist) {
+			exists, err = err, nil
+		}
+		return err
+	})
+	if err != nil || exists == nil {
+		return err
+	}
+	if found, err := s.read(name); err != nil || bytes.Equal(found, content) {
+		return err
+	}
+	return exists
+}
+
+func (s *Shared) read(name string) (content []byte, err error) {
+	missing := error(nil)
+	err = s.Ask(name, func(ctx context.Context) (err error) {
+		if content, err = s.Files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
+			missing, err = err, nil
+		}
+		return err
+	})
+	return content, errors.Join(err, missing)
+}
+
+// Remove removes all that is kept of the run.
+func (s *Shared) Remove() error {
+	return s.Ask(s.Run, func(ctx context.Context) error { return s.Files.Remove(ctx, s.Run+"/") })
+}
+
+// Journal is the shared journal of a shard, which belongs to this process.
+type Journal struct {
+	shared *Shared
+	shard  config.Shard
+	owner  string // tells pieces of two processes apart
+	pieces int64  // that there are
+}
+
+// piece is the first line of a piece. The others are events.
+type piece struct {
+	Schema string  `json:"schema"`
+	Owner  string  `json:"owner"`
+	Record *Record `json:"record,omitempty"` // a newer one
+}
+
+const pieceSchema = "terapush.piece/v1"
+
+// Take takes over the journal of a shard. Any other process of the shard cannot write to it from now on.
+func (s *Shared) Take(shard config.Shard) (*Journal, error) {
+	j := &Journal{shared: s, shard: shard, owner: rand.Text()}
+	for {
+		if err := j.count(); err != nil {
+			return nil, err
+		}
+		err := j.add(nil, nil)
+		if errors.Is(err, ErrBusy) { // the other process has just written
+			j.pieces++
+			continue
+		}
+		if err == nil {
+			err = j.refuseIgnorant()
+		}
+		return j, err
+	}
+}
+
+// refuseIgnorant returns an error if the files can be made twice, as in stores that do not know If-None-Match.
+func (j *Journal) refuseIgnorant() error {
+	err := j.shared.create(j.name(j.pieces), []byte("terapush: this store replaces objects that it was told to keep\n"))
+	if err == nil {
+		err = errors.New("the store replaces an object although it is told not to (If-None-Match): " +
+			"two processes of a shard could not be kept apart; choose another store for --state-dir")
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return err
+}
+
+func (j *Journal) folder() string { return j.shared.Run + "/" + FolderOf("shard", j.shard) + "/" }
+
+func (j *Journal) name(number int64) string { return fmt.Sprintf("%s%012d", j.folder(), number) }
+
+// count finds the newest piece.
+func (j *Journal) count() error {
+	return j.shared.Ask(j.folder(), func(ctx context.Context) error {
+		return j.shared.Files.Names(ctx, j.folder(), j.name(j.pieces), func(name string) error {
+			if next := j.name(j.pieces + 1); name != next {
+				return fmt.Errorf("%s is missing: somebody removed a part of the run's journal", next)
+			}
+			j.pieces++
+			return nil
+		})
+	})
+}
+
+// add makes the next piece. ErrBusy reports that another process has made it, to which the shard belongs now.
+func (j *Journal) add(r *Record, lines []byte) error {
+	content, err := event.AppendLine(nil, piece{Schema: pieceSchema, Owner: j.owner, Record: r})
+	if err == nil {
+		err = j.shared.create(j.name(j.pieces+1), append(content, lines...))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w %s, which it has taken over", ErrBusy, FolderOf(j.shared.Run, j.shard))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the journal: %w", err)
+	}
+	j.pieces++
+	return nil
+}
+
+// readAtOnce is how many pieces are read at a time.
+const readAtOnce = 32
+
+// read returns the newest record, nil if there is none, and the lines of all events.
+func (j *Journal) read() (r *Record, lines []byte, err error) {
+	for first := int64(1); first <= j.pieces; first += readAtOnce {
+		some := make([][]byte, min(readAtOnce, j.pieces-first+1))
+		var all errgroup.Group
+		for i := range some {
+			all.Go(func() (err error) {
+				some[i], err = j.shared.read(j.name(first + int64(i)))
+				return err
+			})
+		}
+		if err := all.Wait(); err != nil {
+			return nil, nil, err
+		}
+		for i, text := range some {
+			head, events, _ := bytes.Cut(text, []byte("\n"))
+			var p piece
+			if err := json.Unmarshal(head, &p); err != nil || p.Schema != pieceSchema {
+				return nil, nil, fmt.Errorf("%s is no piece of a journal that this terapush can read: schema %q", j.name(first+int64(i)), p.Schema)
+			}
+			if p.Record != nil {
+				r = p.Record
+			}
+			lines = append(lines, events...)
+		}
+	}
+	return r, lines, nil
+}
+
+// Restore writes the journal into a state folder, for Open. It reports whether an earlier process had begun the shard.
+func (j *Journal) Restore(stateDir string) (bool, error) {
+	r, lines, err := j.read()
+	if err != nil || r == nil {
+		return false, err
+	}
+	dir, err := folder(stateDir, r.Folder())
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = startJournal(dir, r.Run, lines)
+	}
+	if err == nil {
+		err = (&Log{dir: dir}).save(*r)
+	}
+	if err != nil {
+		return false, fmt.Errorf("restoring the run's state folder: %w", err)
+	}
+	return true, nil
+}
+
+// Replay calls f with the events of a shard, and returns its newest record; nil if no process has begun it.
+func (s *Shared) Replay(shard config.Shard, f func(event.Event)) (*Record, error) {
+	j := &Journal{shared: s, shard: shard}
+	if err := j.count(); err != nil {
+		return nil, err
+	}
+	r, lines, err := j.read()
+	if err != nil || r == nil {
+		return nil, err
+	}
+	head, err := event.AppendLine(nil, event.NewHeader(r.Run))
+	if err == nil {
+		err = readEvents(bytes.NewReader(append(head, lines...)), r.Run, f)
+	}
+	return r, err
+}
+
+// CopyTo copies record and journal, from now on and before Sync returns. The journal's earlier events are there.
+func (l *Log) CopyTo(j *Journal) error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	l.copy = j
+	l.mu.Unlock()
+	return j.add(&l.record, nil)
+}
