@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/standin/doris"
 )
 
 // Eight processes without a common disk push one run. They are killed at random and started again with an empty disk,
@@ -67,4 +69,81 @@ func TestShards(t *testing.T) {
 		invocation{args: []string{"forget", d.target(), "--run", "nightly", "--state-dir", t.TempDir(), "--table", l.table}}.run(t).ends(t, 0)
 		assert.Zero(t, d.claims())
 	})
+}
+
+// Where no claims say which batches are in, shards with empty disks find their journals in an object store: into Doris by
+// labels and by groups of objects, and into a bucket.
+func TestShardsWithoutClaims(t *testing.T) {
+	t.Parallel()
+	const shards = 4
+	l := peopleLoad(2_400, 50)
+	for name, more := range map[string][]string{
+		"labels": {"--method", "stream-load"}, "groups": {"--method", "s3-load", "--commit-batches", "4"}, "objects": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state, store := newFolder(t), newFolder(t)
+			s := newCluster(t, doris.Options{Backends: 2})
+			d := s.database
+			if name == "objects" {
+				d = store.database
+			} else if name == "groups" {
+				more = append(more, "--via", store.target())
+			}
+			flags := l.flags(append(more, "--run-id", "nightly", "--workers", "2", "--state-dir", state.target())...)
+			command := func(t *testing.T, command string, more ...string) invocation {
+				i := knowing(invocation{args: append([]string{command, d.target(), "--progress", "none"}, append(flags, more...)...)})
+				i.env = append(i.env, "XDG_STATE_HOME="+t.TempDir())
+				return i
+			}
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			t.Run("all", func(t *testing.T) {
+				for i := range shards {
+					t.Run(fmt.Sprint(i), func(t *testing.T) {
+						t.Parallel()
+						random := rand.New(rand.NewPCG(seed, uint64(i)))
+						shard := []string{"--shard", fmt.Sprintf("%d/%d", i, shards), "--json"}
+						folder := fmt.Sprintf("%s/nightly/shard-%d-of-%d/", state.prefix, i, shards)
+						pieces := func() (n int) {
+							for _, o := range state.list(t) {
+								if strings.HasPrefix(o.key, folder) {
+									n++
+								}
+							}
+							return n
+						}
+						for range 2 {
+							p := command(t, "push", append(shard, "--max-rate", "40KiB/s")...).start(t)
+							for at := pieces() + 3 + random.IntN(6); p.running() && pieces() < at; {
+								time.Sleep(time.Millisecond)
+							}
+							if p.running() {
+								_ = p.Process.Kill()
+							}
+							<-p.done
+						}
+						is := reportOf(t, command(t, "push", shard...).run(t).ends(t, 0))
+						assert.Equal(t, []any{"ack", true}, []any{is.Verify.Mode, is.Verify.OK})
+					})
+				}
+			})
+			r := command(t, "verify", "--json", "--verify", "full").run(t).ends(t, 0)
+			is := reportOf(t, r)
+			assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Verify.FoundRows})
+			if name == "objects" {
+				assert.Len(t, store.list(t), int(l.batches()))
+			} else {
+				l.isAll(t, s.Table(l.table).Rows)
+				assert.Empty(t, store.list(t))
+			}
+			for _, o := range state.list(t) {
+				hides(t, dorisPassword, string(state.get(t, o.key)))
+			}
+			knowing(invocation{args: []string{
+				"forget", d.target(), "--run", "nightly", "--state-dir", state.target(), "--table", l.table,
+			}}).run(t).ends(t, 0)
+			assert.Empty(t, state.list(t))
+		})
+	}
 }

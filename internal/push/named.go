@@ -135,7 +135,7 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 }
 
 // share opens the common files if no claims show every batch of the run.
-func (p *push) share(ctx context.Context) (err error) {
+func (p *push) share(ctx context.Context) error {
 	if p.claimsBatches() {
 		return nil
 	}
@@ -143,7 +143,14 @@ func (p *push) share(ctx context.Context) (err error) {
 		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so that a journal that outlives this machine has to say which are in: "+
 			"give --state-dir s3://bucket/prefix, the same to every process", p.plan.Method, p.target.driver.Name()))
 	}
-	if p.files, err = p.Files(ctx); err == nil {
+	return p.openFiles(ctx)
+}
+
+func (p *push) openFiles(ctx context.Context) (err error) {
+	if p.files == nil {
+		p.files, err = p.Files(ctx)
+	}
+	if err == nil {
 		p.shared = &runlog.Shared{Files: p.files, Run: p.Config.RunID, Ask: p.askFiles}
 	}
 	return err
@@ -364,15 +371,15 @@ func (p *push) verifyNamed(ctx context.Context) error {
 
 // readJournals reads the journals of all shards, which have to be loaded.
 func (p *push) readJournals() error {
-	count, err := p.shared.Shards(0)
-	for i := int64(0); err == nil && i < count; i++ {
-		shard := config.Shard{}
-		if count > 1 {
-			shard = config.Shard{Index: i, Count: count}
-		}
+	shards, err := p.shared.All()
+	for i, shard := range shards {
 		var record *runlog.Record
-		if record, err = p.shared.Replay(shard, p.state.replay); err == nil && (record == nil || record.Stage == runlog.Loading) {
-			err = failed(report.PreflightFailed, fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, count, p.Config.RunID))
+		if record, err = p.shared.Replay(shard, p.state.replay); err != nil {
+			return err
+		}
+		if record == nil || record.Stage == runlog.Loading {
+			return failed(report.PreflightFailed,
+				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.Config.RunID))
 		}
 	}
 	return err
@@ -389,10 +396,10 @@ func (p *push) recordedIn() string {
 // forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
 func (p *push) forgetNamed(ctx context.Context) error {
 	p.Config.RunID = p.Config.Resume
-	if _, err := p.openNamed(ctx); err != nil {
+	if err := p.adoptShared(ctx); err != nil {
 		return err
 	}
-	if err := p.share(ctx); err != nil && p.target.can.Claims == nil {
+	if _, err := p.openNamed(ctx); err != nil {
 		return err
 	}
 	alone := p.preparation(p.Config.RunID, loader.CreateNever)
@@ -418,4 +425,19 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		}
 	}
 	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
+}
+
+// adoptShared finds in the common files, if there are any, what the run is.
+func (p *push) adoptShared(ctx context.Context) error {
+	if p.Files == nil {
+		return nil
+	}
+	if err := p.openFiles(ctx); err != nil {
+		return err
+	}
+	record, err := p.shared.Record()
+	if err != nil || record == nil {
+		return err
+	}
+	return p.adopt(*record)
 }

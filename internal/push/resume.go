@@ -113,20 +113,26 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 	if err := p.sameDatabase(r); err != nil {
 		return r, failed(Usage, err)
 	}
+	if err := p.adopt(r); err != nil {
+		return r, err
+	}
+	return r, p.target.open(ctx)
+}
+
+// adopt takes method, rows and store from a record. The plan and not the flags decide about the rows: this version may
+// have other defaults.
+func (p *push) adopt(r runlog.Record) error {
+	c := &p.Config
 	p.plan.Plan = r.Plan
-	// The plan and not the flags decide about the rows: this version may have other defaults.
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
 	c.Table, c.Earlier = tableOf(r), r.Target
 	if c.Via.Target() == nil && r.Via != "" {
 		if err := c.Via.Set(r.Via); err != nil {
-			return r, err
+			return err
 		}
 	}
-	if err := p.configure(); err != nil {
-		return r, failed(Usage, err)
-	}
-	return r, p.target.open(ctx)
+	return failed(Usage, p.configure())
 }
 
 // endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others

@@ -259,6 +259,27 @@ func (s *Shared) Replay(shard config.Shard, f func(event.Event)) (*Record, error
 	return r, err
 }
 
+// All returns the run's shards, none if no process has begun.
+func (s *Shared) All() ([]config.Shard, error) {
+	count, err := s.Shards(0)
+	all := make([]config.Shard, count)
+	for i := range all {
+		if count > 1 {
+			all[i] = config.Shard{Index: int64(i), Count: count}
+		}
+	}
+	return all, err
+}
+
+// Record returns the record of a shard that was begun, nil if none was.
+func (s *Shared) Record() (r *Record, err error) {
+	all, err := s.All()
+	for i := 0; err == nil && r == nil && i < len(all); i++ {
+		r, err = s.Replay(all[i], func(event.Event) {})
+	}
+	return r, err
+}
+
 // CopyTo copies record and journal, from now on and before Sync returns. The journal's earlier events are there.
 func (l *Log) CopyTo(j *Journal) error {
 	l.syncing.Lock()
