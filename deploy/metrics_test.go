@@ -118,7 +118,7 @@ func selectors(query string) (all []selector) {
 	for _, found := range metric.FindAllStringSubmatch(query, -1) {
 		s := selector{metric: found[1]}
 		for _, m := range equal.FindAllStringSubmatch(found[2], -1) {
-			if m[1] != "job" && m[1] != "instance" {
+			if !strings.HasPrefix(m[2], "$") { // a variable of the dashboard
 				s.matchers = append(s.matchers, matcher{label: m[1], values: strings.Split(m[2], "|")})
 			}
 		}
@@ -133,7 +133,8 @@ func dashboardQueries(t *testing.T, path string) (all []string) {
 			Title   string
 			Targets []struct{ Expr string }
 		}
-		Templating struct{ List []struct{ Definition string } }
+		Annotations struct{ List []struct{ Expr string } }
+		Templating  struct{ List []struct{ Definition string } }
 	}
 	require.NoError(t, json.Unmarshal(read(t, path), &dashboard))
 	for _, p := range dashboard.Panels {
@@ -142,6 +143,9 @@ func dashboardQueries(t *testing.T, path string) (all []string) {
 			require.NotEmpty(t, selectors(target.Expr), "no metric in panel %q", p.Title)
 			all = append(all, target.Expr)
 		}
+	}
+	for _, a := range dashboard.Annotations.List {
+		all = append(all, a.Expr)
 	}
 	for _, v := range dashboard.Templating.List {
 		if v.Definition != "" { // the choice of a data source has none
