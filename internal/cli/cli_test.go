@@ -89,7 +89,7 @@ func TestMistakes(t *testing.T) {
 		"push discard:// --resume=":                   "--resume needs the id of a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"push discard:// -x":                          "unknown shorthand flag: 'x'",
-		"push discard:// --rows many":                 `invalid argument "many" for "--rows" flag`,
+		"push discard:// --rows many":                 `invalid argument "many" for "-n, --rows" flag`,
 		"push discard:// --verify ful":                `did you mean "full"?`,
 		"push postgre://h/d":                          `target scheme "postgre" does not exist; did you mean "postgres"?`,
 		"push postgres://h/d --method copi":           `did you mean "copy"?`,
@@ -121,7 +121,7 @@ func TestMistakes(t *testing.T) {
 		"sweep discard:// --recor x --plan " + plan:                   "did you mean --record?",
 
 		"tune":                                              "tune takes one TARGET: 0 arguments given",
-		"tune discard:// --near 5":                          `"5" is not a share: write it as 5%`,
+		"tune discard:// --tolerance 5":                          `"5" is not a share: write it as 5%`,
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
 		"tune discard:// --resume x":                        "--resume is for a single push",
