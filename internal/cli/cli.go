@@ -82,6 +82,7 @@ func (a *app) complain(err error) {
 }
 
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "terapush",
 		Short: "Push terabytes into databases, prove that every row arrived, compare the ways in",
@@ -101,17 +102,24 @@ func (a *app) root() *cobra.Command {
 				}
 				return usage(config.Unknown("command", args[0], names))
 			}
+			if version {
+				_, err := fmt.Fprint(a.Stdout, buildVersion())
+				return err
+			}
 			return c.Help()
 		},
+		DisableAutoGenTag: true, // man pages of one release are the same bytes
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the version and the database drivers")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetUsageFunc(a.usageOf)
 	config.Group(root.PersistentFlags(), config.GroupGlobal, func(f *pflag.FlagSet) {
 		a.logging.Flags(f)
 		f.BoolP("help", "h", false, "print the help of the command")
 	})
-	root.AddCommand(a.push(), a.prepare(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
-		a.calibrate(), a.list(), a.demo(), a.sink(), a.version(), a.methods())
+	root.AddCommand(a.push(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
+		a.calibrate(), a.list(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
+	a.completeValues(root)
 	return root
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
@@ -194,6 +195,7 @@ func TestFields(t *testing.T) {
 		"calibrate": {calibrate.Found{}},
 		"ceilings":  {[]baseline.Measurement{}},
 		"run":       {runlog.Record{}},
+		"runs":      {cli.RunList{}},
 		"journal":   {event.Header{}, event.Event{}},
 	} {
 		var text strings.Builder
@@ -219,6 +221,7 @@ func TestFields(t *testing.T) {
 		"compare": s.run("compare", recorded("workers.jsonl"), recorded("workers-after.jsonl"), "--json").stdout,
 		"doctor":  s.run("doctor", "--json").stdout,
 		"run":     string(run),
+		"runs":    s.run("runs", "--json", "--state-dir", s.env["XDG_STATE_HOME"]).stdout,
 	} {
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)

@@ -134,6 +134,9 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		return nil, err
 	}
 	if c.Resume != "" {
+		if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
+			return nil, err
+		}
 		r, err := runlog.Read(c.State, c.Resume)
 		if err != nil {
 			return nil, err

@@ -34,7 +34,10 @@ func (a *app) prepare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare TARGET --run-id NAME",
 		Short: "Create the table of a run that several processes will push",
-		Args:  exactly(1, "prepare takes one TARGET"),
+		Long: `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
+creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
+run changes nothing.`,
+		Args: exactly(1, "prepare takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {

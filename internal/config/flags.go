@@ -171,8 +171,8 @@ func (p *Push) methodOptions(f *pflag.FlagSet, drivers *loader.Registry) {
 	}
 }
 
-// formats lists the names of --format.
-func formats() []string {
+// Formats lists the values of --format.
+func Formats() []string {
 	var names []string
 	for _, f := range batch.Formats() {
 		names = append(names, string(f))

@@ -119,7 +119,7 @@ func (p *Push) Validate() error {
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	if p.Format != "" {
-		problems = append(problems, known("format", p.Format, formats()))
+		problems = append(problems, known("format", p.Format, Formats()))
 	}
 	_, err := p.Settings()
 	return errors.Join(append(problems, err)...)

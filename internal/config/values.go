@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -128,6 +129,14 @@ func (c *choice) Set(text string) error {
 		return err
 	}
 	*c.value = text
+	return nil
+}
+
+// Choices lists the values of a flag that takes one of a few, else nil.
+func Choices(f *pflag.Flag) []string {
+	if c, ok := f.Value.(*choice); ok {
+		return c.valid
+	}
 	return nil
 }
 
