@@ -172,7 +172,7 @@ func (s *subject) engine(t *testing.T, method string) {
 	case "insert":
 		s.flags = append(s.flags, "--stage", s.stage(t, f))
 	case "stage-load":
-		s.flags = append(s.flags, "--via", f.target())
+		s.flags = append(s.flags, "--staging", f.target())
 	}
 	s.exact = func(t *testing.T) {
 		s.isExact(t, s.load)

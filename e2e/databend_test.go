@@ -23,7 +23,7 @@ func TestDatabendStoreUnreachable(t *testing.T) {
 	d, f := newEngine(t), newFolder(t)
 	l := peopleLoad(2000, 500)
 	r := d.push(l.flags("--method", "stage-load", "--commit-batches", "4", "--retries", "0",
-		"--via", f.target(with("server_endpoint", "http://127.0.0.1:1")))...).run(t).ends(t, 1)
+		"--staging", f.target(with("server_endpoint", "http://127.0.0.1:1")))...).run(t).ends(t, 1)
 	r.says(t, "http://127.0.0.1:1/", "Connection refused", "give the address it knows as server_endpoint=", "--resume",
 		"4 objects", "left in the object store", f.prefix)
 	assert.NotContains(t, r.stderr, "<unknown>", "a stack of the server's functions")

@@ -44,7 +44,7 @@ func TestDatasets(t *testing.T) {
 				case "insert":
 					flags = append(flags, "--stage", d.stage(t, f))
 				case "stage-load":
-					flags = append(flags, "--via", f.target())
+					flags = append(flags, "--staging", f.target())
 				}
 			}
 			for _, name := range names {

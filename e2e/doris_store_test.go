@@ -41,7 +41,7 @@ func TestDorisKillBeforeTheCommit(t *testing.T) {
 			}})
 			via := f.target(behind(seen.front(t, f)))
 			l := peopleLoad(4000, 100)
-			p := s.push(l.flags("--method", "s3-load", "--via", via, "--commit-batches", "5", "--workers", "4")...).start(t)
+			p := s.push(l.flags("--method", "s3-load", "--staging", via, "--commit-batches", "5", "--workers", "4")...).start(t)
 			// Uploads run ahead of the commits up to a bound, and then wait for them. The journal is at most 100 ms behind.
 			last, since := -1, time.Now()
 			p.until(t, "uploads that wait for commits", func() bool {

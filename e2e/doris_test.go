@@ -97,7 +97,7 @@ func TestDoris(t *testing.T) {
 			var f *folder
 			if c.method == "s3-load" {
 				f = newFolder(t)
-				flags = append(flags, "--via", f.target(), "--commit-batches", "3")
+				flags = append(flags, "--staging", f.target(), "--commit-batches", "3")
 			}
 			for _, name := range c.datasets {
 				l := dataLoad(name, scaled[int64](3_003, 50_000), 501, 0)

@@ -20,17 +20,16 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-const calibrateHelp = `Measure the most that this machine can do, in about a minute: rows drawn, rows encoded, and for each protocol a push into
-a sink that drops the data, with and without TLS, with 1 to 64 workers.
+const calibrateHelp = `Measure the best that this machine can do, in about a minute: generating rows, encoding them, and sending them by every
+protocol to a sink, with and without TLS, over 1 to 64 connections.
 
-Without a HOST the sink is another process on this machine, and uses part of its cores. Between two machines, start
-` + "`terapush sink --no-count --row-bytes 520 --host 0.0.0.0`" + ` on one and calibrate its name on the other; a protocol that is missing
-there is a line in the table. Ports default to those of the sink. More workers are not tried after two results below 90 %
-of the best.
+Without HOST the sink is another process on this machine and takes part of its cores. To measure the network, run
+"terapush sink --no-count --row-bytes 520 --host 0.0.0.0" on another machine, and give its name as HOST. A protocol that
+HOST does not have is a line in the table. Two results below 90 % of the best end the series of a protocol.
 
-The figures are kept in the state folder, and replace older ones of the same protocol, format, dataset, payload, TLS and
-sink. Reports of later pushes with the same have their share of the best, and their charts show it as a line. Ctrl-C ends
-the measurement and keeps the protocols that were completed.
+The figures are kept in the state folder, and replace those of the same protocol, format, dataset, payload, TLS and sink.
+The reports of later pushes compare themselves with them. Ctrl-C ends the measurement and keeps the protocols that
+are complete.
 
 Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
 signal.`
@@ -42,26 +41,24 @@ type calibrateFlags struct {
 	only   []string
 	tls    string
 	json   bool
-	quiet  bool
 }
 
 func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
-	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "length of a row's payload, 1 to 1048576")
-	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload is made of, bytes or text (default: bytes, and text for doris, which has no type for them)")
-	f.Var(&o.memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
-	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections that load at the same time")
-	f.StringSliceVar(&o.only, "only", nil, "protocols to measure, of mysql, postgres, doris, databend and s3 (default: all)")
-	f.DurationVar(&o.Time, "time", time.Minute, "approximate time for everything")
-	f.StringVar(&o.tls, "tls", "both", "measure connections with TLS (on), without (off), or both")
+	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "payload of a row in bytes, 1 to 1048576")
+	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload consists of: bytes or text (default: bytes, for doris text)")
+	f.Var(&o.memory, "memory", "memory for all buffers (default: a quarter of the machine's or the cgroup's)")
+	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections in parallel")
+	f.StringSliceVar(&o.only, "only", nil, "protocols to measure: mysql, postgres, doris, databend, s3 (default: all)")
+	f.DurationVar(&o.Time, "time", time.Minute, "approximate time for all measurements")
+	f.StringVar(&o.tls, "tls", "both", "measure with TLS (on), without (off), or both")
 	f.BoolVar(&o.json, "json", false, "print the results as one JSON object")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
-	f.StringVar(&o.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
+	f.StringVar(&o.State, "state-dir", "", "folder for the figures (default: the user's state folder)")
 	o.ports = map[string]*int{}
 	for _, p := range sinkProtocols() {
 		if slices.Contains(calibrate.Ports(), p.name) {
-			o.ports[p.name] = f.Int(p.name, p.port, "`port` at HOST of "+p.what)
+			o.ports[p.name] = f.Int(p.name, p.port, "`port` at HOST for "+p.what)
 		}
 	}
 }
@@ -70,7 +67,7 @@ func (a *app) calibrate() *cobra.Command {
 	var o calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate [HOST] [flags]",
-		Short: "Measure what this machine, and the network to another one, can do at most",
+		Short: "Measure the best that this machine and its network can do",
 		Long:  calibrateHelp,
 		Example: `  terapush calibrate
   terapush calibrate --only mysql,postgres --payload-bytes 200 --time 20s
@@ -119,7 +116,7 @@ func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []st
 		}
 	}
 	c.Version = buildVersion().Version
-	if !o.quiet {
+	if !a.logging.Quiet {
 		c.Tell = func(line string) { fmt.Fprintln(a.terminal, units.Printable(line)) }
 	}
 	if c.Binary, err = os.Executable(); err != nil {

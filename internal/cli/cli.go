@@ -37,8 +37,11 @@ type app struct {
 	Process
 	// terminal is stderr, shared by goroutines and a progress line that is redrawn.
 	terminal *live.Terminal
+	columns  int // of stdout; 0 if it is no terminal
 	drivers  *loader.Registry
 	signal   caught
+	logging  config.Log
+	logger   *slog.Logger // nil until log
 }
 
 // Run executes the command line and returns the exit code.
@@ -48,31 +51,38 @@ func Run(ctx context.Context, args []string, p Process) int {
 		fmt.Fprintln(p.Stderr, "terapush:", err)
 		return exitFailed
 	}
+	columns := live.Columns(p.Stdout)
 	p.Stdout = &pipe{out: p.Stdout}
-	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), drivers: drivers}
+	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), columns: columns, drivers: drivers}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
 	err = root.ExecuteContext(ctx)
 	if err != nil {
-		complain(a.terminal, err)
+		a.complain(err)
 	}
 	return a.exitCode(err)
 }
 
 // complain prints the lines of an error, each once.
-func complain(w io.Writer, err error) {
+func (a *app) complain(err error) {
 	printed := map[string]bool{}
 	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" && !printed[line] {
-			printed[line] = true
-			fmt.Fprintln(w, "terapush:", units.Printable(line))
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || printed[line]:
+		case a.logging.Format == config.LogJSON:
+			a.log().Error(line)
+		default:
+			fmt.Fprintln(a.terminal, "terapush:", units.Printable(line))
 		}
+		printed[line] = true
 	}
 }
 
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "terapush",
 		Short: "Push terabytes into databases, prove that every row arrived, compare the ways in",
@@ -92,11 +102,24 @@ func (a *app) root() *cobra.Command {
 				}
 				return usage(config.Unknown("command", args[0], names))
 			}
+			if version {
+				_, err := fmt.Fprint(a.Stdout, buildVersion())
+				return err
+			}
 			return c.Help()
 		},
+		DisableAutoGenTag: true, // man pages of one release are the same bytes
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the version and the database drivers")
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(a.push(), a.prepare(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(), a.calibrate(), a.list(), a.demo(), a.sink(), a.version())
+	root.SetUsageFunc(a.usageOf)
+	config.Group(root.PersistentFlags(), config.GroupGlobal, func(f *pflag.FlagSet) {
+		a.logging.Flags(f)
+		f.BoolP("help", "h", false, "print the help of the command")
+	})
+	root.AddCommand(a.push(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
+		a.calibrate(), a.list(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
+	a.completeValues(root)
 	return root
 }
 
@@ -156,11 +179,10 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// log returns the log on stderr, as the flags that are set by then ask for it.
 func (a *app) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.terminal, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-		if attr.Key == slog.TimeKey {
-			return slog.String(slog.TimeKey, attr.Value.Time().Format("15:04:05"))
-		}
-		return attr
-	}}))
+	if a.logger == nil {
+		a.logger = slog.New(a.logging.Handler(a.terminal))
+	}
+	return a.logger
 }

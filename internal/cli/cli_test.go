@@ -89,12 +89,13 @@ func TestMistakes(t *testing.T) {
 		"push discard:// --resume=":                   "--resume needs the id of a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"push discard:// -x":                          "unknown shorthand flag: 'x'",
-		"push discard:// --rows many":                 `invalid argument "many" for "--rows" flag`,
+		"push discard:// --rows many":                 `invalid argument "many" for "-n, --rows" flag`,
 		"push discard:// --verify ful":                `did you mean "full"?`,
 		"push postgre://h/d":                          `target scheme "postgre" does not exist; did you mean "postgres"?`,
 		"push postgres://h/d --method copi":           `did you mean "copy"?`,
 		"push discard:// --resume 20260101-000000-xx": `no run "20260101-000000-xx"`,
 		"push discard:// --resume ../../etc":          `"../../etc" is not the id of a run`,
+		"push discard:// --resume last":               "no run in ",
 		"verify discard://":                           "--run is needed",
 		"forget discard:// --run a/b":                 `"a/b" is not the id of a run`,
 		"list method":                                 `did you mean "methods"?`,
@@ -121,7 +122,7 @@ func TestMistakes(t *testing.T) {
 		"sweep discard:// --recor x --plan " + plan:                   "did you mean --record?",
 
 		"tune":                                              "tune takes one TARGET: 0 arguments given",
-		"tune discard:// --near 5":                          `"5" is not a share: write it as 5%`,
+		"tune discard:// --tolerance 5":                     `"5" is not a share: write it as 5%`,
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
 		"tune discard:// --resume x":                        "--resume is for a single push",
@@ -343,8 +344,48 @@ func TestSignals(t *testing.T) {
 		require.Len(t, command, 2, r.stderr)
 		require.Contains(t, r.stdout, "interrupted: ")
 
+		require.Contains(t, s.run("runs").stdout, " incomplete ")
 		again := s.run(strings.Fields(strings.ReplaceAll(command[1], "'", ""))...)
 		require.Zero(t, again.code, again.stderr)
 		require.Contains(t, again.stdout, "verify ok: ack")
 	}
+}
+
+// What a shell offers for a value.
+func TestCompletion(t *testing.T) {
+	s := newShell(t)
+	require.Zero(t, s.run("push", "discard://", "--rows", "10").code)
+	for command, want := range map[string]string{
+		"push dis":                      "discard://",
+		"push mysql://h/d --method pip": "pipeline\t",
+		"push --dataset peo":            "people",
+		"push --delivery at":            "at-least-once",
+		"sweep --preset oracle":         "oracle-fast-ingest",
+		"verify discard:// --run 2":     "loaded, table nowhere",
+	} {
+		r := s.run(append([]string{"__complete"}, strings.Fields(command)...)...)
+		require.Contains(t, r.stdout, want, command)
+	}
+	r := s.run("__complete", "push", "mysql://h/d", "--method", "")
+	require.NotContains(t, r.stdout, "copy")
+}
+
+// A renamed flag tells its new name, and only once.
+func TestOldName(t *testing.T) {
+	s := newShell(t)
+	s.env["TERAPUSH_YES_DROP"] = "t"
+	r := s.run("push", "discard://", "--rows", "10", "--yes-drop", "t")
+	require.Zero(t, r.code)
+	require.Equal(t, 1, strings.Count(r.stderr, "is now called --allow-drop"), r.stderr)
+}
+
+// Every command has a man page, and a release the same ones always.
+func TestMan(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "0")
+	dir := t.TempDir()
+	require.Zero(t, newShell(t).run("man", dir).code)
+	page, err := os.ReadFile(filepath.Join(dir, "terapush-push.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), `"Jan 1970"`)
+	require.Contains(t, string(page), "batch-rows")
 }

@@ -20,14 +20,14 @@ func (a *app) compare() *cobra.Command {
 	var asJSON, redact bool
 	cmd := &cobra.Command{
 		Use:   "compare A B",
-		Short: "Compare two sweeps or runs cell by cell, and list every input that differs",
-		Long: `Compare two sweeps or runs from their records, offline: for cells of the same settings, the change of the median rate and
-whether it is more than noise. That takes 5 pushes of the cell on either side, or 4 and 6, 3 and 9, 2 and 19. Every
-input that differs is listed.
+		Short: "Compare two sweeps or runs, cell by cell",
+		Long: `Compare two recorded sweeps or runs, offline. For cells with the same settings it prints the change of the median rate, and
+whether the change is more than noise. That takes 5 pushes of the cell in A and in B, or 4 and 6, 3 and 9, 2 and 19. It lists
+every input that differs.
 
-With --fail-if-slower the exit code is 6 if the median rate of a cell is lower in B by more than that, or if it failed in B
-alone. With enough pushes the difference must be more than noise as well. With too few every difference beyond the threshold
-fails: repeat the sweep five times. The exit code is 2 if A and B have no measured cell in common.`,
+With --fail-if-slower the exit code is 6 if a cell failed in B alone, or if its median rate in B is lower by more than that.
+With enough pushes the difference must also be more than noise. With too few pushes every such difference counts: repeat
+the sweep five times. The exit code is 2 if no cell is in both A and B.`,
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
 		Args:    exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -47,8 +47,8 @@ fails: repeat the sweep five times. The exit code is 2 if A and B have no measur
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&threshold, "fail-if-slower", "exit with 6 if a cell of B is slower by more than this, as 5%")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object instead of the table")
+	f.Var(&threshold, "fail-if-slower", "exit with 6 if a cell of B is slower by more than this, such as 5%")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.BoolVar(&redact, "redact", false, redactHelp)
 	return cmd
 }

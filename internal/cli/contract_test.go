@@ -17,6 +17,7 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
@@ -30,32 +31,36 @@ import (
 // The tests of this file hold what users and their scripts see, whatever the code behind it looks like: help,
 // statements, names of fields, bytes on the wire.
 
+// TestHelpOfEveryCommand holds the generated part of docs/CLI.md, which is the help of all commands.
 func TestHelpOfEveryCommand(t *testing.T) {
 	s := newShell(t)
-	r := s.run("--help")
-	require.Zero(t, r.code, r.stderr)
-	require.Equal(t, s.run(), r, "help is what terapush without a command prints")
-	golden.Equal(t, "help/terapush.txt", r.stdout)
-	s.helps(r.stdout)
+	require.Equal(t, s.run(), s.run("--help"), "help is what terapush without a command prints")
+	const page, generated = "../../../docs/CLI.md", "-update -->\n"
+	text, err := os.ReadFile(filepath.Join("testdata", page))
+	require.NoError(t, err)
+	written, _, _ := strings.Cut(string(text), generated)
+	golden.Equal(t, page, written+generated+s.help("terapush"))
 }
 
-// helps checks the help of the commands that a help lists, and of theirs.
-func (s shell) helps(list string, under ...string) {
-	_, list, _ = strings.Cut(list, "Available Commands:\n")
-	list, _, _ = strings.Cut(list, "\n\n")
-	for line := range strings.Lines(list) {
-		if name := strings.Fields(line)[0]; name != "completion" && name != "help" { // which are cobra's
-			command := append(slices.Clone(under), name)
-			r := s.run(append(command, "--help")...)
-			require.Zero(s, r.code, r.stderr)
-			golden.Equal(s.T, "help/"+strings.Join(command, "-")+".txt", r.stdout)
-			s.helps(r.stdout, command...)
+// help returns the help of a command, and of those that it lists.
+func (s shell) help(command string) string {
+	r := s.run(append(strings.Fields(command)[1:], "--help")...)
+	require.Zero(s, r.code, r.stderr)
+	text := fmt.Sprintf("\n## %s\n\n```text\n%s```\n", command, r.stdout)
+	for _, title := range []string{"\nCommands:\n", "\nMore help, with terapush help TOPIC:\n"} {
+		_, list, _ := strings.Cut(r.stdout, title)
+		list, _, _ = strings.Cut(list, "\n\n")
+		for line := range strings.Lines(list) {
+			if name := strings.Fields(line)[0]; name != "completion" { // which is cobra's
+				text += s.help(command + " " + name)
+			}
 		}
 	}
+	return text
 }
 
 // store is where staged methods put their objects.
-const store = " --via s3://bucket/pre/fix?region=eu-1"
+const store = " --staging s3://bucket/pre/fix?region=eu-1"
 
 // dryRuns are the pushes that testdata/dry-run shows, by back-end: every method and scheme, with options and datasets
 // that change the statements.
@@ -190,6 +195,7 @@ func TestFields(t *testing.T) {
 		"calibrate": {calibrate.Found{}},
 		"ceilings":  {[]baseline.Measurement{}},
 		"run":       {runlog.Record{}},
+		"runs":      {cli.RunList{}},
 		"journal":   {event.Header{}, event.Event{}},
 	} {
 		var text strings.Builder
@@ -215,6 +221,7 @@ func TestFields(t *testing.T) {
 		"compare": s.run("compare", recorded("workers.jsonl"), recorded("workers-after.jsonl"), "--json").stdout,
 		"doctor":  s.run("doctor", "--json").stdout,
 		"run":     string(run),
+		"runs":    s.run("runs", "--json", "--state-dir", s.env["XDG_STATE_HOME"]).stdout,
 	} {
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)

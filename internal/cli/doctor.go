@@ -18,20 +18,20 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const doctorHelp = `Check this machine, and the server of TARGET if there is one, for what would stop or slow a push down.
+const doctorHelp = `Check this machine, and the server if there is a TARGET, for what would stop a push or slow it down.
 
-Every check is a line: ok, warn, fail or unknown, and below it the command that changes something. Only what would stop a
-push fails; a warning costs speed. Nothing is changed: no table is made, and the test row that a push inserts and rolls back
-is not sent. The flags are those of push, since the push that they make is checked: its workers, batches and method. Limits
-of the machine are compared with --gbps over the round trip that is measured to the server, or 1 ms without one.
+Every check prints ok, warn, fail or unknown, and the command that helps. A check fails only if it would stop a push; a
+warning costs speed. The doctor changes nothing and creates no table. It takes the flags of push, since it checks the
+workers, batches and method of that push. It compares the limits of the machine with --gbps, over the measured round trip
+to the server, or over 1 ms without a server.
 
-Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 129, 130 or 143
-stopped by a signal.`
+Exit codes: 0 nothing would stop a push, warnings included, 2 usage, 5 something would, 129, 130 or 143 stopped by a
+signal.`
 
 // uncheckedFlags returns the flags of push that change no check.
 func uncheckedFlags() []string {
 	return []string{
-		"payload-kind", "seed", "distinct-bytes", "max-rate", "yes-drop", "verify", "verify-rows", "verify-workers", "retries", "retry-for", "batch-timeout",
+		"payload-kind", "seed", "distinct-bytes", "max-rate", "allow-drop", "verify", "verify-rows", "verify-workers", "retries", "retry-for", "batch-timeout",
 		"resume", "state-dir", "progress", "dry-run", "metrics-addr", "metrics-linger", "server-metrics", "prices",
 	}
 }
@@ -42,7 +42,7 @@ func (a *app) doctor() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "doctor [TARGET] [flags]",
-		Short: "Check this machine and a server for what would stop or slow a push down",
+		Short: "Check this machine and a server for what would stop a push or slow it down",
 		Long:  doctorHelp,
 		Example: `  terapush doctor
   terapush doctor postgres://user@host/db --workers 32 --gbps 25
@@ -55,11 +55,11 @@ func (a *app) doctor() *cobra.Command {
 			if !(gbps > 0 && gbps <= 1e6) {
 				return usage(fmt.Errorf("--gbps %v: more than 0", gbps))
 			}
-			c.Target, c.Connect.LookupEnv = strings.Join(args, ""), a.LookupEnv
-			a.warnOfPassword(c.Target)
-			if err := config.Complete(cmd.Flags(), a.LookupEnv, file); err != nil {
+			c.Target = strings.Join(args, "")
+			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
+			a.warnOfPassword(c.Target)
 			if err := c.Validate(); err != nil {
 				return usage(err)
 			}
@@ -69,8 +69,8 @@ func (a *app) doctor() *cobra.Command {
 	c.Flags(cmd.Flags(), a.drivers)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = slices.Contains(uncheckedFlags(), f.Name) })
 	cmd.Flags().Lookup("json").Usage = "print the findings as one JSON object"
-	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate to check the machine for, in Gbps on the wire")
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
+	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate that the machine should reach, in Gbps")
+	addConfig(cmd.Flags(), &file)
 	return cmd
 }
 

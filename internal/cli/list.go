@@ -22,7 +22,7 @@ func (a *app) list() *cobra.Command {
 	names := []string{"targets", "methods", "datasets", "presets"}
 	return &cobra.Command{
 		Use:       "list [" + strings.Join(names, "|") + "]",
-		Short:     "List what there is to push into and to push",
+		Short:     "List targets, methods, datasets and presets",
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -99,7 +99,7 @@ func (a *app) listPresets(row func(...string)) {
 	row("PRESET", "SCALES", "TARGETS", "NEEDS", "TITLE")
 	for _, name := range sweep.Presets() {
 		var targets, scales []string
-		needs := "--via s3://bucket/prefix" // unless one target does without
+		needs := "--staging s3://bucket/prefix" // unless one target does without
 		for _, scheme := range a.drivers.Schemes() {
 			if a.possible(name, scheme, nil) {
 				needs = ""
@@ -140,7 +140,7 @@ func (a *app) presetPlan(preset, scale, scheme string, via []string) (sweep.Plan
 	}
 	flags := map[string][]string{"memory": {"1TiB"}} // whatever this machine has
 	if via != nil {
-		flags["via"] = via
+		flags["staging"] = via
 	}
 	return sweep.ParsePlan(file, text, sweep.Options{
 		Sources: sweep.Sources{Drivers: a.drivers}, Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,

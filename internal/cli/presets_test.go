@@ -78,7 +78,7 @@ func preset(t *testing.T, name, target, via, scale string) *sweep.Sweep {
 		Target:  target, Scale: scale, Push: map[string][]string{},
 	}
 	if via != "" {
-		o.Push["via"] = []string{via}
+		o.Push["staging"] = []string{via}
 	}
 	plan, err := sweep.ParsePlan(file, text, o)
 	require.NoError(t, err)

@@ -23,19 +23,22 @@ import (
 
 const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
 
-TARGET is the database's usual URL, such as postgres://user@host:5432/db, mysql://user@host:3306/db,
-databend://user@host:8000/db, doris://user@host:9030/db, s3://bucket/prefix for objects and no table, or discard:// to
-measure this machine alone. Workers are spread over several hosts, separated by commas. TERAPUSH_PASSWORD and
---password-file hide the password better than the URL. Methods that store objects first (pipeline, s3-copy, s3-import,
-s3-load, stage-load) need the store, --via s3://bucket/prefix, whose keys are found as by AWS's own tools. All schemes:
+TARGET is the usual URL of a database: postgres://user@host:5432/db, mysql://user@host:3306/db,
+databend://user@host:8000/db, doris://user@host:9030/db. s3://bucket/prefix writes objects and fills no table;
+discard:// sends nothing and measures this machine alone. Several hosts, separated by commas, share the connections.
+A password in the URL is visible to other users: set TERAPUSH_PASSWORD or give --password-file. All schemes:
   %s
 
-Every flag has an environment variable: TERAPUSH_BATCH_ROWS for --batch-rows. Sizes are written 64MiB, 64MB, 1GiB;
-rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not supported: several tables in one push, YCQL, rows over the
-wire into Redshift (use --method s3-copy), ORC files.
+Methods that stage objects first (pipeline, s3-copy, s3-import, s3-load, stage-load, cloud-copy) need the object store:
+--staging s3://bucket/prefix. Its keys come from where AWS's tools find them.
 
-Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
-failed and nothing written, 7 outcome unknown for some batches, 129, 130 or 143 stopped by a signal after a clean save.`
+Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64MiB, 64MB or 1GiB, rates 500MiB/s or
+5Gbps, durations 90s or 1h30m. Not supported: several tables in one push, YCQL, ORC files, and rows sent to Redshift
+over its own protocol (use --method s3-copy).
+
+Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
+5 preflight failed and nothing was written, 7 the outcome of some batches is unknown, 129, 130 or 143 stopped by a
+signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
@@ -47,11 +50,11 @@ func (a *app) push() *cobra.Command {
 		Args:  exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			a.warnOfPassword(c.Target)
 			explicit, err := a.restore(cmd.Flags(), &c, file)
 			if err != nil {
 				return usage(err)
 			}
+			a.warnOfPassword(c.Target)
 			if c.DryRun {
 				return usage(push.Explain(a.Stdout, &c, a.drivers))
 			}
@@ -73,10 +76,23 @@ func (a *app) push() *cobra.Command {
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().StringVar(&page, "report", "", "write the report with charts to this HTML file as well")
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
-	cmd.Flags().SortFlags = false
+	addReport(cmd.Flags(), &page)
+	addConfig(cmd.Flags(), &file)
 	return cmd
+}
+
+// addReport adds the flag of a page with charts.
+func addReport(f *pflag.FlagSet, page *string) {
+	config.Group(f, config.GroupOutput, func(f *pflag.FlagSet) {
+		f.StringVar(page, "report", "", "also write the results with charts to this HTML file")
+	})
+}
+
+// addConfig adds the flag of a file with flags.
+func addConfig(f *pflag.FlagSet, file *string) {
+	config.Group(f, config.GroupGlobal, func(f *pflag.FlagSet) {
+		f.StringVar(file, "config", "", "YAML file with the names of flags as keys")
+	})
 }
 
 func (a *app) warnOfPassword(target string) {
@@ -96,6 +112,12 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	}
 	if c.State == "" {
 		c.State, err = a.stateDir()
+	}
+	for _, text := range config.OldNames(f) {
+		a.log().Warn(text)
+	}
+	if a.logging.Quiet {
+		c.Progress = string(live.None)
 	}
 	return err
 }
@@ -118,6 +140,9 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		return nil, err
 	}
 	if c.Resume != "" {
+		if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
+			return nil, err
+		}
 		r, err := runlog.Read(c.State, c.Resume)
 		if err != nil {
 			return nil, err
@@ -180,7 +205,7 @@ func (a *app) demo() *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Push a gigabyte into a real PostgreSQL that is fetched, started and removed again",
+		Short: "Download and start a PostgreSQL, push a gigabyte into it, and remove it",
 		Args:  exactly(0, "demo takes no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runDemo(cmd.Context(), c, cmd.Flags(), keep)
@@ -190,7 +215,7 @@ func (a *app) demo() *cobra.Command {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		f.Hidden = f.Name != "bytes" && f.Name != "verify" && f.Name != "json" && f.Name != "workers"
 	})
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running and print how to connect")
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running, and print how to connect")
 	return cmd
 }
 

@@ -26,13 +26,13 @@ func (a *app) report() *cobra.Command {
 	var redact bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
-		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
-Records of the same plan stand side by side; so do single runs, by the inputs that differ, and equal runs count as repeats.
-The same files give the same bytes.
+		Short: "Show recorded sweeps and runs as tables, charts or benchmark lines",
+		Long: `Show recorded sweeps and runs, offline. FILE is the record of a sweep, or the output of push --json. Records of one plan
+appear side by side. So do single runs, by the inputs in which they differ; equal runs are repeats. The same files give the
+same output, byte for byte.
 
-An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results of the
-same inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
+An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results with equal
+inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
   terapush report sweep.jsonl --only copy --out copy.svg
@@ -66,8 +66,8 @@ same inputs; name those that may differ: benchstat -ignore terapush,server befor
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: by the extension of --out, else text)")
-	f.StringVar(&out, "out", "", "file to write, instead of stdout")
+	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench (default: as --out ends, else text)")
+	f.StringVar(&out, "out", "", "file to write to instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)
 	cmd.AddCommand(a.merge())
@@ -79,10 +79,10 @@ func (a *app) merge() *cobra.Command {
 	var page string
 	cmd := &cobra.Command{
 		Use:   "merge FILE...",
-		Short: "Make one report of those of all shards of a run",
-		Long: `Make one report of those of all shards of a run, which push --json printed. Counts and CPU time are summed, latencies are those
-of all batches, and the rate is over the whole and over the time in which all shards were at work. A shard that is missing
-or there twice is an error.`,
+		Short: "Merge the reports of all shards of a run",
+		Long: `Merge the reports of all shards of a run, as push --json printed them. Counts and CPU time are sums. Latencies are those of
+all batches. There are two rates: over the whole time, and over the time in which all shards were working. A shard that is
+missing, or that two files have, is an error.`,
 		Example: `  terapush report merge shard-*.json
   terapush report merge shard-*.json --json >whole.json`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -116,8 +116,8 @@ or there twice is an error.`,
 			return errors.Join(a.print(whole, asJSON), err)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object instead of the summary")
-	cmd.Flags().StringVar(&page, "report", "", "write the report with charts to this HTML file as well")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	addReport(cmd.Flags(), &page)
 	return cmd
 }
 

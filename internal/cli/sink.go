@@ -55,7 +55,7 @@ func sinkProtocols() []sinkProtocol {
 		{name: "doris-sql", port: 19030, what: "Doris' statements, over the MySQL protocol", listen: cluster.ListenSQL},
 		{name: "s3", port: 19000, what: "S3: objects, whole or in parts", listen: s3.Listen,
 			target: "s3://sink/prefix?region=us-east-1&path_style=true&endpoint=http://{s3}"},
-		{name: "raw", port: 15201, what: "bytes behind their number, to compare protocols with", listen: raw.Listen},
+		{name: "raw", port: 15201, what: "length-prefixed bytes, to compare protocols with", listen: raw.Listen},
 	}
 }
 
@@ -75,18 +75,17 @@ func (a *app) sink() *cobra.Command {
 	f := sinkFlags{ports: map[string]*int{}}
 	cmd := &cobra.Command{
 		Use:   "sink",
-		Short: "Accept rows as a database does, count and discard them",
-		Long: `Sink is a server that speaks the loading side of several databases' protocols, counts what arrives and keeps
-nothing. In place of a database it lets a push measure this client and the network alone; it can also be slow or fail, to
-show how a run copes with that. Ordinary clients can use it as well.
+		Short: "Accept rows as databases do, count them and discard them",
+		Long: `Sink is a server that speaks the protocols of several databases. It counts the rows that arrive and discards them, so that
+a push measures the client and the network alone. It can also be slow or fail on purpose. Other clients can use it, too.
 
-It has no tables, so a push into it needs --create never --delivery at-least-once, and --verify ack, or none if nothing
-is counted. Without port flags it opens all ports; port 0 is any free one. Every port but raw takes plain and encrypted
-connections. The first signal ends it.
+The sink has no tables: push into it with --create never --delivery at-least-once --verify ack, or --verify none with
+--no-count. Without a flag for a port it opens all of them; port 0 is any free port. Every port except raw accepts plain and
+encrypted connections. A signal ends the sink.
 
-A row counts when it is acknowledged, even if its transaction is rolled back. Rows are counted by the format that the load
-names; of an S3 object, by its lines, compressed or not, or its Parquet footer. A load whose rows cannot be known without a
-table is refused, such as INSERT … SELECT and COPY … WHERE.`,
+A row counts when it is acknowledged, even if its transaction is rolled back. The sink counts rows by the format of the
+load; of an S3 object it counts lines, or reads the Parquet footer. It refuses loads whose rows only a table could tell,
+such as INSERT … SELECT and COPY … WHERE.`,
 		Example: `  terapush sink
   terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
   terapush sink --postgres 0 --no-count --row-bytes 520 --json`,
@@ -95,21 +94,21 @@ table is refused, such as INSERT … SELECT and COPY … WHERE.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.host, "host", "127.0.0.1", "name or address to listen on; 0.0.0.0 for connections from other machines")
+	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; 0.0.0.0 accepts other machines")
 	for _, p := range sinkProtocols() {
-		f.ports[p.name] = flags.Int(p.name, p.port, "`port` of "+p.what)
+		f.ports[p.name] = flags.Int(p.name, p.port, "`port` for "+p.what)
 	}
-	flags.BoolVar(&f.options.NoCount, "no-count", false, "drop the data inside the kernel, to measure ceilings only: 0 rows are acknowledged")
-	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge one row for this many bytes")
-	flags.Var(&f.readRate, "read-rate", "read at most this much of each connection")
-	flags.DurationVar(&f.options.AckDelay, "ack-delay", 0, "wait before the answer to a load")
-	flags.Var(&f.fail, "fail", "fail every N-th load, with an error that clients retry")
-	flags.BoolVar(&f.options.CRC, "crc", false, "compute a CRC-32C of every load, and print the exclusive or of all; it costs CPU")
-	flags.StringVar(&f.cert, "tls-cert", "", "`file` with a certificate, instead of one made at the start")
-	flags.StringVar(&f.key, "tls-key", "", "`file` with its key")
-	flags.StringVar(&f.options.Password, "password", "", "the only password to accept; any without it (TERAPUSH_PASSWORD)")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open and one at the end")
-	flags.BoolVar(&f.untilEOF, "until-eof", false, "end with standard input, as the child of another process")
+	flags.BoolVar(&f.options.NoCount, "no-count", false, "discard the data in the kernel, and acknowledge 0 rows")
+	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge a row for this many bytes")
+	flags.Var(&f.readRate, "read-rate", "limit of each connection")
+	flags.DurationVar(&f.options.AckDelay, "ack-delay", 0, "wait before each answer to a load")
+	flags.Var(&f.fail, "fail", "fail every N-th load with an error that clients retry")
+	flags.BoolVar(&f.options.CRC, "crc", false, "print the exclusive or of the CRC-32C of all loads; costs CPU")
+	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate (default: a self-signed one)")
+	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key")
+	flags.StringVar(&f.options.Password, "password", "", "password to require (default: TERAPUSH_PASSWORD, else any password is accepted)")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open, and one at the end")
+	flags.BoolVar(&f.untilEOF, "until-eof", false, "end when standard input is closed, as a child process")
 	return cmd
 }
 

@@ -27,20 +27,19 @@ import (
 
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
-A plan is a YAML file with axes (method, batch-rows, workers, any flag of push, set.NAME, target); every combination of
-their values is a cell, and every cell is a verified push. The plans that come with terapush are presets (terapush list
-presets), each in the size of the article it reproduces and in smaller scales.
+A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, target. Every
+combination of their values is a cell, and every cell is a verified push. terapush has plans of its own, the presets,
+each in the size of the article that it reproduces and in smaller scales (terapush list presets).
 
-TARGET replaces the plan's target. Flags of push apply to all cells and replace those of the plan; a flag that is an axis
-of the plan is refused. A flag of some methods only (--via, --commit-batches, options of methods) applies to the cells
-whose method has it, and is refused if there are none. Other flags come from the plan, the environment (TERAPUSH_SEED) and
---config, in this order. Every cell gets a new table (--create recreate) by default; only tables that terapush made are
-dropped.
+TARGET replaces the target of the plan. Flags of push hold for all cells and replace those of the plan. A flag that is an
+axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cells with such a
+method, and is an error if there are none. The values of other flags come from the plan, the environment (TERAPUSH_SEED)
+and --config, in this order. By default every cell gets a new table (--create recreate). terapush drops no table that it
+did not create.
 
-Completed pushes are in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the
-same command continues the sweep. A cell that fails is recorded and the sweep goes on; --retry-failed repeats failed pushes,
-and the newer one counts. The sweep ends when the server's disk is full, and when the target cannot be reached three times
-in succession.
+Every completed push is on disk (--record) before the next one begins. After a crash, a signal or a failure the same
+command continues the sweep. A failed cell is recorded, and the sweep continues; --retry-failed repeats failed pushes.
+The sweep ends when the server's disk is full, and when the target cannot be reached three times in a row.
 
 Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible cell,
 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
@@ -59,17 +58,17 @@ type sweeper struct {
 }
 
 func (s *sweeper) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.planFile, "plan", "", "YAML file with the cells")
-	f.StringVar(&s.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
-	f.StringVar(&s.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&s.record, "record", "", "file for the results (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
-	f.BoolVar(&s.restart, "restart", false, "start over and discard the record")
+	f.StringVar(&s.planFile, "plan", "", "YAML file with the plan")
+	f.StringVar(&s.preset, "preset", "", "plan that terapush has (see terapush list presets)")
+	f.StringVar(&s.scale, "scale", "", "size of a plan with scales: cloud as in the article, laptop takes minutes, ci less than two (default cloud)")
+	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
+	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
-	f.IntVar(&s.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
-	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: pushes that have not begun by then are skipped (default: the plan's)")
-	f.StringVar(&s.only, "only", "", "part of the plan to do")
-	f.StringVar(&s.html, "report", "", "write the tables with charts to this HTML file as well")
-	s.pushFlags(f, "print all cells and the estimate, and connect to nothing", "print the tables as one JSON object", "push that ended",
+	f.IntVar(&s.repeats, "repeats", 0, "pushes of every cell (default: the plan's)")
+	f.DurationVar(&s.budget, "budget", 0, "time for the sweep, after which no push begins (default: the plan's)")
+	f.StringVar(&s.only, "only", "", "part of the plan to run")
+	addReport(f, &s.html)
+	s.pushFlags(f, "print all cells and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
 		map[string]string{"create": string(loader.CreateRecreate)})
 }
 
@@ -322,7 +321,7 @@ func (s *sweeper) begin(file *results.File) error {
 	if n := len(file.Record().Entries); n > 0 {
 		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
 	}
-	for _, text := range warnings {
+	for _, text := range append(s.Plan.OldNames, warnings...) {
 		s.log().Warn(text)
 	}
 	return nil

@@ -30,23 +30,21 @@ type trialsCommand struct {
 func (t *trialsCommand) pushFlags(f *pflag.FlagSet, dryRun, json, progress string, defaults map[string]string) {
 	t.flags = f
 	t.process.Flags(f, t.drivers)
-	f.StringVar(&t.file, "config", "", "YAML file with flags' names as keys")
+	addConfig(f, &t.file)
 	f.Lookup("dry-run").Usage, f.Lookup("json").Usage = dryRun, json
-	f.Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every " + progress
+	f.Lookup("progress").Usage = "progress on stderr; auto is a bar on a terminal, and a line for every " + progress
 	for name, value := range defaults {
 		f.Lookup(name).DefValue = value
 	}
 	for _, name := range sweep.OfOnePush() {
 		f.Lookup(name).Hidden = true
 	}
-	f.SortFlags = false
 }
 
 // read returns the trials' flags on the command line, before it completes those of this process from the environment: a
 // trial takes from there only what nothing else sets. hint ends the error about flags of a single push.
 func (t *trialsCommand) read(target, hint string) (trial map[string][]string, err error) {
 	t.target, t.given, trial = target, map[string][]string{}, map[string][]string{}
-	t.warnOfPassword(target)
 	names := sweep.FlagNames(t.drivers)
 	var problems []error
 	t.flags.Visit(func(f *pflag.Flag) {
@@ -62,7 +60,9 @@ func (t *trialsCommand) read(target, hint string) (trial map[string][]string, er
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
-	return trial, t.complete(t.flags, &t.process, t.file)
+	err = t.complete(t.flags, &t.process, t.file)
+	t.warnOfPassword(target)
+	return trial, err
 }
 
 func valuesOf(f *pflag.Flag) []string {

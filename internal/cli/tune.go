@@ -20,22 +20,20 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-const tuneHelp = `Find by trials the workers and batch size that are enough: the smallest setting within a few percent of the best rate, and
-the flags to push with.
+const tuneHelp = `Find the smallest number of workers and batch size that reach nearly the best rate, and print the command to push with.
 
-A trial is a push for --trial, or of --rows or --bytes if they are given. The search begins with push's defaults, after a
-warm-up trial that does not count. It doubles workers and batch as long as that pays, then halves them as long as the rate
-stays near the best; settings that decide are measured three times. --workers, --batch-bytes or --batch-rows apply to all
-trials, and the other one is searched for. Rows per transaction and commit groups are yours or the method's default.
+A trial is a push that lasts for --trial, or one of --rows or --bytes. The first one is a warm-up and does not count.
+The search begins with the defaults of push. It doubles workers and batch size while that pays, then halves them while
+the rate stays near the best. Settings that decide are measured three times. --workers, --batch-bytes or --batch-rows
+hold for all trials, and the search varies the others. It does not vary rows per transaction and commit groups.
 
-By default a trial has --verify ack instead of count, --distinct-bytes 64MiB instead of 1GiB, so that filling buffers does
-not take longer than the trial, and a new table (--create recreate), which works only for tables that terapush made. The
-rows of the last trial stay in it, so the command at the end has --create recreate as well.
+Trials have other defaults than push: --verify ack, --distinct-bytes 64MiB, so that filling buffers does not take longer
+than the trial, and --create recreate, which works for tables that terapush created. The rows of the last trial stay in the
+table, so the printed command has --create recreate as well.
 
-A doubling ends with a setting that the server refuses (connections, memory, size of a batch), that this machine has no
-memory for, or whose trial would be too short for a batch of each worker at the best rate so far: give a longer --trial to
-search further. The search ends when the server is full or gone. When the --budget is used up, the trial under way is the
-last one, and there may be better settings.
+Doubling stops at a setting that the server refuses or that this machine has no memory for, and where a trial would be too
+short for one batch of each worker: to search further, give a longer --trial. The search ends when the server is full or
+gone. When --budget is used up, the running trial is the last one, and there may be better settings.
 
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
@@ -52,21 +50,21 @@ type tuner struct {
 
 func (t *tuner) addFlags(f *pflag.FlagSet) {
 	t.near = 0.05
-	f.DurationVar(&t.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: settings whose trial has not begun by then are not tried")
-	f.Var(&t.near, "near", "share of the best rate to give up for a smaller setting")
-	f.IntVar(&t.MaxWorkers, "max-workers", 256, "workers to go up to")
-	f.Var(&t.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
-	f.StringVar(&t.record, "record", "", "new file to keep all trials in at the end, for terapush report")
+	f.DurationVar(&t.Trial, "trial", 5*time.Second, "length of a trial, unless --rows, --bytes or --duration is given")
+	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time for all trials, after which no trial begins")
+	f.Var(&t.near, "tolerance", "share of the best rate to give up for a smaller setting")
+	f.IntVar(&t.MaxWorkers, "max-workers", 256, "most workers to try")
+	f.Var(&t.most, "max-batch-bytes", "largest batch to try (default: what the method takes, at most 256MiB)")
+	f.StringVar(&t.record, "record", "", "new file for the results of all trials, for terapush report")
 	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
-		"trial that ended", sweep.Defaults())
+		"trial", sweep.Defaults())
 }
 
 func (a *app) tune() *cobra.Command {
 	t := &tuner{trialsCommand: trialsCommand{app: a}}
 	cmd := &cobra.Command{
 		Use:   "tune TARGET [flags]",
-		Short: "Find the smallest workers and batch size that are near the best rate",
+		Short: "Find the workers and batch size to push with",
 		Long:  tuneHelp,
 		Example: `  terapush tune postgres://user@host/db --method copy
   terapush tune mysql://user@host/db --trial 20s --budget 1h --payload-bytes 200

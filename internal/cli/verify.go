@@ -16,7 +16,7 @@ import (
 
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
-	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
+	return a.again("verify", "Verify the rows of an earlier run again", shown, func(ctx context.Context, j push.Job) error {
 		w := watcher{config: j.Config, terminal: a.terminal}
 		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
@@ -33,8 +33,11 @@ func (a *app) prepare() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "prepare TARGET --run-id NAME",
-		Short: "Make the table of a run that several processes will push, once",
-		Args:  exactly(1, "prepare takes one TARGET"),
+		Short: "Create the table of a run that several processes will push",
+		Long: `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
+creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
+run changes nothing.`,
+		Args: exactly(1, "prepare takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
@@ -50,13 +53,12 @@ func (a *app) prepare() *cobra.Command {
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
-	cmd.Flags().SortFlags = false
+	addConfig(cmd.Flags(), &file)
 	return cmd
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove a run's claims and journal; of a run whose state folder is gone, its claims", []string{"table"}, push.Forget)
+	return a.again("forget", "Remove the claims and the journal of a run", []string{"table"}, push.Forget)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
@@ -91,9 +93,9 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 	// All flags of push are declared, since those of the run are restored.
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
-	shown = append(shown, "via", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
+	shown = append(shown, "staging", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
-	cmd.Flags().StringVar(&c.Resume, "run", "", "id of the run")
+	cmd.Flags().StringVar(&c.Resume, "run", "", "the run: its id, the beginning of its id, or last")
 	return cmd
 }
 

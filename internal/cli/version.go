@@ -80,7 +80,7 @@ func (a *app) version() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, and the database drivers that are linked in",
+		Short: "Print the version and the database drivers",
 		Args:  exactly(0, "version takes no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()

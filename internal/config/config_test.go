@@ -213,7 +213,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	c, _, err = parse(t, "--append --create truncate", nil, "")
 	require.NoError(t, err)
 	require.EqualError(t, c.Validate(), "--append and --create truncate contradict each other")
-	c, _, err = parse(t, "--create truncate --yes-drop t", nil, "")
+	c, _, err = parse(t, "--create truncate --allow-drop t", nil, "")
 	require.NoError(t, err)
 	require.NoError(t, c.Validate())
 	require.Equal(t, string(loader.CreateTruncate), c.Create)
@@ -252,7 +252,7 @@ func TestEveryFlagComesBack(t *testing.T) {
 		" --server-metrics http://u:p@h/metrics --prices p.yaml --help"
 	c, f, err := parse(t, "--method insert --dataset d --table s.t --format csv --payload-bytes 9 --payload-kind text --seed 18446744073709551615"+
 		" --distinct-bytes 3MB --rows 5 --bytes 1TiB --duration 1h1ms --first-key 3 --append --workers 2 --batch-rows 6 --batch-bytes 1MB"+
-		" --via s3://b/p?endpoint=http%3A%2F%2Fh --commit-batches 7 --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --yes-drop t --primary-key --verify full --verify-rows 8 --verify-workers 3"+
+		" --staging s3://b/p?endpoint=http%3A%2F%2Fh --commit-batches 7 --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --allow-drop t --primary-key --verify full --verify-rows 8 --verify-workers 3"+
 		" --retries 0 --retry-for 1s --batch-timeout 90s --set a=b,c --set d= --tls verify --tls-ca a --tls-cert b --tls-key c --tls-server-name s"+
 		" --unlogged --rows-per-transaction 4 --hint a=b "+ofOneProcess, nil, "")
 	require.NoError(t, err)
@@ -305,9 +305,41 @@ func TestFromValuesSaysAllThatIsWrong(t *testing.T) {
 		"workers": {"many"}, "wokers": {"1"}, "rows": {"0"},
 	}, drivers(t), env{"TERAPUSH_SEED": "x"}.lookup, "")
 	for _, want := range []string{
-		`invalid argument "many" for "--workers" flag`, "no such flag -wokers", "--rows 0: give more than 0", "TERAPUSH_SEED",
+		`invalid argument "many" for "-w, --workers" flag`, "no such flag -wokers", "--rows 0: give more than 0", "TERAPUSH_SEED",
 	} {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, 4, strings.Count(err.Error(), "\n")+1)
+}
+
+// An old name is taken from every source, and told.
+func TestOldNames(t *testing.T) {
+	for source, given := range map[string]struct {
+		args      []string
+		env       env
+		file, was string
+	}{
+		"command line": {args: []string{"--yes-drop", "t"}, was: "--yes-drop"},
+		"environment":  {env: env{"TERAPUSH_YES_DROP": "t"}, was: "TERAPUSH_YES_DROP"},
+		"file":         {file: "yes-drop: t\n", was: "yes-drop"},
+		"new name":     {args: []string{"--allow-drop", "t"}},
+	} {
+		var c config.Push
+		f := pflag.NewFlagSet("push", pflag.ContinueOnError)
+		c.Flags(f, drivers(t))
+		require.NoError(t, f.Parse(given.args), source)
+		path := ""
+		if given.file != "" {
+			path = filepath.Join(t.TempDir(), "config.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(given.file), 0o600))
+		}
+		require.NoError(t, config.Complete(f, given.env.lookup, path), source)
+		require.Equal(t, "t", c.YesDrop, source)
+		require.Equal(t, map[string][]string{"allow-drop": {"t"}}, config.Given(f), source)
+		var want []string
+		if given.was != "" {
+			want = []string{given.was + " is now called --allow-drop"}
+		}
+		require.Equal(t, want, config.OldNames(f), source)
+	}
 }

@@ -121,7 +121,7 @@ func (p *Push) Validate() error {
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	if p.Format != "" {
-		problems = append(problems, known("format", p.Format, formats()))
+		problems = append(problems, known("format", p.Format, Formats()))
 	}
 	_, err := p.Settings()
 	return errors.Join(append(problems, err)...)
@@ -168,7 +168,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	}
 	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
 	if target.Via = p.Via.Target(); target.Via != nil && !method.Caps.Staged {
-		return nil, method, target, fmt.Errorf("method %s stores no objects: --via is for methods that do", method.Name)
+		return nil, method, target, fmt.Errorf("method %s stores no objects: --staging is for methods that do", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
 		return nil, method, target, err
@@ -182,7 +182,7 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	options := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
+			return nil, fmt.Errorf("--%s is not an option of method %s", Current(name), m.Name)
 		}
 		options[name] = given[name]
 	}
@@ -193,9 +193,9 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 // groups on those that store objects first, all others on every method.
 func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	has := func(m loader.Method) bool {
-		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })
+		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return Current(o.Name) == flag })
 	}
-	if flag == "via" || flag == "commit-batches" {
+	if flag == "staging" || flag == "commit-batches" {
 		return m.Caps.Staged
 	}
 	if has(m) {

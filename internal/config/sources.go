@@ -28,15 +28,20 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 	if err != nil {
 		return err
 	}
-	err = fill(f, func(name string) (string, []string) {
-		variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		if text, _ := env(variable); text != "" {
-			return variable, []string{text}
+	err = fill(f, func(flag *pflag.Flag) (string, []string) {
+		for _, name := range append([]string{flag.Name}, oldNames(flag.Name)...) {
+			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			if text, _ := env(variable); text != "" {
+				if name != flag.Name {
+					annotate(flag, usedKey, variable)
+				}
+				return variable, []string{text}
+			}
 		}
 		return "", nil
 	})
 	return errors.Join(err,
-		fill(f, func(name string) (string, []string) { return file + ": " + name, values[name] }),
+		fill(f, func(flag *pflag.Flag) (string, []string) { return file + ": " + flag.Name, values[flag.Name] }),
 		refuseZero(f))
 }
 
@@ -55,12 +60,12 @@ func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 			}
 		}
 	}
-	return fill(f, func(name string) (string, []string) { return "the run's --" + name, earlier[name] })
+	return fill(f, func(flag *pflag.Flag) (string, []string) { return "the run's --" + flag.Name, earlier[flag.Name] })
 }
 
 // fill sets the flags that are not set from one more source, which names the origin of a value for errors. A flag that is
 // set excludes others of its group: --rows on the command line does not contradict bytes in the file.
-func fill(f *pflag.FlagSet, from func(flag string) (where string, values []string)) error {
+func fill(f *pflag.FlagSet, from func(*pflag.Flag) (where string, values []string)) error {
 	settled := map[string]bool{"help": true}
 	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
 	for _, group := range Exclusive() {
@@ -75,7 +80,7 @@ func fill(f *pflag.FlagSet, from func(flag string) (where string, values []strin
 		if settled[flag.Name] {
 			return
 		}
-		where, values := from(flag.Name)
+		where, values := from(flag)
 		for _, text := range values {
 			if err := f.Set(flag.Name, text); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %w", where, err))
@@ -126,18 +131,25 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 		}
 	})
 	values := make(map[string][]string)
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		name := Current(key)
 		if err := known("key", name, valid); err != nil {
 			return nil, fmt.Errorf("--config %s: %w", path, err)
 		}
-		list, ok := keys[name].([]any)
+		if name != key {
+			if keys[name] != nil {
+				return nil, fmt.Errorf("--config %s: %s is the old name of %s: leave it out", path, key, name)
+			}
+			annotate(f.Lookup(name), usedKey, key)
+		}
+		list, ok := keys[key].([]any)
 		if _, takes := f.Lookup(name).Value.(pflag.SliceValue); !takes || !ok {
-			list = []any{keys[name]}
+			list = []any{keys[key]}
 		}
 		for _, v := range list {
 			switch v.(type) {
 			case nil, []any, map[string]any:
-				return nil, fmt.Errorf("--config %s: %s: write one value, or a list if the flag is repeatable", path, name)
+				return nil, fmt.Errorf("--config %s: %s: write one value, or a list if the flag is repeatable", path, key)
 			}
 			values[name] = append(values[name], fmt.Sprint(v))
 		}
@@ -165,6 +177,7 @@ func Given(f *pflag.FlagSet) map[string][]string {
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
 	"resume", "run-id", "shard", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
+	"quiet", "log-level", "log-format",
 }
 
 // ofOnePush are the flags that a trial never has.
@@ -182,6 +195,7 @@ func FromValues(
 ) (c Push, given map[string][]string, err error) {
 	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
 	c.Flags(f, drivers)
+	new(Log).Flags(f) // a file may have its keys
 	c.Target = strings.Join(values["target"], "")
 	var problems []error
 	set := func(name string, values ...string) {

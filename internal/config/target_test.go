@@ -91,12 +91,12 @@ func TestPassword(t *testing.T) {
 }
 
 func TestVia(t *testing.T) {
-	c, f, err := parse(t, "--via s3://bucket/a/prefix?endpoint=https://h:9000&path_style=true", nil, "")
+	c, f, err := parse(t, "--staging s3://bucket/a/prefix?endpoint=https://h:9000&path_style=true", nil, "")
 	require.NoError(t, err)
 	require.NoError(t, c.Validate())
 	require.Equal(t, []string{"bucket"}, c.Via.Target().Hosts)
 	require.Equal(t, "a/prefix", c.Via.Target().Database)
-	require.Equal(t, []string{"s3://bucket/a/prefix?endpoint=https%3A%2F%2Fh%3A9000&path_style=true"}, config.Given(f)["via"])
+	require.Equal(t, []string{"s3://bucket/a/prefix?endpoint=https%3A%2F%2Fh%3A9000&path_style=true"}, config.Given(f)["staging"])
 
 	c, _, err = parse(t, "", nil, "")
 	require.NoError(t, err)
@@ -115,20 +115,20 @@ func TestViaShowsNoSecret(t *testing.T) {
 		"s3://bucket/p?endpoint=http%3A%2F%2FAKIA:s3cr3t%40h":  "keys do not belong into the URL",
 		"s3://bucket/p?endpoint=http://h&endpoint=//s3cr3t@h2": "keys do not belong into the URL",
 
-		"gs://bucket/s3cr3t":               "--via: write it as s3://bucket/prefix",
-		"s3://a,b/s3cr3t":                  "--via: write it as s3://bucket/prefix",
-		"s3://bucket/p?endpoint=%zzs3cr3t": "--via: write it as s3://bucket/prefix",
+		"gs://bucket/s3cr3t":               "--staging: write it as s3://bucket/prefix",
+		"s3://a,b/s3cr3t":                  "--staging: write it as s3://bucket/prefix",
+		"s3://bucket/p?endpoint=%zzs3cr3t": "--staging: write it as s3://bucket/prefix",
 	} {
-		c, f, err := parse(t, "--via "+text, nil, "")
+		c, f, err := parse(t, "--staging "+text, nil, "")
 		require.NoError(t, err)
 		err = c.Validate()
 		require.ErrorContains(t, err, want, text)
 		require.NotContains(t, err.Error(), "s3cr3t")
-		require.NotContains(t, config.Given(f)["via"][0], "s3cr3t")
+		require.NotContains(t, config.Given(f)["staging"][0], "s3cr3t")
 	}
-	_, f, err := parse(t, "--via s3://bucket/p?secret=s3cr3t&endpoint=http://h?s3cr3t", nil, "")
+	_, f, err := parse(t, "--staging s3://bucket/p?secret=s3cr3t&endpoint=http://h?s3cr3t", nil, "")
 	require.NoError(t, err)
-	require.Equal(t, []string{"s3://bucket/p"}, config.Given(f)["via"])
+	require.Equal(t, []string{"s3://bucket/p"}, config.Given(f)["staging"])
 }
 
 func TestSameStore(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSameStore(t *testing.T) {
 }
 
 func TestViaIsForStagedMethods(t *testing.T) {
-	c, _, err := parse(t, "--via s3://b/p --method insert", nil, "")
+	c, _, err := parse(t, "--staging s3://b/p --method insert", nil, "")
 	require.NoError(t, err)
 	c.Target = "base://h/d"
 	_, _, target, err := c.LoaderTarget(drivers(t))
@@ -150,5 +150,5 @@ func TestViaIsForStagedMethods(t *testing.T) {
 
 	c.Method = "copy"
 	_, _, _, err = c.LoaderTarget(drivers(t))
-	require.EqualError(t, err, "method copy stores no objects: --via is for methods that do")
+	require.EqualError(t, err, "method copy stores no objects: --staging is for methods that do")
 }

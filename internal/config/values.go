@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -131,6 +132,14 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
+// Choices lists the values of a flag that takes one of a few, else nil.
+func Choices(f *pflag.Flag) []string {
+	if c, ok := f.Value.(*choice); ok {
+		return c.valid
+	}
+	return nil
+}
+
 func (c *choice) String() string { return *c.value }
 func (c *choice) Type() string   { return strings.Join(c.valid, "|") }
 
@@ -161,7 +170,7 @@ func (k *FirstKey) String() string {
 // Type implements pflag.Value.
 func (*FirstKey) Type() string { return "int" }
 
-// Via is the object store of --via, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text,
+// Via is the object store of --staging, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text,
 // which may contain a secret key.
 type Via struct {
 	target *loader.Target
@@ -174,10 +183,10 @@ func (v *Via) Set(text string) error {
 	t, err := loader.ParseTarget(text)
 	switch {
 	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
-		v.err = errors.New("--via: write it as s3://bucket/prefix, " +
+		v.err = errors.New("--staging: write it as s3://bucket/prefix, " +
 			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's")
 	case t.User != "" || t.ShowsPassword():
-		v.err = fmt.Errorf("--via s3://%s: keys do not belong into the URL; give them by AWS_ACCESS_KEY_ID and "+
+		v.err = fmt.Errorf("--staging s3://%s: keys do not belong into the URL; give them by AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY, by AWS's files or by the machine's role", t.Hosts[0])
 	default:
 		v.target = &t
@@ -199,7 +208,7 @@ func (*Via) Type() string { return "url" }
 // Target returns the store, nil if none was given.
 func (v *Via) Target() *loader.Target { return v.target }
 
-// SameStore reports whether two --via name the same objects. Their endpoints may differ, as on a resume on another machine.
+// SameStore reports whether two --staging name the same objects. Their endpoints may differ, as on a resume on another machine.
 func SameStore(a, b string) bool {
 	x, err := loader.ParseTarget(a)
 	y, err2 := loader.ParseTarget(b)

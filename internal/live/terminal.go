@@ -36,6 +36,16 @@ func NewTerminal(out io.Writer) *Terminal {
 	return t
 }
 
+// Columns returns the width of an output that is a terminal, else 0.
+func Columns(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, _ := term.GetSize(int(file.Fd())) // fails unless it is a terminal
+	return columns
+}
+
 // Interactive reports whether lines can be redrawn.
 func (t *Terminal) Interactive() bool { return t.width != nil }
 

@@ -200,5 +200,5 @@ func (s *Store) readerView(reader string) loader.Finding {
 	at := cmp.Or(s.serverEndpoint, s.endpoint, "Amazon S3 in "+s.region)
 	return finding("store from the server", loader.GradeUnknown,
 		fmt.Sprintf("%s reads the objects from %s itself: whether it reaches that, the first commit shows", reader, at),
-		"if the server knows the store by another address, add server_endpoint=https://host:port to --via")
+		"if the server knows the store by another address, add server_endpoint=https://host:port to --staging")
 }

@@ -171,10 +171,10 @@ func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
 
 	p = newStaged(t, loader.DedupKey)
 	run = p.killAt(grouped, "commit", 2)
-	p.fails("--resume "+run+" --via s3://bucket/elsewhere", push.Usage, "--via cannot change in a resumed run: "+
+	p.fails("--resume "+run+" --staging s3://bucket/elsewhere", push.Usage, "--staging cannot change in a resumed run: "+
 		"it was s3://bucket/prefix?endpoint=http%3A%2F%2Fstore%3A9000, now it is s3://bucket/elsewhere")
 	p.fails("--resume "+run+" --commit-batches 5", push.Usage, "--commit-batches cannot change in a resumed run: it was 4, now it is 5")
-	p.succeeds("--resume " + run + " --commit-batches 4 --via s3://bucket/prefix?endpoint=http%3A%2F%2Fother%3A9000")
+	p.succeeds("--resume " + run + " --commit-batches 4 --staging s3://bucket/prefix?endpoint=http%3A%2F%2Fother%3A9000")
 	p.exact(0, 195)
 }
 

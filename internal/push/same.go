@@ -125,10 +125,11 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"primary-key", cmp.Or(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
 	}
 	if via := c.Via.String(); !config.SameStore(r.Via, via) {
-		fixed = append(fixed, value{"via", cmp.Or(r.Via, "none"), via})
+		fixed = append(fixed, value{"staging", cmp.Or(r.Via, "none"), via})
 	}
 	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
-		fixed = append(fixed, value{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
+		flag := config.Current(option)
+		fixed = append(fixed, value{flag, cmp.Or(r.Flag(flag), "not given"), c.Options[option]})
 	}
 	var problems []error
 	for _, v := range fixed {

@@ -19,7 +19,7 @@ import (
 )
 
 // grouped is small in five groups of four batches.
-const grouped = small + " --via s3://bucket/prefix?endpoint=http%3A%2F%2Fstore%3A9000 --commit-batches 4"
+const grouped = small + " --staging s3://bucket/prefix?endpoint=http%3A%2F%2Fstore%3A9000 --commit-batches 4"
 
 // newStaged is a fixture whose method stores batches and commits them in groups.
 func newStaged(t *testing.T, d loader.Dedup) *fixture {

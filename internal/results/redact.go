@@ -52,7 +52,7 @@ type redactor map[string]map[string]int
 // naming matches flags, axes and settings whose values are names.
 var naming = regexp.MustCompile(
 	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|` +
-		`file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|metrics|prices|^be$)`)
+		`file|url|uri|-drop|resume|config|tls-|stage|staging|credential|partition|metrics|prices|^be$)`)
 
 func (r redactor) number(what, name string) string {
 	if r[what] == nil {

@@ -40,14 +40,24 @@ func replayMarks(dir string, f func(event.Event)) error {
 		return err
 	}
 	defer file.Close()
-	marks := bufio.NewReaderSize(file, 1<<16)
+	if err := readMarks(bufio.NewReaderSize(file, 1<<16), f); err != nil {
+		err = fmt.Errorf("reading the journal %s: %w", path, err)
+		if errors.As(err, new(*fs.PathError)) { // the disk has failed, not the journal
+			return err
+		}
+		return &DamagedError{err}
+	}
+	return file.Sync()
+}
+
+func readMarks(marks io.ByteReader, f func(event.Event)) error {
 	for e := (event.Event{Attempt: 1}); ; e.Batch++ {
 		mark, err := marks.ReadByte()
 		switch {
 		case errors.Is(err, io.EOF):
-			return file.Sync()
+			return nil
 		case err != nil:
-			return fmt.Errorf("reading the journal %s: %w", path, err)
+			return err
 		case mark == 0:
 			continue
 		case mark == begun:
@@ -55,7 +65,7 @@ func replayMarks(dir string, f func(event.Event)) error {
 		case mark == in:
 			e.Outcome = event.Applied
 		default:
-			return &DamagedError{fmt.Errorf("reading the journal %s: the mark of batch %d is %d, which has no meaning", path, e.Batch, mark)}
+			return fmt.Errorf("the mark of batch %d is %d, which has no meaning", e.Batch, mark)
 		}
 		f(e)
 	}

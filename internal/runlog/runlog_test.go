@@ -457,3 +457,59 @@ func TestNewID(t *testing.T) {
 		seen[id] = true
 	}
 }
+
+// Runs reads without taking a run over, also one that a process works on, and Find goes by what it lists.
+func TestRunsAndFind(t *testing.T) {
+	state := t.TempDir()
+	begin := func(run string, age time.Duration) *runlog.Log {
+		r := record()
+		r.Run, r.Started, r.Plan.BatchRows = run, time.Now().Add(-age), 2
+		l, err := runlog.Create(state, r)
+		require.NoError(t, err)
+		return l
+	}
+	old, running := begin("20260101-000000-aaaaaa", time.Hour), begin("20260101-000000-bbbbbb", time.Minute)
+	require.NoError(t, old.Mark(0, event.Applied))
+	require.NoError(t, old.Mark(1, event.Started))
+	require.NoError(t, old.Append(event.Event{Batch: 2, Members: 2, Outcome: event.Applied}))
+	require.NoError(t, old.Close())
+	require.NoError(t, os.Mkdir(filepath.Join(state, "sweeps"), 0o700))
+
+	all, err := runlog.Runs(state)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, "20260101-000000-bbbbbb", all[0].Run)
+	require.True(t, all[0].Running)
+	require.False(t, all[1].Running)
+	plan := all[1].Plan
+	require.Equal(t, plan.BatchSize(0)+plan.BatchSize(2)+plan.BatchSize(3), all[1].Rows)
+	require.NoError(t, running.Close())
+
+	for name, want := range map[string]string{
+		"last":                   "20260101-000000-bbbbbb",
+		"20260101-000000-a":      "20260101-000000-aaaaaa",
+		"20260101-000000-bbbbbb": "20260101-000000-bbbbbb",
+		"20270101":               "20270101",
+		"../../etc":              "../../etc",
+	} {
+		found, err := runlog.Find(state, name)
+		require.NoError(t, err)
+		require.Equal(t, want, found)
+	}
+	_, err = runlog.Find(state, "2026")
+	require.ErrorContains(t, err, `2 runs begin with "2026": 20260101-000000-aaaaaa, 20260101-000000-bbbbbb`)
+	_, err = runlog.Find(t.TempDir(), "last")
+	require.ErrorIs(t, err, runlog.ErrNoRun)
+}
+
+// A run that an earlier version began may have flags by names of then.
+func TestOldNamesOfFlags(t *testing.T) {
+	state, r := t.TempDir(), record()
+	r.Flags = map[string][]string{"yes-drop": {"t"}}
+	l, err := runlog.Create(state, r)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	r, err = runlog.Read(state, r.Run)
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"allow-drop": {"t"}}, r.Flags)
+}

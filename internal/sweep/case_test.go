@@ -51,15 +51,15 @@ func TestPartsOfARecord(t *testing.T) {
 // A flag of some methods is theirs, and a mistake only where nobody has any of them.
 func TestFlagsOfSomeMethods(t *testing.T) {
 	_, err := lay(t, sweep.Part{
-		Push: map[string][]string{"target": {"postgres://h/db"}, "stage": {"x"}, "via": {"s3://bucket/p"}},
+		Push: map[string][]string{"target": {"postgres://h/db"}, "stage": {"x"}, "staging": {"s3://bucket/p"}},
 		Axes: methods("copy", "insert"),
-	}, "stage", "via")
-	require.EqualError(t, err, "--stage: no cell's method takes it; they are copy, insert\n--via: no cell's method takes it; they are copy, insert")
+	}, "stage", "staging")
+	require.EqualError(t, err, "--stage: no cell's method takes it; they are copy, insert\n--staging: no cell's method takes it; they are copy, insert")
 	s, err := lay(t, sweep.Part{
-		Push: map[string][]string{"target": {"databend://root@h/db"}, "via": {"s3://bucket/p"}}, Axes: methods("insert", "stage-load"),
-	}, "via")
+		Push: map[string][]string{"target": {"databend://root@h/db"}, "staging": {"s3://bucket/p"}}, Axes: methods("insert", "stage-load"),
+	}, "staging")
 	require.NoError(t, err)
-	require.Equal(t, map[string]map[string][]string{"stage-load": {"via": {"s3://bucket/p"}}}, s.Parts[0].Methods)
+	require.Equal(t, map[string]map[string][]string{"stage-load": {"staging": {"s3://bucket/p"}}}, s.Parts[0].Methods)
 	require.Empty(t, s.Cases[0].Config.Via.String())
 	require.NotEmpty(t, s.Cases[1].Config.Via.String())
 }
@@ -84,5 +84,5 @@ func TestValuesOfFlags(t *testing.T) {
 		Axes: []results.Axis{{Name: "workers", Values: []string{"1", "x"}}},
 	})
 	require.ErrorContains(t, err, "workers 1: --batch-rows and --batch-bytes exclude each other")
-	require.ErrorContains(t, err, `workers x: invalid argument "x" for "--workers"`)
+	require.ErrorContains(t, err, `workers x: invalid argument "x" for "-w, --workers"`)
 }

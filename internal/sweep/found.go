@@ -86,7 +86,7 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 func (f *Found) warnOfSpread(what string, t *Tried) {
 	low, high := t.spread()
 	if apart := (high - low) / t.Rate; apart > f.Near {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("measurements of %s differ by %.1f %%, more than --near %.4g %%: use longer trials",
+		f.Warnings = append(f.Warnings, fmt.Sprintf("measurements of %s differ by %.1f %%, more than --tolerance %.4g %%: use longer trials",
 			what, 100*apart, 100*f.Near))
 	}
 }

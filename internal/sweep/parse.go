@@ -25,6 +25,7 @@ type planner struct {
 	names []string            // of the flags that a case may have
 	given map[string][]string // flags of the command line, with set.NAME for the entries of set
 	knee  string
+	old   []string // sentences about old names of flags
 }
 
 // ParsePlan reads a plan. file is its name for errors. The error lists the problems with file and line; the plan is
@@ -96,6 +97,8 @@ func (p *planner) plan(root *ast.MappingNode) Plan {
 		}
 	}
 	p.checkAxes(plan, keys.Knee.line)
+	slices.Sort(p.old)
+	plan.OldNames = slices.Compact(p.old)
 	return plan
 }
 
@@ -183,6 +186,9 @@ func exclusiveWith(name string) []string {
 // isFlag reports whether a case may have the flag, and adds a problem if not.
 func (p *planner) isFlag(key string, line int) bool {
 	name := normal(key)
+	if old := strings.ReplaceAll(key, "_", "-"); config.Current(old) != old {
+		p.old = append(p.old, config.Renamed(key, name))
+	}
 	switch {
 	case slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix):
 		return true

@@ -123,7 +123,7 @@ func TestSpreadIsTold(t *testing.T) {
 	require.NotEmpty(t, f.Warnings)
 	var text strings.Builder
 	require.NoError(t, f.WriteText(&text))
-	require.Regexp(t, `(?m)^note +measurements of the best differ by \d+\.\d %, more than --near 5 %: use longer trials$`, text.String())
+	require.Regexp(t, `(?m)^note +measurements of the best differ by \d+\.\d %, more than --tolerance 5 %: use longer trials$`, text.String())
 	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
 }
 

@@ -85,7 +85,7 @@ func (Driver) Methods() []loader.Method {
 		},
 		{
 			Name: pipeline,
-			Help: "SingleStore: objects in S3 (--via s3://…), which a pipeline of the server loads",
+			Help: "SingleStore: objects in S3 (--staging s3://…), which a pipeline of the server loads",
 			Caps: loader.Caps{
 				Formats: []batch.Format{batch.TSV},
 				Dedup:   loader.DedupKey, // the pipeline remembers its files as long as it lives, and a group's rows are counted
@@ -117,13 +117,13 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 func checkVia(t loader.Target, m loader.Method, name tableName) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
-		return fmt.Errorf("method %s sends rows to the server itself: leave --via out, or take --method %s", m.Name, pipeline)
+		return fmt.Errorf("method %s sends rows to the server itself: leave --staging out, or take --method %s", m.Name, pipeline)
 	case !m.Caps.Staged:
 		return nil
 	case ofScheme(t.Scheme) != singleStore && t.Scheme != "mysql":
 		return fmt.Errorf("method %s is SingleStore's; the target says %s://", m.Name, t.Scheme)
 	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+		return fmt.Errorf("method %s needs an object store: --staging s3://bucket/prefix", m.Name)
 	case t.Database == "":
 		return errors.New("a pipeline belongs to a database: write it into the URL, as in singlestore://user@host/database")
 	case name != tableName{} && name.schema != t.Database:

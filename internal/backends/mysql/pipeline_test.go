@@ -457,13 +457,13 @@ func TestPipelineAtLeastOnce(t *testing.T) {
 func TestPipelineIsRefused(t *testing.T) {
 	b := backendtest.StartStore(t, nil)
 	for text, change := range map[string]func(*loader.Target){
-		"method pipeline is SingleStore's; the target says mariadb://": func(t *loader.Target) { t.Scheme = "mariadb" },
-		"method pipeline needs an object store: --via s3://bucket/":    func(t *loader.Target) { t.Via = nil },
-		"method load-data sends rows to the server itself":             func(t *loader.Target) { t.Method = loadData },
-		"a pipeline belongs to a database":                             func(t *loader.Target) { t.Database, t.Table = "", "d.t" },
-		"a pipeline of database db loads no table of other":            func(t *loader.Target) { t.Table = "other.t" },
-		`a pipeline would read prefix "a*" as a pattern`:               func(t *loader.Target) { t.Via.Database = "a*" },
-		"an object store is named s3://bucket/prefix, with one bucket": func(t *loader.Target) { t.Via.Scheme = "gs" },
+		"method pipeline is SingleStore's; the target says mariadb://":  func(t *loader.Target) { t.Scheme = "mariadb" },
+		"method pipeline needs an object store: --staging s3://bucket/": func(t *loader.Target) { t.Via = nil },
+		"method load-data sends rows to the server itself":              func(t *loader.Target) { t.Method = loadData },
+		"a pipeline belongs to a database":                              func(t *loader.Target) { t.Database, t.Table = "", "d.t" },
+		"a pipeline of database db loads no table of other":             func(t *loader.Target) { t.Table = "other.t" },
+		`a pipeline would read prefix "a*" as a pattern`:                func(t *loader.Target) { t.Via.Database = "a*" },
+		"an object store is named s3://bucket/prefix, with one bucket":  func(t *loader.Target) { t.Via.Scheme = "gs" },
 		"--batch-interval -1: want a number of milliseconds": func(t *loader.Target) {
 			t.Options = map[string]string{optBatchInterval: "-1"}
 		},

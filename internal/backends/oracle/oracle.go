@@ -44,7 +44,7 @@ func (b backend) Methods() []loader.Method {
 			}},
 		},
 		{
-			Name: methodCloudCopy, Help: "Autonomous Database: objects in S3 (--via s3://…), and DBMS_CLOUD to read them",
+			Name: methodCloudCopy, Help: "Autonomous Database: objects in S3 (--staging s3://…), and DBMS_CLOUD to read them",
 			Options: []loader.Option{{
 				Name: optionCredential, Kind: loader.StringOption,
 				Help: "the DBMS_CLOUD credential that reads the bucket; without one the bucket has to be public",

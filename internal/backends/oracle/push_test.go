@@ -188,7 +188,7 @@ func TestPushThroughAStore(t *testing.T) {
 	p := newProduct(t, s)
 	p.begun(lossy)
 	via := target.Via
-	p.succeeds(t, fmt.Sprintf("--method cloud-copy --via s3://%s/%s?%s --dataset people --rows 300 --batch-rows 10 "+
+	p.succeeds(t, fmt.Sprintf("--method cloud-copy --staging s3://%s/%s?%s --dataset people --rows 300 --batch-rows 10 "+
 		"--commit-batches 3 --workers 4 --retries 100 --verify full", via.Hosts[0], via.Database, via.Params.Encode()))
 	p.holds(t, "PEOPLE", 300)
 	s.transacted(t)

@@ -149,15 +149,15 @@ func encrypted(mode loader.TLSMode) bool {
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
-		return fmt.Errorf("method %s sends rows to the server itself: leave --via out", m.Name)
+		return fmt.Errorf("method %s sends rows to the server itself: leave --staging out", m.Name)
 	case !m.Caps.Staged:
 		return nil
 	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+		return fmt.Errorf("method %s needs an object store: --staging s3://bucket/prefix", m.Name)
 	case strings.ContainsAny(t.Via.Database, "*?"):
 		return fmt.Errorf("prefix %q: DBMS_CLOUD reads * and ? as wildcards", t.Via.Database)
 	case strings.HasPrefix(cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint")), "http:"):
-		return fmt.Errorf("method %s: DBMS_CLOUD reads over https only: add server_endpoint=https://… to --via", m.Name)
+		return fmt.Errorf("method %s: DBMS_CLOUD reads over https only: add server_endpoint=https://… to --staging", m.Name)
 	}
 	return objstore.Check(*t.Via)
 }

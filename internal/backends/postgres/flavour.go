@@ -105,7 +105,7 @@ func errRedshift() error {
 	return &loader.Error{
 		Op: "connect", Applied: loader.No,
 		Err:  errors.New("the target is Redshift, which takes bulk rows through S3 only: it has no COPY … FROM STDIN"),
-		Hint: "add --method s3-copy --via s3://bucket/prefix",
+		Hint: "add --method s3-copy --staging s3://bucket/prefix",
 	}
 }
 

@@ -93,11 +93,11 @@ func checkParams(t loader.Target) error {
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
-		return fmt.Errorf("method %s sends rows to the server itself: leave --via out", m.Name)
+		return fmt.Errorf("method %s sends rows to the server itself: leave --staging out", m.Name)
 	case !m.Caps.Staged:
 		return nil
 	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+		return fmt.Errorf("method %s needs an object store: --staging s3://bucket/prefix", m.Name)
 	case t.Via.Params.Has("server_endpoint"):
 		return fmt.Errorf("method %s: the server reads from Amazon S3 and takes no other endpoint: leave server_endpoint out", m.Name)
 	case strings.Contains(t.Via.Database, `\`):

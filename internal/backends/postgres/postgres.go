@@ -50,8 +50,8 @@ func (driver) Methods() []loader.Method {
 	return []loader.Method{
 		method(methodCopy, "COPY … FROM STDIN", unlogged, rows, direct),
 		method(methodInsert, "INSERT of many rows in one statement", unlogged),
-		method(methodS3Copy, "Redshift: objects in S3 (--via s3://…), and COPY of them", role, keys),
-		method(methodImport, "Aurora and RDS for PostgreSQL: objects in S3 (--via s3://…), and aws_s3 to import them", unlogged, keys),
+		method(methodS3Copy, "Redshift: objects in S3 (--staging s3://…), and COPY of them", role, keys),
+		method(methodImport, "Aurora and RDS for PostgreSQL: objects in S3 (--staging s3://…), and aws_s3 to import them", unlogged, keys),
 	}
 }
 

@@ -23,7 +23,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		return nil, err
 	}
 	if store.Endpoint() != "" {
-		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --via is", "endpoint", store.Endpoint())
+		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --staging is", "endpoint", store.Endpoint())
 	}
 	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }

@@ -46,7 +46,7 @@ func (driver) Check(t loader.Target) (loader.Caps, error) {
 		return loader.Caps{}, fmt.Errorf("s3:// has one method, %s, and not %q", methodPut, t.Method)
 	}
 	if t.Via != nil {
-		return loader.Caps{}, errors.New("--via: the objects are the goal of s3://, they go nowhere else")
+		return loader.Caps{}, errors.New("--staging: the objects are the goal of s3://, they go nowhere else")
 	}
 	return caps(), objstore.Check(t)
 }

@@ -209,7 +209,7 @@ func TestCheck(t *testing.T) {
 		func() error { _, err := New().Check(target); return err },
 		func() error { _, err := New().Open(t.Context(), target, backendtest.Deps()); return err },
 	} {
-		require.ErrorContains(t, f(), "--via")
+		require.ErrorContains(t, f(), "--staging")
 	}
 	_, err = New().Check(targetOf(t, "s3://bucket/p?what=1", ""))
 	require.ErrorContains(t, err, "no parameter")

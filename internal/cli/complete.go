@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// completeValues sets what a shell offers for TARGET and for the values of flags. Files are what it offers otherwise.
+func (a *app) completeValues(root *cobra.Command) {
+	byFlag := map[string]cobra.CompletionFunc{
+		"method":  a.methodsFor,
+		"dataset": oneOf(dataset.Names()),
+		"format":  oneOf(config.Formats()),
+		"preset":  oneOf(sweep.Presets()),
+		"resume":  a.runsFor,
+		"run":     a.runsFor,
+	}
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			values := byFlag[f.Name]
+			if all := config.Choices(f); all != nil {
+				values = oneOf(all)
+			}
+			if values != nil {
+				if err := c.RegisterFlagCompletionFunc(f.Name, values); err != nil {
+					panic(err) // the flag has another one
+				}
+			}
+		})
+		if strings.Contains(c.Use, "TARGET") {
+			c.ValidArgsFunction = a.targets
+		}
+	}
+}
+
+func oneOf(values []string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// targets offers the beginning of a URL.
+func (a *app) targets(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []string
+	for _, scheme := range a.drivers.Schemes() {
+		if len(args) == 0 {
+			all = append(all, scheme+"://")
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// methodsFor offers the methods of TARGET, or all if it is not there yet.
+func (a *app) methodsFor(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	scheme, _, _ := strings.Cut(strings.Join(args, ""), "://")
+	drivers := a.drivers.Drivers()
+	if d, ok := a.drivers.Lookup(scheme); ok {
+		drivers = []loader.Driver{d}
+	}
+	var all []string
+	for _, d := range drivers {
+		for _, m := range d.Methods() {
+			all = append(all, cobra.CompletionWithDesc(m.Name, m.Help))
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}

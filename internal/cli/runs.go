@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/units"
+)
+
+const runsSchema = "terapush.runs/v1"
+
+// RunList is what terapush runs prints.
+type RunList struct {
+	Schema string      `json:"schema"`
+	Runs   []listedRun `json:"runs"`
+}
+
+type listedRun struct {
+	Run     string    `json:"run"`
+	Shard   string    `json:"shard,omitempty"`
+	Started time.Time `json:"started"`
+	// State is running, incomplete, loaded or verified.
+	State        string `json:"state"`
+	Rows         int64  `json:"rows"`                   // that are in the table
+	PlannedRows  int64  `json:"planned_rows,omitempty"` // of the shard; missing for a run by duration
+	PayloadBytes int64  `json:"payload_bytes"`          // of Rows, by the average row
+	Target       string `json:"target"`
+	Table        string `json:"table"`
+	Method       string `json:"method"`
+}
+
+func (a *app) runs() *cobra.Command {
+	var c config.Push
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs in the state folder",
+		Long: `List the runs in the state folder, the newest first. "incomplete" means that "push --resume" can continue the run, "loaded"
+that all rows are in the table and not verified. A run stays in the list until "terapush forget".`,
+		Example: `  terapush runs
+  terapush push postgres://user@host/db --resume last`,
+		Args: exactly(0, "runs takes no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
+				return usage(err)
+			}
+			found, err := runlog.Runs(c.State)
+			list := RunList{Schema: runsSchema, Runs: []listedRun{}}
+			for _, r := range found {
+				list.Runs = append(list.Runs, listed(r))
+			}
+			return errors.Join(a.print(list, c.JSON), err)
+		},
+	}
+	c.Flags(cmd.Flags(), a.drivers) // a file may have all of them
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains([]string{"state-dir", "json"}, f.Name) })
+	cmd.Flags().Lookup("json").Usage = "print the list as one JSON object"
+	return cmd
+}
+
+func listed(r runlog.Summary) listedRun {
+	one := listedRun{
+		Run: r.Run, Shard: r.Plan.Shard.String(), Started: r.Started, State: string(r.Stage), Rows: r.Rows,
+		PayloadBytes: r.Rows * r.Plan.RowBytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
+	}
+	if !r.Plan.ByDuration {
+		one.PlannedRows = r.Plan.PartRows()
+	}
+	switch {
+	case r.Running:
+		one.State = "running"
+	case r.Stage == runlog.Loading:
+		one.State = "incomplete"
+	}
+	return one
+}
+
+// WriteText writes a table.
+func (l RunList) WriteText(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(out, "RUN\tSHARD\tAGE\tSTATE\tROWS\tSIZE\tMETHOD\tTABLE\tTARGET")
+	for _, r := range l.Runs {
+		rows := units.Count(r.Rows)
+		if r.PlannedRows > r.Rows {
+			rows += " of " + units.Count(r.PlannedRows)
+		}
+		fmt.Fprintln(out, strings.Join([]string{
+			r.Run, cmp.Or(r.Shard, "-"), age(time.Since(r.Started)), r.State, rows, units.Bytes(r.PayloadBytes), r.Method, r.Table, r.Target,
+		}, "\t"))
+	}
+	return out.Flush()
+}
+
+// WriteJSON writes one object.
+func (l RunList) WriteJSON(w io.Writer) error { return report.WriteJSON(w, l) }
+
+// age is a time in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// runsFor offers the ids of runs.
+func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all := []string{cobra.CompletionWithDesc(runlog.Last, "the newest run")}
+	state := cmd.Flags().Lookup("state-dir").Value.String()
+	if state == "" {
+		state, _ = a.LookupEnv("TERAPUSH_STATE_DIR")
+	}
+	if state == "" {
+		state, _ = a.stateDir()
+	}
+	runs, _ := runlog.Runs(state)
+	for _, r := range runs {
+		one := listed(r)
+		all = append(all, cobra.CompletionWithDesc(r.Folder(), one.State+", table "+one.Table))
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,126 @@
+package runlog
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// Last stands for the newest run of a state folder.
+const Last = "last"
+
+// Summary is a run of a state folder as it is at the moment.
+type Summary struct {
+	Record
+	Running bool  // a process of this machine works on it
+	Rows    int64 // that are in the table
+}
+
+// Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left out.
+func Runs(stateDir string) (all []Summary, problems error) {
+	entries, err := os.ReadDir(stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(stateDir, e.Name(), recordFile)); err != nil || strings.HasPrefix(e.Name(), ".") {
+			continue // no run
+		}
+		s, err := summary(stateDir, e.Name())
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return b.Started.Compare(a.Started) })
+	return all, errors.Join(err, problems)
+}
+
+// summary reads a run without taking it over or changing anything.
+func summary(stateDir, run string) (s Summary, err error) {
+	if s.Record, err = Read(stateDir, run); err != nil {
+		return s, err
+	}
+	if s.Plan.BatchRows < 1 {
+		return s, fmt.Errorf("reading run %s: its record has no batches", run)
+	}
+	dir := filepath.Join(stateDir, run)
+	s.Running = isLocked(dir)
+	if s.Stage != Loading {
+		s.Rows = s.Plan.PartRows()
+		return s, nil
+	}
+	var done Done
+	add := func(e event.Event) {
+		for n := e.Batch; e.Done() && n < e.Batch+max(e.Members, 1); n++ {
+			if done.Add(n) {
+				s.Rows += s.Plan.BatchSize(n)
+			}
+		}
+	}
+	if marks, err := os.Open(filepath.Join(dir, batchesFile)); err == nil { // a run of lines only has none
+		defer marks.Close()
+		if err := readMarks(bufio.NewReaderSize(marks, 1<<16), add); err != nil {
+			return s, fmt.Errorf("reading run %s: %w", run, err)
+		}
+	}
+	journal, err := os.Open(filepath.Join(dir, journalFile))
+	if err != nil {
+		return s, fmt.Errorf("reading run %s: %w", run, err)
+	}
+	defer journal.Close()
+	err = readEvents(journal, s.Run, add)
+	if err != nil && !errors.As(err, new(*event.TornError)) { // its process is writing, or was killed
+		return s, fmt.Errorf("reading run %s: %w", run, err)
+	}
+	return s, nil
+}
+
+// isLocked reports whether a process works on a run.
+func isLocked(dir string) bool {
+	l := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
+	free, err := l.TryRLock()
+	if free {
+		_ = l.Unlock()
+	}
+	return err == nil && !free
+}
+
+// Find returns the run that a user names by its id, by the beginning of its id, or by Last. A name that fits none is
+// returned as it is, for Read to refuse.
+func Find(stateDir, name string) (string, error) {
+	if dir, err := folder(stateDir, name); err != nil {
+		return name, nil
+	} else if _, err := os.Stat(dir); err == nil {
+		return name, nil
+	}
+	if name == Last {
+		runs, err := Runs(stateDir)
+		if len(runs) == 0 {
+			return "", errors.Join(fmt.Errorf("%w in %s", ErrNoRun, stateDir), err)
+		}
+		return runs[0].Folder(), nil
+	}
+	found, err := filepath.Glob(filepath.Join(stateDir, name+"*", recordFile))
+	switch {
+	case err != nil || len(found) == 0:
+		return name, nil
+	case len(found) > 1:
+		var names []string
+		for _, path := range found {
+			names = append(names, filepath.Base(filepath.Dir(path)))
+		}
+		return "", fmt.Errorf("%d runs begin with %q: %s", len(found), name, strings.Join(names, ", "))
+	}
+	return filepath.Base(filepath.Dir(found[0])), nil
+}
