@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,14 +22,13 @@ func TestShards(t *testing.T) {
 	onServers(t, sqlServers(), func(t *testing.T, d *database) {
 		const shards = 8
 		l := small(16_000)
-		flags := l.flags("--run-id", "nightly", "--workers", "2")
+		flags, reports := l.flags("--run-id", "nightly", "--workers", "2"), filepath.Join(t.TempDir(), "new")
 		shard := func(t *testing.T, i int, more ...string) invocation {
-			more = append(more, "--shard", fmt.Sprintf("%d/%d", i, shards), "--state-dir", t.TempDir())
+			more = append(more, "--shard", fmt.Sprintf("%d/%d", i, shards), "--state-dir", t.TempDir(), "--report-to", reports)
 			return d.pushTo(d.target(), append(flags, more...)...)
 		}
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
-		reports := t.TempDir()
 		t.Run("all", func(t *testing.T) {
 			for i := range shards {
 				t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -53,7 +51,6 @@ func TestShards(t *testing.T) {
 						r := p.wait(t).ends(t, 0)
 						is := reportOf(t, r)
 						assert.Equal(t, []any{"ack", true}, []any{is.Verify.Mode, is.Verify.OK})
-						require.NoError(t, os.WriteFile(filepath.Join(reports, fmt.Sprint(i)), []byte(r.stdout), 0o600))
 					}
 				})
 			}
@@ -62,9 +59,7 @@ func TestShards(t *testing.T) {
 		is := reportOf(t, invocation{args: append([]string{"verify", d.target(), "--json", "--state-dir", t.TempDir()}, flags...)}.run(t).ends(t, 0))
 		assert.Equal(t, []any{"count", true, l.rows}, []any{is.Verify.Mode, is.Verify.OK, is.Verify.FoundRows})
 		require.Equal(t, l.batches(), d.claims())
-		files, err := filepath.Glob(filepath.Join(reports, "*"))
-		require.NoError(t, err)
-		whole := reportOf(t, invocation{args: append([]string{"report", "merge", "--json"}, files...)}.run(t).ends(t, 0))
+		whole := reportOf(t, invocation{args: []string{"report", "merge", "--json", reports}}.run(t).ends(t, 0))
 		assert.Equal(t, []any{report.OK, l.rows, l.batches(), shards}, []any{whole.Result.Outcome, whole.Result.Rows, whole.Result.Batches, len(whole.Merged.Shards)})
 		invocation{args: []string{"forget", d.target(), "--run", "nightly", "--state-dir", t.TempDir(), "--table", l.table}}.run(t).ends(t, 0)
 		assert.Zero(t, d.claims())
@@ -103,7 +98,7 @@ func TestShardsWithoutClaims(t *testing.T) {
 					t.Run(fmt.Sprint(i), func(t *testing.T) {
 						t.Parallel()
 						random := rand.New(rand.NewPCG(seed, uint64(i)))
-						shard := []string{"--shard", fmt.Sprintf("%d/%d", i, shards), "--json"}
+						shard := []string{"--shard", fmt.Sprintf("%d/%d", i, shards), "--json", "--report-to", state.target()}
 						folder := fmt.Sprintf("%s/nightly/shard-%d-of-%d/", state.prefix, i, shards)
 						pieces := func() (n int) {
 							for _, o := range state.list(t) {
@@ -143,7 +138,9 @@ func TestShardsWithoutClaims(t *testing.T) {
 			knowing(invocation{args: []string{
 				"forget", d.target(), "--run", "nightly", "--state-dir", state.target(), "--table", l.table,
 			}}).run(t).ends(t, 0)
-			assert.Empty(t, state.list(t))
+			whole := reportOf(t, run(t, "report", "merge", "--json", state.target()).ends(t, 0))
+			assert.Equal(t, []any{report.OK, l.rows, shards}, []any{whole.Result.Outcome, whole.Result.Rows, len(whole.Merged.Shards)})
+			assert.Len(t, state.list(t), shards, "the reports are left")
 		})
 	}
 }

@@ -1,13 +1,20 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -30,4 +37,91 @@ func (a *app) shared(c *config.Push) func(context.Context) (push.Files, error) {
 		return nil
 	}
 	return func(ctx context.Context) (push.Files, error) { return a.files(ctx, c.Shared, &c.Connect) }
+}
+
+// keeper writes the report of a run, or of a shard, where report merge finds it: into a folder or an object store. It finds
+// out before the run whether it can.
+func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(context.Context, *report.Report) error, err error) {
+	write, done := func(_ context.Context, name string, text []byte) error {
+		return file.Write(filepath.Join(to, name), text)
+	}, func() error { return nil }
+	switch {
+	case to == "":
+		return func(context.Context, *report.Report) error { return nil }, nil
+	case inStore(to):
+		files, err := a.files(ctx, to, &c.Connect)
+		if err != nil {
+			return nil, fmt.Errorf("--report-to: %w", err)
+		}
+		write, done = files.Write, files.Close
+	default:
+		err := os.MkdirAll(to, 0o755)
+		if err == nil {
+			err = file.Writable(filepath.Join(to, "any.json"))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--report-to: %w", err)
+		}
+	}
+	return func(ctx context.Context, r *report.Report) error {
+		defer func() { _ = done() }()
+		if r == nil || r.Run.ID == "" {
+			return nil
+		}
+		shard := config.Shard{}
+		if s := r.Run.Shard; s != nil {
+			shard = config.Shard{Index: s.Index, Count: s.Count}
+		}
+		var text bytes.Buffer
+		err := r.WriteJSON(&text)
+		if err == nil {
+			err = write(ctx, runlog.FolderOf(r.Run.ID, shard)+".json", text.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("--report-to %s: %w", to, err)
+		}
+		return nil
+	}, nil
+}
+
+// reports reads a report, or all reports in a folder or an object store.
+func (a *app) reports(ctx context.Context, from string) (all []report.Report, err error) {
+	read := func(name string, text []byte) error {
+		r, err := parseReport(name, text)
+		all = append(all, r)
+		return err
+	}
+	if inStore(from) {
+		files, err := a.files(ctx, from, new(config.Connect))
+		if err != nil {
+			return nil, err
+		}
+		defer files.Close()
+		return all, files.Names(ctx, "", "", func(name string) error {
+			if !strings.HasSuffix(name, ".json") {
+				return nil
+			}
+			text, err := files.Read(ctx, name)
+			if err == nil {
+				err = read(name, text)
+			}
+			return err
+		})
+	}
+	names := []string{from}
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		if names, err = filepath.Glob(filepath.Join(from, "*.json")); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		text, err := file.Read(name, maxReport)
+		if err == nil {
+			err = read(name, text)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

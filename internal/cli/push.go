@@ -42,7 +42,7 @@ signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
-	var file, page string
+	var file, page, to string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
@@ -65,6 +65,10 @@ func (a *app) push() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
+			keep, err := a.keeper(stop.hard, to, &c)
+			if err != nil {
+				return &push.Error{Outcome: report.PreflightFailed, Err: err}
+			}
 			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
 			if line := next(r); line != "" {
 				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
@@ -72,11 +76,14 @@ func (a *app) push() *cobra.Command {
 			if r != nil && page != "" {
 				err = errors.Join(err, writePage(page, results.Of(*r)))
 			}
-			return err
+			return errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	addReport(cmd.Flags(), &page)
+	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
+		f.StringVar(&to, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
+	})
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }

@@ -78,14 +78,14 @@ func (a *app) merge() *cobra.Command {
 	var asJSON bool
 	var page string
 	cmd := &cobra.Command{
-		Use:   "merge FILE...",
+		Use:   "merge FILE|DIR|s3://BUCKET/PREFIX...",
 		Short: "Merge the reports of all shards of a run",
-		Long: `Merge the reports of all shards of a run, as push --json printed them. Counts and CPU time are sums. Latencies are those of
+		Long: `Merge the reports of all shards of a run, as push --json printed them or --report-to kept them. Counts and CPU time are sums. Latencies are those of
 all batches. There are two rates: over the whole time, and over the time in which all shards were working. A shard that is
 missing, or that two files have, is an error.`,
 		Example: `  terapush report merge shard-*.json
-  terapush report merge shard-*.json --json >whole.json`,
-		RunE: func(_ *cobra.Command, args []string) error {
+  terapush report merge s3://bucket/reports --json >whole.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(errors.New("report merge takes one FILE or more: 0 arguments given"))
 			}
@@ -100,11 +100,11 @@ missing, or that two files have, is an error.`,
 			}
 			var all []report.Report
 			for _, name := range args {
-				r, err := readReport(name)
+				some, err := a.reports(cmd.Context(), name)
 				if err != nil {
 					return usage(err)
 				}
-				all = append(all, r)
+				all = append(all, some...)
 			}
 			whole, err := report.Merge(all)
 			if err != nil {
@@ -121,13 +121,9 @@ missing, or that two files have, is an error.`,
 	return cmd
 }
 
-// readReport reads what push --json has printed.
-func readReport(name string) (r report.Report, err error) {
-	text, err := file.Read(name, maxReport)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	if err == nil && r.Schema != report.Schema {
+// parseReport reads what push --json has printed.
+func parseReport(name string, text []byte) (r report.Report, err error) {
+	if err = json.Unmarshal(text, &r); err == nil && r.Schema != report.Schema {
 		err = fmt.Errorf("its schema is %q, this terapush reads %q", r.Schema, report.Schema)
 	}
 	if err != nil {
