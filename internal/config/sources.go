@@ -176,7 +176,7 @@ func Given(f *pflag.FlagSet) map[string][]string {
 
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
-	"resume", "run-id", "shard", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "report-to", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
+	"resume", "run-id", "shard", "start-at", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "report-to", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
 	"quiet", "log-level", "log-format",
 }
 

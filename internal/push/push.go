@@ -141,8 +141,8 @@ func (p *push) run(ctx, soft context.Context) error {
 	}
 	defer end()
 	if p.state.stage() == runlog.Loading {
-		if err = p.fill(soft); err == nil && p.stopped() {
-			err = errStopped // soft may end a moment later
+		if err = p.fill(soft); err == nil {
+			err = p.awaitStart(soft)
 		}
 		if err != nil {
 			err = p.orInterrupted(report.Failed, err)
@@ -158,6 +158,21 @@ func (p *push) run(ctx, soft context.Context) error {
 		return p.orInterrupted(report.Failed, err)
 	}
 	return p.prove(soft)
+}
+
+// awaitStart waits until --start-at, so that shards begin together.
+func (p *push) awaitStart(soft context.Context) error {
+	if left := time.Until(p.Config.StartAt); left > 0 {
+		p.Log.Info("waiting for --start-at", "for", left.Round(time.Second))
+		select {
+		case <-time.After(left):
+		case <-soft.Done():
+		}
+	}
+	if p.stopped() {
+		return errStopped // soft may end a moment later
+	}
+	return nil
 }
 
 // watch starts the meters and what shows them, until end.

@@ -311,3 +311,14 @@ func TestFinisher(t *testing.T) {
 	p.succeeds("--resume " + r.Run.ID)
 	require.Equal(t, 2, calls, "a resume waits again")
 }
+
+// The buffers are full when the time comes, and nothing is sent before it.
+func TestStartAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		at := time.Now().Add(time.Hour).UTC()
+		p.then("load", func() { require.False(t, time.Now().Before(at)) })
+		r := p.succeeds(small + " --start-at " + at.Format(time.RFC3339))
+		require.Less(t, r.Phases.Load, time.Minute.Seconds())
+	})
+}
