@@ -62,7 +62,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkStamp(b *testing.B) {
-	forEachDataset(b, stampable(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
+	forEachDataset(b, uncompressed(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
 		buf, at := whole(e, block)
 		b.SetBytes(int64(len(buf)))
 		b.ReportAllocs()

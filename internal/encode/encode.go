@@ -33,14 +33,14 @@ type Encoder interface {
 }
 
 // PerBatch is implemented by encoders of formats whose rows are not contiguous (Parquet, columns). ForBatch returns the
-// encoder of one buffer; the Append methods of a PerBatch itself panic. If it is a Stamper (columns), its Stamp takes the
-// offsets that ForBatch's encoder recorded.
+// encoder of one buffer; the Append methods of a PerBatch itself panic. Its Stamp takes the offsets that ForBatch's encoder
+// recorded.
 type PerBatch interface {
 	// MaxBytes is the most bytes of a buffer of n rows, with head and tail.
 	MaxBytes(n int64) int64
 	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once, by one goroutine: AppendHead to
-	// an empty dst, AppendRows until it has had n rows, AppendTail. Only AppendTail completes the bytes. It records no
-	// places in Offsets, only Rows if the format can be stamped.
+	// an empty dst, AppendRows until it has had n rows, AppendTail. Only AppendTail completes the bytes, and the offsets of
+	// its last AppendRows: Rows, and in Fields at most one place for each derived column.
 	ForBatch(n int) Encoder
 }
 
@@ -55,8 +55,8 @@ type Stamper interface {
 // Offsets are positions in an encoded buffer, in bytes from its start. They limit a buffer to 4 GiB.
 type Offsets struct {
 	Starts []uint32 // of every row: the head and the buffer from there on are the rows from that one on
-	Fields []uint32 // of every derived field, row by row, in each row in the schema's order
-	Rows   int      // of the buffer, if all positions follow from that (columns); else 0
+	Fields []uint32 // of every derived field, row by row, in each row in the schema's order; in Parquet, of every derived column
+	Rows   int      // of the buffer, of formats whose rows are not contiguous (Parquet, columns); else 0
 }
 
 // Reset removes the offsets and keeps the memory.

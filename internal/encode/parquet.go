@@ -3,6 +3,7 @@ package encode
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -20,8 +21,11 @@ import (
 // of a copy. parquet-go writes the rest (parquet_meta.go), in some 90 KB for a file of 23 columns and 8 MiB. If values are
 // shorter than the schema allows, the tail closes the gaps with one move of each column.
 //
-// The derived fields cannot be stamped, and batch.Batch.Skip, which leaves out the first rows, is never used: methods that
-// deduplicate by key range must not take this format.
+// A derived field has one length, so its place follows from where its column begins, which Offsets keep, and from the
+// pages before. Pages have no checksum and columns no statistics that a stamp would have to change.
+//
+// batch.Batch.Skip, which leaves out the first rows, is never used: methods that deduplicate by key range must not take
+// this format.
 type parquet struct {
 	schema  rows.Schema
 	columns []parquetColumn
@@ -34,7 +38,8 @@ type parquetColumn struct {
 	rows.Column
 	width    int // most bytes of a value
 	pageRows int // rows of every page but the last
-	header   int // most bytes of a page's header
+	header   int // most bytes of the header of such a page
+	fixed    int // of them, those that are the same in every page
 }
 
 const (
@@ -63,6 +68,7 @@ func newParquet(s rows.Schema) *parquet {
 		width := parquetWidth(c)
 		column := parquetColumn{Column: c, width: width, pageRows: max(pageBytes/width, 1)}
 		column.header = len(pageHeader(column.pageRows, column.pageRows*width))
+		column.fixed = column.header - varying(column.pageRows, width)
 		p.columns = append(p.columns, column)
 		p.maxRow += width
 	}
@@ -88,15 +94,17 @@ func (c *parquetColumn) chunkBytes(n int64) int64 {
 
 // headerOf returns the room for the header of a page of n rows.
 func (c *parquetColumn) headerOf(n int) int {
-	switch n {
-	case 0:
+	if n == 0 {
 		return 0
-	case c.pageRows:
-		return c.header
-	default:
-		return len(pageHeader(n, n*c.width))
 	}
+	return c.fixed + varying(n, c.width)
 }
+
+// varying returns the bytes of the numbers in a page's header: its rows, and twice its length.
+func varying(n, width int) int { return varint(n) + 2*varint(n*width) }
+
+// varint returns the bytes of a number in Thrift's compact protocol: seven bits a byte, and one for the sign.
+func varint(n int) int { return max(1, (bits.Len(uint(n))+1+6)/7) }
 
 func (p *parquet) AppendHead(dst []byte) []byte { return append(dst, parquetMagic...) }
 
@@ -122,6 +130,7 @@ type parquetWriter struct {
 	rows   int // of the file
 	given  int // so far
 	chunks []chunk
+	at     *Offsets // of the buffer
 }
 
 // chunk is a column of the unfinished file, by positions in the buffer.
@@ -133,7 +142,8 @@ type chunk struct {
 }
 
 // AppendRows makes dst as long as all chunks can become. What is not written yet is undefined until AppendTail.
-func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, _ *Offsets) []byte {
+func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
+	w.at = at
 	if w.given+b.Rows > w.rows {
 		panic(fmt.Sprintf("encode: %d rows for a parquet file of %d", w.given+b.Rows, w.rows))
 	}
@@ -142,6 +152,9 @@ func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, _ *Offsets) []byte
 	}
 	for i := range w.chunks {
 		c, k := &w.columns[i], &w.chunks[i]
+		if c.Derived && c.Type.Variable() {
+			checkOneLength(c.Column, &b.Columns[i], b.Rows)
+		}
 		for from := 0; from < b.Rows; {
 			if k.left == 0 {
 				k.rows = min(c.pageRows, w.rows-w.given-from)
@@ -168,6 +181,7 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 	switch c.Type {
 	case rows.Date:
 		for _, day := range v.Ints[from:to] {
+			checkDate(day)
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(day))
 		}
 	case rows.Decimal:
@@ -176,7 +190,12 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 			magnitude(n, most)
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}
-	case rows.Int64, rows.Timestamp:
+	case rows.Timestamp:
+		for _, n := range v.Ints[from:to] {
+			checkTime(n)
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+		}
+	case rows.Int64:
 		for _, n := range v.Ints[from:to] {
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}
@@ -215,9 +234,41 @@ func (w *parquetWriter) AppendTail(dst []byte) []byte {
 		}
 		k.start, k.end = end, end+k.end-k.start
 		end = k.end
+		if w.columns[i].Derived {
+			w.at.Fields = append(w.at.Fields, uint32(k.start))
+		}
 	}
+	w.at.Rows = w.rows
 	footer := parquetFooter(w.schema.Columns, w.chunks, int64(w.rows))
 	dst = append(dst[:end], footer...)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(footer)))
 	return append(dst, parquetMagic...)
+}
+
+func (p *parquet) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
+	end := from + b.Rows
+	if end > at.Rows {
+		panic(fmt.Sprintf("encode: rows to %d of a parquet file of %d", end, at.Rows))
+	}
+	chunks := at.Fields
+	for i := range p.columns {
+		c, v := &p.columns[i], &b.Columns[i]
+		if !c.Derived {
+			continue
+		}
+		if c.Type.Variable() {
+			checkOneLength(c.Column, v, b.Rows)
+		}
+		start := int(chunks[0])
+		chunks = chunks[1:]
+		for row := from; row < end; {
+			page := row / c.pageRows
+			first := page * c.pageRows
+			inPage := min(c.pageRows, at.Rows-first)
+			next := min(end, first+inPage)
+			place := start + page*c.header + c.headerOf(inPage) + row*c.width
+			c.appendPlain(buf[:place:place+(next-row)*c.width], v, row-from, next-from)
+			row = next
+		}
+	}
 }

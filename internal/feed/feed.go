@@ -6,7 +6,7 @@
 // holds it, because it is still being sent or there are fewer buffers than templates, a free buffer is encoded again: a
 // refill. So a straggler, a retry or a small machine costs CPU, but no caller waits for a particular buffer.
 //
-// A format that cannot be stamped (parquet) is encoded for every batch. These are not refills: more memory would not avoid
+// A format that cannot be stamped (compressed ones) is encoded for every batch. These are not refills: more memory would not avoid
 // them.
 //
 // The engine chooses: it asks for a batch by number and holds it for all attempts.
@@ -97,12 +97,12 @@ func (f *Feed) memoryOf(b *buffer) []byte {
 // a fifth of the ring, and on the heap the garbage collector would let as much again be garbage.
 func (f *Feed) offsetsOf(b *buffer, rows int) encode.Offsets {
 	each := f.rowOffsets + f.fieldOffsets
-	if each == 0 {
-		return encode.Offsets{Rows: rows}
-	}
 	memory := f.memory[f.plan.bufferBytes*int64(f.Buffers())+4*each*b.at:]
 	all := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), each)
 	starts, fields, n := all[:f.rowOffsets:f.rowOffsets], all[f.rowOffsets:], int64(rows)
+	if f.rowOffsets == 0 {
+		return encode.Offsets{Fields: fields, Rows: rows}
+	}
 	return encode.Offsets{Starts: starts[:n], Fields: fields[:n*f.fieldOffsets/f.rowOffsets]}
 }
 

@@ -51,7 +51,7 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 }
 
 // Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and for each of its rows 4 bytes
-// for its offset and for that of each derived column, if the format has them. It does not include some 90 bytes a buffer
+// for its offset and for that of each derived column; if rows are not contiguous, for each derived column only. It does not include some 90 bytes a buffer
 // on Go's heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest
 // row.
 func Memory(c Config) int64 {
@@ -59,13 +59,13 @@ func Memory(c Config) int64 {
 	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))
 }
 
-// offsets returns how many offsets a buffer has: none if rows are not contiguous, where stamping (columns) needs only the
-// number of rows.
+// offsets returns how many offsets a buffer has.
 func offsets(c Config) (ofRows, ofFields int64) {
+	derived := derivedColumns(c.Dataset.Schema())
 	if _, ok := c.Encoder.(encode.PerBatch); ok {
-		return 0, 0
+		return 0, derived
 	}
-	return c.BatchRows, c.BatchRows * derivedColumns(c.Dataset.Schema())
+	return c.BatchRows, c.BatchRows * derived
 }
 
 func derivedColumns(s rows.Schema) int64 {

@@ -48,9 +48,9 @@ func TestMemory(t *testing.T) {
 	assert.EqualValues(t, 7*(4096+32*8), Memory(c))
 
 	assert.Len(t, newFeed(t, c).memory, int(Memory(c)))
-	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // without offsets
+	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // one derived column
 		c = config(t, format, 64, 3)
-		assert.Equal(t, 3*BufferBytes(c.Encoder, c.BatchRows), Memory(c))
+		assert.Equal(t, 3*(BufferBytes(c.Encoder, c.BatchRows)+4), Memory(c))
 	}
 }
 

@@ -45,7 +45,7 @@ func TestRefills(t *testing.T) {
 	assert.EqualValues(t, 0, run(t, with(batch.PGBinary, 320, 10, 250), 3), "a short last batch that was filled")
 	assert.EqualValues(t, 0, run(t, with(batch.PGBinary, 64, 8, 3200), 4), "more in flight than templates, buffers for them")
 	assert.EqualValues(t, 0, run(t, with(batch.PGBinary, 0, 4, 3200), 3), "nothing repeats")
-	assert.EqualValues(t, 0, run(t, with(batch.Parquet, 64, 3, 3200), 2), "a format without stamps is always encoded")
+	assert.EqualValues(t, 0, run(t, with(batch.Parquet, 64, 3, 3200), 2), "columns are stamped, too")
 
 	// Two of ten templates have no buffer; the best order there is finds 7 of 10 (one buffer is in flight).
 	assert.LessOrEqual(t, run(t, with(batch.PGBinary, 320, 8, 32*10*100), 1), int64(300))
