@@ -389,3 +389,20 @@ func TestMan(t *testing.T) {
 	require.Contains(t, string(page), `"Jan 1970"`)
 	require.Contains(t, string(page), "batch-rows")
 }
+
+// What stderr has: nothing with --quiet, and objects for a log collector.
+func TestLog(t *testing.T) {
+	s := newShell(t)
+	r := s.run("push", "discard://", "--rows", "10", "--yes-drop", "t", "--quiet")
+	require.Zero(t, r.code)
+	require.Empty(t, r.stderr)
+	r = s.run("push", "discard://u:pw@h", "--rows", "10", "--log-format", "json", "--progress", "none")
+	var line struct{ Level, Msg string }
+	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
+	require.Equal(t, "WARN", line.Level)
+	r = s.run("push", "discard://", "--resume", "no", "--log-format", "json")
+	require.Equal(t, 2, r.code)
+	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
+	require.Equal(t, "ERROR", line.Level)
+	require.Contains(t, line.Msg, `no run "no"`)
+}

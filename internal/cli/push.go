@@ -172,6 +172,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
 	})
+	a.folding.Close()
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {
 		return nil, err

@@ -122,6 +122,9 @@ func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
 		r.Plan.Options[name] = hidden(value)
 	}
 	r.Result.Error = hidden(r.Result.Error)
+	for i, f := range r.Result.Failures {
+		r.Result.Failures[i].Error = hidden(f.Error)
+	}
 	for i, text := range r.Warnings {
 		r.Warnings[i] = hidden(text)
 	}
