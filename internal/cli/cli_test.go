@@ -398,7 +398,8 @@ func TestLog(t *testing.T) {
 	require.Empty(t, r.stderr)
 	r = s.run("push", "discard://u:pw@h", "--rows", "10", "--log-format", "json", "--progress", "none")
 	var line struct{ Level, Msg string }
-	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
+	first, _, _ := strings.Cut(r.stderr, "\n")
+	require.NoError(t, json.Unmarshal([]byte(first), &line), r.stderr)
 	require.Equal(t, "WARN", line.Level)
 	r = s.run("push", "discard://", "--resume", "no", "--log-format", "json")
 	require.Equal(t, 2, r.code)
