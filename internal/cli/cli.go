@@ -150,7 +150,7 @@ const (
 
 func (a *app) exitCode(err error) int {
 	outcome := push.OutcomeOf(err)
-	if errors.Is(err, errSlower) {
+	if errors.As(err, new(tooSlowError)) {
 		return exitThreshold
 	}
 	if outcome == report.Interrupted {

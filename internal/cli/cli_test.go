@@ -407,3 +407,17 @@ func TestLog(t *testing.T) {
 	require.Equal(t, "ERROR", line.Level)
 	require.Contains(t, line.Msg, `no run "no"`)
 }
+
+// A push that is too slow has its own exit code, and only if nothing else is wrong.
+func TestFailBelow(t *testing.T) {
+	for args, code := range map[string]int{
+		"--fail-below 1KiB/s":     0,
+		"--fail-below 1000TiB/s":  6,
+		"--fail-below 1000TiB":    2,
+		"--fail-below 1Tbps -n 0": 2,
+	} {
+		r := newShell(t).run(strings.Fields("push discard:// -n 1000 " + args)...)
+		require.Equal(t, code, r.code, args)
+		require.Equal(t, code == 6, strings.Contains(r.stderr, "of payload is below --fail-below 1000TiB/s"), r.stderr)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
@@ -37,12 +38,13 @@ Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64
 over its own protocol (use --method s3-copy).
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
-5 preflight failed and nothing was written, 7 the outcome of some batches is unknown, 129, 130 or 143 stopped by a
-signal and saved.`
+5 preflight failed and nothing was written, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
+129, 130 or 143 stopped by a signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
 	var file, page string
+	var least config.Rate
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
@@ -72,10 +74,16 @@ func (a *app) push() *cobra.Command {
 			if r != nil && page != "" {
 				err = errors.Join(err, writePage(page, results.Of(*r)))
 			}
+			if err == nil && r.Result.BytesPerSecond < float64(least) {
+				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &least))
+			}
 			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
+	config.Group(cmd.Flags(), config.GroupHowFast, func(f *pflag.FlagSet) {
+		f.Var(&least, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
+	})
 	addReport(cmd.Flags(), &page)
 	addConfig(cmd.Flags(), &file)
 	return cmd

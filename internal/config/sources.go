@@ -177,7 +177,7 @@ func Given(f *pflag.FlagSet) map[string][]string {
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
 	"resume", "run-id", "shard", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
-	"quiet", "log-level", "log-format",
+	"quiet", "log-level", "log-format", "fail-below",
 }
 
 // ofOnePush are the flags that a trial never has.

@@ -227,10 +227,11 @@ type Moment struct {
 
 // Quantiles are those of the acknowledged attempts of this process.
 type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P90 float64 `json:"p90"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
 }
 
 // Client is the machine's resources that the push used. The peak is the push's on Linux, the process's elsewhere.
