@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,12 @@ func (a *app) print(r interface {
 	if asJSON {
 		return r.WriteJSON(a.Stdout)
 	}
-	return r.WriteText(a.Stdout)
+	var text bytes.Buffer
+	err := r.WriteText(&text)
+	if err == nil {
+		_, err = a.Stdout.Write(a.colored(text.Bytes()))
+	}
+	return err
 }
 
 func (a *app) demo() *cobra.Command {

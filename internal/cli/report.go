@@ -62,7 +62,12 @@ inputs; name those that may differ: benchstat -ignore terapush,server before.ben
 			if err != nil {
 				return usage(err)
 			}
-			return a.show(out, func(w io.Writer) error { return show.Write(w, tables) })
+			return a.show(out, func(w io.Writer) error {
+				if show == results.Text && out == "" {
+					return results.WriteText(w, tables, a.columns)
+				}
+				return show.Write(w, tables)
+			})
 		},
 	}
 	f := cmd.Flags()

@@ -274,11 +274,11 @@ func (s *sweeper) show(r results.Record) (err error) {
 	if s.html != "" {
 		err = writePage(s.html, r)
 	}
-	format := results.Text
+	tables := results.Tables([]results.Record{r})
 	if s.process.JSON {
-		format = results.JSON
+		return errors.Join(err, results.JSON.Write(s.Stdout, tables))
 	}
-	return errors.Join(err, format.Write(s.Stdout, results.Tables([]results.Record{r})))
+	return errors.Join(err, results.WriteText(s.Stdout, tables, s.columns))
 }
 
 // look reads the record without locking it, and returns an error if the sweep cannot continue it.
