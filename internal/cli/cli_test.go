@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
 		"push":                                        "push takes one TARGET: 0 arguments given",
 		"push discard:// postgres://h/d":              "push takes one TARGET: 2 arguments given",
-		"push discard:// --resume=":                   "--resume needs the id of a run",
+		"push discard:// --resume=":                   "--resume needs a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"push discard:// -x":                          "unknown shorthand flag: 'x'",
 		"push discard:// --rows many":                 `invalid argument "many" for "-n, --rows" flag`,
@@ -134,7 +134,7 @@ func TestMistakes(t *testing.T) {
 		"report " + one + " --only copy":                           `--only "copy": single runs have no parts`,
 		"report " + parts + " --only strem":                        `part "strem" does not exist; did you mean "stream"?`,
 		"report " + one + " --fromat html":                         "did you mean --format?",
-		"report " + one + " --out x.pdf": "--out x.pdf: no format's files end with .pdf; end it with one of " +
+		"report " + one + " --out x.pdf": "--out x.pdf: no format has the extension .pdf; use one of " +
 			".bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format",
 		"compare " + one: "compare takes two files: 1 argument given",
 		"compare " + one + " " + one + " --fail-if-slower 5":  `"5" is not a share: write it as 5%`,
@@ -142,8 +142,8 @@ func TestMistakes(t *testing.T) {
 		"compare " + one + " /does/not/exist":                 "/does/not/exist",
 
 		"sink now":                        "sink takes no arguments",
-		"sink --no-count --crc":           "--no-count looks at no data",
-		"sink --row-bytes 10":             "--row-bytes goes with --no-count",
+		"sink --no-count --crc":           "--no-count reads no data",
+		"sink --row-bytes 10":             "--row-bytes needs --no-count",
 		"sink --no-count --row-bytes 0":   "--row-bytes 0: give more than 0",
 		"sink --ack-delay=-1s":            "--ack-delay -1s: 0 or more",
 		"sink --fail 20":                  "write it as 1/20",
@@ -339,8 +339,8 @@ func TestSignals(t *testing.T) {
 		s := newShell(t)
 		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
 		require.Equal(t, code, r.code, r.stderr)
-		require.Contains(t, r.stderr, "finishing what is on its way; a second signal closes the connections")
-		command := regexp.MustCompile(`to go on: terapush (.*)`).FindStringSubmatch(r.stderr)
+		require.Contains(t, r.stderr, "finishing the batches in flight; a second signal closes the connections")
+		command := regexp.MustCompile(`to resume: terapush (.*)`).FindStringSubmatch(r.stderr)
 		require.Len(t, command, 2, r.stderr)
 		require.Contains(t, r.stdout, "interrupted: ")
 

@@ -60,7 +60,7 @@ type input struct{ name, path string }
 func refuseOver(flag, out string, inputs ...input) error {
 	for _, in := range inputs {
 		if out != "" && in.path != "" && file.Same(out, in.path) {
-			return fmt.Errorf("%s %s: it is the same file as %s, which would be gone", flag, out, in.name)
+			return fmt.Errorf("%s %s: it is the same file as %s, which it would overwrite", flag, out, in.name)
 		}
 	}
 	return nil

@@ -134,10 +134,10 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
 	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
-		return nil, errors.New("--resume needs the id of a run, as the interrupted push printed it")
+		return nil, errors.New("--resume needs a run: its id, or last (see terapush runs)")
 	}
 	if own["resume"] && c.RunID != "" {
-		return nil, errors.New("--run-id goes on with the run of that name by itself: leave out --resume")
+		return nil, errors.New("--run-id resumes the run of that name by itself: leave out --resume")
 	}
 	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 	}
 	command, err := server.Keep()
 	if err == nil {
-		fmt.Fprintf(a.Stdout, "\nthe server is yours: psql '%s'\nto stop it: %s\n", server.URL(), command)
+		fmt.Fprintf(a.Stdout, "\nthe server keeps running: psql '%s'\nto stop it: %s\n", server.URL(), command)
 	}
 	return err
 }
@@ -308,11 +308,11 @@ func next(r *report.Report) string {
 	}
 	switch {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
-		return "to go on: run the same command again, here or on another machine"
+		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to resume: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
-		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
 	default:
 		return ""
 	}
