@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 
 		"sweep":                          "a plan is needed: --plan FILE, or --preset NAME",
 		"sweep a b":                      "at most one TARGET: 2 arguments given",
+		"sweep --run-id night":           "--run-id is for a single push; the same sweep command continues a sweep",
 		"sweep --plan x --preset y":      "--plan and --preset exclude each other",
 		"sweep discard:// --plan " + bad: bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
 		"sweep --plan " + plan:           "no target: give TARGET",

@@ -82,7 +82,7 @@ func (a *app) push() *cobra.Command {
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	config.Group(cmd.Flags(), config.GroupHowFast, func(f *pflag.FlagSet) {
+	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
 		f.Var(&least, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
 	})
 	addReport(cmd.Flags(), &page)
