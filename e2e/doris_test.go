@@ -155,7 +155,7 @@ func TestDorisGroupCommit(t *testing.T) {
 			is := reportOf(t, r)
 			assert.GreaterOrEqual(t, lost.Load(), l.batches()/5)
 			assert.Equal(t, []any{"at-least-once", c.mode + "_mode"}, []any{is.Plan.Delivery, is.Target.Settings["group_commit"]})
-			r.says(t, "group commit", "at least once", "sending again what may be applied already")
+			r.says(t, "group commit", "at least once", "retry of what may be applied")
 			_, logs := is.Cost["wal_files"]
 			assert.Equal(t, c.mode == "async", logs, "%v", is.Cost)
 			assert.Equal(t, l.rows, is.Result.Rows, "acknowledged rows, each counted once")

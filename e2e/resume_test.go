@@ -55,8 +55,8 @@ func TestSignalAndResume(t *testing.T) {
 // resumeCommand finds the command that an interrupted run leaves on stderr.
 func resumeCommand(t *testing.T, stderr string) string {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)^to go on: terapush (.+)$`).FindStringSubmatch(stderr)
-	require.NotNil(t, found, "no command to go on with: %s", stderr)
+	found := regexp.MustCompile(`(?m)^to resume: terapush (.+)$`).FindStringSubmatch(stderr)
+	require.NotNil(t, found, "no command to resume with: %s", stderr)
 	return found[1]
 }
 
@@ -82,7 +82,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 		refused := func(says ...string) {
 			t.Helper()
 			r := d.resume(t).run(t).ends(t, 5).says(t, says...)
-			assert.NotContains(t, r.stderr, "to go on")
+			assert.NotContains(t, r.stderr, "to resume")
 		}
 		d.must(t, "TRUNCATE TABLE documents")
 		refused("are missing or incomplete", "start a new run")

@@ -42,6 +42,7 @@ type app struct {
 	signal   caught
 	logging  config.Log
 	logger   *slog.Logger // nil until log
+	folding  live.Folding // of logger
 }
 
 // Run executes the command line and returns the exit code.
@@ -59,6 +60,9 @@ func Run(ctx context.Context, args []string, p Process) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
 	err = root.ExecuteContext(ctx)
+	if a.logger != nil {
+		a.folding.Close()
+	}
 	if err != nil {
 		a.complain(err)
 	}
@@ -146,7 +150,7 @@ const (
 
 func (a *app) exitCode(err error) int {
 	outcome := push.OutcomeOf(err)
-	if errors.Is(err, errSlower) {
+	if errors.As(err, new(tooSlowError)) {
 		return exitThreshold
 	}
 	if outcome == report.Interrupted {
@@ -182,7 +186,8 @@ func exactly(n int, what string) cobra.PositionalArgs {
 // log returns the log on stderr, as the flags that are set by then ask for it.
 func (a *app) log() *slog.Logger {
 	if a.logger == nil {
-		a.logger = slog.New(a.logging.Handler(a.terminal))
+		a.folding = live.Fold(a.logging.Handler(a.terminal))
+		a.logger = slog.New(a.folding)
 	}
 	return a.logger
 }

@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
 		"push":                                        "push takes one TARGET: 0 arguments given",
 		"push discard:// postgres://h/d":              "push takes one TARGET: 2 arguments given",
-		"push discard:// --resume=":                   "--resume needs the id of a run",
+		"push discard:// --resume=":                   "--resume needs a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"push discard:// -x":                          "unknown shorthand flag: 'x'",
 		"push discard:// --rows many":                 `invalid argument "many" for "-n, --rows" flag`,
@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 
 		"sweep":                          "a plan is needed: --plan FILE, or --preset NAME",
 		"sweep a b":                      "at most one TARGET: 2 arguments given",
+		"sweep --run-id night":           "--run-id is for a single push; the same sweep command continues a sweep",
 		"sweep --plan x --preset y":      "--plan and --preset exclude each other",
 		"sweep discard:// --plan " + bad: bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
 		"sweep --plan " + plan:           "no target: give TARGET",
@@ -134,7 +135,7 @@ func TestMistakes(t *testing.T) {
 		"report " + one + " --only copy":                           `--only "copy": single runs have no parts`,
 		"report " + parts + " --only strem":                        `part "strem" does not exist; did you mean "stream"?`,
 		"report " + one + " --fromat html":                         "did you mean --format?",
-		"report " + one + " --out x.pdf": "--out x.pdf: no format's files end with .pdf; end it with one of " +
+		"report " + one + " --out x.pdf": "--out x.pdf: no format has the extension .pdf; use one of " +
 			".bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format",
 		"compare " + one: "compare takes two files: 1 argument given",
 		"compare " + one + " " + one + " --fail-if-slower 5":  `"5" is not a share: write it as 5%`,
@@ -142,8 +143,8 @@ func TestMistakes(t *testing.T) {
 		"compare " + one + " /does/not/exist":                 "/does/not/exist",
 
 		"sink now":                        "sink takes no arguments",
-		"sink --no-count --crc":           "--no-count looks at no data",
-		"sink --row-bytes 10":             "--row-bytes goes with --no-count",
+		"sink --no-count --crc":           "--no-count reads no data",
+		"sink --row-bytes 10":             "--row-bytes needs --no-count",
 		"sink --no-count --row-bytes 0":   "--row-bytes 0: give more than 0",
 		"sink --ack-delay=-1s":            "--ack-delay -1s: 0 or more",
 		"sink --fail 20":                  "write it as 1/20",
@@ -339,8 +340,8 @@ func TestSignals(t *testing.T) {
 		s := newShell(t)
 		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
 		require.Equal(t, code, r.code, r.stderr)
-		require.Contains(t, r.stderr, "finishing what is on its way; a second signal closes the connections")
-		command := regexp.MustCompile(`to go on: terapush (.*)`).FindStringSubmatch(r.stderr)
+		require.Contains(t, r.stderr, "finishing the batches in flight; a second signal closes the connections")
+		command := regexp.MustCompile(`to resume: terapush (.*)`).FindStringSubmatch(r.stderr)
 		require.Len(t, command, 2, r.stderr)
 		require.Contains(t, r.stdout, "interrupted: ")
 
@@ -388,4 +389,36 @@ func TestMan(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), `"Jan 1970"`)
 	require.Contains(t, string(page), "batch-rows")
+}
+
+// What stderr has: nothing with --quiet, and objects for a log collector.
+func TestLog(t *testing.T) {
+	s := newShell(t)
+	r := s.run("push", "discard://", "--rows", "10", "--yes-drop", "t", "--quiet")
+	require.Zero(t, r.code)
+	require.Empty(t, r.stderr)
+	r = s.run("push", "discard://u:pw@h", "--rows", "10", "--log-format", "json", "--progress", "none")
+	var line struct{ Level, Msg string }
+	first, _, _ := strings.Cut(r.stderr, "\n")
+	require.NoError(t, json.Unmarshal([]byte(first), &line), r.stderr)
+	require.Equal(t, "WARN", line.Level)
+	r = s.run("push", "discard://", "--resume", "no", "--log-format", "json")
+	require.Equal(t, 2, r.code)
+	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
+	require.Equal(t, "ERROR", line.Level)
+	require.Contains(t, line.Msg, `no run "no"`)
+}
+
+// A push that is too slow has its own exit code, and only if nothing else is wrong.
+func TestFailBelow(t *testing.T) {
+	for args, code := range map[string]int{
+		"--fail-below 1KiB/s":     0,
+		"--fail-below 1000TiB/s":  6,
+		"--fail-below 1000TiB":    2,
+		"--fail-below 1Tbps -n 0": 2,
+	} {
+		r := newShell(t).run(strings.Fields("push discard:// -n 1000 " + args)...)
+		require.Equal(t, code, r.code, args)
+		require.Equal(t, code == 6, strings.Contains(r.stderr, "of payload is below --fail-below 1000TiB/s"), r.stderr)
+	}
 }

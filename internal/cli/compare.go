@@ -12,8 +12,10 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// errSlower is the error of a missed threshold.
-var errSlower = errors.New("slower than --fail-if-slower allows")
+// tooSlowError is the error of a missed threshold.
+type tooSlowError string
+
+func (e tooSlowError) Error() string { return string(e) }
 
 func (a *app) compare() *cobra.Command {
 	var threshold share
@@ -62,7 +64,7 @@ func missed(c results.Comparison, threshold float64) error {
 	case len(c.Cells)+broken == 0:
 		return usage(errors.New("--fail-if-slower: the records have no measured cell in common"))
 	case slower+broken > 0:
-		return fmt.Errorf("%w: %d of %d cells slower, %d failed", errSlower, slower, len(c.Cells), broken)
+		return tooSlowError(fmt.Sprintf("slower than --fail-if-slower allows: %d of %d cells slower, %d failed", slower, len(c.Cells), broken))
 	}
 	return nil
 }

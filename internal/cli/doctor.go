@@ -28,11 +28,11 @@ to the server, or over 1 ms without a server.
 Exit codes: 0 nothing would stop a push, warnings included, 2 usage, 5 something would, 129, 130 or 143 stopped by a
 signal.`
 
-// uncheckedFlags returns the flags of push that change no check.
+// uncheckedFlags returns the flags of push that change no check, besides those of runs and output.
 func uncheckedFlags() []string {
 	return []string{
-		"payload-kind", "seed", "distinct-bytes", "max-rate", "allow-drop", "verify", "verify-rows", "verify-workers", "retries", "retry-for", "batch-timeout",
-		"resume", "state-dir", "progress", "dry-run", "metrics-addr", "metrics-linger", "server-metrics", "prices",
+		"payload-kind", "seed", "distinct-bytes", "max-rate", "allow-drop", "verify", "verify-rows", "verify-workers",
+		"retries", "retry-for", "batch-timeout",
 	}
 }
 
@@ -67,8 +67,12 @@ func (a *app) doctor() *cobra.Command {
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = slices.Contains(uncheckedFlags(), f.Name) })
-	cmd.Flags().Lookup("json").Usage = "print the findings as one JSON object"
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = slices.Contains(uncheckedFlags(), f.Name) ||
+			slices.Contains([]string{config.GroupRuns, config.GroupOutput}, config.GroupOf(f))
+	})
+	asJSON := cmd.Flags().Lookup("json")
+	asJSON.Usage, asJSON.Hidden = "print the findings as one JSON object", false
 	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate that the machine should reach, in Gbps")
 	addConfig(cmd.Flags(), &file)
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"syscall"
 
 	"github.com/terapush/terapush/internal/file"
@@ -29,6 +30,29 @@ func (p *pipe) Write(text []byte) (int, error) {
 	return n, err
 }
 
+// colors are those of the words with which lines begin that say how something went.
+var colors = []struct {
+	words  *regexp.Regexp
+	escape string
+}{
+	{regexp.MustCompile(`(?m)^ *(ok|verify ok)\b`), "\x1b[32m$0\x1b[0m"},
+	{regexp.MustCompile(`(?m)^ *(warn|warning|interrupted|rejected)\b`), "\x1b[33m$0\x1b[0m"},
+	{regexp.MustCompile(`(?m)^ *(fail|failed|error|verify FAILED|verification_failed|unknown|preflight_failed)\b`), "\x1b[31m$0\x1b[0m"},
+}
+
+// colored returns text in colours, if it is for a terminal and its user has not set NO_COLOR.
+func (a *app) colored(text []byte) []byte {
+	noColor, _ := a.LookupEnv("NO_COLOR")
+	kind, _ := a.LookupEnv("TERM")
+	if a.columns == 0 || noColor != "" || kind == "dumb" {
+		return text
+	}
+	for _, c := range colors {
+		text = c.words.ReplaceAll(text, []byte(c.escape))
+	}
+	return text
+}
+
 // input is a file that a command reads or keeps, and the flag that names it; path may be "".
 type input struct{ name, path string }
 
@@ -36,7 +60,7 @@ type input struct{ name, path string }
 func refuseOver(flag, out string, inputs ...input) error {
 	for _, in := range inputs {
 		if out != "" && in.path != "" && file.Same(out, in.path) {
-			return fmt.Errorf("%s %s: it is the same file as %s, which would be gone", flag, out, in.name)
+			return fmt.Errorf("%s %s: it is the same file as %s, which it would overwrite", flag, out, in.name)
 		}
 	}
 	return nil

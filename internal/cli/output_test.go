@@ -28,7 +28,7 @@ func TestNothingIsWrittenOverAnInput(t *testing.T) {
 	for _, out := range []string{at("q.jsonl"), at("link.html"), at("hard.html"), at("folder/q.jsonl"), dir + "/./q.jsonl"} {
 		r := s.run("report", recorded("run-4.json"), at("q.jsonl"), "--out", out, "--format", "text")
 		require.Equal(t, 2, r.code, out)
-		require.Contains(t, r.stderr, "it is the same file as "+at("q.jsonl")+", which would be gone")
+		require.Contains(t, r.stderr, "it is the same file as "+at("q.jsonl")+", which it would overwrite")
 	}
 	d := newDesk(t, quick)
 	for _, files := range [][]string{
@@ -149,8 +149,8 @@ func TestSweepRetriesWhatFailed(t *testing.T) {
 	require.Equal(t, 1, r.code, r.stderr)
 	require.Contains(t, r.stderr, "terapush: 2 of 6 pushes failed")
 	require.Contains(t, r.stderr, "target postgres://u@127.0.0.1:1/db (1 of 2): FAILED: the target cannot be reached: opening")
-	require.Contains(t, r.stderr, "to do what failed again: terapush sweep --plan="+d.plan+" --record="+d.record+" --retry-failed\n")
-	require.NotContains(t, r.stderr, "to go on")
+	require.Contains(t, r.stderr, "to repeat the failed pushes: terapush sweep --plan="+d.plan+" --record="+d.record+" --retry-failed\n")
+	require.NotContains(t, r.stderr, "to continue")
 	first := d.read()
 	require.Len(t, first.Entries, 6)
 	require.Contains(t, d.sweep("--dry-run").stdout, ", which has 6 pushes of this sweep already; 2 failed, which --retry-failed does again\n")

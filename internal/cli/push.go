@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
@@ -37,12 +39,13 @@ Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64
 over its own protocol (use --method s3-copy).
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
-5 preflight failed and nothing was written, 7 the outcome of some batches is unknown, 129, 130 or 143 stopped by a
-signal and saved.`
+5 preflight failed and nothing was written, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
+129, 130 or 143 stopped by a signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
 	var file, page, to string
+	var least config.Rate
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
@@ -76,10 +79,17 @@ func (a *app) push() *cobra.Command {
 			if r != nil && page != "" {
 				err = errors.Join(err, writePage(page, results.Of(*r)))
 			}
-			return errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
+			err = errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
+			if err == nil && r.Result.BytesPerSecond < float64(least) {
+				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &least))
+			}
+			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
+	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
+		f.Var(&least, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
+	})
 	addReport(cmd.Flags(), &page)
 	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
 		f.StringVar(&to, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
@@ -138,10 +148,10 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
 	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
-		return nil, errors.New("--resume needs the id of a run, as the interrupted push printed it")
+		return nil, errors.New("--resume needs a run: its id, or last (see terapush runs)")
 	}
 	if own["resume"] && c.RunID != "" {
-		return nil, errors.New("--run-id goes on with the run of that name by itself: leave out --resume")
+		return nil, errors.New("--run-id resumes the run of that name by itself: leave out --resume")
 	}
 	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return nil, err
@@ -186,6 +196,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
 		Files: a.shared(&c),
 	})
+	a.folding.Close()
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {
 		return nil, err
@@ -204,7 +215,12 @@ func (a *app) print(r interface {
 	if asJSON {
 		return r.WriteJSON(a.Stdout)
 	}
-	return r.WriteText(a.Stdout)
+	var text bytes.Buffer
+	err := r.WriteText(&text)
+	if err == nil {
+		_, err = a.Stdout.Write(a.colored(text.Bytes()))
+	}
+	return err
 }
 
 func (a *app) demo() *cobra.Command {
@@ -244,7 +260,7 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 	}
 	command, err := server.Keep()
 	if err == nil {
-		fmt.Fprintf(a.Stdout, "\nthe server is yours: psql '%s'\nto stop it: %s\n", server.URL(), command)
+		fmt.Fprintf(a.Stdout, "\nthe server keeps running: psql '%s'\nto stop it: %s\n", server.URL(), command)
 	}
 	return err
 }
@@ -307,11 +323,11 @@ func next(r *report.Report) string {
 	}
 	switch {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
-		return "to go on: run the same command again, here or on another machine"
+		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to resume: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
-		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
 	default:
 		return ""
 	}

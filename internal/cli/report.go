@@ -62,7 +62,12 @@ inputs; name those that may differ: benchstat -ignore terapush,server before.ben
 			if err != nil {
 				return usage(err)
 			}
-			return a.show(out, func(w io.Writer) error { return show.Write(w, tables) })
+			return a.show(out, func(w io.Writer) error {
+				if show == results.Text && out == "" {
+					return results.WriteText(w, tables, a.columns)
+				}
+				return show.Write(w, tables)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -145,7 +150,7 @@ func formatOf(name, out string) (results.Format, error) {
 	}
 	end := strings.ToLower(filepath.Ext(out))
 	if _, known := byEnd[end]; name == "" && !known {
-		return "", fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
+		return "", fmt.Errorf("--out %s: no format has the extension %s; use one of %s, or give --format", out, end,
 			strings.Join(slices.Sorted(maps.Keys(byEnd))[1:], ", "))
 	}
 	format := cmp.Or(results.Format(name), byEnd[end])
@@ -190,7 +195,7 @@ func readRecords(paths []string, redact bool) ([]results.Record, error) {
 	for _, path := range paths {
 		r, err := results.Read(path)
 		if err == nil && len(r.Head.Parts) == 0 {
-			err = fmt.Errorf("%s: the record has no head: nothing was swept", path)
+			err = fmt.Errorf("%s: the record has no head: the sweep never began", path)
 		}
 		records, bad = append(records, r), append(bad, err)
 	}

@@ -61,7 +61,7 @@ func (a *app) stopping(ctx context.Context) (s stop, release func()) {
 		select {
 		case sig := <-a.Signals:
 			a.signal.first.CompareAndSwap(nil, sig)
-			fmt.Fprintf(a.terminal, "%s: finishing what is on its way; a second signal closes the connections\n", sig)
+			fmt.Fprintf(a.terminal, "%s: finishing the batches in flight; a second signal closes the connections\n", sig)
 			close(drain)
 		case <-hard.Done():
 			return

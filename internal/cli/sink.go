@@ -141,8 +141,8 @@ func (f *sinkFlags) check(set func(name string) bool) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(f.options.NoCount && f.options.CRC, "--no-count looks at no data, so --crc has none to check: leave one of them out")
-	refuse(set("row-bytes") && !f.options.NoCount, "--row-bytes goes with --no-count: without it the rows are counted")
+	refuse(f.options.NoCount && f.options.CRC, "--no-count reads no data, so that --crc has none to check: leave out one of them")
+	refuse(set("row-bytes") && !f.options.NoCount, "--row-bytes needs --no-count: without it the rows are counted")
 	refuse(set("row-bytes") && f.rowBytes <= 0, "--row-bytes %d: give more than 0", int64(f.rowBytes))
 	refuse(f.options.AckDelay < 0, "--ack-delay %s: 0 or more", f.options.AckDelay)
 	refuse((f.cert == "") != (f.key == ""), "--tls-cert and --tls-key belong together: give both or neither")

@@ -203,14 +203,14 @@ func (s *sweeper) run(ctx context.Context) error {
 		}
 	}
 	if swept != nil {
-		s.tellCommand("to go on", "")
+		s.tellCommand("to continue", "")
 		reached := slices.ContainsFunc(r.Entries, func(e results.Entry) bool {
 			return e.Status == results.Measured || e.Status == results.Limited
 		})
 		return errors.Join(endedEarly(swept, reached), err)
 	}
 	if failed := failures(r); failed != nil {
-		s.tellCommand("to do what failed again", "retry-failed")
+		s.tellCommand("to repeat the failed pushes", "retry-failed")
 		return errors.Join(failed, err)
 	}
 	return cmp.Or(err, unmeasured(r))
@@ -274,11 +274,11 @@ func (s *sweeper) show(r results.Record) (err error) {
 	if s.html != "" {
 		err = writePage(s.html, r)
 	}
-	format := results.Text
+	tables := results.Tables([]results.Record{r})
 	if s.process.JSON {
-		format = results.JSON
+		return errors.Join(err, results.JSON.Write(s.Stdout, tables))
 	}
-	return errors.Join(err, format.Write(s.Stdout, results.Tables([]results.Record{r})))
+	return errors.Join(err, results.WriteText(s.Stdout, tables, s.columns))
 }
 
 // look reads the record without locking it, and returns an error if the sweep cannot continue it.
@@ -319,7 +319,7 @@ func (s *sweeper) begin(file *results.File) error {
 		return err
 	}
 	if n := len(file.Record().Entries); n > 0 {
-		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
+		fmt.Fprintf(s.terminal, "continuing %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
 	}
 	for _, text := range append(s.Plan.OldNames, warnings...) {
 		s.log().Warn(text)

@@ -182,7 +182,7 @@ func TestSweepOfAServerThatIsDown(t *testing.T) {
 	r := d.sweep("postgres://u@127.0.0.1:1/db")
 	require.Equal(t, 5, r.code)
 	require.Contains(t, r.stderr, "3 pushes in succession failed and are not recorded: the target cannot be reached: opening")
-	require.Contains(t, r.stderr, "to go on: terapush sweep postgres://u@127.0.0.1:1/db --plan="+d.plan)
+	require.Contains(t, r.stderr, "to continue: terapush sweep postgres://u@127.0.0.1:1/db --plan="+d.plan)
 	require.Empty(t, r.stdout)
 	require.Empty(t, d.read().Entries)
 }
@@ -192,7 +192,7 @@ func TestSweepIsStopped(t *testing.T) {
 	d := newDesk(t, "name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n")
 	r := d.stopped(syscall.SIGTERM, "sweep", "discard://", "--plan", d.plan, "--record", d.record)
 	require.Equal(t, 143, r.code, r.stderr)
-	require.Contains(t, r.stderr, "to go on: terapush sweep discard:/// --plan="+d.plan+" --record="+d.record)
+	require.Contains(t, r.stderr, "to continue: terapush sweep discard:/// --plan="+d.plan+" --record="+d.record)
 	require.Empty(t, d.read().Entries)
 }
 

@@ -14,9 +14,17 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 )
 
+const verifyHelp = `Verify the rows of an earlier run again. The run's journal has all that is needed: seed, keys and table. A run of several
+processes is verified as a whole, with --run-id NAME and the flags of the push.
+
+Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, 129, 130 or 143 stopped by a signal.`
+
+const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table. If
+the state folder does not have the run, forget removes its claims; give the --table then.`
+
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
-	return a.again("verify", "Verify the rows of an earlier run again", shown, func(ctx context.Context, j push.Job) error {
+	return a.again("verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
 		w := watcher{config: j.Config, terminal: a.terminal}
 		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
@@ -44,7 +52,7 @@ run changes nothing.`,
 				return usage(err)
 			}
 			if c.RunID == "" || !c.Shard.Whole() {
-				return usage(errors.New("--run-id is needed, the name of the run, and no --shard"))
+				return usage(errors.New("prepare needs --run-id NAME, and no --shard"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
@@ -58,16 +66,17 @@ run changes nothing.`,
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove the claims and the journal of a run", []string{"table"}, push.Forget)
+	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table"}, push.Forget)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
 // in addition to those that find the run and connect.
-func (a *app) again(name, short string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
+func (a *app) again(name, short, long string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
 		Use:   name + " TARGET --run ID",
 		Short: short,
+		Long:  long,
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
@@ -77,9 +86,9 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			}
 			switch {
 			case !c.Shard.Whole():
-				return usage(fmt.Errorf("%s is of the whole run: leave out --shard", name))
+				return usage(fmt.Errorf("%s works on the whole run: leave out --shard", name))
 			case c.Resume == "" && (c.RunID == "" || name != "verify"):
-				return usage(errors.New("--run is needed: the id of the run"))
+				return usage(errors.New("--run is needed: the id of a run, or last (see terapush runs)"))
 			case c.Resume != "": // and not the name in the environment
 				c.RunID = ""
 			}

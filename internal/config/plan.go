@@ -75,7 +75,7 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		p.Rows = min(p.Rows, most) // never reached; the encoder was made for KeyRows
 	}
 	if p.Rows < 1 || p.Rows > most {
-		return nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+		return nil, fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
 	}
 	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
 		return nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
@@ -89,7 +89,7 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 	}
 	if units, size := p.units(); units < p.Shard.Count {
-		return nil, fmt.Errorf("--shard %s: the run has only %d parts of %d batches: fewer shards, or smaller batches or commit groups", &p.Shard, units, size)
+		return nil, fmt.Errorf("--shard %s: the run has only %d parts of %d batches: use fewer shards, or smaller batches or commit groups", &p.Shard, units, size)
 	}
 	return p.Fit(r)
 }

@@ -143,8 +143,8 @@ func TestRefusals(t *testing.T) {
 		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *planInput) {
 			in.BatchRows, in.EncodedRowBytes = 10_000, (4<<30-1<<20)/10_000+1
 		},
-		"0 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)":                   func(in *planInput) { in.Rows = 0 },
-		"9223372036854775807 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)": func(in *planInput) { in.Rows = math.MaxInt64 },
+		"0 rows: a run has 1 to 17402588748782595 rows if a row takes up to 530 bytes (--rows, --bytes)":                   func(in *planInput) { in.Rows = 0 },
+		"9223372036854775807 rows: a run has 1 to 17402588748782595 rows if a row takes up to 530 bytes (--rows, --bytes)": func(in *planInput) { in.Rows = math.MaxInt64 },
 	} {
 		in := input()
 		change(&in)

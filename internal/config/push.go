@@ -101,23 +101,23 @@ func (p *Push) Validate() error {
 	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
-	refuse(p.FirstKey.Key < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey.Key)
+	refuse(p.FirstKey.Key < 0, "--first-key %d: a key cannot be negative", p.FirstKey.Key)
 	refuse(p.Append && !p.FirstKey.Given && p.Duration > 0,
-		"--append reserves a range of keys, which a run by --duration does not know; give --first-key as well")
+		"--append with --duration needs --first-key, since the number of keys is not known")
 	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
 		"--append and --create %s contradict each other", p.Create)
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
 	refuse(p.VerifyWorkers < 0 || p.VerifyWorkers > 4096, "--verify-workers %d: 1 to 4096", p.VerifyWorkers)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
-	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
+	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger needs --metrics-addr")
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
 	refuse(p.Shared != "" && p.RunID == "" && !IsRunName(p.Resume), "--state-dir %s keeps runs that have a name: give --run-id as well, or a folder", p.Shared)
 	if p.RunID == "" {
 		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
 	} else {
 		refuse(p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
-		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 of a to z, 0 to 9 and -, begins with a letter and has no -of- in it", p.RunID)
+		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter and does not contain -of-", p.RunID)
 	}
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
@@ -169,7 +169,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	}
 	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
 	if target.Via = p.Via.Target(); target.Via != nil && !method.Caps.Staged {
-		return nil, method, target, fmt.Errorf("method %s stores no objects: --staging is for methods that do", method.Name)
+		return nil, method, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
 		return nil, method, target, err

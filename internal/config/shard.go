@@ -42,8 +42,8 @@ func (s *Shard) Set(text string) error {
 		}
 	}
 	if made.auto == "" && (!counted || made.Index < 0 || made.Index >= made.Count) || made.Count < 1 || made.Count > maxShards {
-		return fmt.Errorf("%q is no shard: write 0/8 to 7/8 for eight processes, at most %d, or auto where the platform numbers them, "+
-			"auto/8 if it does not say how many there are", text, maxShards)
+		return fmt.Errorf("%q is not a shard: write 0/8 to 7/8 for eight processes, of %d at most; auto where the platform numbers them; "+
+			"auto/8 where it does not count them", text, maxShards)
 	}
 	if made.auto == "" && made.Count == 1 {
 		made = Shard{}
@@ -92,7 +92,7 @@ func (s *Shard) Resolve(env func(string) (string, bool)) error {
 			count, _ = env(p.count)
 		}
 		if count == "" {
-			return fmt.Errorf("--shard auto: %s is %s, and how many there are is not said: write --shard auto/N", p.index, text)
+			return fmt.Errorf("--shard auto: %s is %s, but the platform does not count the processes: write --shard auto/N", p.index, text)
 		}
 		if first, _ := env(p.first); first != "" {
 			text = minus(text, first)

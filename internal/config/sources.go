@@ -162,7 +162,7 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 func Given(f *pflag.FlagSet) map[string][]string {
 	given := make(map[string][]string)
 	f.Visit(func(flag *pflag.Flag) {
-		if slices.Contains(ofOneProcess, flag.Name) {
+		if isOfProcess(flag) {
 			return
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -174,14 +174,13 @@ func Given(f *pflag.FlagSet) map[string][]string {
 	return given
 }
 
-// ofOneProcess are the flags that a resume does not take over.
-var ofOneProcess = []string{
-	"resume", "run-id", "shard", "start-at", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "report-to", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
-	"quiet", "log-level", "log-format",
+// isOfProcess reports whether a flag concerns one process, so that a resume does not take it over.
+func isOfProcess(flag *pflag.Flag) bool {
+	return slices.Contains([]string{GroupRuns, GroupOutput, GroupGlobal}, GroupOf(flag)) || flag.Name == "password-file"
 }
 
 // ofOnePush are the flags that a trial never has.
-var ofOnePush = []string{"resume", "run-id", "shard", "dry-run", "json"}
+var ofOnePush = []string{"resume", "run-id", "shard", "start-at", "dry-run", "json"}
 
 // setValue is the prefix of set.NAME.
 const setValue = "set."

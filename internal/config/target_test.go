@@ -107,13 +107,13 @@ func TestVia(t *testing.T) {
 // Neither an error nor the run's record may hold a key that somebody put into the URL.
 func TestViaShowsNoSecret(t *testing.T) {
 	for text, want := range map[string]string{
-		"s3://AKIA:s3cr3t@bucket/p":     "keys do not belong into the URL",
-		"s3://bucket/p?password=s3cr3t": "keys do not belong into the URL",
+		"s3://AKIA:s3cr3t@bucket/p":     "leave the keys out of the URL",
+		"s3://bucket/p?password=s3cr3t": "leave the keys out of the URL",
 
-		"s3://bucket/p?endpoint=http://AKIA:s3cr3t@h:9":        "keys do not belong into the URL",
-		"s3://bucket/p?server_endpoint=https://AKIA:s3cr3t@h":  "keys do not belong into the URL",
-		"s3://bucket/p?endpoint=http%3A%2F%2FAKIA:s3cr3t%40h":  "keys do not belong into the URL",
-		"s3://bucket/p?endpoint=http://h&endpoint=//s3cr3t@h2": "keys do not belong into the URL",
+		"s3://bucket/p?endpoint=http://AKIA:s3cr3t@h:9":        "leave the keys out of the URL",
+		"s3://bucket/p?server_endpoint=https://AKIA:s3cr3t@h":  "leave the keys out of the URL",
+		"s3://bucket/p?endpoint=http%3A%2F%2FAKIA:s3cr3t%40h":  "leave the keys out of the URL",
+		"s3://bucket/p?endpoint=http://h&endpoint=//s3cr3t@h2": "leave the keys out of the URL",
 
 		"gs://bucket/s3cr3t":               "--staging: write it as s3://bucket/prefix",
 		"s3://a,b/s3cr3t":                  "--staging: write it as s3://bucket/prefix",
@@ -150,5 +150,5 @@ func TestViaIsForStagedMethods(t *testing.T) {
 
 	c.Method = "copy"
 	_, _, _, err = c.LoaderTarget(drivers(t))
-	require.EqualError(t, err, "method copy stores no objects: --staging is for methods that do")
+	require.EqualError(t, err, "method copy stages no objects: leave out --staging")
 }

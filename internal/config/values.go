@@ -66,7 +66,7 @@ func (d *DistinctBytes) Set(text string) error {
 		return fmt.Errorf("%w, or as all", err)
 	}
 	if d.Bytes == 0 {
-		return errors.New("0 distinct bytes are no rows: write a size, or all")
+		return errors.New("write a size above 0, or all")
 	}
 	return nil
 }
@@ -186,8 +186,8 @@ func (v *Via) Set(text string) error {
 		v.err = errors.New("--staging: write it as s3://bucket/prefix, " +
 			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's")
 	case t.User != "" || t.ShowsPassword():
-		v.err = fmt.Errorf("--staging s3://%s: keys do not belong into the URL; give them by AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, by AWS's files or by the machine's role", t.Hosts[0])
+		v.err = fmt.Errorf("--staging s3://%s: leave the keys out of the URL; set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or use AWS's files or the machine's role", t.Hosts[0])
 	default:
 		v.target = &t
 	}

@@ -38,7 +38,7 @@ func TestSizesAndRates(t *testing.T) {
 		require.NoError(t, again.Set(d.String()))
 		require.Equal(t, d, again)
 	}
-	require.ErrorContains(t, new(config.DistinctBytes).Set("0"), "0 distinct bytes are no rows")
+	require.ErrorContains(t, new(config.DistinctBytes).Set("0"), "write a size above 0, or all")
 	require.ErrorContains(t, new(config.DistinctBytes).Set("al"), "or as all")
 }
 

@@ -67,9 +67,9 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			if !another || !d.maySendAgain(applied) || !d.pause(waits, v.After) {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
-			message := "sending again"
+			message := "retry"
 			if applied == loader.Unknown && d.Contract.Dedup == loader.DedupNone {
-				message = "sending again what may be applied already: with at least once its rows may be in the table twice"
+				message = "retry of what may be applied: with at-least-once its rows may be in the table twice"
 			} else if waits.Away {
 				continue
 			}

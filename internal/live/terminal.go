@@ -22,16 +22,8 @@ type Terminal struct {
 // NewTerminal wraps an output. Lines are redrawn if it is a terminal and TERM is not "dumb".
 func NewTerminal(out io.Writer) *Terminal {
 	t := &Terminal{out: out}
-	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return t
-	}
-	t.width = func() int {
-		columns, _, err := term.GetSize(int(file.Fd()))
-		if err != nil || columns <= 0 {
-			return 80
-		}
-		return columns
+	if Columns(out) > 0 && os.Getenv("TERM") != "dumb" {
+		t.width = func() int { return Columns(out) }
 	}
 	return t
 }
@@ -39,10 +31,13 @@ func NewTerminal(out io.Writer) *Terminal {
 // Columns returns the width of an output that is a terminal, else 0.
 func Columns(out io.Writer) int {
 	file, ok := out.(*os.File)
-	if !ok {
+	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return 0
 	}
-	columns, _, _ := term.GetSize(int(file.Fd())) // fails unless it is a terminal
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || columns <= 0 {
+		return 80
+	}
 	return columns
 }
 

@@ -28,8 +28,8 @@ func TestCheck(t *testing.T) {
 		small + " --format values":                 {`method keep does not take format "values"`},
 		small + " --commit-batches 4":              {"method keep loads every batch by itself"},
 		small + " --first-key 4611686018427387904": {"keys of documents run from 0 to"},
-		small + " --staging s3://bucket/prefix":    {"--staging is for methods that do"},
-		"--rows 9223372036854775807":               {"9223372036854775807 rows: a run has from 1 to 1"},
+		small + " --staging s3://bucket/prefix":    {"leave out --staging"},
+		"--rows 9223372036854775807":               {"9223372036854775807 rows: a run has 1 to 1"},
 	} {
 		p := newFixture(t)
 		p.failOn("open", errors.New("it connects"))

@@ -58,6 +58,7 @@ func (p *push) reportMeters(r *report.Report) {
 	s := m.stats.Snapshot()
 	r.Measure(s, m.stats.Latency(), m.usage.Usage())
 	r.Latency.Histogram = m.stats.Histogram()
+	r.AddFailures(m.stats.Failures())
 	e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
 	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
 	r.BoundBy = report.NewBound(s.LimitSeconds, e)

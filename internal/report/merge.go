@@ -186,6 +186,7 @@ func (r *Report) add(of Report) {
 		*into += n
 	}
 	addAll(&sum.Errors, is.Errors)
+	sum.Failures = append(sum.Failures, is.Failures...)
 	addAll(&r.WorkerSeconds, of.WorkerSeconds)
 	addAll(&r.Cost, of.Cost)
 	r.Verify.Ran, r.Verify.OK = r.Verify.Ran && of.Verify.Ran, r.Verify.OK && of.Verify.OK

@@ -135,7 +135,7 @@ func TestMergedPercentiles(t *testing.T) {
 	require.NoError(t, err)
 	slices.Sort(union)
 	q := r.Latency.BatchSeconds
-	for percent, is := range map[float64]float64{50: q.P50, 90: q.P90, 99: q.P99, 100: q.Max} {
+	for percent, is := range map[float64]float64{50: q.P50, 90: q.P90, 99: q.P99, 99.9: q.P999, 100: q.Max} {
 		want := union[int(percent/100*float64(len(union)-1))]
 		require.InEpsilon(t, want, is, 0.002, fmt.Sprint(percent))
 	}

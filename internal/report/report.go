@@ -140,6 +140,25 @@ type Result struct {
 	// Errors counts failed attempts by loader.Class, without zeros. An error of the database that ended the run outside of
 	// an attempt counts as one.
 	Errors map[string]int64 `json:"errors"`
+	// Failures lists the first hundred failed attempts, of each shard in a merged report.
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// Failure is an attempt that failed.
+type Failure struct {
+	At      time.Time `json:"at"` // when the attempt began
+	Batch   int64     `json:"batch"`
+	Members int64     `json:"members,omitempty"` // batches of the commit group that begins with Batch
+	Attempt int       `json:"attempt"`
+	Class   string    `json:"class"`
+	Error   string    `json:"error"`
+}
+
+// AddFailures lists failed attempts.
+func (r *Report) AddFailures(all []event.Event) {
+	for _, e := range all {
+		r.Result.Failures = append(r.Result.Failures, Failure{e.Start, e.Batch, e.Members, e.Attempt, string(e.Class), e.Error})
+	}
 }
 
 // Phases are the times of the phases in this process.
@@ -208,10 +227,11 @@ type Moment struct {
 
 // Quantiles are those of the acknowledged attempts of this process.
 type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P90 float64 `json:"p90"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
 }
 
 // Client is the machine's resources that the push used. The peak is the push's on Linux, the process's elsewhere.

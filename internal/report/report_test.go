@@ -49,7 +49,7 @@ func done() report.Report {
 		Errors:        map[loader.Class]int64{loader.ClassConnection: 1, loader.ClassData: 0},
 		WorkerSeconds: map[event.State]float64{event.WaitBuffer: 0.08, event.Sending: 9.1, event.WaitAck: 4.25, event.BackingOff: 0.25},
 		Verification:  event.Verification{OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000},
-	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, Max: 0.2333},
+	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, P999: 0.221, Max: 0.2333},
 		stats.Usage{Cores: 2, UserSeconds: 2.1, SystemSeconds: 1.3, PeakRSSBytes: 1_241_513_984})
 	r.Latency.Loop = report.Closed
 	r.BoundBy = report.NewBound(map[event.Limit]float64{

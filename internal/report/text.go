@@ -93,7 +93,7 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	if r.Latency.Loop == Open {
 		loop = "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
-	add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch",
+	add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "p99.9 "+duration(q.P999), "max "+duration(q.Max)+" a batch",
 		when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))
 	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
 		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),

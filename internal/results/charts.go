@@ -233,11 +233,19 @@ func latency(t Table) []sketch {
 	}
 	r := chart.Ranges{
 		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
-		Values: []string{"p50", "p90", "p99", "longest"},
+		Values: []string{"p50", "p90", "p99", "p99.9", "longest"},
+	}
+	isOld := func(n int) bool { return t.Points[n].P999.N == 0 }
+	if slices.ContainsFunc(picked, isOld) {
+		r.Values = []string{"p50", "p90", "p99", "longest"}
 	}
 	for _, n := range picked {
 		p := t.Points[n]
-		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.Max.Median}
+		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median}
+		if len(r.Values) > 4 {
+			values = append(values, p.P999.Median)
+		}
+		values = append(values, p.Max.Median)
 		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
 	}
 	caption = "How long a batch took from being sent to its answer, " + caption

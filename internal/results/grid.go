@@ -13,6 +13,8 @@ type grid struct {
 	head  []string
 	right []bool
 	rows  [][]string
+	axes  int  // of the first columns
+	notes bool // the last column has notes
 }
 
 // column is one column of a table of points. One in which no point has a value is left out.
@@ -29,12 +31,13 @@ func gridOf(t Table, notes func(i int) string) grid {
 		value := func(_ int, p Point) string { return p.Settings.Value(a.Name) }
 		columns = append(columns, column{a.Name, a.ordered(), value})
 	}
+	axes := len(columns)
 	columns = append(columns, figures()...)
 	columns = append(columns, alsoPublished()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
 
 	g := grid{rows: make([][]string, len(t.Points))}
-	for _, c := range columns {
+	for n, c := range columns {
 		cells, some := make([]string, len(t.Points)), false
 		for i, p := range t.Points {
 			cells[i] = printable(c.of(i, p))
@@ -43,6 +46,10 @@ func gridOf(t Table, notes func(i int) string) grid {
 		if !some {
 			continue
 		}
+		if n < axes {
+			g.axes++
+		}
+		g.notes = n == len(columns)-1
 		g.head, g.right = append(g.head, printable(c.head)), append(g.right, c.right)
 		for i, text := range cells {
 			g.rows[i] = append(g.rows[i], text)
@@ -151,15 +158,75 @@ func spread(s Sample) string {
 	return "±" + units.Percent(s.Spread())
 }
 
-// text lays the grid out in columns of one width, with two spaces between.
-func (g grid) text() string {
+// widths returns the width of each column.
+func (g grid) widths() []int {
 	widths := make([]int, len(g.head))
-	lines := append([][]string{g.head}, g.rows...)
-	for _, line := range lines {
+	for _, line := range append([][]string{g.head}, g.rows...) {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+// least is the width to which notes are cut before figures are left out.
+const least = 12
+
+// fit returns the grid in at most so many columns, 0 for any number: notes are cut, and the last figures are left out,
+// whose heads it also returns. Axes and the first figure stay, however wide they are.
+func (g grid) fit(columns int) (narrow grid, left []string) {
+	for {
+		widths := g.widths()
+		over := -columns - 2
+		for _, w := range widths {
+			over += w + 2
+		}
+		if columns == 0 || over <= 0 {
+			return g, left
+		}
+		last := len(g.head) - 1
+		if g.notes {
+			if w := max(widths[last]-over, least); w < widths[last] {
+				g = g.cut(last, w)
+				continue
+			}
+			last--
+		}
+		if last <= g.axes {
+			return g, left
+		}
+		left = slices.Insert(left, 0, g.head[last])
+		g = g.without(last)
+	}
+}
+
+// cut shortens the texts of a column.
+func (g grid) cut(column, width int) grid {
+	g.rows = slices.Clone(g.rows)
+	for i, row := range g.rows {
+		if text := []rune(row[column]); len(text) > width {
+			g.rows[i] = slices.Clone(row)
+			g.rows[i][column] = string(text[:width-1]) + "…"
+		}
+	}
+	return g
+}
+
+// without leaves a column out.
+func (g grid) without(column int) grid {
+	g.rows = slices.Clone(g.rows)
+	for i, row := range g.rows {
+		g.rows[i] = slices.Delete(slices.Clone(row), column, column+1)
+	}
+	g.head = slices.Delete(slices.Clone(g.head), column, column+1)
+	g.right = slices.Delete(slices.Clone(g.right), column, column+1)
+	return g
+}
+
+// text lays the grid out in columns of one width, with two spaces between.
+func (g grid) text() string {
+	widths := g.widths()
+	lines := append([][]string{g.head}, g.rows...)
 	var b strings.Builder
 	for _, line := range lines {
 		padded := make([]string, len(line))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -249,4 +250,25 @@ func FuzzShow(f *testing.F) {
 			results.Redact([]results.Record{r})
 		}
 	})
+}
+
+// On a narrow terminal the last figures are left out, and named; axes, the first figure and failures stay.
+func TestNarrowText(t *testing.T) {
+	r, err := results.Read("testdata/four-methods.jsonl")
+	require.NoError(t, err)
+	tables := results.Tables([]results.Record{r})
+	for columns, want := range map[int]string{
+		70:  `(?m)^method +batch-rows +rows/s +spread +notes$`,
+		100: `(?m)^method +batch-rows +rows/s +spread .*overall rows/s +notes$`,
+	} {
+		var text bytes.Buffer
+		require.NoError(t, results.WriteText(&text, tables, columns))
+		cells, rest, _ := strings.Cut(text.String(), "\nnot shown ")
+		require.Regexp(t, want, cells)
+		require.Contains(t, rest, "p50, p99")
+		require.Contains(t, cells, "failed: con…")
+		for line := range strings.Lines(cells) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), columns)
+		}
+	}
 }

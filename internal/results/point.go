@@ -29,6 +29,7 @@ type Point struct {
 	P50                  Sample `json:"batch_p50_seconds"`
 	P90                  Sample `json:"batch_p90_seconds"`
 	P99                  Sample `json:"batch_p99_seconds"`
+	P999                 Sample `json:"batch_p999_seconds"`
 	Max                  Sample `json:"batch_max_seconds"`
 	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"` // of the client while rows moved, per GiB of columns
 	BytesPerRow          Sample `json:"stored_bytes_per_row"`

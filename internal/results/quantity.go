@@ -50,7 +50,7 @@ func (p *Point) quantities() []quantity {
 		{"stored_bytes_per_row", &p.BytesPerRow}, {"total_rows", &p.TotalRows}, {"stored_bytes", &p.StoredBytes},
 		{"sent_bytes_per_second", &p.SentRate}, {"commit_rows_per_second", &p.CommitRate},
 		{"commit_bytes_per_second", &p.CommitByteRate}, {"client_cpu_percent", &p.ClientCPU},
-		{"server_cpu_percent", &p.ServerCPU},
+		{"server_cpu_percent", &p.ServerCPU}, {"batch_p999_seconds", &p.P999},
 	}
 }
 
@@ -95,6 +95,9 @@ func figuresOf(r *report.Report) map[string]float64 {
 	if batches.Max > 0 { // the others may have taken no time that counts
 		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
 		all["batch_p99_seconds"], all["batch_max_seconds"] = batches.P99, batches.Max
+	}
+	if batches.P999 > 0 { // reports of earlier versions have none
+		all["batch_p999_seconds"] = batches.P999
 	}
 	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else unchecked
 		all["visible_seconds"] = visible

@@ -121,6 +121,9 @@ func (r redactor) report(t *report.Report) {
 		t.Plan.Options[name] = r.value(name, v)
 	}
 	t.Result.Error = leftOut(t.Result.Error)
+	for i := range t.Result.Failures {
+		t.Result.Failures[i].Error = LeftOut
+	}
 	t.Warnings, t.Verify.Problems = nil, nil
 	for i := range t.Verify.BadBatches {
 		t.Verify.BadBatches[i].Detail = leftOut(t.Verify.BadBatches[i].Detail)

@@ -96,7 +96,7 @@ func naming(n map[string]string) results.Record {
 	p.Plan.Options = map[string]string{"credential": n["user"] + "_key", "be": n["node"] + ":8040", "partition": n["prefix"], "unlogged": "true"}
 	said := fmt.Sprintf(`%s: %s@%s cannot write "%s"."%s" (%s) for '%s', see %s, %s`, strings.ToUpper(n["host"]), n["user"], server, n["schema"], n["table"],
 		n["database"], n["user"], via, n["node"])
-	p.Result.Error, p.Warnings = said, []string{said}
+	p.Result.Error, p.Result.Failures, p.Warnings = said, []report.Failure{{Error: said}}, []string{said}
 	p.Verify.Problems, p.Verify.BadBatches = []string{said}, []report.BadBatch{{Number: 7, Detail: said}}
 	axes := []results.Axis{{Name: "target", Values: []string{target, "mysql://" + n["node"] + "/" + n["database"]}}, {Name: "table", Values: []string{table}},
 		{Name: "set.role", Values: []string{n["user"]}}}
@@ -106,7 +106,7 @@ func naming(n map[string]string) results.Record {
 		Head: results.Head{
 			Schema: results.Schema, Name: "mine", Title: "My sweep", Machine: host.Machine{Host: n["machine"] + "." + n["domain"]},
 			Parts: []results.Part{{Cells: 2, Axes: axes, Push: map[string][]string{
-				"target": {target}, "via": {via}, "table": {table}, "yes-drop": {table}, "set": {"role=" + n["user"], "work_mem=64MB"},
+				"target": {target}, "via": {via}, "table": {table}, "yes-drop": {table}, "allow-drop": {table}, "staging": {via}, "set": {"role=" + n["user"], "work_mem=64MB"},
 				"password-file": {"/home/" + n["user"] + "/pw"}, "tls-server-name": {server}, "rows": {"5"},
 			}}},
 		},

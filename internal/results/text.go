@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -40,8 +41,18 @@ func sectionsOf(tables []Table) (sections []section, common []Input) {
 	return sections, common
 }
 
+// WriteText writes tables as Text, with the cells in at most so many columns of a terminal; 0 is no limit.
+func WriteText(w io.Writer, tables []Table, columns int) error {
+	if len(tables) == 0 || columns == 0 {
+		return Text.Write(w, tables)
+	}
+	return write(w, string(Text), textIn(tables, columns))
+}
+
 // asText formats tables for people and terminals. Inputs that all tables share follow them, once.
-func asText(tables []Table) (string, error) {
+func asText(tables []Table) (string, error) { return textIn(tables, 0), nil }
+
+func textIn(tables []Table, columns int) string {
 	var b strings.Builder
 	lines := func(all []Input) {
 		for _, in := range all {
@@ -55,7 +66,11 @@ func asText(tables []Table) (string, error) {
 		}
 		b.WriteString(s.heading + "\n\n")
 		if len(s.cells.rows) > 0 {
-			b.WriteString(s.cells.text() + "\n")
+			cells, left := s.cells.fit(columns)
+			b.WriteString(cells.text() + "\n")
+			if len(left) > 0 {
+				lines([]Input{{"not shown", strings.Join(left, ", ") + ": the terminal is too narrow"}})
+			}
 		}
 		lines(s.lines)
 		lines(s.inputs)
@@ -64,7 +79,7 @@ func asText(tables []Table) (string, error) {
 		b.WriteString("\n\nall tables\n\n")
 		lines(common)
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // asMarkdown formats tables as GitHub shows them, with the words of asText.

@@ -3,6 +3,7 @@
 package stats
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,7 @@ type Collector struct {
 	counts   event.Snapshot // the plain numbers; snapshot fills in the rest
 	outcomes map[event.Outcome]int64
 	errors   map[loader.Class]int64
+	failures []event.Event // the first of the attempts that failed
 	latency  latency
 	clock    phaseClock
 	workers  []Worker
@@ -56,6 +58,9 @@ type Collector struct {
 // maxEnds bounds Collector.ended, and so the moments of a Timeline. A run has fewer than ten phases, and three more
 // each time it has to resend what a server lost.
 const maxEnds = 100
+
+// maxFailures bounds Collector.failures: a server that is gone fails thousands alike.
+const maxFailures = 100
 
 // reading is the counters of others at one instant.
 type reading struct {
@@ -137,6 +142,9 @@ func (c *Collector) Add(e event.Event) {
 	c.outcomes[e.Outcome]++
 	if e.Class != "" {
 		c.errors[e.Class]++
+		if len(c.failures) < maxFailures {
+			c.failures = append(c.failures, e)
+		}
 	}
 	c.counts.MissingRows += max(e.Missing, -e.Missing) // too many and too few rows must not cancel out
 	batches := max(e.Members, 1)
@@ -210,6 +218,13 @@ func (c *Collector) Phases() map[event.Phase]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.clock.seconds(now)
+}
+
+// Failures returns the first hundred attempts of this process that failed.
+func (c *Collector) Failures() []event.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.failures)
 }
 
 // Latency returns the quantiles of event.Event.Latency of this process's acknowledged attempts.

@@ -306,3 +306,15 @@ func TestConcurrentUse(t *testing.T) {
 	watcher.Wait()
 	require.Equal(t, int64(5*workers*batches), c.Snapshot().Rows)
 }
+
+func TestFailuresAreBounded(t *testing.T) {
+	c := stats.New(stats.Options{})
+	for batch := range int64(200) {
+		c.Add(event.Event{Batch: batch, Outcome: event.Applied})
+		c.Add(event.Event{Batch: batch, Attempt: 1, Outcome: event.NotApplied, Class: loader.Class("server"), Error: "full"})
+	}
+	failed := c.Failures()
+	require.Len(t, failed, 100)
+	require.EqualValues(t, 99, failed[99].Batch)
+	require.Equal(t, "full", failed[99].Error)
+}

@@ -80,7 +80,7 @@ func FlagNames(drivers *loader.Registry) (names []string) {
 }
 
 // OfOnePush lists the flags of a single push: a sweep is continued by its own command, and does not linger between trials.
-func OfOnePush() []string { return []string{"resume", "metrics-linger"} }
+func OfOnePush() []string { return []string{"resume", "run-id", "shard", "metrics-linger"} }
 
 // ofProcess lists the flags that are for one process and not for a trial.
 func ofProcess() []string {
@@ -122,6 +122,9 @@ func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
 		r.Plan.Options[name] = hidden(value)
 	}
 	r.Result.Error = hidden(r.Result.Error)
+	for i, f := range r.Result.Failures {
+		r.Result.Failures[i].Error = hidden(f.Error)
+	}
 	for i, text := range r.Warnings {
 		r.Warnings[i] = hidden(text)
 	}
