@@ -13,6 +13,8 @@ SERVERS  := scripts/servers
 # make check vets. With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
 TEST     := $(GO) test -vet=off
+# What makes a release: goreleaser, and for the list of modules in a binary cyclonedx-gomod.
+PACKERS  := github.com/goreleaser/goreleaser/v2@v2.15.1 github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # What make test needs besides: the C compiler for the race detector and for godror.
 TOOLS    := cc promtool buildah libaio chromium curl ip
 # The race detector makes tests two to ten times as slow. It is for packages that start goroutines or share something
@@ -22,7 +24,7 @@ RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>
 SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
-.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror clean
+.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror pages snapshot release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -119,6 +121,17 @@ image: build ## the container image, with buildah or docker
 
 image-godror: build-godror ## the image with godror, to which Oracle's Instant Client is added when it runs
 	scripts/image godror
+
+pages: build # completions and man pages, for packages
+	mkdir -p bin/share/completions bin/share/man
+	for shell in bash zsh fish; do $(BINARY) completion $$shell >bin/share/completions/terapush.$$shell || exit; done
+	$(BINARY) man bin/share/man
+
+snapshot: ## archives, deb and rpm of the commit at hand, for Linux and macOS, in bin/dist
+release: ## publish them: for a tag, with GITHUB_TOKEN
+snapshot release:
+	for tool in $(PACKERS); do GOBIN=$(CURDIR)/bin/tools $(GO) install $$tool || exit; done
+	PATH=$(CURDIR)/bin/tools:$$PATH goreleaser release --clean $(if $(filter snapshot,$@),--snapshot)
 
 clean: ## remove what build made
 	rm -rf bin

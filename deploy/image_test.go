@@ -27,7 +27,8 @@ func TestImage(t *testing.T) {
 	require.Equal(t, "localhost/terapush:test", image)
 	container, root := s.container(image)
 	require.ElementsMatch(t, []string{"terapush", "state", "state/.keep", "tmp", "tmp/.keep"}, filesIn(t, root))
-	require.Regexp(t, `^terapush \S+ `, s.terapush(container, "version"))
+	version := strings.Fields(s.terapush(container, "version"))
+	require.Contains(t, s.config(image, "Labels"), "org.opencontainers.image.version:"+version[1])
 	s.pushes(container, root)
 }
 
@@ -57,13 +58,15 @@ func TestGodrorImage(t *testing.T) {
 
 // container makes one of an image, and mounts what it sees.
 func (s *store) container(image string) (name, root string) {
-	config := func(field string) string {
-		return s.buildah("inspect", "--type", "image", "--format", "{{.OCIv1.Config."+field+"}}", image)
-	}
-	require.Equal(s.t, user, config("User"))
-	require.Equal(s.t, "[/terapush]", config("Entrypoint"))
+	require.Equal(s.t, user, s.config(image, "User"))
+	require.Equal(s.t, "[/terapush]", s.config(image, "Entrypoint"))
+	require.Contains(s.t, s.config(image, "Labels"), "org.opencontainers.image.source:https://")
 	name = s.buildah("from", image)
 	return name, s.buildah("mount", name)
+}
+
+func (s *store) config(image, field string) string {
+	return s.buildah("inspect", "--type", "image", "--format", "{{.OCIv1.Config."+field+"}}", image)
 }
 
 func (s *store) terapush(container string, args ...string) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker: -ldflags "-X …/internal/cli.release=v1.2.3".
-var release = "development"
+// release is set by the linker: -ldflags "-X …/internal/cli.release=v1.2.3". `go install …@v1.2.3` records the same version
+// in the binary's module.
+var release string
 
 // versionInfo identifies a build of terapush.
 type versionInfo struct {
@@ -37,7 +39,8 @@ func buildVersion() versionInfo {
 
 func versionOf(info *debug.BuildInfo) versionInfo {
 	v := versionInfo{
-		Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Drivers: map[string]string{},
+		Version: cmp.Or(release, strings.TrimPrefix(info.Main.Version, "(devel)"), "development"),
+		Go:      runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Drivers: map[string]string{},
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -23,6 +23,9 @@ func TestDrivers(t *testing.T) {
 	platform := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	require.Equal(t, "terapush development abc "+platform+"\ndrivers  godror v0.51.4 · pgx v5.12.0\ntags     godror\n", v.String())
 
+	info.Main.Version = "(devel)" // built from a folder without a repository
 	info.Settings, info.Deps = nil, []*debug.Module{{Path: "github.com/sijms/go-ora/v2", Version: "v2.9.0"}}
 	require.Equal(t, "terapush development  "+platform+"\ndrivers  go-ora v2.9.0\n", versionOf(info).String())
+	info.Main.Version = "v1.2.3" // go install …@v1.2.3
+	require.Equal(t, "v1.2.3", versionOf(info).Version)
 }
