@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs. Nothing runs pods but a node of the test's.
+// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs, without nodes: a test runs the pods.
 type controlPlane struct {
 	programs string // the folder of kubectl
 	url      string
@@ -36,7 +36,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 	if programs == "" {
 		missing(t, `TERAPUSH_TEST_KUBERNETES is not set: run scripts/servers kubernetes and eval "$(scripts/servers env)"`)
 	}
-	// Whoever reads a log reads it from the kubelet, through the API server.
+	// kubectl logs reads from the kubelet, through the API server.
 	logs := t.TempDir()
 	kubelet := httptest.NewTLSServer(http.StripPrefix("/containerLogs", http.FileServer(http.Dir(logs))))
 	t.Cleanup(kubelet.Close)
@@ -61,13 +61,15 @@ func startControlPlane(t *testing.T) *controlPlane {
 	key := serviceKey(t)
 	server := start("kube-apiserver", "--etcd-servers", etcd, "--bind-address", "127.0.0.1", "--secure-port", securePort,
 		"--cert-dir", t.TempDir(), "--token-auth-file", writeFile(t, "token,test,1\n"), "--authorization-mode", "AlwaysAllow",
-		"--service-account-issuer", "https://kubernetes.default", "--service-account-key-file", key, "--service-account-signing-key-file", key,
-		"--service-cluster-ip-range", "10.0.0.0/24", "--disable-admission-plugins", "ServiceAccount")
+		"--service-account-issuer", "https://kubernetes.default", "--service-account-key-file", key,
+		"--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24",
+		"--disable-admission-plugins", "ServiceAccount") // its controller does not run, and no pod talks to the API
 	server.until(t, "it is ready", func() bool { return c.ask(http.MethodGet, "/readyz", "", nil) == nil })
-	start("kube-controller-manager", "--kubeconfig", c.config(t, "default"), "--controllers", "job-controller", "--leader-elect=false",
-		"--secure-port", "0")
+	start("kube-controller-manager", "--kubeconfig", c.config(t, "default"), "--controllers", "job-controller",
+		"--leader-elect=false", "--secure-port", "0")
 	require.NoError(t, c.ask(http.MethodPost, "/api/v1/nodes", `{"metadata": {"name": "test"}, "status": {
-		"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": `+port+`}}}}`, nil))
+		"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+		"daemonEndpoints": {"kubeletEndpoint": {"Port": `+port+`}}}}`, nil))
 	return c
 }
 
@@ -83,7 +85,8 @@ func serviceKey(t *testing.T) (path string) {
 // config writes a kubeconfig for a namespace. JSON is YAML.
 func (c *controlPlane) config(t *testing.T, namespace string) (path string) {
 	return writeFile(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "test",
-		"clusters": [{"name": "test", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}], "users": [{"name": "test", "user": {"token": "token"}}],
+		"clusters": [{"name": "test", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}],
+		"users": [{"name": "test", "user": {"token": "token"}}],
 		"contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": %q}}]}`, c.url, namespace))
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kubelet runs the pods of a namespace: the one container of each is a process of terapush, and its files are its own. It
-// has no image, no network and no limits.
+// kubelet runs the pods of a namespace. The one container of each is a process of terapush with an empty state folder. There
+// is no image, no network of its own and no limit.
 type kubelet struct {
 	*controlPlane
 	t         *testing.T
 	namespace string
-	before    func(*instance)             // a container starts
-	during    func(*instance) (lost bool) // lost is a pod that is given up while its process lives
+	before    func(*instance)             // called before a container starts
+	during    func(*instance) (lost bool) // called when it has started; lost: its pod is given up while its process lives
 
 	mu        sync.Mutex
 	instances map[string][]*instance // by index of the Indexed Job, in the order of their starts
@@ -109,13 +109,14 @@ func (k *kubelet) run(deleted context.Context, p pod) {
 	defer context.AfterFunc(deleted, func() { _ = i.Process.Signal(syscall.SIGTERM) })()
 	k.status(i, `"phase": "Running"`, `"running": {}`)
 	if k.during(i) {
-		k.status(i, `"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]`, `"waiting": {}`)
+		k.status(i, `"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]`,
+			`"waiting": {}`)
 		return
 	}
 	<-i.done
 	code, phase := i.ProcessState.ExitCode(), "Succeeded"
-	if code < 0 { // by a signal: only kill -9 ends it without a word
-		code = 128 + int(syscall.SIGKILL)
+	if end := i.ProcessState.Sys().(syscall.WaitStatus); end.Signaled() {
+		code = 128 + int(end.Signal())
 	}
 	if code != 0 {
 		phase = "Failed"
@@ -181,8 +182,9 @@ func (k *kubelet) start(p pod) *process {
 // status reports how a pod is.
 func (k *kubelet) status(i *instance, phase, state string) {
 	c := i.pod.Spec.Containers[0]
-	k.tell(http.MethodPatch, k.path("/"+i.pod.Metadata.Name+"/status"), fmt.Sprintf(`{"status": {%s, "containerStatuses": [
-		{"name": %q, "image": %q, "imageID": "", "ready": false, "restartCount": 0, "state": {%s}}]}}`, phase, c.Name, c.Image, state))
+	body := fmt.Sprintf(`{"status": {%s, "containerStatuses": [
+		{"name": %q, "image": %q, "imageID": "", "ready": false, "restartCount": 0, "state": {%s}}]}}`, phase, c.Name, c.Image, state)
+	k.tell(http.MethodPatch, k.path("/"+i.pod.Metadata.Name+"/status"), body)
 }
 
 // tell sends what has to be accepted.

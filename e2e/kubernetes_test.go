@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +24,9 @@ import (
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	c := startControlPlane(t)
-	for name, test := range map[string]func(*testing.T, *controlPlane, *database){"killed": podsAreKilled, "refused": podIsRefused} {
+	for name, test := range map[string]func(*testing.T, *controlPlane, *database){
+		"killed": podsAreKilled, "refused": podIsRefused,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onServers(t, []kind{postgres, mariaDB}, func(t *testing.T, d *database) { test(t, c, d) })
@@ -31,33 +34,59 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// Pods are killed at random, each index up to twice; one is lost with its node, and goes on beside the one that replaces it.
+// Pods are killed at random, each index up to twice. One is evicted. One is lost with its node, while its process works on
+// beside the one that replaces it.
 func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 	r := c.deploy(t, d)
 	seed := uint64(time.Now().UnixNano())
 	lost := rand.New(rand.NewPCG(seed, 0)).IntN(r.shards)
-	t.Logf("seed %d: pod %d is lost", seed, lost)
+	evicted := (lost + 1) % r.shards
+	t.Logf("seed %d: pod %d is lost, pod %d is evicted", seed, lost, evicted)
+	var stopped *instance
 	r.during = func(i *instance) bool {
 		index, err := strconv.Atoi(i.index)
 		if err != nil || i.nth > 2 {
 			return false
 		}
-		at := rand.New(rand.NewPCG(seed, uint64(i.nth<<8+index))).Int64N(r.load.batches())
-		if index == lost {
-			at = 1
+		until := func(so func() bool) {
+			for i.running() && !so() {
+				time.Sleep(5 * time.Millisecond)
+			}
 		}
-		for i.running() && d.claims() < at {
-			time.Sleep(5 * time.Millisecond)
+		each := int(r.load.batches()) / r.shards
+		begun := func() bool {
+			own := fmt.Sprintf("(SELECT * FROM terapush_claims WHERE batch BETWEEN %d AND %d) AS own", index*each, (index+1)*each-1)
+			return d.claimsIn(own) > 0
 		}
-		if index == lost {
-			return i.nth == 1
+		switch {
+		case index == lost && i.nth == 1:
+			until(begun)
+			_ = i.Process.Signal(syscall.SIGSTOP) // or it could end before the other one starts
+			stopped = i
+			return true
+		case index == lost:
+			until(func() bool { return strings.Contains(r.log(i), "waiting for run nightly") })
+			assert.True(t, i.running(), r.log(i))
+			_ = stopped.Process.Signal(syscall.SIGCONT)
+		case index == evicted && i.nth == 1:
+			until(begun)
+			name := i.pod.Metadata.Name
+			r.tell(http.MethodPost, r.path("/"+name+"/eviction"), `{"metadata": {"name": "`+name+`"}}`)
+		default:
+			at := rand.New(rand.NewPCG(seed, uint64(i.nth<<8+index))).Int64N(r.load.batches())
+			until(func() bool { return d.claims() >= at })
+			_ = i.Process.Kill()
 		}
-		_ = i.Process.Kill()
 		return false
 	}
 	r.work()
 	r.sh(docs(t, "kubectl apply -k")+"kubectl wait --for=condition=complete --timeout=2m job/terapush-proof").ends(t, 0)
-	assert.Contains(t, r.log(r.instances[strconv.Itoa(lost)][1]), "waiting for run nightly")
+	assert.Equal(t, 143, r.instances[strconv.Itoa(evicted)][0].ProcessState.ExitCode())
+	pods := 0
+	for _, all := range r.instances {
+		pods += len(all)
+	}
+	t.Logf("%d pods", pods)
 	d.isExact(t, r.load)
 	assert.Equal(t, r.load.batches(), d.claims())
 
@@ -67,7 +96,8 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 		[]any{whole.Result.Outcome, whole.Verify.OK, whole.Result.Rows, whole.Result.Batches, len(whole.Merged.Shards)})
 }
 
-// One index fails for good, when all others have ended: the Job fails, and the reports and the proof say which keys are missing.
+// One index fails for good after all others have ended. The Job fails, and the reports and the proof say which keys are
+// missing.
 func podIsRefused(t *testing.T, c *controlPlane, d *database) {
 	r := c.deploy(t, d)
 	code := map[kind]int{postgres: 2, mariaDB: 5}[d.kind]

@@ -23,7 +23,7 @@ func main() {
 	case "kube-apiserver":
 		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "kube-controller-manager":
-		// A pod is started again after this time, and after twice the time when it fails once more. No test waits for 10 seconds.
+		// The time until a failed pod is restarted, doubled each time: a test cannot wait for the usual 10 seconds.
 		job.DefaultJobPodFailureBackOff = time.Second
 		os.Exit(cli.Run(manager.NewControllerManagerCommand()))
 	case "kubectl":
