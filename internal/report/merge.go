@@ -105,7 +105,9 @@ func belongTogether(all []Report) error {
 	}
 	first := all[0]
 	if first.Run.Shard == nil {
-		return fmt.Errorf("the report of run %s is of no shard: there is nothing to merge", first.Run.ID)
+		// Of a single run, or of a process that ended before it knew its rows.
+		return fmt.Errorf("the report of run %q is of no shard: leave it out (%s)", first.Run.ID,
+			cmp.Or(first.Result.Error, string(first.Result.Outcome)))
 	}
 	var problems []error
 	count, next, key := first.Run.Shard.Count, int64(0), first.Plan.FirstKey

@@ -104,7 +104,7 @@ func TestMergeOfAShardThatFailed(t *testing.T) {
 func TestMergeRefuses(t *testing.T) {
 	for says, change := range map[string]func([]report.Report) []report.Report{
 		"no reports":                                   func([]report.Report) []report.Report { return nil },
-		"is of no shard":                               func(all []report.Report) []report.Report { all[0].Run.Shard = nil; return all },
+		"is of no shard: leave it out (ok)":            func(all []report.Report) []report.Report { all[0].Run.Shard = nil; return all },
 		"shard 1 is missing: keys 1500 to 2499":        func(all []report.Report) []report.Report { return slices.Delete(all, 1, 2) },
 		"shards 2 to 3 are missing: keys 2500 to 4499": func(all []report.Report) []report.Report { return all[:2] },
 		"shard 3 is there twice":                       func(all []report.Report) []report.Report { return append(all, all[3]) },
