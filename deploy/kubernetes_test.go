@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -36,21 +37,12 @@ func TestKubernetesManifests(t *testing.T) {
 	for _, m := range k.ConfigMapGenerator {
 		env = append(env, m.Literals...)
 	}
-	binary := filepath.Join(checkout(t, "bin/terapush", "CGO_ENABLED=0"), "bin", "terapush")
-	run := func(args ...string) string {
-		for i, a := range args {
-			for _, v := range env {
-				name, value, _ := strings.Cut(v, "=")
-				a = strings.ReplaceAll(a, "$("+name+")", value)
-			}
-			args[i] = a
-		}
-		cmd := exec.Command(binary, args...)
-		cmd.Env = append(os.Environ(), append(env, "TERAPUSH_STATE_DIR="+t.TempDir())...)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s\n%s", cmd, out)
-		return string(out)
+	var values []string
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		values = append(values, "$("+name+")", value)
 	}
+	run := runner(t)
 	for _, name := range append(k.Resources, "proof.yaml") {
 		var j job
 		manifest(t, name, &j)
@@ -58,11 +50,47 @@ func TestKubernetesManifests(t *testing.T) {
 			if c.Args[0] == "push" {
 				require.Equal(t, []int{8, 8}, []int{j.Spec.Completions, j.Spec.Parallelism})
 				require.Contains(t, c.Args, "auto/8")
-				require.Contains(t, run(append(c.Args, "--dry-run")...), "dry run")
+				require.Contains(t, run(env, values, append(c.Args, "--dry-run")...), "dry run")
 			} else {
-				run(append(c.Args, "--help")...)
+				run(env, values, append(c.Args, "--help")...)
 			}
 		}
+	}
+}
+
+// The same of the job definitions for AWS Batch.
+func TestBatchJobDefinitions(t *testing.T) {
+	run := runner(t)
+	for name, more := range map[string]string{"prepare": "--help", "push": "--dry-run", "proof": "--help"} {
+		var d struct {
+			JobDefinitionName   string
+			Parameters          map[string]string
+			ContainerProperties struct{ Command []string }
+		}
+		require.NoError(t, json.Unmarshal(read(t, "aws-batch/"+name+".json"), &d))
+		require.Equal(t, "terapush-"+name, d.JobDefinitionName)
+		var values []string
+		for name, value := range d.Parameters {
+			values = append(values, "Ref::"+name, value)
+		}
+		env := []string{"AWS_BATCH_JOB_ARRAY_INDEX=3", "AWS_BATCH_JOB_ARRAY_SIZE=8"}
+		require.NotEmpty(t, run(env, values, append(d.ContainerProperties.Command, more)...))
+	}
+}
+
+// runner returns a function that runs terapush with a platform's variables, and with values for the platform's words.
+func runner(t *testing.T) func(env, words []string, args ...string) string {
+	binary := filepath.Join(checkout(t, "bin/terapush", "CGO_ENABLED=0"), "bin", "terapush")
+	return func(env, words []string, args ...string) string {
+		value := strings.NewReplacer(words...)
+		for i, a := range args {
+			args[i] = value.Replace(a)
+		}
+		cmd := exec.Command(binary, args...)
+		cmd.Env = append(os.Environ(), append(env, "TERAPUSH_STATE_DIR="+t.TempDir())...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", cmd, out)
+		return string(out)
 	}
 }
 

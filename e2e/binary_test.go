@@ -53,6 +53,7 @@ type invocation struct {
 	args []string
 	env  []string // name=value, on top
 	attr *syscall.SysProcAttr
+	log  *os.File // takes stdout and stderr, if it is there
 }
 
 // run runs terapush to its end.
@@ -85,6 +86,9 @@ func startCommand(t *testing.T, i invocation, name string, args ...string) *proc
 	p.Env = append(cleanEnvironment(t.TempDir()), i.env...)
 	p.SysProcAttr = i.attr
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	if i.log != nil {
+		p.Stdout, p.Stderr = i.log, i.log
+	}
 	require.NoError(t, p.Start())
 	go func() {
 		defer close(p.done)

@@ -60,7 +60,8 @@ func TestShardOfThePlatform(t *testing.T) {
 	}{
 		{flag: "auto/8", env: env{"JOB_COMPLETION_INDEX": "5"}, want: "5/8"},
 		{flag: "auto", env: env{"JOB_COMPLETION_INDEX": "5"}, says: "write --shard auto/N"},
-		{flag: "auto", env: env{"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}, want: "2/4"},
+		{flag: "auto", env: env{"AWS_BATCH_CE_NAME": "a", "AWS_BATCH_JQ_NAME": "b", "AWS_BATCH_JOB_ID": "c:2", "AWS_BATCH_JOB_ATTEMPT": "1",
+			"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "4"}, want: "2/4"},
 		{flag: "auto/4", env: env{"AWS_BATCH_JOB_ARRAY_INDEX": "2"}, want: "2/4"},
 		{flag: "auto", env: env{"CLOUD_RUN_TASK_INDEX": "0", "CLOUD_RUN_TASK_COUNT": "1"}, want: ""},
 		{flag: "auto", env: env{"SLURM_ARRAY_TASK_ID": "12", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "10"}, want: "2/3"},

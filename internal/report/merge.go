@@ -105,7 +105,9 @@ func belongTogether(all []Report) error {
 	}
 	first := all[0]
 	if first.Run.Shard == nil {
-		return fmt.Errorf("the report of run %s is of no shard: there is nothing to merge", first.Run.ID)
+		// Of a single run, or of a process that ended before it knew its rows.
+		return fmt.Errorf("the report of run %q is of no shard: leave it out (%s)", first.Run.ID,
+			cmp.Or(first.Result.Error, string(first.Result.Outcome)))
 	}
 	var problems []error
 	count, next, key := first.Run.Shard.Count, int64(0), first.Plan.FirstKey
@@ -123,7 +125,7 @@ func belongTogether(all []Report) error {
 			problems = append(problems, fmt.Errorf("shard %d is there twice: give the report of its last process", s.Index))
 			continue
 		case s.Index > next:
-			problems = append(problems, missing(next, s.Index))
+			problems = append(problems, missing(next, s.Index, key, s.FirstKey))
 		case s.FirstKey != key:
 			problems = append(problems, fmt.Errorf("shard %d begins with key %d, and the one before ends before key %d", s.Index, s.FirstKey, key))
 		}
@@ -132,19 +134,21 @@ func belongTogether(all []Report) error {
 			problems = append(problems, fmt.Errorf("shard %d does not say when its process started", s.Index))
 		}
 	}
+	end := first.Plan.FirstKey + first.Plan.Rows
 	if next < count {
-		problems = append(problems, missing(next, count))
-	} else if end := first.Plan.FirstKey + first.Plan.Rows; len(problems) == 0 && key != end {
+		problems = append(problems, missing(next, count, key, end))
+	} else if len(problems) == 0 && key != end {
 		problems = append(problems, fmt.Errorf("the last shard ends before key %d, and the run before key %d", key, end))
 	}
 	return errors.Join(problems...)
 }
 
-func missing(from, to int64) error {
+// missing is the error for shards from up to to, whose keys are from key up to end.
+func missing(from, to, key, end int64) error {
 	if to-from == 1 {
-		return fmt.Errorf("shard %d is missing", from)
+		return fmt.Errorf("shard %d is missing: keys %d to %d", from, key, end-1)
 	}
-	return fmt.Errorf("shards %d to %d are missing", from, to-1)
+	return fmt.Errorf("shards %d to %d are missing: keys %d to %d", from, to-1, key, end-1)
 }
 
 // rowsOf returns what all shards have to have alike.

@@ -103,17 +103,17 @@ func TestMergeOfAShardThatFailed(t *testing.T) {
 
 func TestMergeRefuses(t *testing.T) {
 	for says, change := range map[string]func([]report.Report) []report.Report{
-		"no reports":                         func([]report.Report) []report.Report { return nil },
-		"is of no shard":                     func(all []report.Report) []report.Report { all[0].Run.Shard = nil; return all },
-		"shard 1 is missing":                 func(all []report.Report) []report.Report { return slices.Delete(all, 1, 2) },
-		"shards 2 to 3 are missing":          func(all []report.Report) []report.Report { return all[:2] },
-		"shard 3 is there twice":             func(all []report.Report) []report.Report { return append(all, all[3]) },
-		"belong to different runs":           func(all []report.Report) []report.Report { all[2].Run.ID = "daily"; return all },
-		"sent rows of different plans":       func(all []report.Report) []report.Report { all[2].Plan.Seed = 7; return all },
-		"the one before ends before key":     func(all []report.Report) []report.Report { all[1].Run.Shard.Rows--; return all },
-		"the last shard ends before key 449": func(all []report.Report) []report.Report { all[3].Run.Shard.Rows--; return all },
-		"when its process started":           func(all []report.Report) []report.Report { all[2].Run.ProcessStarted = time.Time{}; return all },
-		"the latencies of shard 2":           func(all []report.Report) []report.Report { all[2].Latency.Histogram = "AAAA"; return all },
+		"no reports":                                   func([]report.Report) []report.Report { return nil },
+		"is of no shard: leave it out (ok)":            func(all []report.Report) []report.Report { all[0].Run.Shard = nil; return all },
+		"shard 1 is missing: keys 1500 to 2499":        func(all []report.Report) []report.Report { return slices.Delete(all, 1, 2) },
+		"shards 2 to 3 are missing: keys 2500 to 4499": func(all []report.Report) []report.Report { return all[:2] },
+		"shard 3 is there twice":                       func(all []report.Report) []report.Report { return append(all, all[3]) },
+		"belong to different runs":                     func(all []report.Report) []report.Report { all[2].Run.ID = "daily"; return all },
+		"sent rows of different plans":                 func(all []report.Report) []report.Report { all[2].Plan.Seed = 7; return all },
+		"the one before ends before key":               func(all []report.Report) []report.Report { all[1].Run.Shard.Rows--; return all },
+		"the last shard ends before key 449":           func(all []report.Report) []report.Report { all[3].Run.Shard.Rows--; return all },
+		"when its process started":                     func(all []report.Report) []report.Report { all[2].Run.ProcessStarted = time.Time{}; return all },
+		"the latencies of shard 2":                     func(all []report.Report) []report.Report { all[2].Latency.Histogram = "AAAA"; return all },
 	} {
 		_, err := report.Merge(change(shards(t, 4, none)))
 		require.ErrorContains(t, err, says)
