@@ -124,7 +124,7 @@ func (p *Push) runs(f *pflag.FlagSet) {
 	f.StringVar(&p.Resume, "resume", "", "resume a run: its id, the beginning of its id, or last; takes over the run's flags")
 	f.StringVar(&p.RunID, "run-id", "", "name for a run of several processes, all with the same flags")
 	f.Var(&p.Shard, "shard", "part of a named run, 0/8 to 7/8; auto on Kubernetes, AWS Batch, Cloud Run and Slurm")
-	f.TimeVar(&p.StartAt, "start-at", time.Time{}, []string{time.RFC3339}, "fill the buffers, then send nothing before this time, such as 2026-11-23T18:00:00Z")
+	f.Var(&p.StartAt, "start-at", "fill the buffers, then send nothing before this time, such as 2026-11-23T18:00:00Z")
 	f.StringVar(&p.State, "state-dir", "", "folder of the journals, or s3://bucket/prefix for named runs (default: the user's state folder)")
 }
 

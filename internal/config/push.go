@@ -50,7 +50,7 @@ type Push struct {
 	MaxRate       Rate
 	Retries       int
 	RetryFor      time.Duration
-	StartAt       time.Time // the first batch waits for it
+	StartAt       Time // the first batch waits for it
 	BatchTimeout  time.Duration
 
 	Delivery   string

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
@@ -302,3 +303,29 @@ func (v *optionValue) String() string {
 func (v *optionValue) Type() string {
 	return [...]string{"string", "bool", "int"}[v.option.Kind]
 }
+
+// Time is a point in time; the zero value is none.
+type Time struct{ time.Time }
+
+// Set implements pflag.Value.
+func (t *Time) Set(text string) (err error) {
+	*t = Time{}
+	if text != "" {
+		t.Time, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a time such as 2026-11-23T18:00:00Z", text)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (*Time) Type() string { return "time" }

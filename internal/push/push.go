@@ -162,7 +162,7 @@ func (p *push) run(ctx, soft context.Context) error {
 
 // awaitStart waits until --start-at, so that shards begin together.
 func (p *push) awaitStart(soft context.Context) error {
-	if left := time.Until(p.Config.StartAt); left > 0 {
+	if left := time.Until(p.Config.StartAt.Time); left > 0 {
 		p.Log.Info("waiting for --start-at", "for", left.Round(time.Second))
 		select {
 		case <-time.After(left):
