@@ -89,7 +89,7 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 	}
 	if p.Batches() < p.Shard.Count {
-		return nil, fmt.Errorf("--shard %s: the run has only %d batches: use fewer shards or smaller batches", &p.Shard, p.Batches())
+		return nil, fmt.Errorf("--shard %s: the run has only %d batches: take fewer shards, or smaller batches", &p.Shard, p.Batches())
 	}
 	return p.Fit(r)
 }
