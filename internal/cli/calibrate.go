@@ -116,9 +116,7 @@ func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []st
 		}
 	}
 	c.Version = buildVersion().Version
-	if !a.logging.Quiet {
-		c.Tell = func(line string) { fmt.Fprintln(a.terminal, units.Printable(line)) }
-	}
+	c.Tell = func(line string) { a.note("%s\n", units.Printable(line)) }
 	if c.Binary, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding terapush itself, to start a sink: %w", err)
 	}

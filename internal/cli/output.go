@@ -53,6 +53,13 @@ func (a *app) colored(text []byte) []byte {
 	return text
 }
 
+// note prints to stderr what is no error.
+func (a *app) note(format string, args ...any) {
+	if !a.logging.Quiet {
+		fmt.Fprintf(a.terminal, format, args...)
+	}
+}
+
 // input is a file that a command reads or keeps, and the flag that names it; path may be "".
 type input struct{ name, path string }
 

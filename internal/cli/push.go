@@ -246,7 +246,11 @@ func (a *app) demo() *cobra.Command {
 func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep bool) (err error) {
 	stop, release := a.stopping(ctx)
 	defer release()
-	server, err := demo.Start(stop.hard, "", a.terminal)
+	told := io.Writer(a.terminal)
+	if a.logging.Quiet {
+		told, c.Progress = io.Discard, string(live.None)
+	}
+	server, err := demo.Start(stop.hard, "", told)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}

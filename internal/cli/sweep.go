@@ -199,7 +199,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	if err == nil && len(r.Entries) > 0 {
 		err = s.show(r)
 		if s.byDefault {
-			fmt.Fprintf(s.terminal, "record: %s\n", s.record)
+			s.note("record: %s\n", s.record)
 		}
 	}
 	if swept != nil {
@@ -319,7 +319,7 @@ func (s *sweeper) begin(file *results.File) error {
 		return err
 	}
 	if n := len(file.Record().Entries); n > 0 {
-		fmt.Fprintf(s.terminal, "continuing %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
+		s.note("continuing %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
 	}
 	for _, text := range append(s.Plan.OldNames, warnings...) {
 		s.log().Warn(text)

@@ -89,7 +89,7 @@ func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error
 		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 	}
 	if units, size := p.units(); units < p.Shard.Count {
-		return nil, fmt.Errorf("--shard %s: the run has only %d parts of %d batches: use fewer shards, or smaller batches or commit groups", &p.Shard, units, size)
+		return nil, fmt.Errorf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups", &p.Shard, units, size)
 	}
 	return p.Fit(r)
 }

@@ -141,7 +141,7 @@ type Result struct {
 	// an attempt counts as one.
 	Errors map[string]int64 `json:"errors"`
 	// Failures lists the first hundred failed attempts, of each shard in a merged report.
-	Failures []Failure `json:"failures,omitempty"`
+	Failures []Failure `json:"failures"`
 }
 
 // Failure is an attempt that failed.
@@ -364,6 +364,7 @@ func (r *Report) Complete() {
 	emptyMap(&r.Plan.Options)
 	emptyMap(&r.Cost)
 	emptyMap(&r.Result.Errors)
+	emptyList(&r.Result.Failures)
 	emptyMap(&r.BoundBy.Evidence.Allowance)
 	if r.WorkerSeconds == nil {
 		r.WorkerSeconds = secondsByState(nil)

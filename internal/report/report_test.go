@@ -194,6 +194,7 @@ func TestJSON(t *testing.T) {
 			in.DisallowUnknownFields()
 			var back report.Report
 			require.NoError(t, in.Decode(&back))
+			r.Complete()
 			require.Equal(t, r.Result, back.Result)
 			require.ErrorIs(t, in.Decode(&back), io.EOF, "exactly one object")
 			require.NotContains(t, text.String(), "null")

@@ -27,15 +27,9 @@ type Summary struct {
 
 // Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left out.
 func Runs(stateDir string) (all []Summary, problems error) {
-	entries, err := os.ReadDir(stateDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(stateDir, e.Name(), recordFile)); err != nil || strings.HasPrefix(e.Name(), ".") {
-			continue // no run
-		}
-		s, err := summary(stateDir, e.Name())
+	names, problems := folders(stateDir)
+	for _, name := range names {
+		s, err := summary(stateDir, name)
 		if err != nil {
 			problems = errors.Join(problems, err)
 			continue
@@ -43,7 +37,22 @@ func Runs(stateDir string) (all []Summary, problems error) {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Summary) int { return b.Started.Compare(a.Started) })
-	return all, errors.Join(err, problems)
+	return all, problems
+}
+
+// folders lists the folders of runs by name. A state folder that is missing has none.
+func folders(stateDir string) (names []string, err error) {
+	entries, err := os.ReadDir(stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		_, missing := os.Stat(filepath.Join(stateDir, e.Name(), recordFile))
+		if missing == nil && strings.Trim(e.Name(), idLetters) == "" {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }
 
 // summary reads a run without taking it over or changing anything.
@@ -99,9 +108,11 @@ func isLocked(dir string) bool {
 // Find returns the run that a user names by its id, by the beginning of its id, or by Last. A name that fits none is
 // returned as it is, for Read to refuse.
 func Find(stateDir, name string) (string, error) {
-	if dir, err := folder(stateDir, name); err != nil {
-		return name, nil
-	} else if _, err := os.Stat(dir); err == nil {
+	names, err := folders(stateDir)
+	if err != nil {
+		return "", fmt.Errorf("looking for run %s: %w", name, err)
+	}
+	if slices.Contains(names, name) {
 		return name, nil
 	}
 	if name == Last {
@@ -111,16 +122,12 @@ func Find(stateDir, name string) (string, error) {
 		}
 		return runs[0].Folder(), nil
 	}
-	found, err := filepath.Glob(filepath.Join(stateDir, name+"*", recordFile))
-	switch {
-	case err != nil || len(found) == 0:
+	found := slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, name) })
+	switch len(found) {
+	case 0:
 		return name, nil
-	case len(found) > 1:
-		var names []string
-		for _, path := range found {
-			names = append(names, filepath.Base(filepath.Dir(path)))
-		}
-		return "", fmt.Errorf("%d runs begin with %q: %s", len(found), name, strings.Join(names, ", "))
+	case 1:
+		return found[0], nil
 	}
-	return filepath.Base(filepath.Dir(found[0])), nil
+	return "", fmt.Errorf("%d runs begin with %q: %s", len(found), name, strings.Join(found, ", "))
 }
