@@ -80,10 +80,11 @@ func TestShardsWithoutClaims(t *testing.T) {
 			state, store := newFolder(t), newFolder(t)
 			s := newCluster(t, doris.Options{Backends: 2})
 			d := s.database
-			if name == "objects" {
+			switch name {
+			case "objects":
 				d = store.database
-			} else if name == "groups" {
-				more = append(more, "--via", store.target())
+			case "groups":
+				more = append(more, "--staging", store.target())
 			}
 			flags := l.flags(append(more, "--run-id", "nightly", "--workers", "2", "--state-dir", state.target())...)
 			command := func(t *testing.T, command string, more ...string) invocation {

@@ -96,7 +96,7 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 		if err != nil {
 			return nil, err
 		}
-		defer files.Close()
+		defer func() { _ = files.Close() }()
 		return all, files.Names(ctx, "", "", func(name string) error {
 			if !strings.HasSuffix(name, ".json") {
 				return nil
