@@ -143,6 +143,14 @@ func TestDefaults(t *testing.T) {
 	require.Nil(t, plan.Parts[0].Facts)
 }
 
+// A plan may have the old names of flags, as keys of push and as axes.
+func TestOldNames(t *testing.T) {
+	p := parse(t, "name: x\npush: {yes_drop: t}\naxes:\n  via: [s3://a/b, s3://c/d]\n  workers: [1]\n", to("postgres://h/db"))
+	require.Equal(t, []string{"via is now called staging", "yes_drop is now called allow-drop"}, p.OldNames)
+	require.Equal(t, []string{"t"}, p.Parts[0].Push["allow-drop"])
+	require.Equal(t, "staging", p.Parts[0].Axes[0].Name)
+}
+
 func TestPartsInheritAndOverride(t *testing.T) {
 	plan := parse(t, `name: p
 target: databend://h/d
