@@ -90,7 +90,7 @@ func (a *app) methods() *cobra.Command {
 			options := pflag.NewFlagSet(m.Name, pflag.ContinueOnError)
 			options.SortFlags = false
 			for _, o := range m.Options {
-				options.AddFlag(all.Lookup(config.Current(o.Name)))
+				options.AddFlag(all.Lookup(o.Name))
 			}
 			if options.HasFlags() {
 				fmt.Fprintf(&b, "\n%s %s:\n%s", d.Name(), m.Name, a.usages(options))

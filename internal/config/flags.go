@@ -161,8 +161,8 @@ func (p *Push) methodOptions(f *pflag.FlagSet, drivers *loader.Registry) {
 	for _, d := range drivers.Drivers() {
 		for _, m := range d.Methods() {
 			for _, o := range m.Options {
-				if name := Current(o.Name); f.Lookup(name) == nil {
-					flag := f.VarPF(&optionValue{into: p.Options, option: o}, name, "", o.Help)
+				if f.Lookup(o.Name) == nil {
+					flag := f.VarPF(&optionValue{into: p.Options, option: o}, o.Name, "", o.Help)
 					if o.Kind == loader.BoolOption {
 						flag.NoOptDefVal = "true"
 					}

@@ -183,7 +183,7 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	options := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			return nil, fmt.Errorf("--%s is not an option of method %s", Current(name), m.Name)
+			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
 		}
 		options[name] = given[name]
 	}
@@ -194,7 +194,7 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 // groups on those that store objects first, all others on every method.
 func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	has := func(m loader.Method) bool {
-		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return Current(o.Name) == flag })
+		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })
 	}
 	if flag == "staging" || flag == "commit-batches" {
 		return m.Caps.Staged

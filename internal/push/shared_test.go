@@ -44,7 +44,7 @@ func TestSharedJournal(t *testing.T) {
 			t.Run(fmt.Sprint(d, staged), func(t *testing.T) {
 				p, args := newFixture(t), nightly
 				if staged {
-					p, args = newStaged(t, d), nightly+" --commit-batches 8 --via s3://bucket/prefix"
+					p, args = newStaged(t, d), nightly+" --commit-batches 8 --staging s3://bucket/prefix"
 				} else {
 					p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: d}
 				}

@@ -93,7 +93,7 @@ func naming(n map[string]string) results.Record {
 	p.Target.URL, p.Target.Via, p.Target.Endpoint, p.Target.Table = target, via, server+":5432", table
 	p.Target.Settings["role"], p.Target.Settings["search_path"] = n["user"], n["schema"]
 	p.Target.Settings["application_name"] = n["machine"]
-	p.Plan.Options = map[string]string{"credential": n["user"] + "_key", "be": n["node"] + ":8040", "partition": n["prefix"], "unlogged": "true"}
+	p.Plan.Options = map[string]string{"credential": n["user"] + "_key", "backend-hosts": n["node"] + ":8040", "partition": n["prefix"], "unlogged": "true"}
 	said := fmt.Sprintf(`%s: %s@%s cannot write "%s"."%s" (%s) for '%s', see %s, %s`, strings.ToUpper(n["host"]), n["user"], server, n["schema"], n["table"],
 		n["database"], n["user"], via, n["node"])
 	p.Result.Error, p.Result.Failures, p.Warnings = said, []report.Failure{{Error: said}}, []string{said}

@@ -221,7 +221,7 @@ func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	return &Error{
 		Op: string(p.Create), Applied: No,
 		Err:  fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not %s", table, MadeBy, done),
-		Hint: fmt.Sprintf("%s it yourself, allow it with --yes-drop %s, or choose another --table", do, names[0]),
+		Hint: fmt.Sprintf("%s it yourself, allow it with --allow-drop %s, or choose another --table", do, names[0]),
 	}
 }
 

@@ -86,9 +86,9 @@ func TestMayRemove(t *testing.T) {
 		{create: loader.CreateRecreate, named: "d.t"},
 		{create: loader.CreateTruncate, comment: "mine", named: "t"},
 		{create: loader.CreateRecreate, want: `recreate: table d.t was not made by terapush (its comment does not say "made by terapush"), ` +
-			"so it is not dropped (drop it yourself, allow it with --yes-drop d.t, or choose another --table)"},
+			"so it is not dropped (drop it yourself, allow it with --allow-drop d.t, or choose another --table)"},
 		{create: loader.CreateTruncate, comment: "mine", named: "D.T", want: `truncate: table d.t was not made by terapush ` +
-			`(its comment does not say "made by terapush"), so it is not emptied (empty it yourself, allow it with --yes-drop d.t, or choose another --table)`},
+			`(its comment does not say "made by terapush"), so it is not emptied (empty it yourself, allow it with --allow-drop d.t, or choose another --table)`},
 	} {
 		err := loader.Preparation{Create: c.create, MayDrop: c.named}.MayRemove("d.t", c.comment, "d.t", "t")
 		if c.want == "" {

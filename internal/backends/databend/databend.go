@@ -62,7 +62,7 @@ func (Driver) Methods() []loader.Method {
 		method(insert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
 		method(insertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
 		method(stageLoad,
-			"files put into an object store (--via s3://…) or a stage of the server, then COPY INTO of many at once", stage),
+			"files put into an object store (--staging s3://…) or a stage of the server, then COPY INTO of many at once", stage),
 	}
 }
 

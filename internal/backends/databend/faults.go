@@ -166,7 +166,7 @@ func faults() loader.Faults {
 			Verdict: loader.Verdict{Class: loader.ClassConnection, Retry: true}},
 		// StorageUnavailable, StorageOther
 		{Codes: "3901 4000", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true},
-			Hint: "the server cannot use its object store; if it cannot reach that of --via, give the address it " +
+			Hint: "the server cannot use its object store; if it cannot reach that of --staging, give the address it " +
 				"knows as server_endpoint=… there"},
 		// Internal, TokioError, UnwindError
 		{Codes: "1001 1068 1104", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}},

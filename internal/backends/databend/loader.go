@@ -29,7 +29,7 @@ type opened struct {
 
 	server loader.Server
 	caps   loader.Caps
-	store  *objstore.Store // nil without --via
+	store  *objstore.Store // nil without --staging
 	labels *labels
 	files  files // of a staged contract; nil before Prepare
 

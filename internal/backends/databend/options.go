@@ -43,7 +43,7 @@ func planOf(t loader.Target) (plan, error) {
 	switch {
 	case t.Via == nil:
 	case p.method.Name != stageLoad:
-		noStore = fmt.Errorf("method %s puts nothing into an object store: --via is for %s", p.method.Name, stageLoad)
+		noStore = fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", p.method.Name, stageLoad)
 	default:
 		noStore = objstore.Check(*t.Via)
 	}
@@ -63,7 +63,7 @@ func stageOf(t loader.Target, m loader.Method) (string, error) {
 		return stage, fmt.Errorf("option %s: %q is not the name of a stage: letters, digits and underscores, "+
 			"or ~ for the user's own", optionStage, stage)
 	case t.Via != nil:
-		return stage, fmt.Errorf("--via and --%s name two places for the same files; give one of them", optionStage)
+		return stage, fmt.Errorf("--staging and --%s name two places for the same files; give one of them", optionStage)
 	}
 	return stage, nil
 }

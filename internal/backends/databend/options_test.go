@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{loader.Target{Settings: set("deduplicate_label")}, "label"},
 		{loader.Target{Options: stage("x")}, `no option "stage"`},
 		{loader.Target{Method: insert, Options: stage("a'b")}, "not the name of a stage"},
-		{loader.Target{Via: via}, "--via is for stage-load"},
+		{loader.Target{Via: via}, "--staging is for stage-load"},
 		{loader.Target{Method: stageLoad, Via: via, Options: stage("x")}, "two places"},
 		{loader.Target{Method: stageLoad, Via: via}, ""},
 		{loader.Target{Method: stageLoad, Via: &loader.Target{Scheme: "gs"}}, "s3://"},

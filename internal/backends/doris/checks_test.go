@@ -57,7 +57,7 @@ func TestCheckServer(t *testing.T) {
 	}{
 		"healthy":             {},
 		"healthy, insert":     {method: insert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 1<<20, 1<<30 }},
-		"healthy, by --be":    {options: map[string]string{optBackends: "BE0"}},
+		"healthy, by --backend-hosts":    {options: map[string]string{optBackends: "BE0"}},
 		"nothing is intended": {intent: nothing},
 		"a body too large": {shows: [2]string{"streaming_load_max_mb", "50"},
 			want: "fail body size: streaming_load_max_mb = 50, and batches have 64MiB, so every load is refused",
@@ -112,11 +112,11 @@ func TestCheckServer(t *testing.T) {
 			fix:  "GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'"},
 		"a closed port of a backend by hand": {options: map[string]string{optBackends: "127.0.0.9:1"},
 			want: "fail backend ports: the HTTP ports of 0 of 1 backends answer; not 127.0.0.9:1: loads sent there fail and are sent again",
-			fix:  "take 127.0.0.9:1 out of --be, or open the port"},
+			fix:  "take 127.0.0.9:1 out of --backend-hosts, or open the port"},
 		"an address that leads nowhere": {backends: 2, options: map[string]string{optBackends: "BE1=127.0.0.9:1"},
 			want: "warn backend ports: the HTTP ports of 1 of 2 backends answer; not 127.0.0.9:1: loads sent there fail and are sent again",
 			fix: "open the port, or --redirect-policy public, " +
-				"or --be 127.0.0.9:1=HOST:PORT with the address that is reachable from here"},
+				"or --backend-hosts 127.0.0.9:1=HOST:PORT with the address that is reachable from here"},
 		"no right to load": {refuses: string(fake.Redirect),
 			want: "fail stream-load route: no frontend named a backend: frontend FE: FAILED: Access denied",
 			fix:  "check user and password, and GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on the database"},

@@ -78,7 +78,7 @@ func (Driver) Methods() []loader.Method {
 		},
 		{
 			Name: s3Load, Caps: staged, Options: table,
-			Help: "objects on --via s3://…, loaded by INSERT … SELECT FROM S3(…)",
+			Help: "objects on --staging s3://…, loaded by INSERT … SELECT FROM S3(…)",
 		},
 	}
 }

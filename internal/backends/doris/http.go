@@ -89,7 +89,7 @@ func (l *opened) follow(
 }
 
 // redirect returns where an answer redirects to, or nil. Doris writes user and password into the header: they are removed,
-// and no error quotes it. The path is kept: it may be _stream_load_forward with parameters. --be may replace the address.
+// and no error quotes it. The path is kept: it may be _stream_load_forward with parameters. --backend-hosts may replace the address.
 func (l *opened) redirect(from *url.URL, answer *httpload.Response) (*url.URL, error) {
 	switch answer.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,

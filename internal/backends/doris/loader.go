@@ -36,7 +36,7 @@ type opened struct {
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
 
 	sessions     atomic.Uint64 // opened so far: they take the frontends in turn
-	loads        atomic.Uint64 // sent so far to backends of --be, which take turns
+	loads        atomic.Uint64 // sent so far to backends of --backend-hosts, which take turns
 	answered     atomic.Uint64 // the frontend that answered the last question
 	frontendTime time.Duration
 	finishTime   time.Duration // how long Finish waits; 0: see patience

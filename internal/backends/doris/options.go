@@ -26,7 +26,7 @@ const (
 	optBuckets        = "buckets"
 	optReplication    = "replication"
 	optRedirectPolicy = "redirect-policy"
-	optBackends       = "be"
+	optBackends       = "backend-hosts"
 )
 
 // Properties of a table.
@@ -127,7 +127,7 @@ func readOptions(t loader.Target) (o options, err error) {
 	return o, errors.Join(problems...)
 }
 
-// readBackends parses --be: addresses, and pairs of addresses. There may be both: a backend may redirect as well.
+// readBackends parses --backend-hosts: addresses, and pairs of addresses. There may be both: a backend may redirect as well.
 func (o *options) readBackends(text string) error {
 	if text == "" {
 		return nil
@@ -240,14 +240,14 @@ func checkVia(t loader.Target) error {
 		return nil
 	}
 	if t.Via == nil {
-		return fmt.Errorf("method %s needs an object store that Doris can read from: --via s3://bucket/prefix", s3Load)
+		return fmt.Errorf("method %s needs an object store that Doris can read from: --staging s3://bucket/prefix", s3Load)
 	}
 	if err := objstore.Check(*t.Via); err != nil {
 		return err
 	}
 	path := t.Via.Hosts[0] + "/" + t.Via.Database
 	if i := strings.IndexAny(path, "*?[]{}\\\"'`\n"); i >= 0 {
-		return fmt.Errorf("--via: Doris reads %q as part of a pattern or the end of a literal: choose another prefix", path[i])
+		return fmt.Errorf("--staging: Doris reads %q as part of a pattern or the end of a literal: choose another prefix", path[i])
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestBackendsByHand(t *testing.T) {
 		dead := closedPort(t)
 		db := redirected(t, "http://admin:"+"hunter2"+"@"+dead+"/x")
 		err := send(t, db)
-		require.ErrorContains(t, err, "--be "+dead+"=HOST:PORT")
+		require.ErrorContains(t, err, "--backend-hosts "+dead+"=HOST:PORT")
 		assert.Equal(t, loader.No, New().Classify(err).Applied)
 		be, err := db.findBackend(t.Context(), 0, nil)
 		require.NoError(t, err)

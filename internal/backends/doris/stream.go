@@ -66,7 +66,7 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	return ack, err
 }
 
-// findBackend returns a backend for a load: of --be, or by asking a frontend, beginning with the first. An error means
+// findBackend returns a backend for a load: of --backend-hosts, or by asking a frontend, beginning with the first. An error means
 // that no row was sent.
 func (l *opened) findBackend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
 	if direct := l.options.direct; len(direct) > 0 {
