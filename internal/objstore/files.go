@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,9 +21,14 @@ import (
 // other. Names are below the store's prefix.
 type Files struct{ *Store }
 
+// fileTime bounds a request for a file. A store that takes a connection and never answers would block the run.
+const fileTime = 30 * time.Second
+
 // Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing, also while another
 // process does the same: a PUT with If-None-Match, which Amazon, MinIO and others judge themselves.
 func (f Files) Create(ctx context.Context, name string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, fileTime)
+	defer cancel()
 	key := f.under() + name
 	_, err := f.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &f.bucket, Key: &key, Body: bytes.NewReader(content), IfNoneMatch: aws.String("*"),
@@ -34,6 +41,8 @@ func (f Files) Create(ctx context.Context, name string, content []byte) error {
 
 // Write makes a file, or replaces it.
 func (f Files) Write(ctx context.Context, name string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, fileTime)
+	defer cancel()
 	key := f.under() + name
 	_, err := f.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: bytes.NewReader(content)})
 	return failed("write "+key, err)
@@ -41,6 +50,8 @@ func (f Files) Write(ctx context.Context, name string, content []byte) error {
 
 // Read returns a file's content, fs.ErrNotExist if there is none.
 func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fileTime)
+	defer cancel()
 	key := f.under() + name
 	o, err := f.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &f.bucket, Key: &key})
 	switch {
@@ -65,25 +76,26 @@ func (f Files) Names(ctx context.Context, folder, after string, each func(name s
 }
 
 // Remove removes a folder with all its files.
-func (f Files) Remove(ctx context.Context, name string) error {
-	folder := &Run{store: f.Store, folder: f.under() + name}
+func (f Files) Remove(ctx context.Context, folder string) error {
+	r := &Run{store: f.Store, folder: f.under() + folder}
 	var names []string
-	remove := func() error {
-		some := names
-		names = nil
-		return folder.delete(ctx, some)
-	}
-	err := folder.List(ctx, func(o Object) error {
-		if names = append(names, o.Name); len(names) == perRequest {
-			return remove()
-		}
+	err := r.List(ctx, func(o Object) error {
+		names = append(names, o.Name)
 		return nil
 	})
-	if err == nil && len(names) > 0 {
-		err = remove()
+	for some := range slices.Chunk(names, perRequest) {
+		if err == nil {
+			err = r.delete(ctx, some)
+		}
 	}
 	return err
 }
 
-// Classify judges an error of Files.
-func (Files) Classify(err error) loader.Verdict { return loader.Judge(err, FaultOf) }
+// Classify judges an error of Files. A request that takes too long is a store that is away.
+func (Files) Classify(err error) loader.Verdict {
+	v := loader.Judge(err, FaultOf)
+	if v.Class == loader.ClassTimeout {
+		v.Class, v.Retry = loader.ClassConnection, true
+	}
+	return v
+}

@@ -166,12 +166,12 @@ func (p *push) maxRate() int64 {
 func (p *push) saveLoaded(result engine.Result, err error) error {
 	r := p.state.log.Record()
 	r.Plan = p.plan.Plan
-	if err == nil && !result.Drained {
-		r.Stage = runlog.Loaded
-	}
 	// The journal comes first: that of a loaded run must be complete.
 	if problem := p.state.log.Sync(); problem != nil && !errors.Is(err, problem) {
 		err = errors.Join(err, problem)
+	}
+	if err == nil && !result.Drained {
+		r.Stage = runlog.Loaded
 	}
 	err = failed(report.Failed, errors.Join(err, p.state.log.Save(r)))
 	if n := len(result.Unknown); n > 0 {

@@ -17,17 +17,17 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// A run with a name of the user's (--run-id) may be sent by several processes, its shards, and goes on wherever one of
-// them is started again: its plan follows from the flags alone, a fingerprint of it stands in the claim table, and the claims
+// A run with a name of the user's (--run-id) may be sent by several processes, its shards, and continues wherever one of
+// them is started again: its plan follows from the flags alone, a fingerprint of it is in the claim table, and the claims
 // say which batches are in. Its folder on this machine is of no use to another process, and is made anew. The claims stay
 // after the proof, until forget: a process that comes late finds its batches claimed.
 //
-// Where no claims show each batch, fingerprint and journals are in common files instead: see runlog.Shared.
+// Where no claims show each batch, fingerprint and journals are in shared files instead: see runlog.Shared.
 
 // askAgain is the time between two looks at a table that another process still holds, or has not made yet.
 const askAgain = time.Second
 
-// join begins a named run, or goes on with what other processes have begun.
+// join begins a named run, or continues what other processes have begun.
 func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	c := &p.Config
 	if removes(loader.CreateMode(c.Create)) {
@@ -38,18 +38,24 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	if err == nil {
 		err = p.agree(ctx, caps, announced != 0)
 	}
-	if err == nil { // beside the other shards from now on, and instead of another process of this one
+	if err == nil { // with the other shards from now on, and in place of another process of this one
 		err = p.waiting(ctx, func() error {
 			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
 				return err
 			}
 			ours := p.preparation(c.RunID, loader.CreateNever)
 			ours.Resume = p.shared != nil // others may have put rows or objects there
-			return p.target.prepare(ctx, ours)
+			if err := p.target.prepare(ctx, ours); err != nil || p.shared == nil {
+				return err
+			}
+			return p.takeJournal()
 		})
 	}
-	if err == nil && p.shared != nil {
-		return p.takeJournal(ctx)
+	if p.shared != nil {
+		if err == nil && p.state.resumed {
+			err = p.proceed(ctx, p.state.log.Record())
+		}
+		return err
 	}
 	if err == nil {
 		err = p.createLog(c.RunID)
@@ -69,8 +75,8 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	return p.plan.refit(p.state.toUpload())
 }
 
-// takeJournal takes over the shard's journal in the common files, and goes on with what it says.
-func (p *push) takeJournal(ctx context.Context) error {
+// takeJournal takes over the shard's journal in the shared files, and replays it.
+func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
 	shards, err := p.shared.Shards(count)
@@ -86,18 +92,20 @@ func (p *push) takeJournal(ctx context.Context) error {
 	}
 	begun, err := journal.Restore(c.State)
 	if err == nil && begun {
+		p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
 		p.state.log, err = runlog.Open(c.State, runlog.FolderOf(c.RunID, c.Shard), p.state.replay)
 	} else if err == nil {
 		err = p.createLog(c.RunID)
 	}
-	if err == nil {
-		err = p.state.log.CopyTo(journal)
-	}
-	if err != nil || !begun {
+	if err != nil {
 		return err
 	}
-	p.state.resumed = true
-	return p.proceed(ctx, p.state.log.Record())
+	if err = p.state.log.ShareIn(journal); err != nil {
+		err = errors.Join(err, p.state.log.Close())
+		p.state.log = nil
+	}
+	p.state.resumed = begun && err == nil
+	return err
 }
 
 // begun returns the run's fingerprint, as announced does. If there is none the first process makes the table, alone until the
@@ -114,6 +122,11 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		}
 		if !first {
 			return errNotBegun
+		}
+		if p.shared != nil && removes(loader.CreateMode(c.Create)) { // no lock keeps another prepare off
+			if err := p.shared.Prepare(); err != nil {
+				return err
+			}
 		}
 		if !checked {
 			checked = true
@@ -134,26 +147,37 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	return announced, err
 }
 
-// share opens the common files if no claims show every batch of the run.
+// share opens the shared files if no claims show every batch of the run.
 func (p *push) share(ctx context.Context) error {
-	if p.claimsBatches() {
+	switch method := p.plan.Method + " of " + p.target.driver.Name(); {
+	case p.claimsBatches():
 		return nil
-	}
-	if p.Files == nil {
-		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so that a journal that outlives this machine has to say which are in: "+
-			"give --state-dir s3://bucket/prefix, the same to every process", p.plan.Method, p.target.driver.Name()))
+	case p.Files == nil:
+		return failed(Usage, fmt.Errorf("--run-id: %s does not claim its batches in the database, so a journal has to say which are in, and to outlive this machine: "+
+			"give --state-dir s3://bucket/prefix, the same to every process", method))
+	case p.plan.Dedup == loader.DedupRange:
+		return failed(Usage, fmt.Errorf("--run-id: %s commits parts of a batch, and two processes of a shard could do so at the same time: "+
+			"use another method", method))
 	}
 	return p.openFiles(ctx)
 }
 
-func (p *push) openFiles(ctx context.Context) (err error) {
+func (p *push) openFiles(ctx context.Context) error {
 	if p.files == nil {
-		p.files, err = p.Files(ctx)
+		err := p.waiting(ctx, func() error {
+			files, err := p.Files(ctx)
+			if err != nil {
+				return failed(report.Failed, &storeError{err, files.Classify(err)})
+			}
+			p.files = files
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		p.shared = &runlog.Shared{Files: p.files, Run: p.Config.RunID, Ask: p.askFiles}
-	}
-	return err
+	p.shared = &runlog.Shared{Files: p.files, Name: p.Config.RunID, Ask: p.askFiles}
+	return nil
 }
 
 // claimsBatches reports whether the claim table says of every batch whether it is in.
@@ -189,23 +213,31 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func (p *push) mayHelp(err error) bool {
-	for _, known := range []error{loader.ErrBusy, runlog.ErrBusy, errNotBegun, errTooLate} {
+	for _, known := range []error{loader.ErrBusy, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
-	v := p.target.driver.Classify(err)
-	return err != nil && v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
+	if err == nil {
+		return false
+	}
+	var v loader.Verdict
+	if stored := (*storeError)(nil); errors.As(err, &stored) {
+		v = stored.verdict
+	} else {
+		v = p.target.driver.Classify(err)
+	}
+	return v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
 }
 
-// announced returns the run's fingerprint in the claim table or the common files, 0 if there is none or no table.
+// announced returns the run's fingerprint in the claim table or the shared files, 0 if there is none or no table.
 func (p *push) announced(ctx context.Context) (int64, error) {
 	look := p.preparation(p.Config.RunID, loader.CreateNever)
 	look.Hold, look.Shard = loader.HoldNone, ""
 	if p.shared != nil {
-		announced, err := p.shared.Announce(0)
+		announced, err := p.announcement(ctx)
 		if err == nil && announced != 0 {
-			look.Resume = true
+			look.Run, look.Resume = p.Config.RunID, true
 			err = p.target.prepare(ctx, look)
 		}
 		return announced, err
@@ -223,13 +255,21 @@ func (p *push) announced(ctx context.Context) (int64, error) {
 // announcement is announced for a table that is prepared.
 func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) {
 	if p.shared != nil {
-		return p.shared.Announce(0)
+		return p.announceIn(0)
 	}
 	err = p.target.askSoon(ctx, "run "+p.Config.RunID, func(ctx context.Context) (err error) {
 		fingerprint, err = p.target.can.Claims.Announce(ctx, p.Config.RunID, 0)
 		return err
 	})
 	return fingerprint, err
+}
+
+// announceIn is Shared.Announce. The run has its id from then on.
+func (p *push) announceIn(number int64) (kept int64, err error) {
+	if kept, err = p.shared.Announce(number); err == nil && kept != 0 {
+		p.Config.RunID = p.shared.ID
+	}
+	return kept, err
 }
 
 // agree fixes the plan and compares it with that of the run's other processes. The first one finds the table empty, and
@@ -244,7 +284,8 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	first, err := p.firstKey(ctx, run, begun)
 	if err == nil && !begun {
 		if err = p.probe(ctx, run, first, caps); err == nil && p.shared == nil && !p.claimsBatches() {
-			err = failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so that claims say nothing of its batches", p.target.table.Name))
+			err = failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
+				"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.table.Name))
 		}
 	}
 	if err == nil {
@@ -256,7 +297,7 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	is := p.plan.fingerprint(p.target.table.Name)
 	was := int64(0)
 	if p.shared != nil {
-		was, err = p.shared.Announce(is)
+		was, err = p.announceIn(is)
 	} else {
 		err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
 			was, err = p.target.can.Claims.Announce(ctx, run, is)
@@ -372,6 +413,9 @@ func (p *push) verifyNamed(ctx context.Context) error {
 // readJournals reads the journals of all shards, which have to be loaded.
 func (p *push) readJournals() error {
 	shards, err := p.shared.All()
+	if err == nil && len(shards) == 0 {
+		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.Config.RunID))
+	}
 	for i, shard := range shards {
 		var record *runlog.Record
 		if record, err = p.shared.Replay(shard, p.state.replay); err != nil {
@@ -402,6 +446,10 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if _, err := p.openNamed(ctx); err != nil {
 		return err
 	}
+	if p.target.can.Claims == nil && p.shared == nil {
+		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
+			p.Config.RunID, p.target.driver.Name()))
+	}
 	alone := p.preparation(p.Config.RunID, loader.CreateNever)
 	alone.Hold = loader.HoldAlone
 	err := p.target.prepare(ctx, alone)
@@ -427,12 +475,15 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
 }
 
-// adoptShared finds in the common files, if there are any, what the run is.
+// adoptShared finds in the shared files, if there are any, what the run is.
 func (p *push) adoptShared(ctx context.Context) error {
 	if p.Files == nil {
 		return nil
 	}
 	if err := p.openFiles(ctx); err != nil {
+		return err
+	}
+	if announced, err := p.announceIn(0); err != nil || announced == 0 {
 		return err
 	}
 	record, err := p.shared.Record()

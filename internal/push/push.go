@@ -38,7 +38,7 @@ type Job struct {
 	Log   *slog.Logger
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
-	// Files opens the common files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
+	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
 	// the run.
 	Files func(context.Context) (Files, error)
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
@@ -46,7 +46,7 @@ type Job struct {
 	Watch func(Watched) (done func(), err error)
 }
 
-// Files are common files, and what they mean by an error.
+// Files are shared files, and what they mean by an error.
 type Files interface {
 	runlog.Files
 	Classify(err error) loader.Verdict
@@ -96,14 +96,38 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = &push{Job: j, started: time.Now()}
 	p.connectParts(host.FullLink(soft))
-	p.askFiles = func(what string, f func(context.Context) error) error { // ctx: the journal is kept while batches are finished
-		lost := func(err error) { p.notes.log.Warn("asking again", "what", what, "error", err) }
+	p.askFiles = func(what string, f func(context.Context) error) error {
+		bound := ctx // and not soft: the journal is kept while batches are finished
+		if ctx.Err() != nil {
+			var cancel context.CancelFunc
+			bound, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			defer cancel()
+		}
+		lost := func(err error) {
+			p.notes.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
+		}
 		policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
-		return policy.Ask(ctx, p.files.Classify, lost, f)
+		err := policy.Ask(bound, p.files.Classify, lost, f)
+		if err != nil {
+			err = failed(report.Failed, &storeError{err, p.files.Classify(err)}) // another start may help
+		}
+		return err
 	}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
+
+// lastWords bounds what is kept in the shared files after the user asked a second time to stop.
+const lastWords = 10 * time.Second
+
+// storeError is an error of the shared files.
+type storeError struct {
+	err     error
+	verdict loader.Verdict
+}
+
+func (e *storeError) Error() string { return e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
 
 // Until returns a context that also ends, with the cause, when drain is closed.
 func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {

@@ -56,8 +56,12 @@ func (p *push) proceed(ctx context.Context, record runlog.Record) error {
 		if p.plan.Staged() {
 			onTheWay = int64(p.plan.Commits) * min(p.plan.GroupBatches, s.left())
 		}
-		p.notes.warnf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most, may be there twice",
-			onTheWay)
+		acked := ""
+		if p.shared != nil {
+			acked = ", and those acknowledged in its last two seconds,"
+		}
+		p.notes.warnf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most,%s may be there twice",
+			onTheWay, acked)
 	}
 	s.endSessions(ctx)
 	if p.plan.ByDuration {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/runlog/runlogtest"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -21,14 +22,14 @@ func (p *fixture) crash(args string, after int) {
 	sent := 0
 	p.then("load", func() {
 		if sent++; sent > after {
-			p.files.Frozen = true
+			p.files.Dead = true
 			die()
 		}
 	})
 	_, err := push.Run(ctx, p.job(args+" --workers 1"))
 	require.Error(p, err)
 	require.Greater(p, sent, after, err.Error())
-	p.hook, p.files.Frozen = nil, false
+	p.hook, p.files.Dead = nil, false
 	p.forgetFolder()
 }
 
@@ -54,7 +55,7 @@ func TestSharedJournal(t *testing.T) {
 					p.crash(shard, 0)
 					p.crash(shard, 20)
 					_, err := push.Verify(t.Context(), p.job(args))
-					require.ErrorContains(t, err, fmt.Sprintf("shard %d/3 of run nightly is not loaded to its end", i))
+					require.ErrorContains(t, err, " is not loaded to its end")
 					r := p.succeeds(shard)
 					p.forgetFolder()
 					require.Equal(t, d != loader.DedupNone || staged, r.Run.Resumed, "acknowledgements alone are kept once a second")
@@ -73,6 +74,11 @@ func TestSharedJournal(t *testing.T) {
 				p.fails(args+" --shard 1/3 --seed 2", push.Usage, "was begun with other rows")
 				require.NoError(t, push.Forget(t.Context(), p.job(strings.Replace(args, "--run-id", "--resume", 1))))
 				require.Empty(t, p.files.All)
+				p.memory.Truncate()
+				p.succeeds(args)
+				if d != loader.DedupNone {
+					p.exact(0, 1000)
+				}
 			})
 		}
 	}
@@ -83,6 +89,21 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 	p := newFixture(t)
 	p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: loader.DedupKey}
 	p.fails(nightly, push.Usage, "give --state-dir s3://bucket/prefix, the same to every process")
+	p.files = runlogtest.New()
+	p.memory.Caps.Dedup = loader.DedupRange
+	p.fails(nightly, push.Usage, "two processes of a shard could do so at the same time")
+	p.memory.Caps.Dedup = loader.DedupKey
+	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")))
+	_, err := push.Verify(t.Context(), p.job(nightly))
+	require.ErrorContains(t, err, "no shard of run nightly-")
+	for name := range p.files.All { // as if prepare had died before it announced the run
+		if !strings.HasSuffix(name, "/preparing") {
+			delete(p.files.All, name)
+		}
+	}
+	err = push.Prepare(t.Context(), p.job(nightly+" --create truncate --retry-for 0s"))
+	require.ErrorIs(t, err, runlog.ErrPreparing)
+	p.files = nil
 }
 
 // A process that comes while another one of its shard is at work ends that one, before its next attempt.

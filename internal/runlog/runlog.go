@@ -48,8 +48,9 @@ const (
 	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
 	abandonedAfter = 24 * time.Hour
 	syncEvery      = 100 * time.Millisecond
-	// copyEvery is after how many of them the shared journal gets its next piece, which costs a request.
-	copyEvery = 10
+	// shareEvery is after how many of them the shared journal gets its next piece, which costs a request.
+	shareEvery = 10
+	mostBehind = 2 * shareEvery * syncEvery
 )
 
 // The marks. A byte of 0 is none.
@@ -72,8 +73,9 @@ type Log struct {
 	text    []byte // scratch
 	failed  error  // the first write or sync that failed; nothing is trusted after it
 
-	copy     *Journal // nil without one
-	uncopied []byte   // lines
+	shared   *Journal  // nil without one
+	unshared []byte    // lines
+	since    time.Time // the oldest of them
 
 	stop chan struct{}
 	done chan struct{}
@@ -88,7 +90,10 @@ type output struct {
 // Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
 // between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create
 // removes what a crash left.
-func Create(stateDir string, r Record) (*Log, error) {
+func Create(stateDir string, r Record) (*Log, error) { return create(stateDir, r, nil) }
+
+// create is Create with lines in the journal.
+func create(stateDir string, r Record, lines []byte) (*Log, error) {
 	dir, err := folder(stateDir, r.Folder())
 	if err != nil {
 		return nil, err
@@ -105,11 +110,13 @@ func Create(stateDir string, r Record) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
-	if err = startJournal(temp, r.Run, nil); err == nil {
+	if err = startJournal(temp, r.Run, lines); err == nil {
 		err = l.Save(r)
 	}
 	if err == nil {
-		err = os.Rename(temp, dir)
+		if err = os.Rename(temp, dir); errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%w %s: %w", ErrBusy, r.Folder(), err)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.lock.Unlock(), os.RemoveAll(temp))
@@ -269,8 +276,9 @@ func (l *Log) Append(e event.Event) error {
 		if l.text, err = event.AppendLine(l.text[:0], e); err == nil {
 			_, err = l.journal.Write(l.text)
 		}
-		if l.copy != nil {
-			l.uncopied = append(l.uncopied, l.text...)
+		if l.shared != nil {
+			l.begin()
+			l.unshared = append(l.unshared, l.text...)
 		}
 		return err
 	})
@@ -286,25 +294,39 @@ func (l *Log) Mark(number int64, o event.Outcome) error {
 	return l.write(&l.batches, func() error {
 		l.text = append(l.text[:0], mark)
 		_, err := l.batches.WriteAt(l.text, number)
-		if err == nil && l.copy != nil {
-			l.uncopied, err = event.AppendLine(l.uncopied, event.Event{Batch: number, Attempt: 1, Outcome: o})
+		if err == nil && l.shared != nil {
+			l.begin()
+			l.unshared, err = event.AppendLine(l.unshared, event.Event{Batch: number, Attempt: 1, Outcome: o})
 		}
 		return err
 	})
 }
 
-// write calls f, which writes to the file, unless an earlier write or sync has failed.
+// write calls f, which writes to the file, unless an earlier write or sync has failed. It waits while the shared journal
+// is far behind, because its files cannot be reached: what it has not got may be sent again by another process.
 func (l *Log) write(to *output, f func() error) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed != nil {
-		return l.failed
+	err := l.failed
+	if err == nil {
+		if err = f(); err != nil {
+			l.failed = fmt.Errorf("writing the journal: %w", err)
+			err = l.failed
+		}
+		to.dirty = true
 	}
-	if err := f(); err != nil {
-		l.failed = fmt.Errorf("writing the journal: %w", err)
+	behind := len(l.unshared) > 0 && time.Since(l.since) > mostBehind
+	l.mu.Unlock()
+	if err == nil && behind {
+		err = l.Sync()
 	}
-	to.dirty = true
-	return l.failed
+	return err
+}
+
+// begin notes when the oldest line was written that is not shared.
+func (l *Log) begin() {
+	if len(l.unshared) == 0 {
+		l.since = time.Now()
+	}
 }
 
 func (l *Log) syncLoop() {
@@ -316,7 +338,7 @@ func (l *Log) syncLoop() {
 		case <-l.stop:
 			return
 		case <-tick.C: // an error is kept in l.failed, which the next Append returns
-			_ = l.sync(n%copyEvery == 0)
+			_ = l.sync(n%shareEvery == 0)
 		}
 	}
 }
@@ -325,15 +347,15 @@ func (l *Log) syncLoop() {
 // and then mostly finds its own already synced.
 func (l *Log) Sync() error { return l.sync(true) }
 
-func (l *Log) sync(copies bool) error {
+func (l *Log) sync(share bool) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	var dirty []*os.File
-	var uncopied []byte
+	var unshared []byte
 	l.mu.Lock()
 	err := l.failed
-	if copies {
-		uncopied, l.uncopied = l.uncopied, nil
+	if share {
+		unshared, l.unshared = l.unshared, nil
 	}
 	for _, o := range []*output{&l.journal, &l.batches} {
 		if o.dirty {
@@ -349,8 +371,8 @@ func (l *Log) sync(copies bool) error {
 			return l.fail(fmt.Errorf("syncing the journal: %w", err))
 		}
 	}
-	if len(uncopied) > 0 {
-		return l.fail(l.copy.add(nil, uncopied))
+	if len(unshared) > 0 {
+		return l.fail(l.shared.add(nil, unshared))
 	}
 	return nil
 }
@@ -370,10 +392,13 @@ func (l *Log) Record() Record { return l.record }
 // Save replaces the record, durably: a crash leaves the old one or the new one.
 func (l *Log) Save(r Record) error {
 	err := l.save(r)
-	if err == nil && l.copy != nil {
+	if err != nil || l.shared == nil {
+		return err
+	}
+	if err = l.Sync(); err == nil { // no record without the lines before it
 		l.syncing.Lock()
 		defer l.syncing.Unlock()
-		err = l.copy.add(&l.record, nil)
+		err = l.fail(l.shared.add(&l.record, nil))
 	}
 	return err
 }

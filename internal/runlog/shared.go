@@ -8,8 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"strconv"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,44 +29,86 @@ type Files interface {
 	Remove(ctx context.Context, folder string) error
 }
 
-// Shared is what the processes of a named run keep in common files, if the database does not know which batches are in:
+// Shared is what the processes of a named run keep in shared files, if the database does not know which batches are in:
 //
-//	<run>/plan                  a number that stands for the run's plan
-//	<run>/shards                the number of its shards
-//	<run>/<shard>/000000000001  the journal of a shard, in pieces
+//	_journals/<name>/run                        a number that stands for the run's plan, and the run's id
+//	_journals/<name>/shards                     the number of its shards
+//	_journals/<name>/preparing                  a process that removes the table's rows first
+//	_journals/<name>/<id>/<shard>/000000000001  the journal of a shard, in pieces
 //
 // A piece is made once and never changed. So a process that makes the next piece knows that no other process has written
 // to the journal. A process that takes a shard over makes the next piece too, and the one that had it fails when it
 // comes to its own: it can announce no attempt any more. No clock is needed for that.
+//
+// The id is the name and some random letters. Servers remember labels for days: a run that has the name of a forgotten one
+// must not find its batches applied. No run's name begins with an underscore, so that no objects of a run are in the way.
 type Shared struct {
 	Files Files
-	Run   string
+	Name  string // of the run, as the user gave it
+	ID    string // "" until Announce has returned a number above 0
 	// Ask calls f, and again while the files cannot be reached.
 	Ask func(what string, f func(ctx context.Context) error) error
 }
 
+func (s *Shared) folder() string { return "_journals/" + s.Name + "/" }
+
+// announcement is the content of the file run.
+type announcement struct {
+	Plan int64  `json:"plan"`
+	Run  string `json:"run"`
+}
+
 // Announce keeps a number above 0 for the run's plan unless there is one, and returns the one that is kept. Given 0 it
 // keeps none, and returns 0 if there is none.
-func (s *Shared) Announce(number int64) (kept int64, err error) { return s.keep("plan", number) }
+func (s *Shared) Announce(number int64) (kept int64, err error) {
+	var wanted, found announcement
+	if number > 0 {
+		wanted = announcement{Plan: number, Run: s.Name + "-" + strings.ToLower(rand.Text()[:6])}
+	}
+	if err = s.keep("run", wanted, number > 0, &found); err == nil {
+		s.ID = found.Run
+	}
+	return found.Plan, err
+}
 
 // Shards keeps the number of the run's shards, as Announce does its plan.
-func (s *Shared) Shards(number int64) (kept int64, err error) { return s.keep("shards", number) }
+func (s *Shared) Shards(number int64) (kept int64, err error) {
+	err = s.keep("shards", number, number > 0, &kept)
+	return kept, err
+}
 
-func (s *Shared) keep(name string, number int64) (kept int64, err error) {
-	name = s.Run + "/" + name
-	if number > 0 {
-		if err := s.create(name, strconv.AppendInt(nil, number, 10)); !errors.Is(err, fs.ErrExist) {
-			return number, err
+// keep makes a file with a value, if it is given, unless there is such a file, and reads into found what is kept.
+func (s *Shared) keep(name string, value any, given bool, found any) error {
+	name = s.folder() + name
+	if given {
+		text, err := json.Marshal(value)
+		if err == nil {
+			err = s.create(name, text)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
 	text, err := s.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err == nil {
-		kept, err = strconv.ParseInt(string(text), 10, 64)
+		err = json.Unmarshal(text, found)
 	}
-	return kept, err
+	return err
+}
+
+// ErrPreparing reports that another process began to remove the table's rows for the run.
+var ErrPreparing = errors.New("another process empties or drops the table for the run; if it died, forget the run")
+
+// Prepare keeps other processes from removing rows for the run, until Remove.
+func (s *Shared) Prepare() error {
+	err := s.create(s.folder()+"preparing", []byte(rand.Text()))
+	if errors.Is(err, fs.ErrExist) {
+		return ErrPreparing
+	}
+	return err
 }
 
 // create makes a file. One that is there with the same content is this process's own, whose answer was lost: a caller
@@ -103,7 +144,7 @@ func (s *Shared) read(name string) (content []byte, err error) {
 
 // Remove removes all that is kept of the run.
 func (s *Shared) Remove() error {
-	return s.Ask(s.Run, func(ctx context.Context) error { return s.Files.Remove(ctx, s.Run+"/") })
+	return s.Ask(s.folder(), func(ctx context.Context) error { return s.Files.Remove(ctx, s.folder()) })
 }
 
 // Journal is the shared journal of a shard, which belongs to this process.
@@ -136,14 +177,14 @@ func (s *Shared) Take(shard config.Shard) (*Journal, error) {
 			continue
 		}
 		if err == nil {
-			err = j.refuseIgnorant()
+			err = j.checkConditional()
 		}
 		return j, err
 	}
 }
 
-// refuseIgnorant returns an error if the files can be made twice, as in stores that do not know If-None-Match.
-func (j *Journal) refuseIgnorant() error {
+// checkConditional returns an error if files can be made twice, as in stores that do not know If-None-Match.
+func (j *Journal) checkConditional() error {
 	err := j.shared.create(j.name(j.pieces), []byte("terapush: this store replaces objects that it was told to keep\n"))
 	if err == nil {
 		err = errors.New("the store replaces an object although it is told not to (If-None-Match): " +
@@ -155,7 +196,9 @@ func (j *Journal) refuseIgnorant() error {
 	return err
 }
 
-func (j *Journal) folder() string { return j.shared.Run + "/" + FolderOf("shard", j.shard) + "/" }
+func (j *Journal) folder() string {
+	return j.shared.folder() + j.shared.ID + "/" + FolderOf("shard", j.shard) + "/"
+}
 
 func (j *Journal) name(number int64) string { return fmt.Sprintf("%s%012d", j.folder(), number) }
 
@@ -179,7 +222,7 @@ func (j *Journal) add(r *Record, lines []byte) error {
 		err = j.shared.create(j.name(j.pieces+1), append(content, lines...))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w %s, which it has taken over", ErrBusy, FolderOf(j.shared.Run, j.shard))
+		return fmt.Errorf("%w %s, which it has taken over", ErrBusy, FolderOf(j.shared.Name, j.shard))
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the journal: %w", err)
@@ -188,34 +231,30 @@ func (j *Journal) add(r *Record, lines []byte) error {
 	return nil
 }
 
-// readAtOnce is how many pieces are read at a time.
-const readAtOnce = 32
-
 // read returns the newest record, nil if there is none, and the lines of all events.
 func (j *Journal) read() (r *Record, lines []byte, err error) {
-	for first := int64(1); first <= j.pieces; first += readAtOnce {
-		some := make([][]byte, min(readAtOnce, j.pieces-first+1))
-		var all errgroup.Group
-		for i := range some {
-			all.Go(func() (err error) {
-				some[i], err = j.shared.read(j.name(first + int64(i)))
-				return err
-			})
+	texts := make([][]byte, j.pieces)
+	var all errgroup.Group
+	all.SetLimit(32)
+	for i := range texts {
+		all.Go(func() (err error) {
+			texts[i], err = j.shared.read(j.name(int64(i) + 1))
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, text := range texts {
+		head, events, _ := bytes.Cut(text, []byte("\n"))
+		var p piece
+		if err := json.Unmarshal(head, &p); err != nil || p.Schema != pieceSchema {
+			return nil, nil, fmt.Errorf("%s is no piece of a journal that this terapush can read: schema %q", j.name(int64(i)+1), p.Schema)
 		}
-		if err := all.Wait(); err != nil {
-			return nil, nil, err
+		if p.Record != nil {
+			r = p.Record
 		}
-		for i, text := range some {
-			head, events, _ := bytes.Cut(text, []byte("\n"))
-			var p piece
-			if err := json.Unmarshal(head, &p); err != nil || p.Schema != pieceSchema {
-				return nil, nil, fmt.Errorf("%s is no piece of a journal that this terapush can read: schema %q", j.name(first+int64(i)), p.Schema)
-			}
-			if p.Record != nil {
-				r = p.Record
-			}
-			lines = append(lines, events...)
-		}
+		lines = append(lines, events...)
 	}
 	return r, lines, nil
 }
@@ -226,20 +265,11 @@ func (j *Journal) Restore(stateDir string) (bool, error) {
 	if err != nil || r == nil {
 		return false, err
 	}
-	dir, err := folder(stateDir, r.Folder())
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err == nil {
-		err = startJournal(dir, r.Run, lines)
-	}
-	if err == nil {
-		err = (&Log{dir: dir}).save(*r)
-	}
+	l, err := create(stateDir, *r, lines)
 	if err != nil {
 		return false, fmt.Errorf("restoring the run's state folder: %w", err)
 	}
-	return true, nil
+	return true, l.Close()
 }
 
 // Replay calls f with the events of a shard, and returns its newest record; nil if no process has begun it.
@@ -280,12 +310,12 @@ func (s *Shared) Record() (r *Record, err error) {
 	return r, err
 }
 
-// CopyTo copies record and journal, from now on and before Sync returns. The journal's earlier events are there.
-func (l *Log) CopyTo(j *Journal) error {
+// ShareIn copies record and journal into j, from now on and before Sync returns. Earlier events are there.
+func (l *Log) ShareIn(j *Journal) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
-	l.copy = j
+	l.shared = j
 	l.mu.Unlock()
 	return j.add(&l.record, nil)
 }

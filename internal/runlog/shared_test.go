@@ -15,7 +15,7 @@ import (
 )
 
 func shared(f runlog.Files) *runlog.Shared {
-	return &runlog.Shared{Files: f, Run: run, Ask: func(_ string, f func(context.Context) error) error {
+	return &runlog.Shared{Files: f, Name: "nightly", Ask: func(_ string, f func(context.Context) error) error {
 		if f(context.Background()) == nil {
 			return nil
 		}
@@ -37,7 +37,7 @@ func take(t *testing.T, s *runlog.Shared) (l *runlog.Log, batches []int64) {
 		l, err = runlog.Create(dir, record())
 	}
 	require.NoError(t, err)
-	require.NoError(t, l.CopyTo(j))
+	require.NoError(t, l.ShareIn(j))
 	return l, batches
 }
 
@@ -45,6 +45,8 @@ func take(t *testing.T, s *runlog.Shared) (l *runlog.Log, batches []int64) {
 func TestTakeOver(t *testing.T) {
 	files := runlogtest.New()
 	s := shared(files)
+	_, err := s.Announce(7)
+	require.NoError(t, err)
 	first, batches := take(t, s)
 	require.Empty(t, batches)
 	require.NoError(t, first.Append(applied(3)))
@@ -67,14 +69,15 @@ func TestTakeOver(t *testing.T) {
 	require.NoError(t, second.Close())
 
 	var replayed []int64
-	r, err := s.Replay(config.Shard{}, func(e event.Event) { replayed = append(replayed, e.Batch) })
+	var r *runlog.Record
+	r, err = s.Replay(config.Shard{}, func(e event.Event) { replayed = append(replayed, e.Batch) })
 	require.NoError(t, err)
 	require.Equal(t, []any{runlog.Loaded, []int64{3, 4, 7}}, []any{r.Stage, replayed})
 	other, err := s.Replay(config.Shard{Index: 1, Count: 2}, nil)
 	require.NoError(t, err)
 	require.Nil(t, other)
 
-	pieces := slices.Sorted(maps.Keys(files.All))
+	pieces := slices.Sorted(maps.Keys(files.All)) // and the announcement
 	delete(files.All, pieces[2])
 	_, err = s.Take(config.Shard{})
 	require.ErrorContains(t, err, "shard/000000000003 is missing: somebody removed a part of the run's journal")
@@ -89,8 +92,15 @@ func TestAnnounceInFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.kept, kept)
 	}
-	files.Forgetful = true
-	_, err := s.Take(config.Shard{})
+	require.Regexp(t, "^nightly-[a-z2-7]{6}$", s.ID)
+	again := shared(files)
+	_, err := again.Announce(0)
+	require.NoError(t, err)
+	require.Equal(t, s.ID, again.ID, "all processes have one id")
+	require.NoError(t, s.Prepare())
+	require.ErrorIs(t, s.Prepare(), runlog.ErrPreparing)
+	files.IgnoresIfNoneMatch = true
+	_, err = s.Take(config.Shard{})
 	require.ErrorContains(t, err, "choose another store for --state-dir")
 	require.NoError(t, s.Remove())
 	require.Empty(t, files.All)

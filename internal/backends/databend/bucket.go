@@ -26,10 +26,10 @@ type bucket struct {
 }
 
 func newBucket(l *opened, p loader.Preparation) *bucket {
-	return &bucket{owner: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run)}
+	return &bucket{owner: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run + p.Shard)}
 }
 
-// stageName is made of a run's id. Stages have names of letters, digits and underscores.
+// stageName is made of a run's id, and of the shard's: each process drops its own at the end. Stages have names of letters, digits and underscores.
 func stageName(run string) string {
 	return "terapush_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

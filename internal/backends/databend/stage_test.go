@@ -151,6 +151,7 @@ func TestStageLoadThroughABucket(t *testing.T) {
 
 	require.NoError(t, db.Close())
 	require.Len(t, f.asked("DROP STAGE IF EXISTS terapush_r_1"), 1)
+	require.NotEqual(t, stageName("r-1"+"1/3"), stageName("r-1"+"2/3"), "shards drop their own stages")
 }
 
 func hidesCredentials(t *testing.T, err error, says string) {

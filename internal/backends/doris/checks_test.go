@@ -55,10 +55,10 @@ func TestCheckServer(t *testing.T) {
 		want     string           // grade, check: what is found; "" is nothing
 		fix      string
 	}{
-		"healthy":             {},
-		"healthy, insert":     {method: insert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 1<<20, 1<<30 }},
-		"healthy, by --backend-hosts":    {options: map[string]string{optBackends: "BE0"}},
-		"nothing is intended": {intent: nothing},
+		"healthy":                     {},
+		"healthy, insert":             {method: insert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 1<<20, 1<<30 }},
+		"healthy, by --backend-hosts": {options: map[string]string{optBackends: "BE0"}},
+		"nothing is intended":         {intent: nothing},
 		"a body too large": {shows: [2]string{"streaming_load_max_mb", "50"},
 			want: "fail body size: streaming_load_max_mb = 50, and batches have 64MiB, so every load is refused",
 			fix: "--batch-bytes 50MiB, or on every backend: " +

@@ -101,9 +101,9 @@ func TestCheckRefuses(t *testing.T) {
 		"--group-commit on: want one of off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
 		"--buckets -1: want a number":                       func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
 		"--redirect-policy far: want one of direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
-		"--backend-hosts h: want addresses as host:port":               func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
-		"--backend-hosts h: want addresses as host:port ":              func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
-		"--backend-hosts : want addresses as host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
+		"--backend-hosts h: want addresses as host:port":    func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
+		"--backend-hosts h: want addresses as host:port ":   func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
+		"--backend-hosts : want addresses as host:port":     func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
 		"--set x: a stream load has no session":             func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
 		"--prepared: Doris prepares no INSERT with a label": func(t *loader.Target) {
 			t.Method, t.Options = insert, map[string]string{optPrepared: "true"}

@@ -159,6 +159,12 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			Err: fmt.Errorf("local_infile is OFF on this %s, so it refuses LOAD DATA LOCAL", l.server.flavour),
 		}
 	}
+	if l.method.Name == pipeline && p.Shard != "" && p.Shard != "0/1" {
+		return loader.Table{}, loader.Final(&loader.Error{
+			Op: "prepare", Applied: loader.No, Hint: "leave --shard out, or choose load-data",
+			Err: fmt.Errorf("run %s has one pipeline, which its shards would stop under each other", p.Run),
+		})
+	}
 	if !p.Silent {
 		if err := l.hold(ctx, p); err != nil {
 			return loader.Table{}, err

@@ -474,3 +474,12 @@ func TestPipelineIsRefused(t *testing.T) {
 		assert.ErrorContains(t, err, text)
 	}
 }
+
+// The shards of a run would stop its pipeline under each other.
+func TestPipelineOfShardsIsRefused(t *testing.T) {
+	_, p := newPipelineServer(t)
+	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
+	prepared.Silent, prepared.Shard = true, "1/3"
+	_, err := p.Prepare(t.Context(), prepared)
+	require.ErrorContains(t, err, "leave --shard out, or choose load-data")
+}

@@ -17,8 +17,8 @@ import (
 type Files struct {
 	mu  sync.Mutex
 	All map[string]string
-	// Frozen makes Create fail, as of a process that is dead; Forgetful makes it replace files, as some stores do.
-	Frozen, Forgetful bool
+	// Dead makes Create fail for good, as of a process that was killed; IgnoresIfNoneMatch makes it replace files.
+	Dead, IgnoresIfNoneMatch bool
 	// Lost makes the next Create lose its answer.
 	Lost bool
 }
@@ -26,16 +26,19 @@ type Files struct {
 // New returns no files.
 func New() *Files { return &Files{All: map[string]string{}} }
 
-var errLost = errors.New("the answer is lost")
+var (
+	errLost = errors.New("the answer is lost")
+	errDead = errors.New("the process is dead")
+)
 
 // Create implements runlog.Files.
 func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.Frozen {
-		return errLost
+	if m.Dead {
+		return errDead
 	}
-	if _, there := m.All[name]; there && !m.Forgetful {
+	if _, there := m.All[name]; there && !m.IgnoresIfNoneMatch {
 		return fs.ErrExist
 	}
 	m.All[name] = string(content)
@@ -80,7 +83,12 @@ func (m *Files) Remove(_ context.Context, folder string) error {
 }
 
 // Classify says that a lost answer can be asked for again.
-func (m *Files) Classify(error) loader.Verdict { return loader.Again(loader.ClassConnection) }
+func (m *Files) Classify(err error) loader.Verdict {
+	if errors.Is(err, errLost) {
+		return loader.Again(loader.ClassConnection)
+	}
+	return loader.Verdict{}
+}
 
 // Close does nothing.
 func (m *Files) Close() error { return nil }
