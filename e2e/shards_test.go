@@ -112,7 +112,7 @@ func TestShardsWithoutClaims(t *testing.T) {
 						for range 2 {
 							p := command(t, "push", append(shard, "--max-rate", "40KiB/s")...).start(t)
 							for at := pieces() + 3 + random.IntN(6); p.running() && pieces() < at; {
-								time.Sleep(time.Millisecond)
+								time.Sleep(20 * time.Millisecond)
 							}
 							if p.running() {
 								_ = p.Process.Kill()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
@@ -294,7 +295,11 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 	if err != nil {
 		return err
 	}
-	is := p.plan.fingerprint(p.target.table.Name)
+	table := p.target.table.Name
+	if p.target.can.OnlyObjects() { // their folder has the run's name, which has an id only when it is announced
+		table = path.Join(p.target.Hosts[0], p.target.Database)
+	}
+	is := p.plan.fingerprint(table)
 	was := int64(0)
 	if p.shared != nil {
 		was, err = p.announceIn(is)
