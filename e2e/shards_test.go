@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,16 +95,17 @@ func TestShardsWithoutClaims(t *testing.T) {
 			}
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
+			var killed atomic.Int64
 			t.Run("all", func(t *testing.T) {
 				for i := range shards {
 					t.Run(fmt.Sprint(i), func(t *testing.T) {
 						t.Parallel()
 						random := rand.New(rand.NewPCG(seed, uint64(i)))
 						shard := []string{"--shard", fmt.Sprintf("%d/%d", i, shards), "--json", "--report-to", state.target()}
-						folder := fmt.Sprintf("%s/nightly/shard-%d-of-%d/", state.prefix, i, shards)
+						folder := fmt.Sprintf("/shard-%d-of-%d/", i, shards)
 						pieces := func() (n int) {
 							for _, o := range state.list(t) {
-								if strings.HasPrefix(o.key, folder) {
+								if strings.Contains(o.key, folder) {
 									n++
 								}
 							}
@@ -115,6 +117,7 @@ func TestShardsWithoutClaims(t *testing.T) {
 								time.Sleep(20 * time.Millisecond)
 							}
 							if p.running() {
+								killed.Add(1)
 								_ = p.Process.Kill()
 							}
 							<-p.done
@@ -124,6 +127,7 @@ func TestShardsWithoutClaims(t *testing.T) {
 					})
 				}
 			})
+			require.GreaterOrEqual(t, killed.Load(), int64(shards))
 			r := command(t, "verify", "--json", "--verify", "full").run(t).ends(t, 0)
 			is := reportOf(t, r)
 			assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Verify.FoundRows})
