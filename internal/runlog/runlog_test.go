@@ -474,10 +474,17 @@ func TestRunsAndFind(t *testing.T) {
 	require.NoError(t, old.Append(event.Event{Batch: 2, Members: 2, Outcome: event.Applied}))
 	require.NoError(t, old.Close())
 	require.NoError(t, os.Mkdir(filepath.Join(state, "sweeps"), 0o700))
+	for run, shard := range map[string]config.Shard{"nightly-2": {}, "nightly": {Index: 0, Count: 3}} {
+		r := record()
+		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard = run, time.Now().Add(-2*time.Hour), 2, shard
+		l, err := runlog.Create(state, r)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
 
 	all, err := runlog.Runs(state)
 	require.NoError(t, err)
-	require.Len(t, all, 2)
+	require.Len(t, all, 4)
 	require.Equal(t, "20260101-000000-bbbbbb", all[0].Run)
 	require.True(t, all[0].Running)
 	require.False(t, all[1].Running)
@@ -490,6 +497,9 @@ func TestRunsAndFind(t *testing.T) {
 		"20260101-000000-a":      "20260101-000000-aaaaaa",
 		"20260101-000000-bbbbbb": "20260101-000000-bbbbbb",
 		"20270101":               "20270101",
+		"nightly":                "nightly",
+		"nightly-2":              "nightly-2",
+		"n":                      "n",
 		"../../etc":              "../../etc",
 	} {
 		found, err := runlog.Find(state, name)

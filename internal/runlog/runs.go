@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -105,14 +106,15 @@ func isLocked(dir string) bool {
 	return err == nil && !free
 }
 
-// Find returns the run that a user names by its id, by the beginning of its id, or by Last. A name that fits none is
+// Find returns the run that a user names by its id, by the beginning of its id, or by Last. A name that a user gave a run
+// stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3. What fits no run is
 // returned as it is, for Read to refuse.
 func Find(stateDir, name string) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {
 		return "", fmt.Errorf("looking for run %s: %w", name, err)
 	}
-	if slices.Contains(names, name) {
+	if slices.Contains(names, name) || config.IsRunName(name) && name != Last {
 		return name, nil
 	}
 	if name == Last {
@@ -122,7 +124,7 @@ func Find(stateDir, name string) (string, error) {
 		}
 		return runs[0].Folder(), nil
 	}
-	found := slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, name) })
+	found := slices.DeleteFunc(names, func(n string) bool { return !IsID(n) || !strings.HasPrefix(n, name) })
 	switch len(found) {
 	case 0:
 		return name, nil
