@@ -16,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
 // result is what a command left behind.
@@ -371,6 +373,32 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, r.stdout, "copy")
 }
 
+// A run with a name goes by that name, also where its newest folder is that of a shard.
+func TestNamedRun(t *testing.T) {
+	s := newShell(t)
+	r := runlog.Record{Run: "nightly", Started: time.Now(), Stage: runlog.Loading, Target: "discard://", Table: "t"}
+	r.Plan.BatchRows, r.Plan.Rows, r.Plan.Shard = 1, 3, config.Shard{Index: 0, Count: 3}
+	l, err := runlog.Create(filepath.Join(s.env["XDG_STATE_HOME"], "terapush"), r)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.Contains(t, s.run("__complete", "verify", "discard://", "--run", "n").stdout, "nightly\tincomplete, table t\n")
+	require.NotContains(t, s.run("__complete", "forget", "discard://", "--run", "").stdout, "last")
+	for command, want := range map[string]string{
+		"push discard:// --resume last":      "run nightly has a name: resume it by --run-id nightly",
+		"verify discard:// --run last":       "discard does not claim its batches", // and so the run was looked for
+		"verify discard:// --run nightly":    "discard does not claim its batches",
+		"verify discard:// --run-id nightly": "discard does not claim its batches",
+		"forget discard:// --run last":       "forget takes no last",
+		"push discard:// --run-id last":      "is not last",
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, want, command)
+	}
+	require.Zero(t, s.run("forget", "discard://", "--run-id", "nightly").code)
+	s.leavesNothing()
+}
+
 // A renamed flag tells its new name, and only once.
 func TestOldName(t *testing.T) {
 	s := newShell(t)
@@ -402,11 +430,11 @@ func TestLog(t *testing.T) {
 	first, _, _ := strings.Cut(r.stderr, "\n")
 	require.NoError(t, json.Unmarshal([]byte(first), &line), r.stderr)
 	require.Equal(t, "WARN", line.Level)
-	r = s.run("push", "discard://", "--resume", "no", "--log-format", "json")
+	r = s.run("push", "discard://", "--resume", "9", "--log-format", "json")
 	require.Equal(t, 2, r.code)
 	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
 	require.Equal(t, "ERROR", line.Level)
-	require.Contains(t, line.Msg, `no run "no"`)
+	require.Contains(t, line.Msg, `no run "9"`)
 }
 
 // A push that is too slow has its own exit code, and only if nothing else is wrong.

@@ -139,36 +139,46 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	return err
 }
 
-// restore completes the flags, from the record of a resumed run last. explicit reports whether a flag was given to this
-// process.
+// restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was given
+// to this process.
 func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err
 	}
-	own := map[string]bool{}
-	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
+	explicit = changed(f)
+	if explicit("resume") && c.Resume == "" { // an empty variable in a script would start a new run
 		return nil, errors.New("--resume needs a run: its id, or last (see terapush runs)")
 	}
-	if own["resume"] && c.RunID != "" {
+	if c.Resume != "" && c.RunID != "" {
 		return nil, errors.New("--run-id resumes the run of that name by itself: leave out --resume")
 	}
-	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
-		return nil, err
+	if err := c.Shard.Resolve(a.LookupEnv); err != nil || c.Resume == "" {
+		return explicit, err
 	}
-	if c.Resume != "" {
-		if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
-			return nil, err
-		}
-		r, err := runlog.Read(c.State, c.Resume)
-		if err != nil {
-			return nil, err
-		}
-		if err := config.Restore(f, r.Flags); err != nil {
-			return nil, err
-		}
+	err = a.readRecord(f, c)
+	if config.IsRunName(c.Resume) {
+		err = fmt.Errorf("run %s has a name: resume it by --run-id %s and the flags it was begun with", c.Resume, c.Resume)
 	}
-	return func(name string) bool { return own[name] }, nil
+	return explicit, err
+}
+
+// changed reports of each flag whether it was given to this process up to now.
+func changed(f *pflag.FlagSet) func(string) bool {
+	given := map[string]bool{}
+	f.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
+	return func(name string) bool { return given[name] }
+}
+
+// readRecord finds the run of c.Resume, and completes the flags from its record.
+func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
+	if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
+		return err
+	}
+	r, err := runlog.Read(c.State, c.Resume)
+	if err != nil {
+		return err
+	}
+	return config.Restore(f, r.Flags)
 }
 
 // stateDir returns the user's state folder, after the XDG base directory specification.

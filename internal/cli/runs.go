@@ -118,9 +118,12 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// runsFor offers the ids of runs.
+// runsFor offers the ids and names of runs.
 func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	all := []string{cobra.CompletionWithDesc(runlog.Last, "the newest run")}
+	var all []string
+	if cmd.Name() != "forget" {
+		all = append(all, cobra.CompletionWithDesc(config.LastRun, "the newest run"))
+	}
 	state := cmd.Flags().Lookup("state-dir").Value.String()
 	if state == "" {
 		state, _ = a.LookupEnv("TERAPUSH_STATE_DIR")
@@ -128,10 +131,10 @@ func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Complet
 	if state == "" {
 		state, _ = a.stateDir()
 	}
-	runs, _ := runlog.Runs(state)
-	for _, r := range runs {
-		one := listed(r)
-		all = append(all, cobra.CompletionWithDesc(r.Folder(), one.State+", table "+one.Table))
+	records, _ := runlog.Records(state)
+	for _, r := range records {
+		one := listed(runlog.Summary{Record: r})
+		all = append(all, cobra.CompletionWithDesc(one.Run, one.State+", table "+one.Table))
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return slices.Compact(all), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ run changes nothing.`,
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table"}, push.Forget)
+	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table", "run-id"}, push.Forget)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
@@ -74,23 +75,32 @@ func (a *app) forget() *cobra.Command {
 func (a *app) again(name, short, long string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
-		Use:   name + " TARGET --run ID",
+		Use:   name + " TARGET --run ID | --run-id NAME",
 		Short: short,
 		Long:  long,
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			explicit, err := a.restore(cmd.Flags(), &c, "")
-			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
+			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
 				return usage(err)
 			}
+			explicit := changed(cmd.Flags())
+			c.Resume, c.RunID = cmp.Or(c.Resume, c.RunID), ""
 			switch {
 			case !c.Shard.Whole():
 				return usage(fmt.Errorf("%s works on the whole run: leave out --shard", name))
-			case c.Resume == "" && (c.RunID == "" || name != "verify"):
-				return usage(errors.New("--run is needed: the id of a run, or last (see terapush runs)"))
-			case c.Resume != "": // and not the name in the environment
-				c.RunID = ""
+			case c.Resume == "":
+				return usage(errors.New("--run is needed: the id or name of a run (see terapush runs)"))
+			case c.Resume == config.LastRun && name == "forget": // it may be of another server
+				return usage(errors.New("forget takes no last: give the id or name of the run (see terapush runs)"))
+			}
+			err := a.readRecord(cmd.Flags(), &c)
+			named := config.IsRunName(c.Resume)
+			if err != nil && (!errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
+				return usage(err)
+			}
+			if named && name == "verify" {
+				c.Resume, c.RunID = "", c.Resume
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
@@ -104,7 +114,11 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 	ofAllShards(cmd.Flags())
 	shown = append(shown, "staging", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
-	cmd.Flags().StringVar(&c.Resume, "run", "", "the run: its id, the beginning of its id, or last")
+	of := "the run: its id, the beginning of its id, or its name"
+	if name != "forget" {
+		of += "; last is the newest"
+	}
+	cmd.Flags().StringVar(&c.Resume, "run", "", of)
 	return cmd
 }
 

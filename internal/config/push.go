@@ -117,7 +117,8 @@ func (p *Push) Validate() error {
 		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
 	} else {
 		refuse(p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
-		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter and does not contain -of-", p.RunID)
+		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter, "+
+			"does not contain -of- and is not %s", p.RunID, LastRun)
 	}
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
@@ -128,9 +129,14 @@ func (p *Push) Validate() error {
 	return errors.Join(append(problems, err)...)
 }
 
+// LastRun stands for the newest run of a state folder, wherever a run is named.
+const LastRun = "last"
+
 // IsRunName reports whether a user may give a run this name. Connections and folders are named after it; no id that terapush
 // makes is one, nor the folder of a shard.
-func IsRunName(name string) bool { return runName.MatchString(name) && !strings.Contains(name, "-of-") }
+func IsRunName(name string) bool {
+	return runName.MatchString(name) && !strings.Contains(name, "-of-") && name != LastRun
+}
 
 var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
 
