@@ -449,4 +449,8 @@ func TestFailBelow(t *testing.T) {
 		require.Equal(t, code, r.code, args)
 		require.Equal(t, code == 6, strings.Contains(r.stderr, "of payload is below --fail-below 1000TiB/s"), r.stderr)
 	}
+	s := newShell(t)
+	require.Zero(t, s.run("push", "discard://", "-n", "1000").code)
+	r := s.run("push", "discard://", "--resume", "last", "--fail-below", "1000TiB/s") // has nothing left to send
+	require.Zero(t, r.code, r.stderr)
 }
