@@ -511,15 +511,3 @@ func TestRunsAndFind(t *testing.T) {
 	_, err = runlog.Find(t.TempDir(), "last")
 	require.ErrorIs(t, err, runlog.ErrNoRun)
 }
-
-// A run that an earlier version began may have flags by names of then.
-func TestOldNamesOfFlags(t *testing.T) {
-	state, r := t.TempDir(), record()
-	r.Flags = map[string][]string{"yes-drop": {"t"}}
-	l, err := runlog.Create(state, r)
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	r, err = runlog.Read(state, r.Run)
-	require.NoError(t, err)
-	require.Equal(t, map[string][]string{"allow-drop": {"t"}}, r.Flags)
-}

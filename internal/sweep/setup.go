@@ -79,8 +79,9 @@ func FlagNames(drivers *loader.Registry) (names []string) {
 	return names
 }
 
-// OfOnePush lists the flags of a single push: a sweep is continued by its own command, and does not linger between trials.
-func OfOnePush() []string { return []string{"resume", "run-id", "shard", "metrics-linger"} }
+// OfOnePush lists the flags of a single push: a sweep is continued by its own command, and neither waits for a time nor
+// lingers between trials.
+func OfOnePush() []string { return []string{"resume", "run-id", "shard", "start-at", "metrics-linger"} }
 
 // ofProcess lists the flags that are for one process and not for a trial.
 func ofProcess() []string {
