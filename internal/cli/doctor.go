@@ -60,6 +60,7 @@ func (a *app) doctor() *cobra.Command {
 				return usage(err)
 			}
 			a.warnOfPassword(c.Target)
+			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {
 				return usage(err)
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -21,9 +22,17 @@ import (
 // inStore reports whether a path is that of an object store.
 func inStore(path string) bool { return strings.HasPrefix(path, "s3://") }
 
-// files opens an object store for small files.
-func (a *app) files(ctx context.Context, url string, c *config.Connect) (objstore.Files, error) {
-	t, err := loader.ParseTarget(url)
+// needFolder refuses an object store as the --state-dir of a command that needs a folder.
+func needFolder(stateDir string) error {
+	if inStore(stateDir) {
+		return errors.New("--state-dir: give a folder; only push, prepare, verify and forget take an object store")
+	}
+	return nil
+}
+
+// openFiles opens an object store for small files; of is the flag or argument that has its url.
+func (a *app) openFiles(ctx context.Context, of, url string, c *config.Connect) (objstore.Files, error) {
+	t, err := config.ParseStore(of, url)
 	if err != nil {
 		return objstore.Files{}, err
 	}
@@ -31,12 +40,14 @@ func (a *app) files(ctx context.Context, url string, c *config.Connect) (objstor
 	return objstore.Files{Store: store}, err
 }
 
-// shared returns what opens the common files of a named run's processes, nil without --state-dir s3://….
-func (a *app) shared(c *config.Push) func(context.Context) (push.Files, error) {
+// sharedFiles returns what opens the common files of a named run's processes, nil without --state-dir s3://….
+func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, error) {
 	if c.Shared == "" {
 		return nil
 	}
-	return func(ctx context.Context) (push.Files, error) { return a.files(ctx, c.Shared, &c.Connect) }
+	return func(ctx context.Context) (push.Files, error) {
+		return a.openFiles(ctx, "--state-dir", c.Shared, &c.Connect)
+	}
 }
 
 // keeper writes the report of a run, or of a shard, where report merge finds it: into a folder or an object store. It finds
@@ -49,7 +60,7 @@ func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(
 	case to == "":
 		return func(context.Context, *report.Report) error { return nil }, nil
 	case inStore(to):
-		files, err := a.files(ctx, to, &c.Connect)
+		files, err := a.openFiles(ctx, "--report-to", to, &c.Connect)
 		if err != nil {
 			return nil, fmt.Errorf("--report-to: %w", err)
 		}
@@ -92,7 +103,7 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 		return err
 	}
 	if inStore(from) {
-		files, err := a.files(ctx, from, new(config.Connect))
+		files, err := a.openFiles(ctx, "report merge", from, new(config.Connect))
 		if err != nil {
 			return nil, err
 		}

@@ -44,8 +44,7 @@ Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
-	var file, page, to string
-	var least config.Rate
+	var file string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
@@ -61,14 +60,12 @@ func (a *app) push() *cobra.Command {
 			if c.DryRun {
 				return usage(push.Explain(a.Stdout, &c, a.drivers))
 			}
-			if page != "" {
-				if err := errors.Join(refuseOver("--report", page, input{"--config", file}), canWrite(page)); err != nil {
-					return usage(err)
-				}
+			if err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report)); err != nil {
+				return usage(err)
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			keep, err := a.keeper(stop.hard, to, &c)
+			keep, err := a.keeper(stop.hard, c.ReportTo, &c)
 			if err != nil {
 				return &push.Error{Outcome: report.PreflightFailed, Err: err}
 			}
@@ -76,34 +73,20 @@ func (a *app) push() *cobra.Command {
 			if line := next(r); line != "" {
 				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
 			}
-			if r != nil && page != "" {
-				err = errors.Join(err, writePage(page, results.Of(*r)))
+			if r != nil && c.Report != "" {
+				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
 			}
 			err = errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
 			// A run that had nothing left to send was not slow.
-			if err == nil && r.Result.Attempts > 0 && r.Result.BytesPerSecond < float64(least) {
-				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &least))
+			if err == nil && r.Result.Attempts > 0 && r.Result.BytesPerSecond < float64(c.FailBelow) {
+				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
 			}
 			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
-		f.Var(&least, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
-	})
-	addReport(cmd.Flags(), &page)
-	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
-		f.StringVar(&to, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
-	})
 	addConfig(cmd.Flags(), &file)
 	return cmd
-}
-
-// addReport adds the flag of a page with charts.
-func addReport(f *pflag.FlagSet, page *string) {
-	config.Group(f, config.GroupOutput, func(f *pflag.FlagSet) {
-		f.StringVar(page, "report", "", "also write the results with charts to this HTML file")
-	})
 }
 
 // addConfig adds the flag of a file with flags.
@@ -124,6 +107,11 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	c.Connect.LookupEnv = a.LookupEnv
 	if err = config.Complete(f, a.LookupEnv, file); err != nil {
 		return err
+	}
+	for of, path := range map[string]string{"--state-dir": c.State, "--report-to": c.ReportTo} {
+		if _, err := config.ParseStore(of, path); inStore(path) && err != nil {
+			return err
+		}
 	}
 	if inStore(c.State) { // what is on this machine then is of no use to another process
 		c.Shared, c.State = c.State, ""
@@ -205,7 +193,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
-		Files: a.shared(&c),
+		Files: a.sharedFiles(&c),
 	})
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)
@@ -246,9 +234,7 @@ func (a *app) demo() *cobra.Command {
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		f.Hidden = f.Name != "bytes" && f.Name != "verify" && f.Name != "json" && f.Name != "workers"
-	})
+	showOnly(cmd.Flags(), "bytes", "verify", "json", "workers")
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running, and print how to connect")
 	return cmd
 }

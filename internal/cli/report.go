@@ -122,7 +122,7 @@ missing, or that two files have, is an error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
-	addReport(cmd.Flags(), &page)
+	cmd.Flags().StringVar(&page, "report", "", "also write the results with charts to this HTML file")
 	return cmd
 }
 

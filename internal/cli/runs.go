@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
@@ -55,6 +54,9 @@ that all rows are in the table and not verified. A run stays in the list until "
 			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
 				return usage(err)
 			}
+			if err := needFolder(c.Shared); err != nil {
+				return usage(err)
+			}
 			found, err := runlog.Runs(c.State)
 			list := RunList{Schema: runsSchema, Runs: []listedRun{}}
 			for _, r := range found {
@@ -64,7 +66,8 @@ that all rows are in the table and not verified. A run stays in the list until "
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers) // a file may have all of them
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains([]string{"state-dir", "json"}, f.Name) })
+	showOnly(cmd.Flags(), "state-dir", "json")
+	cmd.Flags().Lookup("state-dir").Usage = "folder of the journals (default: the user's state folder)"
 	cmd.Flags().Lookup("json").Usage = "print the list as one JSON object"
 	return cmd
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -52,16 +51,17 @@ run changes nothing.`,
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if c.RunID == "" || !c.Shard.Whole() {
-				return usage(errors.New("prepare needs --run-id NAME, and no --shard"))
+			if c.RunID == "" || !c.Shard.Whole() || c.DryRun {
+				return usage(errors.New("prepare needs --run-id NAME, and neither --shard nor --dry-run"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.shared(&c)})
+			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c)})
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || config.GroupOf(f) == config.GroupOutput }) // nothing is reported
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }
@@ -105,7 +105,7 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.shared(&c),
+				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c),
 			})
 		},
 	}
@@ -113,7 +113,7 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
 	shown = append(shown, "staging", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
+	showOnly(cmd.Flags(), shown...)
 	of := "the run: its id, the beginning of its id, or its name"
 	if name != "forget" {
 		of += "; last is the newest"

@@ -76,6 +76,9 @@ type Push struct {
 	MetricsLinger time.Duration
 	ServerMetrics ServerMetrics
 	Prices        string // a file
+	FailBelow     Rate   // of payload
+	Report        string // an HTML file
+	ReportTo      string // a folder, or s3://bucket/prefix
 }
 
 // Connect is how to connect, for every command that does.

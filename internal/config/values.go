@@ -171,8 +171,22 @@ func (k *FirstKey) String() string {
 // Type implements pflag.Value.
 func (*FirstKey) Type() string { return "int" }
 
-// Via is the object store of --staging, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text,
+// ParseStore reads the URL of an object store; of is the flag or argument that has it. Its error does not quote the text,
 // which may contain a secret key.
+func ParseStore(of, text string) (loader.Target, error) {
+	t, err := loader.ParseTarget(text)
+	switch {
+	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
+		err = fmt.Errorf("%s: write it as s3://bucket/prefix, "+
+			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's", of)
+	case t.User != "" || t.ShowsPassword():
+		err = fmt.Errorf("%s s3://%s: leave the keys out of the URL; set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or use AWS's files or the machine's role", of, t.Hosts[0])
+	}
+	return t, err
+}
+
+// Via is the object store of --staging, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text.
 type Via struct {
 	target *loader.Target
 	err    error
@@ -180,16 +194,9 @@ type Via struct {
 
 // Set implements pflag.Value.
 func (v *Via) Set(text string) error {
-	*v = Via{}
-	t, err := loader.ParseTarget(text)
-	switch {
-	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
-		v.err = errors.New("--staging: write it as s3://bucket/prefix, " +
-			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's")
-	case t.User != "" || t.ShowsPassword():
-		v.err = fmt.Errorf("--staging s3://%s: leave the keys out of the URL; set AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, or use AWS's files or the machine's role", t.Hosts[0])
-	default:
+	t, err := ParseStore("--staging", text)
+	*v = Via{err: err}
+	if err == nil {
 		v.target = &t
 	}
 	return nil
