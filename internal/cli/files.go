@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/push"
@@ -50,33 +52,33 @@ func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, err
 	}
 }
 
-// keeper writes the report of a run, or of a shard, where report merge finds it: into a folder or an object store. It finds
-// out before the run whether it can.
-func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(context.Context, *report.Report) error, err error) {
-	write, done := func(_ context.Context, name string, text []byte) error {
+// uploadTime bounds the upload of a report, with its retries.
+const uploadTime = time.Minute
+
+// reportWriter returns what writes the report of a run, or of a shard, to --report-to, where report merge finds it. It
+// finds out before the run whether it can. err is the run's: a process that lost its shard to another one leaves the
+// other's report alone.
+func (a *app) reportWriter(ctx context.Context, c *config.Push) (
+	write func(ctx context.Context, r *report.Report, err error) error, err error,
+) {
+	to := c.ReportTo
+	if to == "" {
+		return func(context.Context, *report.Report, error) error { return nil }, nil
+	}
+	put, done := func(_ context.Context, name string, text []byte) error {
 		return file.Write(filepath.Join(to, name), text)
 	}, func() error { return nil }
-	switch {
-	case to == "":
-		return func(context.Context, *report.Report) error { return nil }, nil
-	case inStore(to):
-		files, err := a.openFiles(ctx, "--report-to", to, &c.Connect)
-		if err != nil {
-			return nil, fmt.Errorf("--report-to: %w", err)
-		}
-		write, done = files.Write, files.Close
-	default:
-		err := os.MkdirAll(to, 0o755)
-		if err == nil {
-			err = file.Writable(filepath.Join(to, "any.json"))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--report-to: %w", err)
-		}
+	if inStore(to) {
+		put, done, err = a.uploader(ctx, c)
+	} else if err = os.MkdirAll(to, 0o755); err == nil {
+		err = file.Writable(filepath.Join(to, "any.json"))
 	}
-	return func(ctx context.Context, r *report.Report) error {
+	if err != nil {
+		return nil, fmt.Errorf("--report-to %s: %w", to, err)
+	}
+	return func(ctx context.Context, r *report.Report, err error) error {
 		defer func() { _ = done() }()
-		if r == nil || r.Run.ID == "" {
+		if r == nil || r.Run.ID == "" || errors.Is(err, runlog.ErrBusy) {
 			return nil
 		}
 		shard := config.Shard{}
@@ -84,15 +86,38 @@ func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(
 			shard = config.Shard{Index: s.Index, Count: s.Count}
 		}
 		var text bytes.Buffer
-		err := r.WriteJSON(&text)
-		if err == nil {
-			err = write(ctx, runlog.FolderOf(r.Run.ID, shard)+".json", text.Bytes())
+		if err = r.WriteJSON(&text); err == nil {
+			err = put(ctx, runlog.FolderOf(r.Run.ID, shard)+".json", text.Bytes())
 		}
 		if err != nil {
 			return fmt.Errorf("--report-to %s: %w", to, err)
 		}
 		return nil
 	}, nil
+}
+
+// uploader returns what writes a file to the object store of --report-to, after it has written one there.
+func (a *app) uploader(ctx context.Context, c *config.Push) (
+	put func(ctx context.Context, name string, text []byte) error, done func() error, err error,
+) {
+	files, err := a.openFiles(ctx, "--report-to", c.ReportTo, &c.Connect)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost := func(err error) { a.log().Warn("--report-to: retrying", "why", err) }
+	put = func(ctx context.Context, name string, text []byte) error {
+		ctx, cancel := context.WithTimeout(ctx, uploadTime)
+		defer cancel()
+		return retry.Policy{Retries: config.DefaultRetries}.Ask(ctx, files.Classify, lost, func(ctx context.Context) error {
+			return files.Write(ctx, name, text)
+		})
+	}
+	const tried = "written-before-the-run"
+	if err := put(ctx, tried, nil); err != nil {
+		return nil, nil, errors.Join(err, files.Close())
+	}
+	_ = files.Remove(ctx, tried) // a store may allow no removal
+	return put, files.Close, nil
 }
 
 // reports reads a report, or all reports in a folder or an object store.

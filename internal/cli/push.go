@@ -65,7 +65,7 @@ func (a *app) push() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			keep, err := a.keeper(stop.hard, c.ReportTo, &c)
+			write, err := a.reportWriter(stop.hard, &c)
 			if err != nil {
 				return &push.Error{Outcome: report.PreflightFailed, Err: err}
 			}
@@ -76,7 +76,7 @@ func (a *app) push() *cobra.Command {
 			if r != nil && c.Report != "" {
 				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
 			}
-			err = errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
+			err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
 			// A run that had nothing left to send was not slow.
 			if err == nil && r.Result.Attempts > 0 && r.Result.BytesPerSecond < float64(c.FailBelow) {
 				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
