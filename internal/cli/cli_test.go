@@ -291,7 +291,9 @@ func TestSecretsStayInside(t *testing.T) {
 
 func TestWarningOfAPasswordInArguments(t *testing.T) {
 	const warning = "can be read by every user of this machine"
-	for _, args := range []string{"push discard://u:hunter2@h --rows 10", "doctor discard://u:hunter2@h", "sink --raw 0 --host nowhere.invalid --password hunter2"} {
+	for _, args := range []string{"push discard://u:hunter2@h --rows 10", "doctor discard://u:hunter2@h",
+		"prepare discard://u:hunter2@h --run-id n", "verify discard://u:hunter2@h --run 9", "forget discard://u:hunter2@h --run 9",
+		"tune discard://u:hunter2@h --dry-run", "sink --raw 0 --host nowhere.invalid --password hunter2"} {
 		r := newShell(t).run(strings.Fields(args)...)
 		require.Contains(t, r.stderr, warning, args)
 		require.NotContains(t, r.stdout+r.stderr, "hunter2", args)

@@ -56,7 +56,6 @@ func (a *app) push() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			a.warnOfPassword(c.Target)
 			if c.DryRun {
 				return usage(push.Explain(a.Stdout, &c, a.drivers))
 			}
@@ -70,8 +69,8 @@ func (a *app) push() *cobra.Command {
 				return &push.Error{Outcome: report.PreflightFailed, Err: err}
 			}
 			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
-			if line := next(r); line != "" {
-				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
+			if line := next(r, foundBy(cmd.Flags())); line != "" {
+				fmt.Fprintln(a.terminal, line)
 			}
 			if r != nil && c.Report != "" {
 				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
@@ -96,13 +95,7 @@ func addConfig(f *pflag.FlagSet, file *string) {
 	})
 }
 
-func (a *app) warnOfPassword(target string) {
-	if config.PasswordInArguments(target) {
-		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-	}
-}
-
-// complete fills in flags from environment and file.
+// complete fills in flags from environment and file, and warns of what is wrong with how they were given.
 func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error) {
 	c.Connect.LookupEnv = a.LookupEnv
 	if err = config.Complete(f, a.LookupEnv, file); err != nil {
@@ -121,6 +114,9 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	}
 	for _, text := range config.OldNames(f) {
 		a.log().Warn(text)
+	}
+	if config.PasswordInArguments(c.Target) {
+		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
 	}
 	if a.logging.Quiet {
 		c.Progress = string(live.None)
@@ -317,8 +313,8 @@ func (w *watcher) close() {
 	}
 }
 
-// next returns the command to type after a run that did not end well, or "".
-func next(r *report.Report) string {
+// next returns what to do after a run that did not succeed, or "". found are the flags that find the run.
+func next(r *report.Report, found string) string {
 	if r == nil {
 		return ""
 	}
@@ -326,9 +322,9 @@ func next(r *report.Report) string {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to resume: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(r.Target.URL), r.Run.ID, found)
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
-		return fmt.Sprintf("to verify again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(r.Target.URL), r.Run.ID, found)
 	default:
 		return ""
 	}

@@ -61,10 +61,10 @@ func (t *trialsCommand) read(target, hint string) (trial map[string][]string, er
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
+	t.process.Target = target
 	if err = t.complete(t.flags, &t.process, t.file); err == nil {
 		err = needFolder(t.process.Shared)
 	}
-	t.warnOfPassword(target)
 	return trial, err
 }
 
