@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -133,7 +134,7 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 			return nil, err
 		}
 		defer func() { _ = files.Close() }()
-		return all, files.Names(ctx, "", "", func(name string) error {
+		err = files.Names(ctx, "", "", func(name string) error {
 			if !strings.HasSuffix(name, ".json") {
 				return nil
 			}
@@ -143,14 +144,20 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 			}
 			return err
 		})
+		return all, err
 	}
-	names := []string{from}
+	paths := []string{from}
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		if names, err = filepath.Glob(filepath.Join(from, "*.json")); err != nil {
+		names, err := fs.Glob(os.DirFS(from), "*.json")
+		if err != nil {
 			return nil, err
 		}
+		paths = nil
+		for _, name := range names {
+			paths = append(paths, filepath.Join(from, name))
+		}
 	}
-	for _, name := range names {
+	for _, name := range paths {
 		text, err := file.Read(name, maxReport)
 		if err == nil {
 			err = read(name, text)

@@ -39,7 +39,7 @@ Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64
 over its own protocol (use --method s3-copy).
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
-5 preflight failed and nothing was written, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
+5 preflight failed: no row was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
 129, 130 or 143 stopped by a signal and saved.`
 
 func (a *app) push() *cobra.Command {

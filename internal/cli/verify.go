@@ -17,10 +17,20 @@ import (
 const verifyHelp = `Verify the rows of an earlier run again. The run's journal has all that is needed: seed, keys and table. A run of several
 processes is verified as a whole, with --run-id NAME and the flags of the push.
 
-Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, 129, 130 or 143 stopped by a signal.`
+Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, ` + moreCodes
 
 const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table. If
-the state folder does not have the run, forget removes its claims; give the --table then.`
+the state folder does not have the run, forget removes its claims; give the --table then.
+
+Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
+
+const prepareHelp = `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
+creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
+run changes nothing.
+
+Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
+
+const moreCodes = "5 preflight failed, 129, 130 or 143 stopped by a signal."
 
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
@@ -42,10 +52,8 @@ func (a *app) prepare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare TARGET --run-id NAME",
 		Short: "Create the table of a run that several processes will push",
-		Long: `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
-creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
-run changes nothing.`,
-		Args: exactly(1, "prepare takes one TARGET"),
+		Long:  prepareHelp,
+		Args:  exactly(1, "prepare takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
