@@ -22,7 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs, without nodes: a test runs the pods.
+// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs, without nodes: a test runs the
+// pods.
 type controlPlane struct {
 	programs string // the folder of kubectl
 	url      string

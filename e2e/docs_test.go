@@ -90,7 +90,8 @@ func onPath(t *testing.T, script string) string {
 	return dir
 }
 
-// Every terapush command of the documentation exists, with its flags and their values. The shell finds no other program.
+// Every terapush command of the documentation exists, with its flags and their values. The shell finds no other
+// program.
 func TestDocumentedFlags(t *testing.T) {
 	eachPage(t, func(t *testing.T, p page) {
 		script := "command_not_found_handle() { :; }\n"
@@ -151,7 +152,8 @@ func TestDocumentedOutput(t *testing.T) {
 	})
 }
 
-// serversIn is the URLs of the servers that a script names, each with a database for this test. $DATABASE_URL is PostgreSQL.
+// serversIn is the URLs of the servers that a script names, each with a database for this test. $DATABASE_URL is
+// PostgreSQL.
 func serversIn(t *testing.T, script string) (env []string) {
 	for _, m := range slices.Compact(slices.Sorted(slices.Values(server.FindAllString(script, -1)))) {
 		name := strings.TrimPrefix(m, "$")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kubelet runs the pods of a namespace. The one container of each is a process of terapush with an empty state folder. There
-// is no image, no network of its own and no limit.
+// kubelet runs the pods of a namespace. The one container of each is a process of terapush with an empty state folder.
+// There is no image, no network of its own and no limit.
 type kubelet struct {
 	*controlPlane
 	t         *testing.T

@@ -19,8 +19,8 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// The manifests of deploy/kubernetes, by the commands of docs/MANY.md: an API server accepts them, its controller of Jobs
-// makes the pods, makes them again when they fail and judges their exit codes.
+// The manifests of deploy/kubernetes, by the commands of docs/MANY.md: an API server accepts them, its controller of
+// Jobs makes the pods, makes them again when they fail and judges their exit codes.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	c := startControlPlane(t)
@@ -34,8 +34,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// Pods are killed at random, each index up to twice. One is evicted. One is lost with its node, while its process works on
-// beside the one that replaces it.
+// Pods are killed at random, each index up to twice. One is evicted. One is lost with its node, while its process works
+// on beside the one that replaces it.
 func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 	r := c.deploy(t, d)
 	seed := uint64(time.Now().UnixNano())

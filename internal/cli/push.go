@@ -124,8 +124,8 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	return err
 }
 
-// restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was given
-// to this process.
+// restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was
+// given to this process.
 func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err

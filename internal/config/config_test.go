@@ -334,7 +334,7 @@ func TestOldNames(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(given.file), 0o600))
 		}
 		require.NoError(t, config.Complete(f, given.env.lookup, path), source)
-		require.Equal(t, "t", c.YesDrop, source)
+		require.Equal(t, "t", c.AllowDrop, source)
 		require.Equal(t, map[string][]string{"allow-drop": {"t"}}, config.Given(f), source)
 		var want []string
 		if given.was != "" {

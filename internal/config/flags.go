@@ -79,7 +79,7 @@ func (p *Push) what(f *pflag.FlagSet) {
 	f.StringVarP(&p.Table, "table", "t", "", "table to fill, as name or schema.name (default: the dataset's name)")
 	f.StringVar(&p.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
 	f.StringVar(&p.Format, "format", "", "format on the wire (default: the method's best)")
-	f.Var(&p.Via, "staging", "object store for methods that stage objects first, s3://bucket/prefix")
+	f.Var(&p.Staging, "staging", "object store for methods that stage objects first, s3://bucket/prefix")
 	f.IntVar(&p.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "payload of a row in bytes, 1 to 1048576")
 	f.Var(newChoice(&p.PayloadKind, string(dataset.Bytes), string(dataset.Text)), "payload-kind", "what a payload consists of")
 	f.Uint64Var(&p.Seed, "seed", 1, "seed of the rows; the same seed gives the same rows")
@@ -110,7 +110,7 @@ func (p *Push) safety(f *pflag.FlagSet) {
 		"auto is the method's best; exactly-once refuses less; at-least-once sends the load alone")
 	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate), string(loader.CreateTruncate)), "create",
 		"when to create the table; recreate drops it first, truncate empties it and keeps its indexes")
-	f.StringVar(&p.YesDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
+	f.StringVar(&p.AllowDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
 		"ack compares acknowledgements, count scans the table, full also compares rows byte for byte")
 	f.IntVar(&p.VerifyRows, "verify-rows", DefaultVerifyRows, "rows that --verify full reads back and compares")

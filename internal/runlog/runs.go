@@ -23,7 +23,8 @@ type Summary struct {
 	Rows    int64 // that are in the table
 }
 
-// Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left out.
+// Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left
+// out.
 func Runs(stateDir string) (all []Summary, problems error) {
 	records, problems := Records(stateDir)
 	for _, r := range records {
@@ -114,9 +115,9 @@ func isLocked(dir string) bool {
 	return err == nil && !free
 }
 
-// Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun. A name that a user
-// gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3. What
-// fits no run is returned as it is, for Read to refuse.
+// Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun. A name that a
+// user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3.
+// What fits no run is returned as it is, for Read to refuse.
 func Find(stateDir, name string) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {

@@ -28,8 +28,8 @@ type Setup struct {
 	secrets []loader.Secret // values of --set
 }
 
-// Setup returns the push of flags by name, as config.FromValues takes them. Unless the flags forbid it, the table is made
-// anew, so that every trial begins without rows.
+// Setup returns the push of flags by name, as config.FromValues takes them. Unless the flags forbid it, the table is
+// made anew, so that every trial begins without rows.
 func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	var one Setup
 	var err error
