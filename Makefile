@@ -125,7 +125,7 @@ image-godror: build-godror ## the image with godror, to which Oracle's Instant C
 pages: build # completions and man pages, for packages
 	mkdir -p bin/share/completions bin/share/man
 	for shell in bash zsh fish; do $(BINARY) completion $$shell >bin/share/completions/terapush.$$shell || exit; done
-	$(BINARY) man bin/share/man
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BINARY) man bin/share/man
 
 snapshot: ## archives, deb and rpm of the commit at hand, for Linux and macOS, in bin/dist
 release: ## publish them: for a tag, with GITHUB_TOKEN

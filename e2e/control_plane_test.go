@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e_test
 
 import (
@@ -17,12 +19,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs, without nodes: a test runs the pods.
+// withTest has the kernel end a process with the process of the tests, which may be killed.
+var withTest = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+
+// controlPlane is a Kubernetes API server with its etcd and its controller of Jobs, without nodes: a test runs the
+// pods.
 type controlPlane struct {
 	programs string // the folder of kubectl
 	url      string
@@ -47,7 +54,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // it signs its certificate itself
 	}}
 	start := func(name string, args ...string) *process {
-		p := startCommand(t, invocation{}, filepath.Join(programs, name), args...)
+		p := startCommand(t, invocation{attr: withTest}, filepath.Join(programs, name), args...)
 		t.Cleanup(func() {
 			if t.Failed() {
 				t.Logf("the end of %s: %s", name, p.stderr.String()[max(0, len(p.stderr.String())-3000):])

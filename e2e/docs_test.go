@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -90,7 +92,17 @@ func onPath(t *testing.T, script string) string {
 	return dir
 }
 
-// Every terapush command of the documentation exists, with its flags and their values. The shell finds no other program.
+// bash is a shell that a command without an end does not keep.
+func bash(t *testing.T, script string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, "/bin/bash", "-c", script)
+	c.WaitDelay = time.Second
+	return c
+}
+
+// Every terapush command of the documentation exists, with its flags and their values. The shell finds no other
+// program.
 func TestDocumentedFlags(t *testing.T) {
 	eachPage(t, func(t *testing.T, p page) {
 		script := "command_not_found_handle() { :; }\n"
@@ -104,7 +116,7 @@ func TestDocumentedFlags(t *testing.T) {
 				}
 			}
 		}
-		c := exec.Command("/bin/bash", "-c", script+"wait\n")
+		c := bash(t, script+"wait\n")
 		c.Dir = t.TempDir()
 		wrong := filepath.Join(c.Dir, "wrong")
 		c.Env = append(cleanEnvironment(c.Dir), "PATH="+onPath(t, fmt.Sprintf(`
@@ -133,7 +145,7 @@ func TestDocumentedOutput(t *testing.T) {
 		for _, sample := range samples {
 			script += commandOf(sample) + "echo \"@ $?\"\n"
 		}
-		c := exec.Command("/bin/bash", "-c", script)
+		c := bash(t, script)
 		c.Dir = dir
 		c.Env = append(cleanEnvironment(dir), "PATH="+onPath(t, `exec `+binary+` "$@"`)+":"+os.Getenv("PATH"))
 		c.Env = append(c.Env, serversIn(t, script)...)
@@ -151,7 +163,8 @@ func TestDocumentedOutput(t *testing.T) {
 	})
 }
 
-// serversIn is the URLs of the servers that a script names, each with a database for this test. $DATABASE_URL is PostgreSQL.
+// serversIn is the URLs of the servers that a script names, each with a database for this test. $DATABASE_URL is
+// PostgreSQL.
 func serversIn(t *testing.T, script string) (env []string) {
 	for _, m := range slices.Compact(slices.Sorted(slices.Values(server.FindAllString(script, -1)))) {
 		name := strings.TrimPrefix(m, "$")

@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e_test
 
 import (
@@ -16,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kubelet runs the pods of a namespace. The one container of each is a process of terapush with an empty state folder. There
-// is no image, no network of its own and no limit.
+// kubelet runs the pods of a namespace. The one container of each is a process of terapush with an empty state folder.
+// There is no image, no network of its own and no limit.
 type kubelet struct {
 	*controlPlane
 	t         *testing.T
@@ -78,7 +80,10 @@ func (k *kubelet) work() {
 				Type   string
 				Object pod
 			}
-			if in.Decode(&e) != nil {
+			if err := in.Decode(&e); err != nil {
+				if k.t.Context().Err() == nil {
+					k.t.Error("the watch of the pods broke:", err)
+				}
 				return
 			}
 			is := e.Object.Metadata
@@ -105,6 +110,13 @@ func (k *kubelet) run(deleted context.Context, p pod) {
 	i.nth = len(k.instances[i.index])
 	k.mu.Unlock()
 	k.before(i)
+	if k.t.Context().Err() != nil { // nobody would end its process
+		return
+	}
+	if len(p.Spec.Containers) != 1 {
+		k.t.Errorf("pod %s has %d containers", name, len(p.Spec.Containers))
+		return
+	}
 	i.process = k.start(p)
 	defer context.AfterFunc(deleted, func() { _ = i.Process.Signal(syscall.SIGTERM) })()
 	k.status(i, `"phase": "Running"`, `"running": {}`)
@@ -129,7 +141,6 @@ func (k *kubelet) run(deleted context.Context, p pod) {
 
 // start starts a pod's process.
 func (k *kubelet) start(p pod) *process {
-	require.Len(k.t, p.Spec.Containers, 1)
 	c := p.Spec.Containers[0]
 	values := make(map[string]string)
 	for _, from := range c.EnvFrom {
@@ -176,7 +187,7 @@ func (k *kubelet) start(p pod) *process {
 	log, err := os.Create(path)
 	assert.NoError(k.t, err)
 	defer log.Close()
-	return startCommand(k.t, invocation{env: env, log: log}, binary, args...)
+	return startCommand(k.t, invocation{env: env, log: log, attr: withTest}, binary, args...)
 }
 
 // status reports how a pod is.

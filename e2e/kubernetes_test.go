@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e_test
 
 import (
@@ -19,8 +21,8 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// The manifests of deploy/kubernetes, by the commands of docs/MANY.md: an API server accepts them, its controller of Jobs
-// makes the pods, makes them again when they fail and judges their exit codes.
+// The manifests of deploy/kubernetes, by the commands of docs/MANY.md: an API server accepts them, its controller of
+// Jobs makes the pods, makes them again when they fail and judges their exit codes.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	c := startControlPlane(t)
@@ -34,15 +36,15 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// Pods are killed at random, each index up to twice. One is evicted. One is lost with its node, while its process works on
-// beside the one that replaces it.
+// Pods are killed at random, each index up to twice. One is evicted. One is lost with its node, while its process works
+// on beside the one that replaces it.
 func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 	r := c.deploy(t, d)
 	seed := uint64(time.Now().UnixNano())
 	lost := rand.New(rand.NewPCG(seed, 0)).IntN(r.shards)
 	evicted := (lost + 1) % r.shards
 	t.Logf("seed %d: pod %d is lost, pod %d is evicted", seed, lost, evicted)
-	var stopped *instance
+	stopped := make(chan *instance, 1)
 	r.during = func(i *instance) bool {
 		index, err := strconv.Atoi(i.index)
 		if err != nil || i.nth > 2 {
@@ -62,12 +64,12 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 		case index == lost && i.nth == 1:
 			until(begun)
 			_ = i.Process.Signal(syscall.SIGSTOP) // or it could end before the other one starts
-			stopped = i
+			stopped <- i
 			return true
 		case index == lost:
 			until(func() bool { return strings.Contains(r.log(i), "waiting for run nightly") })
 			assert.True(t, i.running(), r.log(i))
-			_ = stopped.Process.Signal(syscall.SIGCONT)
+			_ = (<-stopped).Process.Signal(syscall.SIGCONT)
 		case index == evicted && i.nth == 1:
 			until(begun)
 			name := i.pod.Metadata.Name
@@ -81,11 +83,13 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 	}
 	r.work()
 	r.sh(docs(t, "kubectl apply -k")+"kubectl wait --for=condition=complete --timeout=2m job/terapush-proof").ends(t, 0)
+	r.mu.Lock()
 	assert.Equal(t, 143, r.instances[strconv.Itoa(evicted)][0].ProcessState.ExitCode())
 	pods := 0
 	for _, all := range r.instances {
 		pods += len(all)
 	}
+	r.mu.Unlock()
 	t.Logf("%d pods", pods)
 	d.isExact(t, r.load)
 	assert.Equal(t, r.load.batches(), d.claims())
@@ -105,9 +109,9 @@ func podIsRefused(t *testing.T, c *controlPlane, d *database) {
 		if i.index != "3" || i.nth != 2 {
 			return
 		}
-		r.sh("kubectl wait --for=jsonpath='{.status.succeeded}'=7 --timeout=2m job/terapush-push")
+		assert.Zero(t, r.sh("kubectl wait --for=jsonpath='{.status.succeeded}'=7 --timeout=2m job/terapush-push").code)
 		if d.kind == postgres {
-			r.sh(`kubectl patch configmap terapush --patch '{"data": {"TERAPUSH_ROWS": "17000"}}'`)
+			assert.Zero(t, r.sh(`kubectl patch configmap terapush --patch '{"data": {"TERAPUSH_ROWS": "17000"}}'`).code)
 		} else {
 			assert.NoError(t, d.exec("REVOKE ALL ON "+d.name()+".* FROM tera@'%'"))
 		}
@@ -164,6 +168,8 @@ func (c *controlPlane) deploy(t *testing.T, d *database) *deployed {
 	path := filepath.Join(manifests, "kustomization.yaml")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
+	require.Contains(t, string(text), "  literals:\n")
+	require.Contains(t, string(text), ", podmonitor.yaml")
 	edited := regexp.MustCompile(`(?m)^  - (TARGET|TERAPUSH_BYTES)=.*\n`).ReplaceAllString(string(text), "")
 	edited = strings.Replace(edited, "  literals:\n", "  literals:\n  - "+strings.Join(values, "\n  - ")+"\n", 1)
 	edited = strings.Replace(edited, ", podmonitor.yaml", "", 1) // there is no Prometheus operator

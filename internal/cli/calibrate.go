@@ -107,6 +107,9 @@ func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []st
 	if err := o.sinkAt(f, args); err != nil {
 		return err
 	}
+	if err := needFolder(c.State); err != nil {
+		return err
+	}
 	if o.memory > 0 {
 		c.Memory = o.memory.String()
 	}

@@ -86,7 +86,6 @@ func (a *app) complain(err error) {
 }
 
 func (a *app) root() *cobra.Command {
-	var version bool
 	root := &cobra.Command{
 		Use:   "terapush",
 		Short: "Push terabytes into databases, prove that every row arrived, compare the ways in",
@@ -95,6 +94,7 @@ func (a *app) root() *cobra.Command {
   terapush push mysql://user@host/db --rows 2000000 --verify full --json
   terapush tune postgres://user@host/db --method copy
   terapush sweep mysql://user@host/db --plan mine.yaml --repeats 5 --report mine.html`,
+		Version:       buildVersion().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // or cobra would report unknown commands, with another exit code
@@ -106,15 +106,11 @@ func (a *app) root() *cobra.Command {
 				}
 				return usage(config.Unknown("command", args[0], names))
 			}
-			if version {
-				_, err := fmt.Fprint(a.Stdout, buildVersion())
-				return err
-			}
 			return c.Help()
 		},
 		DisableAutoGenTag: true, // man pages of one release are the same bytes
 	}
-	root.Flags().BoolVar(&version, "version", false, "print the version and the database drivers")
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.SetUsageFunc(a.usageOf)
 	config.Group(root.PersistentFlags(), config.GroupGlobal, func(f *pflag.FlagSet) {

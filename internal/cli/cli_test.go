@@ -16,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
 // result is what a command left behind.
@@ -107,12 +109,20 @@ func TestMistakes(t *testing.T) {
 		"doctor --gbps 0":                     "--gbps 0: more than 0",
 		"doctor postgres://h/d --method copi": `did you mean "copy"?`,
 
-		"sweep":                          "a plan is needed: --plan FILE, or --preset NAME",
-		"sweep a b":                      "at most one TARGET: 2 arguments given",
-		"sweep --run-id night":           "--run-id is for a single push; the same sweep command continues a sweep",
-		"sweep --plan x --preset y":      "--plan and --preset exclude each other",
-		"sweep discard:// --plan " + bad: bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
-		"sweep --plan " + plan:           "no target: give TARGET",
+		"sweep":                                "a plan is needed: --plan FILE, or --preset NAME",
+		"sweep a b":                            "at most one TARGET: 2 arguments given",
+		"sweep --run-id night":                 "--run-id is for a single push; the same sweep command continues a sweep",
+		"runs --state-dir s3://b/p":            "--state-dir: give a folder",
+		"sweep --state-dir s3://b/p":           "--state-dir: give a folder",
+		"tune discard:// --state-dir s3://b/p": "--state-dir: give a folder",
+		"calibrate --state-dir s3://b/p":       "--state-dir: give a folder",
+		"push discard:// --run-id n --state-dir s3://k:shh@b/p":       "--state-dir s3://b: leave the keys out of the URL",
+		"push discard:// --report-to s3://k:shh@b/p":                  "--report-to s3://b: leave the keys out of the URL",
+		"report merge s3://k:shh@b/p":                                 "report merge s3://b: leave the keys out of the URL",
+		"sweep --start-at 2026-11-23T18:00:00Z":                       "--start-at is for a single push",
+		"sweep --plan x --preset y":                                   "--plan and --preset exclude each other",
+		"sweep discard:// --plan " + bad:                              bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
+		"sweep --plan " + plan:                                        "no target: give TARGET",
 		"sweep discard:// --batch-bytes 1MiB --plan " + plan:          "--batch-rows and --batch-bytes exclude each other",
 		"sweep discard:// --resume x --plan " + plan:                  "--resume is for a single push",
 		"sweep discard:// --metrics-linger 1s --plan " + plan:         "--metrics-linger is for a single push",
@@ -126,6 +136,8 @@ func TestMistakes(t *testing.T) {
 		"tune discard:// --tolerance 5":                     `"5" is not a share: write it as 5%`,
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
+		"tune discard:// --report x.html":                   "--report is for push and sweep",
+		"prepare discard:// --run-id n --dry-run":           "neither --shard nor --dry-run",
 		"tune discard:// --resume x":                        "--resume is for a single push",
 		"tune discard:// --rows 5 --record " + newRecord(t): "holds a record already: give a new file",
 
@@ -161,6 +173,7 @@ func TestMistakes(t *testing.T) {
 		require.Contains(t, r.stderr, want, command)
 		require.True(t, strings.HasPrefix(r.stderr, "terapush: "), r.stderr)
 		require.Empty(t, r.stdout, command)
+		require.NotContains(t, r.stderr, "shh", command)
 	}
 }
 
@@ -278,7 +291,9 @@ func TestSecretsStayInside(t *testing.T) {
 
 func TestWarningOfAPasswordInArguments(t *testing.T) {
 	const warning = "can be read by every user of this machine"
-	for _, args := range []string{"push discard://u:hunter2@h --rows 10", "doctor discard://u:hunter2@h", "sink --raw 0 --host nowhere.invalid --password hunter2"} {
+	for _, args := range []string{"push discard://u:hunter2@h --rows 10", "doctor discard://u:hunter2@h",
+		"prepare discard://u:hunter2@h --run-id n", "verify discard://u:hunter2@h --run 9", "forget discard://u:hunter2@h --run 9",
+		"tune discard://u:hunter2@h --dry-run", "sink --raw 0 --host nowhere.invalid --password hunter2"} {
 		r := newShell(t).run(strings.Fields(args)...)
 		require.Contains(t, r.stderr, warning, args)
 		require.NotContains(t, r.stdout+r.stderr, "hunter2", args)
@@ -371,6 +386,32 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, r.stdout, "copy")
 }
 
+// A run with a name goes by that name, also where its newest folder is that of a shard.
+func TestNamedRun(t *testing.T) {
+	s := newShell(t)
+	r := runlog.Record{Run: "nightly", Started: time.Now(), Stage: runlog.Loading, Target: "discard://", Table: "t"}
+	r.Plan.BatchRows, r.Plan.Rows, r.Plan.Shard = 1, 3, config.Shard{Index: 0, Count: 3}
+	l, err := runlog.Create(filepath.Join(s.env["XDG_STATE_HOME"], "terapush"), r)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.Contains(t, s.run("__complete", "verify", "discard://", "--run", "n").stdout, "nightly\tincomplete, table t\n")
+	require.NotContains(t, s.run("__complete", "forget", "discard://", "--run", "").stdout, "last")
+	for command, want := range map[string]string{
+		"push discard:// --resume last":      "run nightly has a name: resume it by --run-id nightly",
+		"verify discard:// --run last":       "discard does not claim its batches", // and so the run was looked for
+		"verify discard:// --run nightly":    "discard does not claim its batches",
+		"verify discard:// --run-id nightly": "discard does not claim its batches",
+		"forget discard:// --run last":       "forget takes no last",
+		"push discard:// --run-id last":      "is not last",
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, want, command)
+	}
+	require.Zero(t, s.run("forget", "discard://", "--run-id", "nightly").code)
+	s.leavesNothing()
+}
+
 // A renamed flag tells its new name, and only once.
 func TestOldName(t *testing.T) {
 	s := newShell(t)
@@ -402,11 +443,31 @@ func TestLog(t *testing.T) {
 	first, _, _ := strings.Cut(r.stderr, "\n")
 	require.NoError(t, json.Unmarshal([]byte(first), &line), r.stderr)
 	require.Equal(t, "WARN", line.Level)
-	r = s.run("push", "discard://", "--resume", "no", "--log-format", "json")
+	r = s.run("push", "discard://", "--resume", "9", "--log-format", "json")
 	require.Equal(t, 2, r.code)
 	require.NoError(t, json.Unmarshal([]byte(r.stderr), &line))
 	require.Equal(t, "ERROR", line.Level)
-	require.Contains(t, line.Msg, `no run "no"`)
+	require.Contains(t, line.Msg, `no run "9"`)
+}
+
+// A file with any flag of push serves every command that reads it.
+func TestOneFileForAllCommands(t *testing.T) {
+	s, dir := newShell(t), t.TempDir()
+	s.env["TERAPUSH_CONFIG"] = filepath.Join(dir, "config.yaml")
+	plan, page := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "page.html")
+	require.NoError(t, os.WriteFile(plan, []byte(quick), 0o600))
+	require.NoError(t, os.WriteFile(s.env["TERAPUSH_CONFIG"],
+		[]byte("report: "+page+"\nreport-to: "+dir+"\nfail-below: 1000TiB/s\n"), 0o600))
+	for command, code := range map[string]int{
+		"runs": 0, "verify discard:// --run 9": 2, "forget discard:// --run n": 0, "prepare discard:// --run-id n --create recreate": 2,
+		"doctor --gbps 0.001": 0, "sweep discard:// --repeats 1 --plan " + plan: 0, "tune discard:// --dry-run": 0,
+		"push discard:// -n 1000": 6,
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.Equal(t, code, r.code, "%s: %s", command, r.stderr)
+		require.NotContains(t, r.stderr, "--config", command)
+	}
+	require.FileExists(t, page)
 }
 
 // A push that is too slow has its own exit code, and only if nothing else is wrong.
@@ -421,4 +482,8 @@ func TestFailBelow(t *testing.T) {
 		require.Equal(t, code, r.code, args)
 		require.Equal(t, code == 6, strings.Contains(r.stderr, "of payload is below --fail-below 1000TiB/s"), r.stderr)
 	}
+	s := newShell(t)
+	require.Zero(t, s.run("push", "discard://", "-n", "1000").code)
+	r := s.run("push", "discard://", "--resume", "last", "--fail-below", "1000TiB/s") // has nothing left to send
+	require.Zero(t, r.code, r.stderr)
 }

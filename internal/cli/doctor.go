@@ -59,7 +59,7 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			a.warnOfPassword(c.Target)
+			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {
 				return usage(err)
 			}

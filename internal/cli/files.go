@@ -3,13 +3,17 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/push"
@@ -21,9 +25,17 @@ import (
 // inStore reports whether a path is that of an object store.
 func inStore(path string) bool { return strings.HasPrefix(path, "s3://") }
 
-// files opens an object store for small files.
-func (a *app) files(ctx context.Context, url string, c *config.Connect) (objstore.Files, error) {
-	t, err := loader.ParseTarget(url)
+// needFolder refuses an object store as the --state-dir of a command that needs a folder.
+func needFolder(stateDir string) error {
+	if inStore(stateDir) {
+		return errors.New("--state-dir: give a folder; only push, prepare, verify and forget take an object store")
+	}
+	return nil
+}
+
+// openFiles opens an object store for small files; of is the flag or argument that has its url.
+func (a *app) openFiles(ctx context.Context, of, url string, c *config.Connect) (objstore.Files, error) {
+	t, err := config.ParseStore(of, url)
 	if err != nil {
 		return objstore.Files{}, err
 	}
@@ -31,41 +43,43 @@ func (a *app) files(ctx context.Context, url string, c *config.Connect) (objstor
 	return objstore.Files{Store: store}, err
 }
 
-// shared returns what opens the common files of a named run's processes, nil without --state-dir s3://….
-func (a *app) shared(c *config.Push) func(context.Context) (push.Files, error) {
+// sharedFiles returns what opens the common files of a named run's processes, nil without --state-dir s3://….
+func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, error) {
 	if c.Shared == "" {
 		return nil
 	}
-	return func(ctx context.Context) (push.Files, error) { return a.files(ctx, c.Shared, &c.Connect) }
+	return func(ctx context.Context) (push.Files, error) {
+		return a.openFiles(ctx, "--state-dir", c.Shared, &c.Connect)
+	}
 }
 
-// keeper writes the report of a run, or of a shard, where report merge finds it: into a folder or an object store. It finds
-// out before the run whether it can.
-func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(context.Context, *report.Report) error, err error) {
-	write, done := func(_ context.Context, name string, text []byte) error {
+// uploadTime bounds the upload of a report, with its retries.
+const uploadTime = time.Minute
+
+// reportWriter returns what writes the report of a run, or of a shard, to --report-to, where report merge finds it. It
+// finds out before the run whether it can. err is the run's: a process that lost its shard to another one leaves the
+// other's report alone.
+func (a *app) reportWriter(ctx context.Context, c *config.Push) (
+	write func(ctx context.Context, r *report.Report, err error) error, err error,
+) {
+	to := c.ReportTo
+	if to == "" {
+		return func(context.Context, *report.Report, error) error { return nil }, nil
+	}
+	put, done := func(_ context.Context, name string, text []byte) error {
 		return file.Write(filepath.Join(to, name), text)
 	}, func() error { return nil }
-	switch {
-	case to == "":
-		return func(context.Context, *report.Report) error { return nil }, nil
-	case inStore(to):
-		files, err := a.files(ctx, to, &c.Connect)
-		if err != nil {
-			return nil, fmt.Errorf("--report-to: %w", err)
-		}
-		write, done = files.Write, files.Close
-	default:
-		err := os.MkdirAll(to, 0o755)
-		if err == nil {
-			err = file.Writable(filepath.Join(to, "any.json"))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--report-to: %w", err)
-		}
+	if inStore(to) {
+		put, done, err = a.uploader(ctx, c)
+	} else if err = os.MkdirAll(to, 0o755); err == nil {
+		err = file.Writable(filepath.Join(to, "any.json"))
 	}
-	return func(ctx context.Context, r *report.Report) error {
+	if err != nil {
+		return nil, fmt.Errorf("--report-to %s: %w", to, err)
+	}
+	return func(ctx context.Context, r *report.Report, err error) error {
 		defer func() { _ = done() }()
-		if r == nil || r.Run.ID == "" {
+		if r == nil || r.Run.ID == "" || errors.Is(err, runlog.ErrBusy) {
 			return nil
 		}
 		shard := config.Shard{}
@@ -73,15 +87,38 @@ func (a *app) keeper(ctx context.Context, to string, c *config.Push) (keep func(
 			shard = config.Shard{Index: s.Index, Count: s.Count}
 		}
 		var text bytes.Buffer
-		err := r.WriteJSON(&text)
-		if err == nil {
-			err = write(ctx, runlog.FolderOf(r.Run.ID, shard)+".json", text.Bytes())
+		if err = r.WriteJSON(&text); err == nil {
+			err = put(ctx, runlog.FolderOf(r.Run.ID, shard)+".json", text.Bytes())
 		}
 		if err != nil {
 			return fmt.Errorf("--report-to %s: %w", to, err)
 		}
 		return nil
 	}, nil
+}
+
+// uploader returns what writes a file to the object store of --report-to, after it has written one there.
+func (a *app) uploader(ctx context.Context, c *config.Push) (
+	put func(ctx context.Context, name string, text []byte) error, done func() error, err error,
+) {
+	files, err := a.openFiles(ctx, "--report-to", c.ReportTo, &c.Connect)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost := func(err error) { a.log().Warn("--report-to: retrying", "why", err) }
+	put = func(ctx context.Context, name string, text []byte) error {
+		ctx, cancel := context.WithTimeout(ctx, uploadTime)
+		defer cancel()
+		return retry.Policy{Retries: config.DefaultRetries}.Ask(ctx, files.Classify, lost, func(ctx context.Context) error {
+			return files.Write(ctx, name, text)
+		})
+	}
+	const tried = "written-before-the-run"
+	if err := put(ctx, tried, nil); err != nil {
+		return nil, nil, errors.Join(err, files.Close())
+	}
+	_ = files.Remove(ctx, tried) // a store may allow no removal
+	return put, files.Close, nil
 }
 
 // reports reads a report, or all reports in a folder or an object store.
@@ -92,12 +129,12 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 		return err
 	}
 	if inStore(from) {
-		files, err := a.files(ctx, from, new(config.Connect))
+		files, err := a.openFiles(ctx, "report merge", from, new(config.Connect))
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = files.Close() }()
-		return all, files.Names(ctx, "", "", func(name string) error {
+		err = files.Names(ctx, "", "", func(name string) error {
 			if !strings.HasSuffix(name, ".json") {
 				return nil
 			}
@@ -107,14 +144,20 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 			}
 			return err
 		})
+		return all, err
 	}
-	names := []string{from}
+	paths := []string{from}
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		if names, err = filepath.Glob(filepath.Join(from, "*.json")); err != nil {
+		names, err := fs.Glob(os.DirFS(from), "*.json")
+		if err != nil {
 			return nil, err
 		}
+		paths = nil
+		for _, name := range names {
+			paths = append(paths, filepath.Join(from, name))
+		}
 	}
-	for _, name := range names {
+	for _, name := range paths {
 		text, err := file.Read(name, maxReport)
 		if err == nil {
 			err = read(name, text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,11 @@ func groupOf(flags *pflag.FlagSet, group string) *pflag.FlagSet {
 		}
 	})
 	return part
+}
+
+// showOnly hides all other flags from help.
+func showOnly(flags *pflag.FlagSet, names ...string) {
+	flags.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(names, f.Name) })
 }
 
 func (a *app) usages(flags *pflag.FlagSet) string {

@@ -73,8 +73,11 @@ func refuseOver(flag, out string, inputs ...input) error {
 	return nil
 }
 
-// canWrite checks, before hours of work, that a page can be written.
+// canWrite checks, before hours of work, that a page can be written; "" is none.
 func canWrite(path string) error {
+	if path == "" {
+		return nil
+	}
 	if err := file.Writable(path); err != nil {
 		return fmt.Errorf("--report %s: %w", path, err)
 	}

@@ -80,7 +80,8 @@ func TestAPageThatCannotBeWrittenIsFoundOutAtOnce(t *testing.T) {
 	require.Len(t, left, 1, "and nothing else is left")
 }
 
-// A page goes where its path leads, and a file keeps its mode. Of package file are the other ways in which a file is kept.
+// A page goes where its path leads, and a file keeps its mode. Of package file are the other ways in which a file is
+// kept.
 func TestPagesGoThroughLinks(t *testing.T) {
 	d := newDesk(t, quick)
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Every cell of every preset is a push that nothing but a server could refuse. At full size it has what the article had,
-// and its page shows what the article published: testdata/published.txt has both in the article's own units.
+// Every cell of every preset is a push that nothing but a server could refuse. At full size it has what the article
+// had, and its page shows what the article published: testdata/published.txt has both in the article's own units.
 func TestPresets(t *testing.T) {
 	published := publishedTables(t)
 	tested := map[string]bool{}

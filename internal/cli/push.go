@@ -39,13 +39,12 @@ Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64
 over its own protocol (use --method s3-copy).
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
-5 preflight failed and nothing was written, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
+5 preflight failed: no row was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
 129, 130 or 143 stopped by a signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
-	var file, page, to string
-	var least config.Rate
+	var file string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
@@ -57,52 +56,36 @@ func (a *app) push() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			a.warnOfPassword(c.Target)
 			if c.DryRun {
 				return usage(push.Explain(a.Stdout, &c, a.drivers))
 			}
-			if page != "" {
-				if err := errors.Join(refuseOver("--report", page, input{"--config", file}), canWrite(page)); err != nil {
-					return usage(err)
-				}
+			if err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report)); err != nil {
+				return usage(err)
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			keep, err := a.keeper(stop.hard, to, &c)
+			write, err := a.reportWriter(stop.hard, &c)
 			if err != nil {
 				return &push.Error{Outcome: report.PreflightFailed, Err: err}
 			}
 			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
-			if line := next(r); line != "" {
-				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
+			if line := next(r, foundBy(cmd.Flags())); line != "" {
+				fmt.Fprintln(a.terminal, line)
 			}
-			if r != nil && page != "" {
-				err = errors.Join(err, writePage(page, results.Of(*r)))
+			if r != nil && c.Report != "" {
+				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
 			}
-			err = errors.Join(err, keep(context.WithoutCancel(stop.hard), r))
-			if err == nil && r.Result.BytesPerSecond < float64(least) {
-				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &least))
+			err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
+			// A run that had nothing left to send was not slow.
+			if err == nil && r.Result.Attempts > 0 && r.Result.BytesPerSecond < float64(c.FailBelow) {
+				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
 			}
 			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
-		f.Var(&least, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
-	})
-	addReport(cmd.Flags(), &page)
-	config.Group(cmd.Flags(), config.GroupOutput, func(f *pflag.FlagSet) {
-		f.StringVar(&to, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
-	})
 	addConfig(cmd.Flags(), &file)
 	return cmd
-}
-
-// addReport adds the flag of a page with charts.
-func addReport(f *pflag.FlagSet, page *string) {
-	config.Group(f, config.GroupOutput, func(f *pflag.FlagSet) {
-		f.StringVar(page, "report", "", "also write the results with charts to this HTML file")
-	})
 }
 
 // addConfig adds the flag of a file with flags.
@@ -112,17 +95,16 @@ func addConfig(f *pflag.FlagSet, file *string) {
 	})
 }
 
-func (a *app) warnOfPassword(target string) {
-	if config.PasswordInArguments(target) {
-		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-	}
-}
-
-// complete fills in flags from environment and file.
+// complete fills in flags from environment and file, and warns of what is wrong with how they were given.
 func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error) {
 	c.Connect.LookupEnv = a.LookupEnv
 	if err = config.Complete(f, a.LookupEnv, file); err != nil {
 		return err
+	}
+	for of, path := range map[string]string{"--state-dir": c.State, "--report-to": c.ReportTo} {
+		if _, err := config.ParseStore(of, path); inStore(path) && err != nil {
+			return err
+		}
 	}
 	if inStore(c.State) { // what is on this machine then is of no use to another process
 		c.Shared, c.State = c.State, ""
@@ -133,42 +115,55 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	for _, text := range config.OldNames(f) {
 		a.log().Warn(text)
 	}
+	if config.PasswordInArguments(c.Target) {
+		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+	}
 	if a.logging.Quiet {
 		c.Progress = string(live.None)
 	}
 	return err
 }
 
-// restore completes the flags, from the record of a resumed run last. explicit reports whether a flag was given to this
-// process.
+// restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was
+// given to this process.
 func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err
 	}
-	own := map[string]bool{}
-	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
+	explicit = changed(f)
+	if explicit("resume") && c.Resume == "" { // an empty variable in a script would start a new run
 		return nil, errors.New("--resume needs a run: its id, or last (see terapush runs)")
 	}
-	if own["resume"] && c.RunID != "" {
+	if c.Resume != "" && c.RunID != "" {
 		return nil, errors.New("--run-id resumes the run of that name by itself: leave out --resume")
 	}
-	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
-		return nil, err
+	if err := c.Shard.Resolve(a.LookupEnv); err != nil || c.Resume == "" {
+		return explicit, err
 	}
-	if c.Resume != "" {
-		if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
-			return nil, err
-		}
-		r, err := runlog.Read(c.State, c.Resume)
-		if err != nil {
-			return nil, err
-		}
-		if err := config.Restore(f, r.Flags); err != nil {
-			return nil, err
-		}
+	err = a.readRecord(f, c)
+	if config.IsRunName(c.Resume) {
+		err = fmt.Errorf("run %s has a name: resume it by --run-id %s and the flags it was begun with", c.Resume, c.Resume)
 	}
-	return func(name string) bool { return own[name] }, nil
+	return explicit, err
+}
+
+// changed reports of each flag whether it was given to this process up to now.
+func changed(f *pflag.FlagSet) func(string) bool {
+	given := map[string]bool{}
+	f.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
+	return func(name string) bool { return given[name] }
+}
+
+// readRecord finds the run of c.Resume, and completes the flags from its record.
+func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
+	if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
+		return err
+	}
+	r, err := runlog.Read(c.State, c.Resume)
+	if err != nil {
+		return err
+	}
+	return config.Restore(f, r.Flags)
 }
 
 // stateDir returns the user's state folder, after the XDG base directory specification.
@@ -194,7 +189,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
-		Files: a.shared(&c),
+		Files: a.sharedFiles(&c),
 	})
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)
@@ -235,9 +230,7 @@ func (a *app) demo() *cobra.Command {
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		f.Hidden = f.Name != "bytes" && f.Name != "verify" && f.Name != "json" && f.Name != "workers"
-	})
+	showOnly(cmd.Flags(), "bytes", "verify", "json", "workers")
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running, and print how to connect")
 	return cmd
 }
@@ -320,8 +313,8 @@ func (w *watcher) close() {
 	}
 }
 
-// next returns the command to type after a run that did not end well, or "".
-func next(r *report.Report) string {
+// next returns what to do after a run that did not succeed, or "". found are the flags that find the run.
+func next(r *report.Report, found string) string {
 	if r == nil {
 		return ""
 	}
@@ -329,9 +322,9 @@ func next(r *report.Report) string {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to resume: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(r.Target.URL), r.Run.ID, found)
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
-		return fmt.Sprintf("to verify again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(r.Target.URL), r.Run.ID, found)
 	default:
 		return ""
 	}

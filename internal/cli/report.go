@@ -85,9 +85,9 @@ func (a *app) merge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FILE|DIR|s3://BUCKET/PREFIX...",
 		Short: "Merge the reports of all shards of a run",
-		Long: `Merge the reports of all shards of a run, as push --json printed them or --report-to kept them. Counts and CPU time are sums. Latencies are those of
-all batches. There are two rates: over the whole time, and over the time in which all shards were working. A shard that is
-missing, or that two files have, is an error.`,
+		Long: `Merge the reports of all shards of a run, as push --json printed them or --report-to kept them. Counts and CPU time are
+sums. Latencies are those of all batches. There are two rates: over the whole time, and over the time in which all shards
+were working. A shard that is missing, or that two files have, is an error.`,
 		Example: `  terapush report merge shard-*.json
   terapush report merge s3://bucket/reports --json >whole.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,14 +98,15 @@ missing, or that two files have, is an error.`,
 			for _, name := range args {
 				inputs = append(inputs, input{name, name})
 			}
-			if page != "" {
-				if err := errors.Join(refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
-					return usage(err)
-				}
+			if err := errors.Join(refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
+				return usage(err)
 			}
 			var all []report.Report
 			for _, name := range args {
 				some, err := a.reports(cmd.Context(), name)
+				if err == nil && len(some) == 0 {
+					err = fmt.Errorf("%s has no reports (*.json)", name)
+				}
 				if err != nil {
 					return usage(err)
 				}
@@ -122,7 +123,7 @@ missing, or that two files have, is an error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
-	addReport(cmd.Flags(), &page)
+	cmd.Flags().StringVar(&page, "report", "", "also write the results with charts to this HTML file")
 	return cmd
 }
 

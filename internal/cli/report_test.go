@@ -108,3 +108,14 @@ func TestRedactedCommands(t *testing.T) {
 		}
 	}
 }
+
+// A folder may have any name, and one without reports is named.
+func TestMergeOfAFolder(t *testing.T) {
+	s, dir := newShell(t), filepath.Join(t.TempDir(), "[a")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	r := s.run("report", "merge", dir)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, dir+" has no reports (*.json)")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shard.json"), []byte("{}"), 0o600))
+	require.Contains(t, s.run("report", "merge", dir).stderr, "reading the report "+filepath.Join(dir, "shard.json"))
+}

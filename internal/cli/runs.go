@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
@@ -55,6 +54,9 @@ that all rows are in the table and not verified. A run stays in the list until "
 			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
 				return usage(err)
 			}
+			if err := needFolder(c.Shared); err != nil {
+				return usage(err)
+			}
 			found, err := runlog.Runs(c.State)
 			list := RunList{Schema: runsSchema, Runs: []listedRun{}}
 			for _, r := range found {
@@ -64,7 +66,8 @@ that all rows are in the table and not verified. A run stays in the list until "
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers) // a file may have all of them
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains([]string{"state-dir", "json"}, f.Name) })
+	showOnly(cmd.Flags(), "state-dir", "json")
+	cmd.Flags().Lookup("state-dir").Usage = "folder of the journals (default: the user's state folder)"
 	cmd.Flags().Lookup("json").Usage = "print the list as one JSON object"
 	return cmd
 }
@@ -118,9 +121,12 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// runsFor offers the ids of runs.
+// runsFor offers the ids and names of runs.
 func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	all := []string{cobra.CompletionWithDesc(runlog.Last, "the newest run")}
+	var all []string
+	if cmd.Name() != "forget" {
+		all = append(all, cobra.CompletionWithDesc(config.LastRun, "the newest run"))
+	}
 	state := cmd.Flags().Lookup("state-dir").Value.String()
 	if state == "" {
 		state, _ = a.LookupEnv("TERAPUSH_STATE_DIR")
@@ -128,10 +134,10 @@ func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Complet
 	if state == "" {
 		state, _ = a.stateDir()
 	}
-	runs, _ := runlog.Runs(state)
-	for _, r := range runs {
-		one := listed(r)
-		all = append(all, cobra.CompletionWithDesc(r.Folder(), one.State+", table "+one.Table))
+	records, _ := runlog.Records(state)
+	for _, r := range records {
+		one := listed(runlog.Summary{Record: r})
+		all = append(all, cobra.CompletionWithDesc(one.Run, one.State+", table "+one.Table))
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return slices.Compact(all), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

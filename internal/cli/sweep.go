@@ -54,7 +54,6 @@ type sweeper struct {
 	repeats                 int
 	budget                  time.Duration
 	only                    string
-	html                    string
 }
 
 func (s *sweeper) addFlags(f *pflag.FlagSet) {
@@ -67,7 +66,6 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.repeats, "repeats", 0, "pushes of every cell (default: the plan's)")
 	f.DurationVar(&s.budget, "budget", 0, "time for the sweep, after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
-	addReport(f, &s.html)
 	s.pushFlags(f, "print all cells and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
 		map[string]string{"create": string(loader.CreateRecreate)})
 }
@@ -127,7 +125,7 @@ func (s *sweeper) read(args []string) error {
 		s.record = filepath.Join(s.process.State, "sweeps", name+".sweep.jsonl")
 	}
 	planFile, config := input{"--plan", s.planFile}, input{"--config", s.file}
-	err = errors.Join(refuseOver("--report", s.html, input{"the record", s.record}, planFile, config),
+	err = errors.Join(refuseOver("--report", s.process.Report, input{"the record", s.record}, planFile, config),
 		refuseOver("--record", s.record, planFile, config))
 	if err != nil {
 		return err
@@ -172,10 +170,8 @@ func (s *sweeper) tellCommand(what, more string) {
 
 // run begins or continues the sweep, and prints the results however it ends.
 func (s *sweeper) run(ctx context.Context) error {
-	if s.html != "" {
-		if err := canWrite(s.html); err != nil {
-			return usage(err)
-		}
+	if err := canWrite(s.process.Report); err != nil {
+		return usage(err)
 	}
 	if s.byDefault {
 		if err := os.MkdirAll(filepath.Dir(s.record), 0o700); err != nil {
@@ -271,8 +267,8 @@ func unmeasured(r results.Record) error {
 
 // show writes the page before it prints the tables, since the reader of stdout may have gone.
 func (s *sweeper) show(r results.Record) (err error) {
-	if s.html != "" {
-		err = writePage(s.html, r)
+	if s.process.Report != "" {
+		err = writePage(s.process.Report, r)
 	}
 	tables := results.Tables([]results.Record{r})
 	if s.process.JSON {

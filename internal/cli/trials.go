@@ -32,6 +32,7 @@ func (t *trialsCommand) pushFlags(f *pflag.FlagSet, dryRun, json, progress strin
 	t.process.Flags(f, t.drivers)
 	addConfig(f, &t.file)
 	f.Lookup("dry-run").Usage, f.Lookup("json").Usage = dryRun, json
+	f.Lookup("state-dir").Usage = "folder of the journals (default: the user's state folder)"
 	f.Lookup("progress").Usage = "progress on stderr; auto is a bar on a terminal, and a line for every " + progress
 	for name, value := range defaults {
 		f.Lookup(name).DefValue = value
@@ -60,8 +61,10 @@ func (t *trialsCommand) read(target, hint string) (trial map[string][]string, er
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
-	err = t.complete(t.flags, &t.process, t.file)
-	t.warnOfPassword(target)
+	t.process.Target = target
+	if err = t.complete(t.flags, &t.process, t.file); err == nil {
+		err = needFolder(t.process.Shared)
+	}
 	return trial, err
 }
 

@@ -58,6 +58,7 @@ func (t *tuner) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&t.record, "record", "", "new file for the results of all trials, for terapush report")
 	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
 		"trial", sweep.Defaults())
+	f.Lookup("report").Hidden = true
 }
 
 func (a *app) tune() *cobra.Command {
@@ -84,6 +85,9 @@ func (a *app) tune() *cobra.Command {
 func (t *tuner) read(target string) (err error) {
 	if t.pushed, err = t.trialsCommand.read(target, ""); err != nil {
 		return err
+	}
+	if t.given["report"] != nil {
+		return errors.New("--report is for push and sweep: give --record, and then terapush report makes the page")
 	}
 	t.Near, t.MaxBatchBytes, t.TrialGiven = float64(t.near), int64(t.most), t.flags.Changed("trial")
 	push := maps.Clone(t.pushed)

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,10 +17,20 @@ import (
 const verifyHelp = `Verify the rows of an earlier run again. The run's journal has all that is needed: seed, keys and table. A run of several
 processes is verified as a whole, with --run-id NAME and the flags of the push.
 
-Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, 129, 130 or 143 stopped by a signal.`
+Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, ` + moreCodes
 
 const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table. If
-the state folder does not have the run, forget removes its claims; give the --table then.`
+the state folder does not have the run, forget removes its claims; give the --table then.
+
+Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
+
+const prepareHelp = `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
+creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
+run changes nothing.
+
+Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
+
+const moreCodes = "5 preflight failed, 129, 130 or 143 stopped by a signal."
 
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
@@ -42,31 +52,30 @@ func (a *app) prepare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare TARGET --run-id NAME",
 		Short: "Create the table of a run that several processes will push",
-		Long: `Create the table of a run that several processes will push, with --create recreate or truncate. Without those the first shard
-creates the table, and prepare is not needed. Give it the flags of the shards, except --shard. A second prepare of the same
-run changes nothing.`,
-		Args: exactly(1, "prepare takes one TARGET"),
+		Long:  prepareHelp,
+		Args:  exactly(1, "prepare takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if c.RunID == "" || !c.Shard.Whole() {
-				return usage(errors.New("prepare needs --run-id NAME, and no --shard"))
+			if c.RunID == "" || !c.Shard.Whole() || c.DryRun {
+				return usage(errors.New("prepare needs --run-id NAME, and neither --shard nor --dry-run"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.shared(&c)})
+			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c)})
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || config.GroupOf(f) == config.GroupOutput }) // nothing is reported
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table"}, push.Forget)
+	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table", "run-id"}, push.Forget)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
@@ -74,28 +83,37 @@ func (a *app) forget() *cobra.Command {
 func (a *app) again(name, short, long string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
-		Use:   name + " TARGET --run ID",
+		Use:   name + " TARGET --run ID | --run-id NAME",
 		Short: short,
 		Long:  long,
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			explicit, err := a.restore(cmd.Flags(), &c, "")
-			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
+			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
 				return usage(err)
 			}
+			explicit := changed(cmd.Flags())
+			c.Resume, c.RunID = cmp.Or(c.Resume, c.RunID), ""
 			switch {
 			case !c.Shard.Whole():
 				return usage(fmt.Errorf("%s works on the whole run: leave out --shard", name))
-			case c.Resume == "" && (c.RunID == "" || name != "verify"):
-				return usage(errors.New("--run is needed: the id of a run, or last (see terapush runs)"))
-			case c.Resume != "": // and not the name in the environment
-				c.RunID = ""
+			case c.Resume == "":
+				return usage(errors.New("--run is needed: the id or name of a run (see terapush runs)"))
+			case c.Resume == config.LastRun && name == "forget": // it may be of another server
+				return usage(errors.New("forget takes no last: give the id or name of the run (see terapush runs)"))
+			}
+			err := a.readRecord(cmd.Flags(), &c)
+			named := config.IsRunName(c.Resume)
+			if err != nil && (!errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
+				return usage(err)
+			}
+			if named && name == "verify" {
+				c.Resume, c.RunID = "", c.Resume
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.shared(&c),
+				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c),
 			})
 		},
 	}
@@ -103,8 +121,12 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
 	shown = append(shown, "staging", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
-	cmd.Flags().StringVar(&c.Resume, "run", "", "the run: its id, the beginning of its id, or last")
+	showOnly(cmd.Flags(), shown...)
+	of := "the run: its id, the beginning of its id, or its name"
+	if name != "forget" {
+		of += "; last is the newest"
+	}
+	cmd.Flags().StringVar(&c.Resume, "run", "", of)
 	return cmd
 }
 

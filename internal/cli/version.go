@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker: -ldflags "-X …/internal/cli.release=v1.2.3". `go install …@v1.2.3` records the same version
-// in the binary's module.
+// release is set by the linker: -ldflags "-X …/internal/cli.release=v1.2.3". `go install …@v1.2.3` records the same
+// version in the binary's module.
 var release string
 
 // versionInfo identifies a build of terapush.

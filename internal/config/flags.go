@@ -79,7 +79,7 @@ func (p *Push) what(f *pflag.FlagSet) {
 	f.StringVarP(&p.Table, "table", "t", "", "table to fill, as name or schema.name (default: the dataset's name)")
 	f.StringVar(&p.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
 	f.StringVar(&p.Format, "format", "", "format on the wire (default: the method's best)")
-	f.Var(&p.Via, "staging", "object store for methods that stage objects first, s3://bucket/prefix")
+	f.Var(&p.Staging, "staging", "object store for methods that stage objects first, s3://bucket/prefix")
 	f.IntVar(&p.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "payload of a row in bytes, 1 to 1048576")
 	f.Var(newChoice(&p.PayloadKind, string(dataset.Bytes), string(dataset.Text)), "payload-kind", "what a payload consists of")
 	f.Uint64Var(&p.Seed, "seed", 1, "seed of the rows; the same seed gives the same rows")
@@ -110,7 +110,7 @@ func (p *Push) safety(f *pflag.FlagSet) {
 		"auto is the method's best; exactly-once refuses less; at-least-once sends the load alone")
 	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate), string(loader.CreateTruncate)), "create",
 		"when to create the table; recreate drops it first, truncate empties it and keeps its indexes")
-	f.StringVar(&p.YesDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
+	f.StringVar(&p.AllowDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
 		"ack compares acknowledgements, count scans the table, full also compares rows byte for byte")
 	f.IntVar(&p.VerifyRows, "verify-rows", DefaultVerifyRows, "rows that --verify full reads back and compares")
@@ -142,6 +142,9 @@ func (p *Push) output(f *pflag.FlagSet) {
 	f.DurationVar(&p.MetricsLinger, "metrics-linger", 0, "keep serving for this long after the run, so that the last scrape is not lost")
 	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, to report its CPU; repeatable")
 	f.StringVar(&p.Prices, "prices", "", "YAML file with prices, for the cost of the run in the report and in --dry-run")
+	f.Var(&p.FailBelow, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
+	f.StringVar(&p.Report, "report", "", "also write the results with charts to this HTML file")
+	f.StringVar(&p.ReportTo, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
 }
 
 // flags declares how to connect.

@@ -1,5 +1,5 @@
-// Package config reads flags, the environment and a file, in this order of precedence, into one struct, and plans a run in
-// numbers. It opens no connection.
+// Package config reads flags, the environment and a file, in this order of precedence, into one struct, and plans a run
+// in numbers. It opens no connection.
 package config
 
 import (
@@ -20,9 +20,9 @@ import (
 
 // Push is the configuration of a push. Zero values mean the defaults in --help.
 type Push struct {
-	Target  string // the URL
-	Earlier string // the URL that a resumed run was started with, whose parameters are inherited
-	Via     Via    // the object store of a staged method
+	Target  string  // the URL
+	Earlier string  // the URL that a resumed run was started with, whose parameters are inherited
+	Staging Staging // the object store of a staged method
 	Method  string
 	Options map[string]string // of the method, by name; only those given
 	Dataset string
@@ -55,7 +55,7 @@ type Push struct {
 
 	Delivery   string
 	Create     string
-	YesDrop    string
+	AllowDrop  string
 	Verify     string
 	VerifyRows int
 	// VerifyWorkers is 0 for as many as Workers.
@@ -76,6 +76,9 @@ type Push struct {
 	MetricsLinger time.Duration
 	ServerMetrics ServerMetrics
 	Prices        string // a file
+	FailBelow     Rate   // of payload
+	Report        string // an HTML file
+	ReportTo      string // a folder, or s3://bucket/prefix
 }
 
 // Connect is how to connect, for every command that does.
@@ -117,10 +120,11 @@ func (p *Push) Validate() error {
 		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
 	} else {
 		refuse(p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
-		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter and does not contain -of-", p.RunID)
+		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter, "+
+			"does not contain -of- and is not %s", p.RunID, LastRun)
 	}
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
-	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
+	problems = append(problems, p.Staging.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	if p.Format != "" {
 		problems = append(problems, known("format", p.Format, Formats()))
 	}
@@ -128,9 +132,14 @@ func (p *Push) Validate() error {
 	return errors.Join(append(problems, err)...)
 }
 
-// IsRunName reports whether a user may give a run this name. Connections and folders are named after it; no id that terapush
-// makes is one, nor the folder of a shard.
-func IsRunName(name string) bool { return runName.MatchString(name) && !strings.Contains(name, "-of-") }
+// LastRun stands for the newest run of a state folder, wherever a run is named.
+const LastRun = "last"
+
+// IsRunName reports whether a user may give a run this name. Connections and folders are named after it; no id that
+// terapush makes is one, nor the folder of a shard.
+func IsRunName(name string) bool {
+	return runName.MatchString(name) && !strings.Contains(name, "-of-") && name != LastRun
+}
 
 var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
 
@@ -168,7 +177,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 		return nil, method, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
 	}
 	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
-	if target.Via = p.Via.Target(); target.Via != nil && !method.Caps.Staged {
+	if target.Via = p.Staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, method, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
@@ -190,8 +199,8 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	return options, nil
 }
 
-// Takes reports whether a flag has an effect on a method: options on the methods that have them, the store and its commit
-// groups on those that store objects first, all others on every method.
+// Takes reports whether a flag has an effect on a method: options on the methods that have them, the store and its
+// commit groups on those that store objects first, all others on every method.
 func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	has := func(m loader.Method) bool {
 		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })

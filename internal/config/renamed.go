@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// renamed are the flags that have another name than before, by the old one. Until the next release the old name is taken
-// wherever a flag's name is: on the command line, as a variable, as a key of a file, in the record of a run.
+// renamed are the flags that have another name than before, by the old one. Until the next release the old name is
+// taken wherever a user writes it: on the command line, as a variable, as a key of a file. Records have new names only:
+// no release has written one with the old names.
 var renamed = map[string]string{
 	"be":       "backend-hosts",
 	"near":     "tolerance",

@@ -18,8 +18,8 @@ import (
 
 const envPrefix = "TERAPUSH_"
 
-// Complete sets the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from the
-// YAML file, whose keys are the flags' names. Unknown keys are an error.
+// Complete sets the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from
+// the YAML file, whose keys are the flags' names. Unknown keys are an error.
 func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) error {
 	if file == "" {
 		file, _ = env(envPrefix + "CONFIG")
@@ -63,8 +63,8 @@ func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 	return fill(f, func(flag *pflag.Flag) (string, []string) { return "the run's --" + flag.Name, earlier[flag.Name] })
 }
 
-// fill sets the flags that are not set from one more source, which names the origin of a value for errors. A flag that is
-// set excludes others of its group: --rows on the command line does not contradict bytes in the file.
+// fill sets the flags that are not set from one more source, which names the origin of a value for errors. A flag that
+// is set excludes others of its group: --rows on the command line does not contradict bytes in the file.
 func fill(f *pflag.FlagSet, from func(*pflag.Flag) (where string, values []string)) error {
 	settled := map[string]bool{"help": true}
 	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
@@ -157,12 +157,12 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	return values, nil
 }
 
-// Given lists the flags that were set by any source, with their values, without those that concern one process and not the
-// run.
+// Given lists the flags that were set by any source, with their values, without those that concern one process and not
+// the run.
 func Given(f *pflag.FlagSet) map[string][]string {
 	given := make(map[string][]string)
 	f.Visit(func(flag *pflag.Flag) {
-		if isOfProcess(flag) {
+		if isProcessFlag(flag) {
 			return
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -174,8 +174,8 @@ func Given(f *pflag.FlagSet) map[string][]string {
 	return given
 }
 
-// isOfProcess reports whether a flag concerns one process, so that a resume does not take it over.
-func isOfProcess(flag *pflag.Flag) bool {
+// isProcessFlag reports whether a flag concerns one process, so that a resume does not take it over.
+func isProcessFlag(flag *pflag.Flag) bool {
 	return slices.Contains([]string{GroupRuns, GroupOutput, GroupGlobal}, GroupOf(flag)) || flag.Name == "password-file"
 }
 
@@ -185,10 +185,10 @@ var ofOnePush = []string{"resume", "run-id", "shard", "start-at", "dry-run", "js
 // setValue is the prefix of set.NAME.
 const setValue = "set."
 
-// FromValues returns the push of a trial: what the command line would make of these flags, completed as by Complete; file
-// may be "". Two names are no flags: target is TARGET, and set.NAME is --set NAME=…, which replaces an entry of that
-// variable in set. given are the flags that were set by any source, as Given lists them, without the target, which may
-// contain a password. The flags resume, dry-run and json are ignored in every source.
+// FromValues returns the push of a trial: what the command line would make of these flags, completed as by Complete;
+// file may be "". Two names are no flags: target is TARGET, and set.NAME is --set NAME=…, which replaces an entry of
+// that variable in set. given are the flags that were set by any source, as Given lists them, without the target, which
+// may contain a password. The flags resume, dry-run and json are ignored in every source.
 func FromValues(
 	values map[string][]string, drivers *loader.Registry, env func(string) (string, bool), file string,
 ) (c Push, given map[string][]string, err error) {

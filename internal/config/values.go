@@ -83,8 +83,8 @@ func (d *DistinctBytes) String() string {
 // Rate is a number of bytes a second, given as 500MiB/s or, as for networks, 5Gbps.
 type Rate int64
 
-// Set implements pflag.Value. It refuses Gb/s, an eighth of GB/s: sizes are read without regard to case, so that the two
-// would be confused.
+// Set implements pflag.Value. It refuses Gb/s, an eighth of GB/s: sizes are read without regard to case, so that the
+// two would be confused.
 func (r *Rate) Set(text string) error {
 	if bits, ok := strings.CutSuffix(text, "bps"); ok {
 		n, unit, err := humanize.ParseSI(bits + "b")
@@ -171,32 +171,40 @@ func (k *FirstKey) String() string {
 // Type implements pflag.Value.
 func (*FirstKey) Type() string { return "int" }
 
-// Via is the object store of --staging, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text,
-// which may contain a secret key.
-type Via struct {
+// ParseStore reads the URL of an object store; of is the flag or argument that has it. Its error does not quote the
+// text, which may contain a secret key.
+func ParseStore(of, text string) (loader.Target, error) {
+	t, err := loader.ParseTarget(text)
+	switch {
+	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
+		err = fmt.Errorf("%s: write it as s3://bucket/prefix, "+
+			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's", of)
+	case t.User != "" || t.ShowsPassword():
+		err = fmt.Errorf("%s s3://%s: leave the keys out of the URL; set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or use AWS's files or the machine's role", of, t.Hosts[0])
+	}
+	return t, err
+}
+
+// Staging is the object store of --staging, a target of scheme s3. Set leaves an error to Validate: pflag's would quote
+// the text.
+type Staging struct {
 	target *loader.Target
 	err    error
 }
 
 // Set implements pflag.Value.
-func (v *Via) Set(text string) error {
-	*v = Via{}
-	t, err := loader.ParseTarget(text)
-	switch {
-	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
-		v.err = errors.New("--staging: write it as s3://bucket/prefix, " +
-			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's")
-	case t.User != "" || t.ShowsPassword():
-		v.err = fmt.Errorf("--staging s3://%s: leave the keys out of the URL; set AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, or use AWS's files or the machine's role", t.Hosts[0])
-	default:
+func (v *Staging) Set(text string) error {
+	t, err := ParseStore("--staging", text)
+	*v = Staging{err: err}
+	if err == nil {
 		v.target = &t
 	}
 	return nil
 }
 
 // String returns the store without secrets.
-func (v *Via) String() string {
+func (v *Staging) String() string {
 	if v.target == nil {
 		return ""
 	}
@@ -204,12 +212,13 @@ func (v *Via) String() string {
 }
 
 // Type implements pflag.Value.
-func (*Via) Type() string { return "url" }
+func (*Staging) Type() string { return "url" }
 
 // Target returns the store, nil if none was given.
-func (v *Via) Target() *loader.Target { return v.target }
+func (v *Staging) Target() *loader.Target { return v.target }
 
-// SameStore reports whether two --staging name the same objects. Their endpoints may differ, as on a resume on another machine.
+// SameStore reports whether two --staging name the same objects. Their endpoints may differ, as on a resume on another
+// machine.
 func SameStore(a, b string) bool {
 	x, err := loader.ParseTarget(a)
 	y, err2 := loader.ParseTarget(b)
@@ -217,8 +226,8 @@ func SameStore(a, b string) bool {
 		len(x.Hosts) == 1 && slices.Equal(x.Hosts, y.Hosts)
 }
 
-// ServerMetrics are the URLs of --server-metrics. Like Via it leaves an error to Validate, since a URL may contain a
-// password. Append, GetSlice and Replace implement pflag.SliceValue, so that a file may have a list.
+// ServerMetrics are the URLs of --server-metrics. Like Staging it leaves an error to Validate, since a URL may contain
+// a password. Append, GetSlice and Replace implement pflag.SliceValue, so that a file may have a list.
 type ServerMetrics struct {
 	urls []*url.URL
 	err  error

@@ -98,7 +98,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
 	line("dry run: nothing was connected to, so limits of the server are not in this plan")
 	line("target    %s, table %s", &p.target, p.target.Table)
-	if via := c.Via.String(); via != "" {
+	if via := c.Staging.String(); via != "" {
 		line("via       %s", via)
 	}
 	line("contract  method %s, format %s, %s", made.Method, made.Format, guarantee)

@@ -103,7 +103,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	}
 	return loader.Preparation{
 		Run: run, Shard: shard, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
-		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
+		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
 		// A verified run has no claims any more.
 		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || !p.state.hasClaims()),
 		Silent: p.silent(), Hold: hold,
@@ -145,7 +145,7 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 func (p *push) createLog(run string) (err error) {
 	p.state.log, err = runlog.Create(p.Config.State, runlog.Record{
 		Run: run, Started: p.started, Stage: runlog.Loading,
-		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
+		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
 		Plan: p.plan.Plan, Flags: p.Given,
 	})
 	return err

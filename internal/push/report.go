@@ -109,7 +109,7 @@ func (p *push) reportTarget(r *report.Report) {
 	if t.driver == nil {
 		return
 	}
-	r.Target = report.Target{Backend: t.driver.Name(), URL: t.String(), Via: p.Config.Via.String(), Table: t.table.Name}
+	r.Target = report.Target{Backend: t.driver.Name(), URL: t.String(), Via: p.Config.Staging.String(), Table: t.table.Name}
 	if t.loader != nil {
 		s := t.loader.Server()
 		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings

@@ -131,8 +131,8 @@ func (p *push) adopt(r runlog.Record) error {
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
 	c.Table, c.Earlier = tableOf(r), r.Target
-	if c.Via.Target() == nil && r.Via != "" {
-		if err := c.Via.Set(r.Via); err != nil {
+	if c.Staging.Target() == nil && r.Via != "" {
+		if err := c.Staging.Set(r.Via); err != nil {
 			return err
 		}
 	}

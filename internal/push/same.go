@@ -124,7 +124,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"create", cmp.Or(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
 		{"primary-key", cmp.Or(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
 	}
-	if via := c.Via.String(); !config.SameStore(r.Via, via) {
+	if via := c.Staging.String(); !config.SameStore(r.Via, via) {
 		fixed = append(fixed, value{"staging", cmp.Or(r.Via, "none"), via})
 	}
 	for _, option := range slices.Sorted(maps.Keys(c.Options)) {

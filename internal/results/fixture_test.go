@@ -114,8 +114,8 @@ func large() results.Record {
 	return r
 }
 
-// drawn are tables with all that a page can show: published figures and a cell that failed in the first, and in both the
-// phases, the timeline and the ceiling of a push.
+// drawn are tables with all that a page can show: published figures and a cell that failed in the first, and in both
+// the phases, the timeline and the ceiling of a push.
 func drawn(t testing.TB) []results.Table {
 	t.Helper()
 	tables := results.Tables(records(t, "four-methods.jsonl", "workers.jsonl"))

@@ -169,12 +169,12 @@ func (g grid) widths() []int {
 	return widths
 }
 
-// least is the width to which notes are cut before figures are left out.
-const least = 12
+// minNotes is the width to which notes are cut before figures are left out.
+const minNotes = 12
 
 // fit returns the grid in at most so many columns, 0 for any number: notes are cut, and the last figures are left out,
 // whose heads it also returns. Axes and the first figure stay, however wide they are.
-func (g grid) fit(columns int) (narrow grid, left []string) {
+func (g grid) fit(columns int) (narrow grid, omitted []string) {
 	for {
 		widths := g.widths()
 		over := -columns - 2
@@ -182,20 +182,20 @@ func (g grid) fit(columns int) (narrow grid, left []string) {
 			over += w + 2
 		}
 		if columns == 0 || over <= 0 {
-			return g, left
+			return g, omitted
 		}
 		last := len(g.head) - 1
 		if g.notes {
-			if w := max(widths[last]-over, least); w < widths[last] {
+			if w := max(widths[last]-over, minNotes); w < widths[last] {
 				g = g.cut(last, w)
 				continue
 			}
 			last--
 		}
 		if last <= g.axes {
-			return g, left
+			return g, omitted
 		}
-		left = slices.Insert(left, 0, g.head[last])
+		omitted = slices.Insert(omitted, 0, g.head[last])
 		g = g.without(last)
 	}
 }

@@ -218,8 +218,8 @@ func TestCeilingsInOutputs(t *testing.T) {
 	require.Contains(t, shown(t, results.HTML, table), ">this client: 572 MiB/s (postgres copy)<", "in the drawing")
 }
 
-// FuzzShow makes all that reports and comparisons show of whatever is taken for a record: no figure in it ends the process.
-// Its seeds are short; -fuzzminimizetime 10x leaves the time to new ones.
+// FuzzShow makes all that reports and comparisons show of whatever is taken for a record: no figure in it ends the
+// process. Its seeds are short; -fuzzminimizetime 10x leaves the time to new ones.
 func FuzzShow(f *testing.F) {
 	run, err := os.ReadFile("testdata/run-4.json")
 	require.NoError(f, err)

@@ -24,7 +24,8 @@ type Record struct {
 	File    string // the path it was read from
 	Head    Head
 	Entries []Entry // in the order in which they ended, one for each push; see Latest
-	// Torn is true if an incomplete last line was left out: it was cut by a kill or a power failure, or is being written.
+	// Torn is true if an incomplete last line was left out: it was cut by a kill or a power failure, or is being
+	// written.
 	Torn bool
 }
 

@@ -21,8 +21,8 @@ type Table struct {
 	// Inputs are those with the same value in all points: server, durability, dataset, sizes, machine, version.
 	Inputs []Input `json:"inputs"`
 	Knees  []Knee  `json:"knees"`
-	// Best is the index of the point with the highest median rate, Smallest of the one with the smallest settings within
-	// Near of it; -1 if none was measured.
+	// Best is the index of the point with the highest median rate, Smallest of the one with the smallest settings
+	// within Near of it; -1 if none was measured.
 	Best     int      `json:"best"`
 	Smallest int      `json:"smallest"`
 	Warnings []string `json:"warnings"`

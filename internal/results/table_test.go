@@ -15,8 +15,8 @@ func TestNoRecordsNoTables(t *testing.T) {
 	require.Empty(t, results.Tables([]results.Record{{}}), "a record that was cut off before its head")
 }
 
-// A push in a cell counts unless it failed, and the golden files show the rest: warm-ups, repeats that were skipped, cells
-// never begun, and the best.
+// A push in a cell counts unless it failed, and the golden files show the rest: warm-ups, repeats that were skipped,
+// cells never begun, and the best.
 func TestWhatCounts(t *testing.T) {
 	r := sweep("workers", []string{"1", "2"}, []float64{400, 100, 300}, nil)
 	r.Entries[1].Status = results.Limited

@@ -84,11 +84,6 @@ func Read(stateDir, run string) (Record, error) {
 	if r.Schema != recordSchema && r.Schema != linesOnly {
 		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
 	}
-	flags := make(map[string][]string)
-	for name, values := range r.Flags {
-		flags[config.Current(name)] = values
-	}
-	r.Flags = flags
 	if r.Folder() != run {
 		return r, fmt.Errorf("%s is the record of run %q: was the folder copied or renamed?", path, r.Run)
 	}

@@ -474,10 +474,17 @@ func TestRunsAndFind(t *testing.T) {
 	require.NoError(t, old.Append(event.Event{Batch: 2, Members: 2, Outcome: event.Applied}))
 	require.NoError(t, old.Close())
 	require.NoError(t, os.Mkdir(filepath.Join(state, "sweeps"), 0o700))
+	for run, shard := range map[string]config.Shard{"nightly-2": {}, "nightly": {Index: 0, Count: 3}} {
+		r := record()
+		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard = run, time.Now().Add(-2*time.Hour), 2, shard
+		l, err := runlog.Create(state, r)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
 
 	all, err := runlog.Runs(state)
 	require.NoError(t, err)
-	require.Len(t, all, 2)
+	require.Len(t, all, 4)
 	require.Equal(t, "20260101-000000-bbbbbb", all[0].Run)
 	require.True(t, all[0].Running)
 	require.False(t, all[1].Running)
@@ -490,6 +497,9 @@ func TestRunsAndFind(t *testing.T) {
 		"20260101-000000-a":      "20260101-000000-aaaaaa",
 		"20260101-000000-bbbbbb": "20260101-000000-bbbbbb",
 		"20270101":               "20270101",
+		"nightly":                "nightly",
+		"nightly-2":              "nightly-2",
+		"n":                      "n",
 		"../../etc":              "../../etc",
 	} {
 		found, err := runlog.Find(state, name)
@@ -500,16 +510,4 @@ func TestRunsAndFind(t *testing.T) {
 	require.ErrorContains(t, err, `2 runs begin with "2026": 20260101-000000-aaaaaa, 20260101-000000-bbbbbb`)
 	_, err = runlog.Find(t.TempDir(), "last")
 	require.ErrorIs(t, err, runlog.ErrNoRun)
-}
-
-// A run that an earlier version began may have flags by names of then.
-func TestOldNamesOfFlags(t *testing.T) {
-	state, r := t.TempDir(), record()
-	r.Flags = map[string][]string{"yes-drop": {"t"}}
-	l, err := runlog.Create(state, r)
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	r, err = runlog.Read(state, r.Run)
-	require.NoError(t, err)
-	require.Equal(t, map[string][]string{"allow-drop": {"t"}}, r.Flags)
 }

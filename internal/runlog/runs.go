@@ -12,11 +12,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/event"
 )
-
-// Last stands for the newest run of a state folder.
-const Last = "last"
 
 // Summary is a run of a state folder as it is at the moment.
 type Summary struct {
@@ -25,18 +23,36 @@ type Summary struct {
 	Rows    int64 // that are in the table
 }
 
-// Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left out.
+// Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left
+// out.
 func Runs(stateDir string) (all []Summary, problems error) {
-	names, problems := folders(stateDir)
-	for _, name := range names {
-		s, err := summary(stateDir, name)
+	records, problems := Records(stateDir)
+	for _, r := range records {
+		s, err := summary(stateDir, r)
 		if err != nil {
 			problems = errors.Join(problems, err)
 			continue
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Summary) int { return b.Started.Compare(a.Started) })
+	return all, problems
+}
+
+// Records lists the records of the runs, as Runs does. It reads no journal and takes no lock.
+func Records(stateDir string) (all []Record, problems error) {
+	names, problems := folders(stateDir)
+	for _, name := range names {
+		r, err := Read(stateDir, name)
+		if err == nil && r.Plan.BatchRows < 1 {
+			err = fmt.Errorf("reading run %s: its record has no batches", name)
+		}
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Record) int { return b.Started.Compare(a.Started) })
 	return all, problems
 }
 
@@ -56,15 +72,9 @@ func folders(stateDir string) (names []string, err error) {
 }
 
 // summary reads a run without taking it over or changing anything.
-func summary(stateDir, run string) (s Summary, err error) {
-	if s.Record, err = Read(stateDir, run); err != nil {
-		return s, err
-	}
-	if s.Plan.BatchRows < 1 {
-		return s, fmt.Errorf("reading run %s: its record has no batches", run)
-	}
-	dir := filepath.Join(stateDir, run)
-	s.Running = isLocked(dir)
+func summary(stateDir string, r Record) (Summary, error) {
+	dir, run := filepath.Join(stateDir, r.Folder()), r.Folder()
+	s := Summary{Record: r, Running: isLocked(dir)}
 	if s.Stage != Loading {
 		s.Rows = s.Plan.PartRows()
 		return s, nil
@@ -105,24 +115,25 @@ func isLocked(dir string) bool {
 	return err == nil && !free
 }
 
-// Find returns the run that a user names by its id, by the beginning of its id, or by Last. A name that fits none is
-// returned as it is, for Read to refuse.
+// Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun. A name that a
+// user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3.
+// What fits no run is returned as it is, for Read to refuse.
 func Find(stateDir, name string) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {
 		return "", fmt.Errorf("looking for run %s: %w", name, err)
 	}
-	if slices.Contains(names, name) {
+	if slices.Contains(names, name) || config.IsRunName(name) {
 		return name, nil
 	}
-	if name == Last {
-		runs, err := Runs(stateDir)
-		if len(runs) == 0 {
+	if name == config.LastRun {
+		all, err := Records(stateDir)
+		if len(all) == 0 {
 			return "", errors.Join(fmt.Errorf("%w in %s", ErrNoRun, stateDir), err)
 		}
-		return runs[0].Folder(), nil
+		return all[0].Run, nil
 	}
-	found := slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, name) })
+	found := slices.DeleteFunc(names, func(n string) bool { return !IsID(n) || !strings.HasPrefix(n, name) })
 	switch len(found) {
 	case 0:
 		return name, nil

@@ -60,8 +60,8 @@ func TestFlagsOfSomeMethods(t *testing.T) {
 	}, "staging")
 	require.NoError(t, err)
 	require.Equal(t, map[string]map[string][]string{"stage-load": {"staging": {"s3://bucket/p"}}}, s.Parts[0].Methods)
-	require.Empty(t, s.Cases[0].Config.Via.String())
-	require.NotEmpty(t, s.Cases[1].Config.Via.String())
+	require.Empty(t, s.Cases[0].Config.Staging.String())
+	require.NotEmpty(t, s.Cases[1].Config.Staging.String())
 }
 
 // A record says along which axis rows ended; parts without the axis have no rows that end.

@@ -194,7 +194,7 @@ func (p *planner) isFlag(key string, line int) bool {
 		return true
 	case name == targetName:
 		p.add(line, "target is not a flag: write it next to push, or make it an axis")
-	case name == "report" || slices.Contains(ofProcess(), name):
+	case slices.Contains(ofProcess(), name):
 		p.add(line, "--%s cannot be set in a plan: give it on the command line", name)
 	default:
 		hint := "terapush push --help lists them"

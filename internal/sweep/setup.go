@@ -28,8 +28,8 @@ type Setup struct {
 	secrets []loader.Secret // values of --set
 }
 
-// Setup returns the push of flags by name, as config.FromValues takes them. Unless the flags forbid it, the table is made
-// anew, so that every trial begins without rows.
+// Setup returns the push of flags by name, as config.FromValues takes them. Unless the flags forbid it, the table is
+// made anew, so that every trial begins without rows.
 func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	var one Setup
 	var err error
@@ -79,12 +79,15 @@ func FlagNames(drivers *loader.Registry) (names []string) {
 	return names
 }
 
-// OfOnePush lists the flags of a single push: a sweep is continued by its own command, and does not linger between trials.
-func OfOnePush() []string { return []string{"resume", "run-id", "shard", "metrics-linger"} }
+// OfOnePush lists the flags of a single push: a sweep is continued by its own command, and neither waits for a time nor
+// lingers between trials.
+func OfOnePush() []string {
+	return []string{"resume", "run-id", "shard", "start-at", "metrics-linger", "fail-below", "report-to"}
+}
 
 // ofProcess lists the flags that are for one process and not for a trial.
 func ofProcess() []string {
-	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr")
+	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr", "report")
 }
 
 // ShownSetting returns an entry of --set without a secret value.

@@ -113,11 +113,9 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	return method.Caps, errors.Join(err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name))
 }
 
-// checkVia refuses an object store for a method that has no use for it, and a staged method without one.
+// checkVia refuses a staged method without an object store.
 func checkVia(t loader.Target, m loader.Method, name tableName) error {
 	switch {
-	case !m.Caps.Staged && t.Via != nil:
-		return fmt.Errorf("method %s sends rows to the server itself: leave --staging out, or take --method %s", m.Name, pipeline)
 	case !m.Caps.Staged:
 		return nil
 	case ofScheme(t.Scheme) != singleStore && t.Scheme != "mysql":

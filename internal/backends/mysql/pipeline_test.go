@@ -459,7 +459,6 @@ func TestPipelineIsRefused(t *testing.T) {
 	for text, change := range map[string]func(*loader.Target){
 		"method pipeline is SingleStore's; the target says mariadb://":  func(t *loader.Target) { t.Scheme = "mariadb" },
 		"method pipeline needs an object store: --staging s3://bucket/": func(t *loader.Target) { t.Via = nil },
-		"method load-data sends rows to the server itself":              func(t *loader.Target) { t.Method = loadData },
 		"a pipeline belongs to a database":                              func(t *loader.Target) { t.Database, t.Table = "", "d.t" },
 		"a pipeline of database db loads no table of other":             func(t *loader.Target) { t.Table = "other.t" },
 		`a pipeline would read prefix "a*" as a pattern`:                func(t *loader.Target) { t.Via.Database = "a*" },

@@ -92,7 +92,6 @@ func TestCheckRefuses(t *testing.T) {
 		"half true":                  {plainURL + "?ssl=maybe", nil, []string{"ssl_verify of the target are true or false"}},
 		"a wallet in quotes":         {plainURL + `?wallet=%22`, nil, []string{"parameter wallet", "quotation marks"}},
 		"a wallet without TLS":       {plainURL + "?wallet=/w&ssl=false", nil, []string{"is for TLS"}},
-		"a store for nothing":        {plainURL, func(t *loader.Target) { t.Via = &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}} }, []string{"leave --staging out"}},
 		"no store":                   {plainURL, method(methodCloudCopy, nil), []string{"--staging s3://bucket/prefix"}},
 		"a store without https":      {plainURL, via("s3://bucket/in?endpoint=http://a.b:1"), []string{"over https only"}},
 		"wildcards":                  {plainURL, via("s3://bucket/in*"), []string{"wildcards"}},

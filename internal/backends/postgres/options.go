@@ -88,12 +88,9 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
-// checkVia refuses an object store where none is used, a staged method without one, and a store that the server cannot
-// read.
+// checkVia refuses a staged method without an object store, and a store that the server cannot read.
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
-	case !m.Caps.Staged && t.Via != nil:
-		return fmt.Errorf("method %s sends rows to the server itself: leave --staging out", m.Name)
 	case !m.Caps.Staged:
 		return nil
 	case t.Via == nil:

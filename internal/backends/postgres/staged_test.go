@@ -232,7 +232,6 @@ func TestViaIsRefused(t *testing.T) {
 	f := newFake(t, auroraVersion)
 	for text, change := range map[string]func(*loader.Target){
 		"method s3-import needs an object store: --staging s3://bucket/prefix": func(t *loader.Target) { t.Via = nil },
-		"method copy sends rows to the server itself: leave --staging out":     func(t *loader.Target) { t.Method = "copy" },
 		"Redshift, which takes bulk rows through S3 only":                      func(t *loader.Target) { t.Scheme = "redshift" },
 		"options iam-role and s3-keys exclude each other": func(t *loader.Target) {
 			t.Method, t.Options = "s3-copy", map[string]string{"iam-role": "arn:x", "s3-keys": "1"}
