@@ -116,7 +116,9 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	if err := p.share(ctx); err != nil {
 		return 0, err
 	}
-	checked := false
+	checked, alone := false, p.preparation(c.RunID, loader.CreateMode(c.Create))
+	alone.Hold = loader.HoldAlone
+	marked := p.shared == nil || !removes(alone.Create)
 	err = p.waiting(ctx, func() (err error) {
 		if announced, err = p.announced(ctx); err != nil || announced != 0 {
 			return err
@@ -124,19 +126,18 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		if !first {
 			return errNotBegun
 		}
-		if p.shared != nil && removes(loader.CreateMode(c.Create)) { // no lock keeps another prepare off
-			if err := p.shared.Prepare(); err != nil {
-				return err
-			}
-		}
 		if !checked {
 			checked = true
 			if err := p.check(ctx, c.RunID, p.plan.Plan); err != nil {
 				return err
 			}
 		}
-		alone := p.preparation(c.RunID, loader.CreateMode(c.Create))
-		alone.Hold = loader.HoldAlone
+		if !marked { // no lock keeps another prepare off; once, since this process may have to try again
+			if err := p.shared.Prepare(); err != nil {
+				return err
+			}
+			marked = true
+		}
 		if err = p.target.prepare(ctx, alone); err == nil {
 			announced, err = p.announcement(ctx) // by the process that was waited for
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/runlog/runlogtest"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 // crash runs a process that dies, with its disk, when so many batches were sent.
@@ -93,7 +94,17 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 	p.memory.Caps.Dedup = loader.DedupRange
 	p.fails(nightly, push.Usage, "two processes of a shard could do so at the same time")
 	p.memory.Caps.Dedup = loader.DedupKey
-	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")))
+	away := true
+	p.on("prepare", func(context.Context) error { // the first one, which removes the rows
+		if away {
+			away = false
+			return loadertest.ErrConnection
+		}
+		return nil
+	})
+	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")), "it does not wait for itself")
+	require.False(t, away)
+	p.hook = nil
 	_, err := push.Verify(t.Context(), p.job(nightly))
 	require.ErrorContains(t, err, "no shard of run nightly-")
 	for name := range p.files.All { // as if prepare had died before it announced the run
