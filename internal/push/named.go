@@ -7,14 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -76,39 +74,6 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	return p.plan.refit(p.state.toUpload())
 }
 
-// takeJournal takes over the shard's journal in the shared files, and replays it.
-func (p *push) takeJournal() error {
-	c := &p.Config
-	count := max(c.Shard.Count, 1)
-	shards, err := p.shared.Shards(count)
-	if err == nil && shards != count {
-		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d", c.RunID, shards, shards))
-	}
-	if err != nil {
-		return err
-	}
-	journal, err := p.shared.Take(c.Shard)
-	if err != nil {
-		return err
-	}
-	begun, err := journal.Restore(c.State)
-	if err == nil && begun {
-		p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
-		p.state.log, err = runlog.Open(c.State, runlog.FolderOf(c.RunID, c.Shard), p.state.replay)
-	} else if err == nil {
-		err = p.createLog(c.RunID)
-	}
-	if err != nil {
-		return err
-	}
-	if err = p.state.log.ShareIn(journal); err != nil {
-		err = errors.Join(err, p.state.log.Close())
-		p.state.log = nil
-	}
-	p.state.resumed = begun && err == nil
-	return err
-}
-
 // begun returns the run's fingerprint, as announced does. If there is none the first process makes the table, alone until the
 // run is announced, and 0 is returned; others wait for that.
 func (p *push) begun(ctx context.Context, first bool) (announced int64, err error) {
@@ -147,44 +112,6 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		return err
 	})
 	return announced, err
-}
-
-// share opens the shared files if no claims show every batch of the run.
-func (p *push) share(ctx context.Context) error {
-	switch method := p.plan.Method + " of " + p.target.driver.Name(); {
-	case p.claimsBatches():
-		return nil
-	case p.Files == nil:
-		return failed(Usage, fmt.Errorf("--run-id: %s does not claim its batches in the database, so a journal has to say which are in, and to outlive this machine: "+
-			"give --state-dir s3://bucket/prefix, the same to every process", method))
-	case p.plan.Dedup == loader.DedupRange:
-		return failed(Usage, fmt.Errorf("--run-id: %s commits parts of a batch, and two processes of a shard could do so at the same time: "+
-			"use another method", method))
-	}
-	return p.openFiles(ctx)
-}
-
-func (p *push) openFiles(ctx context.Context) error {
-	if p.files == nil {
-		err := p.waiting(ctx, func() error {
-			files, err := p.Files(ctx)
-			if err != nil {
-				return failed(report.Failed, &storeError{err, files.Classify(err)})
-			}
-			p.files = files
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	p.shared = &runlog.Shared{Files: p.files, Name: p.Config.RunID, Ask: p.askFiles}
-	return nil
-}
-
-// claimsBatches reports whether the claim table says of every batch whether it is in.
-func (p *push) claimsBatches() bool {
-	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.can.Claims != nil
 }
 
 var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
@@ -264,14 +191,6 @@ func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) 
 		return err
 	})
 	return fingerprint, err
-}
-
-// announceIn is Shared.Announce. The run has its id from then on.
-func (p *push) announceIn(number int64) (kept int64, err error) {
-	if kept, err = p.shared.Announce(number); err == nil && kept != 0 {
-		p.Config.RunID = p.shared.ID
-	}
-	return kept, err
 }
 
 // agree fixes the plan and compares it with that of the run's other processes. The first one finds the table empty, and
@@ -370,131 +289,4 @@ func (p *push) openNamed(ctx context.Context) (caps loader.Caps, err error) {
 	draft, err := p.draft(caps)
 	p.plan.Plan = draft
 	return caps, failed(Usage, err)
-}
-
-// verifyNamed proves a whole named run, by a process that need not have sent any of it. It leaves no folder.
-func (p *push) verifyNamed(ctx context.Context) error {
-	announced := int64(0)
-	caps, err := p.openNamed(ctx)
-	if err == nil {
-		err = p.share(ctx)
-	}
-	if err == nil {
-		err = p.waiting(ctx, func() (err error) { announced, err = p.announced(ctx); return err })
-	}
-	if err == nil && announced == 0 {
-		err = fmt.Errorf("%w %q in %s", runlog.ErrNoRun, p.Config.RunID, p.recordedIn())
-	}
-	if err == nil {
-		err = p.agree(ctx, caps, true)
-	}
-	if err == nil {
-		p.Config.State, err = os.MkdirTemp("", "terapush-proof-")
-		defer func() { _ = os.RemoveAll(p.Config.State) }()
-	}
-	if err == nil {
-		err = p.createLog(p.Config.RunID)
-	}
-	if err != nil {
-		return p.orInterrupted(report.PreflightFailed, err)
-	}
-	if verify.Mode(p.Config.Verify) != verify.Full {
-		p.Config.Verify = string(verify.Count)
-	}
-	p.state.resumed = true
-	if err = p.state.takeClaims(ctx); err == nil && p.shared != nil {
-		err = p.readJournals()
-	}
-	if err != nil {
-		return p.orInterrupted(report.Failed, err)
-	}
-	end, err := p.watch()
-	if err != nil {
-		return err
-	}
-	defer end()
-	return p.orInterrupted(report.Failed, p.verify(ctx))
-}
-
-// readJournals reads the journals of all shards, which have to be loaded.
-func (p *push) readJournals() error {
-	shards, err := p.shared.All()
-	if err == nil && len(shards) == 0 {
-		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.Config.RunID))
-	}
-	for i, shard := range shards {
-		var record *runlog.Record
-		if record, err = p.shared.Replay(shard, p.state.replay); err != nil {
-			return err
-		}
-		if record == nil || record.Stage == runlog.Loading {
-			return failed(report.PreflightFailed,
-				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.Config.RunID))
-		}
-	}
-	return err
-}
-
-// recordedIn returns where a named run is announced.
-func (p *push) recordedIn() string {
-	if p.shared != nil {
-		return "the files of --state-dir"
-	}
-	return "the claim table beside " + p.target.Table
-}
-
-// forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
-func (p *push) forgetNamed(ctx context.Context) error {
-	p.Config.RunID = p.Config.Resume
-	if err := p.adoptShared(ctx); err != nil {
-		return err
-	}
-	if _, err := p.openNamed(ctx); err != nil {
-		return err
-	}
-	if p.target.can.Claims == nil && p.shared == nil {
-		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
-			p.Config.RunID, p.target.driver.Name()))
-	}
-	alone := p.preparation(p.Config.RunID, loader.CreateNever)
-	alone.Hold = loader.HoldAlone
-	err := p.target.prepare(ctx, alone)
-	if err != nil && !errors.Is(err, loader.ErrBusy) { // no table, or one that does not fit a dataset that forget need not know
-		err = p.prepareToForget(ctx, p.Config.RunID)
-	}
-	if err != nil {
-		return err
-	}
-	if p.target.can.Claims != nil {
-		rows, err := p.target.forget(ctx, p.Config.RunID)
-		if err != nil {
-			return fmt.Errorf("removing the claims of run %s: %w", p.Config.RunID, err)
-		}
-		p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table", rows, p.Config.RunID))
-	}
-	if p.shared != nil {
-		p.state.warnOfObjects(ctx)
-		if err := p.shared.Remove(); err != nil {
-			return fmt.Errorf("removing the journals of run %s: %w", p.Config.RunID, err)
-		}
-	}
-	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
-}
-
-// adoptShared finds in the shared files, if there are any, what the run is.
-func (p *push) adoptShared(ctx context.Context) error {
-	if p.Files == nil {
-		return nil
-	}
-	if err := p.openFiles(ctx); err != nil {
-		return err
-	}
-	if announced, err := p.announceIn(0); err != nil || announced == 0 {
-		return err
-	}
-	record, err := p.shared.Record()
-	if err != nil || record == nil {
-		return err
-	}
-	return p.adopt(*record)
 }

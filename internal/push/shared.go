@@ -1,0 +1,108 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// share opens the shared files if no claims show every batch of the run.
+func (p *push) share(ctx context.Context) error {
+	switch method := p.plan.Method + " of " + p.target.driver.Name(); {
+	case p.claimsBatches():
+		return nil
+	case p.Files == nil:
+		return failed(Usage, fmt.Errorf("--run-id: %s does not claim its batches in the database, so a journal has to say which are in, and to outlive this machine: "+
+			"give --state-dir s3://bucket/prefix, the same to every process", method))
+	case p.plan.Dedup == loader.DedupRange:
+		return failed(Usage, fmt.Errorf("--run-id: %s commits parts of a batch, and two processes of a shard could do so at the same time: "+
+			"use another method", method))
+	}
+	return p.openFiles(ctx)
+}
+
+func (p *push) openFiles(ctx context.Context) error {
+	if p.files == nil {
+		err := p.waiting(ctx, func() error {
+			files, err := p.Files(ctx)
+			if err != nil {
+				return failed(report.Failed, &storeError{err, files.Classify(err)})
+			}
+			p.files = files
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	p.shared = &runlog.Shared{Files: p.files, Name: p.Config.RunID, Ask: p.askFiles}
+	return nil
+}
+
+// claimsBatches reports whether the claim table says of every batch whether it is in.
+func (p *push) claimsBatches() bool {
+	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.can.Claims != nil
+}
+
+// announceIn is Shared.Announce. The run has its id from then on.
+func (p *push) announceIn(number int64) (kept int64, err error) {
+	if kept, err = p.shared.Announce(number); err == nil && kept != 0 {
+		p.Config.RunID = p.shared.ID
+	}
+	return kept, err
+}
+
+// takeJournal takes over the shard's journal in the shared files, and replays it.
+func (p *push) takeJournal() error {
+	c := &p.Config
+	count := max(c.Shard.Count, 1)
+	shards, err := p.shared.Shards(count)
+	if err == nil && shards != count {
+		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d", c.RunID, shards, shards))
+	}
+	if err != nil {
+		return err
+	}
+	journal, err := p.shared.Take(c.Shard)
+	if err != nil {
+		return err
+	}
+	begun, err := journal.Restore(c.State)
+	if err == nil && begun {
+		p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
+		p.state.log, err = runlog.Open(c.State, runlog.FolderOf(c.RunID, c.Shard), p.state.replay)
+	} else if err == nil {
+		err = p.createLog(c.RunID)
+	}
+	if err != nil {
+		return err
+	}
+	if err = p.state.log.ShareIn(journal); err != nil {
+		err = errors.Join(err, p.state.log.Close())
+		p.state.log = nil
+	}
+	p.state.resumed = begun && err == nil
+	return err
+}
+
+// adoptShared finds in the shared files, if there are any, what the run is.
+func (p *push) adoptShared(ctx context.Context) error {
+	if p.Files == nil {
+		return nil
+	}
+	if err := p.openFiles(ctx); err != nil {
+		return err
+	}
+	if announced, err := p.announceIn(0); err != nil || announced == 0 {
+		return err
+	}
+	record, err := p.shared.Record()
+	if err != nil || record == nil {
+		return err
+	}
+	return p.adopt(*record)
+}
