@@ -145,7 +145,7 @@ func TestForgetNamed(t *testing.T) {
 	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
 	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly --retry-for 0s")), loader.ErrBusy)
 	require.Equal(t, 100, p.claims("nightly"))
-	p.fails("--resume nightly", push.Usage, "run nightly goes on by --run-id nightly")
+	p.fails("--resume nightly", push.Usage, "run nightly is continued with --run-id nightly")
 	fits := false
 	p.on("prepare", func(context.Context) error {
 		if !fits {

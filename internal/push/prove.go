@@ -158,7 +158,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
 	if record.Stage == runlog.Loading {
-		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: go on with push --resume first", record.Run))
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with push --resume", record.Run))
 	}
 	if verify.Mode(p.Config.Verify) != verify.Full {
 		p.Config.Verify = string(verify.Count) // the run's own mode may prove nothing

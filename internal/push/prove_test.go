@@ -45,7 +45,7 @@ func TestVerifyCommand(t *testing.T) {
 
 	p = newFixture(t)
 	_, err = push.Verify(t.Context(), p.job("--resume "+p.kill(small, 5)))
-	require.ErrorContains(t, err, "is not loaded to its end: go on with push --resume first")
+	require.ErrorContains(t, err, "is not loaded to its end: finish it with push --resume")
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
 }
 

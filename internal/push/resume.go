@@ -33,7 +33,7 @@ func (p *push) resume(ctx context.Context) error {
 	return p.proceed(ctx, record)
 }
 
-// proceed goes on with a run whose journal was replayed and whose table is prepared.
+// proceed continues a run whose journal was replayed and whose table is prepared.
 func (p *push) proceed(ctx context.Context, record runlog.Record) error {
 	s := &p.state
 	verified := record.Stage == runlog.Verified // its claims are gone
@@ -109,7 +109,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 	}
 	r := p.state.log.Record()
 	if config.IsRunName(r.Run) {
-		return r, failed(Usage, fmt.Errorf("run %s goes on by --run-id %s, and is verified by it, with the flags that it was begun with", r.Run, r.Run))
+		return r, failed(Usage, fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, and verified with them", r.Run, r.Run))
 	}
 	if err := refuseChanges(c, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)

@@ -99,7 +99,7 @@ const noSpace = "(os error 28)"
 func (e *serverError) fault() loader.Fault {
 	if strings.Contains(e.message, noSpace) {
 		return loader.Fault{
-			Verdict: loader.Verdict{Class: loader.ClassDiskFull}, Hint: "make room on the server, then go on with --resume",
+			Verdict: loader.Verdict{Class: loader.ClassDiskFull}, Hint: "make room on the server, then resume",
 		}
 	}
 	if e.code != 0 {

@@ -160,7 +160,7 @@ func faults() loader.Faults {
 			Hint: "lower --batch-bytes, or raise streaming_load_max_mb on the backends"},
 		{Words: []string{"exceeded_limit", "disk full", "no space left", "reach capacity limit",
 			"exceed capacity", "quota"}, Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint: "make room on the server, then go on with --resume"},
+			Hint: "make room on the server, then resume"},
 		{Codes: "1044 1045 1142 1143 1227", Words: []string{"access denied", "unauthorized",
 			"no valid basic authorization", "denied", "privilege"}, Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "check user and password, and GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on the database"},

@@ -101,7 +101,7 @@ func faults() loader.Faults {
 			"lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication bounds it"),
 		refused("8004 8025", loader.ClassTooLarge,
 			"lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"),
-		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then go on with --resume"),
+		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then resume"),
 		refused("1045 1698 1130 1862 1820 3118 4151", loader.ClassPermission,
 			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD"),
 		refused("1044 1142 1143 1227 1370", loader.ClassPermission, "ask for the GRANT that the server names"),

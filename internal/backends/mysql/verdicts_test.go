@@ -63,6 +63,6 @@ func TestClassifyOfAFullDisk(t *testing.T) {
 	} {
 		err := &mysql.MySQLError{Number: c.number, Message: c.text}
 		assert.Equal(t, loader.Verdict{Applied: loader.No, Class: c.want}, New().Classify(err), "%d %s", c.number, c.text)
-		assert.Equal(t, c.want == loader.ClassDiskFull, hint(err) == "make room on the server, then go on with --resume", "%d %s", c.number, c.text)
+		assert.Equal(t, c.want == loader.ClassDiskFull, hint(err) == "make room on the server, then resume", "%d %s", c.number, c.text)
 	}
 }
