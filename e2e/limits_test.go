@@ -96,6 +96,15 @@ func into(t *testing.T, target string, env []string, flags ...string) result {
 	return startCommand(t, invocation{env: env}, line[0], line[1:]...).wait(t).ends(t, 0)
 }
 
+func TestSinkHasNoTables(t *testing.T) {
+	t.Parallel()
+	sink := startSink(t, nil)
+	for _, protocol := range []string{"mysql", "postgres", "databend", "doris"} {
+		push := []string{"push", sink.url(protocol, ""), "--state-dir", t.TempDir(), "--payload-kind", "text"}
+		assert.Contains(t, invocation{args: push}.run(t).ends(t, 5).stdout, "a sink has no tables: push into it with --create never", protocol)
+	}
+}
+
 // limited is a push into a sink that is long enough to be judged by its windows.
 func limited(t *testing.T, target string, env []string, flags ...string) report.Report {
 	t.Helper()

@@ -78,9 +78,9 @@ func (t *target) tls(mode loader.TLSMode, host string) (config *tls.Config, plai
 }
 
 // uncounted reports whether the target is a sink that does not count rows.
-func (t *target) uncounted() bool {
-	return strings.Contains(t.loader.Server().Version, loader.NoCountMark)
-}
+func (t *target) uncounted() bool { return t.says(loader.NoCountMark) }
+
+func (t *target) says(mark string) bool { return strings.Contains(t.loader.Server().Version, mark) }
 
 // prepare makes or checks the table, within preflightTime unless it removes rows, which takes as long as it takes.
 func (t *target) prepare(ctx context.Context, p loader.Preparation) error {
@@ -93,7 +93,10 @@ func (t *target) prepare(ctx context.Context, p loader.Preparation) error {
 	}
 	err := t.askSoon(ctx, "table", prepare)
 	if errors.Is(err, errTooLate) {
-		return fmt.Errorf("preparing table %s: %w", t.Table, err)
+		err = fmt.Errorf("preparing table %s: %w", t.Table, err)
+	}
+	if err != nil && t.says(loader.SinkMark) {
+		err = fmt.Errorf("%w; a sink has no tables: push into it with --create never --delivery at-least-once --verify ack", err)
 	}
 	return err
 }

@@ -142,6 +142,9 @@ func qualifiedName(ctx context.Context, c *pgconn.PgConn, table string) (string,
 	if schema == "" {
 		found, err := rowsOf(ctx, c, "SELECT COALESCE((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+
 			"WHERE c.oid = to_regclass("+sqlload.Literal(table)+")), current_schema(), '')")
+		if err == nil && len(found) == 0 {
+			err = errors.New("the server does not say which schema the table is in")
+		}
 		if err != nil {
 			return "", err
 		}
