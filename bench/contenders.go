@@ -21,7 +21,7 @@ import (
 type contender struct {
 	name    string
 	turn    func(ctx context.Context) (cost, error)
-	budget  float64 // the most that the ratio may be; 0: nobody said
+	budget  float64 // the most that the ratio should be; 0: there is none
 	missing string  // why it cannot take part
 }
 
@@ -117,7 +117,7 @@ func sqlContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]c
 	if err != nil {
 		return nil, err
 	}
-	all := []contender{inProcess(loopName, s, r, func(_ context.Context, r *ring) (int64, error) { return writeLoop(loop, r.bodies) })}
+	all := []contender{inProcess(loopName, s, r, func(_ context.Context, r *ring) (int64, error) { return writeLoop(loop, r) })}
 	if o.wants("mysql") {
 		driver, err := openMySQL(ctx, s.addresses["mysql"])
 		if err != nil {
@@ -155,8 +155,8 @@ const (
 )
 
 // writeLoop is the least that any client can do.
-func writeLoop(c net.Conn, bodies [][]byte) (rows int64, err error) {
-	for _, b := range bodies {
+func writeLoop(c net.Conn, r *ring) (rows int64, err error) {
+	for _, b := range r.bodies {
 		if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
 			return 0, err
 		}

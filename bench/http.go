@@ -76,7 +76,7 @@ func webContenders(ctx context.Context, family string, s *sinkProcess, r *ring, 
 	}
 	all := []contender{
 		inProcess(loopName, s, r, func(_ context.Context, r *ring) (int64, error) {
-			_, err := writeLoop(raw, r.bodies) // it is answered in lines, and Doris' rows are none
+			_, err := writeLoop(raw, r) // it is answered in lines, and Doris' rows are none
 			return r.rows, err
 		}),
 		inProcess("PUT by hand, 256 KiB writes", s, r, func(_ context.Context, r *ring) (int64, error) { return putLoop(loop, answers, q, r) }),

@@ -38,7 +38,7 @@ func iperf3(ctx context.Context, bytes int) (made contender, stop func(), err er
 	made = contender{name: fmt.Sprintf("iperf3 -P %d", defaultWorkers)}
 	binary, _ := exec.LookPath("iperf3") // "" where there is none
 	if binary == "" {
-		made.missing = "  not installed: scripts/tools iperf3"
+		made.missing = "not installed: scripts/tools iperf3"
 		return made, func() {}, nil
 	}
 	port, err := freePort()

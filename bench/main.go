@@ -7,8 +7,8 @@
 //	bench -terabyte 2147483648 [-only postgres|mysql]
 //
 // The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that discards,
-// by every method beside a plain write loop of as many bytes and iperf3, all with as many connections. Tables of what
-// others wrote for the same protocols follow, over one connection each. Then come real servers. Where
+// by every method beside a plain write loop of as many bytes and iperf3, all with as many connections; the second is the
+// same over TLS, beside a loop of crypto/tls. Tables of what others wrote for the same protocols follow, over one connection each. Then come real servers. Where
 // TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
 // beside the server's own command line loading the same bytes from a file; where TERAPUSH_TEST_DATABEND does, beside a PUT
 // loop and Databend's own driver in the Python that TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a
@@ -16,7 +16,8 @@
 // names a server: its methods beside each other, by duration.
 //
 // All contenders take a turn in every round, forwards and backwards, so that whatever else the machine does hits all of them; a contender's
-// ratio is the median of its ratios to the first one of the same round.
+// ratio is the median of its ratios to the first one of the same round. Tables are Markdown. Where the first contender's
+// own turns differ by more than a quarter, the table says that it is not to be believed.
 //
 // -terabyte rehearses a long run instead, and prints what it costs in time, memory and journal.
 package main

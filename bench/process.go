@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // sinkProcess is terapush sink, in a process of its own. It ends when its input does, so it outlives nobody.
@@ -50,19 +51,19 @@ func startSink(ctx context.Context, o options, rowBytes int) (*sinkProcess, erro
 
 // url is the target that terapush and the drivers push to.
 func (s *sinkProcess) url(family string) string {
-	switch family {
-	case "mysql":
-		return "mysql://bench@" + s.addresses[family] + "/bench?tls=false"
-	case "s3":
-		return "s3://bench/prefix?path_style=true&region=us-east-1&endpoint=http://" + s.addresses[family]
-	case "databend":
-		return "databend://bench@" + s.addresses[family] + "/bench?sslmode=disable"
-	case "doris":
-		_, port, _ := net.SplitHostPort(s.addresses[family])
-		return "doris://bench@" + s.addresses["doris-sql"] + "/bench?http_port=" + port
-	default:
-		return "postgres://bench@" + s.addresses[family] + "/bench?sslmode=disable"
-	}
+	_, dorisPort, _ := net.SplitHostPort(s.addresses["doris"])
+	return map[string]string{
+		"mysql":    "mysql://bench@" + s.addresses["mysql"] + "/bench?tls=false",
+		"postgres": "postgres://bench@" + s.addresses["postgres"] + "/bench?sslmode=disable",
+		"s3":       "s3://bench/prefix?path_style=true&region=us-east-1&endpoint=http://" + s.addresses["s3"],
+		"databend": "databend://bench@" + s.addresses["databend"] + "/bench?sslmode=disable",
+		"doris":    "doris://bench@" + s.addresses["doris-sql"] + "/bench?http_port=" + dorisPort,
+	}[family]
+}
+
+// encrypted is the target of a push that has --tls.
+func (s *sinkProcess) encrypted(family string) string {
+	return strings.NewReplacer("?tls=false", "", "?sslmode=disable", "", "http://", "https://").Replace(s.url(family))
 }
 
 func (s *sinkProcess) pid() int { return s.command.Process.Pid }

@@ -107,7 +107,7 @@ func (s server) bench(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	defer func() { _ = os.Remove(file) }()
 	push := func(workers int) contender {
-		return contender{name: fmt.Sprintf("terapush, %d workers", workers), turn: func(ctx context.Context) (cost, error) {
+		return contender{name: fmt.Sprintf("terapush exactly once, %d workers", workers), turn: func(ctx context.Context) (cost, error) {
 			return s.turn(ctx, rows, func() (time.Duration, error) { return s.push(ctx, o, rows, workers) })
 		}}
 	}

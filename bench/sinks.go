@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,18 +17,39 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/pkg/batch"
 )
 
-// What a method may cost, as a ratio to the write loop, and what it would like to.
-const (
-	budget = 1.4
-	goal   = 1.15
+// way is a push into a sink by a family's default method, and what it may cost as a ratio to the loop beside it.
+type way struct {
+	family, as string
+	budget     float64
+	flags      []string
+}
+
+// Over HTTP rows are text: Doris has no type for bytes, and the others take them as Parquet, which is a way of its own.
+var (
+	asText = []string{"--payload-kind", string(dataset.Text)}
+	ways   = []way{
+		{family: "mysql", budget: 1.15},
+		{family: "postgres", budget: 1.15},
+		{family: "doris", budget: 1.15, flags: asText},
+		{family: "s3", budget: 1.15, flags: asText},
+		{family: "databend", budget: 1.15, flags: asText},
+	}
+	otherWays = []way{
+		{family: "s3", as: ", exactly once", budget: 1.15, flags: append([]string{"--delivery", "exactly-once"}, asText...)},
+		{family: "s3", as: " as Parquet", budget: 1.25, flags: []string{"--format", string(batch.Parquet)}},
+		{family: "mysql", as: ", pairs", flags: []string{"--dataset", "pairs"}},
+		{family: "postgres", as: ", pairs", flags: []string{"--dataset", "pairs"}},
+	}
 )
 
 // defaultWorkers is what terapush chooses on two cores, and how many connections everybody has in the first table.
 const defaultWorkers = 4
 
-// againstSink lets every family's method push into the same sink, beside the write loop and iperf3.
+// againstSink lets every family's method push into the same sink, beside the write loop and iperf3, and over TLS beside a
+// loop of crypto/tls.
 func againstSink(ctx context.Context, o options, stdout io.Writer) error {
 	if err := anyKeys(); err != nil {
 		return err
@@ -44,60 +68,72 @@ func againstSink(ctx context.Context, o options, stdout io.Writer) error {
 		return err
 	}
 	defer s.stop()
-	loop, closeLoop, err := parallelLoop(loopName, s, r, defaultWorkers)
-	if err != nil {
-		return err
-	}
-	defer closeLoop()
+	plain := func() (net.Conn, error) { return net.Dial("tcp", s.addresses["raw"]) }
+	loop := parallelLoop(loopName, s, r, defaultWorkers, plain, writeLoop)
 	// Several connections cost two cores more than one does.
-	single, closeSingle, err := parallelLoop("the same over one connection", s, r, 1)
-	if err != nil {
-		return err
-	}
-	defer closeSingle()
+	single := parallelLoop("the same over one connection", s, r, 1, plain, writeLoop)
 	beside, stopServer, err := iperf3(ctx, turns*o.ringBytes)
 	if err != nil {
 		return err
 	}
 	defer stopServer()
-
-	contenders := []contender{loop, single, beside}
-	var taking []string
-	for _, family := range []string{"mysql", "postgres", "doris", "s3", "databend"} {
-		m, found := method(family)
-		if !found || !o.wants(family) {
-			continue
-		}
-		taking = append(taking, family)
-		contenders = append(contenders, contender{
-			name: fmt.Sprintf("terapush %s (%s)", m.Name, family), budget: budget,
-			turn: func(ctx context.Context) (cost, error) {
-				return intoSink(o, family).cost(ctx, s.url(family), defaultWorkers, s.pid())
-			},
-		})
-	}
-	costs, err := takeTurns(ctx, o.rounds, contenders)
-	if err != nil {
+	contenders := append([]contender{loop, single, beside}, o.pushes(s, slices.Concat(ways, otherWays))...)
+	if err := sinkTable(ctx, o, cpuTitle, contenders, stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s, %d connections each; budget %.2f, goal %.2f\n", cpuTitle, defaultWorkers, budget, goal)
-	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
-	for _, family := range taking {
-		if err := byWorkers(ctx, o, s, family, stdout); err != nil {
+
+	encrypted := parallelLoop("HTTP PUT by crypto/tls, 256 KiB writes", s, r, defaultWorkers,
+		func() (net.Conn, error) {
+			return tls.Dial("tcp", s.addresses["s3"], &tls.Config{InsecureSkipVerify: true}) // the sink signs its own
+		},
+		func(c net.Conn, r *ring) (int64, error) { return putLoop(c, bufio.NewReader(c), requests("s3"), r) })
+	var withTLS []way
+	for _, w := range ways {
+		w.as, w.budget, w.flags = ", TLS", 1.05, append([]string{"--tls", "require"}, w.flags...)
+		withTLS = append(withTLS, w)
+	}
+	err = sinkTable(ctx, o, "the same over TLS", append([]contender{encrypted}, o.pushes(s, withTLS)...), stdout)
+	if err != nil || !o.workers {
+		return err
+	}
+	for _, w := range ways {
+		if err := byWorkers(ctx, o, s, w, stdout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// intoSink is what is pushed into a family's port: defaults, but for text over HTTP. Doris has no type for bytes, and the
-// others take them as Parquet, which is made anew for every batch: that would measure the making.
-func intoSink(o options, family string) product {
-	p := product{binary: o.terapush, ring: o.ringBytes}
-	if slices.Contains(webFamilies, family) {
-		p.extra = []string{"--payload-kind", string(dataset.Text)}
+func sinkTable(ctx context.Context, o options, title string, contenders []contender, stdout io.Writer) error {
+	costs, err := takeTurns(ctx, o.rounds, contenders)
+	if err != nil {
+		return err
 	}
-	return p
+	fmt.Fprintf(stdout, "\n%s, %d connections each\n", title, defaultWorkers)
+	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
+	return nil
+}
+
+// pushes are the contenders of those ways whose family takes part.
+func (o options) pushes(s *sinkProcess, ways []way) (all []contender) {
+	for _, w := range ways {
+		if m, found := method(w.family); found && o.wants(w.family) {
+			all = append(all, contender{
+				name: fmt.Sprintf("terapush %s%s (%s)", m.Name, w.as, w.family), budget: w.budget,
+				turn: func(ctx context.Context) (cost, error) { return w.push(ctx, o, s, defaultWorkers) },
+			})
+		}
+	}
+	return all
+}
+
+func (w way) push(ctx context.Context, o options, s *sinkProcess, workers int) (cost, error) {
+	p := product{binary: o.terapush, ring: o.ringBytes, extra: w.flags}
+	url := s.url(w.family)
+	if slices.Contains(w.flags, "--tls") {
+		url = s.encrypted(w.family)
+	}
+	return p.cost(ctx, url, workers, s.pid())
 }
 
 // commonRow is how many bytes a row has, so that one sink that looks at none of them can answer everybody. Doris'
@@ -118,54 +154,45 @@ func commonRow(o options) (int, error) {
 	return e.MaxRow(), nil
 }
 
-// parallelLoop is the plain write loop over some connections, each with a part of the ring's bodies.
-func parallelLoop(name string, s *sinkProcess, r *ring, many int) (made contender, closes func(), err error) {
-	var connections []net.Conn
-	closes = func() {
-		for _, c := range connections {
-			_ = c.Close() // everything was answered
-		}
-	}
-	shares := make([][][]byte, many)
+// parallelLoop runs a loop over some connections, new ones in every turn, each with a part of the ring's bodies.
+func parallelLoop(
+	name string, s *sinkProcess, r *ring, many int, dial func() (net.Conn, error), loop func(net.Conn, *ring) (int64, error),
+) contender {
+	shares := make([]ring, many)
 	for i, b := range r.bodies {
-		shares[i%len(shares)] = append(shares[i%len(shares)], b)
+		share := &shares[i%many]
+		share.bodies = append(share.bodies, b)
+		share.rows += r.bodyRows()
 	}
-	for range shares {
-		c, err := net.Dial("tcp", s.addresses["raw"])
-		if err != nil {
-			closes()
-			return contender{}, nil, err
-		}
-		connections = append(connections, c)
-	}
-	made = inProcess(name, s, r, func(context.Context, *ring) (int64, error) {
+	return inProcess(name, s, r, func(context.Context, *ring) (int64, error) {
 		var all errgroup.Group
 		var rows atomic.Int64
-		for i, c := range connections {
+		for i := range shares {
 			all.Go(func() error {
-				n, err := writeLoop(c, shares[i])
+				c, err := dial()
+				if err != nil {
+					return err
+				}
+				n, err := loop(c, &shares[i])
 				rows.Add(n)
-				return err
+				return errors.Join(err, c.Close())
 			})
 		}
 		err := all.Wait()
 		return rows.Load(), err
 	})
-	return made, closes, nil
 }
 
 // byWorkers measures whether more connections than the machine can use do harm.
-func byWorkers(ctx context.Context, o options, s *sinkProcess, family string, stdout io.Writer) error {
-	if !o.workers {
+func byWorkers(ctx context.Context, o options, s *sinkProcess, w way, stdout io.Writer) error {
+	if _, found := method(w.family); !found || !o.wants(w.family) {
 		return nil
 	}
 	var contenders []contender
 	for _, workers := range []int{defaultWorkers, 1, 2, 8, 16, 32, 64} {
 		contenders = append(contenders, contender{
-			name: fmt.Sprintf("%s, %d workers", family, workers),
-			turn: func(ctx context.Context) (cost, error) {
-				return intoSink(o, family).cost(ctx, s.url(family), workers, s.pid())
-			},
+			name: fmt.Sprintf("%s, %d workers", w.family, workers),
+			turn: func(ctx context.Context) (cost, error) { return w.push(ctx, o, s, workers) },
 		})
 	}
 	costs, err := takeTurns(ctx, o.rounds, contenders)
