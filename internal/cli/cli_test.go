@@ -482,7 +482,10 @@ func TestFailBelow(t *testing.T) {
 		require.Equal(t, code == 6, strings.Contains(r.stderr, "of payload is below --fail-below 1000TiB/s"), r.stderr)
 	}
 	s := newShell(t)
+	r := s.run("push", "discard://", "-n", "1000", "--warm-up", "1h", "--fail-below", "1KiB/s")
+	require.Equal(t, 6, r.code)
+	require.Contains(t, r.stderr, "the push ended within --warm-up 1h0m0s")
 	require.Zero(t, s.run("push", "discard://", "-n", "1000").code)
-	r := s.run("push", "discard://", "--resume", "last", "--fail-below", "1000TiB/s") // has nothing left to send
+	r = s.run("push", "discard://", "--resume", "last", "--fail-below", "1000TiB/s") // has nothing left to send
 	require.Zero(t, r.code, r.stderr)
 }

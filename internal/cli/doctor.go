@@ -31,7 +31,7 @@ signal.`
 // uncheckedFlags returns the flags of push that change no check, besides those of runs and output.
 func uncheckedFlags() []string {
 	return []string{
-		"payload-kind", "seed", "distinct-bytes", "max-rate", "allow-drop", "verify", "verify-rows", "verify-workers",
+		"payload-kind", "seed", "distinct-bytes", "warm-up", "max-rate", "allow-drop", "verify", "verify-rows", "verify-workers",
 		"retries", "retry-for", "batch-timeout",
 	}
 }

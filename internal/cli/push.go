@@ -76,8 +76,11 @@ func (a *app) push() *cobra.Command {
 				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
 			}
 			err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
-			// A run that had nothing left to send was not slow.
-			if err == nil && r.Result.Attempts > 0 && r.Result.BytesPerSecond < float64(c.FailBelow) {
+			switch {
+			case err != nil || c.FailBelow == 0 || r.Result.Attempts == 0: // a run that had nothing left to send was not slow
+			case r.Unmeasured():
+				return tooSlowError(fmt.Sprintf("nothing to compare with --fail-below: the push ended within --warm-up %s", c.WarmUp))
+			case r.Result.BytesPerSecond < float64(c.FailBelow):
 				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
 			}
 			return err

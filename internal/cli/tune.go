@@ -174,7 +174,7 @@ func keep(file *results.File, found sweep.Found) error {
 // command returns the push with the flags that were found, without those that only the trials needed.
 func (t *tuner) command(shown string, use map[string][]string) string {
 	push := maps.Clone(t.pushed)
-	for _, name := range []string{"rows", "bytes", "duration", "workers", "batch-bytes", "batch-rows"} {
+	for _, name := range []string{"rows", "bytes", "duration", "warm-up", "workers", "batch-bytes", "batch-rows"} {
 		delete(push, name)
 	}
 	maps.Copy(push, use)

@@ -92,6 +92,7 @@ func (p *Push) howMuch(f *pflag.FlagSet) {
 	f.Int64VarP(&p.Rows, "rows", "n", 0, "rows to push")
 	f.VarP(&p.Bytes, "bytes", "b", "column data to push (default 1GiB)")
 	f.DurationVar(&p.Duration, "duration", 0, "push for this long")
+	f.DurationVar(&p.WarmUp, "warm-up", 0, "push for this long before rates, latencies and CPU count; --duration begins after it")
 	f.Var(&p.FirstKey, "first-key", "key of the first row")
 	f.BoolVar(&p.Append, "append", false, "add to a table that has rows, from --first-key or else after its largest key")
 }

@@ -32,7 +32,8 @@ type Push struct {
 	// Rows, Bytes (of column data) and Duration exclude each other.
 	Rows     int64
 	Bytes    Bytes
-	Duration time.Duration
+	Duration time.Duration // after WarmUp
+	WarmUp   time.Duration // whose rows are not measured
 
 	PayloadBytes  int
 	PayloadKind   string
@@ -101,7 +102,7 @@ func (p *Push) Validate() error {
 		"--rows, --bytes and --duration exclude each other")
 	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
 	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
-	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
+	refuse(p.Duration < 0 || p.WarmUp < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
 	refuse(p.FirstKey.Key < 0, "--first-key %d: a key cannot be negative", p.FirstKey.Key)

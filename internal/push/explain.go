@@ -81,7 +81,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	c, made, mode := &p.Config, &p.plan, verify.Mode(p.Config.Verify)
 	rows, batches := humanize.Comma(made.Rows), humanize.Comma(made.Batches())
 	if made.ByDuration {
-		rows, batches = "as many as fit into "+c.Duration.String()+",", "any number"
+		rows, batches = "as many as fit into "+(c.WarmUp+c.Duration).String()+",", "any number"
 	}
 	keys := fmt.Sprintf("keys from %d", made.FirstKey)
 	if c.Append && !c.FirstKey.Given {
@@ -147,7 +147,7 @@ func (p *push) estimatePrice() string {
 	rate, note := float64(p.Config.MaxRate), ""
 	seconds, bytes := 0.0, float64(p.plan.Rows*p.plan.EncodedRowBytes)
 	if p.plan.ByDuration {
-		seconds = p.Config.Duration.Seconds()
+		seconds = (p.Config.WarmUp + p.Config.Duration).Seconds()
 		bytes, note = rate*seconds, "traffic and requests are not known before"
 	} else if p.plan.prices.InstancePerHour > 0 {
 		note = "without the instance, whose time is not known before"

@@ -76,7 +76,6 @@ func (p *push) fill(ctx context.Context) error {
 
 // load runs the engine until every batch is in, and saves the run's progress.
 func (p *push) load(ctx context.Context) error {
-	p.meters.watchServers(ctx, &p.Config)
 	phase := event.Load
 	if p.plan.Staged() {
 		phase = event.Stage
@@ -121,13 +120,20 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	}
 	config := p.engineConfig()
 	if p.plan.ByDuration {
-		clock, cancel := context.WithTimeout(context.Background(), p.Config.Duration)
+		clock, cancel := context.WithTimeout(context.Background(), p.Config.WarmUp+p.Config.Duration)
 		defer cancel()
 		config.Until = clock.Done()
 	}
-	before := stats.ProcessUsage()
-	defer func() { p.meters.loadCPU = stats.ProcessUsage().CPU() - before.CPU() }()
+	end := p.meters.measure(p.Config.WarmUp, func() {
+		p.meters.watchServers(ctx, &p.Config)
+		if p.Config.WarmUp > 0 {
+			p.Log.Info("the warm-up is over", "after", p.Config.WarmUp)
+		}
+	})
 	result, err := engine.Run(ctx, p.Drain, config)
+	if end(); p.meters.warming {
+		p.notes.warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
+	}
 	p.state.stored, p.state.inStore = nil, runlog.Done{} // committed, or for the next process to look for
 	switch {
 	case !p.plan.ByDuration || err != nil:

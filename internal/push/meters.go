@@ -23,8 +23,10 @@ type meters struct {
 	machine  host.Work
 	servers  *host.ServerWatcher // nil without --server-metrics
 
-	loadCPU float64       // seconds of CPU time during the load
-	visible time.Duration // from the last ack until the rows were visible; 0: not measured
+	warming bool           // until the end of the warm-up
+	warm    event.Snapshot // of that end; zero without a warm-up
+	loadCPU float64        // seconds of CPU time during the load, without the warm-up
+	visible time.Duration  // from the last ack until the rows were visible; 0: not measured
 }
 
 // start starts the counters, from what earlier processes acknowledged if that is not nil.
@@ -64,6 +66,39 @@ func (m *meters) pause(next event.Phase) {
 	m.stats.Phase(next)
 	m.account.Sample()
 	m.machine.Stop()
+}
+
+// measure measures a load from now on, or from the end of its warm-up on, when over is called, until end is called.
+func (m *meters) measure(warmUp time.Duration, over func()) (end func()) {
+	before := stats.ProcessUsage().CPU()
+	count := func() { m.loadCPU = stats.ProcessUsage().CPU() - before }
+	if warmUp == 0 {
+		over()
+		return count
+	}
+	m.warming = true
+	called := make(chan struct{})
+	timer := time.AfterFunc(warmUp, func() {
+		defer close(called)
+		m.warmedUp()
+		before = stats.ProcessUsage().CPU()
+		over()
+	})
+	return func() {
+		if !timer.Stop() {
+			<-called
+			count()
+		}
+	}
+}
+
+// warmedUp begins what is measured.
+func (m *meters) warmedUp() {
+	m.warming = false
+	m.account.WarmedUp()
+	m.warm = m.stats.WarmedUp()
+	m.machine = host.Work{}
+	m.machine.Start()
 }
 
 // sinceLastAck returns 0 if this process had no ack.

@@ -55,13 +55,17 @@ func (p *push) report(err error) *report.Report {
 // reportMeters comes first, so that the report's own work is not measured.
 func (p *push) reportMeters(r *report.Report) {
 	m := &p.meters
+	if m.warming {
+		m.warmedUp()
+	}
 	s := m.stats.Snapshot()
-	r.Measure(s, m.stats.Latency(), m.usage.Usage())
+	r.Measure(s, m.warm, m.stats.Latency(), m.usage.Usage())
 	r.Latency.Histogram = m.stats.Histogram()
 	r.AddFailures(m.stats.Failures())
-	e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
+	account := m.account.Measured()
+	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, s.AppliedBatches+s.AlreadyBatches-m.warm.AppliedBatches-m.warm.AlreadyBatches))
 	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
-	r.BoundBy = report.NewBound(s.LimitSeconds, e)
+	r.BoundBy = report.NewBound(account.Seconds, e)
 	if p.Config.Prices != "" {
 		r.Price = p.plan.price(s, p.target.loader.Caps(), p.started)
 	}

@@ -76,6 +76,59 @@ func TestReportOfTheLoad(t *testing.T) {
 	})
 }
 
+// warm takes two seconds for each of the first four batches, and one for each of the others.
+func warm(number int64, _ int) loadertest.Fault {
+	if number < 4 {
+		return loadertest.Fault{Delay: 2 * time.Second}
+	}
+	return loadertest.Fault{Delay: time.Second}
+}
+
+// Batches are acknowledged after 2, 3, 4, 5 and 6 seconds, four at a time.
+func TestWarmUp(t *testing.T) {
+	sum := func(all map[string]float64) (sum float64) {
+		for _, seconds := range all {
+			sum += seconds
+		}
+		return sum
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		p.memory.Script = warm
+		r := p.succeeds(small + " --warm-up 2500ms")
+		p.exact(0, 195)
+		require.Equal(t, &report.Measured{From: 2.5, Seconds: 3.5, Rows: 155, PayloadBytes: 155 * 24}, r.Measured)
+		require.Equal(t, []float64{155 / 3.5, 155 * 24 / 3.5, 155 / 3.5},
+			[]float64{r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.Rates.Load})
+		require.InDelta(t, 1, r.Latency.BatchSeconds.Max, 1e-9, "that of the warm-up was longer")
+		require.InDelta(t, 4*3.5, sum(r.WorkerSeconds), 1e-6)
+		require.InDelta(t, 4*3.5, sum(r.BoundBy.Seconds), 1e-6)
+		require.Equal(t, []any{int64(195), 6.0, 6.0, int64(20)}, []any{r.Result.Rows, r.Result.Seconds, r.Phases.Load, r.Result.Attempts}, "of the whole")
+		require.Equal(t, "verified", string(p.record().Stage))
+	})
+	synctest.Test(t, func(t *testing.T) { // --duration begins after it
+		p := newFixture(t)
+		p.memory.Script = oneSecond
+		r := p.succeeds(timed + "2s --workers 4 --warm-up 2500ms")
+		require.Equal(t, &report.Measured{From: 2.5, Seconds: 2.5, Rows: 120, PayloadBytes: 120 * 24}, r.Measured)
+	})
+	synctest.Test(t, func(t *testing.T) { // a resumed process warms up again
+		p := newFixture(t)
+		p.memory.Script = warm
+		time.AfterFunc(time.Second, func() { close(p.drain) })
+		r := p.fails(small+" --warm-up 2500ms", report.Interrupted, "stopped")
+		require.Equal(t, &report.Measured{From: 2}, r.Measured)
+		require.EqualValues(t, 40, r.Result.Rows)
+		require.Zero(t, r.Result.RowsPerSecond+r.Latency.BatchSeconds.Max+sum(r.WorkerSeconds)+sum(r.BoundBy.Seconds)+r.Client.LoadSeconds)
+		require.Empty(t, r.BoundBy.Verdict)
+		require.Equal(t, []string{"the load ended within --warm-up 2.5s: nothing is measured"}, r.Warnings)
+		p.drain = make(chan struct{})
+		r = p.succeeds("--resume " + r.Run.ID)
+		require.Equal(t, &report.Measured{From: 2.5, Seconds: 1.5, Rows: 75, PayloadBytes: 75 * 24}, r.Measured)
+		require.EqualValues(t, 195, r.Result.Rows)
+	})
+}
+
 func TestMaxRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFixture(t).succeeds(small + " --max-rate 100B/s")
@@ -362,6 +415,8 @@ func TestServerMetrics(t *testing.T) {
 	require.Equal(t, report.ServerLoad{URL: node.URL + "/metrics", CPU: 0.8, Cores: 1}, r.BoundBy.Evidence.Server)
 	require.Empty(t, r.Warnings)
 	require.EqualValues(t, 2, asked.Load(), "when the load began and when it ended")
+	require.Zero(t, newFixture(t).succeeds(small+" --warm-up 1h --server-metrics "+with).BoundBy.Evidence.Server)
+	require.EqualValues(t, 2, asked.Load(), "the warm-up was not over")
 	require.NotContains(t, p.log.String(), "s3cr3t")
 	require.NotContains(t, fmt.Sprint(p.record().Flags), "s3cr3t")
 

@@ -20,8 +20,8 @@ import (
 // Merged is what a report of a whole run has in addition, if several processes sent it.
 type Merged struct {
 	Shards []ShardResult `json:"shards"`
-	// Window is the time in which all shards moved rows, with what they moved in it. Result's time is from the first row of
-	// any shard to the last.
+	// Window is the time in which all shards moved rows and had ended their warm-ups, with what they moved in it. Result's
+	// time is from the first row of any shard to the last, Measured from the first end of a warm-up.
 	Window Window `json:"window"`
 }
 
@@ -87,6 +87,10 @@ func Merge(all []Report) (Report, error) {
 	whole.Latency.Histogram = text
 	whole.BoundBy = NewBound(lost, Evidence{WirePerPayload: ratio(float64(whole.Result.WireBytes), float64(whole.Result.PayloadBytes))})
 	whole.overTime(courses)
+	for i, r := range all {
+		courses[i] = courses[i].measured(r)
+	}
+	whole.measure(courses)
 	whole.Complete()
 	return whole, nil
 }
@@ -206,6 +210,9 @@ func (r *Report) add(of Report) {
 	r.Client.SystemSeconds += of.Client.SystemSeconds
 	r.Client.LoadSeconds += of.Client.LoadSeconds
 	r.Client.PeakRSSBytes = max(r.Client.PeakRSSBytes, of.Client.PeakRSSBytes)
+	if of.Measured != nil {
+		r.Measured = new(Measured)
+	}
 	for _, w := range of.Warnings {
 		if !slices.Contains(r.Warnings, w) {
 			r.Warnings = append(r.Warnings, w)
@@ -285,16 +292,45 @@ func (c course) until(t time.Time) (rows, bytes float64) {
 	return 0, 0
 }
 
-// overTime sets what depends on when the shards moved their rows. Those that had nothing left to send have no part in it.
-func (r *Report) overTime(courses []course) {
-	courses = slices.DeleteFunc(slices.Clone(courses), func(c course) bool { return c.points == nil })
+// measured returns the course of the measured part of a push.
+func (c course) measured(r Report) course {
+	m := r.Measured
+	if m == nil || c.points == nil {
+		return c
+	}
+	if r.Unmeasured() {
+		return course{}
+	}
+	last := c.points[len(c.points)-1]
+	c.start = r.Run.ProcessStarted.Add(time.Duration(m.From * float64(time.Second)))
+	rest := slices.DeleteFunc(slices.Clone(c.points), func(p point) bool { return !p.at.After(c.start) })
+	c.points = append([]point{{c.start, last.rows - float64(m.Rows), last.bytes - float64(m.PayloadBytes)}}, rest...)
+	return c
+}
+
+// moving leaves out the shards that had nothing left to send, which have no part in the time of the others, and returns
+// when the first of the others began and the last ended.
+func moving(courses []course) (moved []course, first, last time.Time) {
+	for _, c := range courses {
+		switch {
+		case c.points == nil:
+			continue
+		case moved == nil:
+			first, last = c.start, c.end
+		}
+		moved, first, last = append(moved, c), earlier(first, c.start), later(last, c.end)
+	}
+	return moved, first, last
+}
+
+// measure sets what is measured of the courses.
+func (r *Report) measure(courses []course) {
+	courses, first, last := moving(courses)
 	if len(courses) == 0 {
 		return
 	}
-	first, last := courses[0].start, courses[0].end
 	begin, end := first, last // of the window
 	for _, c := range courses {
-		first, last = earlier(first, c.start), later(last, c.end)
 		begin, end = later(begin, c.start), earlier(end, c.end)
 	}
 	between := func(from, to time.Time) Window {
@@ -309,16 +345,31 @@ func (r *Report) overTime(courses []course) {
 		return w
 	}
 	all := between(first, last)
-	r.Result.Seconds, r.Result.RowsPerSecond, r.Result.BytesPerSecond = all.Seconds, all.RowsPerSecond, all.BytesPerSecond
-	r.Rates.Load = all.RowsPerSecond
+	r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.Rates.Load = all.RowsPerSecond, all.BytesPerSecond, all.RowsPerSecond
+	if r.Measured != nil {
+		*r.Measured = Measured{
+			From: first.Sub(r.Run.ProcessStarted).Seconds(), Seconds: all.Seconds,
+			Rows: int64(math.Round(all.Rows)), PayloadBytes: int64(math.Round(all.BytesPerSecond * all.Seconds)),
+		}
+	}
 	if begin.Before(end) {
 		r.Merged.Window = between(begin, end)
 	}
-	step := max(math.Ceil(all.Seconds/mostMoments), 1)
+}
+
+// overTime sets how the shards moved their rows, warm-ups included.
+func (r *Report) overTime(courses []course) {
+	courses, first, last := moving(courses)
+	if len(courses) == 0 {
+		return
+	}
+	seconds := last.Sub(first).Seconds()
+	r.Result.Seconds = seconds
+	step := max(math.Ceil(seconds/mostMoments), 1)
 	offset := first.Sub(r.Run.ProcessStarted).Seconds()
 	r.Timeline = Timeline{Interval: step, Moments: []Moment{{At: offset, Phase: string(event.Fill)}}}
-	for at := step; at-step < all.Seconds; at += step {
-		at := min(at, all.Seconds)
+	for at := step; at-step < seconds; at += step {
+		at := min(at, seconds)
 		m := Moment{At: offset + at, Phase: string(event.Load)}
 		rows, bytes := 0.0, 0.0
 		for _, c := range courses {

@@ -101,6 +101,30 @@ func TestMergeOfAShardThatFailed(t *testing.T) {
 	require.Equal(t, []float64{11, 9}, []float64{r.Result.Seconds, r.Merged.Window.Seconds})
 }
 
+// The first two shards warm up for 2.5 seconds, and the third ends within its warm-up.
+func TestMergeAfterWarmUps(t *testing.T) {
+	all := shards(t, 3, none)
+	for i := range 2 {
+		all[i].Measured = &report.Measured{From: 12.5, Seconds: 7.5, Rows: 700, PayloadBytes: 5600}
+	}
+	all[2].Measured = &report.Measured{From: 20}
+	r, err := report.Merge(all)
+	require.NoError(t, err)
+	require.Equal(t, &report.Measured{From: 12.5, Seconds: 8.5, Rows: 1400, PayloadBytes: 11_200}, r.Measured)
+	require.Equal(t, []float64{12, 1400 / 8.5, 11_200 / 8.5}, []float64{r.Result.Seconds, r.Result.RowsPerSecond, r.Result.BytesPerSecond})
+	require.Equal(t, 6.5, r.Merged.Window.Seconds)
+	end := r.Timeline.Moments[len(r.Timeline.Moments)-1]
+	require.Equal(t, []any{10.0, 22.0, int64(3000)}, []any{r.Timeline.Moments[0].At, end.At, end.Rows}, "of the whole")
+
+	for i := range all {
+		all[i].Measured = &report.Measured{From: 20}
+	}
+	r, err = report.Merge(all)
+	require.NoError(t, err)
+	require.True(t, r.Unmeasured())
+	require.Zero(t, r.Result.RowsPerSecond)
+}
+
 func TestMergeRefuses(t *testing.T) {
 	for says, change := range map[string]func([]report.Report) []report.Report{
 		"no reports":                                   func([]report.Report) []report.Report { return nil },

@@ -50,10 +50,23 @@ type Report struct {
 	Timeline      Timeline           `json:"timeline"`
 	BoundBy       Bound              `json:"bound_by"`
 	Price         Price              `json:"price"`
-	Merged        *Merged            `json:"merged,omitempty"` // of a report that Merge has made
+	Measured      *Measured          `json:"measured,omitempty"` // of a push with a warm-up
+	Merged        *Merged            `json:"merged,omitempty"`   // of a report that Merge has made
 
 	Warnings []string `json:"warnings"`
 }
+
+// Measured is what a push did after its warm-up. The rates, Latency.BatchSeconds and Histogram, WorkerSeconds, BoundBy and
+// Client.LoadSeconds are of it; all other numbers are of the whole push.
+type Measured struct {
+	From         float64 `json:"from"` // as Moment.At
+	Seconds      float64 `json:"seconds"`
+	Rows         int64   `json:"rows"` // acknowledged in it; 0 if the push ended within its warm-up
+	PayloadBytes int64   `json:"payload_bytes"`
+}
+
+// Unmeasured reports whether the push ended within its warm-up.
+func (r *Report) Unmeasured() bool { return r != nil && r.Measured != nil && r.Measured.Rows == 0 }
 
 // Run names the run.
 type Run struct {
@@ -124,7 +137,7 @@ type Result struct {
 	StoredBytes  int64   `json:"stored_bytes"`  // bodies put into the object store
 
 	// Seconds is the time of the phases stage, load, commit and finish: from the first row sent until the last is visible
-	// to others. The rates are acknowledged rows and payload over that.
+	// to others. The rates are acknowledged rows and payload over that, or over Measured.
 	Seconds        float64 `json:"seconds"`
 	RowsPerSecond  float64 `json:"rows_per_second"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
@@ -294,8 +307,9 @@ type BadBatch struct {
 }
 
 // Measure fills in the counters: Result without Outcome and Error, Phases, Rates, Latency.BatchSeconds, WorkerSeconds,
-// Client without LoadSeconds, and Run.ResumedRows.
-func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
+// Client without LoadSeconds, Measured, and Run.ResumedRows. warm is the snapshot of the end of the warm-up; zero without
+// one.
+func (r *Report) Measure(s, warm event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	r.Run.ResumedRows = s.ResumedRows
 	seconds := func(p event.Phase) float64 { return s.PhaseSeconds[p] }
 	r.Phases = Phases{
@@ -304,22 +318,32 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 		Verify: seconds(event.Verify),
 	}
 	moving := r.Phases.Stage + r.Phases.Load + r.Phases.Commit + r.Phases.Finish
-	now := float64(max(s.Rows-s.ResumedRows, 0)) // the server may have lost rows of earlier processes
+	// The server may have lost rows of earlier processes, or of the warm-up.
+	rows, payload := max(s.Rows-max(s.ResumedRows, warm.Rows), 0), max(s.PayloadBytes-max(s.ResumedBytes, warm.PayloadBytes), 0)
+	measured := func(all ...event.Phase) (sum float64) {
+		for _, p := range all {
+			sum += s.PhaseSeconds[p] - warm.PhaseSeconds[p]
+		}
+		return sum
+	}
+	now, over := float64(rows), measured(event.Stage, event.Load, event.Commit, event.Finish)
+	if !warm.At.IsZero() {
+		r.Measured = &Measured{From: warm.At.Sub(r.Run.ProcessStarted).Seconds(), Seconds: over, Rows: rows, PayloadBytes: payload}
+	}
 	r.Rates = Rates{
-		Load: ratio(now, r.Phases.Load), Stage: ratio(float64(s.StoredRows), r.Phases.Stage),
+		Load: ratio(now, measured(event.Load)), Stage: ratio(float64(s.StoredRows-warm.StoredRows), measured(event.Stage)),
 		Verify: ratio(float64(s.Verification.FoundRows), r.Phases.Verify),
 	}
 	if r.Phases.Stage > 0 {
-		r.Rates.Commit = ratio(now, r.Phases.Stage+r.Phases.Commit)
+		r.Rates.Commit = ratio(now, measured(event.Stage, event.Commit))
 	}
 	outcome, why := r.Result.Outcome, r.Result.Error
 	r.Result = Result{
 		Outcome: outcome, Error: why,
 		Rows: s.Rows, Batches: s.Batches, PayloadBytes: s.PayloadBytes, EncodedBytes: s.EncodedBytes, WireBytes: s.WireBytes,
 		StoredBytes: s.StoredBytes,
-		Seconds:     moving, RowsPerSecond: ratio(now, moving),
-		BytesPerSecond: ratio(float64(max(s.PayloadBytes-s.ResumedBytes, 0)), moving),
-		Attempts:       s.Attempts, Retries: s.Retries, Refills: s.Refills,
+		Seconds:     moving, RowsPerSecond: ratio(now, over), BytesPerSecond: ratio(float64(payload), over),
+		Attempts: s.Attempts, Retries: s.Retries, Refills: s.Refills,
 		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
 		Errors: map[string]int64{},
 	}
@@ -330,6 +354,9 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	}
 	r.Latency.BatchSeconds = Quantiles(q)
 	r.WorkerSeconds = secondsByState(s.WorkerSeconds)
+	for state, seconds := range warm.WorkerSeconds {
+		r.WorkerSeconds[state.String()] -= seconds
+	}
 	r.Client = Client{Cores: u.Cores, UserSeconds: u.UserSeconds, SystemSeconds: u.SystemSeconds, PeakRSSBytes: u.PeakRSSBytes}
 }
 

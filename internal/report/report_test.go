@@ -49,7 +49,7 @@ func done() report.Report {
 		Errors:        map[loader.Class]int64{loader.ClassConnection: 1, loader.ClassData: 0},
 		WorkerSeconds: map[event.State]float64{event.WaitBuffer: 0.08, event.Sending: 9.1, event.WaitAck: 4.25, event.BackingOff: 0.25},
 		Verification:  event.Verification{OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000},
-	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, P999: 0.221, Max: 0.2333},
+	}, event.Snapshot{}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, P999: 0.221, Max: 0.2333},
 		stats.Usage{Cores: 2, UserSeconds: 2.1, SystemSeconds: 1.3, PeakRSSBytes: 1_241_513_984})
 	r.Latency.Loop = report.Closed
 	r.BoundBy = report.NewBound(map[event.Limit]float64{
@@ -154,6 +154,14 @@ func reports() map[string]report.Report {
 	return all
 }
 
+func TestHeadlineAfterAWarmUp(t *testing.T) {
+	r := done()
+	r.Measured = &report.Measured{Seconds: 2, Rows: 1_000_000}
+	require.Equal(t, "ok: 2,000,000 rows in 3.42 s · after the warm-up 1,000,000 in 2.00 s · 584,795 rows/s · 290.0 MiB/s payload", lineOf(t, r, "ok"))
+	r.Measured.Rows = 0
+	require.Equal(t, "ok: 2,000,000 rows in 3.42 s · nothing measured: it ended within the warm-up", lineOf(t, r, "ok"))
+}
+
 // A proof that finds a hundred wrong rows still ends in a line that can be read.
 func TestALineOfManyProblems(t *testing.T) {
 	r := done()
@@ -210,7 +218,7 @@ func TestMeasure(t *testing.T) {
 		StoredRows: 500, StoredBytes: 5500,
 		UnknownBatches: 2, FailedBatches: 3, MissingRows: 4,
 		Verification: event.Verification{FoundRows: 800},
-	}, stats.Quantiles{}, stats.Usage{})
+	}, event.Snapshot{}, stats.Quantiles{}, stats.Usage{})
 	require.Equal(t, report.Failed, r.Result.Outcome)
 	require.Equal(t, "why", r.Result.Error)
 	require.Equal(t, 10.0, r.Result.Seconds, "until the last row is visible, verification not included")
@@ -222,7 +230,7 @@ func TestMeasure(t *testing.T) {
 	require.Equal(t, [3]int64{2, 3, 4}, [3]int64{r.Result.Unknown, r.Result.GivenUp, r.Result.Missing})
 
 	var nothing report.Report
-	nothing.Measure(event.Snapshot{}, stats.Quantiles{}, stats.Usage{})
+	nothing.Measure(event.Snapshot{}, event.Snapshot{}, stats.Quantiles{}, stats.Usage{})
 	nothing.BoundBy = report.NewBound(nil, report.Evidence{})
 	require.Empty(t, nothing.BoundBy.Verdict)
 	require.NoError(t, nothing.WriteJSON(io.Discard), "no rate is infinite")

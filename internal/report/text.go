@@ -65,8 +65,14 @@ func (r Report) headline() string {
 	if r.Run.Resumed {
 		rows += fmt.Sprintf(", %s of them now,", units.Count(r.Result.Rows-r.Run.ResumedRows))
 	}
-	return join(fmt.Sprintf("%s: %s in %s", r.Result.Outcome, rows, duration(r.Result.Seconds)),
-		units.Count(int64(r.Result.RowsPerSecond))+" rows/s", units.Bytes(int64(r.Result.BytesPerSecond))+"/s payload")
+	all := fmt.Sprintf("%s: %s in %s", r.Result.Outcome, rows, duration(r.Result.Seconds))
+	if r.Unmeasured() {
+		return join(all, "nothing measured: it ended within the warm-up")
+	}
+	if m := r.Measured; m != nil {
+		all = join(all, fmt.Sprintf("after the warm-up %s in %s", units.Count(m.Rows), duration(m.Seconds)))
+	}
+	return join(all, units.Count(int64(r.Result.RowsPerSecond))+" rows/s", units.Bytes(int64(r.Result.BytesPerSecond))+"/s payload")
 }
 
 func (r Report) addPlan(add func(word string, parts ...string)) {
@@ -93,8 +99,10 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	if r.Latency.Loop == Open {
 		loop = "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
-	add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "p99.9 "+duration(q.P999), "max "+duration(q.Max)+" a batch",
-		when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))
+	if !r.Unmeasured() {
+		add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "p99.9 "+duration(q.P999), "max "+duration(q.Max)+" a batch",
+			when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))
+	}
 	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
 		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),
 		when(is.GivenUp != 0, "failed "+units.Count(is.GivenUp)), when(is.Missing != 0, "missing rows "+units.Count(is.Missing)))

@@ -49,6 +49,22 @@ func TestCeilingsOfOtherRows(t *testing.T) {
 	require.Len(t, Table{Points: []Point{short, long, nearly}}.ceilings(), 2)
 }
 
+// All quantities that are per second or per byte are of the measured part.
+func TestFiguresAfterAWarmUp(t *testing.T) {
+	r := &report.Report{Measured: &report.Measured{Seconds: 2, Rows: 100, PayloadBytes: gib}}
+	r.Result = report.Result{Rows: 900, Seconds: 8, RowsPerSecond: 50, BytesPerSecond: gib / 2, WireBytes: 9 * gib}
+	r.Client = report.Client{Cores: 4, LoadSeconds: 4}
+	r.BoundBy.Evidence.WirePerPayload = 1.5
+	all := figuresOf(r)
+	require.Equal(t, []float64{50, 2, 4, 50, 0.75 * gib}, []float64{
+		all[rowRate], all[seconds], all["cpu_seconds_per_gib"], all["client_cpu_percent"], all["sent_bytes_per_second"],
+	})
+	r.Measured = &report.Measured{}
+	r.Result.RowsPerSecond, r.Result.BytesPerSecond = 0, 0
+	_, known := figuresOf(r)[rowRate]
+	require.False(t, known, "nothing was measured")
+}
+
 // A record may hold anything.
 func TestOddCeilings(t *testing.T) {
 	for _, bytes := range []float64{math.NaN(), math.Inf(1), -1, 0, math.MaxFloat64} {

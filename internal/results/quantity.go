@@ -87,6 +87,10 @@ func Quantities() (names []string) {
 func figuresOf(r *report.Report) map[string]float64 {
 	result, batches, phases := r.Result, r.Latency.BatchSeconds, r.Phases
 	all := map[string]float64{}
+	if m := r.Measured; m != nil {
+		wire := r.BoundBy.Evidence.WirePerPayload * float64(m.PayloadBytes)
+		result.Seconds, result.WireBytes = m.Seconds, int64(wire)
+	}
 	if result.Seconds > 0 { // it has moved rows
 		all[rowRate], all[byteRate] = result.RowsPerSecond, result.BytesPerSecond
 		all[overallRate] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)

@@ -56,10 +56,11 @@ type Seconds map[event.Limit]float64
 type Bottleneck struct {
 	read func() Reading
 
-	mu      sync.Mutex
-	begun   bool
-	last    Reading
-	account Account
+	mu       sync.Mutex
+	begun    bool
+	last     Reading
+	account  Account // of counters that only grow
+	measured Account // since the end of the warm-up
 }
 
 // Account is the account of a run up to the newest window with worker time. Its maps belong to the caller.
@@ -77,15 +78,30 @@ type Account struct {
 
 // NewBottleneck returns an empty account. read is called by one goroutine at a time and must not call the Bottleneck.
 func NewBottleneck(read func() Reading) *Bottleneck {
-	return &Bottleneck{read: read, account: Account{Seconds: Window{}.seconds()}}
+	return &Bottleneck{read: read, account: newAccount(), measured: newAccount()}
 }
+
+func newAccount() Account { return Account{Seconds: Window{}.seconds()} }
 
 // Sample ends a window; the first call only begins one. Windows without worker time are ignored.
 func (m *Bottleneck) Sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.sample()
+}
+
+// WarmedUp ends a window, too: Measured has those that follow.
+func (m *Bottleneck) WarmedUp() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sample()
+	m.measured = newAccount()
+	m.measured.Sockets = m.account.Sockets
+}
+
+func (m *Bottleneck) sample() {
 	now := m.read()
-	m.account.Sockets = now.Sockets
+	m.account.Sockets, m.measured.Sockets = now.Sockets, now.Sockets
 	w := between(m.last, now)
 	m.last = now
 	if !m.begun {
@@ -94,6 +110,7 @@ func (m *Bottleneck) Sample() {
 	}
 	if w.WorkerSeconds() > 0 {
 		m.account.add(w)
+		m.measured.add(w)
 	}
 }
 
@@ -114,7 +131,17 @@ func (a *Account) add(w Window) {
 func (m *Bottleneck) Account() Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.account
+	return m.account.clone()
+}
+
+// Measured returns the account since WarmedUp, or the whole if that was not called.
+func (m *Bottleneck) Measured() Account {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.measured.clone()
+}
+
+func (a Account) clone() Account {
 	a.Seconds, a.Total.Workers = maps.Clone(a.Seconds), maps.Clone(a.Total.Workers)
 	return a
 }

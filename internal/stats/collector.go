@@ -248,6 +248,17 @@ func (c *Collector) Histogram() string {
 	return text
 }
 
+// WarmedUp forgets the latencies so far, except in the buckets of snapshots, and returns a snapshot: the counters of what
+// is measured are differences to it.
+func (c *Collector) WarmedUp() event.Snapshot {
+	r := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.latency.values.Reset()
+	c.latency.max = 0
+	return c.snapshot(r)
+}
+
 // Snapshot returns all numbers at one instant.
 func (c *Collector) Snapshot() event.Snapshot {
 	r := c.read()

@@ -140,6 +140,9 @@ func (s *Sweep) estimate() string {
 				payload += float64(times) * float64(c.Plan.PayloadTotal())
 			}
 			limit, duration := s.Plan.Limit, c.Config.Duration
+			if duration > 0 {
+				duration += c.Config.WarmUp
+			}
 			switch {
 			case limit > 0 && duration > 0:
 				most += time.Duration(times) * min(limit, duration)

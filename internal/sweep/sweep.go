@@ -178,12 +178,16 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 // statusOf returns the status and the error of a push. One that the limit ended in order is measured as far as it came.
 func statusOf(result *report.Report, err error, c *clock) (results.Status, string) {
 	switch {
+	case err == nil && result.Unmeasured():
+		return results.Failed, "it ended within its --warm-up: nothing was measured"
 	case err == nil:
 		return results.Measured, ""
 	case c.why == "" || result == nil || result.Result.Outcome != report.Interrupted:
 		return results.Failed, err.Error()
 	case result.Result.Rows == 0:
 		return results.Failed, c.why + " before a row was acknowledged"
+	case result.Unmeasured():
+		return results.Failed, c.why + " before the --warm-up was over"
 	default:
 		return results.Limited, ""
 	}

@@ -303,6 +303,18 @@ func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
 	require.NotNil(t, b.entries[i].Report)
 }
 
+// A trial that ends within its warm-up has no rate, not one of 0.
+func TestATrialOfItsWarmUpAlone(t *testing.T) {
+	b := newBench(plan())
+	b.job.Cases = b.job.Cases[:1]
+	b.job.Push = func(context.Context, sweep.Case, <-chan struct{}, func(func() bool)) (*report.Report, error) {
+		return &report.Report{Result: report.Result{Rows: 5}, Measured: &report.Measured{}}, nil
+	}
+	require.NoError(t, b.run(t))
+	require.Equal(t, results.Failed, b.entries[0].Status)
+	require.Contains(t, b.entries[0].Error, "nothing was measured")
+}
+
 // What the limit bounds is the time in which rows move: what comes before and behind is no part of what is compared.
 func TestLimit(t *testing.T) {
 	const never = 100 * time.Hour

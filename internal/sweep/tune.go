@@ -291,6 +291,8 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 		return 0, errSearchStopped
 	case err == nil && r.Result.Rows == 0:
 		err = errors.New("no row was acknowledged")
+	case err == nil && r.Unmeasured():
+		err = errors.New("it ended within its --warm-up")
 	case err == nil && r.Plan.Workers < at.Workers:
 		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
 	}
