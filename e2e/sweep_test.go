@@ -67,13 +67,13 @@ func TestSweepToItsTable(t *testing.T) {
 		page, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Contains(t, string(page), "<svg")
-		assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last cell's rows are left")
+		assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last case's rows are left")
 		assert.Zero(t, d.claims(), "and no claims")
 		s.of(d.target(), "--rows", "4001").run(t).ends(t, 2).says(t, "holds another sweep: --rows was 4000, now it is 4001")
 	})
 }
 
-// kill -9 at any moment, again and again: the same cells as if nothing had been.
+// kill -9 at any moment, again and again: the same cases as if nothing had been.
 func TestSweepIsKilledAndGoesOn(t *testing.T) {
 	t.Parallel()
 	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {

@@ -22,14 +22,14 @@ func (a *app) compare() *cobra.Command {
 	var asJSON, redact bool
 	cmd := &cobra.Command{
 		Use:   "compare A B",
-		Short: "Compare two sweeps or runs, cell by cell",
-		Long: `Compare two recorded sweeps or runs, offline. For cells with the same settings it prints the change of the median rate, and
-whether the change is more than noise. That takes 5 pushes of the cell in A and in B, or 4 and 6, 3 and 9, 2 and 19. It lists
+		Short: "Compare two sweeps or runs, case by case",
+		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the median rate, and
+whether the change is more than noise. That takes 5 pushes of the case in A and in B, or 4 and 6, 3 and 9, 2 and 19. It lists
 every input that differs.
 
-With --fail-if-slower the exit code is 6 if a cell failed in B alone, or if its median rate in B is lower by more than that.
+With --fail-if-slower the exit code is 6 if a case failed in B alone, or if its median rate in B is lower by more than that.
 With enough pushes the difference must also be more than noise. With too few pushes every such difference counts: repeat
-the sweep five times. The exit code is 2 if no cell is in both A and B.`,
+the sweep five times. The exit code is 2 if no case is in both A and B.`,
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
 		Args:    exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,7 +49,7 @@ the sweep five times. The exit code is 2 if no cell is in both A and B.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&threshold, "fail-if-slower", "exit with 6 if a cell of B is slower by more than this, such as 5%")
+	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.BoolVar(&redact, "redact", false, redactHelp)
 	return cmd
@@ -62,9 +62,9 @@ func missed(c results.Comparison, threshold float64) error {
 	case threshold == 0:
 		return nil
 	case len(c.Cells)+broken == 0:
-		return usage(errors.New("--fail-if-slower: the records have no measured cell in common"))
+		return usage(errors.New("--fail-if-slower: the records have no measured case in common"))
 	case slower+broken > 0:
-		return tooSlowError(fmt.Sprintf("slower than --fail-if-slower allows: %d of %d cells slower, %d failed", slower, len(c.Cells), broken))
+		return tooSlowError(fmt.Sprintf("slower than --fail-if-slower allows: %d of %d cases slower, %d failed", slower, len(c.Cells), broken))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Every cell of every preset is a push that nothing but a server could refuse. At full size it has what the article
+// Every case of every preset is a push that nothing but a server could refuse. At full size it has what the article
 // had, and its page shows what the article published: testdata/published.txt has both in the article's own units.
 func TestPresets(t *testing.T) {
 	published := publishedTables(t)
@@ -87,7 +87,7 @@ func preset(t *testing.T, name, target, via, scale string) *sweep.Sweep {
 	return s
 }
 
-// measured returns the record of a sweep whose cells have all moved a thousand rows in two seconds.
+// measured returns the record of a sweep whose cases have all moved a thousand rows in two seconds.
 func measured(s *sweep.Sweep) results.Record {
 	r := results.Record{Head: results.Head{Name: s.Plan.Name, Title: s.Plan.Title, Repeats: 1, Parts: s.Parts}}
 	for _, c := range s.Cases {
@@ -192,7 +192,7 @@ func (a article) check(t *testing.T, s *sweep.Sweep, part int, table results.Tab
 			}
 			return true
 		})
-		require.GreaterOrEqual(t, i, 0, "%s: no cell %v", name, line)
+		require.GreaterOrEqual(t, i, 0, "%s: no case %v", name, line)
 		require.NotNil(t, table.Points[i].Fact, "%s: %v", name, line)
 		got := table.Points[i].Fact.Figures
 		require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), "%s: %v", name, line)

@@ -80,7 +80,7 @@ func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
 	}{
 		{[]string{before, after}, 0, "-12.0 %  0.008  slower"},
 		{[]string{before, after, "--fail-if-slower", "5%"}, 6, "slower by more than 5 %: copy-workers: set.synchronous_commit on, workers 8, -12.0 %"},
-		{[]string{before, after, "--fail-if-slower=12.5%"}, 0, "no cell is slower by more than 12.5 %"},
+		{[]string{before, after, "--fail-if-slower=12.5%"}, 0, "no case is slower by more than 12.5 %"},
 		{[]string{before, before, "--fail-if-slower", "0.1%"}, 0, "no input differs"},
 		{[]string{before, after, "--fail-if-slower", "5%", "--json"}, 6, `"schema": "terapush.compare/v1"`},
 		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 6, "too few repeats to tell noise"},
@@ -91,7 +91,7 @@ func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
 		require.Contains(t, r.stdout, c.has, c.args)
 		require.Equal(t, c.code == 0, r.stderr == "", r.stderr)
 	}
-	require.Contains(t, s.run("compare", before, after, "--fail-if-slower", "5%").stderr, "2 of 10 cells slower, 0 failed")
+	require.Contains(t, s.run("compare", before, after, "--fail-if-slower", "5%").stderr, "2 of 10 cases slower, 0 failed")
 }
 
 func TestRedactedCommands(t *testing.T) {

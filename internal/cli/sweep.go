@@ -28,20 +28,20 @@ import (
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, target. Every
-combination of their values is a cell, and every cell is a verified push. terapush has plans of its own, the presets,
+combination of their values is a case, and every case is a verified push. terapush has plans of its own, the presets,
 each in the size of the article that it reproduces and in smaller scales (terapush list presets).
 
-TARGET replaces the target of the plan. Flags of push hold for all cells and replace those of the plan. A flag that is an
-axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cells with such a
+TARGET replaces the target of the plan. Flags of push hold for all cases and replace those of the plan. A flag that is an
+axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cases with such a
 method, and is an error if there are none. The values of other flags come from the plan, the environment (TERAPUSH_SEED)
-and --config, in this order. By default every cell gets a new table (--create recreate). terapush drops no table that it
+and --config, in this order. By default every case gets a new table (--create recreate). terapush drops no table that it
 did not create.
 
 Every completed push is on disk (--record) before the next one begins. After a crash, a signal or a failure the same
-command continues the sweep. A failed cell is recorded, and the sweep continues; --retry-failed repeats failed pushes.
+command continues the sweep. A failed case is recorded, and the sweep continues; --retry-failed repeats failed pushes.
 The sweep ends when the server's disk is full, and when the target cannot be reached three times in a row.
 
-Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible cell,
+Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible case,
 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
 
 type sweeper struct {
@@ -63,10 +63,10 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
 	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
-	f.IntVar(&s.repeats, "repeats", 0, "pushes of every cell (default: the plan's)")
+	f.IntVar(&s.repeats, "repeats", 0, "pushes of every case (default: the plan's)")
 	f.DurationVar(&s.budget, "budget", 0, "time for the sweep, after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
-	s.pushFlags(f, "print all cells and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
+	s.pushFlags(f, "print all cases and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
 		map[string]string{"create": string(loader.CreateRecreate)})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-// quick is a plan of six cells that take no time.
+// quick is a plan of six cases that take no time.
 const quick = `name: quick
 title: Quick documents
 rows: 2000
@@ -235,7 +235,7 @@ func TestSweepKeepsSecrets(t *testing.T) {
 	require.Contains(t, r.stderr, "axis set.app.token looks like a secret")
 }
 
-// To a cell the environment says only what plan and command line do not.
+// To a case the environment says only what plan and command line do not.
 func TestSweepAndTheEnvironment(t *testing.T) {
 	d := newDesk(t, quick)
 	d.env["TERAPUSH_WORKERS"], d.env["TERAPUSH_ROWS"], d.env["TERAPUSH_SEED"] = "7", "9", "5"

@@ -82,7 +82,7 @@ func along(t Table, axis Axis, wide bool) sketch {
 	}
 	caption += "."
 	if slices.ContainsFunc(t.Points, func(p Point) bool { return p.RowsPerSecond.N > 1 }) {
-		caption += " A point is the median of a cell's pushes, its bar reaches from the slowest to the fastest."
+		caption += " A point is the median of a case's pushes, its bar reaches from the slowest to the fastest."
 	}
 	if dashed {
 		caption += " Dashed is what was published, measured elsewhere."
@@ -188,7 +188,7 @@ func isKneeAlong(t Table, p Point, axis string) bool {
 	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
 }
 
-// rateBars shows rows per second of the fastest cells.
+// rateBars shows rows per second of the fastest cases.
 func rateBars(t Table) sketch {
 	const most = 24
 	var b chart.Bars
@@ -204,7 +204,7 @@ func rateBars(t Table) sketch {
 		}
 		b.Rows = append(b.Rows, bar)
 	}
-	caption := "Rows per second of each cell." + ofAll(len(picked), len(t.measured()))
+	caption := "Rows per second of each case." + ofAll(len(picked), len(t.measured()))
 	if slices.ContainsFunc(b.Rows, func(r chart.Bar) bool { return r.Published > 0 }) {
 		caption += " The upright stroke is what was published, measured elsewhere."
 	}
@@ -225,7 +225,7 @@ func ofAll(shown, of int) string {
 	return fmt.Sprintf(" The fastest %d of %d are shown.", shown, of)
 }
 
-// latency shows the percentiles of batches in the best cells.
+// latency shows the percentiles of batches in the best cases.
 func latency(t Table) []sketch {
 	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
 	if len(picked) == 0 {
@@ -263,7 +263,7 @@ func fastestOf(t Table, among []int, most int) []int {
 	return slices.Sorted(slices.Values(byRate[:min(len(byRate), most)]))
 }
 
-// picks returns the cells whose details are shown, and a description of them: the fastest cell of each combination of
+// picks returns the cases whose details are shown, and a description of them: the fastest case of each combination of
 // text axes, such as the method, or of each value of the first axis if all are numbers.
 func picks(t Table, fit func(Point) bool) (points []int, which string) {
 	const most = 8
@@ -291,8 +291,8 @@ func picks(t Table, fit func(Point) bool) (points []int, which string) {
 	slices.Sort(points)
 	groups := len(points)
 	points = fastestOf(t, points, most)
-	if which = "by cell."; len(axes) > 0 && len(axes) < len(t.varying()) {
-		which = "in the fastest cell of each " + namesOf(axes) + "."
+	if which = "by case."; len(axes) > 0 && len(axes) < len(t.varying()) {
+		which = "in the fastest case of each " + namesOf(axes) + "."
 	}
 	return points, which + ofAll(len(points), groups)
 }

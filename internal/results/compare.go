@@ -8,7 +8,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Verdict is the result of comparing a cell.
+// Verdict is the result of comparing a case.
 type Verdict string
 
 // The verdicts.
@@ -20,7 +20,7 @@ const (
 	TooFew Verdict = "too few repeats to tell noise"
 )
 
-// Comparison is two records compared cell by cell. Its lists are never nil.
+// Comparison is two records compared case by case. Its lists are never nil.
 type Comparison struct {
 	A      string       `json:"a"` // the names of the records
 	B      string       `json:"b"`
@@ -29,7 +29,7 @@ type Comparison struct {
 	Inputs []Difference `json:"inputs"` // that differ
 }
 
-// Pair is one cell in both records.
+// Pair is one case in both records.
 type Pair struct {
 	Table    string   `json:"table"`
 	Settings Settings `json:"settings"`
@@ -42,7 +42,7 @@ type Pair struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// Lost is a cell that was measured in one record only.
+// Lost is a case that was measured in one record only.
 type Lost struct {
 	Table    string   `json:"table"`
 	Settings Settings `json:"settings"`
@@ -58,7 +58,7 @@ type Difference struct {
 	B    string `json:"b"`
 }
 
-// Compare compares two records. Cells match by their settings; an axis of one value in both is ignored, so that two
+// Compare compares two records. Cases match by their settings; an axis of one value in both is ignored, so that two
 // targets or versions can be compared: they are inputs that differ.
 func Compare(a, b Record) Comparison {
 	both := []Record{a, b}
@@ -91,7 +91,7 @@ func Compare(a, b Record) Comparison {
 	return c
 }
 
-// SlowerBy lists the cells that are slower in B by more than a share of A's rate. With enough pushes the difference
+// SlowerBy lists the cases that are slower in B by more than a share of A's rate. With enough pushes the difference
 // must be more than noise as well; with too few it counts, and the verdict is TooFew.
 func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 	for _, p := range c.Cells {
@@ -102,7 +102,7 @@ func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 	return cells
 }
 
-// Broken lists the cells that were measured in A and failed in B.
+// Broken lists the cases that were measured in A and failed in B.
 func (c Comparison) Broken() (cells []Lost) {
 	for _, l := range c.Lost {
 		if l.In == "a" && l.Other == Failed {
@@ -127,7 +127,7 @@ func (c *Comparison) addCells(a, b Table) {
 	}
 	for _, p := range a.Points {
 		k := cellKey(p, axes)
-		other := inB[k] // without status if B does not have the cell
+		other := inB[k] // without status if B does not have the case
 		delete(inB, k)
 		switch {
 		case p.measured() && other.measured():
@@ -214,7 +214,7 @@ func inputsWithout(these, others []Input) []Input {
 }
 
 // How often samples of one speed may be called different. A comparison of sweeps with 0.05 would have an alarm in every
-// twentieth cell.
+// twentieth case.
 const (
 	warningAlpha = 0.05
 	compareAlpha = 0.01

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Text writes a comparison for people: the cells, those of one record only, and every input that differs. With a
-// threshold above 0, a share of A's rate, it ends with the cells that are slower by more than that.
+// Text writes a comparison for people: the cases, those of one record only, and every input that differs. With a
+// threshold above 0, a share of A's rate, it ends with the cases that are slower by more than that.
 func (c Comparison) Text(w io.Writer, threshold float64) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "a %s\nb %s\n", printable(c.A), printable(c.B))
@@ -45,7 +45,7 @@ func (c Comparison) grid() grid {
 		several = several || p.Table != c.Cells[0].Table
 	}
 	g := grid{
-		head:  []string{"cell", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""},
+		head:  []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""},
 		right: []bool{false, true, true, true, true, true, true, false},
 	}
 	for _, p := range c.Cells {
@@ -72,16 +72,16 @@ func (p Pair) change() string {
 	return fmt.Sprintf("%+.1f %%", 100*p.Change)
 }
 
-// slowerText lists the cells that are slower by more than the threshold.
+// slowerText lists the cases that are slower by more than the threshold.
 func (c Comparison) slowerText(threshold float64) string {
 	var b strings.Builder
 	limit := fmt.Sprintf("%.4g %%", 100*threshold)
 	slower, broken, uncertain := c.SlowerBy(threshold), c.Broken(), 0
 	if len(c.Cells)+len(broken) == 0 {
-		return "nothing to compare: no cell was measured in both\n"
+		return "nothing to compare: no case was measured in both\n"
 	}
 	if len(slower)+len(broken) == 0 {
-		return "no cell is slower by more than " + limit + "\n"
+		return "no case is slower by more than " + limit + "\n"
 	}
 	for _, p := range slower {
 		fmt.Fprintf(&b, "slower by more than %s: %s, %s", limit, cell(p.Table, p.Settings), p.change())
@@ -94,7 +94,7 @@ func (c Comparison) slowerText(threshold float64) string {
 	for _, l := range broken {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings))
 	}
-	fmt.Fprintf(&b, "%d of %d cells slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
+	fmt.Fprintf(&b, "%d of %d cases slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
 	if uncertain > 0 {
 		fmt.Fprintf(&b, "; %d of the slower may be noise: 5 pushes on either side would tell", uncertain)
 	}
@@ -109,7 +109,7 @@ func orNone(s string) string {
 	return oneLine(s)
 }
 
-// cell names a cell, with its table unless that is "".
+// cell names a case, with its table unless that is "".
 func cell(table string, settings Settings) string {
 	if text := joined(": ", table, settings.String()); text != "" {
 		return printable(text)
@@ -117,7 +117,7 @@ func cell(table string, settings Settings) string {
 	return "the run"
 }
 
-// JSON writes a comparison as one object, with the cells that are slower by more than the threshold. Fields may be
+// JSON writes a comparison as one object, with the cases that are slower by more than the threshold. Fields may be
 // added under the same schema.
 func (c Comparison) JSON(w io.Writer, threshold float64) error {
 	out := struct {

@@ -153,8 +153,8 @@ func TestRefusedLinesAreNotWritten(t *testing.T) {
 	bent.Parts[0].Axes[0].Values = []string{"1"}
 	r := opened(t, put(t, written(t, 1)), func(f *File) {
 		require.ErrorContains(t, f.Begin(other), `the plan was yugabyte, now it is other`)
-		require.ErrorContains(t, f.Begin(bent), "its axes make 1 cells, not 3")
-		require.ErrorContains(t, f.Append(entry(3)), "no cell 3 of part 0")
+		require.ErrorContains(t, f.Begin(bent), "its axes make 1 cases, not 3")
+		require.ErrorContains(t, f.Append(entry(3)), "no case 3 of part 0")
 		require.NoError(t, f.Append(entry(2)))
 	})
 	require.Len(t, r.Entries, 2)

@@ -16,7 +16,7 @@ import (
 // records reads files of testdata. Tests of the command line read them, too, and users have such files of earlier
 // versions, so they stay as they are:
 //
-//   - four-methods.jsonl: 44 cells of Databend with published figures, each pushed once; one failed, one was cut by its
+//   - four-methods.jsonl: 44 cases of Databend with published figures, each pushed once; one failed, one was cut by its
 //     limit, two were skipped and two never begun.
 //   - workers.jsonl: PostgreSQL with and without waiting for the disk by workers, 5 repeats and a warm-up. In
 //     workers-after.jsonl a newer version is slower with 8 workers.
@@ -114,7 +114,7 @@ func large() results.Record {
 	return r
 }
 
-// drawn are tables with all that a page can show: published figures and a cell that failed in the first, and in both
+// drawn are tables with all that a page can show: published figures and a case that failed in the first, and in both
 // the phases, the timeline and the ceiling of a push.
 func drawn(t testing.TB) []results.Table {
 	t.Helper()

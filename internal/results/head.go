@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Digest identifies what the cells of the parts are: their flags, axes, and the time limit of one push. Titles, facts
-// and what only decides which cells are pushed, when and how often (repeats, budget, settle, knee) are not in it.
+// Digest identifies what the cases of the parts are: their flags, axes, and the time limit of one push. Titles, facts
+// and what only decides which cases are pushed, when and how often (repeats, budget, settle, knee) are not in it.
 func Digest(parts []Part, limit time.Duration) string {
 	cells := []any{limit.Seconds()}
 	for _, p := range parts {
@@ -37,7 +37,7 @@ func (h Head) Same(other Head) bool {
 }
 
 // Difference describes the first difference between the sweep of a record and the one that is to continue it, in one
-// line; "" if both have the same cells.
+// line; "" if both have the same cases.
 func (h Head) Difference(now Head) string {
 	if h.Digest == now.Digest {
 		return ""

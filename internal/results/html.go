@@ -29,7 +29,7 @@ type part struct {
 	Figures         []figure
 	Cells, All      htmlTable
 	Knees           []Input
-	Failures        []Input // cells, and why
+	Failures        []Input // cases, and why
 	Warnings        []string
 	Facts           *Facts
 	Published       []Input
@@ -52,7 +52,7 @@ type htmlTable struct {
 }
 
 type htmlRow struct {
-	Class string // the cell's status, or best
+	Class string // the case's status, or best
 	Cells []htmlCell
 }
 
@@ -157,7 +157,7 @@ func newPart(n int, t Table, page string) part {
 	return p
 }
 
-// tiles returns the headline: the best cell, the smallest that is nearly as good, and how many were measured.
+// tiles returns the headline: the best case, the smallest that is nearly as good, and how many were measured.
 func tiles(t Table) []tile {
 	var list []tile
 	if best, ok := t.at(t.Best); ok {
@@ -189,7 +189,7 @@ func tiles(t Table) []tile {
 		}
 	}
 	measured := strconv.Itoa(count[Measured] + count[Limited])
-	return append(list, tile{"Cells measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
+	return append(list, tile{"Cases measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
 }
 
 // cellTable returns the table of all formats, with a bar behind each rate. The page has errors elsewhere.
@@ -219,9 +219,9 @@ func cellTable(t Table) htmlTable {
 	return h
 }
 
-// allQuantities returns every quantity of each measured cell, with its range.
+// allQuantities returns every quantity of each measured case, with its range.
 func allQuantities(t Table) htmlTable {
-	h := htmlTable{Head: []htmlCell{{Text: "cell"}, {Text: "pushes", Number: true}}}
+	h := htmlTable{Head: []htmlCell{{Text: "case"}, {Text: "pushes", Number: true}}}
 	points := t.measured()
 	for _, n := range points {
 		p := t.Points[n]
@@ -261,7 +261,7 @@ func (t Table) at(n int) (Point, bool) {
 	return t.Points[n], true
 }
 
-// cellName names a cell by the settings that vary.
+// cellName names a case by the settings that vary.
 func (t Table) cellName(settings Settings) string {
 	if name := nameBy(t.varying(), settings.Value); name != "" {
 		return name

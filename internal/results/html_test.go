@@ -64,7 +64,7 @@ func TestKneesThatWereNotReachedHaveNoMark(t *testing.T) {
 	require.NotContains(t, html, "<td>knee</td>")
 }
 
-// The page of 500 cells stays below 2 MB.
+// The page of 500 cases stays below 2 MB.
 func TestLargeSweepIsSmall(t *testing.T) {
 	html := rendered(t, results.HTML, []results.Record{large()})
 	require.Less(t, len(html), 2<<20)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Near is the share of the best rate that may be given away for a smaller setting: a cell within it is as good as the
+// Near is the share of the best rate that may be given away for a smaller setting: a case within it is as good as the
 // best, and a value that brings less than it is past the knee.
 const Near = 0.05
 
 // nearly reports whether a rate is as good as the best one.
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
-// Knee is where more of an axis stops paying in one row of cells: the first value within Near of the row's best.
+// Knee is where more of an axis stops paying in one row of cases: the first value within Near of the row's best.
 type Knee struct {
 	Axis string   `json:"axis"`
 	Row  Settings `json:"row"`  // the other axes
@@ -32,7 +32,7 @@ func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 	return sizeAxis(axes)
 }
 
-// sizeAxis returns the axis that measures the size of a cell: workers, then what is sent at a time, then any other with
+// sizeAxis returns the axis that measures the size of a case: workers, then what is sent at a time, then any other with
 // an order.
 func sizeAxis(axes []Axis) (axis Axis, ok bool) {
 	for _, name := range []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction", ""} {
@@ -46,7 +46,7 @@ func sizeAxis(axes []Axis) (axis Axis, ok bool) {
 }
 
 // rowsAlong groups the measured points that differ in one axis only. A row is sorted by size, or as the axis lists its
-// values if they have no order; rows are in the order of their first cells.
+// values if they have no order; rows are in the order of their first cases.
 func rowsAlong(axis Axis, points []Point) [][]int {
 	var rows [][]int
 	at := map[string]int{}
@@ -119,7 +119,7 @@ func (t Table) findBest() (best, smallest int) {
 	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }
 
-// smaller orders cells by their size axes, and equal ones by rate, the faster first.
+// smaller orders cases by their size axes, and equal ones by rate, the faster first.
 func smaller(axes []Axis, a, b Point) int {
 	rest := slices.Clone(axes)
 	for {

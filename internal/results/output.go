@@ -39,7 +39,7 @@ func Formats() []Format { return slices.Sorted(maps.Keys(writers())) }
 // Write writes tables in the format, all or nothing. The same tables give the same bytes. No tables are an error.
 func (f Format) Write(w io.Writer, tables []Table) error {
 	if len(tables) == 0 {
-		return errors.New("there is no table to show: the records hold no cells")
+		return errors.New("there is no table to show: the records hold no cases")
 	}
 	text, err := writers()[f](tables)
 	if err != nil {

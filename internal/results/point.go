@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Point is one cell with its pushes.
+// Point is one case with its pushes.
 type Point struct {
 	Settings Settings `json:"settings"`
 	Status   Status   `json:"status"`  // Measured if any of its pushes was
@@ -42,7 +42,7 @@ type Point struct {
 	ServerCPU            Sample `json:"server_cpu_percent"` // likewise, by --server-metrics
 	Retries              int64  `json:"retries"`            // of all its pushes
 
-	Fact *Fact `json:"fact,omitempty"` // what was published about this cell
+	Fact *Fact `json:"fact,omitempty"` // what was published about this case
 	// Typical is the report of the push with the median rate; nil if none was measured.
 	Typical *report.Report `json:"-"`
 	// Pushes are the reports of the pushes that count, in the order of their repeats.
@@ -57,7 +57,7 @@ func (p Point) measured() bool { return p.RowsPerSecond.N > 0 }
 // rate returns the median rows per second, 0 for a point that was not measured.
 func (p Point) rate() float64 { return p.RowsPerSecond.Median }
 
-// newPoint makes a point from the entries of a cell, one for each repeat.
+// newPoint makes a point from the entries of a case, one for each repeat.
 func newPoint(settings Settings, entries []Entry) Point {
 	p := Point{Settings: append(Settings{}, settings...), Status: Skipped} // [] in JSON
 	if len(entries) == 0 {
@@ -93,7 +93,7 @@ func (p *Point) add(e Entry) {
 	p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
 }
 
-// fact returns what was published about a cell, nil without anything.
+// fact returns what was published about a case, nil without anything.
 func (p Part) fact(settings Settings) *Fact {
 	if p.Facts == nil {
 		return nil
@@ -113,7 +113,7 @@ func (p Point) published(quantity string) float64 {
 	return p.Fact.Figures[quantity]
 }
 
-// describes reports whether a fact is about a cell: all that it names, axes and flags, is equal there, and it names
+// describes reports whether a fact is about a case: all that it names, axes and flags, is equal there, and it names
 // every axis that varies. The target need not be named: the article had its own.
 func (p Part) describes(f Fact, settings Settings) bool {
 	for name, want := range f.At {
@@ -127,7 +127,7 @@ func (p Part) describes(f Fact, settings Settings) bool {
 	})
 }
 
-// valuesOf returns the value of an axis in a cell, or the values of a flag.
+// valuesOf returns the value of an axis in a case, or the values of a flag.
 func (p Part) valuesOf(name string, settings Settings) []string {
 	for _, s := range settings {
 		if sameName(s.Axis, name) {

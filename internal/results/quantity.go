@@ -148,7 +148,7 @@ func (p *Point) summarise() {
 	for _, q := range p.quantities() {
 		*q.sample = sampleOf(values[q.name])
 	}
-	// A report has 0 both where rows were visible at once and where visibility was not checked. All pushes of a cell do
+	// A report has 0 both where rows were visible at once and where visibility was not checked. All pushes of a case do
 	// the same, so one that had to wait shows that all have checked.
 	if p.VisibleSeconds.High <= 0 {
 		p.VisibleSeconds = sampleOf(nil)

@@ -146,7 +146,7 @@ func (r *Record) add(line []byte) error {
 	return nil
 }
 
-// begin sets the head. A second head must be of the same sweep, since entries refer to cells by number.
+// begin sets the head. A second head must be of the same sweep, since entries refer to cases by number.
 func (r *Record) begin(h Head) error {
 	if h.Schema != Schema {
 		return otherSchema(h.Schema)
@@ -158,10 +158,10 @@ func (r *Record) begin(h Head) error {
 			cells = min(cells*len(a.Values), MaxCells+1)
 		}
 		if total += cells; total > MaxCells {
-			return fmt.Errorf("more than %d cells", MaxCells)
+			return fmt.Errorf("more than %d cases", MaxCells)
 		}
 		if p.Cells != cells {
-			return fmt.Errorf("part %d: its axes make %d cells, not %d", i, cells, p.Cells)
+			return fmt.Errorf("part %d: its axes make %d cases, not %d", i, cells, p.Cells)
 		}
 	}
 	if r.Head.Schema != "" {
@@ -178,10 +178,10 @@ func (r *Record) begin(h Head) error {
 	return nil
 }
 
-// check refuses an entry that does not belong to a cell of the head.
+// check refuses an entry that does not belong to a case of the head.
 func (r *Record) check(e Entry) error {
 	if e.Part < 0 || e.Part >= len(r.Head.Parts) || e.Cell < 0 || e.Cell >= r.Head.Parts[e.Part].Cells {
-		return fmt.Errorf("the sweep has no cell %d of part %d", e.Cell, e.Part)
+		return fmt.Errorf("the sweep has no case %d of part %d", e.Cell, e.Part)
 	}
 	if !slices.Contains([]Status{Measured, Limited, Failed, Skipped}, e.Status) {
 		return fmt.Errorf("the status is %q: a newer terapush may have written it", e.Status)

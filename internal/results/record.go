@@ -29,7 +29,7 @@ type Record struct {
 	Torn bool
 }
 
-// MaxCells bounds the cells of a sweep, and so the memory that a table of a forged record may take. At a minute each
+// MaxCells bounds the cases of a sweep, and so the memory that a table of a forged record may take. At a minute each
 // they take a week.
 const MaxCells = 10_000
 
@@ -48,30 +48,30 @@ type Head struct {
 	Parts   []Part       `json:"parts"`
 }
 
-// Part is one table of a sweep. Its cells differ in their axes only.
+// Part is one table of a sweep. Its cases differ in their axes only.
 type Part struct {
 	Name  string              `json:"name"` // "" if the plan has one part only
 	Title string              `json:"title"`
-	Push  map[string][]string `json:"push"` // the flags of all cells by name; targets without secrets
-	// Methods are the flags of all cells of one method, by the method's name.
+	Push  map[string][]string `json:"push"` // the flags of all cases by name; targets without secrets
+	// Methods are the flags of all cases of one method, by the method's name.
 	Methods map[string]map[string][]string `json:"methods,omitempty"`
 	Axes    []Axis                         `json:"axes"`
 	Cells   int                            `json:"cells"` // the product of the axes' numbers of values
-	// Knee is the axis along which a row of cells ended once more brought nothing; "" if rows were not ended.
+	// Knee is the axis along which a row of cases ended once more brought nothing; "" if rows were not ended.
 	Knee string `json:"knee,omitempty"`
-	// Sparse parts have only the cells that entries belong to: a search never pushes the others.
+	// Sparse parts have only the cases that entries belong to: a search never pushes the others.
 	Sparse bool   `json:"sparse,omitempty"`
 	Facts  *Facts `json:"facts,omitempty"` // of the article that the part reproduces
 }
 
-// Axis is one thing that changes from cell to cell.
+// Axis is one thing that changes from case to case.
 type Axis struct {
 	// Name is a flag's name, as in batch-rows, or set.NAME for a session variable, or target.
 	Name   string   `json:"name"`
 	Values []string `json:"values"` // distinct, in the order of tables and charts
 }
 
-// Setting is the value of one axis in a cell.
+// Setting is the value of one axis in a case.
 type Setting struct {
 	Axis  string `json:"axis"`
 	Value string `json:"value"`
@@ -86,9 +86,9 @@ type Facts struct {
 	Points  []Fact `json:"points"`
 }
 
-// Fact is what was published about one cell.
+// Fact is what was published about one case.
 type Fact struct {
-	// At names the cell by axis and value, in the figures of the article; other axes are as in Facts.Machine.
+	// At names the case by axis and value, in the figures of the article; other axes are as in Facts.Machine.
 	At map[string]string `json:"at"`
 	// Figures are by the name of their quantity, and none is 0: what is missing was not published. In JSON they stand
 	// beside "at".

@@ -70,7 +70,7 @@ type repeats struct {
 	entries  []Entry
 }
 
-// tableOfRuns makes a table of single runs. Runs that differ in nothing are repeats of one cell.
+// tableOfRuns makes a table of single runs. Runs that differ in nothing are repeats of one case.
 func tableOfRuns(runs []Record) Table {
 	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
 	if len(runs) == 1 {

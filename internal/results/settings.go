@@ -10,10 +10,10 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Settings are the settings of one cell, one for each axis.
+// Settings are the settings of one case, one for each axis.
 type Settings []Setting
 
-// Value returns the value of an axis, "" for one that the cell does not have.
+// Value returns the value of an axis, "" for one that the case does not have.
 func (s Settings) Value(axis string) string {
 	for _, one := range s {
 		if one.Axis == axis {

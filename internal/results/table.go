@@ -16,7 +16,7 @@ type Table struct {
 	Title  string  `json:"title"`
 	Scale  string  `json:"scale"`
 	Axes   []Axis  `json:"axes"`   // of the part, those of one value included
-	Points []Point `json:"points"` // one for each cell, in the cells' order
+	Points []Point `json:"points"` // one for each case, in the cases' order
 	Facts  *Facts  `json:"facts,omitempty"`
 	// Inputs are those with the same value in all points: server, durability, dataset, sizes, machine, version.
 	Inputs []Input `json:"inputs"`
@@ -147,7 +147,7 @@ func (g group) axes() []Axis {
 	return axes
 }
 
-// points returns the cells of the part in order. Cells without entries are included unless the part is sparse.
+// points returns the cases of the part in order. Cases without entries are included unless the part is sparse.
 func (p piece) points() (points []Point) {
 	cells := map[int][]Entry{}
 	for _, e := range p.entries {
@@ -164,7 +164,7 @@ func (p piece) points() (points []Point) {
 	return points
 }
 
-// settings returns the settings of a cell, the last axis fastest.
+// settings returns the settings of a case, the last axis fastest.
 func (p Part) settings(cell int) Settings {
 	settings := make(Settings, len(p.Axes))
 	for i, a := range slices.Backward(p.Axes) {
@@ -174,7 +174,7 @@ func (p Part) settings(cell int) Settings {
 	return settings
 }
 
-// conclude derives the inputs, knees, best cells and warnings from the points.
+// conclude derives the inputs, knees, best cases and warnings from the points.
 func (t *Table) conclude(from group) {
 	t.allInputs = inputsOf(t.reports(), from)
 	t.Inputs = shared(t.allInputs)

@@ -15,8 +15,8 @@ func TestNoRecordsNoTables(t *testing.T) {
 	require.Empty(t, results.Tables([]results.Record{{}}), "a record that was cut off before its head")
 }
 
-// A push in a cell counts unless it failed, and the golden files show the rest: warm-ups, repeats that were skipped,
-// cells never begun, and the best.
+// A push in a case counts unless it failed, and the golden files show the rest: warm-ups, repeats that were skipped,
+// cases never begun, and the best.
 func TestWhatCounts(t *testing.T) {
 	r := sweep("workers", []string{"1", "2"}, []float64{400, 100, 300}, nil)
 	r.Entries[1].Status = results.Limited
@@ -31,7 +31,7 @@ func TestWhatCounts(t *testing.T) {
 	require.Equal(t, results.Measured, p.Status)
 	require.Equal(t, []int{1, 1}, []int{p.Limited, p.Failed})
 	require.Equal(t, "disk full", p.Error)
-	warns(t, table, "Pushes failed and do not count in 1 of 2 cells (workers 1).")
+	warns(t, table, "Pushes failed and do not count in 1 of 2 cases (workers 1).")
 
 	even := one(t, sweep("workers", []string{"1"}, []float64{4, 1, 3, 2})).Points[0]
 	require.InDelta(t, 2.5, even.RowsPerSecond.Median, 0)
@@ -70,7 +70,7 @@ func TestFactsMatchByWhatTheyName(t *testing.T) {
 	table := one(t, r)
 	require.InDelta(t, 2, table.Points[0].Fact.Figures["rows_per_second"], 0)
 	require.InDelta(t, 3, table.Points[1].Fact.Figures["rows_per_second"], 0)
-	require.Nil(t, table.Points[2].Fact, "it names what is not known here, and one that names nothing is of no cell")
+	require.Nil(t, table.Points[2].Fact, "it names what is not known here, and one that names nothing is of no case")
 	require.Len(t, table.Facts.Points, 5)
 }
 
@@ -131,7 +131,7 @@ func TestKneesAlongThePlansAxis(t *testing.T) {
 	}
 }
 
-// What tune leaves behind has a cell for each setting that it tried, and none for what it might have tried.
+// What tune leaves behind has a case for each setting that it tried, and none for what it might have tried.
 func TestASearchHasTheCellsThatItTried(t *testing.T) {
 	r := sweep("workers", []string{"1", "2", "4"}, []float64{1}, nil, []float64{3})
 	require.Len(t, one(t, r).Points, 3, "a sweep was to push them all")
@@ -157,7 +157,7 @@ func TestSingleRuns(t *testing.T) {
 	four, eight := fixture(t, "run-4.json"), fixture(t, "run-8.json")
 	table := one(t, eight, four, four)
 	require.Equal(t, []results.Axis{{Name: "workers", Values: []string{"4", "8"}}}, table.Axes, "what differs, and nothing else")
-	require.Equal(t, 2, table.Points[0].RowsPerSecond.N, "equal runs are repeats of one cell")
+	require.Equal(t, 2, table.Points[0].RowsPerSecond.N, "equal runs are repeats of one case")
 
 	other := fixture(t, "run-4.json")
 	other.Entries[0].Report.Target.Settings["fsync"] = "off"
@@ -174,7 +174,7 @@ func TestSingleRuns(t *testing.T) {
 	require.Empty(t, one(t, four).Axes)
 }
 
-// One run says it as all cells of a sweep do, whose plan and reports name the same option.
+// One run says it as all cases of a sweep do, whose plan and reports name the same option.
 func TestOptionsAreInputs(t *testing.T) {
 	run, plan := fixture(t, "run-4.json"), sweep("workers", []string{"1"}, []float64{1})
 	run.Entries[0].Report.Plan.Options = map[string]string{"unlogged": "true"}
@@ -193,29 +193,29 @@ func TestWarnings(t *testing.T) {
 		change func(*report.Report)
 		want   string
 	}{
-		{"server", func(r *report.Report) { r.Target.Server = "PostgreSQL 18.0" }, "The servers or their versions differ between cells: PostgreSQL 17.2; PostgreSQL 18.0."},
-		{"table", func(r *report.Report) { r.Target.Table = "t2" }, "The tables differ between cells: sales.archive; t2."},
-		{"target", func(r *report.Report) { r.Target.URL = "postgres://other/db" }, "The targets differ between cells"},
-		{"dataset", func(r *report.Report) { r.Plan.Dataset = "people" }, "The datasets differ between cells"},
+		{"server", func(r *report.Report) { r.Target.Server = "PostgreSQL 18.0" }, "The servers or their versions differ between cases: PostgreSQL 17.2; PostgreSQL 18.0."},
+		{"table", func(r *report.Report) { r.Target.Table = "t2" }, "The tables differ between cases: sales.archive; t2."},
+		{"target", func(r *report.Report) { r.Target.URL = "postgres://other/db" }, "The targets differ between cases"},
+		{"dataset", func(r *report.Report) { r.Plan.Dataset = "people" }, "The datasets differ between cases"},
 		{"durability", func(r *report.Report) { r.Target.Settings["wal_level"] = "minimal" }, "durability settings differ"},
 		{"fsync", func(r *report.Report) { r.Target.Settings["fsync"] = "off" }, "With fsync=off a crash"},
 		{"unlogged", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "With unlogged=true a crash"},
-		{"options", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "durability settings differ between cells: fsync=on, full_page_writes=on, synchronous_commit=on; fsync=on, full_page_writes=on, synchronous_commit=on, unlogged=true."},
+		{"options", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "durability settings differ between cases: fsync=on, full_page_writes=on, synchronous_commit=on; fsync=on, full_page_writes=on, synchronous_commit=on, unlogged=true."},
 		{"group commit asked for", func(r *report.Report) { r.Plan.Options = map[string]string{"group-commit": "async"} }, "With group_commit=async a crash"},
 		{"flush", func(r *report.Report) { r.Target.Settings["innodb_flush_log_at_trx_commit"] = "2" }, "With innodb_flush_log_at_trx_commit=2 a crash"},
 		{"group commit", func(r *report.Report) { r.Target.Settings["group_commit"] = "async_mode" }, "With group_commit=async_mode a crash"},
 		{"nowait", func(r *report.Report) { r.Target.Settings["commit_wait"] = "NOWAIT" }, "With commit_wait=NOWAIT a crash"},
-		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cells (workers 2)."},
-		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cells (workers 2)"},
-		{"unverified by an older version", func(r *report.Report) { r.Verify = report.Verify{Mode: "none", Ran: true} }, "Arrival was not verified in 1 of 2 cells (workers 2)"},
+		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cases (workers 2)."},
+		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cases (workers 2)"},
+		{"unverified by an older version", func(r *report.Report) { r.Verify = report.Verify{Mode: "none", Ran: true} }, "Arrival was not verified in 1 of 2 cases (workers 2)"},
 		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once are in one table"},
 		{"discard", func(r *report.Report) { r.Target.Endpoint = "none" }, "such rates are this client's and no database's"},
-		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cells"},
+		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cases"},
 		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client was the limit"},
 		{"client-bound", func(r *report.Report) { r.BoundBy.Verdict = "client-cpu" }, "The client was the limit"},
 		{"source-bound", func(r *report.Report) { r.BoundBy.Verdict = "source" }, "The client was the limit"},
 		{"sink", func(r *report.Report) { r.Target.Server = "MySQL 8.4.0-terapush-sink" }, "The target discards its rows"},
-		{"retries", func(r *report.Report) { r.Result.Retries = 2 }, "Batches had to be sent again in 1 of 2 cells"},
+		{"retries", func(r *report.Report) { r.Result.Retries = 2 }, "Batches had to be sent again in 1 of 2 cases"},
 	} {
 		quiet := sweep("workers", []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})
 		require.Empty(t, one(t, quiet).Warnings, "nothing to warn of")
@@ -235,10 +235,10 @@ func TestWarningsOfNoise(t *testing.T) {
 	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)
 
 	table := one(t, sweep("workers", []string{"1", "2", "4"}, clear[0], []float64{190, 200, 210, 220}, []float64{195, 205, 206, 215}))
-	warns(t, table, "The best two cells (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): which is faster is not known.")
+	warns(t, table, "The best two cases (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): which is faster is not known.")
 	warns(t, table, "In 1 of 2 steps along workers the noise is larger than the difference: workers 2 and 4.")
 
 	table = one(t, sweep("workers", []string{"1", "2"}, []float64{100, 101}, []float64{200}))
-	warns(t, table, "Fewer than 3 pushes were measured in all cells: how much such rates vary by themselves is not known.")
+	warns(t, table, "Fewer than 3 pushes were measured in all cases: how much such rates vary by themselves is not known.")
 	require.NotContains(t, strings.Join(table.Warnings, " "), "noise is larger", "of one push no noise is known")
 }

@@ -13,7 +13,7 @@ import (
 type section struct {
 	heading string
 	cells   grid
-	lines   []Input // what follows from the cells
+	lines   []Input // what follows from the cases
 	inputs  []Input // what was published, and what the results depend on
 }
 
@@ -41,7 +41,7 @@ func sectionsOf(tables []Table) (sections []section, common []Input) {
 	return sections, common
 }
 
-// WriteText writes tables as Text, with the cells in at most so many columns of a terminal; 0 is no limit.
+// WriteText writes tables as Text, with the cases in at most so many columns of a terminal; 0 is no limit.
 func WriteText(w io.Writer, tables []Table, columns int) error {
 	if len(tables) == 0 || columns == 0 {
 		return Text.Write(w, tables)
@@ -122,10 +122,10 @@ func heading(t Table) string {
 	return printable(text)
 }
 
-// maxLines bounds the lines about knees, which the notes of cells show as well, and about errors.
+// maxLines bounds the lines about knees, which the notes of cases show as well, and about errors.
 const maxLines = 12
 
-// conclusions are the best cell, the smallest that is nearly as fast, the ceilings, and the knee of every row.
+// conclusions are the best case, the smallest that is nearly as fast, the ceilings, and the knee of every row.
 func conclusions(t Table) []Input {
 	if t.Best < 0 {
 		return []Input{{"best", "nothing was measured"}}
@@ -239,7 +239,7 @@ func shortened(text string) string {
 	return strings.TrimSpace(string(all[:most])) + "…"
 }
 
-// longErrors are the errors that notes shorten, each once, with the first cell that has it.
+// longErrors are the errors that notes shorten, each once, with the first case that has it.
 func longErrors(t Table) []Input {
 	var lines []Input
 	seen := map[string]bool{}
@@ -273,7 +273,7 @@ func published(t Table) []Input {
 		}
 	}
 	if missing > 0 {
-		text := fmt.Sprintf("%d of %d published figures have no cell of the same settings here", missing, len(t.Facts.Points))
+		text := fmt.Sprintf("%d of %d published figures have no case of the same settings here", missing, len(t.Facts.Points))
 		lines = append(lines, Input{"seed", text})
 	}
 	return lines
@@ -311,7 +311,7 @@ func depends(t Table) []Input {
 	})
 }
 
-// planInWords describes how rows were pushed, as far as all cells share it.
+// planInWords describes how rows were pushed, as far as all cases share it.
 func planInWords(t Table) string {
 	var parts []string
 	for _, l := range [][3]string{

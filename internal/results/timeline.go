@@ -50,7 +50,7 @@ func timeline(cell string, r *report.Report) []sketch {
 	if staged {
 		line.Rates = append(line.Rates, stored)
 	}
-	caption := "The typical push of the best cell"
+	caption := "The typical push of the best case"
 	if cell != "" {
 		caption += " (" + cell + ")"
 	}

@@ -28,7 +28,7 @@ func (t Table) findWarnings() []string {
 	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known",
 		func(p Point) bool { return p.measured() && p.RowsPerSecond.N < 3 })
 	all = append(all, t.closeBest(), t.noisySteps())
-	cells("Pushes were cut by the cell's time limit", "their rates are of what was acknowledged by then",
+	cells("Pushes were cut by the case's time limit", "their rates are of what was acknowledged by then",
 		func(p Point) bool { return p.Limited > 0 })
 	cells("Pushes failed and do not count", "", func(p Point) bool { return p.Failed > 0 })
 	cells("Nothing was measured", "", func(p Point) bool { return p.Status == Skipped })
@@ -55,14 +55,14 @@ func (t Table) differing() (warnings []string) {
 		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
 	}
 	for _, in := range []struct{ name, what string }{
-		{inputServer, "The servers or their versions differ between cells"},
-		{inputDurability, "The servers' durability settings differ between cells"},
-		{inputTarget, "The targets differ between cells"},
-		{inputTable, "The tables differ between cells"},
-		{inputDataset, "The datasets differ between cells"},
-		{inputMachine, "The cells were pushed from different machines"},
-		{"host", "The cells were pushed from different hosts"},
-		{inputVersion, "The cells were pushed by different versions of terapush"},
+		{inputServer, "The servers or their versions differ between cases"},
+		{inputDurability, "The servers' durability settings differ between cases"},
+		{inputTarget, "The targets differ between cases"},
+		{inputTable, "The tables differ between cases"},
+		{inputDataset, "The datasets differ between cases"},
+		{inputMachine, "The cases were pushed from different machines"},
+		{"host", "The cases were pushed from different hosts"},
+		{inputVersion, "The cases were pushed by different versions of terapush"},
 	} {
 		values := valuesOf(t.allInputs, in.name)
 		explained := varies(in.name) || in.name == inputTable && varies(inputDataset)
@@ -101,12 +101,12 @@ func (t Table) mixedDelivery() string {
 	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
 		" are in one table: the guarantees differ, and their cost is in the rates."
 	if guarantees["exactly-once"] {
-		text += " Cells without exactly-once may hold rows twice or lack some."
+		text += " Cases without exactly-once may hold rows twice or lack some."
 	}
 	return text
 }
 
-// closeBest warns if the fastest cell may be so by chance.
+// closeBest warns if the fastest case may be so by chance.
 func (t Table) closeBest() string {
 	others := slices.DeleteFunc(t.measured(), func(i int) bool { return i == t.Best })
 	if len(others) == 0 {
@@ -116,7 +116,7 @@ func (t Table) closeBest() string {
 	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.rate() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The best two cells (%s; %s) differ by %s, which is within their noise (±%s and ±%s):"+
+	return fmt.Sprintf("The best two cases (%s; %s) differ by %s, which is within their noise (±%s and ±%s):"+
 		" which is faster is not known.",
 		first.Settings, second.Settings, units.Percent(1-second.rate()/first.rate()),
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
@@ -174,9 +174,9 @@ func (t Table) warnOfCells(what, consequence string, is func(Point) bool) string
 	case len(cells) == 0:
 		return ""
 	case len(cells) < len(t.Points):
-		what += fmt.Sprintf(" in %d of %d cells (%s)", len(cells), len(t.Points), firstFew(cells))
+		what += fmt.Sprintf(" in %d of %d cases (%s)", len(cells), len(t.Points), firstFew(cells))
 	case len(cells) > 1:
-		what += " in all cells"
+		what += " in all cases"
 	}
 	return joined(": ", what, consequence) + "."
 }

@@ -66,13 +66,13 @@ func New(p Plan, o Options) (*Sweep, error) {
 	for _, text := range texts {
 		cases := wrong[text][0]
 		if more := len(wrong[text]) - 1; more > 0 {
-			cases += " and " + english.Plural(more, "more cell", "")
+			cases += " and " + english.Plural(more, "more case", "")
 		}
 		problems = append(problems, fmt.Errorf("%s: %s", cases, text))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
 		if !taken[name] && name != setFlag {
-			problems = append(problems, fmt.Errorf("--%s: no cell's method takes it; they are %s", name, strings.Join(methods, ", ")))
+			problems = append(problems, fmt.Errorf("--%s: no case's method takes it; they are %s", name, strings.Join(methods, ", ")))
 		}
 	}
 	for i, part := range p.Parts {

@@ -24,7 +24,7 @@ func lay(t *testing.T, part sweep.Part, given ...string) (*sweep.Sweep, error) {
 
 func methods(names ...string) []results.Axis { return []results.Axis{{Name: "method", Values: names}} }
 
-// A record tells what cells have in common, by method where that is all they have in common, and no secrets.
+// A record tells what cases have in common, by method where that is all they have in common, and no secrets.
 func TestPartsOfARecord(t *testing.T) {
 	s, err := lay(t, sweep.Part{
 		Push: map[string][]string{
@@ -43,7 +43,7 @@ func TestPartsOfARecord(t *testing.T) {
 	}, s.Parts[0].Methods)
 	for _, c := range s.Cases {
 		require.Equal(t, c.Push["method"][0] == "copy", c.Given["rows-per-transaction"] != nil)
-		require.Contains(t, c.Config.Set, "app.password=hunter2", "the cell is told")
+		require.Contains(t, c.Config.Set, "app.password=hunter2", "the case is told")
 	}
 	require.Equal(t, []string{"postgres://u:hunter2@h/db"}, s.Targets())
 }
@@ -54,7 +54,7 @@ func TestFlagsOfSomeMethods(t *testing.T) {
 		Push: map[string][]string{"target": {"postgres://h/db"}, "stage": {"x"}, "staging": {"s3://bucket/p"}},
 		Axes: methods("copy", "insert"),
 	}, "stage", "staging")
-	require.EqualError(t, err, "--stage: no cell's method takes it; they are copy, insert\n--staging: no cell's method takes it; they are copy, insert")
+	require.EqualError(t, err, "--stage: no case's method takes it; they are copy, insert\n--staging: no case's method takes it; they are copy, insert")
 	s, err := lay(t, sweep.Part{
 		Push: map[string][]string{"target": {"databend://root@h/db"}, "staging": {"s3://bucket/p"}}, Axes: methods("insert", "stage-load"),
 	}, "staging")
@@ -77,7 +77,7 @@ func TestKneeOfAPart(t *testing.T) {
 	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
 }
 
-// The values of flags are checked as push checks them, and the cells that have them are named.
+// The values of flags are checked as push checks them, and the cases that have them are named.
 func TestValuesOfFlags(t *testing.T) {
 	_, err := lay(t, sweep.Part{
 		Push: map[string][]string{"batch-rows": {"5"}, "batch-bytes": {"5"}},

@@ -104,7 +104,7 @@ func (s *Sweep) describeOrder() string {
 // writeCases prints the cases of a part: their axes, and their plans.
 func writeCases(w io.Writer, part results.Part, cases []Case) error {
 	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprint(out, "CELL\t")
+	fmt.Fprint(out, "CASE\t")
 	for _, a := range part.Axes {
 		fmt.Fprint(out, strings.ToUpper(a.Name), "\t")
 	}
@@ -165,7 +165,7 @@ func (s *Sweep) estimate() string {
 	if s.Plan.WarmUp > 0 {
 		repeats += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
 	}
-	fmt.Fprintf(&out, "pushes    %d: %s, %s\n", pushes, english.Plural(len(s.Cases), "cell", ""), repeats)
+	fmt.Fprintf(&out, "pushes    %d: %s, %s\n", pushes, english.Plural(len(s.Cases), "case", ""), repeats)
 	if payload > 0 {
 		fmt.Fprintf(&out, "payload   %s of all pushes together\n", size(min(payload, math.MaxInt64/2)))
 	}

@@ -18,7 +18,7 @@ type factKeys struct {
 	Points                points
 }
 
-// points are a table as text: a line of names, of axes and quantities, then a line for each cell, with - for what was not
+// points are a table as text: a line of names, of axes and quantities, then a line for each case, with - for what was not
 // published.
 type points []map[string]scalar
 

@@ -93,7 +93,7 @@ func (p *planner) plan(root *ast.MappingNode) Plan {
 	}
 	for _, e := range methods { // most likely a misspelled name
 		if !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
-			p.add(e.line, "methods: no cell has the method %s", e.key)
+			p.add(e.line, "methods: no case has the method %s", e.key)
 		}
 	}
 	p.checkAxes(plan, keys.Knee.line)
@@ -119,7 +119,7 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 		p.add(kneeLine, "knee: %v", config.Unknown("axis", plan.Knee, names))
 	}
 	if total > results.MaxCells {
-		p.add(0, "more than %d cells: leave values out, or split the plan", results.MaxCells)
+		p.add(0, "more than %d cases: leave values out, or split the plan", results.MaxCells)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestParse(t *testing.T) {
 	}, cells[2].Push)
 
 	cells[2].Push["rows"] = nil
-	require.NotNil(t, cells[3].Push["rows"], "every cell has its own")
+	require.NotNil(t, cells[3].Push["rows"], "every case has its own")
 	require.NotNil(t, plan.Parts[0].Push["rows"])
 }
 
@@ -382,7 +382,7 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:10: axis workers: an empty value",
 			"plan.yaml:11: axis method has no values",
 			"plan.yaml:12: set: write it as name=value",
-			"plan.yaml:13: methods: no cell has the method coppy",
+			"plan.yaml:13: methods: no case has the method coppy",
 			"plan.yaml:14: ${NOT_SET}: the environment variable NOT_SET is not set",
 			"plan.yaml:15: target: the target is not a URL",
 		}},
@@ -412,7 +412,7 @@ func TestProblems(t *testing.T) {
 		{"name: p\naxes: {target: ['databend://a:hunter2@h', 'postgres://h']}\nschemes: {postgres: {rows: 1}}", []string{
 			"plan.yaml:3: the plan's targets have several schemes",
 		}},
-		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml: more than 10000 cells"}},
+		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml: more than 10000 cases"}},
 		{"name: p\nname: q", []string{"plan.yaml:2: mapping key"}},
 		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: duplicate key \"warm_up\""}},
 		{"name: p\naxes: {batch_rows: [~]}\npush: {method: ~}\nrepeats:", []string{"axis batch-rows: an empty value"}},

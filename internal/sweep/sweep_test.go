@@ -178,7 +178,7 @@ func TestKnee(t *testing.T) {
 	require.Nil(t, last.Report)
 }
 
-// In order a cell has all its repeats before the next one, so that medians end its row.
+// In order a case has all its repeats before the next one, so that medians end its row.
 func TestKneeInOrder(t *testing.T) {
 	b := newBench(plan(func(p *sweep.Plan) { p.Knee, p.Repeats, p.Interleaved = "workers", 2, false }))
 	require.NoError(t, b.run(t))
@@ -221,7 +221,7 @@ func TestKneeByMedians(t *testing.T) {
 	}
 }
 
-// With more repeats a row may turn out to go on, and its skipped cells are done; or to have ended before, and then the cells
+// With more repeats a row may turn out to go on, and its skipped cases are done; or to have ended before, and then the cases
 // that were begun get their repeats all the same.
 func TestMoreRepeatsMoveTheKnee(t *testing.T) {
 	small := func(repeats int) sweep.Plan {
@@ -295,7 +295,7 @@ func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
 		rate *= 2
 		return rate, nil
 	}
-	require.NoError(t, b.run(t), "failed cells do not end a sweep")
+	require.NoError(t, b.run(t), "failed cases do not end a sweep")
 	require.Len(t, b.order, 10)
 	require.Contains(t, b.told(), "copy 4 #0 failed")
 	i := slices.IndexFunc(b.entries, func(e results.Entry) bool { return e.Status == results.Failed })
@@ -543,7 +543,7 @@ func TestProgress(t *testing.T) {
 		for _, name := range b.order[11:] {
 			sum += len(name) + 1
 		}
-		require.Equal(t, time.Duration(sum)*time.Second, ended[10].Left, "every cell has been done once")
+		require.Equal(t, time.Duration(sum)*time.Second, ended[10].Left, "every case has been done once")
 	})
 }
 
