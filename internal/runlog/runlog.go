@@ -19,6 +19,7 @@
 package runlog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ const (
 	syncEvery      = 100 * time.Millisecond
 	// shareEvery is after how many of them the shared journal gets its next piece, which costs a request.
 	shareEvery = 10
+	// lookTime is longer than Runs holds the lock of a run to look whether a process has it: some microseconds, more where
+	// cores are short.
+	lookTime   = 200 * time.Millisecond
 	mostBehind = 2 * shareEvery * syncEvery
 )
 
@@ -220,14 +224,16 @@ var ErrBusy = errors.New("another process is working on run")
 // lock keeps other processes off the run. The kernel releases the lock when this one dies.
 func lock(dir string) (*Log, error) {
 	l := &Log{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
-	free, err := l.lock.TryLock()
-	if err != nil {
+	brief, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	switch free, err := l.lock.TryLockContext(brief, lookTime/100); {
+	case free:
+		return l, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%w %s", ErrBusy, filepath.Base(dir))
+	default:
 		return nil, fmt.Errorf("locking the run: %w", err)
 	}
-	if !free {
-		return nil, fmt.Errorf("%w %s", ErrBusy, filepath.Base(dir))
-	}
-	return l, nil
 }
 
 // Renew starts a new journal for callers that find out elsewhere what was sent. The damaged one is kept under another

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -163,6 +164,21 @@ func TestOneOwner(t *testing.T) {
 	require.NoError(t, l.Close())
 	_, err = reopen(dir)
 	require.NoError(t, err)
+}
+
+// Who lists the runs holds the lock for a moment, and must not keep a resume from it.
+func TestOpenWhileRunsAreListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, create(t, dir).Close())
+		look := flock.New(filepath.Join(dir, run, "lock"), flock.SetFlag(os.O_RDONLY))
+		free, err := look.TryRLock()
+		require.NoError(t, err)
+		require.True(t, free)
+		time.AfterFunc(50*time.Millisecond, func() { _ = look.Unlock() })
+		_, err = reopen(dir)
+		require.NoError(t, err)
+	})
 }
 
 // A process can be killed at any file of the folder: whenever somebody looks, the run is whole or there is none.
