@@ -268,6 +268,9 @@ func (l *Log) open(err error) (*Log, error) {
 		l.batches.File, err = os.OpenFile(filepath.Join(l.dir, batchesFile), os.O_WRONLY, 0)
 	}
 	if err != nil {
+		if l.journal.File != nil {
+			err = errors.Join(err, l.journal.Close())
+		}
 		return nil, errors.Join(err, l.lock.Unlock())
 	}
 	l.stop, l.done = make(chan struct{}), make(chan struct{})
