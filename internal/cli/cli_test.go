@@ -367,6 +367,21 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// An earlier run is proven by its rows. A variable or a run's record says how to push.
+func TestVerifyRefusesWeakModes(t *testing.T) {
+	s := newShell(t)
+	require.Zero(t, s.run("push", "discard://", "--rows", "10", "--verify", "none").code)
+	for _, mode := range []string{"none", "ack"} {
+		r := s.run("verify", "discard://", "--run", "last", "--verify", mode)
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, "verified by count or full")
+		s.env["TERAPUSH_VERIFY"] = mode
+		r = s.run("verify", "discard://", "--run", "last")
+		require.Zero(t, r.code, r.stderr)
+		delete(s.env, "TERAPUSH_VERIFY")
+	}
+}
+
 // What a shell offers for a value.
 func TestCompletion(t *testing.T) {
 	s := newShell(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/verify"
 )
 
 const verifyHelp = `Verify the rows of an earlier run again. The run's journal has all that is needed: seed, keys and table. A run of several
@@ -34,7 +35,7 @@ const moreCodes = "5 preflight failed, 129, 130 or 143 stopped by a signal."
 
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
-	return a.again("verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
+	cmd := a.again("verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
 		w := watcher{config: j.Config, terminal: a.terminal}
 		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
@@ -43,6 +44,8 @@ func (a *app) verify() *cobra.Command {
 		}
 		return errors.Join(err, a.print(r, j.Config.JSON))
 	})
+	cmd.Flags().Lookup("verify").Usage = "how to scan the table: `count|full`; full also compares rows byte for byte"
+	return cmd
 }
 
 // prepare has the flags of push, which decide about the run's rows and batches.
@@ -89,6 +92,9 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
+			if mode := verify.Mode(c.Verify); name == "verify" && mode.Scans() == 0 { // on the command line: a variable or record is push's
+				return usage(fmt.Errorf("verify --verify %s: an earlier run is verified by count or full", mode))
+			}
 			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
 				return usage(err)
 			}
