@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,7 +73,10 @@ func (a *app) prepare() *cobra.Command {
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	ofAllShards(cmd.Flags())
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || config.GroupOf(f) == config.GroupOutput }) // nothing is reported
+	unused := []string{"duration", "warm-up", "workers", "max-rate", "verify", "verify-rows", "verify-workers", "batch-timeout", "resume", "start-at"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { // they are taken, since the shards' flags are
+		f.Hidden = f.Hidden || config.GroupOf(f) == config.GroupOutput || slices.Contains(unused, f.Name)
+	})
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }
