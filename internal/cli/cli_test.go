@@ -382,6 +382,19 @@ func TestVerifyRefusesWeakModes(t *testing.T) {
 	}
 }
 
+// All flags of push are taken, so that a run's can be restored: one that promises to change nothing must not be ignored.
+func TestAgainRefusesDryRun(t *testing.T) {
+	s := newShell(t)
+	require.Zero(t, s.run("push", "discard://", "--rows", "10").code)
+	run := strings.Fields(s.run("runs").stdout)[9]
+	for _, command := range []string{"verify", "forget"} {
+		r := s.run(command, "discard://", "--run", run, "--dry-run")
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, command+" has no --dry-run")
+	}
+	require.Contains(t, s.run("runs").stdout, run)
+}
+
 // What a shell offers for a value.
 func TestCompletion(t *testing.T) {
 	s := newShell(t)

@@ -105,6 +105,8 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 			explicit := changed(cmd.Flags())
 			c.Resume, c.RunID = cmp.Or(c.Resume, c.RunID), ""
 			switch {
+			case c.DryRun:
+				return usage(fmt.Errorf("%s has no --dry-run", name))
 			case !c.Shard.Whole():
 				return usage(fmt.Errorf("%s works on the whole run: leave out --shard", name))
 			case c.Resume == "":
