@@ -23,7 +23,8 @@ func (p *push) verifyNamed(ctx context.Context) error {
 		err = p.waiting(ctx, func() (err error) { announced, err = p.announced(ctx); return err })
 	}
 	if err == nil && announced == 0 {
-		err = fmt.Errorf("%w %q in %s", runlog.ErrNoRun, p.Config.RunID, p.recordedIn())
+		err = fmt.Errorf("%w %q in %s; terapush runs lists those of the state folder, %s",
+			runlog.ErrNoRun, p.Config.RunID, p.recordedIn(), p.Config.State)
 	}
 	if err == nil {
 		err = p.agree(ctx, caps, true)
@@ -78,7 +79,7 @@ func (p *push) readJournals() error {
 // recordedIn returns where a named run is announced.
 func (p *push) recordedIn() string {
 	if p.shared != nil {
-		return "the files of --state-dir"
+		return p.Config.Shared
 	}
 	return "the claim table beside " + p.target.Table
 }

@@ -72,7 +72,7 @@ func Read(stateDir, run string) (Record, error) {
 	path := filepath.Join(dir, recordFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with?", ErrNoRun, run, stateDir)
+		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with? terapush runs lists its runs", ErrNoRun, run, stateDir)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the run's record: %w", err)
