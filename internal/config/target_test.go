@@ -38,6 +38,7 @@ func TestMethodOptions(t *testing.T) {
 	new(config.Push).Flags(f, drivers(t))
 	require.ErrorContains(t, f.Set("unlogged", "perhaps"), `"perhaps" is not a valid bool`)
 	require.ErrorContains(t, f.Set("rows-per-transaction", "many"), `"many" is not a valid int`)
+	require.ErrorContains(t, f.Set("rows-per-transaction", "-1"), `"-1" is not a valid int: 0 or more`)
 }
 
 func TestLoaderTarget(t *testing.T) {

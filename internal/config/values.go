@@ -292,11 +292,12 @@ func (v *optionValue) Set(text string) error {
 	case loader.BoolOption:
 		value, err = strconv.ParseBool(text)
 	case loader.IntOption:
-		value, err = strconv.ParseInt(text, 10, 64)
+		value, err = strconv.ParseUint(text, 10, 63)
 	case loader.StringOption:
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not a valid %s", text, v.Type())
+		valid := [...]string{"string", "bool: true or false", "int: 0 or more"}[v.option.Kind]
+		return fmt.Errorf("%q is not a valid %s", text, valid)
 	}
 	v.into[v.option.Name] = fmt.Sprint(value)
 	return nil

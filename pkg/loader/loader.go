@@ -102,7 +102,7 @@ type OptionKind uint8
 const (
 	StringOption OptionKind = iota
 	BoolOption
-	IntOption
+	IntOption // in decimal, 0 to the largest int64
 )
 
 // Statement is something that a run would send to a server, for --dry-run.

@@ -210,9 +210,9 @@ func TestOptions(t *testing.T) {
 			assert.ErrorContains(t, err, problem, text)
 		}
 	}
-	_, _, err := planOf(loader.Target{Table: "d.s.t", Options: map[string]string{"rows-per-transaction": "-1"}})
+	_, _, err := planOf(loader.Target{Table: "d.s.t", Options: map[string]string{"iam-role": "x", "s3-keys": "true"}})
 	assert.ErrorContains(t, err, `table "d.s.t": write it as table or schema.table`)
-	assert.ErrorContains(t, err, "option rows-per-transaction is -1, and must not be negative")
+	assert.ErrorContains(t, err, "options iam-role and s3-keys exclude each other")
 	_, _, err = planOf(loader.Target{Method: "load-data"})
 	assert.ErrorContains(t, err, "does not exist")
 }

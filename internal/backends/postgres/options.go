@@ -55,8 +55,6 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	o.rowsPerTransaction, _ = strconv.ParseInt(t.Options[optionRowsPerTransaction], 10, 64)
 	var unusable error
 	switch {
-	case o.rowsPerTransaction < 0:
-		unusable = fmt.Errorf("option %s is %d, and must not be negative", optionRowsPerTransaction, o.rowsPerTransaction)
 	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
 		unusable = errRedshift()
 	case o.s3Keys && o.iamRole != defaultRole:
