@@ -86,13 +86,16 @@ func WriteSynced(path string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// SyncFolder syncs the names in a folder.
+// SyncFolder syncs the names in a folder, if its file system can do that: some network file systems refuse it.
 func SyncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	if err = dir.Sync(); errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
 }
 
 // Writable returns the error that Write would have, as far as that shows without a change to the file. A pipe is not

@@ -13,6 +13,12 @@ import (
 	"github.com/terapush/terapush/internal/file"
 )
 
+// A run may be kept on a file system without a sync of folders, as a record may. That of processes is one.
+func TestFoldersThatCannotBeSynced(t *testing.T) {
+	require.NoError(t, file.SyncFolder("/proc"))
+	require.Error(t, file.SyncFolder("/proc/none"))
+}
+
 // Where the folder cannot be written to, a file that can be is written in place.
 func TestWriteInAFolderOfOthers(t *testing.T) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the test, and what it may not with it
