@@ -45,7 +45,7 @@ func (c Comparison) grid() grid {
 		several = several || p.Table != c.Cells[0].Table
 	}
 	g := grid{
-		head:  []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""},
+		lines: [][]string{{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""}},
 		right: []bool{false, true, true, true, true, true, true, false},
 	}
 	for _, p := range c.Cells {
@@ -56,7 +56,7 @@ func (c Comparison) grid() grid {
 		if several {
 			table = p.Table
 		}
-		g.rows = append(g.rows, []string{
+		g.lines = append(g.lines, []string{
 			cell(table, p.Settings), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
 			p.change(), tested, string(p.Verdict),
 		})

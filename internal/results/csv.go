@@ -33,8 +33,8 @@ func asCSV(tables []Table) (string, error) {
 
 func csvHead(axes []string) []string {
 	head := strings.Split("table scale status pushes limited failed error retries best smallest knee", " ")
-	for _, q := range (&Point{}).quantities() {
-		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
+	for _, name := range Quantities() {
+		head = append(head, name, name+"_low", name+"_high", name+"_samples")
 	}
 	for _, name := range Quantities() {
 		head = append(head, "seed_"+name)

@@ -10,9 +10,8 @@ import (
 
 // grid is a table of text. Numbers stand to the right.
 type grid struct {
-	head  []string
+	lines [][]string // the first one names the columns
 	right []bool
-	rows  [][]string
 	axes  int  // of the first columns
 	notes bool // the last column has notes
 }
@@ -36,12 +35,12 @@ func gridOf(t Table, notes func(i int) string) grid {
 	columns = append(columns, alsoPublished()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
 
-	g := grid{rows: make([][]string, len(t.Points))}
+	g := grid{lines: make([][]string, len(t.Points)+1)}
 	for n, c := range columns {
-		cells, some := make([]string, len(t.Points)), false
+		cells, some := []string{printable(c.head)}, false
 		for i, p := range t.Points {
-			cells[i] = printable(c.of(i, p))
-			some = some || cells[i] != ""
+			text := printable(c.of(i, p))
+			cells, some = append(cells, text), some || text != ""
 		}
 		if !some {
 			continue
@@ -50,9 +49,9 @@ func gridOf(t Table, notes func(i int) string) grid {
 			g.axes++
 		}
 		g.notes = n == len(columns)-1
-		g.head, g.right = append(g.head, printable(c.head)), append(g.right, c.right)
+		g.right = append(g.right, c.right)
 		for i, text := range cells {
-			g.rows[i] = append(g.rows[i], text)
+			g.lines[i] = append(g.lines[i], text)
 		}
 	}
 	return g
@@ -62,56 +61,45 @@ func gridOf(t Table, notes func(i int) string) grid {
 func figures() (columns []column) {
 	inMiB := func(n float64) string { return units.Amount(n / mib) }
 	later := func(s float64) string { return "+" + units.Seconds(s) }
-	overall := func(p Point) Sample { // only to compare it with a published one
-		if p.published(overallRate) == 0 {
-			return Sample{}
-		}
-		return p.OverallRowsPerSecond
-	}
 	for _, f := range []struct {
-		head      string
-		of        func(Point) Sample
-		show      func(float64) string
-		seed      string
-		published string // quantity; "" never
+		quantity, head string
+		show           func(float64) string
+		seed           string // the head of the published figure, "" without such a column
 	}{
-		{"rows/s", func(p Point) Sample { return p.RowsPerSecond }, units.Amount,
-			"seed rows/s", rowRate},
-		{"overall rows/s", overall, units.Amount,
-			"seed overall", overallRate},
-		{"MiB/s", func(p Point) Sample { return p.BytesPerSecond }, inMiB,
-			"seed MiB/s", byteRate},
-		{"time", func(p Point) Sample { return p.Seconds }, units.Seconds,
-			"seed time", seconds},
-		{"p50", func(p Point) Sample { return p.P50 }, units.Seconds, "", ""},
-		{"p99", func(p Point) Sample { return p.P99 }, units.Seconds, "", ""},
-		{"visible", func(p Point) Sample { return p.VisibleSeconds }, later, "", ""},
-		{"stored B/row", func(p Point) Sample { return p.BytesPerRow }, units.Amount, "", ""},
-		{"CPU s/GiB", func(p Point) Sample { return p.CPUPerGiB }, units.Amount, "", ""},
+		{rowRate, "rows/s", units.Amount, "seed rows/s"},
+		{overallRate, "overall rows/s", units.Amount, "seed overall"},
+		{byteRate, "MiB/s", inMiB, "seed MiB/s"},
+		{seconds, "time", units.Seconds, "seed time"},
+		{"batch_p50_seconds", "p50", units.Seconds, ""},
+		{"batch_p99_seconds", "p99", units.Seconds, ""},
+		{"visible_seconds", "visible", later, ""},
+		{"stored_bytes_per_row", "stored B/row", units.Amount, ""},
+		{"cpu_seconds_per_gib", "CPU s/GiB", units.Amount, ""},
 	} {
 		add := func(head string, of func(Point) string) {
 			columns = append(columns, column{head, true, func(_ int, p Point) string { return of(p) }})
 		}
 		add(f.head, func(p Point) string {
-			if f.of(p).N == 0 {
+			s := p.sample(f.quantity)
+			if s.N == 0 || f.quantity == overallRate && p.published(overallRate) == 0 { // only beside a published one
 				return ""
 			}
-			return f.show(f.of(p).Median)
+			return f.show(s.Median)
 		})
-		if f.head == "rows/s" {
+		if f.quantity == rowRate {
 			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
 		}
-		if f.published == "" {
+		if f.seed == "" {
 			continue
 		}
 		add(f.seed, func(p Point) string {
-			if p.published(f.published) == 0 {
+			if p.published(f.quantity) == 0 {
 				return ""
 			}
-			return f.show(p.published(f.published))
+			return f.show(p.published(f.quantity))
 		})
-		if f.head != "time" { // its ratio is that of the rate
-			add("here/seed", func(p Point) string { return times(f.of(p).Median, p.published(f.published)) })
+		if f.quantity != seconds { // its ratio is that of the rate
+			add("here/seed", func(p Point) string { return times(p.sample(f.quantity).Median, p.published(f.quantity)) })
 		}
 	}
 	return columns
@@ -119,20 +107,20 @@ func figures() (columns []column) {
 
 // alsoPublished returns a column for each other quantity, of the cells where it was published: here, and there.
 func alsoPublished() (columns []column) {
-	for i, q := range (&Point{}).quantities() {
-		if slices.Contains([]string{rowRate, overallRate, byteRate, seconds}, q.name) {
+	for _, name := range Quantities() {
+		if slices.Contains([]string{rowRate, overallRate, byteRate, seconds}, name) {
 			continue
 		}
-		columns = append(columns, column{q.words() + " (seed)", true, func(_ int, p Point) string {
-			there := p.published(q.name)
+		columns = append(columns, column{words(name) + " (seed)", true, func(_ int, p Point) string {
+			there := p.published(name)
 			if there == 0 {
 				return ""
 			}
 			here := "-"
-			if s := p.quantities()[i].sample; s.N > 0 {
-				here = q.show(s.Median)
+			if s := p.sample(name); s.N > 0 {
+				here = show(name, s.Median)
 			}
-			return here + " (" + q.show(there) + ")"
+			return here + " (" + show(name, there) + ")"
 		}})
 	}
 	return columns
@@ -158,10 +146,9 @@ func spread(s Sample) string {
 	return "±" + units.Percent(s.Spread())
 }
 
-// widths returns the width of each column.
 func (g grid) widths() []int {
-	widths := make([]int, len(g.head))
-	for _, line := range append([][]string{g.head}, g.rows...) {
+	widths := make([]int, len(g.right))
+	for _, line := range g.lines {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
@@ -172,9 +159,9 @@ func (g grid) widths() []int {
 // minNotes is the width to which notes are cut before figures are left out.
 const minNotes = 12
 
-// fit returns the grid in at most so many columns, 0 for any number: notes are cut, and the last figures are left out,
-// whose heads it also returns. Axes and the first figure stay, however wide they are.
-func (g grid) fit(columns int) (narrow grid, omitted []string) {
+// fit makes the grid at most so wide, 0 for any width: it cuts notes, and removes the last figures, whose names it
+// returns. Axes and the first figure stay, however wide they are.
+func (g *grid) fit(columns int) (omitted []string) {
 	for {
 		widths := g.widths()
 		over := -columns - 2
@@ -182,53 +169,45 @@ func (g grid) fit(columns int) (narrow grid, omitted []string) {
 			over += w + 2
 		}
 		if columns == 0 || over <= 0 {
-			return g, omitted
+			return omitted
 		}
-		last := len(g.head) - 1
+		last := len(widths) - 1
 		if g.notes {
 			if w := max(widths[last]-over, minNotes); w < widths[last] {
-				g = g.cut(last, w)
+				g.cut(last, w)
 				continue
 			}
 			last--
 		}
 		if last <= g.axes {
-			return g, omitted
+			return omitted
 		}
-		omitted = slices.Insert(omitted, 0, g.head[last])
-		g = g.without(last)
+		omitted = slices.Insert(omitted, 0, g.lines[0][last])
+		g.remove(last)
 	}
 }
 
 // cut shortens the texts of a column.
-func (g grid) cut(column, width int) grid {
-	g.rows = slices.Clone(g.rows)
-	for i, row := range g.rows {
-		if text := []rune(row[column]); len(text) > width {
-			g.rows[i] = slices.Clone(row)
-			g.rows[i][column] = string(text[:width-1]) + "…"
+func (g *grid) cut(column, width int) {
+	for _, line := range g.lines {
+		if text := []rune(line[column]); len(text) > width {
+			line[column] = string(text[:width-1]) + "…"
 		}
 	}
-	return g
 }
 
-// without leaves a column out.
-func (g grid) without(column int) grid {
-	g.rows = slices.Clone(g.rows)
-	for i, row := range g.rows {
-		g.rows[i] = slices.Delete(slices.Clone(row), column, column+1)
+func (g *grid) remove(column int) {
+	for i, line := range g.lines {
+		g.lines[i] = slices.Delete(line, column, column+1)
 	}
-	g.head = slices.Delete(slices.Clone(g.head), column, column+1)
-	g.right = slices.Delete(slices.Clone(g.right), column, column+1)
-	return g
+	g.right = slices.Delete(g.right, column, column+1)
 }
 
 // text lays the grid out in columns of one width, with two spaces between.
 func (g grid) text() string {
 	widths := g.widths()
-	lines := append([][]string{g.head}, g.rows...)
 	var b strings.Builder
-	for _, line := range lines {
+	for _, line := range g.lines {
 		padded := make([]string, len(line))
 		for i, cell := range line {
 			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
@@ -243,21 +222,23 @@ func (g grid) text() string {
 
 // markdown is the grid as GitHub's tables.
 func (g grid) markdown() string {
-	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	rule := make([]string, len(g.head))
-	for i, right := range g.right {
-		if rule[i] = ":--"; right {
-			rule[i] = "--:"
+	rule := "|"
+	for _, right := range g.right {
+		if right {
+			rule += " --: |"
+		} else {
+			rule += " :-- |"
 		}
 	}
-	for i, row := range append([][]string{g.head}, g.rows...) {
-		cells := make([]string, len(row))
-		for n, cell := range row {
-			cells[n] = escape(cell)
+	var b strings.Builder
+	for i, line := range g.lines {
+		b.WriteString("|")
+		for _, text := range line {
+			b.WriteString(" " + escape(text) + " |")
 		}
-		if line(cells); i == 0 {
-			line(rule)
+		b.WriteString("\n")
+		if i == 0 {
+			b.WriteString(rule + "\n")
 		}
 	}
 	return b.String()

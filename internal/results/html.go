@@ -195,13 +195,13 @@ func tiles(t Table) []tile {
 // cellTable returns the table of all formats, with a bar behind each rate. The page has errors elsewhere.
 func cellTable(t Table) htmlTable {
 	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) })
-	rate := slices.Index(g.head, "rows/s")
+	rate := slices.Index(g.lines[0], "rows/s")
 	best, measured := t.at(t.Best)
 	var h htmlTable
-	for i, head := range g.head {
+	for i, head := range g.lines[0] {
 		h.Head = append(h.Head, htmlCell{Text: head, Number: g.right[i]})
 	}
-	for n, texts := range g.rows {
+	for n, texts := range g.lines[1:] {
 		p := t.Points[n]
 		row := htmlRow{Class: string(p.Status)}
 		if n == t.Best {
@@ -229,28 +229,23 @@ func allQuantities(t Table) htmlTable {
 			{Text: t.cellName(p.Settings)}, {Text: strconv.Itoa(p.RowsPerSecond.N), Number: true},
 		}})
 	}
-	for i, q := range (&Point{}).quantities() {
-		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].quantities()[i].sample.N > 0 }) {
+	for _, name := range Quantities() {
+		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].sample(name).N > 0 }) {
 			continue
 		}
-		h.Head = append(h.Head, htmlCell{Text: q.words(), Number: true})
+		h.Head = append(h.Head, htmlCell{Text: words(name), Number: true})
 		for row, n := range points {
-			h.Rows[row].Cells = append(h.Rows[row].Cells, t.Points[n].quantities()[i].cell())
+			cell, s := htmlCell{Number: true}, t.Points[n].sample(name)
+			if s.N > 0 {
+				cell.Text = show(name, s.Median)
+			}
+			if low, high := show(name, s.Low), show(name, s.High); s.N > 1 && low != high {
+				cell.Note = low + " … " + high
+			}
+			h.Rows[row].Cells = append(h.Rows[row].Cells, cell)
 		}
 	}
 	return h
-}
-
-func (q quantity) cell() htmlCell {
-	s, show := q.sample, q.show
-	cell := htmlCell{Number: true}
-	if s.N > 0 {
-		cell.Text = show(s.Median)
-	}
-	if low, high := show(s.Low), show(s.High); s.N > 1 && low != high {
-		cell.Note = low + " … " + high
-	}
-	return cell
 }
 
 // at returns a point, false if it was not measured.

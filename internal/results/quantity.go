@@ -54,14 +54,25 @@ func (p *Point) quantities() []quantity {
 	}
 }
 
-// words returns the name for people.
-func (q quantity) words() string { return strings.ReplaceAll(q.name, "_", " ") }
+// sample returns the sample of a quantity.
+func (p *Point) sample(name string) (s Sample) {
+	for _, q := range p.quantities() {
+		if q.name == name {
+			s = *q.sample
+		}
+	}
+	return s
+}
 
-func (q quantity) show(v float64) string {
+// words returns the name of a quantity for people.
+func words(quantity string) string { return strings.ReplaceAll(quantity, "_", " ") }
+
+// show formats a value of a quantity, by the unit that its name ends with.
+func show(quantity string, v float64) string {
 	switch {
-	case strings.HasSuffix(q.name, "bytes_per_second"):
+	case strings.HasSuffix(quantity, "bytes_per_second"):
 		return humanize.IBytesN(uint64(max(v, 0)), 3)
-	case strings.HasSuffix(q.name, "seconds"):
+	case strings.HasSuffix(quantity, "seconds"):
 		return units.Seconds(v)
 	}
 	return units.Amount(v)

@@ -65,11 +65,11 @@ func textIn(tables []Table, columns int) string {
 			b.WriteString("\n\n")
 		}
 		b.WriteString(s.heading + "\n\n")
-		if len(s.cells.rows) > 0 {
-			cells, left := s.cells.fit(columns)
-			b.WriteString(cells.text() + "\n")
-			if len(left) > 0 {
-				lines([]Input{{"not shown", strings.Join(left, ", ") + ": the terminal is too narrow"}})
+		if len(s.cells.lines) > 0 {
+			omitted := s.cells.fit(columns)
+			b.WriteString(s.cells.text() + "\n")
+			if len(omitted) > 0 {
+				lines([]Input{{"not shown", strings.Join(omitted, ", ") + ": the terminal is too narrow"}})
 			}
 		}
 		lines(s.lines)
@@ -99,7 +99,7 @@ func asMarkdown(tables []Table) (string, error) {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "## %s\n\n", escape(s.heading))
-		if len(s.cells.rows) > 0 {
+		if len(s.cells.lines) > 0 {
 			b.WriteString(s.cells.markdown() + "\n")
 		}
 		for _, line := range s.lines {
