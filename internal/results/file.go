@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"github.com/terapush/terapush/internal/file"
 )
 
 // File is a record that only this process adds to. It must be used by one goroutine at a time.
@@ -53,14 +55,14 @@ func (f *File) load() (err error) {
 	if err := f.cut(complete); err != nil || complete > 0 {
 		return err
 	}
-	return syncFolder(f.path)
+	if err := file.SyncFolder(filepath.Dir(f.path)); err != nil {
+		return fmt.Errorf("syncing the record's folder: %w", err)
+	}
+	return nil
 }
 
 // Record returns what the file held when it was opened. The head of an empty file has no schema.
 func (f *File) Record() Record { return f.record }
-
-// Torn reports whether an incomplete last line was cut off. Its push has to be repeated.
-func (f *File) Torn() bool { return f.record.Torn }
 
 // Reset empties the record.
 func (f *File) Reset() error {
@@ -138,19 +140,6 @@ func (f *File) Close() error {
 		err = f.file.Close()
 	}
 	return errors.Join(err, f.lock.Unlock())
-}
-
-// syncFolder makes the name of a new file durable.
-func syncFolder(path string) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("opening the record's folder: %w", err)
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems cannot
-		return fmt.Errorf("syncing the record's folder: %w", err)
-	}
-	return nil
 }
 
 // Look reads a record as Open would, without locking or changing it. A file that does not exist is an empty record.

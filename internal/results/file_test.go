@@ -93,7 +93,7 @@ func TestEveryCutIsGoneOnWith(t *testing.T) {
 		f, err := Open(at)
 		require.NoError(t, err, "cut at %d", cut)
 		require.Equal(t, f.Record(), Record{Head: seen.Head, Entries: seen.Entries, Torn: seen.Torn}, "cut at %d", cut)
-		require.Equal(t, cut > 0 && text[cut-1] != '\n', f.Torn(), "cut at %d", cut)
+		require.Equal(t, cut > 0 && text[cut-1] != '\n', f.Record().Torn, "cut at %d", cut)
 		require.Len(t, f.Record().Entries, max(whole-1, 0), "cut at %d", cut)
 		if whole == 0 {
 			require.Empty(t, f.Record().Head.Schema)
@@ -113,7 +113,7 @@ func TestEveryCutIsGoneOnWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.Head.Schema)
 	opened(t, put(t, lines[0]+lines[1]+"\x00\x00"+lines[2][2:]), func(f *File) {
-		require.True(t, f.Torn())
+		require.True(t, f.Record().Torn)
 		require.Len(t, f.Record().Entries, 1)
 	})
 }

@@ -261,7 +261,7 @@ func Begin(file *results.File, head results.Head) (warnings []string, err error)
 	if d := was.Difference(head); d != "" {
 		return nil, fmt.Errorf("the record holds another sweep: %s", d)
 	}
-	if file.Torn() {
+	if file.Record().Torn {
 		warnings = append(warnings, "the record's last line was cut off when the process before ended; that push is repeated")
 	}
 	if was.Machine != head.Machine {
