@@ -143,7 +143,7 @@ func (c *Calibration) measureSeries(
 		began := time.Now()
 		m, err := c.load(ctx, p, s.TLS, workers, duration, drain)
 		if err != nil {
-			s.Error = strings.Join(strings.Fields(err.Error()), " ")
+			s.Error = units.OneLine(err.Error())
 			if !errors.Is(err, errMemory) && !errors.Is(err, errNoSink) {
 				s.Error += c.hint(p)
 			}

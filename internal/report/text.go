@@ -26,7 +26,7 @@ func (r Report) WriteText(w io.Writer) error {
 		lines = append(lines, fmt.Sprintf("%-10s%s", word, join(parts...)))
 	}
 	if r.Result.Error != "" {
-		add("error", oneLine(r.Result.Error))
+		add("error", units.OneLine(r.Result.Error))
 	}
 	add("target", r.Target.URL, when(r.Target.Table != "", "table "+r.Target.Table), when(r.Target.Via != "", "via "+r.Target.Via),
 		r.Target.Server)
@@ -181,7 +181,7 @@ func (v Verify) line() string {
 		parts = append(parts, "and "+counted(more, "more batch", "more batches"))
 	}
 	for _, p := range v.Problems[:min(len(v.Problems), maxNamed)] {
-		parts = append(parts, oneLine(p))
+		parts = append(parts, units.OneLine(p))
 	}
 	if more := len(v.Problems) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem", "more problems")))
@@ -194,7 +194,7 @@ func (b BadBatch) String() string {
 	text := fmt.Sprintf("batch %d (keys %d to %d) %s: %s of %s",
 		b.Number, b.FirstKey, b.LastKey, b.Reason, units.Count(b.Found), counted(b.Rows, "row", "rows"))
 	if b.Detail != "" {
-		text += ", " + oneLine(b.Detail)
+		text += ", " + units.OneLine(b.Detail)
 	}
 	return text
 }
@@ -209,17 +209,12 @@ func warnings(all []string, room int) []string {
 		if len(all) > room && i == room-1 {
 			return append(lines, fmt.Sprintf("warning   and %d more, see --json", len(all)-i))
 		}
-		lines = append(lines, "warning   "+oneLine(w))
+		lines = append(lines, "warning   "+units.OneLine(w))
 	}
 	return lines
 }
 
-// join joins the parts that are not empty.
-func join(parts ...string) string { return strings.Join(nonEmpty(parts), " · ") }
-
-func nonEmpty(parts []string) []string {
-	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" })
-}
+func join(parts ...string) string { return units.Join(" · ", parts...) }
 
 // when returns text if is is true.
 func when(is bool, text string) string {
@@ -228,8 +223,6 @@ func when(is bool, text string) string {
 	}
 	return text
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func counted(n int64, one, many string) string {
 	if n == 1 {

@@ -31,8 +31,8 @@ func (r Report) bound() []string {
 	first := event.Limit(b.Verdict)
 	lostTo, evidence := r.explain(first)
 	line := fmt.Sprintf("%s: %s of worker time %s", first, percent(b.Shares[b.Verdict]), lostTo)
-	if shown := nonEmpty(evidence); len(shown) > 0 {
-		line += " (" + strings.Join(shown, ", ") + ")"
+	if shown := units.Join(", ", evidence...); shown != "" {
+		line += " (" + shown + ")"
 	}
 	parts := []string{line}
 	if second, ok := b.second(); ok {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // asBenchmarks formats a line for each measured push as Go's benchmarks do, for benchstat: settings make the name, and
@@ -18,7 +19,7 @@ func asBenchmarks(tables []Table) (string, error) {
 	for _, t := range tables {
 		var config []benchfmt.Config
 		for _, in := range t.Inputs {
-			config = append(config, benchfmt.Config{Key: benchmarkKey(in.Name), Value: []byte(oneLine(in.Value)), File: true})
+			config = append(config, benchfmt.Config{Key: benchmarkKey(in.Name), Value: []byte(units.OneLine(in.Value)), File: true})
 		}
 		for _, p := range t.Points {
 			for _, push := range p.Pushes {

@@ -22,7 +22,7 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	for _, l := range c.Lost {
 		fmt.Fprintf(&b, "only in %s: %s", l.In, cell(l.Table, l.Settings))
 		if l.Other != "" {
-			b.WriteString("; in the other " + joined(": ", string(l.Other), oneLine(l.Error)))
+			b.WriteString("; in the other " + units.Join(": ", string(l.Other), units.OneLine(l.Error)))
 		}
 		b.WriteString("\n")
 	}
@@ -106,12 +106,12 @@ func orNone(s string) string {
 	if s == "" {
 		return "(none)"
 	}
-	return oneLine(s)
+	return units.OneLine(s)
 }
 
 // cell names a case, with its table unless that is "".
 func cell(table string, settings Settings) string {
-	if text := joined(": ", table, settings.String()); text != "" {
+	if text := units.Join(": ", table, settings.String()); text != "" {
 		return printable(text)
 	}
 	return "the run"

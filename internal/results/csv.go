@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terapush/terapush/internal/units"
 )
 
 // asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names;
@@ -49,7 +51,7 @@ func csvLine(t Table, i int, axes []string) []string {
 	p := t.Points[i]
 	line := []string{
 		printable(t.Name), printable(t.Scale), string(p.Status),
-		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error),
+		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), units.OneLine(p.Error),
 		strconv.FormatInt(p.Retries, 10),
 		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.isKnee(p)),
 	}

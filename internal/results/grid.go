@@ -248,4 +248,4 @@ var markup = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`)
 
 // escape keeps a text from ending a cell or becoming markup: an error text may hold anything.
-func escape(s string) string { return markup.Replace(oneLine(s)) }
+func escape(s string) string { return markup.Replace(units.OneLine(s)) }

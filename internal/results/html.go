@@ -129,7 +129,7 @@ func newPart(n int, t Table, page string) part {
 	durability := t.labelled("durability ", inputDurability, "")
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
-		Where: joined(" · ", t.input(inputServer), t.input(inputMachine)), About: joined(" · ", t.Name, scale, durability),
+		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine)), About: units.Join(" · ", t.Name, scale, durability),
 		Tiles: tiles(t), Cells: cellTable(t), All: allQuantities(t),
 		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
 	}
@@ -162,7 +162,7 @@ func tiles(t Table) []tile {
 	var list []tile
 	if best, ok := t.at(t.Best); ok {
 		list = append(list, tile{"Best", units.Amount(best.rate()), "rows/s",
-			joined(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
+			units.Join(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
 		name := "Smallest within " + near() + " of it"
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
 			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
@@ -185,7 +185,7 @@ func tiles(t Table) []tile {
 	note := ""
 	for _, s := range []Status{Limited, Failed, Skipped} {
 		if count[s] > 0 {
-			note = joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
+			note = units.Join(", ", note, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
 	measured := strconv.Itoa(count[Measured] + count[Limited])
@@ -194,7 +194,7 @@ func tiles(t Table) []tile {
 
 // cellTable returns the table of all formats, with a bar behind each rate. The page has errors elsewhere.
 func cellTable(t Table) htmlTable {
-	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) })
+	g := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) })
 	rate := slices.Index(g.lines[0], "rows/s")
 	best, measured := t.at(t.Best)
 	var h htmlTable

@@ -97,7 +97,7 @@ func inputsOfHead(h Head, p Part) []Input {
 	if m.Cores > 0 {
 		cores = strconv.Itoa(m.Cores) + " cores"
 	}
-	machine := joined(", ", m.CPU, cores, size(m.MemoryBytes, " memory"), joined(" ", m.OS, m.Arch))
+	machine := units.Join(", ", m.CPU, cores, size(m.MemoryBytes, " memory"), units.Join(" ", m.OS, m.Arch))
 	return append([]Input{
 		{inputMachine, machine}, {"host", m.Host}, {inputVersion, h.Version}, {"scale", h.Scale},
 		{"repeats", count(int64(h.Repeats))},

@@ -80,8 +80,6 @@ func printableRune(r rune) rune {
 	return r
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // tablesAsJSON formats tables as one object. Times are seconds, sizes are bytes. Fields may be added under the same
 // schema.
 func tablesAsJSON(tables []Table) (string, error) {

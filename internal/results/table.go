@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Table is one part of a sweep, or several single runs. Its lists are never nil.
@@ -107,7 +108,7 @@ func fileName(r Record, index int, all []Record) string {
 func (g group) table() Table {
 	head, part := g[0].head, g[0].part
 	t := Table{
-		Name: joined("/", head.Name, part.Name), Title: joined(": ", head.Title, part.Title), Scale: head.Scale,
+		Name: units.Join("/", head.Name, part.Name), Title: units.Join(": ", head.Title, part.Title), Scale: head.Scale,
 		Axes: append([]Axis{}, part.Axes...), Points: []Point{}, Facts: part.Facts,
 	}
 	if len(g) > 1 {
@@ -225,9 +226,4 @@ func (t Table) reports() (all []*report.Report) {
 		all = append(all, p.Pushes...)
 	}
 	return all
-}
-
-// joined joins the texts that are not empty.
-func joined(by string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
 }

@@ -56,7 +56,7 @@ func textIn(tables []Table, columns int) string {
 	var b strings.Builder
 	lines := func(all []Input) {
 		for _, in := range all {
-			fmt.Fprintf(&b, "%-17s %s\n", printable(in.Name), oneLine(in.Value))
+			fmt.Fprintf(&b, "%-17s %s\n", printable(in.Name), units.OneLine(in.Value))
 		}
 	}
 	sections, common := sectionsOf(tables)
@@ -115,7 +115,7 @@ func asMarkdown(tables []Table) (string, error) {
 }
 
 func heading(t Table) string {
-	text := joined(": ", t.Name, t.Title)
+	text := units.Join(": ", t.Name, t.Title)
 	if t.Scale != "" {
 		text += " (scale " + t.Scale + ")"
 	}
@@ -171,7 +171,7 @@ func kneesInWords(t Table) []Input {
 			}
 			continue
 		}
-		text := joined(": ", k.Row.String(), at)
+		text := units.Join(": ", k.Row.String(), at)
 		if k.At != k.Best {
 			text += fmt.Sprintf(" is within %s of the best, which is at %s", near(), k.Best)
 		} else {
@@ -199,7 +199,7 @@ func notes(t Table, i int) string {
 	if ending != "" && p.Error != "" {
 		ending += ": " + shortened(p.Error)
 	}
-	return joined(", ", marks(t, i), ending)
+	return units.Join(", ", marks(t, i), ending)
 }
 
 // marks returns whether a point is the best, a knee and the like.
@@ -232,7 +232,7 @@ func (p Point) ending() string {
 // shortened cuts an error of a server to fit into a cell. longErrors has all of it.
 func shortened(text string) string {
 	const most = 60 // letters
-	all := []rune(oneLine(text))
+	all := []rune(units.OneLine(text))
 	if len(all) <= most {
 		return string(all)
 	}
@@ -244,12 +244,12 @@ func longErrors(t Table) []Input {
 	var lines []Input
 	seen := map[string]bool{}
 	for _, p := range t.Points {
-		text := oneLine(p.Error)
+		text := units.OneLine(p.Error)
 		if p.ending() == "" || shortened(text) == text || seen[text] {
 			continue
 		}
 		seen[text] = true
-		lines = append(lines, Input{p.ending(), joined(": ", p.Settings.String(), text)})
+		lines = append(lines, Input{p.ending(), units.Join(": ", p.Settings.String(), text)})
 	}
 	if more := len(lines) - maxLines; more > 1 {
 		lines = append(lines[:maxLines], Input{"failed", fmt.Sprintf("for %d more reasons: see --format csv", more)})
@@ -262,8 +262,8 @@ func published(t Table) []Input {
 	if t.Facts == nil {
 		return nil
 	}
-	lines := []Input{{"seed", joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
-	if here := joined("; ", t.input(inputServer), t.input(inputDurability), t.input(inputMachine)); here != "" {
+	lines := []Input{{"seed", units.Join("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
+	if here := units.Join("; ", t.input(inputServer), t.input(inputDurability), t.input(inputMachine)); here != "" {
 		lines = append(lines, Input{"here", here})
 	}
 	missing := 0
@@ -286,7 +286,7 @@ func depends(t Table) []Input {
 		machine = cores + " cores"
 	}
 	if t.input("--target") == "" { // sweeps list it among their flags
-		target = joined(", table ", t.input(inputTarget), t.input(inputTable))
+		target = units.Join(", table ", t.input(inputTarget), t.input(inputTable))
 	}
 	var settings, flags []string
 	durable := strings.Split(t.input(inputDurability), ", ")
@@ -299,7 +299,7 @@ func depends(t Table) []Input {
 			flags = append(flags, in.Name+" "+in.Value)
 		}
 	}
-	data := joined(", ", t.input(inputDataset), t.labelled("seed ", "data seed", ""), t.labelled("", "rows", " rows"))
+	data := units.Join(", ", t.input(inputDataset), t.labelled("seed ", "data seed", ""), t.labelled("", "rows", " rows"))
 	all := []Input{
 		{"target", target}, {"server", t.input(inputServer)}, {"durability", t.input(inputDurability)}, {"data", data},
 		{"plan", planInWords(t)}, {"machine", machine}, {"terapush", t.input(inputVersion)},
@@ -326,7 +326,7 @@ func planInWords(t Table) string {
 			parts = append(parts, s.Name+" "+s.Value)
 		}
 	}
-	return joined(", ", parts...)
+	return units.Join(", ", parts...)
 }
 
 // labelled returns a shared input with words around it, "" without the input.

@@ -139,7 +139,7 @@ func (t Table) noisySteps() string {
 			}
 			if total++; !differ {
 				values := axis.Name + " " + a.Settings.Value(axis.Name) + " and " + b.Settings.Value(axis.Name)
-				noisy = append(noisy, joined(", ", a.Settings.Without(axis.Name).String(), values))
+				noisy = append(noisy, units.Join(", ", a.Settings.Without(axis.Name).String(), values))
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (t Table) warnOfCells(what, consequence string, is func(Point) bool) string
 	case len(cells) > 1:
 		what += " in all cases"
 	}
-	return joined(": ", what, consequence) + "."
+	return units.Join(": ", what, consequence) + "."
 }
 
 // firstFew names the first three and counts the rest.

@@ -2,10 +2,10 @@ package sweep
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Progress is how far a sweep is.
@@ -96,7 +96,7 @@ func (s *Sweep) Line(p Progress, e results.Entry) string {
 			what += " until the limit"
 		}
 	case results.Failed:
-		what += ": FAILED: " + strings.Join(strings.Fields(e.Error), " ")
+		what += ": FAILED: " + units.OneLine(e.Error)
 	case results.Skipped:
 		what += ": skipped, " + e.Error
 	}

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -302,7 +302,7 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 	}
 	s.entries = append(s.entries, e)
 	if err != nil {
-		s.say(at, warmUp, "FAILED: "+strings.Join(strings.Fields(err.Error()), " "))
+		s.say(at, warmUp, "FAILED: "+units.OneLine(err.Error()))
 		if endsSearch(err) {
 			s.end(err)
 		}

@@ -4,6 +4,7 @@ package units
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,14 @@ func Printable(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// OneLine replaces white space by single spaces, and removes it at both ends.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Join joins the texts that are not empty.
+func Join(separator string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(t string) bool { return t == "" }), separator)
 }
 
 func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
