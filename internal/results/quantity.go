@@ -170,13 +170,13 @@ func (p *Point) summarise() {
 func sampleOf(values []float64) Sample {
 	s := Sample{N: len(values), Values: append([]float64{}, values...)} // [] in JSON
 	if s.N > 0 {
-		s.Low, s.High, s.Median = slices.Min(values), slices.Max(values), median(values)
+		s.Low, s.High, s.Median = slices.Min(values), slices.Max(values), Median(values)
 	}
 	return s
 }
 
-// median returns the median of values, 0 of none.
-func median(values []float64) float64 {
+// Median returns the median of values, 0 of none.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}

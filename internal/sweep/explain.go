@@ -11,10 +11,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Explain prints every case and an estimate of the whole sweep. file is its record, and done are the trials in it.
@@ -114,12 +114,12 @@ func writeCases(w io.Writer, part results.Part, cases []Case) error {
 		for _, setting := range c.Settings {
 			fmt.Fprint(out, setting.Value, "\t")
 		}
-		rows, payload, batches := humanize.Comma(c.Plan.Rows), size(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
+		rows, payload, batches := units.Count(c.Plan.Rows), units.Bytes(c.Plan.PayloadTotal()), units.Count(c.Plan.Batches())
 		if c.Plan.ByDuration {
 			rows, payload, batches = "for "+c.Config.Duration.String(), "-", "-"
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s of %s\t%d\t%s\n", rows, payload, batches,
-			size(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, size(c.Plan.Memory))
+			units.Bytes(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, units.Bytes(c.Plan.Memory))
 	}
 	return out.Flush()
 }
@@ -167,7 +167,7 @@ func (s *Sweep) estimate() string {
 	}
 	fmt.Fprintf(&out, "pushes    %d: %s, %s\n", pushes, english.Plural(len(s.Cases), "case", ""), repeats)
 	if payload > 0 {
-		fmt.Fprintf(&out, "payload   %s of all pushes together\n", size(min(payload, math.MaxInt64/2)))
+		fmt.Fprintf(&out, "payload   %s of all pushes together\n", units.Bytes(int64(min(payload, math.MaxInt64/2))))
 	}
 	if unbounded == 0 {
 		most += time.Duration(max(pushes-1, 0)) * s.Plan.Settle

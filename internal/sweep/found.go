@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/config"
@@ -110,11 +109,11 @@ func (f Found) WriteText(w io.Writer) error {
 			mark = "\t← best"
 		}
 		if t.BatchRows > 0 {
-			batchRows = humanize.Comma(t.BatchRows)
+			batchRows = units.Count(t.BatchRows)
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t", t.Workers, batch(t.BatchBytes), batchRows)
 		if t.usable() {
-			fmt.Fprintf(table, "%s\t%s\t%.1f %%\t%s%s\n", count(t.Rate), size(t.Bytes), 100*t.Share,
+			fmt.Fprintf(table, "%s\t%s\t%.1f %%\t%s%s\n", rate(t.Rate), units.Bytes(int64(t.Bytes)), 100*t.Share,
 				english.Plural(len(t.Measured), "time", ""), mark)
 		} else {
 			fmt.Fprintf(table, "-\t-\t-\t-\t%.100s\n", t.Error)
@@ -125,9 +124,9 @@ func (f Found) WriteText(w io.Writer) error {
 	}
 	line := func(what string, t Tried, more string) {
 		if low, high := t.spread(); len(t.Measured) > 1 {
-			more = fmt.Sprintf(" (%s..%s)", count(low), count(high)) + more
+			more = fmt.Sprintf(" (%s..%s)", rate(low), rate(high)) + more
 		}
-		fmt.Fprintf(w, "%-9s %s: %s rows/s, %s/s%s\n", what, t.Setting, count(t.Rate), size(t.Bytes), more)
+		fmt.Fprintf(w, "%-9s %s: %s%s\n", what, t.Setting, rates(t.Rate, t.Bytes), more)
 	}
 	fmt.Fprintln(w)
 	line("best", f.Best, "")
@@ -145,7 +144,7 @@ func (f Found) WriteText(w io.Writer) error {
 // Explain prints what a search would do, and connects to nothing.
 func (s *Search) Explain(w io.Writer) error {
 	p := s.base.Plan
-	each := fmt.Sprintf("%s rows", humanize.Comma(p.Rows))
+	each := fmt.Sprintf("%s rows", units.Count(p.Rows))
 	if p.ByDuration {
 		each = s.base.Config.Duration.String()
 	}
@@ -212,6 +211,8 @@ func batch(n int64) string {
 	return size.String()
 }
 
-func size[N int64 | float64](n N) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
+func rate(n float64) string { return units.Count(int64(math.Round(n))) }
 
-func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
+func rates(rows, bytes float64) string {
+	return fmt.Sprintf("%s rows/s, %s/s", rate(rows), units.Bytes(int64(bytes)))
+}

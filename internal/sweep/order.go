@@ -115,7 +115,7 @@ func (r *row) add(at place, rate float64) {
 	best, flat := 0.0, 0
 	r.ended = false
 	for _, at := range r.cases {
-		switch rate := median(r.rates[at]); {
+		switch rate := results.Median(r.rates[at]); {
 		case rate <= 0:
 		case best < (1-results.Near)*rate:
 			best, flat = rate, 0
@@ -124,15 +124,6 @@ func (r *row) add(at place, rate float64) {
 		}
 		r.ended = r.ended || flat >= flatStop
 	}
-}
-
-// median returns 0 without values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[(len(sorted)-1)/2]/2 + sorted[len(sorted)/2]/2
 }
 
 // pastKnee says why a case was skipped.

@@ -91,7 +91,7 @@ func (s *Sweep) Line(p Progress, e results.Entry) string {
 	}
 	switch e.Status {
 	case results.Measured, results.Limited:
-		what += fmt.Sprintf(": %s rows/s, %s/s", count(e.Report.Result.RowsPerSecond), size(e.Report.Result.BytesPerSecond))
+		what += ": " + rates(e.Report.Result.RowsPerSecond, e.Report.Result.BytesPerSecond)
 		if e.Status == results.Limited {
 			what += " until the limit"
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/terapush/terapush/internal/results"
 )
 
 // Setting is what a search varies.
@@ -175,7 +177,7 @@ func (s *tune) measure(t *Tried, times int) bool {
 			return false
 		}
 		t.Measured = append(t.Measured, rate)
-		t.Rate = median(t.Measured)
+		t.Rate = results.Median(t.Measured)
 	}
 	return true
 }

@@ -309,7 +309,7 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 		return 0, err
 	}
 	s.rate = max(s.rate, r.Result.RowsPerSecond*float64(one.Plan.EncodedRowBytes))
-	s.say(at, warmUp, fmt.Sprintf("%s rows/s, %s/s", count(r.Result.RowsPerSecond), size(r.Result.BytesPerSecond)))
+	s.say(at, warmUp, rates(r.Result.RowsPerSecond, r.Result.BytesPerSecond))
 	return r.Result.RowsPerSecond, nil
 }
 
