@@ -153,10 +153,7 @@ func (r *Record) begin(h Head) error {
 	}
 	total := 0
 	for i, p := range h.Parts {
-		cells := 1
-		for _, a := range p.Axes {
-			cells = min(cells*len(a.Values), MaxCells+1)
-		}
+		cells := Combinations(p.Axes)
 		if total += cells; total > MaxCells {
 			return fmt.Errorf("more than %d cases", MaxCells)
 		}

@@ -10,6 +10,7 @@
 package results
 
 import (
+	"slices"
 	"time"
 
 	"github.com/terapush/terapush/internal/host"
@@ -95,6 +96,25 @@ type Fact struct {
 	Figures map[string]float64 `json:"-"`
 }
 
+// Combinations returns how many combinations the values of the axes have, or more than MaxCells if they are too many.
+func Combinations(axes []Axis) int {
+	n := 1
+	for _, a := range axes {
+		n = min(n*len(a.Values), MaxCells+1) // the product may overflow
+	}
+	return n
+}
+
+// Combination returns combination number n of the values of the axes, from 0, the last axis fastest.
+func Combination(axes []Axis, n int) Settings {
+	settings := make(Settings, len(axes))
+	for i, a := range slices.Backward(axes) {
+		settings[i] = Setting{Axis: a.Name, Value: a.Values[n%len(a.Values)]}
+		n /= len(a.Values)
+	}
+	return settings
+}
+
 // Status is how a push of a sweep ended.
 type Status string
 
@@ -114,7 +134,7 @@ type Entry struct {
 	Cell     int            `json:"cell"` // within the part, from 0, the last axis fastest
 	Repeat   int            `json:"repeat"`
 	WarmUp   bool           `json:"warm_up,omitempty"` // not counted
-	Settings []Setting      `json:"settings"`          // one for each axis of the part
+	Settings Settings       `json:"settings"`          // one for each axis of the part
 	Status   Status         `json:"status"`
 	Error    string         `json:"error"` // why it failed or was skipped
 	Started  time.Time      `json:"started"`

@@ -159,20 +159,10 @@ func (p piece) points() (points []Point) {
 		case known:
 			points = append(points, newPoint(entries[0].Settings, entries))
 		case !p.part.Sparse:
-			points = append(points, newPoint(p.part.settings(cell), nil))
+			points = append(points, newPoint(Combination(p.part.Axes, cell), nil))
 		}
 	}
 	return points
-}
-
-// settings returns the settings of a case, the last axis fastest.
-func (p Part) settings(cell int) Settings {
-	settings := make(Settings, len(p.Axes))
-	for i, a := range slices.Backward(p.Axes) {
-		settings[i] = Setting{Axis: a.Name, Value: a.Values[cell%len(a.Values)]}
-		cell /= len(a.Values)
-	}
-	return settings
 }
 
 // conclude derives the inputs, knees, best cases and warnings from the points.

@@ -103,7 +103,7 @@ func problemsOf(err error) (lines []string) {
 
 // Describe names a case within the plan.
 func (s *Sweep) Describe(c Case) string {
-	text := results.Settings(c.Settings).String()
+	text := c.Settings.String()
 	if name := s.Plan.Parts[c.Part].Name; name != "" {
 		text = name + ": " + text
 	}
@@ -148,7 +148,7 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 // partOf returns a part as the record has it: with the flags that all its cases share, and those that all cases of one
 // method share, without secrets.
 func partOf(p Part, cases []Case) (results.Part, error) {
-	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
+	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: results.Combinations(p.Axes)}
 	if part.Name == "" {
 		part.Title = "" // the sweep has it
 	}

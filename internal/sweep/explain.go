@@ -194,7 +194,7 @@ func (s *Sweep) byFacts(c Case) time.Duration {
 	for _, f := range facts.Points {
 		same := len(f.At) > 0 || len(facts.Points) == 1
 		for axis, value := range f.At {
-			same = same && results.Settings(c.Settings).Value(axis) == value
+			same = same && c.Settings.Value(axis) == value
 		}
 		if !same {
 			continue

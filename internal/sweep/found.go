@@ -167,7 +167,7 @@ batches   %s to %s
 // Record returns the search as the record of a sweep, without version and machine. Its cases are all combinations of the
 // values that were tried.
 func (f Found) Record() (results.Head, []results.Entry) {
-	part := results.Part{Cells: 1, Sparse: true}
+	part := results.Part{Sparse: true}
 	for i, name := range f.search.sought {
 		var values []string
 		for _, e := range f.Entries {
@@ -180,8 +180,8 @@ func (f Found) Record() (results.Head, []results.Entry) {
 		})
 		values = slices.Compact(values)
 		part.Axes = append(part.Axes, results.Axis{Name: name, Values: values})
-		part.Cells *= len(values)
 	}
+	part.Cells = results.Combinations(part.Axes)
 	part.Push = recorded(f.search.base.Given, part.Axes)
 	part.Push[targetName] = []string{f.Target}
 	entries := slices.Clone(f.Entries)

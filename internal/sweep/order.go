@@ -69,7 +69,7 @@ func groups(p Plan, cases []Case) (all [][]Case) {
 	}
 	for _, value := range axes[i].Values {
 		all = append(all, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool {
-			return results.Settings(c.Settings).Value(p.Knee) != value
+			return c.Settings.Value(p.Knee) != value
 		}))
 	}
 	return all
@@ -97,7 +97,7 @@ func rowsOf(p Plan, cases []Case) map[place]*row {
 		if !p.Parts[c.Part].hasAxis(p.Knee) {
 			continue
 		}
-		name := fmt.Sprintf("%d %q", c.Part, results.Settings(c.Settings).Without(p.Knee))
+		name := fmt.Sprintf("%d %q", c.Part, c.Settings.Without(p.Knee))
 		if byName[name] == nil {
 			byName[name] = &row{rates: map[place][]float64{}}
 		}

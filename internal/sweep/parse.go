@@ -107,12 +107,10 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 	var names []string
 	total := 0
 	for _, part := range plan.Parts {
-		n := 1
+		total += results.Combinations(part.Axes)
 		for _, a := range part.Axes {
 			names = append(names, a.Name)
-			n = min(n*len(a.Values), results.MaxCells+1) // the product may overflow
 		}
-		total += n
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); plan.Knee != "" && !slices.Contains(names, plan.Knee) {

@@ -60,24 +60,15 @@ type Part struct {
 type Case struct {
 	Setup        // its push, once New has made it
 	Part, Number int
-	Settings     []results.Setting   // one for each axis of the part, without secrets
+	Settings     results.Settings    // one for each axis of the part, without secrets
 	Push         map[string][]string // all flags as in Part.Push, including those of the axes; not shared
-}
-
-// Count returns the number of cases of the part.
-func (p *Part) Count() int {
-	n := 1
-	for _, a := range p.Axes {
-		n *= len(a.Values)
-	}
-	return n
 }
 
 // Cases lists the cases of all parts, part by part, each in the order of its axes' values, the last axis fastest.
 func (p Plan) Cases() []Case {
 	var cases []Case
 	for i := range p.Parts {
-		for n := range p.Parts[i].Count() {
+		for n := range results.Combinations(p.Parts[i].Axes) {
 			cases = append(cases, p.Parts[i].caseAt(i, n))
 		}
 	}
@@ -85,17 +76,13 @@ func (p Plan) Cases() []Case {
 }
 
 func (p *Part) caseAt(part, number int) Case {
-	c := Case{Part: part, Number: number, Settings: make([]results.Setting, len(p.Axes)), Push: map[string][]string{}}
+	c := Case{Part: part, Number: number, Settings: results.Combination(p.Axes, number), Push: map[string][]string{}}
 	maps.Copy(c.Push, p.Push)
-	for i, axis := range slices.Backward(p.Axes) {
-		at := number % len(axis.Values)
-		number /= len(axis.Values)
-		value := axis.Values[at]
-		c.Settings[i] = results.Setting{Axis: axis.Name, Value: value}
-		if axis.Name == targetName && p.targets != nil {
-			value = p.targets[at]
+	for i, s := range c.Settings {
+		if s.Axis == targetName && p.targets != nil {
+			s.Value = p.targets[slices.Index(p.Axes[i].Values, s.Value)]
 		}
-		c.Push[axis.Name] = []string{value}
+		c.Push[s.Axis] = []string{s.Value}
 	}
 	if method := c.Push[methodFlag]; len(method) == 1 {
 		maps.Copy(c.Push, p.Methods[method[0]])

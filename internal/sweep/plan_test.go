@@ -113,7 +113,7 @@ func TestParse(t *testing.T) {
 	}, plan)
 
 	require.Len(t, cells, 8)
-	require.Equal(t, 8, plan.Parts[0].Count())
+	require.Equal(t, 8, results.Combinations(plan.Parts[0].Axes))
 	var order []string
 	for i, c := range cells {
 		require.Equal(t, i, c.Number)

@@ -167,8 +167,8 @@ func (s *Search) bound(caps loader.Caps) error {
 func (s *Search) Table() string { return cmp.Or(s.base.Config.Table, s.base.Config.Dataset) }
 
 // settings returns the sought part of a setting, as flags.
-func (s *Search) settings(at Setting) []results.Setting {
-	all := []results.Setting{}
+func (s *Search) settings(at Setting) results.Settings {
+	all := results.Settings{}
 	for _, name := range s.sought {
 		value := strconv.Itoa(at.Workers)
 		if name == "batch-bytes" {

@@ -86,7 +86,7 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	require.Equal(t, "postgres://u@h/db", head.Parts[0].Push["target"][0])
 	require.NotContains(t, head.Parts[0].Push, "workers")
 	require.Equal(t, []string{"ack"}, head.Parts[0].Push["verify"])
-	cells := map[int][]results.Setting{}
+	cells := map[int]results.Settings{}
 	for _, e := range entries {
 		require.Less(t, e.Cell, head.Parts[0].Cells)
 		if was, known := cells[e.Cell]; known {
