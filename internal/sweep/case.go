@@ -11,6 +11,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -58,7 +59,7 @@ func New(p Plan, o Options) (*Sweep, error) {
 			if wrong[text] == nil {
 				texts = append(texts, text)
 			}
-			wrong[text] = append(wrong[text], s.Describe(c))
+			wrong[text] = append(wrong[text], s.describe(c.Part, c.Settings))
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -101,13 +102,9 @@ func problemsOf(err error) (lines []string) {
 	return lines
 }
 
-// Describe names a case within the plan.
-func (s *Sweep) Describe(c Case) string {
-	text := c.Settings.String()
-	if name := s.Plan.Parts[c.Part].Name; name != "" {
-		text = name + ": " + text
-	}
-	return text
+// describe names a case within the plan.
+func (s *Sweep) describe(part int, settings results.Settings) string {
+	return units.Join(": ", s.Plan.Parts[part].Name, settings.String())
 }
 
 // Targets lists those of the cases as they were given, each once.

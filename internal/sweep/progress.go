@@ -10,20 +10,16 @@ import (
 
 // Progress is how far a sweep is.
 type Progress struct {
-	Number, Total int // of this push, from 1, and of all, including warm-ups and those of earlier processes
-	Case          Case
-	Repeat        int
-	WarmUp        bool
+	Number, Total int           // of this push, from 1, and of all, including warm-ups and those of earlier processes
 	Elapsed       time.Duration // of this process
 	// Left is an estimate of the rest from the pushes of the same case, else of the same part, else of the sweep. It
 	// ignores that rows may end early. It is 0 if nothing is known.
 	Left time.Duration
 }
 
-func (r *runner) progress(i int, s step) Progress {
-	return Progress{
-		Number: i + 1, Total: len(r.steps), Case: s.one, Repeat: s.repeat, WarmUp: s.warmUp,
-		Elapsed: time.Since(r.started), Left: r.left(i),
+func (r *runner) tell(i int, e results.Entry) {
+	if r.End != nil {
+		r.End(Progress{Number: i + 1, Total: len(r.steps), Elapsed: time.Since(r.started), Left: r.left(i)}, e)
 	}
 }
 
@@ -82,12 +78,12 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // Line describes a push that ended, and how far the sweep is. It may contain anything that a server sent.
 func (s *Sweep) Line(p Progress, e results.Entry) string {
-	what := s.Describe(p.Case)
+	what := s.describe(e.Part, e.Settings)
 	switch {
-	case p.WarmUp:
+	case e.WarmUp:
 		what = "warm-up, " + what
 	case s.Plan.Repeats > 1:
-		what += fmt.Sprintf(" (%d of %d)", p.Repeat+1, s.Plan.Repeats)
+		what += fmt.Sprintf(" (%d of %d)", e.Repeat+1, s.Plan.Repeats)
 	}
 	switch e.Status {
 	case results.Measured, results.Limited:

@@ -166,7 +166,7 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 		return errSweepStopped
 	}
 	e.Status, e.Error = statusOf(result, err, clock)
-	if err := r.keep(i, s, e, err); err != nil {
+	if err := r.keep(i, e, err); err != nil {
 		return err
 	}
 	if errors.Is(err, ErrDiskFull) {
@@ -194,11 +194,9 @@ func statusOf(result *report.Report, err error, c *clock) (results.Status, strin
 }
 
 // keep records a push and those before it that reached no server, unless it is one of them.
-func (r *runner) keep(i int, s step, e results.Entry, err error) error {
+func (r *runner) keep(i int, e results.Entry, err error) error {
 	r.note(e)
-	if r.End != nil {
-		r.End(r.progress(i, s), e)
-	}
+	r.tell(i, e)
 	if errors.Is(err, ErrUnreachable) {
 		r.missed = append(r.missed, e)
 		if len(r.missed) < unreachable {
@@ -229,9 +227,7 @@ func (r *runner) skip(i int, s step, why string) error {
 	}
 	e := entryOf(s)
 	e.Status, e.Error = results.Skipped, why
-	if r.End != nil {
-		r.End(r.progress(i, s), e)
-	}
+	r.tell(i, e)
 	return r.Keep(e)
 }
 
