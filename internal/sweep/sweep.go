@@ -197,17 +197,14 @@ func statusOf(result *report.Report, err error, c *clock) (results.Status, strin
 func (r *runner) keep(i int, e results.Entry, err error) error {
 	r.note(e)
 	r.tell(i, e)
-	if errors.Is(err, ErrUnreachable) {
-		r.missed = append(r.missed, e)
-		if len(r.missed) < unreachable {
-			return nil
-		}
-		return fmt.Errorf("%d pushes in succession failed and are not recorded: %w", unreachable, err)
+	r.missed = append(r.missed, e)
+	switch {
+	case !errors.Is(err, ErrUnreachable):
+		return r.keepMissed()
+	case len(r.missed) < unreachable:
+		return nil
 	}
-	if err := r.keepMissed(); err != nil {
-		return err
-	}
-	return r.Keep(e)
+	return fmt.Errorf("%d pushes in succession failed and are not recorded: %w", unreachable, err)
 }
 
 func (r *runner) keepMissed() error {
