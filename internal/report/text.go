@@ -216,7 +216,6 @@ func warnings(all []string, room int) []string {
 
 func join(parts ...string) string { return units.Join(" · ", parts...) }
 
-// when returns text if is is true.
 func when(is bool, text string) string {
 	if !is {
 		return ""

@@ -50,7 +50,6 @@ func throughput(t Table) (list []sketch) {
 	return list
 }
 
-// along shows rows per second by one axis.
 func along(t Table, axis Axis, wide bool) sketch {
 	lines, bestOf := lineAxes(t, axis)
 	l := chart.Lines{
@@ -95,7 +94,6 @@ func along(t Table, axis Axis, wide bool) sketch {
 
 const aboutCeilings = " This client's line is what calibrate measured on it, into a server that forgets."
 
-// unit returns what an axis is measured in.
 func (a Axis) unit() chart.Unit {
 	switch {
 	case strings.Contains(a.Name, "bytes"):
@@ -188,7 +186,6 @@ func isKneeAlong(t Table, p Point, axis string) bool {
 	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
 }
 
-// rateBars shows rows per second of the fastest cases.
 func rateBars(t Table) sketch {
 	const most = 24
 	var b chart.Bars
@@ -225,7 +222,6 @@ func ofAll(shown, of int) string {
 	return fmt.Sprintf(" The fastest %d of %d are shown.", shown, of)
 }
 
-// latency shows the percentiles of batches in the best cases.
 func latency(t Table) []sketch {
 	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
 	if len(picked) == 0 {

@@ -72,7 +72,6 @@ func (p Pair) change() string {
 	return fmt.Sprintf("%+.1f %%", 100*p.Change)
 }
 
-// slowerText lists the cases that are slower by more than the threshold.
 func (c Comparison) slowerText(threshold float64) string {
 	var b strings.Builder
 	limit := fmt.Sprintf("%.4g %%", 100*threshold)

@@ -120,7 +120,6 @@ func (f *File) append(line any) error {
 	return errors.Join(err, f.cut(f.size))
 }
 
-// cut truncates the file to size bytes.
 func (f *File) cut(size int64) error {
 	err := f.file.Truncate(size)
 	if err == nil {

@@ -126,7 +126,6 @@ func alsoPublished() (columns []column) {
 	return columns
 }
 
-// times formats the ratio of two figures.
 func times(here, there float64) string {
 	ratio := here / there
 	if !finite(ratio) || ratio == 0 {
@@ -187,7 +186,6 @@ func (g *grid) fit(columns int) (omitted []string) {
 	}
 }
 
-// cut shortens the texts of a column.
 func (g *grid) cut(column, width int) {
 	for _, line := range g.lines {
 		if text := []rune(line[column]); len(text) > width {
@@ -220,7 +218,6 @@ func (g grid) text() string {
 	return b.String()
 }
 
-// markdown is the grid as GitHub's tables.
 func (g grid) markdown() string {
 	rule := "|"
 	for _, right := range g.right {

@@ -76,7 +76,6 @@ func (h Head) cellInputs() []Input {
 	return all
 }
 
-// flagsOf lists the flags of a part by name.
 func flagsOf(p Part) (all []Input) {
 	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
 		all = append(all, Input{"--" + name, strings.Join(p.Push[name], ", ")})

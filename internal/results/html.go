@@ -20,7 +20,6 @@ var pageTemplate string
 //go:embed page.css
 var pageStyle string
 
-// part is one table on the page.
 type part struct {
 	ID, Title, Name string
 	Where           string // server and machine
@@ -45,7 +44,6 @@ type figure struct {
 	Narrow, Wide   template.HTML
 }
 
-// htmlTable is a table of the page.
 type htmlTable struct {
 	Head []htmlCell
 	Rows []htmlRow

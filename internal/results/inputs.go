@@ -41,7 +41,6 @@ func inputsOf(reports []*report.Report, from group) []Input {
 	return distinct(slices.DeleteFunc(all, func(in Input) bool { return in.Value == "" }))
 }
 
-// distinct returns each input once, in order.
 func distinct(all []Input) []Input {
 	seen := map[Input]bool{}
 	return slices.DeleteFunc(all, func(in Input) bool {
@@ -60,7 +59,6 @@ func shared(all []Input) []Input {
 	return slices.DeleteFunc(append([]Input{}, all...), func(in Input) bool { return count[in.Name] > 1 })
 }
 
-// valuesOf returns the values of one input.
 func valuesOf(all []Input, name string) (values []string) {
 	for _, in := range all {
 		if in.Name == name {
@@ -111,7 +109,6 @@ func distinctRows(p report.Plan) string {
 	return fmt.Sprintf("%s in %s", units.Count(p.DistinctRows), size(p.Distinct, ""))
 }
 
-// loop describes from when batches are timed.
 func loop(l report.Loop) string {
 	switch l {
 	case report.Closed:

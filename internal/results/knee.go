@@ -9,7 +9,6 @@ import (
 // best, and a value that brings less than it is past the knee.
 const Near = 0.05
 
-// nearly reports whether a rate is as good as the best one.
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
 // Knee is where more of an axis stops paying in one row of cases: the first value within Near of the row's best.

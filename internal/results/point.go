@@ -164,7 +164,6 @@ func (p Point) ceiling() (ceiling, bool) {
 	return ceiling{name, bytes, rows}, true
 }
 
-// ceilings returns the distinct ceilings of all points.
 func (t Table) ceilings() []ceiling {
 	var all []ceiling
 	for _, p := range t.Points {

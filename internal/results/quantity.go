@@ -54,7 +54,6 @@ func (p *Point) quantities() []quantity {
 	}
 }
 
-// sample returns the sample of a quantity.
 func (p *Point) sample(name string) (s Sample) {
 	for _, q := range p.quantities() {
 		if q.name == name {
@@ -64,7 +63,6 @@ func (p *Point) sample(name string) (s Sample) {
 	return s
 }
 
-// words returns the name of a quantity for people.
 func words(quantity string) string { return strings.ReplaceAll(quantity, "_", " ") }
 
 // show formats a value of a quantity, by the unit that its name ends with.
@@ -145,10 +143,8 @@ func serverCPU(l report.ServerLoad) float64 {
 	return 100 * l.CPU
 }
 
-// finite reports whether v is a number.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// summarise computes the samples of the pushes.
 func (p *Point) summarise() {
 	values := map[string][]float64{}
 	for _, push := range p.Pushes {

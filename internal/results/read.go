@@ -126,7 +126,6 @@ func parseLines(in io.Reader, r *Record) (complete int64, err error) {
 	return complete, nil
 }
 
-// add adds one line.
 func (r *Record) add(line []byte) error {
 	if bytes.HasPrefix(line, []byte(`{"schema":`)) {
 		var h Head

@@ -9,7 +9,6 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// section is one table as plain text.
 type section struct {
 	heading string
 	cells   grid
@@ -202,7 +201,6 @@ func notes(t Table, i int) string {
 	return units.Join(", ", marks(t, i), ending)
 }
 
-// marks returns whether a point is the best, a knee and the like.
 func marks(t Table, i int) string {
 	p := t.Points[i]
 	var marks []string

@@ -63,7 +63,6 @@ func (s *Sweep) casesOf(part int) []Case {
 	return slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool { return c.Part != part })
 }
 
-// describeDone says how much of the sweep is in the record.
 func (s *Sweep) describeDone(done []results.Entry) string {
 	total, failed := 0, 0
 	for _, e := range done {

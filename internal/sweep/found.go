@@ -44,7 +44,6 @@ type Found struct {
 	search *Search
 }
 
-// found makes the result of what was tried.
 func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	f := Found{
 		Schema: Schema, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
@@ -90,7 +89,6 @@ func (f *Found) warnOfSpread(what string, t *Tried) {
 	}
 }
 
-// spread returns the smallest and the largest rate.
 func (t *Tried) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
 
 // WriteJSON prints one JSON object.

@@ -10,7 +10,6 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// step is one push of a sweep.
 type step struct {
 	one    Case
 	repeat int
@@ -126,7 +125,6 @@ func (r *row) add(at place, rate float64) {
 	}
 }
 
-// pastKnee says why a case was skipped.
 func pastKnee(axis string) string {
 	return fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached before",
 		axis, 100*(1-results.Near))

@@ -17,7 +17,6 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// planner turns a file into a plan.
 type planner struct {
 	Options
 	file  string
@@ -260,7 +259,6 @@ func (p *planner) methods(part *Part, methods entries) {
 	}
 }
 
-// axis adds an axis to the part.
 func (p *planner) axis(part *Part, e entry) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName

@@ -185,7 +185,6 @@ func (s *tune) measure(t *Tried, times int) bool {
 // doubtful is how near to the mark the ratio of two single rates says nothing.
 const doubtful = 0.08
 
-// enough reports whether a setting is near the best.
 func (s *tune) enough(at Setting) bool {
 	best := s.best()
 	return best != nil && s.atLeast(at, best.Setting, 1-s.Near)

@@ -54,7 +54,6 @@ func Run(ctx context.Context, j Job) error {
 	return r.keepMissed()
 }
 
-// runner is a sweep under way.
 type runner struct {
 	Job
 	steps    []step
@@ -128,7 +127,6 @@ func (r *runner) note(e results.Entry) {
 	}
 }
 
-// pause returns the wait before the next push.
 func (r *runner) pause() time.Duration {
 	if !r.pushed {
 		return 0

@@ -320,7 +320,6 @@ func endsSearch(err error) bool {
 		outcome == report.VerificationFailed || outcome == report.Rejected
 }
 
-// say shows the result of a trial.
 func (s *Search) say(at Setting, warmUp bool, result string) {
 	line := fmt.Sprintf("%s: %s | elapsed %s of %s", at, result, time.Since(s.started).Round(100*time.Millisecond), s.Budget)
 	if warmUp {

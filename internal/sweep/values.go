@@ -53,7 +53,6 @@ func less(a, b string) bool {
 	return ok && ok2 && isTime == wasTime && x < y
 }
 
-// maxValues bounds one range.
 const maxValues = 1000
 
 var rangeForm = regexp.MustCompile(`^([0-9]+)([A-WYZa-wyz]*)\.\.([0-9]+)([A-WYZa-wyz]*)(?:x([0-9]+(?:\.[0-9]+)?)|\+([0-9]+))?$`)

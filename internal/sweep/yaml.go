@@ -134,7 +134,6 @@ func (s *scalar) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// scalars reads one value or a list of them.
 func (p *planner) scalars(n ast.Node) []scalar {
 	nodes := []ast.Node{n}
 	if list, ok := n.(*ast.SequenceNode); ok {

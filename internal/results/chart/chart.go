@@ -59,13 +59,11 @@ func (f Frame) start(body float64, unit string, entries []entry) *drawing {
 	return d
 }
 
-// nothing returns the drawing of no data.
 func (d *drawing) nothing() []byte {
 	d.text(quiet+" middle", d.frame.Width/2, (d.top+d.height)/2, "nothing measured")
 	return d.finish()
 }
 
-// finish returns the SVG.
 func (d *drawing) finish() []byte {
 	var b strings.Builder
 	f, class, border := d.frame, "chart", 0.0
@@ -171,5 +169,4 @@ func (d *drawing) plot(x, y scale, label string) plot {
 	return p
 }
 
-// at returns the place of a value.
 func (p plot) at(x, y float64) point { return point{p.x.at(x), p.y.at(y)} }

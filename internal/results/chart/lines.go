@@ -112,7 +112,6 @@ func (l Lines) legend(series []Series, names []string) (entries []entry) {
 	return entries
 }
 
-// highest returns the largest Y.
 func highest(series []Series) (high float64) {
 	for _, s := range series {
 		for _, v := range s.Points {

@@ -147,7 +147,6 @@ func decades(u Unit, low, high float64) (ticks []tick) {
 	return ticks
 }
 
-// each returns a tick for each value.
 func each(u Unit, values []float64) (ticks []tick) {
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
 		ticks = append(ticks, tick{v, u.text(v)})

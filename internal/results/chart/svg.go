@@ -45,15 +45,12 @@ func solid(i ink, width float64) stroke { return stroke{ink: i, width: width} }
 // dashes is the stroke of ceilings and of published figures.
 func dashes(i ink) stroke { return stroke{ink: i, width: 1.5, dashed: true} }
 
-// svg writes shapes and text.
 type svg struct{ strings.Builder }
 
-// line draws a line through points.
 func (s *svg) line(look stroke, points ...point) {
 	fmt.Fprintf(s, `<path class="line %s"%s d="%s"/>`+"\n", look.ink, look.attributes(), joined(points))
 }
 
-// fill fills a polygon.
 func (s *svg) fill(i ink, corners ...point) {
 	fmt.Fprintf(s, `<path class="fill %s" d="%sZ"/>`+"\n", i, joined(corners))
 }
