@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/units"
 )
@@ -58,9 +59,9 @@ func (r Report) headline() string {
 	if r.Result.Outcome == PreflightFailed {
 		return string(PreflightFailed) + ": no row was sent"
 	}
-	rows := counted(r.Result.Rows, "row", "rows")
+	rows := counted(r.Result.Rows, "row")
 	if r.Result.Outcome != OK && r.Plan.Rows > 0 {
-		rows = fmt.Sprintf("%s of %s", units.Count(r.Result.Rows), counted(r.Plan.Rows, "row", "rows"))
+		rows = fmt.Sprintf("%s of %s", units.Count(r.Result.Rows), counted(r.Plan.Rows, "row"))
 	}
 	if r.Run.Resumed {
 		rows += fmt.Sprintf(", %s of them now,", units.Count(r.Result.Rows-r.Run.ResumedRows))
@@ -79,11 +80,11 @@ func (r Report) addPlan(add func(word string, parts ...string)) {
 	p := r.Plan
 	distinct := "all rows distinct"
 	if p.DistinctRows > 0 {
-		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(p.Distinct), counted(p.DistinctRows, "row", "rows"))
+		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(p.Distinct), counted(p.DistinctRows, "row"))
 	}
-	add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker", "workers"),
-		fmt.Sprintf("batches of %s, %s", counted(p.BatchRows, "row", "rows"), units.Bytes(p.BatchBytes)),
-		when(p.GroupBatches > 0, "committed "+counted(p.GroupBatches, "batch", "batches")+" at a time"))
+	add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker"),
+		fmt.Sprintf("batches of %s, %s", counted(p.BatchRows, "row"), units.Bytes(p.BatchBytes)),
+		when(p.GroupBatches > 0, "committed "+counted(p.GroupBatches, "batch")+" at a time"))
 	add("data", p.Dataset, fmt.Sprintf("seed %d", p.Seed), fmt.Sprintf("first key %d", p.FirstKey), distinct,
 		when(p.ZstdRatio > 0, fmt.Sprintf("zstd ratio %.2f", p.ZstdRatio)))
 }
@@ -106,7 +107,7 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
 		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),
 		when(is.GivenUp != 0, "failed "+units.Count(is.GivenUp)), when(is.Missing != 0, "missing rows "+units.Count(is.Missing)))
-	add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
+	add("client", counted(int64(r.Client.Cores), "core"), "user "+duration(r.Client.UserSeconds),
 		"system "+duration(r.Client.SystemSeconds), "peak memory "+units.Bytes(r.Client.PeakRSSBytes))
 	if r.BoundBy.Verdict != "" {
 		add("bound by", r.bound()...)
@@ -166,9 +167,9 @@ func (v Verify) line() string {
 	if v.Mode == "ack" {
 		what = "acknowledged"
 	}
-	parts := []string{v.Mode, fmt.Sprintf("%s of %s %s", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"), what)}
+	parts := []string{v.Mode, fmt.Sprintf("%s of %s %s", units.Count(v.FoundRows), counted(v.ExpectedRows, "row"), what)}
 	if v.SampledRows > 0 {
-		parts = append(parts, counted(v.SampledRows, "row", "rows")+" compared byte for byte")
+		parts = append(parts, counted(v.SampledRows, "row")+" compared byte for byte")
 	}
 	if v.OK {
 		return "verify ok: " + join(parts...)
@@ -178,13 +179,13 @@ func (v Verify) line() string {
 		parts = append(parts, b.String())
 	}
 	if more := v.BadCount - int64(len(named)); more > 0 {
-		parts = append(parts, "and "+counted(more, "more batch", "more batches"))
+		parts = append(parts, "and "+counted(more, "more batch"))
 	}
 	for _, p := range v.Problems[:min(len(v.Problems), maxNamed)] {
 		parts = append(parts, units.OneLine(p))
 	}
 	if more := len(v.Problems) - maxNamed; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem", "more problems")))
+		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem")))
 	}
 	return "verify FAILED: " + join(parts...)
 }
@@ -192,7 +193,7 @@ func (v Verify) line() string {
 // String returns the batch and what is wrong with it.
 func (b BadBatch) String() string {
 	text := fmt.Sprintf("batch %d (keys %d to %d) %s: %s of %s",
-		b.Number, b.FirstKey, b.LastKey, b.Reason, units.Count(b.Found), counted(b.Rows, "row", "rows"))
+		b.Number, b.FirstKey, b.LastKey, b.Reason, units.Count(b.Found), counted(b.Rows, "row"))
 	if b.Detail != "" {
 		text += ", " + units.OneLine(b.Detail)
 	}
@@ -223,12 +224,7 @@ func when(is bool, text string) string {
 	return text
 }
 
-func counted(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.Count(n) + " " + many
-}
+func counted(n int64, what string) string { return english.Plural(int(n), what, "") }
 
 // duration is units.Seconds, except that times below a millisecond are shown as 0.12 ms.
 func duration(seconds float64) string {

@@ -50,7 +50,7 @@ func (r Report) bound() []string {
 		exceeded += n
 	}
 	return append(parts,
-		fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core", "cores"))+
+		fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core"))+
 			when(queued >= closeBehind, " and ready for "+percent(queued)+" more"),
 		when(busy, "all cores of the machine "+percent(e.MachineCPU)+" busy"),
 		e.nic(), when(exceeded != 0, "ENA allowances exceeded "+units.Count(exceeded)), e.Server.text(), e.ceiling())
@@ -86,7 +86,7 @@ func (r Report) explain(l event.Limit) (lostTo string, evidence []string) {
 	switch l {
 	case event.LimitSource:
 		return "waiting for rows to be made", []string{
-			units.Count(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
+			units.Count(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer"),
 			units.Bytes(r.Client.PeakRSSBytes) + " of memory",
 		}
 	case event.LimitClient: // the hottest core is known on Linux only
@@ -106,7 +106,7 @@ func (r Report) explain(l event.Limit) (lostTo string, evidence []string) {
 		return "waiting for --max-rate", []string{units.Bytes(r.Plan.MaxRate) + "/s"}
 	case event.LimitTail:
 		return "out of batches while others sent theirs", []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
-			counted(r.Result.Batches, "batch", "batches"), counted(int64(r.Plan.Workers), "worker", "workers"))}
+			counted(r.Result.Batches, "batch"), counted(int64(r.Plan.Workers), "worker"))}
 	}
 	window := when(e.RwndLimited != 0, "rwnd-limited "+percent(e.RwndLimited))
 	if !e.Kernel {
@@ -145,7 +145,7 @@ func (s ServerLoad) text() string {
 	case s.Cores == 0:
 		return fmt.Sprintf("server CPU %.1f cores", s.CPU)
 	}
-	return fmt.Sprintf("server CPU %s of %s", percent(s.CPU), counted(int64(s.Cores), "core", "cores"))
+	return fmt.Sprintf("server CPU %s of %s", percent(s.CPU), counted(int64(s.Cores), "core"))
 }
 
 // parts returns the sum and its items.

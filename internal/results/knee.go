@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -53,7 +54,7 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		if !p.measured() {
 			continue
 		}
-		k := p.Settings.Without(axis.Name).key()
+		k := fmt.Sprintf("%q", []Setting(p.Settings.Without(axis.Name)))
 		if _, ok := at[k]; !ok {
 			at[k] = len(rows)
 			rows = append(rows, nil)

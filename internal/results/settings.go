@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/units"
@@ -35,15 +34,6 @@ func (s Settings) String() string {
 		words[i] = one.Axis + " " + one.Value
 	}
 	return strings.Join(words, ", ")
-}
-
-// key returns the settings as a map's key.
-func (s Settings) key() string {
-	var b strings.Builder
-	for _, one := range s {
-		b.WriteString(strconv.Quote(one.Axis) + strconv.Quote(one.Value))
-	}
-	return b.String()
 }
 
 // Value returns the fact's value of an axis, which it may write as batch_rows or Batch-Rows; "" without one.
