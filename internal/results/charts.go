@@ -146,7 +146,7 @@ func series(t Table, axis Axis, lines []Axis, knees bool) []chart.Series {
 	for _, p := range t.Points {
 		x := parseValue(p.Settings.Value(axis.Name))
 		if s := p.RowsPerSecond; !x.isText && s.N > 0 {
-			point := chart.Point{X: x.amount, Y: s.Median, Marked: knees && isKneeAlong(t, p, axis.Name)}
+			point := chart.Point{X: x.amount, Y: s.Median, Marked: knees && t.isKnee(p) && t.Knees[0].Axis == axis.Name}
 			if s.N > 1 {
 				point.Low, point.High = s.Low, s.High
 			}
@@ -182,19 +182,14 @@ func withPoint(all []chart.Series, of chart.Series, p chart.Point) []chart.Serie
 	return all
 }
 
-func isKneeAlong(t Table, p Point, axis string) bool {
-	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
-}
-
 func rateBars(t Table) sketch {
 	const most = 24
 	var b chart.Bars
 	picked := fastestOf(t, t.measured(), most)
 	for _, n := range picked {
 		p := t.Points[n]
-		bar := chart.Bar{Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()}}
-		if p.Fact != nil {
-			bar.Published = p.Fact.Figures[rowRate]
+		bar := chart.Bar{
+			Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()}, Published: p.published(rowRate),
 		}
 		if c, ok := p.ceiling(); ok {
 			bar.Ceiling = c.rowsPerSecond
@@ -231,18 +226,16 @@ func latency(t Table) []sketch {
 		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
 		Values: []string{"p50", "p90", "p99", "p99.9", "longest"},
 	}
-	isOld := func(n int) bool { return t.Points[n].P999.N == 0 }
-	if slices.ContainsFunc(picked, isOld) {
-		r.Values = []string{"p50", "p90", "p99", "longest"}
-	}
 	for _, n := range picked {
 		p := t.Points[n]
-		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median}
-		if len(r.Values) > 4 {
-			values = append(values, p.P999.Median)
-		}
-		values = append(values, p.Max.Median)
+		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.P999.Median, p.Max.Median}
 		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
+	}
+	if slices.ContainsFunc(picked, func(n int) bool { return t.Points[n].P999.N == 0 }) { // by an earlier version
+		r.Values = slices.Delete(r.Values, 3, 4)
+		for i, row := range r.Rows {
+			r.Rows[i].Values = slices.Delete(row.Values, 3, 4)
+		}
 	}
 	caption = "How long a batch took from being sent to its answer, " + caption
 	if loop := t.input("loop"); loop != "" {

@@ -61,7 +61,7 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		}
 		rows[at[k]] = append(rows[at[k]], i)
 	}
-	order := compareValues
+	order := CompareValues
 	if !axis.ordered() {
 		order = func(a, b string) int { return cmp.Compare(slices.Index(axis.Values, a), slices.Index(axis.Values, b)) }
 	}
@@ -127,7 +127,7 @@ func smaller(axes []Axis, a, b Point) int {
 		if !ok {
 			return -cmp.Compare(a.rate(), b.rate())
 		}
-		if order := compareValues(a.Settings.Value(axis.Name), b.Settings.Value(axis.Name)); order != 0 {
+		if order := CompareValues(a.Settings.Value(axis.Name), b.Settings.Value(axis.Name)); order != 0 {
 			return order
 		}
 		rest = slices.DeleteFunc(rest, func(x Axis) bool { return x.Name == axis.Name })

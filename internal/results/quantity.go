@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -160,7 +161,10 @@ func (p *Point) summarise() {
 	if p.VisibleSeconds.High <= 0 {
 		p.VisibleSeconds = sampleOf(nil)
 	}
-	p.Typical = p.typical()
+	distance := func(push *report.Report) float64 { return math.Abs(push.Result.RowsPerSecond - p.rate()) }
+	if len(p.Pushes) > 0 {
+		p.Typical = slices.MinFunc(p.Pushes, func(a, b *report.Report) int { return cmp.Compare(distance(a), distance(b)) })
+	}
 }
 
 func sampleOf(values []float64) Sample {
@@ -179,17 +183,4 @@ func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	// Halves first: the sum of two numbers may overflow.
 	return sorted[(len(sorted)-1)/2]/2 + sorted[len(sorted)/2]/2
-}
-
-// typical returns the first push whose rate is nearest to the median.
-func (p *Point) typical() *report.Report {
-	var typical *report.Report
-	nearest := 0.0
-	for _, push := range p.Pushes {
-		distance := math.Abs(push.Result.RowsPerSecond - p.rate())
-		if typical == nil || distance < nearest {
-			typical, nearest = push, distance
-		}
-	}
-	return typical
 }

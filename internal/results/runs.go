@@ -141,7 +141,7 @@ func valuesIn(cells []repeats, axis string) []string {
 		}
 	}
 	if (Axis{Values: values}).ordered() {
-		slices.SortFunc(values, compareValues)
+		slices.SortFunc(values, CompareValues)
 	}
 	return values
 }

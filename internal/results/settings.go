@@ -68,8 +68,8 @@ func parseValue(s string) value {
 	return value{amount: amount, isDuration: isDuration}
 }
 
-// compareValues orders amounts by size; only values of ordered axes are compared.
-func compareValues(a, b string) int { return cmp.Compare(parseValue(a).amount, parseValue(b).amount) }
+// CompareValues orders the values of an axis by size. They have to be numbers, sizes or durations.
+func CompareValues(a, b string) int { return cmp.Compare(parseValue(a).amount, parseValue(b).amount) }
 
 // ordered reports whether all values of an axis are numbers, sizes or durations.
 func (a Axis) ordered() bool {

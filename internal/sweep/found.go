@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -171,11 +170,7 @@ func (f Found) Record() (results.Head, []results.Entry) {
 		for _, e := range f.Entries {
 			values = append(values, e.Settings[i].Value)
 		}
-		slices.SortFunc(values, func(a, b string) int {
-			x, _, _ := units.Parse(a)
-			y, _, _ := units.Parse(b)
-			return cmp.Compare(x, y)
-		})
+		slices.SortFunc(values, results.CompareValues)
 		values = slices.Compact(values)
 		part.Axes = append(part.Axes, results.Axis{Name: name, Values: values})
 	}
