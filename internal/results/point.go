@@ -93,8 +93,8 @@ func (p *Point) add(e Entry) {
 	p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
 }
 
-// fact returns what was published about a case, nil without anything.
-func (p Part) fact(settings Settings) *Fact {
+// Fact returns what was published about a case, nil without anything.
+func (p Part) Fact(settings Settings) *Fact {
 	if p.Facts == nil {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (g group) table() Table {
 	}
 	for _, p := range g {
 		for _, point := range p.points() {
-			point.Fact = p.part.fact(point.Settings)
+			point.Fact = p.part.Fact(point.Settings)
 			if len(g) > 1 {
 				point.Settings = append(Settings{{Axis: axisRecord, Value: p.file}}, point.Settings...)
 			}

@@ -186,30 +186,20 @@ func (s *Sweep) estimate() string {
 
 // byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.
 func (s *Sweep) byFacts(c Case) time.Duration {
-	facts := s.Parts[c.Part].Facts
-	if facts == nil {
+	f := s.Parts[c.Part].Fact(c.Settings)
+	switch {
+	case f == nil:
 		return 0
+	case c.Plan.ByDuration:
+		return c.Config.Duration
 	}
-	for _, f := range facts.Points {
-		same := len(f.At) > 0 || len(facts.Points) == 1
-		for axis, value := range f.At {
-			same = same && c.Settings.Value(axis) == value
-		}
-		if !same {
-			continue
-		}
-		if c.Plan.ByDuration {
-			return c.Config.Duration
-		}
-		seconds := 0.0
-		if rate := cmp.Or(f.Figures["rows_per_second"], f.Figures["overall_rows_per_second"]); rate > 0 {
-			seconds = float64(c.Plan.Rows) / rate
-		} else if rate := f.Figures["bytes_per_second"]; rate > 0 {
-			seconds = float64(c.Plan.PayloadTotal()) / rate
-		}
-		return time.Duration(min(seconds, 1e9) * float64(time.Second))
+	took := 0.0
+	if rate := cmp.Or(f.Figures["rows_per_second"], f.Figures["overall_rows_per_second"]); rate > 0 {
+		took = float64(c.Plan.Rows) / rate
+	} else if rate := f.Figures["bytes_per_second"]; rate > 0 {
+		took = float64(c.Plan.PayloadTotal()) / rate
 	}
-	return 0
+	return seconds(min(took, 1e9))
 }
 
 // rounded formats a time to a second, or to 10 ms below ten seconds.
