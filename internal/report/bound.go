@@ -19,11 +19,10 @@ type Bound struct {
 
 // NewBound returns the verdict on the workers' time by limit.
 func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
-	b := Bound{Verdict: string(event.BoundBy(lost)), Evidence: e}
-	b.Shares, b.Seconds = byLimit(nil), byLimit(lost)
+	b := Bound{Verdict: string(event.BoundBy(lost)), Shares: byLimit(nil), Seconds: byLimit(lost), Evidence: e}
 	var sum float64
-	for _, seconds := range b.Seconds {
-		sum += seconds
+	for _, limit := range event.Limits() { // in one order, since sums of floats depend on it
+		sum += b.Seconds[string(limit)]
 	}
 	for limit, seconds := range b.Seconds {
 		b.Shares[limit] = ratio(seconds, sum)

@@ -120,8 +120,8 @@ func (r Report) explain(l event.Limit) (lostTo string, evidence []string) {
 // spent returns the share of worker time in a state, "" if it is small.
 func (r Report) spent(prefix string, s event.State) string {
 	var all float64
-	for _, seconds := range r.WorkerSeconds {
-		all += seconds
+	for _, state := range event.States() {
+		all += r.WorkerSeconds[state.String()]
 	}
 	share := ratio(r.WorkerSeconds[s.String()], all)
 	return when(share >= closeBehind, prefix+percent(share))

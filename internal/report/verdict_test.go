@@ -12,6 +12,20 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
+// The order of a map does not show in the last digits.
+func TestEqualTimesGiveEqualShares(t *testing.T) {
+	shares := func() map[string]float64 {
+		lost := map[event.Limit]float64{}
+		for i, limit := range event.Limits() {
+			lost[limit] = float64(i+1) / 10
+		}
+		return report.NewBound(lost, report.Evidence{}).Shares
+	}
+	for range 100 {
+		require.Equal(t, shares(), shares())
+	}
+}
+
 // The lines of all verdicts, one golden file: what a person reads.
 func TestVerdictLines(t *testing.T) {
 	evidence := report.Evidence{
