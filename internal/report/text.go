@@ -47,7 +47,7 @@ func (r Report) WriteText(w io.Writer) error {
 		return fmt.Errorf("report: write the summary: %w", err)
 	}
 	if r.Merged != nil {
-		return r.Merged.WriteText(w)
+		return r.Merged.writeText(w)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func along(t Table, axis Axis, wide bool) sketch {
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
 		Series: series(t, axis, lines, len(bestOf) == 0),
-		Mark:   "first within " + near() + " of its line's best", Dashed: "published",
+		Mark:   "first within " + near() + " of its line's best",
 	}
 	for _, c := range t.ceilings() {
 		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})

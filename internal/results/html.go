@@ -120,11 +120,7 @@ func when(tables []Table) string {
 }
 
 func newPart(n int, t Table, page string) part {
-	scale := ""
-	if t.Scale != "" {
-		scale = "scale " + t.Scale
-	}
-	durability := t.labelled("durability ", inputDurability, "")
+	scale, durability := around("scale ", t.Scale, ""), around("durability ", t.input(inputDurability), "")
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine)), About: units.Join(" · ", t.Name, scale, durability),

@@ -114,11 +114,7 @@ func asMarkdown(tables []Table) (string, error) {
 }
 
 func heading(t Table) string {
-	text := units.Join(": ", t.Name, t.Title)
-	if t.Scale != "" {
-		text += " (scale " + t.Scale + ")"
-	}
-	return printable(text)
+	return printable(units.Join(": ", t.Name, t.Title) + around(" (scale ", t.Scale, ")"))
 }
 
 // maxLines bounds the lines about knees, which the notes of cases show as well, and about errors.
@@ -297,7 +293,7 @@ func depends(t Table) []Input {
 			flags = append(flags, in.Name+" "+in.Value)
 		}
 	}
-	data := units.Join(", ", t.input(inputDataset), t.labelled("seed ", "data seed", ""), t.labelled("", "rows", " rows"))
+	data := units.Join(", ", t.input(inputDataset), around("seed ", t.input("data seed"), ""), around("", t.input("rows"), " rows"))
 	all := []Input{
 		{"target", target}, {"server", t.input(inputServer)}, {"durability", t.input(inputDurability)}, {"data", data},
 		{"plan", planInWords(t)}, {"machine", machine}, {"terapush", t.input(inputVersion)},
@@ -317,7 +313,7 @@ func planInWords(t Table) string {
 		{"batch rows ", "batch rows"}, {"batch bytes ", "batch bytes"}, {"", "batches a commit", " batches a commit"},
 		{"max rate ", "max rate"}, {"verify ", "verify"}, {"repeats ", "repeats"},
 	} {
-		parts = append(parts, t.labelled(l[0], l[1], l[2]))
+		parts = append(parts, around(l[0], t.input(l[1]), l[2]))
 	}
 	for _, s := range t.fixed() {
 		if t.input(strings.ReplaceAll(s.Name, "-", " ")) == "" {
@@ -327,11 +323,10 @@ func planInWords(t Table) string {
 	return units.Join(", ", parts...)
 }
 
-// labelled returns a shared input with words around it, "" without the input.
-func (t Table) labelled(before, name, after string) string {
-	value := t.input(name)
-	if value == "" {
+// around puts words around a text, unless that is "".
+func around(before, text, after string) string {
+	if text == "" {
 		return ""
 	}
-	return before + value + after
+	return before + text + after
 }

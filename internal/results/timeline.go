@@ -50,11 +50,7 @@ func timeline(cell string, r *report.Report) []sketch {
 	if staged {
 		line.Rates = append(line.Rates, stored)
 	}
-	caption := "The typical push of the best case"
-	if cell != "" {
-		caption += " (" + cell + ")"
-	}
-	caption += " over time: " + what + ", above its phases."
+	caption := "The typical push of the best case" + around(" (", cell, ")") + " over time: " + what + ", above its phases."
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
 	}

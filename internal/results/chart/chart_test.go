@@ -21,7 +21,7 @@ func frame(id string) Frame {
 
 func lines() Lines {
 	return Lines{
-		X: Axis{Label: "batch-rows", Log: true}, Y: Axis{Label: "rows/s"}, Mark: "knee", Dashed: "published",
+		X: Axis{Label: "batch-rows", Log: true}, Y: Axis{Label: "rows/s"}, Mark: "knee",
 		Series: []Series{
 			{Name: "copy", Points: []Point{{X: 2000, Y: 10e3, Low: 9e3, High: 11e3}, {X: 20000, Y: 95e3, Marked: true}, {X: 200000, Y: 99e3}}},
 			{Name: "insert", Points: []Point{{X: 2000, Y: 4e3}, {X: 20000, Y: 22e3}, {X: 200000, Y: 57e3}}},

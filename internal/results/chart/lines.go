@@ -12,7 +12,6 @@ type Lines struct {
 	X, Y     Axis
 	Series   []Series
 	Mark     string // names marked points in the legend
-	Dashed   string // names dashed series in the legend
 	Ceilings []Ceiling
 }
 
@@ -104,7 +103,7 @@ func (l Lines) legend(series []Series, names []string) (entries []entry) {
 		entries = append(entries, entry{name: strconv.Itoa(len(more)) + " more", line: solid(other, 2)})
 	}
 	if dashed {
-		entries = append(entries, entry{name: l.Dashed, line: dashes(quiet)})
+		entries = append(entries, entry{name: "published", line: dashes(quiet)})
 	}
 	if marked {
 		entries = append(entries, entry{name: l.Mark, ink: plain, glyph: mark})
