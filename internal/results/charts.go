@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -274,14 +275,10 @@ func picks(t Table, fit func(Point) bool) (points []int, which string) {
 			best[name] = n
 		}
 	}
-	for _, n := range best {
-		points = append(points, n)
-	}
-	slices.Sort(points)
-	groups := len(points)
-	points = fastestOf(t, points, most)
+	all := slices.Sorted(maps.Values(best))
+	points = fastestOf(t, all, most)
 	if which = "by case."; len(axes) > 0 && len(axes) < len(t.varying()) {
 		which = "in the fastest case of each " + namesOf(axes) + "."
 	}
-	return points, which + ofAll(len(points), groups)
+	return points, which + ofAll(len(points), len(all))
 }
