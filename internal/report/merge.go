@@ -387,6 +387,20 @@ func (r *Report) overTime(courses []course) {
 // mostMoments bounds a merged timeline, as that of one process is.
 const mostMoments = 600
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // writeText writes a line a shard, and one about the window. There is at least one shard.
 func (m Merged) writeText(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
