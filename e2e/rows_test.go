@@ -180,7 +180,6 @@ func (f *folder) holds(t *testing.T, run, format string, l load) {
 }
 
 var formats = map[string]standin.Format{
-	"csv":    {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
-	"tsv":    {Kind: standin.CSV, Comma: "\t", Newline: "\n"},
+	"csv": {Kind: standin.CSV}, "tsv": {Kind: standin.Separated, Comma: "\t", Newline: "\n"},
 	"ndjson": {Kind: standin.NDJSON}, "parquet": {Kind: standin.Parquet},
 }

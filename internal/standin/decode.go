@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,8 @@ import (
 
 // Format is how rows look in the body of a load.
 type Format struct {
-	Kind Kind
-	// Of CSV: what ends a field and a row, and what may enclose a field, doubled in it; 0 is nothing.
-	Comma, Newline string
-	Quote          byte
+	Kind           Kind
+	Comma, Newline string // of Separated: what ends a field and a row
 }
 
 // Kind is a format's family.
@@ -27,14 +26,15 @@ type Kind int
 
 // The kinds.
 const (
-	CSV     Kind = iota + 1
-	NDJSON       // one object a line, by column names
-	Parquet      // flat, by column names
-	Values       // (12,'a'),(13,'b'), with the escapes of MySQL
+	CSV       Kind = iota + 1 // RFC 4180
+	Separated                 // nothing is quoted or escaped
+	NDJSON                    // one object a line, by column names
+	Parquet                   // flat, by column names
+	Values                    // (12,'a'),(13,'b'), with the escapes of MySQL
 )
 
-// Decode reads the rows of a body. columns are the names of the fields in CSV and Values, without quotes; none are all of the
-// table's. An error names the row, from 1.
+// Decode reads the rows of a body. columns are the names of the fields where they have none of their own, without
+// quotes; none are all of the table's. An error names the row, from 1.
 func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	if len(columns) == 0 {
 		columns = t.Schema.Names()
@@ -45,7 +45,11 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	)
 	switch f.Kind {
 	case CSV:
-		records, err = readCSV(f, data)
+		var lines [][]string
+		lines, err = csv.NewReader(bytes.NewReader(data)).ReadAll()
+		records = untyped(lines)
+	case Separated:
+		records = readSeparated(f, string(data))
 	case NDJSON:
 		records, err = readNDJSON(columns, data)
 	case Parquet:
@@ -93,57 +97,23 @@ func (t *Table) row(columns []string, record []any) (Row, error) {
 	return t.Row(values)
 }
 
-func readCSV(f Format, data []byte) (records [][]any, err error) {
-	var record []any
-	for len(data) > 0 {
-		var field string
-		if f.Quote != 0 && data[0] == f.Quote {
-			field, data, err = unquote(data[1:], f.Quote)
-		} else {
-			end := len(data)
-			for _, stop := range []string{f.Comma, f.Newline} {
-				if i := bytes.Index(data[:end], []byte(stop)); i >= 0 {
-					end = i
-				}
-			}
-			field = string(data[:end])
-			data = data[end:]
-		}
-		record = append(record, field)
-		rest, more := bytes.CutPrefix(data, []byte(f.Comma))
-		if !more {
-			records, record = append(records, record), nil
-			if rest, more = bytes.CutPrefix(data, []byte(f.Newline)); !more && len(data) > 0 {
-				err = errors.New("more behind the quotes of a field")
-			}
-		} else if len(rest) == 0 {
-			record = append(record, "")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("row %d: %w", len(records), err)
-		}
-		data = rest
+func readSeparated(f Format, data string) (records [][]any) {
+	var lines [][]string
+	for line := range strings.SplitSeq(strings.TrimSuffix(data, f.Newline), f.Newline) {
+		lines = append(lines, strings.Split(line, f.Comma))
 	}
-	if record != nil {
-		records = append(records, record)
-	}
-	return records, nil
+	return untyped(lines)
 }
 
-// unquote reads up to the quote that closes a field. Two of them are one.
-func unquote(data []byte, quote byte) (string, []byte, error) {
-	var text []byte
-	for {
-		end := bytes.IndexByte(data, quote)
-		if end < 0 {
-			return "", nil, errors.New("a quote is not closed")
+func untyped(lines [][]string) (records [][]any) {
+	for _, line := range lines {
+		var record []any
+		for _, field := range line {
+			record = append(record, field)
 		}
-		text, data = append(text, data[:end]...), data[end+1:]
-		if len(data) == 0 || data[0] != quote {
-			return string(text), data, nil
-		}
-		text, data = append(text, quote), data[1:]
+		records = append(records, record)
 	}
+	return records
 }
 
 func readNDJSON(columns []string, data []byte) (records [][]any, err error) {

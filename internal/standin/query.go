@@ -96,7 +96,7 @@ func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (a
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range t.Buckets(loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}) {
+	for _, b := range t.buckets(loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}) {
 		line := []any{
 			strconv.FormatInt(b.Number, 10), strconv.FormatInt(b.Rows, 10), strconv.FormatInt(b.Min, 10),
 			strconv.FormatInt(b.Max, 10), b.Sum.String(), b.Squares.String(),

@@ -6,6 +6,7 @@ package standin
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -110,50 +111,39 @@ func count(found []Row) map[int64]int {
 	return counts
 }
 
-// Buckets groups the rows of a range as loader.Counter does, in the order of their numbers.
-func (t *Table) Buckets(g loader.Grouping) []loader.Bucket {
-	found := make(map[int64]*loader.Bucket)
+// buckets groups the rows of a range as loader.Counter does, in the order of their numbers.
+func (t *Table) buckets(g loader.Grouping) []loader.Bucket {
+	found := make(map[int64]loader.Bucket)
 	for _, r := range t.Rows {
 		if r.Number < g.First || g.Last < r.Number {
 			continue
 		}
-		number, offset := (r.Number-g.First)/g.Size, (r.Number-g.First)%g.Size
-		b := found[number]
-		if b == nil {
-			b = &loader.Bucket{Number: number, Min: offset, Max: offset, Sum: new(big.Int), Squares: new(big.Int), Mix: new(big.Int)}
-			found[number] = b
-		}
+		offset := (r.Number - g.First) % g.Size
 		o := big.NewInt(offset)
-		b.Rows++
-		b.Min, b.Max = min(b.Min, offset), max(b.Max, offset)
-		b.Sum.Add(b.Sum, o)
-		b.Squares.Add(b.Squares, o.Mul(o, o))
+		b := loader.Bucket{
+			Number: (r.Number - g.First) / g.Size, Rows: 1, Min: offset, Max: offset, Sum: o, Squares: new(big.Int).Mul(o, o),
+		}
 		if g.Mix != nil {
-			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
+			b.Mix = big.NewInt(g.Mix.Of(offset))
 		}
 		if g.Lengths {
-			t.addLengths(b, r)
+			b.Lengths = t.lengths(r)
 		}
+		if others, is := found[b.Number]; is {
+			b.Add(others)
+		}
+		found[b.Number] = b
 	}
-	var all []loader.Bucket
-	for _, b := range found {
-		all = append(all, *b)
-	}
-	slices.SortFunc(all, func(a, b loader.Bucket) int { return cmp.Compare(a.Number, b.Number) })
-	return all
+	return slices.SortedFunc(maps.Values(found), func(a, b loader.Bucket) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-func (t *Table) addLengths(b *loader.Bucket, r Row) {
-	at := 0
+// lengths returns those of the variable columns.
+func (t *Table) lengths(r Row) (all []int64) {
 	for i, c := range t.Schema.Columns {
-		if !c.Type.Variable() {
-			continue
+		if c.Type.Variable() {
+			value, _ := r.Values[i].([]byte)
+			all = append(all, int64(len(value)))
 		}
-		if at == len(b.Lengths) {
-			b.Lengths = append(b.Lengths, 0)
-		}
-		value, _ := r.Values[i].([]byte)
-		b.Lengths[at] += int64(len(value))
-		at++
 	}
+	return all
 }

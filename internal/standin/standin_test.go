@@ -29,8 +29,8 @@ func tableOf(s rows.Schema) *standin.Table {
 // What terapush writes in each format is read back value by value.
 func TestDecode(t *testing.T) {
 	for format, as := range map[batch.Format]standin.Format{
-		batch.CSV:      {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
-		batch.DorisCSV: {Kind: standin.CSV, Comma: "\x01", Newline: "\x02"},
+		batch.CSV:      {Kind: standin.CSV},
+		batch.DorisCSV: {Kind: standin.Separated, Comma: "\x01", Newline: "\x02"},
 		batch.NDJSON:   {Kind: standin.NDJSON},
 		batch.Parquet:  {Kind: standin.Parquet},
 		batch.Values:   {Kind: standin.Values},

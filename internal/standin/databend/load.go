@@ -98,11 +98,8 @@ func decode(t *table, columns, format string, data []byte) ([]standin.Row, error
 	if len(data) == 0 {
 		return nil, nil
 	}
-	found, err := t.Decode(map[string]standin.Format{
-		"CSV":     {Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'},
-		"NDJSON":  {Kind: standin.NDJSON},
-		"PARQUET": {Kind: standin.Parquet},
-	}[format], strings.Split(strings.ReplaceAll(columns, "`", ""), ", "), data)
+	kinds := map[string]standin.Kind{"CSV": standin.CSV, "NDJSON": standin.NDJSON, "PARQUET": standin.Parquet}
+	found, err := t.Decode(standin.Format{Kind: kinds[format]}, strings.Split(strings.ReplaceAll(columns, "`", ""), ", "), data)
 	if err != nil {
 		return nil, failed(1046, "%v", err).err
 	}

@@ -292,7 +292,7 @@ func columnsOf(list string) []string { return strings.Split(strings.ReplaceAll(l
 
 // format is a format by its name.
 func format(name, comma, newline string) standin.Format {
-	kinds := map[string]standin.Kind{"csv": standin.CSV, "json": standin.NDJSON, "parquet": standin.Parquet}
+	kinds := map[string]standin.Kind{"csv": standin.Separated, "json": standin.NDJSON, "parquet": standin.Parquet}
 	return standin.Format{Kind: kinds[name], Comma: comma, Newline: newline}
 }
 

@@ -114,7 +114,7 @@ func (s *session) HandleStmtExecute(_ any, sql string, values []any) (*mysql.Res
 			body.WriteByte(1)
 		}
 	}
-	return s.run(sql, in, standin.Format{Kind: standin.CSV, Comma: "\x01", Newline: "\x02"}, body.String())
+	return s.run(sql, in, standin.Format{Kind: standin.Separated, Comma: "\x01", Newline: "\x02"}, body.String())
 }
 
 // HandleStmtClose is COM_STMT_CLOSE.

@@ -134,7 +134,7 @@ func (x *session) readObject(t, from *table, uri string, order []int) error {
 	for _, c := range from.Columns {
 		names = append(names, c.Name)
 	}
-	found, err := t.Decode(standin.Format{Kind: standin.CSV, Comma: ",", Newline: "\n", Quote: '"'}, names, data)
+	found, err := t.Decode(standin.Format{Kind: standin.CSV}, names, data)
 	if err != nil {
 		return Ora(29913, "ORA-30653: reject limit reached: "+err.Error())
 	}
