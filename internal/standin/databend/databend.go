@@ -24,14 +24,14 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Options describe a server. The zero value has user root without a password, streaming loads and no presigned URLs.
+// Options describe a server, whose user is root without a password. The zero value has streaming loads and no presigned
+// URLs.
 type Options struct {
-	User, Password string
-	Version        string              // 1.2.895 if empty
-	Presign        bool                // whether the storage has presigned URLs; they lead to the server itself
-	NoStreaming    bool                // an older server: /v1/streaming_load answers 404
-	Schemas        []rows.Schema       // of tables that are none of a dataset
-	Script         func(Request) Fault // says what goes wrong; it is called from several goroutines
+	Version     string              // 1.2.895 if empty
+	Presign     bool                // whether the storage has presigned URLs; they lead to the server itself
+	NoStreaming bool                // an older server: /v1/streaming_load answers 404
+	Schemas     []rows.Schema       // of tables that are none of a dataset
+	Script      func(Request) Fault // says what goes wrong; it is called from several goroutines
 }
 
 // Kind is what a request asks for.
@@ -98,7 +98,7 @@ type table struct {
 
 // Start serves on a loopback port until Close.
 func Start(o Options) *Server {
-	o.User, o.Version = cmp.Or(o.User, "root"), cmp.Or(o.Version, "1.2.895")
+	o.Version = cmp.Or(o.Version, "1.2.895")
 	s := &Server{
 		options: o, shapes: shapes(), closing: make(chan struct{}), tables: make(map[string]*table), labels: make(map[string]bool),
 		files: make(map[string][]byte), queries: make(map[string]*query),
@@ -185,7 +185,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user, password, ok := r.BasicAuth()
-	if !ok || user != s.options.User || password != s.options.Password {
+	if !ok || user != "root" || password != "" {
 		refuse(w, http.StatusUnauthorized, 5100, "AuthenticateFailure: wrong user or password")
 		return
 	}
