@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -45,6 +46,7 @@ type Cluster struct {
 	options Options
 	http    []*httptest.Server
 	sql     *sink.Server
+	closing sync.Once
 	stop    chan struct{}  // closed by Close: what is held continues
 	pending sync.WaitGroup // transactions that wait for a channel
 
@@ -99,15 +101,7 @@ func (c *Cluster) serve(host string, h http.Handler) (address string, err error)
 
 // Close ends all connections and returns when nothing of the cluster runs any more.
 func (c *Cluster) Close() {
-	c.mu.Lock()
-	select {
-	case <-c.stop:
-		c.mu.Unlock()
-		return
-	default:
-		close(c.stop)
-	}
-	c.mu.Unlock()
+	c.closing.Do(func() { close(c.stop) })
 	for _, s := range c.http {
 		s.CloseClientConnections()
 		s.Close()
@@ -133,7 +127,7 @@ func (c *Cluster) Table(name string) *standin.Table {
 		return &standin.Table{}
 	}
 	found := *t.Table
-	found.Rows = append([]standin.Row(nil), t.Rows...)
+	found.Rows = slices.Clone(t.Rows)
 	return &found
 }
 
@@ -155,7 +149,8 @@ func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column
 func (c *Cluster) Append(name string, added ...standin.Row) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables[name].publish(added)
+	t := c.tables[name]
+	t.Rows = append(t.Rows, added...)
 }
 
 // Remove removes the rows of a number.
@@ -163,7 +158,7 @@ func (c *Cluster) Remove(name string, number int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tables[name]
-	t.keep(func(r standin.Row) bool { return r.Number != number })
+	t.Rows = slices.DeleteFunc(t.Rows, func(r standin.Row) bool { return r.Number == number })
 }
 
 // ForgetLabels makes the labels of all loads that are over unknown, as time does.

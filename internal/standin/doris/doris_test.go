@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/standin"
 	"github.com/terapush/terapush/internal/standin/doris"
 )
 
@@ -95,15 +94,6 @@ func TestLabels(t *testing.T) {
 	assert.Equal(t, map[int64]int{1: 2, 2: 1}, c.Table("t").Counts())
 }
 
-// With a UNIQUE KEY the last row of a key stays.
-func TestUniqueKey(t *testing.T) {
-	c, _ := start(t, doris.Options{}, strings.Replace(createAs("t"), "DUPLICATE", "UNIQUE", 1))
-	put(t, c.Backends[0], "1,a\x022,b")
-	put(t, c.Backends[0], "2,c\x023,d")
-	assert.Equal(t, map[int64]int{1: 1, 2: 1, 3: 1}, c.Table("t").Counts())
-	assert.Equal(t, standin.Row{Number: 2, Values: []any{int64(2), []byte("c")}}, c.Table("t").Rows[1])
-}
-
 // What a server would refuse is refused, and what is not known is no success.
 func TestRefusals(t *testing.T) {
 	c, db := start(t, doris.Options{}, createAs("t"))
@@ -117,18 +107,17 @@ func TestRefusals(t *testing.T) {
 	assert.Equal(t, "There is no 100-continue header", put(t, c.HTTP, "")["msg"])
 	assert.Equal(t, "Unauthorized", put(t, c.HTTP, "", "Authorization:Basic x")["msg"])
 	for statement, want := range map[string]string{
-		"SELECT document_id FROM t":                                        "does not know: SELECT document_id FROM t",
-		"SELECT COUNT(*) FROM `d`.`u` WHERE `document_id` BETWEEN 0 AND 1": "Table [u] does not exist",
-		"SHOW PARTITIONS FROM `e`.`t`":                                     "Unknown database 'e'",
-		"SET no_such_variable = 1":                                         "Unknown system variable",
-		"SELECT engine FROM information_schema.tables WHERE table_schema = 'd' AND table_name = 't'": "Unknown column 'engine'",
-		"INSERT INTO `d`.`t` (`document_id`, `x`) VALUES (1,'a')":                                    "column x is none of the table's",
-		"INSERT INTO `d`.`t` (`document_id`, `payload`) VALUES (1,'abcd')":                           "too long",
-		"INSERT INTO `d`.`t` (`document_id`, `payload`) SELECT CAST(c1 AS X) FROM t":                 "does not know",
-		"INSERT INTO `d`.`t` (`payload`) SELECT CAST(c2 AS X) FROM S3(\"format\" = \"csv\")":         "Unknown column 'c2'",
-		strings.Replace(createAs("u"), "KEY(`document_id`)", "KEY(`payload`)", 1):                    "ordered prefix",
-		strings.Replace(createAs("u"), "\"1\"", "\"2\"", 1):                                          "number of available backends",
-		strings.Replace(createAs("u"), "HASH(`document_id`)", "HASH(`payload`)", 1):                  "is not key column",
+		"SELECT document_id FROM t":                                                          "does not know: SELECT document_id FROM t",
+		"SELECT COUNT(*) FROM `d`.`u` WHERE `document_id` BETWEEN 0 AND 1":                   "Table [u] does not exist",
+		"SHOW PARTITIONS FROM `e`.`t`":                                                       "Unknown database 'e'",
+		"SET no_such_variable = 1":                                                           "Unknown system variable",
+		"INSERT INTO `d`.`t` (`document_id`, `x`) VALUES (1,'a')":                            "column x is none of the table's",
+		"INSERT INTO `d`.`t` (`document_id`, `payload`) VALUES (1,'abcd')":                   "too long",
+		"INSERT INTO `d`.`t` (`document_id`, `payload`) SELECT CAST(c1 AS X) FROM t":         "does not know",
+		"INSERT INTO `d`.`t` (`payload`) SELECT CAST(c2 AS X) FROM S3(\"format\" = \"csv\")": "Unknown column 'c2'",
+		strings.Replace(createAs("u"), "KEY(`document_id`)", "KEY(`payload`)", 1):            "ordered prefix",
+		strings.Replace(createAs("u"), "\"1\"", "\"2\"", 1):                                  "number of available backends",
+		strings.Replace(createAs("u"), "HASH(`document_id`)", "HASH(`payload`)", 1):          "is not key column",
 	} {
 		_, err := db.Exec(statement)
 		assert.ErrorContains(t, err, want, statement)

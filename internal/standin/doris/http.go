@@ -31,15 +31,17 @@ func (c *Cluster) frontend() http.Handler {
 	}))
 	routes.HandleFunc("POST /api/{db}/_cancel", c.question(func(label string) (any, error) { return nil, c.cancel(label) }))
 	routes.HandleFunc("GET /api/get_wal_size", c.countWAL)
-	return routes
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, _, _ := r.BasicAuth(); !c.knows(r) {
+			reply(w, http.StatusUnauthorized, "Unauthorized", "Access denied for "+user)
+			return
+		}
+		routes.ServeHTTP(w, r)
+	})
 }
 
 // countWAL says how many files the write-ahead log of each backend has: one for each group that the first takes.
-func (c *Cluster) countWAL(w http.ResponseWriter, r *http.Request) {
-	if !c.knows(r) {
-		reply(w, http.StatusUnauthorized, "Unauthorized", "Access denied")
-		return
-	}
+func (c *Cluster) countWAL(w http.ResponseWriter, _ *http.Request) {
 	files := 0
 	c.mu.Lock()
 	for _, t := range c.tables {
@@ -57,10 +59,9 @@ func (c *Cluster) countWAL(w http.ResponseWriter, r *http.Request) {
 	reply(w, 0, "success", all)
 }
 
-// redirect sends the client to a backend, after the checks of LoadAction in their order.
+// redirect sends the client to a backend, after the checks of LoadAction.
 func (c *Cluster) redirect(w http.ResponseWriter, r *http.Request) {
 	fault := c.askHTTP(Redirect, r)
-	c.wait(fault.Hold)
 	mode := r.Header.Get("group_commit")
 	group := mode == "sync_mode" || mode == "async_mode"
 	c.mu.Lock()
@@ -72,15 +73,13 @@ func (c *Cluster) redirect(w http.ResponseWriter, r *http.Request) {
 		next = 0 // the table's own
 	}
 	refuse := func(message string) { writeJSON(w, map[string]any{"status": "FAILED", "msg": message}) }
-	switch user, password, _ := r.BasicAuth(); {
+	switch {
 	case fault.Cut:
 		panic(http.ErrAbortHandler)
 	case fault.HTTPStatus != 0:
 		w.WriteHeader(fault.HTTPStatus)
 	case !slices.Contains([]string{"", "off_mode", "sync_mode", "async_mode"}, mode):
 		refuse("Header `group_commit` can only be `sync_mode`, `async_mode` or `off_mode`.")
-	case !c.knows(r):
-		reply(w, http.StatusUnauthorized, "Unauthorized", "Access denied for "+user)
 	case fault.Fail != "":
 		refuse(fault.Fail)
 	case r.Header.Get("Expect") == "":
@@ -88,6 +87,7 @@ func (c *Cluster) redirect(w http.ResponseWriter, r *http.Request) {
 	case group && err != nil: // otherwise the backend is the first to look
 		refuse("Table not found. " + err.Error())
 	default: // Doris writes user and password into the address
+		user, password, _ := r.BasicAuth()
 		to := *r.URL
 		to.Scheme, to.Host, to.User = "http", c.Backends[next], url.UserPassword(user, password)
 		w.Header().Set("Location", to.String())
@@ -108,8 +108,6 @@ func (c *Cluster) question(f func(label string) (any, error)) http.HandlerFunc {
 		defer c.mu.Unlock()
 		found, err := f(r.FormValue("label"))
 		switch {
-		case !c.knows(r):
-			reply(w, http.StatusUnauthorized, "Unauthorized", "Access denied")
 		case r.PathValue("db") != Database:
 			reply(w, 1, "Error", unknownDatabase(r.PathValue("db")).Error())
 		case err != nil:
@@ -150,11 +148,6 @@ func (c *Cluster) backend(number int) http.Handler {
 	return routes
 }
 
-// failure is a message for Status Fail.
-type failure string
-
-func (f failure) Error() string { return string(f) }
-
 // load is one stream load at a backend.
 type load struct {
 	*Cluster
@@ -185,7 +178,6 @@ func (c *Cluster) streamLoad(number int, w http.ResponseWriter, r *http.Request)
 	l := &load{Cluster: c, fault: c.askHTTP(Load, r)}
 	switch {
 	case l.fault.Cut:
-		c.wait(l.fault.Hold)
 		panic(http.ErrAbortHandler)
 	case l.fault.HTTPStatus != 0:
 		w.WriteHeader(l.fault.HTTPStatus)
@@ -195,11 +187,7 @@ func (c *Cluster) streamLoad(number int, w http.ResponseWriter, r *http.Request)
 	if err == nil {
 		c.wait(l.fault.Hold)
 		var loaded []standin.Row
-		if loaded, err = l.body(r); err == nil && l.fault.Filter != "" {
-			err = l.filter(number, l.fault.Filter)
-		} else if bad := (*badRows)(nil); errors.As(err, &bad) {
-			err = l.filter(number, bad.Error())
-		}
+		loaded, err = l.body(number, r)
 		err = l.finish(loaded, err)
 	}
 	if l.fault.CutAnswer || l.fault.Linger != nil {
@@ -226,16 +214,16 @@ func (l *load) head(r *http.Request) (err error) {
 	}
 	switch {
 	case l.group != "" && r.Header.Get("label") != "":
-		return failure("[INVALID_ARGUMENT]label and group_commit can't be set at the same time")
+		return errors.New("[INVALID_ARGUMENT]label and group_commit can't be set at the same time")
 	case !l.knows(r):
-		return failure("[NOT_AUTHORIZED]no valid Basic authorization")
+		return errors.New("[NOT_AUTHORIZED]no valid Basic authorization")
 	case r.ContentLength < 0 && mode != "off_mode":
 		l.answer.Label = "" // releases of 2026 drop the label of a load in chunks
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.table, err = l.find(r.PathValue("db") + "." + r.PathValue("table")); err != nil {
-		return failure("[ANALYSIS_ERROR]TStatus: " + err.Error())
+		return errors.New("[ANALYSIS_ERROR]TStatus: " + err.Error())
 	}
 	l.answer.Label = cmp.Or(l.answer.Label, randomLabel(""))
 	switch {
@@ -250,18 +238,15 @@ func (l *load) head(r *http.Request) (err error) {
 	return err
 }
 
-// badRows says why the rows of a body cannot be read.
-type badRows struct{ error }
-
 // body reads the rows, unless the script says otherwise.
-func (l *load) body(r *http.Request) ([]standin.Row, error) {
+func (l *load) body(number int, r *http.Request) ([]standin.Row, error) {
 	if l.fault.RefuseEarly != "" {
-		return nil, failure(l.fault.RefuseEarly)
+		return nil, errors.New(l.fault.RefuseEarly)
 	}
 	data, err := io.ReadAll(r.Body)
 	l.answer.LoadBytes = len(data)
 	if err != nil {
-		return nil, failure("[NETWORK_ERROR]receive body don't equal with body bytes")
+		return nil, errors.New("[NETWORK_ERROR]receive body don't equal with body bytes")
 	}
 	if r.Header.Get("compress_type") == "gz" {
 		plain, err := gzip.NewReader(bytes.NewReader(data))
@@ -269,11 +254,11 @@ func (l *load) body(r *http.Request) ([]standin.Row, error) {
 			data, err = io.ReadAll(plain)
 		}
 		if err != nil {
-			return nil, failure("[INTERNAL_ERROR]fail to do gzip decompress: " + err.Error())
+			return nil, errors.New("[INTERNAL_ERROR]fail to do gzip decompress: " + err.Error())
 		}
 	}
 	if l.fault.Fail != "" {
-		return nil, failure(l.fault.Fail)
+		return nil, errors.New(l.fault.Fail)
 	}
 	header := func(name string) string {
 		return strings.NewReplacer(`\x01`, "\x01", `\x02`, "\x02").Replace(r.Header.Get(name))
@@ -281,7 +266,7 @@ func (l *load) body(r *http.Request) ([]standin.Row, error) {
 	f := format(header("format"), header("column_separator"), header("line_delimiter"))
 	loaded, err := l.table.decode(f, columnsOf(header("columns")), data)
 	if err != nil {
-		return nil, &badRows{err}
+		return nil, l.filter(number, err)
 	}
 	l.answer.NumberTotalRows, l.answer.NumberLoadedRows = len(loaded), len(loaded)
 	return loaded, nil
@@ -322,14 +307,14 @@ func (t *table) fits(loaded []standin.Row) error {
 	return nil
 }
 
-// filter keeps the reason where ErrorURL says.
-func (l *load) filter(number int, reason string) error {
+// filter keeps the reason why the rows cannot be read where ErrorURL says.
+func (l *load) filter(number int, reason error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answer.ErrorURL = fmt.Sprintf("http://%s/api/_load_error_log?file=%d", l.Backends[number], len(l.rejected))
 	l.answer.NumberFilteredRows = l.answer.NumberTotalRows
-	l.rejected = append(l.rejected, "Reason: "+reason+". src line []; \n")
-	return failure(tooManyFiltered)
+	l.rejected = append(l.rejected, "Reason: "+reason.Error()+". src line []; \n")
+	return errors.New("[DATA_QUALITY_ERROR]too many filtered rows")
 }
 
 // finish ends the transaction, or joins the table's group: sync_mode waits for the group's end, async_mode is answered once the

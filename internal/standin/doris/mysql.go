@@ -82,8 +82,6 @@ func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, contex
 	in := insertShape.FindStringSubmatch(sql)
 	parameters = strings.Count(sql, "?")
 	switch {
-	case fault.Cut:
-		err = s.hangUp()
 	case fault.Fail != "":
 		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
 	case in != nil && in[2] != "":

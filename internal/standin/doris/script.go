@@ -35,7 +35,7 @@ func (r Request) Loads() bool {
 
 // Fault is what goes wrong with one request. The zero value is nothing.
 type Fault struct {
-	// Hold delays the request until the channel is closed: the frontend's answer, or a backend before it reads the body.
+	// Hold delays the request until the channel is closed: a statement, or a backend before it reads the body.
 	Hold <-chan struct{}
 	// Cut closes the connection before anything is done.
 	Cut bool
@@ -48,8 +48,6 @@ type Fault struct {
 	Truncate bool
 	// Fail reads the body and answers Status Fail with this message, nothing applied; a statement gets error 1105.
 	Fail string
-	// Filter rejects the rows for this reason, which is found under ErrorURL.
-	Filter string
 	// RefuseEarly answers Fail without reading the body and resets the connection.
 	RefuseEarly string
 	// HTTPStatus answers with this status and nothing else: 401, 503.
@@ -72,8 +70,6 @@ const (
 	TooManyVersions = "[E-235]failed to init rowset builder. version count: 2001, exceed limit: 2000, tablet: 10017"
 	// NoBackend is a cluster without a backend for loads.
 	NoBackend = "[INTERNAL_ERROR]errCode = 2, detailMessage = No backend load available or there is no available BE"
-
-	tooManyFiltered = "[DATA_QUALITY_ERROR]too many filtered rows"
 )
 
 // ask notes a request and asks the script about it.

@@ -27,7 +27,8 @@ func of(pattern string, run func(s *session, m []string) (*result, error)) shape
 	return shape{regexp.MustCompile(`(?s)^` + pattern + `$`), run}
 }
 
-const fromSchema = ` WHERE table_schema = '([^']*)' AND table_name = '([^']*)'`
+// fromSchema is a question about a table, whose database and name are the first two things in parentheses.
+const fromSchema = ` FROM information_schema\.\w+ WHERE table_schema = '([^']*)' AND table_name = '([^']*)'`
 
 // shapes are all but INSERT and the statements of verification.
 var shapes = []shape{
@@ -38,8 +39,14 @@ var shapes = []shape{
 	of(`SHOW BACKEND CONFIG LIKE '(\w+)'`, (*session).showBackendConfig),
 	of(`SHOW GRANTS`, (*session).showGrants),
 	of(`SHOW LAST INSERT`, (*session).showLast),
-	of(`SELECT (.+) FROM information_schema.tables`+fromSchema, (*session).schemaTables),
-	of(`SELECT (.+) FROM information_schema.columns`+fromSchema+` ORDER BY ordinal_position`, (*session).schemaColumns),
+	of(`SELECT table_type, table_comment, create_time`+fromSchema, onSchema(func(t *table) [][]any {
+		return [][]any{{"BASE TABLE", t.Comment, "2026-01-01 00:00:00"}}
+	})),
+	of(`SELECT COALESCE\(SUM\(data_length\), 0\)`+fromSchema, onSchema(func(t *table) [][]any {
+		return [][]any{{strconv.Itoa(100 * len(t.Rows))}}
+	})),
+	of(`SELECT column_name, column_type, data_type, is_nullable, column_default`+fromSchema+` ORDER BY ordinal_position`,
+		onSchema((*table).schemaColumns)),
 	of(`SHOW CREATE TABLE (\S+)`, onTable(func(_ *session, t *table) *result {
 		return &result{[]string{"Table", "Create Table"}, [][]any{{t.Name, t.ddl()}}}
 	})),
@@ -57,7 +64,7 @@ var shapes = []shape{
 		delete(s.tables, t.Name)
 		return nil
 	})),
-	of(`ALTER TABLE (\S+) SET \(("\w+" = "[^"]*")\)`, (*session).alterTable),
+	of(`ALTER TABLE (\S+) SET \(("group_commit_\w+" = "[^"]*")\)`, (*session).alterTable),
 	of("CREATE TABLE IF NOT EXISTS `"+Database+"`.`([^`]+)` \\(\n(.+)\n\\)\n(DUPLICATE|UNIQUE) KEY\\((.+?)\\)\nCOMMENT '(.*)'\n"+
 		"DISTRIBUTED BY HASH\\((.+?)\\) BUCKETS (\\d+)(?:\nPROPERTIES \\((.+)\\))?", (*session).createTable),
 }
@@ -181,57 +188,25 @@ func (s *session) showLast([]string) (*result, error) {
 	return r, nil
 }
 
-// schemaTables selects from information_schema.tables.
-func (s *session) schemaTables(m []string) (*result, error) {
-	t, is := s.tables[m[3]]
-	if !is || m[2] != Database {
-		return pick(m[1], map[string]any{"COALESCE(SUM(data_length), 0)": "0"}, 0)
+// onSchema answers with what f says of a table, and with no row where there is none.
+func onSchema(f func(*table) [][]any) func(*session, []string) (*result, error) {
+	return func(s *session, m []string) (*result, error) {
+		r := &result{names: make([]string, 5)}
+		if t := s.tables[m[2]]; t != nil && m[1] == Database {
+			r.rows = f(t)
+			r.names = r.names[:len(r.rows[0])]
+		}
+		return r, nil
 	}
-	return pick(m[1], map[string]any{
-		"table_type": "BASE TABLE", "table_comment": t.Comment, "create_time": "2026-01-01 00:00:00",
-		"COALESCE(SUM(data_length), 0)": strconv.Itoa(100 * len(t.Rows)),
-	}, 1)
 }
 
-// schemaColumns selects from information_schema.columns.
-func (s *session) schemaColumns(m []string) (*result, error) {
-	all := &result{names: strings.Split(m[1], ", ")}
-	if t, is := s.tables[m[3]]; is && m[2] == Database {
-		for _, c := range t.Columns {
-			kind := strings.ToLower(c.Type)
-			kind = strings.Replace(kind, "decimal(", "decimalv3(", 1) // as schema_columns_scanner.cpp writes it
-			row := map[string]any{"column_name": c.Name, "column_type": kind, "is_nullable": "NO", "column_default": nil}
-			row["data_type"], _, _ = strings.Cut(kind, "(")
-			if c.Nullable {
-				row["is_nullable"] = "YES"
-			}
-			one, err := pick(m[1], row, 1)
-			if err != nil {
-				return nil, err
-			}
-			all.rows = append(all.rows, one.rows...)
-		}
+func (t *table) schemaColumns() (all [][]any) {
+	for _, c := range t.Columns {
+		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1) // as schema_columns_scanner.cpp writes it
+		base, _, _ := strings.Cut(kind, "(")
+		all = append(all, []any{c.Name, kind, base, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
 	}
-	return all, nil
-}
-
-// pick returns n rows with the columns of a list.
-func pick(list string, row map[string]any, n int) (*result, error) {
-	names := []string{list}
-	if _, single := row[list]; !single {
-		names = strings.Split(list, ", ")
-	}
-	r := &result{names: names, rows: make([][]any, n)}
-	for _, name := range names {
-		value, known := row[name]
-		if !known && n > 0 {
-			return nil, refuse(mysql.ER_BAD_FIELD_ERROR, "Unknown column '%s' in 'table list'", name)
-		}
-		for i := range r.rows {
-			r.rows[i] = append(r.rows[i], value)
-		}
-	}
-	return r, nil
+	return all
 }
 
 // createTable reads name, columns, model, key, comment, distribution, buckets and properties, and refuses what Doris would.
@@ -273,13 +248,7 @@ func (s *session) alterTable(m []string) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed := readProperties(m[2])
-	for name := range changed {
-		if !strings.HasPrefix(name, "group_commit_") {
-			return nil, refuse(1105, "Unknown table property: [%s]", name)
-		}
-	}
-	maps.Copy(t.properties, changed)
+	maps.Copy(t.properties, readProperties(m[2]))
 	return nil, nil
 }
 

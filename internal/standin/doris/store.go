@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,34 +45,6 @@ func (c *Cluster) add(t *table) {
 func (c *Cluster) newID() int64 {
 	c.lastID++
 	return c.lastID
-}
-
-// keep removes all rows but those.
-func (t *table) keep(those func(standin.Row) bool) {
-	t.Rows = slices.DeleteFunc(t.Rows, func(r standin.Row) bool { return !those(r) })
-}
-
-// publish makes rows visible. With a UNIQUE KEY they replace those of the same key.
-func (t *table) publish(added []standin.Row) {
-	if t.unique {
-		last := map[string]standin.Row{}
-		for _, r := range added {
-			last[t.key(r)] = r
-		}
-		t.keep(func(r standin.Row) bool { _, replaced := last[t.key(r)]; return !replaced })
-		added = slices.DeleteFunc(added, func(r standin.Row) bool { return last[t.key(r)].Number != r.Number })
-	}
-	t.Rows = append(t.Rows, added...)
-}
-
-func (t *table) key(r standin.Row) string {
-	var key strings.Builder
-	for i, c := range t.Schema.Columns {
-		if slices.Contains(t.keys, c.Name) {
-			fmt.Fprintf(&key, "%q,", standin.Text(c, r.Values[i]))
-		}
-	}
-	return key.String()
 }
 
 // state is that of a transaction, as get_load_state names it.
@@ -157,7 +128,7 @@ func (c *Cluster) end(x *txn, loaded []standin.Row, err error, fault Fault) erro
 func (c *Cluster) commit(x *txn, published <-chan struct{}) {
 	x.state = committed
 	show := func() {
-		x.table.publish(x.rows)
+		x.table.Rows = append(x.table.Rows, x.rows...)
 		x.state = visible
 	}
 	if published == nil {
