@@ -39,7 +39,7 @@ func TestCheckServer(t *testing.T) {
 	}
 	denied := func(view string) fake.Options { return fake.Options{Denied: map[string]int{view: codeNoTable}} }
 	const (
-		absent = "the server does not say: ORA-00942: table or view does not exist"
+		absent = "the server does not say: ORA-00942: the server's words"
 		grant  = "GRANT SELECT_CATALOG_ROLE TO TERA"
 		lost   = ": a commit is acknowledged before it is durable, and a crash loses acknowledged batches"
 	)
@@ -187,7 +187,7 @@ func TestCheckAnothersTable(t *testing.T) {
 }
 
 func TestCheckStore(t *testing.T) {
-	s, target := startWithStore(t)
+	s, target := startWithStore(t, fake.Options{})
 	found := s.check(t, target, nil)
 	require.Contains(t, fmt.Sprint(found), "Oracle reads the objects from "+storeAddress)
 

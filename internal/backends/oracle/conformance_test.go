@@ -76,7 +76,7 @@ func TestConformanceOfStagedLoads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, target := startWithStore(t)
+			s, target := startWithStore(t, fake.Options{})
 			contract := contractOf(methodCloudCopy, 401)
 			if loose {
 				contract = atLeastOnce(contract)

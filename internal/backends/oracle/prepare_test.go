@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,20 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/sqlload"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// dictionary is in a question to the server's dictionary.
+var dictionary = regexp.MustCompile(` (all|user|session|product|nls)_|v\$(parameter|resource|session|database|log)|'(CLOUD_SERVICE|SESSION_USER)'`)
+
 // sent lists what the server has received since the first n requests, without questions to its dictionary.
 func (s *standIn) sent(n int) (all []string) {
-	dictionary := []string{
-		" all_", " product_component_version ", " nls_database_parameters ", " v$parameter ", "'CLOUD_SERVICE'", "'SESSION_USER'",
-	}
 	for _, r := range s.Requests()[n:] {
-		asks := slices.ContainsFunc(dictionary, func(view string) bool { return strings.Contains(r.SQL, view) })
-		if !asks && r.SQL != fake.Connect && r.SQL != fake.LogOff {
+		if !dictionary.MatchString(r.SQL) && r.SQL != fake.Connect && r.SQL != fake.LogOff {
 			all = append(all, r.SQL)
 		}
 	}
@@ -183,11 +185,10 @@ func TestPrepareRefuses(t *testing.T) {
 
 // A table may have a column that the dataset does not know, where that may stay empty or has a default.
 func TestPrepareAccepts(t *testing.T) {
-	s := startStandIn(t, fake.Options{Native: true})
+	s := startStandIn(t, fake.Options{Native: true, Answers: map[string][][]any{"ALL_TAB_PARTITIONS": {{"1"}}}})
 	target := s.table(methodDirect)
 	target.Options = map[string]string{optionPartition: "p1"}
 	s.run(t, target, "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), X DATE, Y DATE DEFAULT SYSDATE NOT NULL)")
-	s.Partition(name(target), "P1")
 	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
 		p.Schema, p.Create = schemaOf(t, "pairs"), loader.CreateNever
 	})
@@ -386,6 +387,45 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every question to the dictionary with all of its words: the stand-in knows them by a few.
+func TestQuestions(t *testing.T) {
+	asked := map[string]bool{}
+	for _, owner := range []string{"TERA", "OTHER"} {
+		for _, method := range []string{methodArray, methodFast, methodDirect, methodCloudCopy} {
+			s, target := startWithStore(t, fake.Options{
+				Native: true, Owner: owner, Answers: map[string][][]any{"ALL_TAB_PARTITIONS": {{"1"}}},
+			})
+			require.NoError(t, s.Run(`CREATE TABLE "`+owner+`"."T" (K NUMBER(19), R NUMBER(19), S NUMBER(19), PRIMARY KEY (K)) `+
+				"MEMOPTIMIZE FOR WRITE"))
+			target.Table, target.Method = owner+".T", method
+			if method == methodDirect {
+				target.Options = map[string]string{optionPartition: "p1"}
+			}
+			l, err := s.backend.Open(t.Context(), target, testDeps())
+			require.NoError(t, err)
+			defer l.Close()
+			p := loader.Preparation{Run: "r", Schema: schemaOf(t, "pairs"), Contract: contractOf(method, 1), PrimaryKey: true, Create: loader.CreateNever}
+			_, err = l.Prepare(t.Context(), p)
+			require.NoError(t, err)
+			can := loader.FeaturesOf(l)
+			_, err = can.Checker.CheckServer(t.Context(), loader.Intent{Preparation: p, Workers: 1, Advice: true})
+			require.NoError(t, err)
+			_, err = can.Sizer.Stored(t.Context())
+			require.NoError(t, err)
+			_, err = can.Claims.Forget(t.Context(), "r")
+			if method != methodFast { // which has no claims
+				require.NoError(t, err)
+			}
+			for _, r := range s.Requests() {
+				if dictionary.MatchString(r.SQL) {
+					asked[strings.ReplaceAll(r.SQL, "OTHER", "TERA")] = true
+				}
+			}
+		}
+	}
+	golden.Equal(t, "questions.sql", strings.Join(slices.Sorted(maps.Keys(asked)), ";\n")+";\n")
 }
 
 // TRUNCATE does not wait for rows that are not committed.

@@ -184,7 +184,7 @@ func TestPushWithLostAnswers(t *testing.T) {
 // Groups whose answers are lost are asked about, and loaded again only where they are not in.
 func TestPushThroughAStore(t *testing.T) {
 	t.Parallel()
-	s, target := startWithStore(t)
+	s, target := startWithStore(t, fake.Options{})
 	p := newProduct(t, s)
 	p.begun(lossy)
 	via := target.Via

@@ -113,12 +113,13 @@ func name(t loader.Target) string { return strings.ToUpper(t.Table) }
 const storeAddress = "https://store.example"
 
 // startWithStore starts a stand-in that reads from an object store, and returns a target by way of it.
-func startWithStore(t *testing.T) (*standIn, loader.Target) {
+func startWithStore(t *testing.T, o fake.Options) (*standIn, loader.Target) {
 	t.Helper()
 	store := backendtest.StartStore(t, nil)
-	s := startStandIn(t, fake.Options{IdleBlocker: idleBlocker, Objects: func(uri string) ([]byte, error) {
+	o.IdleBlocker, o.Objects = idleBlocker, func(uri string) ([]byte, error) {
 		return store.Read(strings.TrimPrefix(uri, storeAddress+"/bucket/"))
-	}})
+	}
+	s := startStandIn(t, o)
 	target := s.table(methodCloudCopy)
 	target.Options = map[string]string{optionCredential: "CRED"}
 	target.Via = store.Via()

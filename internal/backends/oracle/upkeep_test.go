@@ -152,7 +152,7 @@ type copying struct {
 
 func startCopying(t *testing.T, change func(loader.Contract) loader.Contract) copying {
 	t.Helper()
-	s, target := startWithStore(t)
+	s, target := startWithStore(t, fake.Options{})
 	d, c := datasetOf(t, "people", ""), contractOf(methodCloudCopy, 10)
 	if change != nil {
 		c = change(c)

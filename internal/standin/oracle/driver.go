@@ -10,7 +10,6 @@ import (
 	"net"
 	"reflect"
 	"sync/atomic"
-	"time"
 )
 
 // request is what the driver sends. Padding makes it as long as the batch: what cuts a connection in the middle of a
@@ -28,13 +27,6 @@ type response struct {
 	Panic string
 	Rows  int64
 	Cells [][]any // string, []byte or nil
-}
-
-// register tells package gob what binds can be.
-func register() {
-	gob.Register([][]byte{})
-	gob.Register([]time.Time{})
-	gob.Register(time.Time{})
 }
 
 // Connector returns a connector whose connections are dialed by dial. If watch is true calls end with their context even

@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/standin"
@@ -14,19 +16,12 @@ type pooled struct {
 	sequence int64
 }
 
-// remember writes a row to memory, with the script's fault.
+// remember writes a row to memory.
 func (x *session) remember(t *table, row standin.Row) {
 	s := x.server
 	s.sequence++
 	x.written = s.sequence
-	if x.fault.Lose > 0 {
-		x.fault.Lose--
-		return
-	}
 	s.memory = append(s.memory, pooled{t, row, s.sequence})
-	if x.fault.Twice {
-		s.memory = append(s.memory, pooled{t, row, s.sequence})
-	}
 }
 
 // drain writes the oldest n rows. Those that no table takes are lost: their client has gone on.
@@ -98,25 +93,17 @@ func (x *session) insertExternal(m []string) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if from.external == nil || x.hint(m[1]) != "APPEND" {
+	same := slices.Equal(nameShape.FindAllString(m[3], -1), nameShape.FindAllString(m[4], -1))
+	if from.external == nil || !same || x.hint(m[1]) != "APPEND" {
 		return a, Ora(900, x.SQL)
 	}
 	mine := x.begin()
 	if err := x.lock(t, exclusive); err != nil {
 		return a, err
 	}
-	var order []int // of the source's columns, by the target's names
-	names, sources := nameShape.FindAllString(m[3], -1), nameShape.FindAllString(m[4], -1)
-	for _, c := range t.Columns {
-		for i, name := range names {
-			if name == `"`+c.Name+`"` && i < len(sources) {
-				order = append(order, t.column(sources[i]))
-			}
-		}
-	}
 	before := len(mine.changes)
 	for _, uri := range from.external.uris {
-		if err := x.readObject(t, from, uri, order); err != nil {
+		if err := x.readObject(t, from, uri); err != nil {
 			mine.undo(before)
 			return a, err
 		}
@@ -125,10 +112,10 @@ func (x *session) insertExternal(m []string) (a answer, err error) {
 	return a, nil
 }
 
-func (x *session) readObject(t, from *table, uri string, order []int) error {
+func (x *session) readObject(t, from *table, uri string) error {
 	data, err := x.server.options.Objects(uri)
 	if err != nil {
-		return Ora(29913, "ORA-20404: Object not found - "+uri)
+		return Ora(29913, "ORA-20404: Object not found - ", uri)
 	}
 	var names []string
 	for _, c := range from.Columns {
@@ -136,28 +123,22 @@ func (x *session) readObject(t, from *table, uri string, order []int) error {
 	}
 	found, err := t.Decode(standin.Format{Kind: standin.CSV}, names, data)
 	if err != nil {
-		return Ora(29913, "ORA-30653: reject limit reached: "+err.Error())
+		return Ora(29913, "ORA-30653: reject limit reached: ", err)
 	}
 	for _, row := range found {
-		values := make([]any, len(order))
-		for i, column := range order {
-			values[i] = row.Values[column]
-			text, variable := values[i].([]byte)
+		for i, v := range row.Values {
+			text, variable := v.([]byte)
 			if !variable {
 				continue
 			}
-			name := t.Columns[column].Name
-			bytes := len(text) + strings.Count(string(text), `"`)
-			if bytes > from.external.fields[name] || !from.external.embedded && strings.Contains(string(text), "\n") {
-				return Ora(29913, "KUP-04091: field "+name)
+			name := t.Columns[i].Name
+			size := len(text) + bytes.Count(text, []byte(`"`))
+			if size > from.external.fields[name] || !from.external.embedded && bytes.Contains(text, []byte("\n")) {
+				return Ora(29913, "KUP-04091: field ", name)
 			}
 			if len(text) == 0 {
-				values[i] = nil
+				row.Values[i] = nil
 			}
-		}
-		row, err := t.Row(values)
-		if err != nil {
-			return err
 		}
 		if refused := x.put(t, row); refused != nil {
 			return refused

@@ -4,6 +4,8 @@
 package oracle
 
 import (
+	"cmp"
+	"encoding/gob"
 	"fmt"
 	"net"
 	"slices"
@@ -75,8 +77,6 @@ type Fault struct {
 	Fail, FailAnswer *Error          // is answered instead of the work, or after it
 	Cut, CutAnswer   bool            // ends the session instead of the work, or instead of the answer
 	Linger           <-chan struct{} // keeps the transaction of a session that was cut open until the channel is closed
-	Twice            bool            // keeps the rows of Fast Ingest twice …
-	Lose             int             // … or loses so many of them
 	Count            int64           // unless 0, replaces the number of rows in the answer
 	Panic            string          // does the work, and the driver panics with this text
 }
@@ -106,23 +106,9 @@ type Error struct {
 // Error returns the server's words.
 func (e *Error) Error() string { return fmt.Sprintf("ORA-%05d: %s", e.Code, e.Text) }
 
-var texts = map[int]string{
-	1: "unique constraint (%s) violated", 28: "your session has been killed",
-	54: "resource busy and acquire with NOWAIT specified",
-	60: "deadlock detected while waiting for resource", 600: "internal error code", 900: "invalid SQL statement: %s",
-	904: "%s: invalid identifier", 942: "table or view does not exist", 955: "name is already used by an existing object",
-	932: "inconsistent datatypes: %s", 1008: "not all variables bound", 1013: "user requested cancel of current operation",
-	1031: "insufficient privileges", 1400: "cannot insert NULL into (%s)", 1438: "value larger than specified precision: %s",
-	2149: "specified partition does not exist", 2248: "invalid option for ALTER SESSION",
-	2266: "unique/primary keys in table referenced by enabled foreign keys", 3113: "end-of-file on communication channel",
-	6550: "line 1, column 7:\nPLS-00201: identifier must be declared", 12899: "value too large for column %s",
-	20000: "%s", 24381: "error(s) in array DML", 29913: "error while processing ODCIEXTTABLEOPEN routine\n%s",
-	30006: "resource busy; acquire with WAIT timeout expired",
-}
-
-// Ora returns the error with a code, and with the values that its text takes.
-func Ora(code int, values ...any) *Error {
-	return &Error{Code: code, Text: fmt.Sprintf(texts[code], values...)}
+// Ora returns the error with a code, and with what the server says besides.
+func Ora(code int, details ...any) *Error {
+	return &Error{Code: code, Text: cmp.Or(fmt.Sprint(details...), "the server's words")}
 }
 
 const user = "TERA"
@@ -152,7 +138,9 @@ func Start(o Options) (*Server, error) {
 	if o.Owner == "" {
 		o.Owner = user
 	}
-	register()
+	for _, bind := range []any{[][]byte{}, []time.Time{}, time.Time{}} {
+		gob.Register(bind)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

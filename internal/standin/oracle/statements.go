@@ -19,9 +19,10 @@ type shape struct {
 	run     func(x *session, m []string) (answer, error)
 }
 
-// like returns the pattern of a statement in which each ? stands for anything.
+// like returns the pattern of a statement in which ? and … stand for anything. What ? stands for is used.
 func like(statement string) *regexp.Regexp {
-	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(statement), `\?`, "(.*?)") + "$")
+	anything := strings.NewReplacer(`\?`, "(.*?)", "…", ".*?")
+	return regexp.MustCompile("(?s)^" + anything.Replace(regexp.QuoteMeta(statement)) + "$")
 }
 
 // into is an INSERT up to its table, with its hint.
@@ -38,21 +39,14 @@ var shapes = slices.Concat(questions(), []shape{
 	}},
 	{like("TRUNCATE TABLE ?"), (*session).truncate},
 	{regexp.MustCompile(`^LOCK TABLE (\S+) IN (SHARE|EXCLUSIVE) MODE WAIT \d+$`), (*session).lockTable},
-	{regexp.MustCompile(into + `(?: PARTITION \("(\w+)"\))? \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
+	{regexp.MustCompile(into + ` \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
 	{regexp.MustCompile(into + ` \((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
 	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
 		"field_list => '?', format => '?'); END;"), (*session).createExternal},
 	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
 
 	// The claim table.
-	{like("SELECT TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch = ?"), func(x *session, m []string) (answer, error) {
-		return x.claims(m, 3, func(batch string) bool { return batch == m[3] })
-	}},
-	{like("SELECT TO_CHAR(first_key) FROM ? WHERE run = '?' AND batch IN (?, ?)"), func(x *session, m []string) (answer, error) {
-		return x.claims(m, 2, func(batch string) bool { return batch == m[3] || batch == m[4] })
-	}},
-	{like("SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch >= 0"), (*session).claimsOfRun},
-	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE run = '([^']*)'(?: AND batch = (-?\d+))?$`), (*session).deleteClaims},
+	{regexp.MustCompile(`^(?:SELECT (.+)|DELETE) FROM (\S+) WHERE run = '([^']*)'(?: AND batch (.+))?$`), (*session).claims},
 	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), " +
 		"(SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
 
@@ -81,29 +75,37 @@ var shapes = slices.Concat(questions(), []shape{
 
 func str(n int64) string { return strconv.FormatInt(n, 10) }
 
-// claims selects a column of the claims of a run.
-func (x *session) claims(m []string, column int, is func(batch string) bool) (a answer, err error) {
-	t, err := x.table(m[1])
+var (
+	integers = regexp.MustCompile(`-?\d+`)
+	selected = regexp.MustCompile(`TO_CHAR\((\w+)\)`)
+)
+
+// claims selects or deletes claims of a run: all, those of batches, or those of the batches that are named.
+func (x *session) claims(m []string) (a answer, err error) {
+	t, err := x.table(m[2])
 	if err != nil {
 		return a, err
 	}
+	is := func(r standin.Row) bool {
+		return string(r.Values[0].([]byte)) == m[3] && (m[4] == "" || m[4] == ">= 0" && r.Number >= 0 ||
+			slices.Contains(integers.FindAllString(m[4], -1), str(r.Number)))
+	}
+	if m[1] == "" {
+		if err = x.lock(t, rowExclusive); err == nil {
+			a.rows = x.remove(t, is)
+		}
+		return a, err
+	}
 	for _, r := range t.Rows {
-		if string(r.Values[0].([]byte)) == m[2] && is(str(r.Number)) {
-			a.cells = append(a.cells, []any{str(r.Values[column].(int64))})
+		var line []any
+		for _, name := range selected.FindAllStringSubmatch(m[1], -1) {
+			line = append(line, str(r.Values[t.column(name[1])].(int64)))
+		}
+		if is(r) {
+			a.cells = append(a.cells, line)
 		}
 	}
 	return a, nil
-}
-
-// claimsOfRun selects number and rows of the batches.
-func (x *session) claimsOfRun(m []string) (answer, error) {
-	batch := func(number string) bool { return !strings.HasPrefix(number, "-") }
-	a, err := x.claims(m, 1, batch)
-	counts, _ := x.claims(m, 3, batch)
-	for i, row := range counts.cells {
-		a.cells[i] = append(a.cells[i], row...)
-	}
-	return a, err
 }
 
 func (x *session) nextFree(m []string) (answer, error) {
@@ -134,19 +136,6 @@ func show(c rows.Column, value any) any {
 		return text + " 00:00:00"
 	}
 	return text
-}
-
-func (x *session) deleteClaims(m []string) (a answer, err error) {
-	t, err := x.table(m[1])
-	if err == nil {
-		err = x.lock(t, rowExclusive)
-	}
-	if err == nil {
-		a.rows = x.remove(t, func(r standin.Row) bool {
-			return string(r.Values[0].([]byte)) == m[2] && (m[3] == "" || m[3] == str(r.Number))
-		})
-	}
-	return a, err
 }
 
 func (x *session) lockTable(m []string) (answer, error) {
@@ -225,10 +214,7 @@ func (x *session) insert(m []string) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if m[3] != "" && !slices.Contains(t.partitions, m[3]) {
-		return a, Ora(2149)
-	}
-	values, err := x.values(t, m[4], m[5])
+	values, err := x.values(t, m[3], m[4])
 	if err != nil {
 		return a, err
 	}
@@ -263,7 +249,7 @@ func (x *session) insert(m []string) (a answer, err error) {
 		}
 	}
 	if first != nil {
-		return a, &Error{Code: 24381, Text: texts[24381], First: first}
+		return a, &Error{Code: 24381, Text: "error(s) in array DML", First: first}
 	}
 	return a, nil
 }
@@ -306,7 +292,7 @@ func (t *table) fit(column int, v any, divide int64) (any, *Error) {
 		case len(v) == 0:
 			return nil, nil
 		case len(v) > most:
-			return nil, Ora(12899, fmt.Sprintf("%s (actual: %d, maximum: %d)", c.Name, len(v), most))
+			return nil, Ora(12899, c.Name, ": ", len(v), " of ", most)
 		default:
 			return v, nil
 		}

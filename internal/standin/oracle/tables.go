@@ -14,12 +14,11 @@ import (
 // table is a table. Rows are those that are committed.
 type table struct {
 	*standin.Table
-	id, data   int64 // TRUNCATE changes the second
-	key        []int // the columns of the primary key; nil: none
-	taken      map[string]*transaction
-	fast       bool // MEMOPTIMIZE FOR WRITE
-	partitions []string
-	external   *external
+	id, data int64 // TRUNCATE changes the second
+	key      []int // the columns of the primary key; nil: none
+	taken    map[string]*transaction
+	fast     bool // MEMOPTIMIZE FOR WRITE
+	external *external
 }
 
 // keyOf returns the row's primary key. taken has it with the transaction that has inserted or removed it, or with nil.
@@ -160,9 +159,4 @@ func (x *session) truncate(m []string) (answer, error) {
 		x.server.object++
 		t.Rows, t.taken, t.data = nil, make(map[string]*transaction), x.server.object
 	})
-}
-
-// Partition gives a table partitions, as far as their names go.
-func (s *Server) Partition(name string, partitions ...string) {
-	s.locked(func() { s.tables[name].partitions = partitions })
 }
