@@ -245,7 +245,7 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 }
 
 // Exists implements sqlload.Catalog.
-func (l catalog) Exists(err error) bool { return (&link{client: l.client}).is(err, codeNameTaken) }
+func (l catalog) Exists(err error) bool { return isORA(err, codeNameTaken) }
 
 // Grant implements sqlload.Catalog.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table string) string {

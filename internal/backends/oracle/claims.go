@@ -96,7 +96,7 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (t
 		return false, err
 	}
 	_, err = k.execPrepared(ctx, &k.claim, s.claim(), ref.ID.Run, ref.ID.Number, ref.First, ref.Rows)
-	if k.is(err, codeUnique) {
+	if isORA(err, codeUnique) {
 		return true, nil
 	}
 	return false, err
@@ -105,7 +105,7 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (t
 // waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the
 // client is gone, for which only these two settings help.
 func (k *link) waitError(op string, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) && !k.is(err, codeBusy, codeWaitedForLock) {
+	if !errors.Is(err, context.DeadlineExceeded) && !isORA(err, codeBusy, codeWaitedForLock) {
 		return failed(op, err)
 	}
 	return &loader.Error{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -18,9 +17,9 @@ import (
 type client struct {
 	name string // with its version, for reports and messages
 
-	// connector connects to one host of the target. Connect and every call on the connection must return when their
-	// context ends, if necessary by closing the network connection. Only the ends of transactions may not: see
-	// endsByStatement.
+	// connector connects to one host of the target, whose TLS is what tlsMode returns. Connect and every call on the
+	// connection must return when their context ends, if necessary by closing the network connection. Only the ends of
+	// transactions may not: see endsByStatement.
 	connector func(t loader.Target, d loader.Deps, host int) (driver.Connector, error)
 
 	// code returns number and text of an ORA error.
@@ -123,10 +122,7 @@ func refuseCertificates(t loader.Target, d loader.Deps, host int) error {
 	if d.TLS == nil {
 		return nil
 	}
-	name, _, err := net.SplitHostPort(t.Address(host, defaultPort))
-	if err != nil {
-		return err
-	}
+	name, _ := hostPort(t, host)
 	config, _, err := d.TLS(loader.TLSVerify, name)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -32,15 +31,11 @@ func builtIn() client {
 
 // godrorConnector makes standalone connections: sessions have no use for the library's pool.
 func godrorConnector(t loader.Target, d loader.Deps, host int) (driver.Connector, error) {
-	descriptor, err := godrorDescriptor(t, host)
-	if err != nil {
-		return nil, err
-	}
 	if err := refuseCertificates(t, d, host); err != nil {
 		return nil, err
 	}
 	p := dsn.ConnectionParams{StandaloneConnection: sql.NullBool{Bool: true, Valid: true}}
-	p.Username, p.Password, p.ConnectString = t.User, godror.NewPassword(t.Password.Reveal()), descriptor
+	p.Username, p.Password, p.ConnectString = t.User, godror.NewPassword(t.Password.Reveal()), godrorDescriptor(t, host)
 	p.LibDir = t.Params.Get(paramLibDir)
 	p.ConfigDir = t.Params.Get(paramTNSAdmin)
 	if p.ConfigDir == "" {
@@ -52,22 +47,14 @@ func godrorConnector(t loader.Target, d loader.Deps, host int) (driver.Connector
 }
 
 // godrorDescriptor is the connect descriptor; without a host, a name in tnsnames.ora.
-func godrorDescriptor(t loader.Target, host int) (string, error) {
+func godrorDescriptor(t loader.Target, host int) string {
 	if len(t.Hosts) == 0 {
-		return t.Database, nil
-	}
-	name, port, err := net.SplitHostPort(t.Address(host, defaultPort))
-	if err != nil {
-		return "", err
-	}
-	mode, err := tlsMode(t)
-	if err != nil {
-		return "", err
+		return t.Database
 	}
 	protocol, security := "TCP", ""
-	if encrypted(mode) {
+	if encrypted(t.TLS) {
 		protocol, security = "TCPS", "(SSL_SERVER_DN_MATCH=YES)"
-		if mode == loader.TLSRequire {
+		if t.TLS == loader.TLSRequire {
 			security = "(SSL_SERVER_DN_MATCH=NO)"
 		}
 		if wallet := t.Params.Get(paramWallet); wallet != "" {
@@ -79,10 +66,11 @@ func godrorDescriptor(t loader.Target, host int) (string, error) {
 	if sid := t.Params.Get(paramSID); sid != "" {
 		service = "(SID=" + sid + ")"
 	}
+	name, port := hostPort(t, host)
 	seconds := int(connectTimeout / time.Second)
 	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)"+
 		"(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
-		seconds, seconds, protocol, name, port, service, security), nil
+		seconds, seconds, protocol, name, port, service, security)
 }
 
 func godrorCode(err error) (int, string, bool) {

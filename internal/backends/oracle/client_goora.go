@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"database/sql/driver"
 	"errors"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -33,20 +32,11 @@ func builtIn() client {
 }
 
 func gooraConnector(t loader.Target, d loader.Deps, host int) (driver.Connector, error) {
-	address := t.Address(host, defaultPort)
-	name, _, err := net.SplitHostPort(address)
+	config, err := gooraTLS(t, d, host)
 	if err != nil {
 		return nil, err
 	}
-	mode, err := tlsMode(t)
-	if err != nil {
-		return nil, err
-	}
-	config, err := gooraTLS(t, d, mode, name, host)
-	if err != nil {
-		return nil, err
-	}
-	text := gooraURL(t, mode, address)
+	text := gooraURL(t, host)
 	return guard{
 		dial: d.Dial,
 		connector: func(dial dialer) driver.Connector {
@@ -62,38 +52,39 @@ func gooraConnector(t loader.Target, d loader.Deps, host int) (driver.Connector,
 }
 
 // gooraURL is the connection URL of go-ora. All parts are escaped, since go-ora quotes a URL that it cannot parse.
-func gooraURL(t loader.Target, mode loader.TLSMode, address string) string {
+func gooraURL(t loader.Target, host int) string {
 	params := url.Values{"PROGRAM": {"terapush"}}
 	if sid := t.Params.Get(paramSID); sid != "" {
 		params.Set("SID", sid)
 	}
-	if encrypted(mode) {
+	if encrypted(t.TLS) {
 		params.Set("SSL", "true")
-		params.Set("SSL VERIFY", strconv.FormatBool(mode == loader.TLSVerify))
+		params.Set("SSL VERIFY", strconv.FormatBool(t.TLS == loader.TLSVerify))
 	}
 	if wallet := t.Params.Get(paramWallet); wallet != "" {
 		params.Set("WALLET", wallet)
 	}
 	u := url.URL{
-		Scheme: "oracle", User: url.UserPassword(t.User, t.Password.Reveal()), Host: address, Path: "/" + t.Database,
-		RawQuery: params.Encode(),
+		Scheme: "oracle", User: url.UserPassword(t.User, t.Password.Reveal()), Path: "/" + t.Database,
+		Host: t.Address(host, defaultPort), RawQuery: params.Encode(),
 	}
 	return u.String()
 }
 
 // gooraTLS returns nil without TLS, and with a wallet, which has certificates and authorities of its own.
-func gooraTLS(t loader.Target, d loader.Deps, mode loader.TLSMode, host string, index int) (*tls.Config, error) {
+func gooraTLS(t loader.Target, d loader.Deps, host int) (*tls.Config, error) {
 	if t.Params.Get(paramWallet) != "" {
-		return nil, refuseCertificates(t, d, index)
+		return nil, refuseCertificates(t, d, host)
 	}
-	if !encrypted(mode) {
+	if !encrypted(t.TLS) {
 		return nil, nil
 	}
-	config, _, err := d.TLS(mode, host)
+	name, _ := hostPort(t, host)
+	config, _, err := d.TLS(t.TLS, name)
 	if err != nil || config == nil {
 		return nil, err
 	}
-	if want := config.ServerName; want != host && !config.InsecureSkipVerify {
+	if want := config.ServerName; want != name && !config.InsecureSkipVerify {
 		// go-ora overwrites ServerName with the host, so that the certificate is verified for the wanted name here.
 		config = config.Clone()
 		config.InsecureSkipVerify = true

@@ -119,8 +119,8 @@ func errorNumber(err error) (number int, ok bool) {
 	return 0, false
 }
 
-// is reports whether err is one of the ORA errors.
-func (k *link) is(err error, numbers ...int) bool {
+// isORA reports whether err is one of the ORA errors.
+func isORA(err error, numbers ...int) bool {
 	number, ok := errorNumber(err)
 	return ok && slices.Contains(numbers, number)
 }

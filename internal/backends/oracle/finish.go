@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func (k *link) readNumber(ctx context.Context, query string) (int64, error) {
 	if len(found) != 1 {
 		return 0, errors.New("the server returned no number of Fast Ingest")
 	}
-	if found[0][0] == "" {
-		return 0, nil
-	}
-	return sqlload.ParseNumber(found[0][0])
+	return sqlload.ParseNumber(cmp.Or(found[0][0], "0"))
 }
 
 // addFast asks a session for the number of the last row that it has written.

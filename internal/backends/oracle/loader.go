@@ -45,6 +45,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	if err != nil {
 		return nil, err
 	}
+	t.TLS, _ = tlsMode(t) // Check has validated it
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
@@ -53,13 +54,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
-	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { // of a probe
-		s, err := l.open(ctx, c)
-		if err == nil {
-			s.unmeasured = true
-		}
-		return s, err
-	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	l.warnUnencrypted()
 	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
 	if err != nil {
@@ -100,7 +95,7 @@ var selectSettings = [...]string{
 func (l *opened) readServer(ctx context.Context, k *link) error {
 	const from = " FROM product_component_version WHERE product LIKE 'Oracle%'"
 	found, err := sqlload.Rows(ctx, k, "SELECT product, version_full"+from)
-	if k.is(err, codeNoColumn) { // before 18c; version is 19.0.0.0.0 for every 19c
+	if isORA(err, codeNoColumn) { // before 18c; version is 19.0.0.0.0 for every 19c
 		found, err = sqlload.Rows(ctx, k, "SELECT product, version"+from)
 	}
 	if err == nil && len(found) == 0 {
@@ -133,15 +128,13 @@ func (l *opened) readServer(ctx context.Context, k *link) error {
 
 // warnUnencrypted warns of TCP to another machine, unless the user has chosen it.
 func (l *opened) warnUnencrypted() {
-	if mode, err := tlsMode(l.target); err != nil || mode != loader.TLSAuto {
+	if l.target.TLS != loader.TLSAuto {
 		return
 	}
 	for host := range l.target.Hosts {
-		address := l.target.Address(host, defaultPort)
-		name, _, err := net.SplitHostPort(address)
-		if err == nil && name != "localhost" && !net.ParseIP(name).IsLoopback() {
+		if name, _ := hostPort(l.target, host); name != "localhost" && !net.ParseIP(name).IsLoopback() {
 			l.deps.Log.Warn(fmt.Sprintf("rows and queries go to %s unencrypted: for TLS name its TCPS port (usually 2484) with "+
-				"?%s=true, or use --tls verify", address, paramSSL))
+				"?%s=true, or use --tls verify", l.target.Address(host, defaultPort), paramSSL))
 			return
 		}
 	}
@@ -153,8 +146,8 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		return loader.Table{}, err
 	}
 	table, err := l.Table.Prepare(ctx, p)
-	known, k := (*loader.Error)(nil), &link{client: l.client}
-	if p.Create == loader.CreateTruncate && k.is(err, codeBusy, codeReferenced) && errors.As(err, &known) {
+	known := (*loader.Error)(nil)
+	if p.Create == loader.CreateTruncate && isORA(err, codeBusy, codeReferenced) && errors.As(err, &known) {
 		known.Applied = loader.No // the error of TRUNCATE
 	}
 	if s, _ := l.State(); err == nil && s.Relation != nil && s.Relation.Schema != s.Relation.Traits[traitUser] &&

@@ -26,15 +26,7 @@ type session struct {
 	unmeasured bool      // what the session costs is not part of the run's cost
 }
 
-// Session connects to the next host.
-func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
+// open connects to the next host.
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
 	st, err := l.State()
 	if err != nil {
@@ -53,7 +45,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		return s, nil
 	}
 	// Servers before 18c do not have the parameter, and obey hints.
-	if err := s.setUp(ctx, useHints); err != nil && !s.is(err, codeNoParameter, codeUnsupported) {
+	if err := s.setUp(ctx, useHints); err != nil && !isORA(err, codeNoParameter, codeUnsupported) {
 		_ = k.Close()
 		return nil, err
 	}
@@ -89,6 +81,7 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	if s.contract.Dedup != loader.DedupTx {
 		return false, 0, s.begin(ctx)
 	}
+	s.unmeasured = s.unmeasured || ref.ID.Number == sqlload.Probe
 	if taken, err = s.insertClaim(ctx, s.statements, ref); taken {
 		rows, err = sqlload.Number(ctx, s, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	}

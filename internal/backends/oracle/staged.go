@@ -139,7 +139,6 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 			if err != nil {
 				return nil, nil, err
 			}
-			s.unmeasured = true
 			return s, s.readObjects, nil
 		})
 	})

@@ -140,6 +140,12 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return loader.TLSAuto, nil
 }
 
+// hostPort splits the address of one of the target's hosts, which checkAddress accepts.
+func hostPort(t loader.Target, host int) (name, port string) {
+	name, port, _ = net.SplitHostPort(t.Address(host, defaultPort))
+	return name, port
+}
+
 // encrypted reports whether a connection begins with TLS. A preference is TCP.
 func encrypted(mode loader.TLSMode) bool {
 	return mode == loader.TLSRequire || mode == loader.TLSVerify
