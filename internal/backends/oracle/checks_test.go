@@ -21,7 +21,7 @@ func (s *standIn) check(t *testing.T, target loader.Target, change func(*loader.
 	if change != nil {
 		change(&i)
 	}
-	findings := backendtest.Doctor(t, s.backend, testDeps(), target, i)
+	findings := backendtest.Doctor(t, s.backend, backendtest.Deps(), target, i)
 	for _, r := range s.Requests() {
 		require.Regexp(t, "^(SELECT |CONNECT|LOGOFF|ROLLBACK)", r.SQL, "it changes nothing")
 	}
@@ -29,15 +29,12 @@ func (s *standIn) check(t *testing.T, target loader.Target, change func(*loader.
 }
 
 func TestCheckServer(t *testing.T) {
-	says := func(view string, rows ...[]any) fake.Options {
-		return fake.Options{Answers: map[string][][]any{view: rows}}
+	type faults = map[string]fake.Fault
+	says := func(view string, rows ...[]any) faults { return faults{view: {Answer: rows}} }
+	quota := func(used, limit string) faults {
+		return faults{"session_privs": {Answer: [][]any{{"CREATE TABLE"}}}, "user_ts_quotas": {Answer: [][]any{{"USERS", used, limit}}}}
 	}
-	quota := func(used, limit string) fake.Options {
-		return fake.Options{Answers: map[string][][]any{
-			"SESSION_PRIVS": {{"CREATE TABLE"}}, "USER_TS_QUOTAS": {{"USERS", used, limit}},
-		}}
-	}
-	denied := func(view string) fake.Options { return fake.Options{Denied: map[string]int{view: codeNoTable}} }
+	denied := func(view string) faults { return faults{view: {Fail: fake.Ora(codeNoTable)}} }
 	const (
 		absent = "the server does not say: ORA-00942: the server's words"
 		grant  = "GRANT SELECT_CATALOG_ROLE TO TERA"
@@ -47,7 +44,7 @@ func TestCheckServer(t *testing.T) {
 	workers := func(n int) func(*loader.Intent) { return func(i *loader.Intent) { i.Workers = n } }
 	for name, c := range map[string]struct {
 		method string
-		server fake.Options
+		server faults
 		intent func(*loader.Intent)
 		table  string // "": one that does not exist
 		want   loader.Finding
@@ -57,7 +54,7 @@ func TestCheckServer(t *testing.T) {
 		"healthy, fast":   {method: methodFast},
 		"healthy, direct": {method: methodDirect, intent: workers(1000)}, // of which one loads
 		"no right to create a table": {
-			server: says("SESSION_PRIVS", []any{"UNLIMITED TABLESPACE"}), table: "t",
+			server: says("session_privs", []any{"UNLIMITED TABLESPACE"}), table: "t",
 			want: fail("privileges", `the run creates "T" in schema TERA, for which TERA needs CREATE TABLE`,
 				"GRANT CREATE TABLE TO TERA"),
 		},
@@ -67,7 +64,7 @@ func TestCheckServer(t *testing.T) {
 				"GRANT CREATE ANY TABLE TO TERA"),
 		},
 		"no quota": {
-			server: says("SESSION_PRIVS", []any{"CREATE TABLE"}),
+			server: says("session_privs", []any{"CREATE TABLE"}),
 			want: fail("quota", "TERA has no quota on USERS: the first row would fail (ORA-01950)",
 				"ALTER USER TERA QUOTA UNLIMITED ON USERS"),
 		},
@@ -78,52 +75,52 @@ func TestCheckServer(t *testing.T) {
 		},
 		"a quota that is enough": {server: quota("0", "1073741824")},
 		"too few processes": {
-			server: says("V$RESOURCE_LIMIT", []any{"processes", "289", "  300"}),
+			server: says("v$resource_limit", []any{"processes", "289", "  300"}),
 			want: warn("processes", "289 of 300 are in use, and the push needs 12 (ORA-00018, ORA-00020)",
 				"ALTER SYSTEM SET processes = 602 SCOPE = SPFILE, and a restart; or --workers 7"),
 		},
-		"just enough processes": {server: says("V$RESOURCE_LIMIT",
+		"just enough processes": {server: says("v$resource_limit",
 			[]any{"processes", "288", "  300"}, []any{"sessions", "9", " UNLIMITED"})},
 		"too few sessions for the user": {
-			server: says("USER_RESOURCE_LIMITS", []any{"11"}),
+			server: says("user_resource_limits", []any{"11"}),
 			want: warn("sessions per user", "the profile allows 11, and the push needs 12 (ORA-02391)",
 				"ALTER PROFILE … LIMIT SESSIONS_PER_USER 12 (SELECT profile FROM dba_users WHERE username = 'TERA'), or --workers 7"),
 		},
-		"just enough sessions for the user": {server: says("USER_RESOURCE_LIMITS", []any{"12"})},
+		"just enough sessions for the user": {server: says("user_resource_limits", []any{"12"})},
 		"a hidden instance": {
-			server: denied("V$RESOURCE_LIMIT"),
+			server: denied("v$resource_limit"),
 			want:   unknown("processes", absent, grant),
 		},
 		"shared servers": {
-			server: says("V$SESSION", []any{"SHARED"}),
+			server: says("v$session", []any{"SHARED"}),
 			want: warn("server process", "SHARED: sessions share a few processes, and arrays go through the dispatchers' memory",
 				"name a service without dispatchers, or ALTER SYSTEM SET shared_servers = 0"),
 		},
 		"pooled servers": {
-			server: says("V$SESSION", []any{"POOLED"}),
+			server: says("v$session", []any{"POOLED"}),
 			want: warn("server process", "POOLED (DRCP): a loading session keeps its process, and the pool has few",
 				"name the service without :POOLED, or EXEC DBMS_CONNECTION_POOL.ALTER_PARAM('', 'MAXSIZE', …)"),
 		},
 		"commits that are not waited for": {
-			server: says("V$PARAMETER", []any{"commit_wait", "NOWAIT"}),
+			server: says("v$parameter", []any{"commit_wait", "NOWAIT"}),
 			want:   warn("commit", "commit_wait = NOWAIT"+lost, "--set commit_wait=WAIT"),
 		},
 		"commits that cannot be waited for": {
-			server: says("V$PARAMETER", []any{"commit_wait", "FORCE_NOWAIT"}),
+			server: says("v$parameter", []any{"commit_wait", "FORCE_NOWAIT"}),
 			want:   warn("commit", "commit_wait = FORCE_NOWAIT"+lost, "ALTER SYSTEM SET commit_wait = WAIT"),
 		},
 		"hidden parameters": {
-			server: denied("V$PARAMETER"),
+			server: denied("v$parameter"),
 			want:   unknown("commit", "V$PARAMETER cannot be read", grant),
 		},
 		"another character set": {
-			server: says("NLS_DATABASE_PARAMETERS", []any{settingCharset, "WE8MSWIN1252"}),
+			server: says("nls_database_parameters", []any{settingCharset, "WE8MSWIN1252"}),
 			want: warn("character set",
 				"WE8MSWIN1252: the server replaces characters that it cannot store, and verification finds that late",
 				"a database with AL32UTF8: the character set is chosen when it is created (or changed by DMU)"),
 		},
 		"values that are too long": {
-			server: says("V$PARAMETER", []any{"max_string_size", "STANDARD"}, []any{"commit_wait", nil}),
+			server: says("v$parameter", []any{"max_string_size", "STANDARD"}, []any{"commit_wait", nil}),
 			intent: func(i *loader.Intent) {
 				i.Schema = rows.Schema{Dataset: "d", Columns: []rows.Column{
 					{Name: "id", Type: rows.Int64}, {Name: "fits", Type: rows.Text, MaxBytes: 4000},
@@ -143,15 +140,14 @@ func TestCheckServer(t *testing.T) {
 					"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones"),
 		},
 		"direct path that is logged": {
-			method: methodDirect, server: says("V$DATABASE", []any{"YES"}),
+			method: methodDirect, server: says("v$database", []any{"YES"}),
 			want: warn("force logging", "YES: direct path writes every block into the redo log as well",
 				"ALTER DATABASE NO FORCE LOGGING, where no standby needs it; then ALTER TABLE … NOLOGGING"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := cmp.Or(c.method, methodArray)
-			c.server.Native = method == methodDirect
-			s := startStandIn(t, c.server)
+			s := startStandIn(t, fake.Options{Native: method == methodDirect, Script: fake.Where(c.server)})
 			target := s.table(method)
 			target.Table = cmp.Or(c.table, target.Table)
 			found := s.check(t, target, c.intent)
@@ -175,9 +171,9 @@ func TestCheckAnothersTable(t *testing.T) {
 		"not granted": {nil, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startStandIn(t, fake.Options{Owner: "OWNER", Answers: map[string][][]any{
-				"ALL_TAB_PRIVS": c.granted, "SESSION_PRIVS": {{"CREATE ANY TABLE"}},
-			}})
+			s := startStandIn(t, fake.Options{Owner: "OWNER", Script: fake.Where(map[string]fake.Fault{
+				"all_tab_privs": {Answer: c.granted}, "session_privs": {Answer: [][]any{{"CREATE ANY TABLE"}}},
+			})})
 			require.NoError(t, s.Run(`CREATE TABLE "OWNER"."T" (ID NUMBER(19))`))
 			target := s.table(methodArray)
 			target.Table = "owner.t"
@@ -191,15 +187,15 @@ func TestCheckStore(t *testing.T) {
 	found := s.check(t, target, nil)
 	require.Contains(t, fmt.Sprint(found), "Oracle reads the objects from "+storeAddress)
 
-	s = startStandIn(t, fake.Options{Denied: map[string]int{"DBMS_CLOUD": 6550}})
+	s = startStandIn(t, fake.Options{Script: fake.Where(map[string]fake.Fault{"DBMS_CLOUD": {Answer: [][]any{{"0"}}}})})
 	target.Hosts = []string{s.Address()}
-	_, err := s.backend.Open(t.Context(), target, testDeps())
+	_, err := s.backend.Open(t.Context(), target, backendtest.Deps())
 	require.ErrorContains(t, err, "GRANT EXECUTE ON DBMS_CLOUD TO tera")
 }
 
 func TestCheckOfAServerThatIsGone(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	l, err := s.backend.Open(t.Context(), s.table(methodArray), testDeps())
+	l, err := s.backend.Open(t.Context(), s.table(methodArray), backendtest.Deps())
 	require.NoError(t, err)
 	s.Close()
 	_, err = l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})

@@ -92,21 +92,19 @@ func (p interruptible) Connect(ctx context.Context) (driver.Conn, error) {
 	done := make(chan outcome) // unbuffered: a connection is either received or closed here
 	go func() {
 		var o outcome
-		func() {
-			defer func() {
-				if r := recover(); r != nil {
-					o = outcome{err: driverPanic{r}}
-				}
-			}()
-			o.conn, o.err = p.Connector.Connect(ctx)
-		}()
-		select {
-		case done <- o:
-		case <-ctx.Done():
-			if o.err == nil {
-				_ = o.conn.Close()
+		defer func() {
+			if r := recover(); r != nil {
+				o = outcome{err: driverPanic{r}}
 			}
-		}
+			select {
+			case done <- o:
+			case <-ctx.Done():
+				if o.err == nil {
+					_ = o.conn.Close()
+				}
+			}
+		}()
+		o.conn, o.err = p.Connector.Connect(ctx)
 	}()
 	select {
 	case o := <-done:

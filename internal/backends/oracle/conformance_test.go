@@ -23,7 +23,7 @@ const idleBlocker = 300 * time.Millisecond
 
 func (b backend) harness(d dataset.Dataset, c loader.Contract, target func(*testing.T) loader.Target) loadertest.Harness {
 	return backendtest.Harness(d, loadertest.Harness{
-		Driver: b, Deps: testDeps(), Contract: c, Commit: fake.CommitSent, Target: target,
+		Driver: b, Deps: backendtest.Deps(), Contract: c, Commit: fake.CommitSent, Target: target,
 	})
 }
 
@@ -132,7 +132,7 @@ func TestConformanceOnAServer(t *testing.T) {
 // dropOnServer removes what a test has made on a real server.
 func dropOnServer(t *testing.T, target loader.Target) {
 	ctx := context.WithoutCancel(t.Context()) // which has ended when a test is cleaned up
-	l, err := New().Open(ctx, target, testDeps())
+	l, err := New().Open(ctx, target, backendtest.Deps())
 	if err == nil {
 		defer l.Close()
 		err = l.(*opened).withLink(ctx, func(k *link) error {

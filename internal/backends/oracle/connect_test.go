@@ -48,16 +48,22 @@ func (n *native) ExecContext(context.Context, string, []driver.NamedValue) (driv
 	return n.result, nil
 }
 
-func linkOverNative(t *testing.T, n *native) *link {
+// linkBy connects a link by a driver of a test's own.
+func linkBy(t *testing.T, by driver.Connector, endsByStatement bool) *link {
 	t.Helper()
-	n.closed = make(chan struct{})
 	l := &opened{client: reading(), target: loader.Target{Hosts: []string{"h"}, Database: "s", User: "u"}}
-	l.client.endsByStatement = true
-	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return interruptible{n}, nil }
+	l.client.endsByStatement = endsByStatement
+	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return by, nil }
 	k, err := l.connect(t.Context(), 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = k.pool.Close() })
 	return k
+}
+
+func linkOverNative(t *testing.T, n *native) *link {
+	t.Helper()
+	n.closed = make(chan struct{})
+	return linkBy(t, interruptible{n}, true)
 }
 
 // A server that says nothing does not keep whoever begins a transaction.

@@ -15,57 +15,59 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// worker sends batches as the engine does: after every failure it asks what became of the batch, and sends only what is
-// not in.
-type worker struct {
-	backend  backend
+// one is a stand-in with a prepared table and a batch for it.
+type one struct {
+	*standIn
+	dataset  dataset.Dataset
+	target   loader.Target
 	loader   *opened
 	contract loader.Contract
-	session  loader.Session
+	session  loader.Session // of send
+	batch    *batch.Batch
 }
 
-func (w *worker) disconnect() {
-	if w.session != nil {
-		_ = w.session.Close()
-		w.session = nil
+func (o *one) disconnect() {
+	if o.session != nil {
+		_ = o.session.Close()
+		o.session = nil
 	}
 }
 
-// send returns how many rows the server has acknowledged of the batch, in whatever number of attempts.
-func (w *worker) send(ctx context.Context, b *batch.Batch) (rows int64, err error) {
+// send sends the batch as the engine does: after every failure it asks what became of it, and sends only what is not in.
+// It returns how many rows the server has acknowledged, in whatever number of attempts.
+func (o *one) send(ctx context.Context) (rows int64, err error) {
 	for range 100 { // of single, one attempt in four gets through
-		if w.session == nil {
-			if w.session, err = w.loader.Session(ctx, w.contract); err != nil {
-				if !w.backend.Classify(err).Retry {
+		if o.session == nil {
+			if o.session, err = o.loader.Session(ctx, o.contract); err != nil {
+				if !o.backend.Classify(err).Retry {
 					return 0, err
 				}
-				w.session = nil
 				continue
 			}
 		}
 		var ack loader.Ack
-		if ack, err = load(ctx, w.session, b); err == nil {
-			return ack.Rows + b.Skip, nil
+		if ack, err = load(ctx, o.session, o.batch); err == nil {
+			return ack.Rows + o.batch.Skip, nil
 		}
-		b.Attempt++
-		v := w.backend.Classify(err)
+		o.batch.Attempt++
+		v := o.backend.Classify(err)
 		if v.SessionDead {
-			w.disconnect()
+			o.disconnect()
 		}
-		if w.contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
-			w.disconnect() // its transaction may be open, and hold the claim
-			found, err := w.loader.Resolve(ctx, loader.RefOf(b))
+		if o.contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
+			o.disconnect() // its transaction may be open, and hold the claim
+			found, err := o.loader.Resolve(ctx, loader.RefOf(o.batch))
 			switch {
-			case err != nil && w.backend.Classify(err).Retry:
+			case err != nil && o.backend.Classify(err).Retry:
 				continue
 			case err != nil:
 				return 0, err
 			case found.Applied == loader.Yes:
-				return b.Rows, nil
+				return o.batch.Rows, nil
 			case found.Applied == loader.Unknown:
 				return 0, fmt.Errorf("unknown: %s", found.Reason)
 			}
-			b.Skip = found.Rows
+			o.batch.Skip = found.Rows
 		}
 		if !v.Retry {
 			return 0, err
@@ -99,17 +101,6 @@ func ways(batchRows int64) (all []way) {
 	return all
 }
 
-// one is a stand-in with a prepared table, a batch and a worker for it.
-type one struct {
-	*standIn
-	*worker
-	backend backend
-	dataset dataset.Dataset
-	target  loader.Target
-	loader  *opened
-	batch   *batch.Batch
-}
-
 func oneBatch(t *testing.T, w way, rows int64) *one {
 	t.Helper()
 	return oneBatchOf(t, documents(t), w, rows, fake.Options{})
@@ -122,8 +113,7 @@ func oneBatchOf(t *testing.T, d dataset.Dataset, w way, rows int64, options fake
 	target := s.table(w.contract.Method)
 	l := s.open(t, target, d, w.contract)
 	return &one{
-		standIn: s, worker: &worker{backend: s.backend, loader: l, contract: w.contract}, backend: s.backend, dataset: d,
-		target: target, loader: l, batch: numbered(t, d, w.contract, 0),
+		standIn: s, dataset: d, target: target, loader: l, contract: w.contract, batch: numbered(t, d, w.contract, 0),
 	}
 }
 
@@ -142,7 +132,7 @@ func (o *one) goesOn(t *testing.T) {
 	found, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
 	require.NoError(t, err)
 	o.batch.Skip = found.Rows
-	rows, err := o.send(t.Context(), o.batch)
+	rows, err := o.send(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, o.batch.Rows, rows)
 	o.disconnect()
@@ -216,7 +206,7 @@ func TestEveryRequestFails(t *testing.T) {
 					o := oneBatch(t, w, size)
 					script, struck := nth(n, fault)
 					o.SetScript(script)
-					rows, err := o.send(t.Context(), o.batch)
+					rows, err := o.send(t.Context())
 					require.NoError(t, err, "%s: %s", label, struck())
 					require.EqualValues(t, size, rows)
 					o.holds(t, size)
@@ -263,74 +253,58 @@ func TestCommitErrors(t *testing.T) {
 	}
 }
 
-// An attempt whose client is gone is still open when the next one asks: Resolve waits for it, and its end is the answer.
+// An order to commit that is on its way when the client gives up: Resolve waits for it, and its end is the answer.
 func TestOverlappingAttempts(t *testing.T) {
 	for _, w := range ways(10) {
 		if w.contract.Dedup == loader.DedupNone {
 			continue
 		}
-		for _, commits := range []bool{true, false} {
-			t.Run(w.label+map[bool]string{true: ", commits", false: ", ends"}[commits], func(t *testing.T) {
-				t.Parallel()
-				o := oneBatch(t, w, 10)
-				single := w.contract.Dedup == loader.DedupRange
-				until := make(chan struct{})
-				at, fault, n := `INTO "TERA"."T_`, fake.Fault{CutAnswer: true, Linger: until}, 1
-				if commits { // the order to commit is on its way when the client gives up
-					at, fault = fake.Commit, fake.Fault{Hold: until}
-				}
-				want, waits := loader.Resolution{Applied: loader.No}, `terapush_claims" (`
-				if single {
-					n, waits, want.Rows = 4, "IN SHARE MODE", 3
-				}
-				switch {
-				case commits && single:
-					want.Rows = 4
-				case commits:
-					want.Applied = loader.Yes
-				}
-				o.SetScript(fake.At(at, n, fault))
-				session, err := o.loader.Session(t.Context(), o.contract)
-				require.NoError(t, err)
-				t.Cleanup(func() { _ = session.Close() })
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				failed := make(chan error, 1)
-				go func() {
-					_, err := load(ctx, session, o.batch)
-					failed <- err
-				}()
-				o.reached(t, at, n)
-				if commits {
-					cancel()
-				}
-				err = <-failed
-				require.Error(t, err)
-				if commits {
-					v := o.backend.Classify(err)
-					assert.Equal(t, loader.Unknown, v.Applied, "%v", err)
-					assert.True(t, v.SessionDead, "%v", err)
-					_, err = load(t.Context(), session, o.batch)
-					require.Error(t, err, "the session is dead")
-				}
-				before := o.requests(waits)
-				found := make(chan loader.Resolution, 1)
-				go func() {
-					r, err := o.loader.Resolve(context.WithoutCancel(t.Context()), loader.RefOf(o.batch))
-					assert.NoError(t, err)
-					found <- r
-				}()
-				o.reached(t, waits, before+1)
-				select {
-				case r := <-found:
-					t.Fatalf("it did not wait: %+v", r)
-				default:
-				}
-				close(until)
-				assert.Equal(t, want, <-found)
-				o.goesOn(t)
-			})
-		}
+		t.Run(w.label, func(t *testing.T) {
+			t.Parallel()
+			o := oneBatch(t, w, 10)
+			n, waits, want := 1, `terapush_claims" (`, loader.Resolution{Applied: loader.Yes}
+			if w.contract.Dedup == loader.DedupRange {
+				n, waits, want = 4, "IN SHARE MODE", loader.Resolution{Applied: loader.No, Rows: 4}
+			}
+			until := make(chan struct{})
+			o.SetScript(fake.At(fake.Commit, n, fake.Fault{Hold: until}))
+			session, err := o.loader.Session(t.Context(), o.contract)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = session.Close() })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			failed := make(chan error, 1)
+			go func() {
+				_, err := load(ctx, session, o.batch)
+				failed <- err
+			}()
+			o.reached(t, fake.Commit, n)
+			cancel()
+			err = <-failed
+			require.Error(t, err)
+			v := o.backend.Classify(err)
+			assert.Equal(t, loader.Unknown, v.Applied, "%v", err)
+			assert.True(t, v.SessionDead, "%v", err)
+			_, err = load(t.Context(), session, o.batch)
+			require.Error(t, err, "the session is dead")
+
+			before := o.requests(waits)
+			found := make(chan loader.Resolution, 1)
+			go func() {
+				r, err := o.loader.Resolve(context.WithoutCancel(t.Context()), loader.RefOf(o.batch))
+				assert.NoError(t, err)
+				found <- r
+			}()
+			o.reached(t, waits, before+1)
+			select {
+			case r := <-found:
+				t.Fatalf("it did not wait: %+v", r)
+			default:
+			}
+			close(until)
+			assert.Equal(t, want, <-found)
+			o.goesOn(t)
+		})
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/loader"
 )
 
 // bad is a driver that does to a guard what go-ora does: it reads for ever, panics, and leaves connections open.
 type bad struct {
+	driver.Conn
 	dial    dialer
 	connect func(b *bad) error        // after the dial
 	act     func(b *bad) error        // in every call
@@ -51,17 +51,8 @@ func (b *bad) see(ctx context.Context) {
 	}
 }
 
-func (b *bad) Driver() driver.Driver               { return nil }
-func (b *bad) Prepare(string) (driver.Stmt, error) { return b, nil }
-func (b *bad) Begin() (driver.Tx, error)           { return b, nil }
-func (b *bad) Close() error                        { b.logoffs.Add(1); return nil }
-func (b *bad) NumInput() int                       { return -1 }
-func (b *bad) Exec([]driver.Value) (driver.Result, error) {
-	return nil, errors.New("not with a context")
-}
-func (b *bad) Query([]driver.Value) (driver.Rows, error) {
-	return nil, errors.New("not with a context")
-}
+func (b *bad) Driver() driver.Driver     { return nil }
+func (b *bad) Close() error              { b.logoffs.Add(1); return nil }
 func (b *bad) Columns() []string         { return []string{"A"} }
 func (b *bad) Next([]driver.Value) error { return b.act(b) }
 func (b *bad) Commit() error             { return b.act(b) }
@@ -74,7 +65,7 @@ func (b *bad) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error
 
 func (b *bad) PrepareContext(ctx context.Context, _ string) (driver.Stmt, error) {
 	b.see(ctx)
-	return badStmt{b}, nil
+	return badStmt{nil, b}, nil
 }
 
 func (b *bad) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
@@ -94,16 +85,16 @@ func (b *bad) done() driver.Result {
 	return driver.RowsAffected(1)
 }
 
-type badStmt struct{ *bad }
-
-func (s badStmt) ExecContext(ctx context.Context, _ []driver.NamedValue) (driver.Result, error) {
-	s.see(ctx)
-	return s.done(), s.act(s.bad)
+type badStmt struct {
+	driver.Stmt
+	bad *bad
 }
 
-func (s badStmt) QueryContext(ctx context.Context, _ []driver.NamedValue) (driver.Rows, error) {
-	s.see(ctx)
-	return s.bad, nil
+func (s badStmt) Close() error  { return nil }
+func (s badStmt) NumInput() int { return -1 }
+
+func (s badStmt) ExecContext(ctx context.Context, _ []driver.NamedValue) (driver.Result, error) {
+	return s.bad.ExecContext(ctx, "", nil)
 }
 
 // hang reads until the network connection is closed.
@@ -129,12 +120,7 @@ func guardOf(b *bad) (g guard, ends chan net.Conn) {
 func linkOver(t *testing.T, b *bad) (k *link, server net.Conn) {
 	t.Helper()
 	g, ends := guardOf(b)
-	l := &opened{client: reading(), target: loader.Target{Hosts: []string{"h"}, Database: "s", User: "u"}}
-	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return g, nil }
-	k, err := l.connect(t.Context(), 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = k.pool.Close() })
-	return k, <-ends
+	return linkBy(t, g, false), <-ends
 }
 
 // closedAt tells that the other end of a connection has been closed.

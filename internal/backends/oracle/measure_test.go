@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -84,9 +85,10 @@ func TestBatchIsToldHowFarItIs(t *testing.T) {
 // What Fast Ingest does with ten rows, and what the back-end reports of it.
 func TestFast(t *testing.T) {
 	const rows = 10
-	denied := map[string]int{"WRITES_FLUSH": 6550}
+	denied := map[string]fake.Fault{"WRITES_FLUSH": {Fail: fake.Ora(6550)}}
 	for label, c := range map[string]struct {
 		server   fake.Options
+		denied   map[string]fake.Fault
 		fault    fake.Fault
 		crashes  bool
 		fails    bool // Load
@@ -100,9 +102,9 @@ func TestFast(t *testing.T) {
 		},
 		"a crash":       {crashes: true, wantRows: 0},
 		"conventional":  {server: fake.Options{NoFastIngest: true}, wantRows: rows, note: "1 sessions were inserted conventionally"},
-		"written alone": {server: fake.Options{DrainRows: rows, Denied: denied}, wantRows: rows},
+		"written alone": {server: fake.Options{DrainRows: rows}, denied: denied, wantRows: rows},
 		"waits": {
-			server: fake.Options{DrainRows: 6, Denied: denied}, wantRows: rows, note: "waited for the server to write by itself: " +
+			server: fake.Options{DrainRows: 6}, denied: denied, wantRows: rows, note: "waited for the server to write by itself: " +
 				"to have it write at once, GRANT EXECUTE ON DBMS_MEMOPTIMIZE_ADMIN",
 		},
 	} {
@@ -110,7 +112,13 @@ func TestFast(t *testing.T) {
 			t.Parallel()
 			c.server.IgnoreHints = true // as on an Autonomous Database
 			o := oneBatchOf(t, documents(t), way{contract: contractOf(methodFast, rows)}, rows, c.server)
-			o.SetScript(fake.At("MEMOPTIMIZE_WRITE */", 1, c.fault))
+			at, where := fake.At("MEMOPTIMIZE_WRITE */", 1, c.fault), fake.Where(c.denied)
+			o.SetScript(func(r fake.Request) fake.Fault {
+				if f := where(r); f.Fail != nil {
+					return f
+				}
+				return at(r)
+			})
 			session, err := o.loader.Session(t.Context(), o.contract)
 			require.NoError(t, err)
 			_, err = load(t.Context(), session, o.batch)
@@ -141,9 +149,12 @@ func TestFast(t *testing.T) {
 
 // Without privileges, or on an older server, there is less to report, and nothing fails.
 func TestWithoutPrivileges(t *testing.T) {
-	o := oneBatchOf(t, documents(t), way{contract: contractOf(methodFast, 10)}, 10, fake.Options{Denied: map[string]int{
-		"V$MYSTAT": 942, "V$PARAMETER": 942, "WRITES_FLUSH": 6550, "OPTIMIZER_IGNORE_HINTS": codeNoParameter,
-	}})
+	o := oneBatchOf(t, documents(t), way{contract: contractOf(methodFast, 10)}, 10, fake.Options{
+		Script: fake.Where(map[string]fake.Fault{
+			"v$mystat": {Fail: fake.Ora(942)}, "v$parameter": {Fail: fake.Ora(942)}, "WRITES_FLUSH": {Fail: fake.Ora(6550)},
+			"OPTIMIZER_IGNORE_HINTS": {Fail: fake.Ora(codeNoParameter)},
+		}),
+	})
 	notes, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	require.Len(t, notes, 1)
@@ -163,7 +174,7 @@ func TestWithoutPrivileges(t *testing.T) {
 func TestVersionOfOlderServers(t *testing.T) {
 	lacks := fake.Fault{Fail: fake.Ora(codeNoColumn, "VERSION_FULL")}
 	s := startStandIn(t, fake.Options{Script: fake.At("version_full", 1, lacks)})
-	l, err := s.backend.Open(t.Context(), s.table(methodArray), testDeps())
+	l, err := s.backend.Open(t.Context(), s.table(methodArray), backendtest.Deps())
 	require.NoError(t, err)
 	assert.Equal(t, "12.2.0.1.0", l.Server().Version)
 	assert.NotContains(t, l.Server().Settings, settingCloud)

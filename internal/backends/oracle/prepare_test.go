@@ -54,6 +54,9 @@ const (
 	keyless   = "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))"
 )
 
+// partitioned gives every table the partition that a question names.
+var partitioned = fake.Where(map[string]fake.Fault{"all_tab_partitions": {Answer: [][]any{{"1"}}}})
+
 func creating(mode loader.CreateMode) func(*loader.Preparation) {
 	return func(p *loader.Preparation) { p.Create = mode }
 }
@@ -128,13 +131,14 @@ func TestPrepareRefuses(t *testing.T) {
 	const compound = "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), PRIMARY KEY (K, R))"
 	keyed := func(p *loader.Preparation) { p.PrimaryKey = true }
 	pairs := func(p *loader.Preparation) { p.Schema, p.PrimaryKey = schemaOf(t, "pairs"), true }
+	denied := func(code int) map[string]fake.Fault { return map[string]fake.Fault{"TRUNCATE": {Fail: fake.Ora(code)}} }
 	partition := map[string]string{optionPartition: "p1"}
 	truncate := creating(loader.CreateTruncate)
 	for label, c := range map[string]struct {
 		method string
 		with   map[string]string // options
 		table  string            // DDL before
-		denied map[string]int
+		denied map[string]fake.Fault
 		change func(*loader.Preparation)
 		says   []string
 	}{
@@ -158,15 +162,15 @@ func TestPrepareRefuses(t *testing.T) {
 		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 32_768 }, says: []string{
 			"column payload have up to 32768 bytes", "--payload-bytes",
 		}},
-		"no privilege": {table: plain, denied: map[string]int{"TRUNCATE": 1031}, change: func(p *loader.Preparation) {
+		"no privilege": {table: plain, denied: denied(1031), change: func(p *loader.Preparation) {
 			p.Create, p.MayDrop = loader.CreateTruncate, p.Schema.Dataset
 		}, says: []string{"ORA-01031", "DROP ANY TABLE"}},
-		"foreign keys": {table: plain, denied: map[string]int{"TRUNCATE": codeReferenced}, change: truncate, says: []string{
+		"foreign keys": {table: plain, denied: denied(codeReferenced), change: truncate, says: []string{
 			"ORA-02266", "foreign keys of other tables",
 		}},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := startStandIn(t, fake.Options{Native: true, Denied: c.denied})
+			s := startStandIn(t, fake.Options{Native: true, Script: fake.Where(c.denied)})
 			target := s.table(cmp.Or(c.method, methodArray))
 			target.Options = c.with
 			if c.table != "" {
@@ -185,7 +189,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 // A table may have a column that the dataset does not know, where that may stay empty or has a default.
 func TestPrepareAccepts(t *testing.T) {
-	s := startStandIn(t, fake.Options{Native: true, Answers: map[string][][]any{"ALL_TAB_PARTITIONS": {{"1"}}}})
+	s := startStandIn(t, fake.Options{Native: true, Script: partitioned})
 	target := s.table(methodDirect)
 	target.Options = map[string]string{optionPartition: "p1"}
 	s.run(t, target, "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), X DATE, Y DATE DEFAULT SYSDATE NOT NULL)")
@@ -266,7 +270,7 @@ func TestSilent(t *testing.T) {
 		s.open(t, target, d, c) // creates the table
 		s.quiet(t)
 		before := s.requests("SELECT") + s.requests("CREATE")
-		l, err := s.backend.Open(t.Context(), target, testDeps())
+		l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
 		require.NoError(t, err)
 		opened := s.requests("SELECT") + s.requests("CREATE")
 		assert.Greater(t, opened, before)
@@ -395,7 +399,7 @@ func TestQuestions(t *testing.T) {
 	for _, owner := range []string{"TERA", "OTHER"} {
 		for _, method := range []string{methodArray, methodFast, methodDirect, methodCloudCopy} {
 			s, target := startWithStore(t, fake.Options{
-				Native: true, Owner: owner, Answers: map[string][][]any{"ALL_TAB_PARTITIONS": {{"1"}}},
+				Native: true, Owner: owner, Script: partitioned,
 			})
 			require.NoError(t, s.Run(`CREATE TABLE "`+owner+`"."T" (K NUMBER(19), R NUMBER(19), S NUMBER(19), PRIMARY KEY (K)) `+
 				"MEMOPTIMIZE FOR WRITE"))
@@ -403,7 +407,7 @@ func TestQuestions(t *testing.T) {
 			if method == methodDirect {
 				target.Options = map[string]string{optionPartition: "p1"}
 			}
-			l, err := s.backend.Open(t.Context(), target, testDeps())
+			l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
 			require.NoError(t, err)
 			defer l.Close()
 			p := loader.Preparation{Run: "r", Schema: schemaOf(t, "pairs"), Contract: contractOf(method, 1), PrimaryKey: true, Create: loader.CreateNever}

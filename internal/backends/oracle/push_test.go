@@ -6,16 +6,15 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -26,7 +25,7 @@ import (
 
 // loggingTo are dependencies whose log can be read.
 func loggingTo(w io.Writer) loader.Deps {
-	deps := testDeps()
+	deps := backendtest.Deps()
 	deps.Log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return deps
 }
@@ -82,25 +81,22 @@ func (p *product) holds(t *testing.T, table string, rows int) {
 	t.Helper()
 	assert.Equal(t, rows, p.Rows(table))
 	assert.Len(t, p.Counts(table), rows)
+	p.transacted(t)
 }
 
-// journal is what the only run has written down; nil before it has begun.
-func (p *product) journal() (run string, text []byte) {
+// run is the id of the only run; "" before it has begun.
+func (p *product) run() string {
 	found, err := filepath.Glob(filepath.Join(p.state, "*", "journal.jsonl"))
 	if err != nil || len(found) != 1 {
-		return "", nil
+		return ""
 	}
-	text, err = os.ReadFile(found[0])
-	if err != nil {
-		return "", nil
-	}
-	return filepath.Base(filepath.Dir(found[0])), text
+	return filepath.Base(filepath.Dir(found[0]))
 }
 
 // begun asks the script only when the run has begun: before, nothing is sent again.
 func (p *product) begun(script func(fake.Request) fake.Fault) {
 	p.SetScript(func(r fake.Request) fake.Fault {
-		if _, journal := p.journal(); journal == nil {
+		if p.run() == "" {
 			return fake.Fault{}
 		}
 		return script(r)
@@ -125,58 +121,35 @@ func lossy(r fake.Request) fake.Fault {
 	return fake.Fault{}
 }
 
-// kill runs a process that dies at the n-th request that contains the text: its connections are cut, and its journal and
-// marks remain as they were when it began to load.
-func (p *product) kill(t *testing.T, args, at string, n int) (run string) {
-	t.Helper()
-	ctx, die := context.WithCancel(t.Context())
-	defer die()
-	var mu sync.Mutex
-	var journal, marks []byte
-	p.SetScript(func(r fake.Request) fake.Fault {
-		mu.Lock()
-		defer mu.Unlock()
-		if journal == nil && r.Is("INSERT") {
-			run, journal = p.journal() // there is none yet when the probe inserts
-			marks, _ = os.ReadFile(filepath.Join(p.state, run, "batches"))
-		}
-		if journal != nil && r.Is(at) {
-			if n--; n == 0 {
-				die()
-				return fake.Fault{Cut: true}
-			}
-		}
-		return fake.Fault{}
-	})
-	_, err := p.push(ctx, t, args+" --workers 1")
-	require.Error(t, err)
-	p.SetScript(nil)
-	mu.Lock()
-	defer mu.Unlock()
-	require.NotEmpty(t, journal)
-	require.NoError(t, os.WriteFile(filepath.Join(p.state, run, "journal.jsonl"), journal, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(p.state, run, "batches"), marks, 0o600))
-	return run
-}
-
-// Small batches, of which many lose an answer, end proven row by row.
-func TestPushWithLostAnswers(t *testing.T) {
-	for label, native := range map[string]bool{methodSingle: false, methodBatch: true, methodArray: false, methodDirect: true} {
-		t.Run(label, func(t *testing.T) {
+// Small batches, of which many lose an answer, end proven row by row. The table is continued by --append, refused, and
+// begun again by --create truncate.
+func TestPush(t *testing.T) {
+	for dataset, method := range map[string]string{
+		"pairs": methodSingle, "lineitem": methodArray, "httplogs": methodFast, "people": methodDirect, "journal": methodBatch,
+	} {
+		t.Run(dataset+" "+method, func(t *testing.T) {
 			t.Parallel()
-			s := startStandIn(t, fake.Options{Native: native})
-			p := newProduct(t, s)
-			p.begun(func(r fake.Request) fake.Fault {
-				if r.SQL != fake.Commit && !r.Is(`INTO "TERA"."TERAPUSH_CLAIMS`) {
-					return fake.Fault{} // else most of the time would go into the pauses before retries
-				}
-				return lossy(r)
-			})
-			r := p.succeeds(t, "--method "+label+
-				" --dataset journal --rows 100 --batch-rows 5 --workers 4 --retries 100 --verify full")
-			assert.Equal(t, string(loader.ExactlyOnce), r.Plan.Delivery)
-			p.holds(t, "JOURNAL", 100)
-			s.transacted(t)
+			p := newProduct(t, startStandIn(t, fake.Options{Native: method == methodDirect, DrainRows: 50}))
+			args := "--method " + method + " --dataset " + dataset +
+				" --table t --primary-key --batch-rows 5 --workers 4 --retries 100 --verify full "
+			if method != methodFast { // which is at least once
+				p.begun(func(r fake.Request) fake.Fault {
+					if r.SQL != fake.Commit && !r.Is(`INTO "TERA"."TERAPUSH_CLAIMS`) {
+						return fake.Fault{} // else most of the time would go into the pauses before retries
+					}
+					return lossy(r)
+				})
+			}
+			r := p.succeeds(t, args+"--rows 100")
+			assert.EqualValues(t, 100, r.Verify.FoundRows)
+			p.SetScript(nil)
+			r = p.succeeds(t, args+"--rows 52 --append")
+			assert.EqualValues(t, 100, r.Plan.FirstKey)
+			p.holds(t, "T", 152)
+			_, err := p.push(t.Context(), t, args+"--rows 100")
+			require.ErrorContains(t, err, "holds rows")
+			p.succeeds(t, args+"--rows 51 --create truncate")
+			p.holds(t, "T", 51)
 		})
 	}
 }
@@ -188,46 +161,32 @@ func TestPushThroughAStore(t *testing.T) {
 	p := newProduct(t, s)
 	p.begun(lossy)
 	via := target.Via
-	p.succeeds(t, fmt.Sprintf("--method cloud-copy --staging s3://%s/%s?%s --dataset people --rows 300 --batch-rows 10 "+
+	p.succeeds(t, fmt.Sprintf("--method cloud-copy --staging s3://%s/%s?%s --dataset people --rows 150 --batch-rows 10 "+
 		"--commit-batches 3 --workers 4 --retries 100 --verify full", via.Hosts[0], via.Database, via.Params.Encode()))
-	p.holds(t, "PEOPLE", 300)
-	s.transacted(t)
+	p.holds(t, "PEOPLE", 150)
 }
 
-// A process that dies between claim and commit, or at the commit, leaves a run that is resumed and ends exact.
+// A run that is broken off at a commit is resumed, and ends exact.
 func TestPushIsResumed(t *testing.T) {
 	for _, method := range []string{methodSingle, methodArray} {
-		for _, at := range []string{`INTO "TERA"."JOURNAL"`, fake.Commit} {
-			t.Run(method+" at "+at, func(t *testing.T) {
-				p := newProduct(t, startStandIn(t, fake.Options{}))
-				run := p.kill(t, "--method "+method+" --dataset journal --rows 100 --batch-rows 10 --verify full", at, 4)
-				assert.Less(t, p.Rows("JOURNAL"), 100)
-				p.succeeds(t, "--resume "+run)
-				p.holds(t, "JOURNAL", 100)
+		t.Run(method, func(t *testing.T) {
+			p := newProduct(t, startStandIn(t, fake.Options{}))
+			ctx, breakOff := context.WithCancel(t.Context())
+			defer breakOff()
+			at := fake.At(fake.Commit, 4, fake.Fault{CutAnswer: true})
+			p.begun(func(r fake.Request) fake.Fault {
+				f := at(r)
+				if f.CutAnswer {
+					breakOff()
+				}
+				return f
 			})
-		}
-	}
-}
-
-// Whole runs: proven row by row, continued by --append, refused, and begun again by --create truncate.
-func TestPushAgain(t *testing.T) {
-	for dataset, method := range map[string]string{
-		"pairs": methodSingle, "lineitem": methodArray, "httplogs": methodFast, "people": methodDirect,
-	} {
-		t.Run(dataset+" "+method, func(t *testing.T) {
-			t.Parallel()
-			p := newProduct(t, startStandIn(t, fake.Options{Native: method == methodDirect, DrainRows: 50}))
-			args := "--method " + method + " --dataset " + dataset +
-				" --table t --primary-key --batch-rows 33 --workers 3 --verify full "
-			r := p.succeeds(t, args+"--rows 200")
-			assert.EqualValues(t, 200, r.Verify.FoundRows)
-			r = p.succeeds(t, args+"--rows 101 --append")
-			assert.EqualValues(t, 200, r.Plan.FirstKey)
-			p.holds(t, "T", 301)
-			_, err := p.push(t.Context(), t, args+"--rows 200")
-			require.ErrorContains(t, err, "holds rows")
-			p.succeeds(t, args+"--rows 150 --create truncate")
-			p.holds(t, "T", 150)
+			_, err := p.push(ctx, t, "--method "+method+" --dataset journal --rows 100 --batch-rows 10 --workers 1 --verify full")
+			require.Error(t, err)
+			assert.Less(t, p.Rows("JOURNAL"), 100)
+			p.SetScript(nil)
+			p.succeeds(t, "--resume "+p.run())
+			p.holds(t, "JOURNAL", 100)
 		})
 	}
 }

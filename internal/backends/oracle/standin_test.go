@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"flag"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
@@ -94,10 +92,6 @@ func dialing(s *fake.Server, watch bool) func(loader.Target, loader.Deps, int) (
 	}
 }
 
-func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
-}
-
 // table is a target with a method and a table that does not exist yet.
 func (s *standIn) table(method string) loader.Target {
 	return loader.Target{
@@ -132,7 +126,7 @@ func (s *standIn) prepare(
 	t testing.TB, target loader.Target, change func(*loader.Preparation),
 ) (*opened, loader.Table, error) {
 	t.Helper()
-	l, err := s.backend.Open(t.Context(), target, testDeps())
+	l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	p := loader.Preparation{
@@ -202,9 +196,7 @@ func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {
 	if name == "documents" {
 		o.PayloadBytes = 256
 	}
-	d, err := dataset.New(name, o)
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, name, o)
 }
 
 func documents(t testing.TB) dataset.Dataset { return datasetOf(t, "documents", dataset.Text) }

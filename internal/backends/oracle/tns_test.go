@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/netio"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
@@ -123,11 +124,11 @@ func TestHangs(t *testing.T) {
 			answer.Called, answer.Hang = cancel, true
 			l := listen(t, answer)
 			to := target(t, "oracle://scott:"+password+"@"+l.Address()+"/s", func(to *loader.Target) { to.Table = "journal" })
-			_, err := New().Open(ctx, to, testDeps())
+			_, err := New().Open(ctx, to, backendtest.Deps())
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorContains(t, err, l.Address())
 			require.NotContains(t, err.Error(), password)
-			l.Close() // waits for the client to be gone from it
+			l.Close() // the client is gone
 		})
 	}
 }

@@ -55,7 +55,7 @@ func TestEveryRequestOfPrepareFails(t *testing.T) {
 			s := startStandIn(t, fake.Options{})
 			target := s.table(methodFast) // which asks for the most
 			prepare := func(ctx context.Context) error {
-				l, err := s.backend.Open(ctx, target, testDeps())
+				l, err := s.backend.Open(ctx, target, backendtest.Deps())
 				if err != nil {
 					return err
 				}
@@ -157,7 +157,7 @@ func startCopying(t *testing.T, change func(loader.Contract) loader.Contract) co
 	if change != nil {
 		c = change(c)
 	}
-	l, err := s.backend.Open(t.Context(), target, testDeps())
+	l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), loader.Preparation{
@@ -240,7 +240,7 @@ func TestCommitWithoutCredentials(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	bare, err := c.backend.Open(t.Context(), c.target, testDeps())
+	bare, err := c.backend.Open(t.Context(), c.target, backendtest.Deps())
 	if err == nil { // else the store says so when it is opened
 		defer bare.Close()
 		_, err = bare.Prepare(t.Context(), settled(t, c.loader.opened).Want)

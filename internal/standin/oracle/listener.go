@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,8 +19,6 @@ import (
 type Listener struct {
 	listener net.Listener
 	answer   Answer
-	closing  context.Context
-	close    func()
 	done     sync.WaitGroup
 
 	mu       sync.Mutex
@@ -52,14 +49,12 @@ func Listen(answer Answer, wrap func(net.Listener) net.Listener) (*Listener, err
 		listener = wrap(listener)
 	}
 	l := &Listener{listener: listener, answer: answer}
-	l.closing, l.close = context.WithCancel(context.Background())
 	l.done.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			context.AfterFunc(l.closing, func() { _ = conn.Close() })
 			l.done.Go(func() { l.attend(conn) })
 		}
 	})
@@ -76,10 +71,9 @@ func (l *Listener) Connects() []string {
 	return slices.Clone(l.connects)
 }
 
-// Close closes all connections.
+// Close waits until all clients have closed their connections.
 func (l *Listener) Close() {
 	_ = l.listener.Close()
-	l.close()
 	l.done.Wait()
 }
 

@@ -26,12 +26,7 @@ type Options struct {
 	Native bool
 	Owner  string // of all tables; "" is the user, TERA
 	// Taken are names that tables cannot have, with the type of what has them; "" is something that is not shown.
-	Taken map[string]string
-	// Denied are the error codes of what the user may not do or the server does not have: views in upper case,
-	// procedures, session parameters, TRUNCATE.
-	Denied map[string]int
-	// Answers replace the rows of a question to the dictionary, by the first view that it reads, in upper case.
-	Answers      map[string][][]any
+	Taken        map[string]string
 	IgnoreHints  bool // OPTIMIZER_IGNORE_HINTS, which is TRUE on an Autonomous Database
 	NoFastIngest bool // rows for Fast Ingest are inserted conventionally, and the server does not say so
 	// DrainRows is how many rows in the memory of Fast Ingest are written whenever the applied number is asked for.
@@ -75,6 +70,7 @@ func (r Request) Is(text string) bool {
 type Fault struct {
 	Hold             <-chan struct{} // delays the work until the channel is closed
 	Fail, FailAnswer *Error          // is answered instead of the work, or after it
+	Answer           [][]any         // are the rows of the answer, instead of the work
 	Cut, CutAnswer   bool            // ends the session instead of the work, or instead of the answer
 	Linger           <-chan struct{} // keeps the transaction of a session that was cut open until the channel is closed
 	Count            int64           // unless 0, replaces the number of rows in the answer
@@ -89,6 +85,18 @@ func At(text string, n int, f Fault) func(Request) Fault {
 		defer mu.Unlock()
 		if r.Is(text) {
 			if n--; n == 0 {
+				return f
+			}
+		}
+		return Fault{}
+	}
+}
+
+// Where returns a script with the fault of the text that the request Is.
+func Where(faults map[string]Fault) func(Request) Fault {
+	return func(r Request) Fault {
+		for text, f := range faults {
+			if r.Is(text) {
 				return f
 			}
 		}
@@ -305,12 +313,4 @@ func (s *Server) ask(r Request) Fault {
 		script = s.script
 	})
 	return script(r)
-}
-
-// denied returns the error of what the user may not do.
-func (s *Server) denied(what string) error {
-	if code := s.options.Denied[what]; code != 0 {
-		return Ora(code)
-	}
-	return nil
 }

@@ -88,8 +88,8 @@ func (x *session) handle(r request) (out response, f Fault) {
 	if f.Hold != nil {
 		x.server.hold(f.Hold)
 	}
-	if f.Cut || f.Fail != nil {
-		return response{Err: f.Fail}, f
+	if f.Cut || f.Fail != nil || f.Answer != nil {
+		return response{Err: f.Fail, Cells: f.Answer}, f
 	}
 	x.server.mu.Lock()
 	a, err := x.run(r, f)
@@ -299,15 +299,21 @@ func (x *session) remove(t *table, is func(standin.Row) bool) (n int64) {
 
 // table finds a table by the name in a statement.
 func (x *session) table(name string) (*table, error) {
-	owner, table, both := strings.Cut(strings.Trim(name, `"`), `"."`)
-	if !both {
-		owner, table = x.schema(), owner
-	}
+	owner, table := x.names(name)
 	t := x.server.tables[table]
 	if t == nil || owner != x.server.options.Owner {
 		return nil, Ora(942)
 	}
 	return t, nil
+}
+
+// names returns owner and name of a table.
+func (x *session) names(quoted string) (owner, name string) {
+	owner, name, both := strings.Cut(strings.Trim(quoted, `"`), `"."`)
+	if !both {
+		return x.schema(), owner
+	}
+	return owner, name
 }
 
 // schema is where names are looked up that name none.
