@@ -67,8 +67,8 @@ func (t Tx) Rollback(ctx context.Context) error {
 type Session interface {
 	loader.Session
 	Transaction
-	// Rows puts a batch into the open transaction, and returns how many rows the server says it took, with its warnings.
-	Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error)
+	// Send is a Send of a batch, claimed as ref.
+	Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (Sent, error)
 }
 
 // LoadBatch is Load for a batch.
@@ -77,7 +77,7 @@ func LoadBatch(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, erro
 }
 
 func sending(s Session, b *batch.Batch) Send {
-	return func(ctx context.Context) (int64, []string, error) { return s.Rows(ctx, b) }
+	return func(ctx context.Context, ref loader.Ref) (Sent, error) { return s.Send(ctx, ref, b) }
 }
 
 // Insert sends a batch's rows in one statement behind its head. The text is a copy: drivers take statements as strings.
@@ -93,31 +93,57 @@ func Insert(ctx context.Context, c Conn, head string, b *batch.Batch) (rows int6
 	return c.Exec(ctx, text.String())
 }
 
-// Send puts a batch or a commit group into the open transaction, and returns how many rows the server says it took,
-// with its warnings.
-type Send func(ctx context.Context) (rows int64, warnings []string, err error)
+// Send begins a transaction, claims a batch or a commit group in it, and puts its rows in.
+type Send func(ctx context.Context, ref loader.Ref) (Sent, error)
+
+// Sent is what a Send has done.
+type Sent struct {
+	Claimed  bool     // the transaction has the claim, whatever became of the rows
+	Taken    bool     // the claim existed already; the transaction has ended
+	Rows     int64    // that the server says it took; if Taken those of the claim that exists
+	Warnings []string // of the server
+}
+
+// Put puts rows into the open transaction, and returns how many the server says it took, with its warnings.
+type Put func(ctx context.Context) (rows int64, warnings []string, err error)
+
+// ClaimThen claims, waits for the answer, and then puts the rows in.
+func ClaimThen(c Transaction, put Put) Send {
+	return func(ctx context.Context, ref loader.Ref) (s Sent, err error) {
+		taken, rows, err := c.Claim(ctx, ref)
+		switch {
+		case err != nil:
+			return Sent{}, err
+		case taken:
+			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
+			return Sent{Taken: true, Rows: rows}, nil
+		}
+		s.Claimed = true
+		s.Rows, s.Warnings, err = put(ctx)
+		return s, err
+	}
+}
 
 // Load sends ref once, as one transaction: claim, load, commit. The claim comes first so that an attempt that overlaps
-// an earlier one of the same batch waits for the claim's key, or fails there, before it has sent a row. want is the
-// number of rows that the server has to take. An error before the commit means not applied; a lost answer to the commit
-// means unknown.
+// an earlier one of the same batch waits for the claim's key, or fails there, before a row goes in. want is the number of
+// rows that the server has to take. An error before the commit means not applied; a lost answer to the commit means
+// unknown.
 func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send Send) (loader.Ack, error) {
-	taken, rows, err := c.Claim(ctx, ref)
-	if err != nil {
+	sent, err := send(ctx, ref)
+	switch {
+	case err == nil && sent.Taken:
+		return loader.Ack{Rows: sent.Rows, AlreadyApplied: true}, nil
+	case err == nil && !sent.Claimed: // rows without a claim could go in twice
+		return loader.Ack{}, rollBack(ctx, c, "claim", ErrClaimVanished)
+	case !sent.Claimed:
 		return loader.Ack{}, rollBack(ctx, c, "claim", err)
-	}
-	if taken {
-		_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
-		return loader.Ack{Rows: rows, AlreadyApplied: true}, nil
-	}
-	rows, warnings, err := send(ctx)
-	if err != nil {
+	case err != nil:
 		return loader.Ack{}, rollBack(ctx, c, "load", err)
 	}
 	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and reports success, so rows are compared while
 	// the transaction can still be rolled back.
-	if rows != want || len(warnings) > 0 {
-		return loader.Ack{}, rollBack(ctx, c, "load", &loader.RowsError{Sent: want, Acknowledged: rows, Detail: warnings})
+	if err := sent.compare(want); err != nil {
+		return loader.Ack{}, rollBack(ctx, c, "load", err)
 	}
 	if err := ctx.Err(); err != nil { // a commit that was never sent is not unknown
 		return loader.Ack{}, rollBack(ctx, c, "commit", err)
@@ -125,7 +151,15 @@ func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send S
 	if err := c.Commit(ctx); err != nil {
 		return loader.Ack{}, loader.Mark("commit", loader.Unknown, err)
 	}
-	return loader.Ack{Rows: rows}, nil
+	return loader.Ack{Rows: sent.Rows}, nil
+}
+
+// compare returns a *loader.RowsError unless the server took the wanted rows and said nothing about them.
+func (s Sent) compare(want int64) error {
+	if s.Rows == want && len(s.Warnings) == 0 {
+		return nil
+	}
+	return &loader.RowsError{Sent: want, Acknowledged: s.Rows, Detail: s.Warnings}
 }
 
 // rollBack returns err. It ignores the rollback's own error: the server rolls back when the connection ends, and the

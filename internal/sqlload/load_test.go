@@ -33,8 +33,8 @@ func (c *conn) Claim(context.Context, loader.Ref) (bool, int64, error) {
 	return c.taken, c.rows, c.step("claim")
 }
 
-func (c *conn) send(context.Context) (int64, []string, error) {
-	return c.rows, c.warnings, c.step("rows")
+func (c *conn) send(ctx context.Context, ref loader.Ref) (sqlload.Sent, error) {
+	return sqlload.ClaimThen(c, func(context.Context) (int64, []string, error) { return c.rows, c.warnings, c.step("rows") })(ctx, ref)
 }
 
 func (c *conn) Commit(context.Context) error   { return c.step("commit") }
@@ -61,6 +61,13 @@ func TestLoad(t *testing.T) {
 		assert.Equal(t, c.ack, ack, name)
 		assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "), name)
 	}
+	// A session that forgot the claim has nothing to commit.
+	forgetful := &conn{}
+	_, err := sqlload.Load(t.Context(), forgetful, loader.Ref{}, 10, func(context.Context, loader.Ref) (sqlload.Sent, error) {
+		return sqlload.Sent{Rows: 10}, nil
+	})
+	require.ErrorIs(t, err, sqlload.ErrClaimVanished)
+	assert.Equal(t, []string{"rollback"}, forgetful.steps)
 	// Rows that an earlier attempt left there are not sent again, and not counted.
 	c := &conn{rows: 6}
 	ack, err := sqlload.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)

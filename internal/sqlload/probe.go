@@ -75,7 +75,7 @@ func (t ClaimedTable) ProbeBy(
 func withoutRow(ref loader.Ref, open func(context.Context) (Session, Send, error)) func(context.Context) (Session, Send, error) {
 	return func(ctx context.Context) (Session, Send, error) {
 		s, _, err := open(ctx)
-		return s, func(context.Context) (int64, []string, error) { return ref.Rows, nil, nil }, err
+		return s, ClaimThen(s, func(context.Context) (int64, []string, error) { return ref.Rows, nil, nil }), err
 	}
 }
 
@@ -103,12 +103,12 @@ func sendAndRollBack(ctx context.Context, ref loader.Ref, open func(context.Cont
 		return err
 	}
 	defer func() { _ = session.Close() }()
-	if _, _, err = session.Claim(ctx, ref); err == nil {
-		rows, warnings, sendErr := send(ctx)
-		err = sendErr
-		if err == nil && (rows != ref.Rows || len(warnings) > 0) {
-			err = &loader.RowsError{Sent: ref.Rows, Acknowledged: rows, Detail: warnings}
-		}
+	sent, err := send(ctx, ref)
+	switch {
+	case err == nil && !sent.Claimed:
+		err = errors.New("the probe's claim was not inserted: is another process of the run probing?")
+	case err == nil:
+		err = sent.compare(ref.Rows)
 	}
 	rollbackErr := session.Rollback(ctx)
 	if err != nil {

@@ -50,10 +50,11 @@ func TestProbe(t *testing.T) {
 			ref := loader.Ref{ID: batch.ID{Run: "r"}, First: 7, Rows: 1}
 			proof, err := table.ProbeBy(t.Context(), ref, func(context.Context) (sqlload.Session, sqlload.Send, error) {
 				sent = true
-				return &conn{}, func(context.Context) (int64, []string, error) {
+				s := &conn{}
+				return s, sqlload.ClaimThen(s, func(context.Context) (int64, []string, error) {
 					server.found = c.after
 					return 1, nil, c.sent
-				}, nil
+				}), nil
 			})
 			if c.says == "" {
 				assert.NoError(t, err)

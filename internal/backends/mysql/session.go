@@ -105,8 +105,13 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return s.ClaimBy(ctx, s.Statements, ref, tag(ref.ID)+s.insertClaim(ref, s.id))
 }
 
-// Rows implements sqlload.Session: it reads the warnings, too.
-func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
+// Send implements sqlload.Session.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
+	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+}
+
+// rows sends the batch, and reads the warnings.
+func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	if rows, err = s.send(ctx, b); err != nil {
 		return 0, nil, err
 	}

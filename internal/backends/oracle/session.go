@@ -112,8 +112,13 @@ func (s *session) columns(b *batch.Batch) (c *batch.Columns, done func(), err er
 	}, nil
 }
 
-// Rows implements sqlload.Session: it sends the wanted rows by the method.
-func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
+// Send implements sqlload.Session.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
+	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+}
+
+// rows sends the wanted rows by the method.
+func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
 	c, done, err := s.columns(b)
 	if err != nil {
 		return 0, nil, err

@@ -94,7 +94,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	if s.contract.Dedup == loader.DedupTx {
 		ack, err = sqlload.LoadBatch(ctx, s, b)
 	} else {
-		ack.Rows, _, err = s.Rows(ctx, b)
+		ack.Rows, _, err = s.rows(ctx, b)
 	}
 	if err != nil {
 		return loader.Ack{}, s.wrapError(ctx, err)
@@ -133,8 +133,13 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return true, rows, err
 }
 
-// Rows implements sqlload.Session. Notices are no reason to give a batch up, so it returns no warnings.
-func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
+// Send implements sqlload.Session.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
+	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+}
+
+// rows sends the batch. Notices are no reason to give it up, so it returns no warnings.
+func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	statement := s.load(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {
 		rows, err = sqlload.Insert(ctx, conn{s.conn}, statement, b)

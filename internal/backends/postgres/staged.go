@@ -59,10 +59,10 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
 	objects := l.Place(g.ID)
-	ack, err = sqlload.Load(ctx, s, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+	ack, err = sqlload.Load(ctx, s, g.Ref, g.Rows, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
-	})
+	}))
 	if err != nil {
 		return loader.Ack{}, s.wrapError(ctx, s.addBadRow(ctx, err))
 	}
@@ -79,14 +79,14 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	return l.Try(ctx, b, func(objects *objstore.Run) (loader.Proof, error) {
 		return l.ProbeBy(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
 			s, err := l.open(ctx, c)
-			return s, func(ctx context.Context) (int64, []string, error) {
+			return s, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
 				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
 				if err != nil {
 					_ = s.Rollback(ctx) // a failed transaction answers no query
 					err = s.addBadRow(ctx, err)
 				}
 				return n, nil, err
-			}, err
+			}), err
 		})
 	})
 }
