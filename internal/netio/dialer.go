@@ -13,8 +13,9 @@ import (
 )
 
 // unacknowledged is how long data may stay unacknowledged before the kernel closes the connection. By default a server
-// that is gone holds a worker for a quarter of an hour.
-const unacknowledged = 60 * time.Second
+// that is gone holds a worker for a quarter of an hour. It is more than the 90 s for which a PostgreSQL session waits for a
+// lock: the kernel also counts the time in which a server that is there reads nothing.
+const unacknowledged = 100 * time.Second
 
 // Dialer opens TCP and Unix connections and keeps an account of them. The zero value is ready to use. Buffer sizes are the
 // kernel's: SO_SNDBUF would end its autotuning.
