@@ -59,6 +59,27 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
+// Before the commit a lost answer, whichever it is, leaves nothing behind, and the batch goes in by another attempt.
+func TestLostAnswersBeforeTheCommit(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		statement, end := "LOAD DATA LOCAL", "\n\x00\x00\x00" // an empty packet
+		if d.kind == postgres {
+			statement, end = "FROM STDIN", "c\x00\x00\x00\x04" // CopyDone
+		}
+		l := small(scaled[int64](10_000, 200_000))
+		ofStatement := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: []byte(statement), Every: 5}
+		ofData := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: []byte(end), Every: 7}
+		p := d.proxy(t, ofStatement, ofData)
+		is := reportOf(t, d.by(p, l.flags("--workers", "4", "--verify", "full")...).run(t).ends(t, 0))
+		assert.Positive(t, ofStatement.Injected())
+		assert.Positive(t, ofData.Injected())
+		assert.Equal(t, ofStatement.Injected()+ofData.Injected(), is.Result.Retries)
+		assert.Zero(t, is.Result.Duplicates)
+		assert.Zero(t, is.Result.Unknown)
+		d.isExact(t, l)
+	})
+}
+
 // One connection hangs: the other workers go on, and its batch goes another way.
 func TestStuckBatch(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {

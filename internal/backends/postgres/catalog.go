@@ -43,7 +43,7 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 // statements returns those about a planned or prepared table.
 func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
-		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour,
+		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
 		unlogged:   l.options.unlogged,
 		primaryKey: s.Want.PrimaryKey || s.Want.Contract.Dedup == loader.DedupRange,
 	}

@@ -23,7 +23,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	case c.Method == methodS3Copy:
 		f = redshift
 	}
-	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f}
+	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f, ahead: takesAhead[f]}
 	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
 	s := l.statements(table.Plan(p))
 	setup, each := []string{f.sessionSetup(t)}, []string{}
@@ -36,6 +36,8 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	switch {
 	case claims && f == redshift:
 		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
+	case claims && s.ahead && s.method == methodCopy:
+		each = append(each, s.claimAndCopy(first, c.Format))
 	case claims:
 		each = append(each, claim(s.Statements, first))
 	case c.Staged():
@@ -46,7 +48,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		each = append(each, s.explainFetch(t, c.Format)...)
 	case s.method == methodInsert:
 		each = append(each, s.load(c.Format, c.Dedup)+"(…), (…), …")
-	default:
+	case !claims || !s.ahead: // otherwise it stands behind the claim
 		each = append(each, s.load(c.Format, c.Dedup))
 	}
 	if claims || c.Staged() {

@@ -24,6 +24,15 @@ const (
 	redshift
 )
 
+// takesAhead lists the flavours that take claim and COPY in one message with the data behind it, and drop the data if the
+// claim fails. YugabyteDB has that code, but runs statements again by itself after a conflict, which was not tried; a COPY
+// of Redshift has no data. Other products that pass for PostgreSQL are asked first: CockroachDB refuses a COPY beside
+// other statements.
+var takesAhead = [...]bool{postgreSQL: true, yugabyteDB: false, redshift: false}
+
+// productPostgreSQL is the first word of version() on PostgreSQL, Aurora and RDS.
+const productPostgreSQL = "PostgreSQL"
+
 // reportedSettings decide durability and speed; the report keeps them.
 var reportedSettings = [...]string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_compression", "max_wal_size",

@@ -21,6 +21,7 @@ type opened struct {
 	method  string
 	options options
 	flavour flavour
+	ahead   bool // see takesAhead
 	server  loader.Server
 	hosts   []endpoint
 
@@ -59,6 +60,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		if l.flavour, l.server, err = detect(ctx, c, t.Settings); err != nil {
 			return err
 		}
+		l.ahead = takesAhead[l.flavour] && l.server.Product == productPostgreSQL
 		l.setup = l.flavour.sessionSetup(t)
 		l.server.Endpoint = e.String()
 		if err := checkFlavour(t, method, o, l.flavour, l.server); err != nil {

@@ -82,7 +82,7 @@ func capsOf(method string, o options) loader.Caps {
 	default:
 		c.Formats = []batch.Format{batch.PGBinary, batch.PGText, batch.CSV}
 		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine); 1 MiB cost the
-		// server a fifth more CPU. 16 MiB leaves room for the three round trips of a batch and the flush of its commit,
+		// server a fifth more CPU. 16 MiB leaves room for the two round trips of a batch and the flush of its commit,
 		// which were not measured, and keeps rings small and retries cheap.
 		c.DefaultBatchBytes = 16 << 20
 	}

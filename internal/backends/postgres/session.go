@@ -123,19 +123,37 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 		}
 		found, err = rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	}
+	rows, err = claimedRows(found, err)
+	return err == nil, rows, err
+}
+
+// Send implements sqlload.Session. A COPY goes in one message with its claim, and the data behind it: the batch is sent and
+// dropped if the claim fails.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
+	if !s.ahead || s.method != methodCopy {
+		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+	}
+	a := s.copyIn(ctx, s.claimAndCopy(ref, s.contract.Format), b)
+	sent := sqlload.Sent{Claimed: a.claimed, Rows: a.rows}
+	if a.claimed || !is(a.err, "23505") {
+		return sent, a.err
+	}
+	// The claim exists, and the failed transaction answers no query.
+	found, err := rowsOf(ctx, s.conn, "ROLLBACK; "+s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	sent.Rows, err = claimedRows(found, err)
+	sent.Taken = err == nil
+	return sent, err
+}
+
+// claimedRows returns the rows of the claim that SelectClaim has found.
+func claimedRows(found [][]string, err error) (int64, error) {
 	if err == nil && len(found) == 0 {
 		err = sqlload.ErrClaimVanished
 	}
 	if err != nil {
-		return false, 0, err
+		return 0, err
 	}
-	rows, err = sqlload.ParseNumber(found[0][0])
-	return true, rows, err
-}
-
-// Send implements sqlload.Session.
-func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
-	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+	return sqlload.ParseNumber(found[0][0])
 }
 
 // rows sends the batch. Notices are no reason to give it up, so it returns no warnings.
@@ -144,7 +162,8 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warning
 	if s.method == methodInsert {
 		rows, err = sqlload.Insert(ctx, conn{s.conn}, statement, b)
 	} else {
-		rows, err = s.copyIn(ctx, statement, b)
+		a := s.copyIn(ctx, statement, b)
+		rows, err = a.rows, a.err
 	}
 	return rows, nil, err
 }

@@ -2,16 +2,22 @@ package postgres_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -103,4 +109,60 @@ func TestSeveralHosts(t *testing.T) {
 			assert.Equal(t, name != "standby", log.Len() > 0, "a standby has no sessions to end: %s", log.String())
 		})
 	}
+}
+
+// A claim that another transaction has just inserted is waited for, with as much of the batch on its way as sockets hold;
+// what was sent behind one that is taken is dropped, and the session goes on.
+func TestTakenClaims(t *testing.T) {
+	to := target(t)
+	l := made(t, to)
+	s := backendtest.Session(t, l, contract("copy", batch.PGBinary))
+	holder, err := pgconn.Connect(t.Context(), server(t))
+	require.NoError(t, err)
+	defer func() { _ = holder.Close(context.Background()) }()
+	const rows = 40_000 // 20 MiB
+	for number, end := range []string{"COMMIT", "ROLLBACK"} {
+		first := int64(number * rows)
+		claim := fmt.Sprintf("BEGIN; INSERT INTO %s VALUES ('run-1', %d, %d, %d)", claimsOf(to), number, first, rows)
+		require.NoError(t, holder.Exec(t.Context(), claim).Close())
+		var ack loader.Ack
+		var ended sync.WaitGroup
+		ended.Go(func() { ack, err = s.Load(t.Context(), documentsOf(t, int64(number), first, rows)) })
+		require.Eventually(t, func() bool {
+			return len(sql(t, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'terapush/run-1' AND wait_event_type = 'Lock'")) > 0
+		}, time.Minute, 10*time.Millisecond)
+		require.NoError(t, holder.Exec(t.Context(), end).Close())
+		ended.Wait()
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: rows, AlreadyApplied: end == "COMMIT"}, ack)
+	}
+	assert.EqualValues(t, rows, count(t, to.Table))
+}
+
+// Rows do not go in without their claim, whatever keeps it out.
+func TestClaimLeftOut(t *testing.T) {
+	to := target(t)
+	l := made(t, to)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE FUNCTION "+schema+".skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "+
+		"CREATE TRIGGER t BEFORE INSERT ON "+claimsOf(to)+" FOR EACH ROW EXECUTE FUNCTION "+schema+".skip()")
+	_, err := backendtest.Session(t, l, contract("copy", batch.PGBinary)).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	require.ErrorIs(t, err, sqlload.ErrClaimVanished)
+	assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+	assert.Zero(t, count(t, to.Table))
+}
+
+// A product that only passes for PostgreSQL is not sent a COPY beside other statements.
+func TestOtherProducts(t *testing.T) {
+	f := newFake(t, yugabyteVersion)
+	f.says(answer{part: "SELECT version()", rows: [][]string{{"CockroachDB CCL v23.2.0 (x86_64-pc-linux-gnu)"}}})
+	to := f.target("yugabyte", "copy")
+	to.Scheme = "postgres"
+	l, c := open(t, to), contract("copy", batch.PGBinary)
+	require.NoError(t, prepare(t, l, c))
+	ack, err := backendtest.Session(t, l, c).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, ack.Rows)
+	assert.Len(t, f.queries("COPY"), 1)
+	assert.Regexp(t, "^COPY", f.queries("COPY")[0])
 }

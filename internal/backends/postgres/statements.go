@@ -25,6 +25,7 @@ type statements struct {
 	method     string
 	options    options
 	flavour    flavour
+	ahead      bool // a COPY's data goes ahead of the server's word that it wants it
 	unlogged   bool
 	primaryKey bool
 }
@@ -121,10 +122,18 @@ func durability(unlogged bool) string {
 	return "logged"
 }
 
-// claim begins a transaction and claims, in one message. READ COMMITTED sees a claim that another session has just
-// committed, where higher levels would fail.
+// begin begins a transaction that sees a claim which another session has just committed, where higher levels would fail.
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; "
+
+// claim begins a transaction and claims, in one message.
 func claim(s sqlload.Statements, r loader.Ref) string {
-	return "BEGIN ISOLATION LEVEL READ COMMITTED; " + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
+	return begin + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
+}
+
+// claimAndCopy is claim and load in one message. A claim that exists has to be an error, after which the server runs no other
+// statement of the message.
+func (s statements) claimAndCopy(r loader.Ref, f batch.Format) string {
+	return begin + s.InsertClaim(r) + "; " + s.load(f, loader.DedupTx)
 }
 
 // load returns the statement that loads a batch. The body of an INSERT follows it.

@@ -11,14 +11,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// testCase is one promise. dedup, faults and commit say what a harness must have for it to be checked, overlap and keys
-// what its table must refuse; staged that it is one of staged contracts, any that it is one of all.
+// testCase is one promise. dedup, faults, commit and answers say what a harness must have for it to be checked, overlap
+// and keys what its table must refuse; staged that it is one of staged contracts, any that it is one of all.
 type testCase struct {
-	name                  string
-	dedup, faults, commit bool
-	overlap, keys         bool
-	staged, any           bool
-	run                   func(f *fixture)
+	name            string
+	dedup, faults   bool
+	commit, answers bool
+	overlap, keys   bool
+	staged, any     bool
+	run             func(f *fixture)
 }
 
 func cases() []testCase {
@@ -30,6 +31,7 @@ func cases() []testCase {
 		{name: "cancelled in the body", dedup: true, faults: true, run: cancelledInBody},
 		{name: "cut in the body", dedup: true, faults: true, run: cutInBody},
 		{name: "cut before the answer", dedup: true, faults: true, commit: true, run: cutBeforeAnswer},
+		{name: "cut before an earlier answer", dedup: true, faults: true, answers: true, run: cutBeforeEarlierAnswers},
 		{name: "client vanished", dedup: true, faults: true, run: clientVanished},
 		{name: "client vanished, another process resumes", dedup: true, faults: true, run: anotherProcess},
 		{name: "probe", any: true, run: probe},
@@ -171,6 +173,42 @@ func cutBeforeAnswer(f *fixture) {
 	f.reloads(f.session(), b)
 	f.holds(b)
 	f.claims(0)
+}
+
+// Before the commit there is nothing to be in doubt about, whichever answer is lost.
+func cutBeforeEarlierAnswers(f *fixture) {
+	var in []*batch.Batch
+	var numbers []int64
+	for n, text := range f.Answers {
+		b := f.batch(int64(n))
+		f.losesAnswer(text, b)
+		f.resolved(f.loader, b, loader.No)
+		f.holds(in...)
+		f.claims(numbers...)
+		f.loads(f.session(), b)
+		in, numbers = append(in, b), append(numbers, b.ID.Number)
+		f.holds(in...)
+	}
+	f.losesAnswer(f.Answers[0], in[0]) // which was that the batch is in
+	f.resolved(f.loader, in[0], loader.Yes)
+	f.reloads(f.session(), in[0])
+	f.holds(in...)
+	f.claims(numbers...)
+}
+
+// losesAnswer sends the batch, and cuts the connection before the server's answer to the message with the text.
+func (f *fixture) losesAnswer(text string, b *batch.Batch) {
+	f.Helper()
+	hit := f.faults.CutAnswer(text)
+	v := f.fails(f.ctx, f.session(), b)
+	select {
+	case <-hit:
+	default:
+		f.Fatalf("no message has %q", text)
+	}
+	if v.Applied != loader.No || !v.Retry || !f.hangsUp(v) {
+		f.Errorf("verdict %+v for a lost answer to %q, want not applied, and retry on another session", v, text)
+	}
 }
 
 // hangsUp reports whether the verdict ends the session that lost its connection. One that is not bound to a

@@ -42,6 +42,9 @@ type Harness struct {
 	// Commit is a text that stands in the client's message that commits a batch, or a group of a staged contract, and in
 	// no other one. Without it the case of the lost answer is skipped.
 	Commit string
+	// Answers are texts as Commit is, one for each of the client's messages of an attempt that the server answers before the
+	// commit, the claim's first. Without them the case of these answers is skipped.
+	Answers []string
 	// Overlap reports whether two attempts at one batch may both go in when they overlap, because the label is a check
 	// and no lock: the case that sends them is skipped. The engine ends the earlier one first, by way of Resolve.
 	Overlap bool
@@ -64,6 +67,8 @@ func Run(t *testing.T, h Harness) {
 				t.Skip("no connection to break")
 			case c.commit && h.Commit == "":
 				t.Skip("no commit message to wait for")
+			case c.answers && len(h.Answers) == 0:
+				t.Skip("no other message to wait for")
 			}
 			c.run(newFixture(t, h))
 		})

@@ -9,9 +9,7 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "bulk"."terapush_claims_unlogged" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
--- per batch
-COPY "bulk"."my ""table""" ("document_id", "payload") FROM STDIN WITH (FORMAT text);
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "bulk"."terapush_claims_unlogged" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000); COPY "bulk"."my ""table""" ("document_id", "payload") FROM STDIN WITH (FORMAT text);
 -- per batch
 COMMIT;
 -- to verify

@@ -9,9 +9,7 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
--- per batch
-COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM STDIN WITH (FORMAT binary);
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000); COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM STDIN WITH (FORMAT binary);
 -- per batch
 COMMIT;
 -- to verify
