@@ -2,6 +2,7 @@ package encode
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -16,31 +17,43 @@ const (
 const secondMicros, daySeconds = 1_000_000, 24 * 60 * 60
 
 // dates writes Date columns.
-type dates struct{}
+type dates struct{ century string }
+
+func newDates() dates { return dates{century()} }
+
+// century has the texts of the days from 1950-01-01 to 2049-12-31, one after the other. Computing a text takes several
+// times as long as copying it, and the days of a table lie close together.
+var century = sync.OnceValue(func() string {
+	text := make([]byte, centuryDays*dateBytes)
+	for day := range centuryDays {
+		formatDate(text[day*dateBytes:], centuryFirst+int64(day))
+	}
+	return string(text)
+})
+
+const centuryFirst, centuryDays = -7305, 36_525
 
 func (dates) max() int { return dateBytes }
 
-func (dates) append(dst []byte, column *rows.Vector, i int) []byte {
+func (d dates) append(dst []byte, column *rows.Vector, i int) []byte {
 	n := len(dst)
 	dst = extend(dst, dateBytes)
-	formatDate(dst[n:], column.Ints[i])
+	d.format(dst[n:], column.Ints[i])
 	return dst
 }
 
-// stamp relies on consecutive days, as padded.stamp does on keys: within a month only the last two digits change.
-func (dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
-	var text [dateBytes]byte
-	var first, days int64 // of the month in text: day number of its 1st, and how many it has
+func (d dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
-		day := v - first
-		if day < 0 || day >= days {
-			day, days = formatDate(text[:], v)
-			first = v - day
-		}
-		to := buf[at[i*stride]:][:dateBytes]
-		copy(to, text[:])
-		putPair(to[8:], uint64(day)+1)
+		d.format(buf[at[i*stride]:], v)
 	}
+}
+
+func (d dates) format(text []byte, v int64) {
+	if day := int(v - centuryFirst); uint(day) < centuryDays {
+		copy(text[:dateBytes], d.century[day*dateBytes:][:dateBytes])
+		return
+	}
+	formatDate(text, v)
 }
 
 // times writes Timestamp columns.
@@ -112,12 +125,11 @@ func putPair(text []byte, v uint64) {
 	text[0], text[1] = '0'+byte(tens), '0'+byte(v-tens*10)
 }
 
-// formatDate writes the day v days after 1970-01-01. It returns how many days it is after the first of its month, and how
-// many days the month has. It panics outside of the years 1 to 9999.
+// formatDate writes the day v days after 1970-01-01. It panics outside of the years 1 to 9999.
 //
 // Eras of 400 years begin on March 1, so that a leap day is the last of its year (Howard Hinnant, "chrono-Compatible
 // Low-Level Date Algorithms", civil_from_days).
-func formatDate(text []byte, v int64) (day, days int64) {
+func formatDate(text []byte, v int64) {
 	checkDate(v)
 	fromMarch := uint64(v + 719_468) // since 0000-03-01; v is later
 	era := fromMarch / 146_097
@@ -134,17 +146,7 @@ func formatDate(text []byte, v int64) (day, days int64) {
 	putPair(text[2:], year%100)
 	text[4], text[7] = '-', '-'
 	putPair(text[5:], month)
-	day = int64(ofYear - first)
-	putPair(text[8:], uint64(day)+1)
-
-	days = int64((153*(shifted+1)+2)/5 - first)
-	if month == 2 {
-		days = 28
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			days = 29
-		}
-	}
-	return day, days
+	putPair(text[8:], ofYear-first+1)
 }
 
 // checkDate panics outside of the years 1 to 9999.

@@ -16,7 +16,7 @@ func numeric(c rows.Column, digits int, quote string) writer {
 		}
 		return plainNumber{}
 	case rows.Date:
-		return enclosed{quote, quote, dates{}}
+		return enclosed{quote, quote, newDates()}
 	case rows.Timestamp:
 		return enclosed{quote, quote, times{}}
 	case rows.Decimal:
