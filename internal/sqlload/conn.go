@@ -13,8 +13,8 @@ type Conn interface {
 	// Exec runs a statement, or several where the server takes them in one message, and returns how many rows the last
 	// one changed.
 	Exec(ctx context.Context, statement string) (rows int64, err error)
-	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns.
-	// Query returns an error of each unchanged.
+	// Query calls each for every row, of several statements for those of one after the other, with the values as text; nil is
+	// NULL. The values are valid until each returns. Query returns an error of each unchanged.
 	Query(ctx context.Context, query string, each func(row [][]byte) error) error
 	Close() error
 }
@@ -72,23 +72,25 @@ func (c SQL) Query(ctx context.Context, query string, each func(row [][]byte) er
 		return err
 	}
 	defer func() { _ = list.Close() }()
-	columns, err := list.Columns()
-	if err != nil {
-		return err
-	}
-	values, row, to := make([]sql.RawBytes, len(columns)), make([][]byte, len(columns)), make([]any, len(columns))
-	for i := range values {
-		to[i] = &values[i]
-	}
-	for list.Next() {
-		if err := list.Scan(to...); err != nil {
+	for more := true; more; more = list.NextResultSet() {
+		columns, err := list.Columns()
+		if err != nil {
 			return err
 		}
-		for i, value := range values {
-			row[i] = value
+		values, row, to := make([]sql.RawBytes, len(columns)), make([][]byte, len(columns)), make([]any, len(columns))
+		for i := range values {
+			to[i] = &values[i]
 		}
-		if err := each(row); err != nil {
-			return err
+		for list.Next() {
+			if err := list.Scan(to...); err != nil {
+				return err
+			}
+			for i, value := range values {
+				row[i] = value
+			}
+			if err := each(row); err != nil {
+				return err
+			}
 		}
 	}
 	return list.Err()

@@ -133,6 +133,17 @@ func (s statements) loadData(reader string) string {
 		reader, s.Table, charset, s.Columns(s.Schema))
 }
 
+// countRows keeps how many rows the last statement changed, beside its warnings. MySQL forgets those over any SELECT.
+const countRows = "GET DIAGNOSTICS @terapush_rows = ROW_COUNT"
+
+// claimAndLoad is, in one message, the claim and the load, and what is to be known of the load before the commit. The server
+// shows each statement by itself, so both have the tag.
+func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string) string {
+	return strings.Join([]string{
+		tag(r.ID) + s.insertClaim(r, connection), tag(r.ID) + s.loadData(reader), countRows, "SHOW WARNINGS", "SELECT @terapush_rows",
+	}, "; ")
+}
+
 // insertHead precedes a body of batch.Values.
 func (s statements) insertHead() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))

@@ -23,6 +23,9 @@ func ofScheme(scheme string) flavour {
 	return map[string]flavour{"mysql": mySQL, "mariadb": mariaDB, "tidb": tiDB, "singlestore": singleStore}[scheme]
 }
 
+// joins reports whether a session tries to send claim and load in one message. TiDB and SingleStore know no GET DIAGNOSTICS.
+func (f flavour) joins() bool { return map[flavour]bool{mySQL: true, mariaDB: true}[f] }
+
 // server is what SHOW VARIABLES says.
 type server struct {
 	flavour flavour

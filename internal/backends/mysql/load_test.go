@@ -114,7 +114,7 @@ func TestTagFindsStatement(t *testing.T) {
 		session := db.testSession(t, contract)
 		ended := make(chan error)
 		go func() {
-			_, err := session.conn.ExecContext(t.Context(), tag(id(1))+"DO SLEEP(30)")
+			_, err := session.conn.ExecContext(t.Context(), tag(id(1))+"DO 1; "+tag(id(1))+"DO SLEEP(30)")
 			ended <- err
 		}()
 		time.Sleep(200 * time.Millisecond)

@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"crypto/rand"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,6 +22,7 @@ type session struct {
 	owner  *opened
 	claims bool  // batches are loaded under a claim; otherwise every statement commits by itself
 	id     int64 // the server's number of the connection, for claims
+	joined bool  // claim and load go in one message
 
 	conn sqlload.MySQLConn
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
@@ -52,7 +55,10 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 }
 
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
-	to := connector(e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings))
+	config := e.loadingConfig(s.flavour)
+	s.joined = s.claims && s.owner.method.Name == loadData && s.flavour.joins()
+	config.MultiStatements = s.joined
+	to := connector(config, s.flavour.setup(s.owner.target.Settings))
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
@@ -60,7 +66,13 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
-	if err == nil {
+	if err == nil && s.joined {
+		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)
+		if answered := (*mysql.MySQLError)(nil); errors.As(err, &answered) { // something else that passes for the flavour
+			s.joined, err = false, nil
+		}
+	}
+	if err == nil && !s.joined {
 		// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
 		_, err = s.conn.Exec(ctx, autocommit(!s.claims))
 	}
@@ -105,9 +117,33 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return s.ClaimBy(ctx, s.Statements, ref, tag(ref.ID)+s.insertClaim(ref, s.id))
 }
 
-// Send implements sqlload.Session.
-func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
-	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+// Send implements sqlload.Session. A claim that exists ends the message before LOAD DATA has asked for the rows.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sent sqlload.Sent, err error) {
+	if !s.joined {
+		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
+	}
+	var found warnings
+	done := s.lend(b)
+	err = s.conn.Query(ctx, s.claimAndLoad(ref, s.id, s.reader), func(row [][]byte) (err error) {
+		if len(row) > 1 {
+			found.add(row)
+			return nil
+		}
+		sent.Rows, err = sqlload.ParseNumber(string(row[0]))
+		return err
+	})
+	sent.Claimed, sent.Warnings = done(), found.texts()
+	if err != nil && err.Error() == "bad connection" {
+		err = driver.ErrBadConn // the driver's own, of a write in the middle of the rows, which it translates after Exec alone
+	}
+	if err == nil || sent.Claimed || !s.Taken(err) {
+		return sent, err
+	}
+	if err = s.Rollback(ctx); err == nil {
+		sent.Rows, err = sqlload.Number(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	}
+	sent.Taken = err == nil
+	return sent, err
 }
 
 // rows sends the batch, and reads the warnings.
@@ -121,11 +157,20 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warning
 
 // loadData sends the rows as the answer to the server's request for the reader.
 func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }() // the driver has done it if the server asked for the reader
-	s.body = body
-	defer func() { s.body = nil }()
+	defer s.lend(b)()
 	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader))
+}
+
+// lend lets the registered reader hand the batch out until done is called, which reports whether it did.
+func (s *session) lend(b *batch.Batch) (done func() bool) {
+	body := b.Open()
+	s.body = body
+	return func() bool {
+		handedOut := s.body == nil
+		s.body = nil
+		_ = body.Close() // the driver has done it if the server asked for the reader
+		return handedOut
+	}
 }
 
 // handOut returns the body once. A server that asks again, or a driver that resends, would get its end or all of it
@@ -150,22 +195,36 @@ const maxWarnings = 5
 // warnings reads the warnings of the last statement, without notes. To ask for @@warning_count first is no cheaper, and
 // MySQL 9.7, unlike MariaDB, forgets the warnings over that question.
 func (s *session) warnings(ctx context.Context) ([]string, error) {
-	var found []string
-	more := 0
-	err := s.conn.Query(ctx, "SHOW WARNINGS", func(row [][]byte) error { // level, number, message
-		switch {
-		case string(row[0]) == "Note":
-		case len(found) < maxWarnings:
-			found = append(found, fmt.Sprintf("%s %s: %s", row[0], row[1], row[2]))
-		default:
-			more++
-		}
+	var found warnings
+	err := s.conn.Query(ctx, "SHOW WARNINGS", func(row [][]byte) error {
+		found.add(row)
 		return nil
 	})
-	if more > 0 {
-		found = append(found, fmt.Sprintf("%d more, perhaps not all: the server keeps max_error_count of them", more))
+	return found.texts(), err
+}
+
+// warnings are the rows of SHOW WARNINGS.
+type warnings struct {
+	first []string
+	more  int
+}
+
+// add takes a row: level, number, message.
+func (w *warnings) add(row [][]byte) {
+	switch {
+	case string(row[0]) == "Note":
+	case len(w.first) < maxWarnings:
+		w.first = append(w.first, fmt.Sprintf("%s %s: %s", row[0], row[1], row[2]))
+	default:
+		w.more++
 	}
-	return found, err
+}
+
+func (w *warnings) texts() []string {
+	if w.more > 0 {
+		return append(w.first, fmt.Sprintf("%d more, perhaps not all: the server keeps max_error_count of them", w.more))
+	}
+	return w.first
 }
 
 // Close closes the connection; a second Close does nothing.

@@ -17,13 +17,9 @@ SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTI
 -- per session
 SET SESSION unique_checks = 0;
 -- per session
-SET SESSION autocommit = 0;
+SET SESSION autocommit = 0; GET DIAGNOSTICS @terapush_rows = ROW_COUNT;
 -- per batch
-/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0);
--- per batch
-/* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`documents` CHARACTER SET binary (`document_id`, `payload`);
--- per batch
-SHOW WARNINGS;
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0); /* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`documents` CHARACTER SET binary (`document_id`, `payload`); GET DIAGNOSTICS @terapush_rows = ROW_COUNT; SHOW WARNINGS; SELECT @terapush_rows;
 -- per batch
 COMMIT;
 -- to verify
