@@ -70,7 +70,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			sends += "\n  " + header + ": " + headers[header]
 		}
-		add("per batch", "PUT "+name.loadPath()+" to a frontend, without a body; it redirects to a backend", sends)
+		ask := fmt.Sprintf("PUT %s to a frontend, without a body; it redirects to a backend", name.loadPath())
+		add("per session", fmt.Sprintf("%s. Again after %v, or an error", ask, backendTime))
+		add("per batch", sends)
 	}
 	rows := loader.KeyRange{Last: c.BatchRows - 1}
 	if label != "" {

@@ -39,6 +39,7 @@ type opened struct {
 	loads        atomic.Uint64 // sent so far to backends of --backend-hosts, which take turns
 	answered     atomic.Uint64 // the frontend that answered the last question
 	frontendTime time.Duration
+	backendTime  time.Duration // 0: every load asks for a backend
 	finishTime   time.Duration // how long Finish waits; 0: see patience
 
 	altering sync.Mutex
@@ -96,6 +97,9 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, frontendTime: frontendTime,
 		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 		control: sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings))),
+	}
+	if len(o.direct) == 0 {
+		l.backendTime = backendTime
 	}
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{

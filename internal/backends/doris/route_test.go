@@ -2,6 +2,7 @@ package doris
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,40 @@ func TestFrontendRefuses(t *testing.T) {
 	assert.Equal(t, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, New().Classify(err))
 	assert.Empty(t, other.all())
 	assert.NotContains(t, err.Error(), "hunter2")
+}
+
+// A backend that takes loads is not asked for again for a while; one that fails is.
+func TestBackendIsRemembered(t *testing.T) {
+	var failing atomic.Bool
+	be := listen(t, func(w http.ResponseWriter, r *http.Request) {
+		if failing.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		loads(10)(w, r)
+	})
+	for name, c := range map[string]struct {
+		to   string
+		stay time.Duration
+		want []int // questions after each load
+	}{
+		"for a while":     {be.URL + "/x", time.Hour, []int{1, 1, 1, 2, 2}}, // the third fails
+		"not for ever":    {be.URL + "/x", 0, []int{1, 2, 3, 4, 5}},
+		"with parameters": {be.URL + "/x?forward_to=1.2.3.4", time.Hour, []int{1, 2, 3, 4, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fe := listen(t, redirect(c.to))
+			db := pointed(t, nil, fe.address())
+			db.backendTime = c.stay
+			s := session(t, db).(*streamSession)
+			for n, want := range c.want {
+				failing.Store(n == 2)
+				_, err := load(t.Context(), s, ten(t))
+				assert.Equal(t, n == 2, err != nil)
+				s.dead = false // the engine would open another one
+				assert.Len(t, fe.all(), want, "after load %d", n)
+			}
+		})
+	}
 }
 
 func TestBackendsByHand(t *testing.T) {

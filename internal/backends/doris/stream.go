@@ -20,6 +20,9 @@ type streamSession struct {
 	labels bool // batches have labels
 	first  int  // the frontend that is asked first
 	dead   bool
+
+	backend *url.URL  // that took the last load, or nil
+	named   time.Time // when a frontend has named it
 }
 
 // Load sends the batch, under its label if it has one.
@@ -48,22 +51,39 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	if deadline, bounded := ctx.Deadline(); bounded {
 		headers["timeout"] = strconv.Itoa(loadSeconds(time.Until(deadline)))
 	}
-	be, err := s.findBackend(ctx, s.first, headers)
+	route, err := s.route(ctx, headers)
 	if err != nil {
 		return loader.Ack{}, err
 	}
+	s.backend = nil // until it has taken the load
 	if want.label != "" {
 		headers["label"] = want.label
 	}
-	answer, be, err := s.follow(ctx, http.MethodPut, be, headers, b)
+	answer, be, err := s.follow(ctx, http.MethodPut, route, headers, b)
 	if err != nil {
 		return loader.Ack{}, s.dialError(be, err)
 	}
 	ack, err := want.judge(answer.Status, answer.Body)
+	if err == nil && route.RawQuery == "" { // parameters may be meant for one load
+		s.backend = route
+	}
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.url != "" && refused.rows == "" {
 		refused.rows = s.errorRows(ctx, be, refused.url)
 	}
 	return ack, err
+}
+
+// backendTime is how long a session goes on with a backend that takes its loads before it asks a frontend again, which
+// spreads loads and knows which backends are there.
+const backendTime = 5 * time.Second
+
+// route returns the backend of the last load, or finds one.
+func (s *streamSession) route(ctx context.Context, headers map[string]string) (*url.URL, error) {
+	if s.backend != nil && time.Since(s.named) < s.backendTime {
+		return s.backend, nil
+	}
+	s.named = time.Now()
+	return s.findBackend(ctx, s.first, headers)
 }
 
 // findBackend returns a backend for a load: of --backend-hosts, or by asking a frontend, beginning with the first. An error means

@@ -12,8 +12,8 @@ DISTRIBUTED BY HASH(`ts`) BUCKETS 4
 PROPERTIES ("replication_num" = "1");
 -- once
 TRUNCATE TABLE `shop`.`documents`;
--- per batch
-PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend;
+-- per session
+PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;
 -- per batch
 PUT /api/shop/documents/_stream_load to the backend
   column_separator: \x01

@@ -9,8 +9,8 @@ DUPLICATE KEY(`document_id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 32
 PROPERTIES ("group_commit_data_bytes" = "1048576", "group_commit_interval_ms" = "1000", "replication_num" = "1");
--- per batch
-PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend;
+-- per session
+PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;
 -- per batch
 PUT /api/shop/documents/_stream_load to the backend
   columns: `document_id`, `payload`

@@ -30,8 +30,8 @@ DUPLICATE KEY(`id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`id`) BUCKETS 4
 PROPERTIES ("replication_num" = "1");
--- per batch
-PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend;
+-- per session
+PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;
 -- per batch
 PUT /api/shop/documents/_stream_load to the backend
   column_separator: \x01
