@@ -68,7 +68,7 @@ func (x *session) createExternal(m []string) (answer, error) {
 	t.external = &external{
 		uris: strings.Split(m[3], ","), fields: make(map[string]int), embedded: strings.Contains(m[6], `"csv with embedded"`),
 	}
-	for i, text := range definitions(m[5]) {
+	for i, text := range definition.FindAllString(m[5], -1) {
 		f := fieldShape.FindStringSubmatch(text)
 		if f == nil || i >= len(t.Columns) || f[1] != t.Columns[i].Name {
 			return answer{}, Ora(20000, "field list: "+text)

@@ -97,13 +97,14 @@ func (x *session) claims(m []string) (a answer, err error) {
 		return a, err
 	}
 	for _, r := range t.Rows {
+		if !is(r) {
+			continue
+		}
 		var line []any
 		for _, name := range selected.FindAllStringSubmatch(m[1], -1) {
 			line = append(line, str(r.Values[t.column(name[1])].(int64)))
 		}
-		if is(r) {
-			a.cells = append(a.cells, line)
-		}
+		a.cells = append(a.cells, line)
 	}
 	return a, nil
 }

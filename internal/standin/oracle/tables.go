@@ -60,30 +60,15 @@ func length(of string) int {
 	return n
 }
 
-// definitions splits at the commas outside of parentheses.
-func definitions(list string) (all []string) {
-	depth, from := 0, 0
-	for i, c := range list + "," {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				all, from = append(all, strings.TrimSpace(list[from:i])), i+1
-			}
-		}
-	}
-	return all
-}
+// definition is an element of a list, up to a comma outside of parentheses.
+var definition = regexp.MustCompile(`[^,\s](?:[^,(]|\([^)]*\))*`)
 
 // newTable makes the table of a column list.
 func (x *session) newTable(name, list string) (*table, error) {
 	var columns []standin.Column
 	t := &table{taken: make(map[string]*transaction)}
 	key := ""
-	for _, text := range definitions(list) {
+	for _, text := range definition.FindAllString(list, -1) {
 		if m := keyShape.FindStringSubmatch(text); m != nil {
 			key = m[1]
 			continue
