@@ -134,7 +134,7 @@ func TestSweep(t *testing.T) {
 	require.Contains(t, r.stdout, "Quick documents")
 	require.Regexp(t, `(?m)^ +1,?000 +3 +[\d,]+ `, r.stdout)
 	require.Contains(t, r.stderr, "[ 1/13] warm-up, batch-rows 100, workers 1: ")
-	require.Regexp(t, `(?m)^\[13/13\] batch-rows \d+, workers \d \(2 of 2\): [\d,]+ rows/s, .*elapsed [\d.]+m?s$`, r.stderr)
+	require.Regexp(t, `(?m)^\[13/13\] batch-rows \d+, workers \d \(2 of 2\): [\d,]+ rows/s, .*elapsed [\dhms.]+$`, r.stderr)
 	require.Equal(t, 1, strings.Count(r.stderr, "at least once: discarded rows"), "what all pushes warn of is said once")
 	require.Len(t, d.pushes(), 13)
 	html, err := os.ReadFile(page)
