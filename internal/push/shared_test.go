@@ -23,14 +23,15 @@ func (p *fixture) crash(args string, after int) {
 	sent := 0
 	p.then("load", func() {
 		if sent++; sent > after {
-			p.files.Dead = true
+			p.files.Dead.Store(true)
 			die()
 		}
 	})
 	_, err := push.Run(ctx, p.job(args+" --workers 1"))
 	require.Error(p, err)
 	require.Greater(p, sent, after, err.Error())
-	p.hook, p.files.Dead = nil, false
+	p.hook = nil
+	p.files.Dead.Store(false)
 	p.forgetFolder()
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -17,8 +18,10 @@ import (
 type Files struct {
 	mu  sync.Mutex
 	All map[string]string
-	// Dead makes Create fail for good, as of a process that was killed; IgnoresIfNoneMatch makes it replace files.
-	Dead, IgnoresIfNoneMatch bool
+	// Dead makes Create fail for good, as of a process that was killed. It may be set at any time.
+	Dead atomic.Bool
+	// IgnoresIfNoneMatch makes Create replace files.
+	IgnoresIfNoneMatch bool
 	// Lost makes the next Create lose its answer.
 	Lost bool
 }
@@ -35,7 +38,7 @@ var (
 func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.Dead {
+	if m.Dead.Load() {
 		return errDead
 	}
 	if _, there := m.All[name]; there && !m.IgnoresIfNoneMatch {
