@@ -39,7 +39,6 @@ type tune struct {
 	Start       Setting
 	Least, Most Setting // included
 	Near        float64 // share of the best rate to give away for a smaller setting, 0 to 1
-	Repeats     int     // measurements of a setting that decides
 	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a doubling, not the
 	// search.
 	Measure func(Setting) (float64, error)
@@ -48,6 +47,9 @@ type tune struct {
 	cut   bool            // one more measurement was wanted after the context's end
 	tried []*Tried        // in the order of their first trials
 }
+
+// repeats is how often a setting that decides is measured.
+const repeats = 3
 
 // errNothing is joined to the error of the first trial if no setting could be measured.
 var errNothing = errors.New("no setting could be measured")
@@ -198,8 +200,8 @@ func (s *tune) atLeast(a, b Setting, factor float64) bool {
 	}
 	mark := factor * second.Rate
 	if d := first.Rate - mark; max(d, -d) < doubtful*mark {
-		s.measure(first, s.Repeats)
-		s.measure(second, s.Repeats)
+		s.measure(first, repeats)
+		s.measure(second, repeats)
 	}
 	return first.Rate >= factor*second.Rate
 }
@@ -213,7 +215,7 @@ func (s *tune) best() *Tried {
 				top = t
 			}
 		}
-		if top == nil || len(top.Measured) >= s.Repeats || !s.measure(top, s.Repeats) {
+		if top == nil || len(top.Measured) >= repeats || !s.measure(top, repeats) {
 			return top
 		}
 	}
@@ -222,7 +224,7 @@ func (s *tune) best() *Tried {
 // smallest returns the setting near the best with the fewest bytes in flight, and of several the one with fewest workers.
 func (s *tune) smallest(best *Tried) *Tried {
 	near := slices.DeleteFunc(slices.Clone(s.tried), func(t *Tried) bool {
-		few := len(t.Measured) < min(s.Repeats, len(best.Measured)) // perhaps lucky
+		few := len(t.Measured) < min(repeats, len(best.Measured)) // perhaps lucky
 		return t != best && (few || t.Rate < (1-s.Near)*best.Rate)
 	})
 	return slices.MinFunc(near, func(a, b *Tried) int {

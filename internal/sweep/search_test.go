@@ -16,7 +16,7 @@ func search(measure func(Setting) (float64, error)) *tune {
 		Start: Setting{Workers: 4, BatchBytes: 16 << 20},
 		Least: Setting{Workers: 1, BatchBytes: 64 << 10},
 		Most:  Setting{Workers: 512, BatchBytes: 256 << 20},
-		Near:  0.05, Repeats: 3, Measure: measure,
+		Near:  0.05, Measure: measure,
 	}
 }
 

@@ -30,8 +30,6 @@ type Bounds struct {
 const (
 	mostBatch  = 256 << 20
 	leastBatch = 64 << 10
-	// repeats is how often a setting that decides is measured.
-	repeats = 3
 )
 
 // Defaults returns the defaults of a trial that differ from push's: neither proof nor filling should take longer than what
@@ -225,8 +223,10 @@ func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, t
 	if err != nil {
 		return Found{}, err
 	}
-	t := &tune{Start: start, Least: s.least, Most: s.most, Near: s.Near, Repeats: repeats,
-		Measure: func(at Setting) (float64, error) { return s.push(at, false) }}
+	t := &tune{
+		Start: start, Least: s.least, Most: s.most, Near: s.Near,
+		Measure: func(at Setting) (float64, error) { return s.push(at, false) },
+	}
 	best, smallest, err := t.run(searching)
 	if best == nil {
 		return Found{}, err
