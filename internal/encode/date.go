@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -44,7 +45,8 @@ func (d dates) append(dst []byte, column *rows.Vector, i int) []byte {
 
 func (d dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
-		d.format(buf[at[i*stride]:], v)
+		p := int(at[i*stride])
+		d.format(buf[p:p+dateBytes], v)
 	}
 }
 
@@ -120,9 +122,7 @@ func putMicros(text []byte, micros int64) {
 
 // putPair writes v, 0 … 99, as two digits.
 func putPair(text []byte, v uint64) {
-	tens := v / 10
-	_ = text[1]
-	text[0], text[1] = '0'+byte(tens), '0'+byte(v-tens*10)
+	binary.LittleEndian.PutUint16(text, twoDigits[v]+'0'+'0'<<8)
 }
 
 // formatDate writes the day v days after 1970-01-01. It panics outside of the years 1 to 9999.

@@ -58,7 +58,8 @@ func (bigEndian) append(dst []byte, column *rows.Vector, i int) []byte {
 
 func (bigEndian) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
-		binary.BigEndian.PutUint64(buf[at[i*stride]:], uint64(v))
+		p := int(at[i*stride])
+		binary.BigEndian.PutUint64(buf[p:p+8], uint64(v))
 	}
 }
 
@@ -80,7 +81,8 @@ func (pgDates) append(dst []byte, column *rows.Vector, i int) []byte {
 func (pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		checkDate(v)
-		binary.BigEndian.PutUint32(buf[at[i*stride]:], uint32(v-pgEpochDay))
+		p := int(at[i*stride])
+		binary.BigEndian.PutUint32(buf[p:p+4], uint32(v-pgEpochDay))
 	}
 }
 
@@ -97,7 +99,8 @@ func (pgTimes) append(dst []byte, column *rows.Vector, i int) []byte {
 func (pgTimes) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		checkTime(v)
-		binary.BigEndian.PutUint64(buf[at[i*stride]:], uint64(v-pgEpochMicros))
+		p := int(at[i*stride])
+		binary.BigEndian.PutUint64(buf[p:p+8], uint64(v-pgEpochMicros))
 	}
 }
 
