@@ -293,7 +293,7 @@ FAULTS = [Fault(*f) for f in [
      "a line that a crash cut off stays, and the next one joins it"),
     ("rl03", RL, "runlog.go", "if !free {", 'if !free && dir == "" {',
      "two processes work on one run"),
-    ("rl04", RL, "runlog.go", "\tif l.failed != nil {\n\t\treturn l.failed\n\t}\n", "",
+    ("rl04", RL, "runlog.go", "\terr := l.failed\n\tif err == nil {\n\t\tif err = f()", "\tvar err error\n\tif err == nil {\n\t\tif err = f()",
      "after a failed write to the journal the run goes on"),
     ("rl06", RL, "runlog.go", "{&l.journal, &l.batches}", "{&l.journal}",
      "an attempt that is marked as begun is not on disk before it is sent"),
