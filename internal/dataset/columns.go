@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -16,13 +17,42 @@ type texts struct {
 
 // longTexts returns texts with room for n values of at most longest bytes.
 func longTexts(v *rows.Vector, n, longest int) texts {
-	v.Data = slices.Grow(v.Data[:0], n*longest)[:n*longest]
+	room := n*longest + longCopy
+	v.Data = slices.Grow(v.Data[:0], room)[:room]
 	v.Ends = slices.Grow(v.Ends[:0], n)[:n]
 	return texts{vector: v, data: v.Data}
 }
 
-// append adds to the current value.
-func (t *texts) append(s string) { t.used += copy(t.data[t.used:], s) }
+// text is the first length bytes of a string that has longCopy at least. It is copied with what follows it, always as many
+// bytes: where lengths are random, the CPU cannot predict the branches of an exact copy, which takes twice as long.
+type text struct {
+	padded string
+	length int
+}
+
+const shortCopy, longCopy = 16, 48
+
+func newTexts(list ...string) []text {
+	var texts []text
+	for _, s := range list {
+		texts = append(texts, text{fmt.Sprintf("%-*s", longCopy, s), len(s)})
+	}
+	return texts
+}
+
+// append adds a text of at most shortCopy bytes to the current value.
+func (t *texts) append(s text) {
+	copy(t.data[t.used:t.used+shortCopy], s.padded[:shortCopy])
+	t.used += s.length
+}
+
+// appendLong adds a text of at most longCopy bytes.
+func (t *texts) appendLong(s text) {
+	for k := 0; k < longCopy; k += shortCopy {
+		copy(t.data[t.used+k:t.used+k+shortCopy], s.padded[k:k+shortCopy])
+	}
+	t.used += s.length
+}
 
 // end ends value i.
 func (t *texts) end(i int) { t.vector.Ends[i] = uint32(t.used) }

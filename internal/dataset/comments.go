@@ -72,9 +72,9 @@ func (g grammar) write(text *strings.Builder, symbol string, state *uint64) {
 }
 
 // piece returns n bytes from a place on, or from the next place at which they neither begin nor end with a blank.
-func (c comments) piece(place, n int) string {
+func (c comments) piece(place, n int) text {
 	for c[place] == ' ' || c[place+n-1] == ' ' {
 		place++
 	}
-	return string(c[place : place+n])
+	return text{string(c[place:]), n}
 }

@@ -17,10 +17,11 @@ const httplogsName = "httplogs"
 // The texts are composed from lists, so they compress as those of logs do.
 type httplogs struct {
 	schema   rows.Schema
-	start    uint64      // state of the stream at row 0
-	octets   [256]string // of an address in decimal, with a point at the end
-	parts    [4][]string // of a request, in this order
-	statuses [128]int64  // drawn uniformly; common ones are repeated
+	start    uint64     // state of the stream at row 0
+	octets   []text     // of an address in decimal, with a point at the end
+	parts    [4][]text  // of a request, in this order; of each a power of two
+	end      text       // of every request
+	statuses [128]int64 // drawn uniformly; common ones are repeated
 }
 
 // The columns, by their position in the schema.
@@ -45,22 +46,22 @@ func newHTTPLogs(o Options) (*httplogs, error) {
 	if err := refusePayload(httplogsName, o); err != nil {
 		return nil, err
 	}
-	d := &httplogs{start: mix(o.Seed), parts: [...][]string{
-		{"GET /", "GET /", "GET /", "GET /", "GET /", "GET /", "POST /", "HEAD /"},
-		{
+	d := &httplogs{start: mix(o.Seed), end: newTexts(httplogsEnd)[0], parts: [...][]text{
+		newTexts("GET /", "GET /", "GET /", "GET /", "GET /", "GET /", "POST /", "HEAD /"),
+		newTexts(
 			"api/v1/orders/", "api/v1/users/", "api/v2/products/", "assets/css/", "assets/fonts/", "assets/js/", "blog/2025/",
 			"blog/2026/", "cart/items/", "docs/guides/", "docs/reference/", "download/", "images/icons/", "images/products/",
 			"news/", "search/",
-		},
-		{"details", "index", "list", "overview", "reviews", "summary", "thumbnail", "update"},
-		{".html?id=", ".json?page=", ".png?v=", "?session="},
+		),
+		newTexts("details", "index", "list", "overview", "reviews", "summary", "thumbnail", "update"),
+		newTexts(".html?id=", ".json?page=", ".png?v=", "?session="),
 	}}
 	longest := httplogsID + len(httplogsEnd)
 	for _, texts := range d.parts {
-		longest += len(slices.MaxFunc(texts, func(a, b string) int { return len(a) - len(b) }))
+		longest += slices.MaxFunc(texts, func(a, b text) int { return a.length - b.length }).length
 	}
-	for i := range d.octets {
-		d.octets[i] = strconv.Itoa(i) + "."
+	for i := range 256 {
+		d.octets = append(d.octets, newTexts(strconv.Itoa(i)+".")...)
 	}
 	var statuses []int64
 	for _, s := range []struct {
@@ -121,17 +122,16 @@ func (d *httplogs) address(t *texts, x uint64) {
 	default:
 		octets[0] = 11 + octets[0]%100 // 11 … 110
 	}
-	for _, o := range octets[:3] {
+	for _, o := range octets {
 		t.append(d.octets[o])
 	}
-	last := d.octets[octets[3]]
-	t.append(last[:len(last)-1])
+	t.used-- // the last point
 }
 
 // request writes a path with a random id.
 func (d *httplogs) request(t *texts, x uint64) {
 	for _, texts := range &d.parts {
-		t.append(texts[x%uint64(len(texts))])
+		t.append(texts[x&uint64(len(texts)-1)])
 		x = bits.RotateLeft64(x, 60)
 	}
 	to := t.data[t.used:][:httplogsID]
@@ -140,7 +140,7 @@ func (d *httplogs) request(t *texts, x uint64) {
 		x >>= 4
 	}
 	t.used += httplogsID
-	t.append(httplogsEnd)
+	t.append(d.end)
 }
 
 // answer returns a status and a size. Sizes of 8 to 15 bits are equally frequent, so few answers are large.

@@ -27,8 +27,8 @@ type lineitem struct {
 	words  uint64 // words of the lines' stream a row takes
 	pool   comments
 
-	instructions [4]string
-	modes        [7]string
+	instructions []text
+	modes        []text
 }
 
 // The columns, by their position in the schema.
@@ -70,8 +70,8 @@ func newLineitem(o Options) (*lineitem, error) {
 	}
 	d := &lineitem{
 		start: mix(o.Seed), words: 3, pool: newComments(),
-		instructions: [...]string{"DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"},
-		modes:        [...]string{"REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"},
+		instructions: newTexts("DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"),
+		modes:        newTexts("REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"),
 	}
 	// The orders' stream begins at the first word of the lines' stream: elsewhere for every seed, and far from the lines'
 	// words.
@@ -177,9 +177,9 @@ func (d *lineitem) texts(dst *rows.Block, first int64) {
 		if shipped[i] > currentDay {
 			status[i] = 'O'
 		}
-		instructions.append(d.instructions[instruction])
+		instructions.appendLong(d.instructions[instruction])
 		modes.append(d.modes[mode])
-		comments.append(d.pool.piece(int(place), int(shortComment+length)))
+		comments.appendLong(d.pool.piece(int(place), int(shortComment+length)))
 		instructions.end(i)
 		modes.end(i)
 		comments.end(i)
