@@ -20,7 +20,7 @@ const secondMicros, daySeconds = 1_000_000, 24 * 60 * 60
 // dates writes Date columns.
 type dates struct{ century string }
 
-func newDates() dates { return dates{century()} }
+func newDates() *dates { return &dates{century()} }
 
 // century has the texts of the days from 1950-01-01 to 2049-12-31, one after the other. Computing a text takes several
 // times as long as copying it, and the days of a table lie close together.
@@ -36,21 +36,21 @@ const centuryFirst, centuryDays = -7305, 36_525
 
 func (dates) max() int { return dateBytes }
 
-func (d dates) append(dst []byte, column *rows.Vector, i int) []byte {
+func (d *dates) append(dst []byte, column *rows.Vector, i int) []byte {
 	n := len(dst)
 	dst = extend(dst, dateBytes)
 	d.format(dst[n:], column.Ints[i])
 	return dst
 }
 
-func (d dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+func (d *dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		p := int(at[i*stride])
 		d.format(buf[p:p+dateBytes], v)
 	}
 }
 
-func (d dates) format(text []byte, v int64) {
+func (d *dates) format(text []byte, v int64) {
 	if day := int(v - centuryFirst); uint(day) < centuryDays {
 		copy(text[:dateBytes], d.century[day*dateBytes:][:dateBytes])
 		return

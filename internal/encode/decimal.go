@@ -17,8 +17,8 @@ type decimals struct {
 	bytes int
 }
 
-func newDecimals(c rows.Column) decimals {
-	return decimals{
+func newDecimals(c rows.Column) *decimals {
+	return &decimals{
 		scale: c.Scale, one: powerOfTen(c.Scale), most: powerOfTen(c.Digits) - 1,
 		bytes: len("-") + max(c.Digits-c.Scale, 1) + len(".") + c.Scale,
 	}
@@ -50,9 +50,9 @@ func magnitude(v int64, most uint64) uint64 {
 	return u
 }
 
-func (d decimals) max() int { return d.bytes }
+func (d *decimals) max() int { return d.bytes }
 
-func (d decimals) append(dst []byte, column *rows.Vector, i int) []byte {
+func (d *decimals) append(dst []byte, column *rows.Vector, i int) []byte {
 	v := column.Ints[i]
 	u, n := magnitude(v, d.most), len(dst)
 	if v < 0 || u >= 1e8 || d.scale > 7 || cap(dst)-n < 9 {
@@ -70,7 +70,7 @@ func (d decimals) append(dst []byte, column *rows.Vector, i int) []byte {
 }
 
 // appendAny is append for values of any number of digits.
-func (d decimals) appendAny(dst []byte, negative bool, u uint64) []byte {
+func (d *decimals) appendAny(dst []byte, negative bool, u uint64) []byte {
 	if negative {
 		dst = append(dst, '-')
 	}

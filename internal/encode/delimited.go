@@ -80,9 +80,9 @@ func csv() layout {
 		value: func(c rows.Column, digits int) writer {
 			switch {
 			case c.Type == rows.Text && c.Derived: // plain and never empty
-				return raw{c.MaxBytes}
+				return &raw{c.MaxBytes}
 			case c.Type == rows.Text:
-				return csvText{maxBytes: c.MaxBytes, plain: c.Plain}
+				return &csvText{maxBytes: c.MaxBytes, plain: c.Plain}
 			}
 			return numeric(c, digits, "")
 		},
@@ -95,14 +95,14 @@ type csvText struct {
 	plain    bool
 }
 
-func (t csvText) max() int {
+func (t *csvText) max() int {
 	if t.plain {
 		return max(t.maxBytes, len(`""`))
 	}
 	return len(`"`) + 2*t.maxBytes + len(`"`)
 }
 
-func (t csvText) append(dst []byte, column *rows.Vector, i int) []byte {
+func (t *csvText) append(dst []byte, column *rows.Vector, i int) []byte {
 	v := column.Value(i)
 	// An unquoted empty field is NULL to PostgreSQL, and before version 18 a line of only \. ends the data, so a backslash
 	// is quoted as well (PostgreSQL manual, "COPY", CSV Format).

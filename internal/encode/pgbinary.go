@@ -22,7 +22,7 @@ func pgBinary(columns int) layout {
 			case rows.Int64:
 				return enclosed{"\x00\x00\x00\x08", "", bigEndian{}}
 			case rows.Bytes, rows.Text:
-				return counted{maxBytes: c.MaxBytes}
+				return &counted{maxBytes: c.MaxBytes}
 			case rows.Date:
 				return enclosed{"\x00\x00\x00\x04", "", pgDates{}}
 			case rows.Timestamp:
@@ -39,9 +39,9 @@ func pgBinary(columns int) layout {
 // counted writes values as they are, after their length.
 type counted struct{ maxBytes int }
 
-func (v counted) max() int { return 4 + v.maxBytes }
+func (v *counted) max() int { return 4 + v.maxBytes }
 
-func (v counted) append(dst []byte, column *rows.Vector, i int) []byte {
+func (v *counted) append(dst []byte, column *rows.Vector, i int) []byte {
 	b := column.Value(i)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
 	return append(dst, b...)
@@ -121,19 +121,19 @@ const (
 	pgNegative = 0x4000
 )
 
-func newPGNumerics(c rows.Column) pgNumerics {
+func newPGNumerics(c rows.Column) *pgNumerics {
 	behind := (c.Scale + 3) / 4
 	lowest := powerOfTen(c.Scale - (behind-1)*4)
-	return pgNumerics{
+	return &pgNumerics{
 		scale: c.Scale, most: powerOfTen(c.Digits) - 1,
 		lowest: lowest, shift: pgBase / lowest, behind: behind,
 		largest: 4 + 8 + 2*((c.Digits-c.Scale+3)/4+behind),
 	}
 }
 
-func (p pgNumerics) max() int { return p.largest }
+func (p *pgNumerics) max() int { return p.largest }
 
-func (p pgNumerics) append(dst []byte, column *rows.Vector, i int) []byte {
+func (p *pgNumerics) append(dst []byte, column *rows.Vector, i int) []byte {
 	v := column.Ints[i]
 	u := magnitude(v, p.most)
 	// Digits from the last to the first: those after the point, then those before it.

@@ -11,7 +11,7 @@ import (
 // any format.
 func text(c rows.Column, open, close string, escape map[byte]string) writer {
 	if c.Plain {
-		return enclosed{open, close, raw{c.MaxBytes}}
+		return enclosed{open, close, &raw{c.MaxBytes}}
 	}
 	return enclosed{open, close, escaped{maxBytes: c.MaxBytes, escapes: newEscapes(escape)}}
 }
@@ -19,9 +19,9 @@ func text(c rows.Column, open, close string, escape map[byte]string) writer {
 // raw writes values as they are.
 type raw struct{ maxBytes int }
 
-func (r raw) max() int { return r.maxBytes }
+func (r *raw) max() int { return r.maxBytes }
 
-func (r raw) append(dst []byte, column *rows.Vector, i int) []byte {
+func (r *raw) append(dst []byte, column *rows.Vector, i int) []byte {
 	return append(dst, column.Value(i)...)
 }
 
