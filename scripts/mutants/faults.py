@@ -58,7 +58,7 @@ FAULTS = [Fault(*f) for f in [
      "claim and rows commit one by one"),
     ("my05", MY, "claims.go", 'if _, err := c.Exec(ctx, "KILL "+id); err != nil', 'if _, err := c.Exec(ctx, "DO "+id); err != nil',
      "Resolve does not kill the sessions that it finds"),
-    ("my06", MY, "coalesce.go", "\tc.buf = c.buf[:0]\n\treturn err", "\tc.buf = c.buf[:0]\n\t_ = err\n\treturn nil",
+    ("my06", MY, "coalesce.go", "_, c.broken = c.Conn.Write(c.buf)", "_, _ = c.Conn.Write(c.buf)",
      "a failed write of gathered bytes is dropped"),
     ("my07", MY, "coalesce.go", "len(c.buf) <= quitBytes", "len(c.buf) <= coalesceBytes",
      "closing sends the part of a statement that was gathered"),

@@ -19,14 +19,15 @@ type recorder struct {
 	mu     sync.Mutex
 	writes [][]byte
 	closed bool
-	fails  error
+	fails  error // of the writes …
+	after  int   // … behind so many
 	reads  bytes.Buffer
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fails != nil {
+	if r.fails != nil && len(r.writes) >= r.after {
 		return 0, r.fails
 	}
 	r.writes = append(r.writes, bytes.Clone(p))

@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"strings"
 	"sync"
@@ -22,9 +23,12 @@ type fakeServer struct {
 	vars map[string]string // SHOW VARIABLES
 	// answer is asked first about every query; nil leaves the query to the defaults.
 	answer func(query string) *fakeAnswer
+	tls    *tls.Config // nil: it has none
 
 	mu   sync.Mutex
 	said []string
+	file []byte // the last one that LOAD DATA LOCAL has sent to its end
+	cut  []int  // how long its packets were
 }
 
 // fakeAnswer is rows, an error, or else OK.
@@ -40,7 +44,7 @@ func (s *fakeServer) start(t testing.TB, scheme string) loader.Target {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	conf := fakes.NewServer("8.0.0-fake", protocol.DEFAULT_COLLATION_ID, protocol.AUTH_NATIVE_PASSWORD, nil, nil)
+	conf := fakes.NewServer("8.0.0-fake", protocol.DEFAULT_COLLATION_ID, protocol.AUTH_NATIVE_PASSWORD, nil, s.tls)
 	go func() {
 		for {
 			socket, err := listener.Accept()
@@ -152,18 +156,28 @@ func (c *fakeConn) HandleQuery(query string) (*protocol.Result, error) {
 	return &protocol.Result{Resultset: set}, nil
 }
 
-// take asks for a file and counts its lines.
+// take asks for a file, keeps it and counts its lines. Packets out of order are an error.
 func (c *fakeConn) take(name string) (lines uint64, err error) {
 	if err := c.WritePacket(append([]byte{0, 0, 0, 0, 0xfb}, name...)); err != nil {
 		return 0, err
 	}
+	var file []byte
+	var cut []int
 	for {
 		p, err := c.ReadPacket()
-		if err != nil || len(p) == 0 {
-			return lines, err
+		if err != nil {
+			c.Close() // the client may not be done
+			return 0, err
 		}
-		lines += uint64(bytes.Count(p, []byte{'\n'}))
+		if len(p) == 0 {
+			break
+		}
+		file, cut = append(file, p...), append(cut, len(p))
 	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.server.file, c.server.cut = file, cut
+	return uint64(bytes.Count(file, []byte{'\n'})), nil
 }
 
 // documentsColumns answers for a table that takes documents.

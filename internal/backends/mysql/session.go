@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -29,6 +30,7 @@ type session struct {
 
 	reader string      // name in the driver's registry, which is the process's
 	body   *batch.Body // for the registered reader; nil outside loadData and once handed out
+	wire   *coalescer  // below conn
 }
 
 // open connects to the next host that answers.
@@ -58,6 +60,12 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	config := e.loadingConfig(s.flavour)
 	s.joined = s.claims && s.owner.method.Name == loadData && s.flavour.joins()
 	config.MultiStatements = s.joined
+	dial := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		s.wire, _ = c.(*coalescer)
+		return c, err
+	}
 	to := connector(config, s.flavour.setup(s.owner.target.Settings))
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
@@ -179,9 +187,13 @@ func (s *session) handOut() io.Reader {
 	if s.body == nil {
 		return nil
 	}
-	body := s.body
+	largest := int64(largestPacket)
+	if most := s.owner.MaxStatement; most > 0 {
+		largest = min(largest, most)
+	}
+	u := &upload{body: s.body, conn: s.wire, largest: largest}
 	s.body = nil
-	return body
+	return u
 }
 
 // insert sends the rows in the statement itself.
