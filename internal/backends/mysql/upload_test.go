@@ -123,16 +123,14 @@ func TestUploadIsCut(t *testing.T) {
 	for name, direct := range map[string]bool{"past the driver": true, "by the driver": false} {
 		t.Run(name, func(t *testing.T) {
 			s := &fakeServer{vars: map[string]string{"version": "8.0.36"}}
-			faults := loadertest.NewFaults(backendtest.Deps().Dial)
-			defer faults.Close()
-			session := uploadSession(t, s.start(t, "mysql"), faults.Dial)
+			cut := &loadertest.ConnFault{Action: loadertest.Cut, Bytes: 6 << 20}
+			session := uploadSession(t, s.start(t, "mysql"), loadertest.NewFaults(backendtest.Deps().Dial, cut).Dial)
 			if !direct {
 				session.wire = nil
 			}
 			b := textBatch(id(0), 1, strings.Repeat("x", 8<<20))
-			hit := faults.CutAfter(6 << 20)
 			_, err := session.Load(t.Context(), b)
-			<-hit
+			require.EqualValues(t, 1, cut.Injected())
 			assert.Equal(t, loader.Reconnect(loader.ClassConnection), New().Classify(err), err)
 			assert.Nil(t, s.file)
 		})
