@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/quick"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
@@ -201,6 +203,35 @@ func TestPartsAddUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []report.BadBatch{{Number: 1, FirstKey: 1010, LastKey: 1019, Rows: 10, Found: 10, Reason: string(Wrong)}}, r.BadBatches)
 	}
+}
+
+// steady is a table whose server takes a microsecond a row.
+type steady struct{ *table }
+
+func (s steady) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	rows := len(s.rows)
+	if g.Part != "" {
+		rows /= s.parts
+	}
+	time.Sleep(time.Duration(rows) * time.Microsecond)
+	return s.table.Count(ctx, g, f)
+}
+
+func TestConnectionsShareTheScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := map[int]time.Duration{}
+		for _, workers := range []int{1, 4, 16} {
+			e := documents(t, Expect{Rows: 640, BatchRows: 10, Workers: workers})
+			table := steady{load(e)}
+			table.parts = workers * partsAWorker
+			start := time.Now()
+			r, err := run(t.Context(), table, Count, e, 0)
+			require.NoError(t, err)
+			require.True(t, r.OK)
+			took[workers] = time.Since(start)
+		}
+		require.Equal(t, map[int]time.Duration{1: 640 * time.Microsecond, 4: 160 * time.Microsecond, 16: 40 * time.Microsecond}, took)
+	})
 }
 
 // saved keeps a text in memory.
