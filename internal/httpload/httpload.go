@@ -16,10 +16,12 @@ import (
 	"time"
 )
 
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Options are those of a client.
 type Options struct {
 	// Dial opens the connections: loader.Deps.Dial.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial dial
 	// TLS is the configuration for https; nil for http only.
 	TLS *tls.Config
 	// Connections is how many stay open while idle: the number of workers.
@@ -37,23 +39,19 @@ type Client struct {
 
 // NewClient returns a client.
 func NewClient(o Options) *Client {
-	return &Client{transport: &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := o.Dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &patientConn{Conn: c}, nil
-		},
-		TLSClientConfig:     o.TLS,
-		TLSHandshakeTimeout: 10 * time.Second,
+	t := &http.Transport{
+		DialContext:         patient(o.Dial),
 		MaxIdleConnsPerHost: max(o.Connections, 1),
 		IdleConnTimeout:     60 * time.Second,
 		DisableCompression:  true,
 		Protocols:           onlyHTTP1(),
 
 		ExpectContinueTimeout: o.ExpectContinue,
-	}}
+	}
+	if o.TLS != nil {
+		t.DialTLSContext = patient(encrypted(o.Dial, o.TLS))
+	}
+	return &Client{transport: t}
 }
 
 func onlyHTTP1() *http.Protocols {

@@ -39,6 +39,10 @@ type script struct {
 func serve(t *testing.T, answer func(c net.Conn, r *http.Request) (keep bool)) *script {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return serveOn(t, l, answer)
+}
+
+func serveOn(t *testing.T, l net.Listener, answer func(c net.Conn, r *http.Request) (keep bool)) *script {
 	s := &script{address: l.Addr().String()}
 	var tasks sync.WaitGroup
 	t.Cleanup(func() {
@@ -175,19 +179,31 @@ func TestBodiesArriveWhole(t *testing.T) {
 
 // A server that refuses the body answers and closes while most of it is still to come: its answer has to be found.
 func TestRefusedEarly(t *testing.T) {
-	s := serve(t, func(c net.Conn, r *http.Request) bool {
-		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
-		say(c, "400 Bad Request\r\nConnection: close", "label is taken\n")
-		return false // closing with unread data resets the connection
-	})
-	c := client(t, 1)
-	for range 5 {
-		g := newGuarded(large)
-		answer, err := put(t, c, s.address, g)
-		g.released(t)
-		require.NoError(t, err)
-		assert.Equal(t, http.StatusBadRequest, answer.Status)
-		assert.Equal(t, "label is taken\n", string(answer.Body))
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	for scheme, config := range map[string]*tls.Config{"http": nil, "https": certified.TLS} {
+		t.Run(scheme, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			if config != nil {
+				l = tls.NewListener(l, config)
+			}
+			s := serveOn(t, l, func(c net.Conn, r *http.Request) bool {
+				_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+				say(c, "400 Bad Request\r\nConnection: close", "label is taken\n")
+				return false // closing with unread data resets the connection
+			})
+			c := httpload.NewClient(httpload.Options{Dial: new(net.Dialer).DialContext, TLS: &tls.Config{InsecureSkipVerify: true}})
+			defer func() { _ = c.Close() }()
+			for range 5 {
+				g := newGuarded(large)
+				answer, err := c.Do(request(t.Context(), t, scheme+"://"+s.address, g))
+				g.released(t)
+				require.NoError(t, err)
+				assert.Equal(t, http.StatusBadRequest, answer.Status)
+				assert.Equal(t, "label is taken\n", string(answer.Body))
+			}
+		})
 	}
 }
 

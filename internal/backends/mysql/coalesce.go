@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/terapush/terapush/internal/netio"
 )
 
 const (
@@ -66,13 +68,7 @@ func (c *coalescer) WriteBuffers(b net.Buffers) error {
 	if err := c.flush(); err != nil {
 		return err
 	}
-	if below, ok := c.Conn.(interface {
-		WriteBuffers(b *net.Buffers) (int64, error)
-	}); ok {
-		_, c.broken = below.WriteBuffers(&b)
-	} else {
-		_, c.broken = b.WriteTo(c.Conn)
-	}
+	_, c.broken = netio.WriteBuffers(c.Conn, &b)
 	return c.broken
 }
 

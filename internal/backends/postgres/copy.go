@@ -16,23 +16,23 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// copyIn runs statements of which the last one is a COPY … FROM STDIN, with the batch as its data.
+// loadIn runs statements of which the last one takes the batch: as the data of a COPY … FROM STDIN, or as the rest of its
+// text in an INSERT. When it returns, nothing reads the batch any more.
 //
-// pgconn.CopyFrom copies the data into a buffer of 64 KiB and writes that: 1.26 to 1.37 times the client CPU of a plain
-// write loop, against 1.11 to 1.15 for a whole push by frames of 256 KiB that the kernel takes out of the ring itself,
-// stamping included. (PostgreSQL's documentation, "COPY Operations", calls the frames CopyData; their bounds mean
-// nothing.)
-//
-// The server may answer while data is sent: an error ends the sending at once, and the server drops the frames on their
-// way. ("Any subsequent CopyData, CopyDone, or CopyFail messages issued by the frontend will simply be dropped": the same
-// chapter.) So where takesAhead says so, the data does not wait for the server to ask for it. When copyIn returns, nothing
-// reads the batch any more.
-func (s *session) copyIn(ctx context.Context, statements string, b *batch.Batch) answer {
+// The bytes go out of the ring. pgconn.CopyFrom copies them into a buffer of 64 KiB and writes that: 1.26 to 1.37 times
+// the client CPU of a plain write loop, against 1.11 to 1.15 for a whole push by frames of 256 KiB that the kernel takes
+// itself, stamping included. pgconn.Exec takes an INSERT as a string and copies it once more: six times the client CPU.
+func (s *session) loadIn(ctx context.Context, statements string, b *batch.Batch) answer {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
 	// A cancelled context must reach a Write and a Read that block. pgconn does it by deadlines as well.
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.Conn().SetDeadline(time.Unix(1, 0)) })
-	a := s.exchange(statements, body)
+	var a answer
+	if s.method == methodInsert {
+		a = s.insert(statements, body)
+	} else {
+		a = s.copyIn(statements, body)
+	}
 	if !stop() || a.lost {
 		// A connection in the middle of a message, or with a deadline in the past, cannot be used again.
 		closeSocket(s.conn)
@@ -44,34 +44,47 @@ func (s *session) copyIn(ctx context.Context, statements string, b *batch.Batch)
 	return a
 }
 
-// answer is the server's answer to statements with a COPY.
+// answer is the server's answer to the statements of loadIn.
 type answer struct {
-	claimed bool  // one row was inserted before the COPY
-	ready   bool  // for the data
-	rows    int64 // of the COPY
-	err     error // the server's, or the connection's
-	lost    bool  // the connection
+	ready bool    // for the data of a COPY
+	rows  []int64 // of each INSERT and COPY
+	err   error   // the server's, or the connection's
+	lost  bool    // the connection
+}
+
+// count returns the rows of the i-th INSERT or COPY, 0 if there is none.
+func (a answer) count(i int) int64 {
+	if i >= len(a.rows) {
+		return 0
+	}
+	return a.rows[i]
 }
 
 // answerTimeout is how long a connection that takes no more data may still bring the server's reason.
 const answerTimeout = time.Second
 
-// exchange sends the statements and the data, and returns the last answer.
-func (s *session) exchange(statements string, body *batch.Body) answer {
+// copyIn sends statements and the data behind them as messages CopyData, whose bounds mean nothing, and returns the last
+// answer.
+//
+// The server may answer while data is sent: an error ends the sending at once, and the server drops the frames on their
+// way. ("Any subsequent CopyData, CopyDone, or CopyFail messages issued by the frontend will simply be dropped":
+// PostgreSQL's documentation, "COPY Operations".) So where takesAhead says so, the data does not wait for the server to
+// ask for it.
+func (s *session) copyIn(statements string, body *batch.Body) answer {
 	front := s.conn.Frontend()
 	front.SendQuery(&pgproto3.Query{String: statements})
 	if err := front.Flush(); err != nil {
 		return answer{err: err, lost: true}
 	}
 	if !s.ahead {
-		if a := s.receive(front, true); !a.ready || a.err != nil {
+		if a := s.receive(true); !a.ready || a.err != nil {
 			return a
 		}
 	}
 	last := make(chan answer, 1)
 	frames := &frames{to: s.conn.Conn()}
 	go func() {
-		a := s.receive(front, false)
+		a := s.receive(false)
 		frames.answered.Store(true)
 		last <- a
 	}()
@@ -83,7 +96,28 @@ func (s *session) exchange(statements string, body *batch.Body) answer {
 	if err != nil && !frames.answered.Load() {
 		_ = s.conn.Conn().SetReadDeadline(time.Now().Add(answerTimeout))
 	}
-	a := <-last
+	return (<-last).after(err)
+}
+
+// insert sends a message Query, of which the body is the end. The server reads all of it before it answers.
+func (s *session) insert(statements string, body *batch.Body) answer {
+	to := s.conn.Conn()
+	head := binary.BigEndian.AppendUint32([]byte{'Q'}, uint32(4+len(statements)+int(body.Size())+1))
+	_, err := to.Write(append(head, statements...))
+	if err == nil {
+		_, err = body.WriteTo(to)
+	}
+	if err == nil {
+		_, err = to.Write([]byte{0})
+	}
+	if err != nil {
+		_ = to.SetReadDeadline(time.Now().Add(answerTimeout))
+	}
+	return s.receive(false).after(err)
+}
+
+// after returns the answer behind a sending that ended with err.
+func (a answer) after(err error) answer {
 	a.lost = a.lost || err != nil && !errors.Is(err, errAnswered)
 	if a.lost && (a.err == nil || errors.Is(a.err, os.ErrDeadlineExceeded)) {
 		a.err = err
@@ -92,9 +126,9 @@ func (s *session) exchange(statements string, body *batch.Body) answer {
 }
 
 // receive reads messages until the server is ready for the next message, or for data if that is waited for.
-func (s *session) receive(front *pgproto3.Frontend, data bool) (a answer) {
+func (s *session) receive(data bool) (a answer) {
 	for {
-		message, err := front.Receive()
+		message, err := s.conn.Frontend().Receive()
 		if err != nil {
 			a.lost = true
 			if a.err == nil { // otherwise the server has said why it closes the connection
@@ -110,11 +144,8 @@ func (s *session) receive(front *pgproto3.Frontend, data bool) (a answer) {
 			}
 		case *pgproto3.CommandComplete:
 			tag := pgconn.NewCommandTag(string(m.CommandTag))
-			switch {
-			case tag.Insert():
-				a.claimed = tag.RowsAffected() == 1
-			case strings.HasPrefix(tag.String(), "COPY"):
-				a.rows = tag.RowsAffected()
+			if tag.Insert() || strings.HasPrefix(tag.String(), "COPY") {
+				a.rows = append(a.rows, tag.RowsAffected())
 			}
 		case *pgproto3.ErrorResponse:
 			a.err = serverError{pgconn.ErrorResponseToPgError(m)}
@@ -126,8 +157,12 @@ func (s *session) receive(front *pgproto3.Frontend, data bool) (a answer) {
 	}
 }
 
-// frameBytes is the data of one CopyData message. More makes no difference to the client's CPU.
-const frameBytes = 256 << 10
+// frameBytes is the data of one CopyData message. More makes no difference to the client's CPU. With its header it is as
+// long as 16 records of TLS.
+const (
+	frameBytes  = 256<<10 - frameHeader
+	frameHeader = 5
+)
 
 // errAnswered ends the sending when the server has answered before it had everything.
 var errAnswered = errors.New("the server has answered already")
@@ -136,13 +171,11 @@ var errAnswered = errors.New("the server has answered already")
 type frames struct {
 	to       net.Conn
 	answered atomic.Bool
-	copy     []byte // header and data, for connections that cannot take both at once
+	first    [tlsRecord]byte // of a frame
 }
 
-// vectored is a connection that takes several buffers with one system call, as the dialer's do.
-type vectored interface {
-	WriteBuffers(b *net.Buffers) (int64, error)
-}
+// tlsRecord is the most that a record of TLS holds.
+const tlsRecord = 16 << 10
 
 // Write sends p in whole frames.
 func (f *frames) Write(p []byte) (int, error) {
@@ -152,10 +185,7 @@ func (f *frames) Write(p []byte) (int, error) {
 			return sent, errAnswered
 		}
 		data := p[sent:min(sent+frameBytes, len(p))]
-		var header [5]byte
-		header[0] = 'd'
-		binary.BigEndian.PutUint32(header[1:], uint32(4+len(data)))
-		if err := f.write(header[:], data); err != nil {
+		if err := f.write(data); err != nil {
 			return sent, err
 		}
 		sent += len(data)
@@ -163,13 +193,18 @@ func (f *frames) Write(p []byte) (int, error) {
 	return sent, nil
 }
 
-func (f *frames) write(header, data []byte) error {
-	if v, ok := f.to.(vectored); ok {
-		_, err := v.WriteBuffers(&net.Buffers{header, data})
+func (f *frames) write(data []byte) error {
+	f.first[0] = 'd'
+	binary.BigEndian.PutUint32(f.first[1:], uint32(4+len(data)))
+	if plain, is := f.to.(*socket); is {
+		_, err := plain.WriteBuffers(&net.Buffers{f.first[:frameHeader], data})
 		return err
 	}
-	// TLS makes a record of each Write: the header alone would be one.
-	f.copy = append(append(f.copy[:0], header...), data...)
-	_, err := f.to.Write(f.copy)
+	// TLS makes records of each Write, so the header takes the start of the data along.
+	n := copy(f.first[frameHeader:], data)
+	_, err := f.to.Write(f.first[:frameHeader+n])
+	if err == nil && n < len(data) {
+		_, err = f.to.Write(data[n:])
+	}
 	return err
 }

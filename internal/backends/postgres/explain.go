@@ -33,11 +33,12 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	setup = append(setup, nameSession("RUN", ""))
 	claims := c.Dedup == loader.DedupTx
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
+	load := s.load(c.Format, c.Dedup)
 	switch {
 	case claims && f == redshift:
 		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
-	case claims && s.ahead && s.method == methodCopy:
-		each = append(each, s.claimAndCopy(first, c.Format))
+	case claims && s.ahead && !c.Staged():
+		load = s.claimAndLoad(first, c.Format)
 	case claims:
 		each = append(each, claim(s.Statements, first))
 	case c.Staged():
@@ -47,9 +48,9 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	case c.Staged():
 		each = append(each, s.explainFetch(t, c.Format)...)
 	case s.method == methodInsert:
-		each = append(each, s.load(c.Format, c.Dedup)+"(…), (…), …")
-	case !claims || !s.ahead: // otherwise it stands behind the claim
-		each = append(each, s.load(c.Format, c.Dedup))
+		each = append(each, load+"(…), (…), …")
+	default:
+		each = append(each, load)
 	}
 	if claims || c.Staged() {
 		each = append(each, "COMMIT")

@@ -38,7 +38,6 @@ func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
 	}
 }
 
-// The test server has no TLS, and on loopback nothing asks for it.
 func TestOpen(t *testing.T) {
 	to := target(t)
 	to.Params.Del("sslmode")
@@ -54,7 +53,11 @@ func TestOpen(t *testing.T) {
 	for want, change := range map[string]func(*loader.Target){
 		`unrecognized configuration parameter "no_such"`: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "no_such"}} },
 		`database "no_such" does not exist`:              func(to *loader.Target) { to.Database = "no_such" },
-		"server refused TLS connection":                  func(to *loader.Target) { to.TLS = loader.TLSVerify },
+		"the certificate is for another name":            func(to *loader.Target) { to.TLS = loader.TLSVerify },
+		"server refused TLS connection": func(to *loader.Target) {
+			*to = newFake(t, auroraVersion).target("postgres", "copy")
+			to.TLS = loader.TLSVerify
+		},
 	} {
 		to := to
 		change(&to)

@@ -127,15 +127,15 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return err == nil, rows, err
 }
 
-// Send implements sqlload.Session. A COPY goes in one message with its claim, and the data behind it: the batch is sent and
-// dropped if the claim fails.
-func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sqlload.Sent, error) {
-	if !s.ahead || s.method != methodCopy {
+// Send implements sqlload.Session. Claim and rows go in one message, and the data of a COPY behind it: the batch is sent
+// and dropped if the claim fails.
+func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sent sqlload.Sent, err error) {
+	if !s.ahead {
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 	}
-	a := s.copyIn(ctx, s.claimAndCopy(ref, s.contract.Format), b)
-	sent := sqlload.Sent{Claimed: a.claimed, Rows: a.rows}
-	if a.claimed || !is(a.err, "23505") {
+	a := s.loadIn(ctx, s.claimAndLoad(ref, s.contract.Format), b)
+	sent.Claimed, sent.Rows = a.count(0) == 1, a.count(1)
+	if sent.Claimed || !is(a.err, "23505") {
 		return sent, a.err
 	}
 	// The claim exists, and the failed transaction answers no query.
@@ -158,14 +158,8 @@ func claimedRows(found [][]string, err error) (int64, error) {
 
 // rows sends the batch. Notices are no reason to give it up, so it returns no warnings.
 func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
-	statement := s.load(s.contract.Format, s.contract.Dedup)
-	if s.method == methodInsert {
-		rows, err = sqlload.Insert(ctx, conn{s.conn}, statement, b)
-	} else {
-		a := s.copyIn(ctx, statement, b)
-		rows, err = a.rows, a.err
-	}
-	return rows, nil, err
+	a := s.loadIn(ctx, s.load(s.contract.Format, s.contract.Dedup), b)
+	return a.count(0), nil, a.err
 }
 
 // Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.

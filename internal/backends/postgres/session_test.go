@@ -111,45 +111,69 @@ func TestSeveralHosts(t *testing.T) {
 	}
 }
 
+// byMethod runs a test by both methods that send rows over the connection, and over TLS.
+func byMethod(t *testing.T, run func(t *testing.T, s loader.Session, to loader.Target, batch func(number, first, rows int64) *batch.Batch)) {
+	for name, c := range map[string]struct {
+		method string
+		format batch.Format
+		tls    loader.TLSMode
+	}{
+		"copy":            {"copy", batch.PGBinary, loader.TLSOff},
+		"copy over TLS":   {"copy", batch.PGBinary, loader.TLSRequire},
+		"insert":          {"insert", batch.PGValues, loader.TLSOff},
+		"insert over TLS": {"insert", batch.PGValues, loader.TLSRequire},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := target(t)
+			to.Method, to.TLS = c.method, c.tls
+			to.Params.Del("sslmode")
+			run(t, backendtest.Session(t, made(t, to), contract(c.method, c.format)), to, func(number, first, rows int64) *batch.Batch {
+				b := backendtest.Batch(t, documents(t), c.format, batch.ID{Run: "run-1", Number: number}, first, rows)
+				b.Hold()
+				return b
+			})
+		})
+	}
+}
+
 // A claim that another transaction has just inserted is waited for, with as much of the batch on its way as sockets hold;
 // what was sent behind one that is taken is dropped, and the session goes on.
 func TestTakenClaims(t *testing.T) {
-	to := target(t)
-	l := made(t, to)
-	s := backendtest.Session(t, l, contract("copy", batch.PGBinary))
-	holder, err := pgconn.Connect(t.Context(), server(t))
-	require.NoError(t, err)
-	defer func() { _ = holder.Close(context.Background()) }()
-	const rows = 40_000 // 20 MiB
-	for number, end := range []string{"COMMIT", "ROLLBACK"} {
-		first := int64(number * rows)
-		claim := fmt.Sprintf("BEGIN; INSERT INTO %s VALUES ('run-1', %d, %d, %d)", claimsOf(to), number, first, rows)
-		require.NoError(t, holder.Exec(t.Context(), claim).Close())
-		var ack loader.Ack
-		var ended sync.WaitGroup
-		ended.Go(func() { ack, err = s.Load(t.Context(), documentsOf(t, int64(number), first, rows)) })
-		require.Eventually(t, func() bool {
-			return len(sql(t, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'terapush/run-1' AND wait_event_type = 'Lock'")) > 0
-		}, time.Minute, 10*time.Millisecond)
-		require.NoError(t, holder.Exec(t.Context(), end).Close())
-		ended.Wait()
+	byMethod(t, func(t *testing.T, s loader.Session, to loader.Target, batch func(number, first, rows int64) *batch.Batch) {
+		holder, err := pgconn.Connect(t.Context(), server(t))
 		require.NoError(t, err)
-		assert.Equal(t, loader.Ack{Rows: rows, AlreadyApplied: end == "COMMIT"}, ack)
-	}
-	assert.EqualValues(t, rows, count(t, to.Table))
+		defer func() { _ = holder.Close(context.Background()) }()
+		const rows = 20_000 // 10 MiB, 20 as text
+		for number, end := range []string{"COMMIT", "ROLLBACK"} {
+			first := int64(number * rows)
+			claim := fmt.Sprintf("BEGIN; INSERT INTO %s VALUES ('run-1', %d, %d, %d)", claimsOf(to), number, first, rows)
+			require.NoError(t, holder.Exec(t.Context(), claim).Close())
+			var ack loader.Ack
+			var ended sync.WaitGroup
+			ended.Go(func() { ack, err = s.Load(t.Context(), batch(int64(number), first, rows)) })
+			require.Eventually(t, func() bool {
+				return len(sql(t, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'terapush/run-1' AND wait_event_type = 'Lock'")) > 0
+			}, time.Minute, 10*time.Millisecond)
+			require.NoError(t, holder.Exec(t.Context(), end).Close())
+			ended.Wait()
+			require.NoError(t, err)
+			assert.Equal(t, loader.Ack{Rows: rows, AlreadyApplied: end == "COMMIT"}, ack)
+		}
+		assert.EqualValues(t, rows, count(t, to.Table))
+	})
 }
 
 // Rows do not go in without their claim, whatever keeps it out.
 func TestClaimLeftOut(t *testing.T) {
-	to := target(t)
-	l := made(t, to)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	sql(t, "CREATE FUNCTION "+schema+".skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "+
-		"CREATE TRIGGER t BEFORE INSERT ON "+claimsOf(to)+" FOR EACH ROW EXECUTE FUNCTION "+schema+".skip()")
-	_, err := backendtest.Session(t, l, contract("copy", batch.PGBinary)).Load(t.Context(), documentsOf(t, 0, 0, 10))
-	require.ErrorIs(t, err, sqlload.ErrClaimVanished)
-	assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
-	assert.Zero(t, count(t, to.Table))
+	byMethod(t, func(t *testing.T, s loader.Session, to loader.Target, batch func(number, first, rows int64) *batch.Batch) {
+		schema, _, _ := strings.Cut(to.Table, ".")
+		sql(t, "CREATE FUNCTION "+schema+".skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "+
+			"CREATE TRIGGER t BEFORE INSERT ON "+claimsOf(to)+" FOR EACH ROW EXECUTE FUNCTION "+schema+".skip()")
+		_, err := s.Load(t.Context(), batch(0, 0, 10))
+		require.ErrorIs(t, err, sqlload.ErrClaimVanished)
+		assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+		assert.Zero(t, count(t, to.Table))
+	})
 }
 
 // A product that only passes for PostgreSQL is not sent a COPY beside other statements.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/netio"
 )
 
 // socket keeps the error that broke it. pgconn 5.12 loses that error: if a connection breaks while it waits for an
@@ -30,13 +32,9 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteBuffers writes several buffers, with one system call if the connection below can.
-func (s *socket) WriteBuffers(b *net.Buffers) (n int64, err error) {
-	if below, ok := s.Conn.(vectored); ok {
-		n, err = below.WriteBuffers(b)
-	} else {
-		n, err = b.WriteTo(s.Conn)
-	}
+// WriteBuffers is netio.WriteBuffers.
+func (s *socket) WriteBuffers(b *net.Buffers) (int64, error) {
+	n, err := netio.WriteBuffers(s.Conn, b)
 	s.note(err)
 	return n, err
 }

@@ -25,7 +25,7 @@ type statements struct {
 	method     string
 	options    options
 	flavour    flavour
-	ahead      bool // a COPY's data goes ahead of the server's word that it wants it
+	ahead      bool // see takesAhead
 	unlogged   bool
 	primaryKey bool
 }
@@ -130,9 +130,9 @@ func claim(s sqlload.Statements, r loader.Ref) string {
 	return begin + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
 }
 
-// claimAndCopy is claim and load in one message. A claim that exists has to be an error, after which the server runs no other
+// claimAndLoad is claim and load in one message. A claim that exists has to be an error, after which the server runs no other
 // statement of the message.
-func (s statements) claimAndCopy(r loader.Ref, f batch.Format) string {
+func (s statements) claimAndLoad(r loader.Ref, f batch.Format) string {
 	return begin + s.InsertClaim(r) + "; " + s.load(f, loader.DedupTx)
 }
 

@@ -9,9 +9,7 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
--- per batch
-INSERT INTO "public"."documents" ("document_id", "payload") OVERRIDING SYSTEM VALUE VALUES (…), (…), …;
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000); INSERT INTO "public"."documents" ("document_id", "payload") OVERRIDING SYSTEM VALUE VALUES (…), (…), …;
 -- per batch
 COMMIT;
 -- to verify
