@@ -57,17 +57,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteBuffers writes all buffers, with as few system calls as the kernel and c allow. It consumes b.
-func WriteBuffers(c net.Conn, b *net.Buffers) (int64, error) {
-	if c, is := c.(interface {
-		WriteBuffers(b *net.Buffers) (int64, error)
-	}); is {
-		return c.WriteBuffers(b)
-	}
-	return b.WriteTo(c)
-}
-
-// WriteBuffers is netio.WriteBuffers.
+// WriteBuffers writes all buffers with as few system calls as the kernel allows. It consumes b.
 func (c *conn) WriteBuffers(b *net.Buffers) (int64, error) {
 	c.beginWrite()
 	n, err := c.writer.writeBuffers(b)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 )
@@ -104,4 +105,14 @@ func Wait(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// WriteBuffers writes all buffers, with as few system calls as the kernel and c allow. It consumes b.
+func WriteBuffers(c net.Conn, b *net.Buffers) (int64, error) {
+	if c, is := c.(interface {
+		WriteBuffers(b *net.Buffers) (int64, error)
+	}); is {
+		return c.WriteBuffers(b)
+	}
+	return b.WriteTo(c)
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terapush/terapush/internal/netio"
+	"github.com/terapush/terapush/internal/sqlload"
 )
 
 const (
@@ -68,7 +68,7 @@ func (c *coalescer) WriteBuffers(b net.Buffers) error {
 	if err := c.flush(); err != nil {
 		return err
 	}
-	_, c.broken = netio.WriteBuffers(c.Conn, &b)
+	_, c.broken = sqlload.WriteBuffers(c.Conn, &b)
 	return c.broken
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/netio"
+	"github.com/terapush/terapush/internal/sqlload"
 )
 
 // socket keeps the error that broke it. pgconn 5.12 loses that error: if a connection breaks while it waits for an
@@ -32,9 +32,9 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteBuffers is netio.WriteBuffers.
+// WriteBuffers is sqlload.WriteBuffers.
 func (s *socket) WriteBuffers(b *net.Buffers) (int64, error) {
-	n, err := netio.WriteBuffers(s.Conn, b)
+	n, err := sqlload.WriteBuffers(s.Conn, b)
 	s.note(err)
 	return n, err
 }
