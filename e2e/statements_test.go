@@ -209,11 +209,12 @@ func nextMySQL(in *bufio.Reader, _ bool) (string, error) {
 	return "", err
 }
 
-// short leaves rows out.
+// short leaves rows out. Their claim may go before them.
 func short(statement []byte) string {
-	head, _, rows := bytes.Cut(statement, []byte(" VALUES ("))
+	claim := max(0, bytes.Index(statement, []byte("); INSERT INTO ")))
+	head, _, rows := bytes.Cut(statement[claim:], []byte(" VALUES ("))
 	if !rows || bytes.Contains(head, []byte("terapush_claims")) {
 		return string(statement)
 	}
-	return string(head) + " VALUES (…), …"
+	return string(statement[:claim]) + string(head) + " VALUES (…), …"
 }
