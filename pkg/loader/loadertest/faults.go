@@ -211,8 +211,8 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		return n, err
 	}
 	if a.Action == Cut {
+		a.struck() // before anybody can see the cut, and look how many there were
 		c.cut()
-		a.struck()
 		return n, syscall.ECONNRESET
 	}
 	c.vanished.Store(a.Action == Vanish)
