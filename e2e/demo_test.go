@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,15 +52,19 @@ func TestDemo(t *testing.T) {
 // copyBinary puts the binary where every user may run it.
 func copyBinary(t *testing.T, folder string) string {
 	t.Helper()
-	from, err := os.Open(binary)
+	content, err := os.ReadFile(binary)
 	require.NoError(t, err)
-	defer from.Close()
+	return writeProgram(t, folder, content)
+}
+
+// writeProgram writes what can be run as terapush. A child that another test starts meanwhile would inherit the open file,
+// and the kernel runs none that is open for writing ("text file busy").
+func writeProgram(t *testing.T, folder string, content []byte) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	path := filepath.Join(folder, "terapush")
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	require.NoError(t, err)
-	_, err = io.Copy(to, from)
-	require.NoError(t, err)
-	require.NoError(t, to.Close())
+	require.NoError(t, os.WriteFile(path, content, 0o755))
 	return path
 }
 

@@ -88,7 +88,7 @@ func commandOf(sample string) string { return strings.TrimPrefix(command.FindStr
 func onPath(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "terapush"), []byte("#!/bin/sh\n"+script), 0o755))
+	writeProgram(t, dir, []byte("#!/bin/sh\n"+script))
 	return dir
 }
 
