@@ -25,7 +25,7 @@ func TestSignalAndResume(t *testing.T) {
 		if d.kind == postgres {
 			target = d.target(func(u *url.URL) { u.RawQuery += "&synchronous_commit=off" })
 		}
-		p := d.pushTo(target, l.flags("--workers", "4", "--max-rate", "1MiB/s")...).start(t)
+		p := d.pushTo(target, l.flags("--workers", "4", "--max-rate", "256KiB/s")...).start(t)
 		d.untilClaims(t, p, 10)
 		p.signal(t, end.signal)
 		r := p.wait(t).ends(t, end.code)
@@ -40,7 +40,7 @@ func TestSignalAndResume(t *testing.T) {
 		if d.kind == postgres {
 			assert.Contains(t, command, "synchronous_commit=off")
 		}
-		is = reportOf(t, runAgain(t, command+" --json --workers 2 --memory 1MiB --retries 3").ends(t, 0))
+		is = reportOf(t, runAgain(t, command+" --json --workers 2 --memory 1MiB --retries 3 --max-rate 1GiB/s").ends(t, 0))
 		assert.Equal(t, []any{true, 2, before * l.batchRows, l.rows},
 			[]any{is.Run.Resumed, is.Plan.Workers, is.Run.ResumedRows, is.Result.Rows})
 		if d.kind == postgres {
