@@ -40,9 +40,10 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			if err := d.announce(t); err != nil {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
+			began := time.Now()
 			ack, err := next(ctx, t)
 			if err == nil {
-				d.Retry.Outage.Answered()
+				d.Retry.Outage.Answered(began)
 				return ack, nil
 			}
 			v := d.classify(err)

@@ -16,43 +16,47 @@ type Outage struct {
 	Most time.Duration // without one answer; 0: an outage is not waited for
 	Log  *slog.Logger
 
-	mu      sync.Mutex
-	answers int64     // attempts that succeeded
-	since   time.Time // zero unless the server is away
-	logged  time.Time
+	mu       sync.Mutex
+	answered time.Time // when the newest attempt that succeeded had begun
+	since    time.Time // zero unless the server is away
+	logged   time.Time
 }
 
 const logEvery = time.Minute
 
-// Answered ends the outage: a batch is acknowledged, or a query answered. What became of a batch that was cut off is no
-// such answer: the server may fall over the same batch again.
-func (o *Outage) Answered() {
+// Answered ends the outage: a batch that was sent at began is acknowledged, or a query that was asked then is answered. An
+// answer to what was sent before the server went away may be counted after the first failure, and is no sign that the
+// server is there. Nor is the answer to what became of a batch that was cut off: the server may fall over the same batch
+// again.
+func (o *Outage) Answered(began time.Time) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.answers++
-	if !o.since.IsZero() {
+	if began.After(o.answered) {
+		o.answered = began
+	}
+	if !o.since.IsZero() && !began.Before(o.since) {
 		o.Log.Info("the server is back", "after", time.Since(o.since).Round(time.Second))
 		o.since = time.Time{}
 	}
 }
 
-// lasts reports whether an attempt failed because the server is away, and whether it was away for too long. seen are the
-// answers at the batch's last failure, -1 before the first: if there were others since, the server is there.
-func (o *Outage) lasts(v loader.Verdict, err error, seen *int64) (away, over bool) {
+// lasts reports whether an attempt failed because the server is away, and whether it was away for too long. failed is when
+// the batch failed the last time, zero before the first; if an attempt that began since then succeeded, the server is there.
+func (o *Outage) lasts(v loader.Verdict, err error, failed *time.Time) (away, over bool) {
 	if o == nil || o.Most <= 0 || !unreachable(v) {
 		return false, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	there := *seen >= 0 && *seen != o.answers
-	*seen = o.answers
+	now := time.Now()
+	there := !failed.IsZero() && !o.answered.Before(*failed)
+	*failed = now
 	if there {
 		return false, false
 	}
-	now := time.Now()
 	switch {
 	case o.since.IsZero():
 		o.since, o.logged = now, now

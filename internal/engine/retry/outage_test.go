@@ -74,8 +74,23 @@ func TestPoisonedBatch(t *testing.T) {
 		attempts := 1
 		for attempts < 100 && waits.Failed(loader.Again(loader.ClassConnection), errRefused) {
 			attempts++
-			outage.Answered() // to another worker
+			outage.Answered(time.Now()) // to another worker
 		}
 		require.Equal(t, 1+1+3, attempts, "the first failure may be an outage")
+	})
+}
+
+// Another worker's batch may be acknowledged just before the server goes away, and be counted just after.
+func TestAnswerFromBeforeTheOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		outage := &retry.Outage{Most: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		waits := retry.Policy{Outage: outage}.Waits()
+		began := time.Now()
+		time.Sleep(time.Second)
+		require.True(t, waits.Failed(loader.Again(loader.ClassConnection), errRefused))
+		outage.Answered(began)
+		require.True(t, waits.Failed(loader.Again(loader.ClassConnection), errRefused))
+		require.NotContains(t, log.String(), "the server is back")
 	})
 }

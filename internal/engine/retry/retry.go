@@ -28,9 +28,10 @@ const (
 // that took too long is not retried: it would take as long again.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
+		began := time.Now()
 		err := f(ctx)
 		if err == nil {
-			p.Outage.Answered()
+			p.Outage.Answered(began)
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -50,7 +51,7 @@ func (p Policy) Waits() *Waits {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = firstWait, longest, 2
 	b.Reset()
-	return &Waits{left: p.Retries, outage: p.Outage, seen: -1, next: b}
+	return &Waits{left: p.Retries, outage: p.Outage, next: b}
 }
 
 // Waits are those between the attempts of one batch.
@@ -59,13 +60,13 @@ type Waits struct {
 
 	left   int
 	outage *Outage
-	seen   int64 // of Outage.lasts
+	failed time.Time // of Outage.lasts
 	next   *backoff.ExponentialBackOff
 }
 
 // Failed notes that an attempt failed with err, and reports whether there may be another one.
 func (w *Waits) Failed(v loader.Verdict, err error) bool {
-	away, over := w.outage.lasts(v, err, &w.seen)
+	away, over := w.outage.lasts(v, err, &w.failed)
 	if w.Away = away; over || !away && w.left <= 0 {
 		return false
 	}
