@@ -71,10 +71,10 @@ func TestDoctorIsStoppedByASignal(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	go func() {
 		if _, err := l.Accept(); err == nil { // and says nothing
-			signals <- syscall.SIGINT
+			signals <- syscall.SIGHUP
 		}
 	}()
 	r := newShell(t).signalled(signals, "doctor", "postgres://u@"+l.Addr().String()+"/d?sslmode=disable")
-	require.Equal(t, 130, r.code, r.stderr)
+	require.Equal(t, 129, r.code, r.stderr)
 	require.Empty(t, r.stdout)
 }
