@@ -92,20 +92,6 @@ func TestPassword(t *testing.T) {
 	require.False(t, config.PasswordInArguments("base://u@h/d"))
 }
 
-func TestVia(t *testing.T) {
-	c, f, err := parse(t, "--staging s3://bucket/a/prefix?endpoint=https://h:9000&path_style=true", nil, "")
-	require.NoError(t, err)
-	require.NoError(t, c.Validate())
-	require.Equal(t, []string{"bucket"}, c.Staging.Target().Hosts)
-	require.Equal(t, "a/prefix", c.Staging.Target().Database)
-	require.Equal(t, []string{"s3://bucket/a/prefix?endpoint=https%3A%2F%2Fh%3A9000&path_style=true"}, config.Given(f)["staging"])
-
-	c, _, err = parse(t, "", nil, "")
-	require.NoError(t, err)
-	require.Nil(t, c.Staging.Target())
-	require.Empty(t, c.Staging.String())
-}
-
 // Neither an error nor the run's record may hold a key that somebody put into the URL.
 func TestViaShowsNoSecret(t *testing.T) {
 	for text, want := range map[string]string{

@@ -177,11 +177,7 @@ func TestText(t *testing.T) {
 			var text strings.Builder
 			require.NoError(t, r.WriteText(&text))
 			golden.Equal(t, name+".txt", text.String())
-
-			lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-			require.LessOrEqual(t, len(lines), 15)
-			require.True(t, strings.HasPrefix(lines[0], string(r.Result.Outcome)+": "))
-			require.Equal(t, r.Verify.OK, strings.Contains(text.String(), "\nverify ok"))
+			require.LessOrEqual(t, strings.Count(text.String(), "\n"), 15)
 		})
 	}
 }
