@@ -74,30 +74,6 @@ func TestAPageThatCannotBeWrittenIsFoundOutAtOnce(t *testing.T) {
 	require.Len(t, left, 1, "and nothing else is left")
 }
 
-// A page goes where its path leads, and a file keeps its mode. Of package file are the other ways in which a file is
-// kept.
-func TestPagesGoThroughLinks(t *testing.T) {
-	dir := t.TempDir()
-	page, link := filepath.Join(dir, "page.html"), filepath.Join(dir, "latest.html")
-	require.NoError(t, os.Symlink("page.html", link))
-	for name, args := range map[string][]string{
-		"push":   {"push", "discard://", "--rows", "10", "--report", link},
-		"report": {"report", recorded("run-4.json"), "--out", link},
-	} {
-		require.NoError(t, os.WriteFile(page, nil, 0o600))
-		r := newShell(t).run(args...)
-		require.Zero(t, r.code, "%s: %s", name, r.stderr)
-		is, err := os.Lstat(link)
-		require.NoError(t, err)
-		require.Equal(t, os.ModeSymlink, is.Mode().Type(), name)
-		is, err = os.Stat(page)
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), is.Mode(), name)
-		require.Positive(t, is.Size(), name)
-		require.NoError(t, os.Remove(page))
-	}
-}
-
 // A dry run says of the record what the real one would.
 func TestSweepDryRunLooksAtTheRecord(t *testing.T) {
 	d := newDesk(t, quick)
