@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -258,21 +260,12 @@ func TestHostWithoutSink(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 	require.ErrorContains(t, err, "start `terapush sink")
 
-	web, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server", "MinIO")
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	defer web.Close()
-	go func() {
-		for {
-			conn, err := web.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Read(make([]byte, 4096))
-			_, _ = conn.Write([]byte("HTTP/1.1 403 Forbidden\r\nServer: MinIO\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
-			go func() { _, _ = io.Copy(io.Discard, conn); conn.Close() }()
-		}
-	}()
-	c.Ports["s3"] = web.Addr().(*net.TCPAddr).Port
+	c.Ports["s3"] = web.Listener.Addr().(*net.TCPAddr).Port
 	_, err = c.Run(t.Context(), nil)
 	require.ErrorContains(t, err, `not a sink but "MinIO"`)
 }

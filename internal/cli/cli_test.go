@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -76,6 +74,14 @@ func (s shell) leavesNothing() {
 	require.Empty(s, left)
 }
 
+// read returns the text of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
 // Every mistake is said on a line of its own, before anything is done.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
@@ -85,16 +91,12 @@ func TestMistakes(t *testing.T) {
 	one, parts := recorded("run-4.json"), recorded("two-parts.jsonl")
 	s := newShell(t)
 	for command, want := range map[string]string{
-		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
-		"push":                                        "push takes one TARGET: 0 arguments given",
-		"push discard:// postgres://h/d":              "push takes one TARGET: 2 arguments given",
-		"push discard:// --resume=":                   "--resume needs a run",
-		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
-		"push discard:// -x":                          "unknown shorthand flag: 'x'",
-		"push discard:// --rows many":                 `invalid argument "many" for "-n, --rows" flag`,
-		"push discard:// --verify ful":                `did you mean "full"?`,
-		"push postgre://h/d":                          `target scheme "postgre" does not exist; did you mean "postgres"?`,
-		"push postgres://h/d --method copi":           `did you mean "copy"?`,
+		"pusj":                              `command "pusj" does not exist; did you mean "push"?`,
+		"push":                              "push takes one TARGET: 0 arguments given",
+		"push discard:// --resume=":         "--resume needs a run",
+		"push discard:// --row 1":           "unknown flag: --row; did you mean --rows?",
+		"push discard:// -x":                "unknown shorthand flag: 'x'",
+		"push postgres://h/d --method copi": `did you mean "copy"?`,
 		"push discard:// --resume 20260101-000000-xx": `no run "20260101-000000-xx"`,
 		"push discard:// --resume ../../etc":          `"../../etc" is not the id of a run`,
 		"push discard:// --resume last":               "no run in ",
@@ -123,17 +125,14 @@ func TestMistakes(t *testing.T) {
 		"sweep --plan x --preset y":                                   "--plan and --preset exclude each other",
 		"sweep discard:// --plan " + bad:                              bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
 		"sweep --plan " + plan:                                        "no target: give TARGET",
-		"sweep discard:// --batch-bytes 1MiB --plan " + plan:          "--batch-rows and --batch-bytes exclude each other",
 		"sweep discard:// --resume x --plan " + plan:                  "--resume is for a single push",
 		"sweep discard:// --metrics-linger 1s --plan " + plan:         "--metrics-linger is for a single push",
 		"sweep discard:// --repeats 0 --plan " + plan:                 "--repeats 0: at least 1",
 		"sweep discard:// --budget -1s --plan " + plan:                "--budget: a duration cannot be negative",
 		"sweep discard:// --only small --plan " + plan:                "the plan has one part only, without a name",
 		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
-		"sweep discard:// --recor x --plan " + plan:                   "did you mean --record?",
 
 		"tune":                                              "tune takes one TARGET: 0 arguments given",
-		"tune discard:// --tolerance 5":                     `"5" is not a share: write it as 5%`,
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
 		"tune discard:// --report x.html":                   "--report is for push and sweep",
@@ -146,7 +145,6 @@ func TestMistakes(t *testing.T) {
 		"report " + one + " --format htlm":                         `format "htlm" does not exist; did you mean "html"?`,
 		"report " + one + " --only copy":                           `--only "copy": single runs have no parts`,
 		"report " + parts + " --only strem":                        `part "strem" does not exist; did you mean "stream"?`,
-		"report " + one + " --fromat html":                         "did you mean --format?",
 		"report " + one + " --out x.pdf": "--out x.pdf: no format has the extension .pdf; use one of " +
 			".bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format",
 		"compare " + one: "compare takes two files: 1 argument given",
@@ -166,7 +164,6 @@ func TestMistakes(t *testing.T) {
 		"sink --mysql 65536":              "--mysql 65536: a port is 0 to 65535",
 		"sink --tls-cert x":               "belong together",
 		"sink --tls-cert /no --tls-key x": "open /no",
-		"sink --mysq 1":                   "did you mean --mysql?",
 	} {
 		r := s.run(strings.Fields(command)...)
 		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
@@ -218,6 +215,19 @@ func TestPush(t *testing.T) {
 	r = s.run("push", "discard://", "--resume", is.Run.ID, "--seed", "5")
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "--seed cannot change in a resumed run: it was 1, now it is 5")
+	for _, mode := range []string{"none", "ack"} { // an earlier run is proven by its rows
+		r = s.run("verify", "discard://", "--run", "last", "--verify", mode)
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, "verified by count or full")
+		s.env["TERAPUSH_VERIFY"] = mode // says how to push
+		require.Zero(t, s.run("verify", "discard://", "--run", "last").code)
+	}
+	for _, command := range []string{"verify", "forget"} { // what promises to change nothing must not be ignored
+		r = s.run(command, "discard://", "--run", is.Run.ID, "--dry-run")
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, command+" has no --dry-run")
+	}
+	require.Contains(t, s.run("runs").stdout, is.Run.ID)
 	r = s.run("forget", "discard://", "--run", is.Run.ID)
 	require.Zero(t, r.code, r.stderr)
 	r = s.run("verify", "discard://", "--run", is.Run.ID)
@@ -272,9 +282,7 @@ func TestSecretsStayInside(t *testing.T) {
 		require.NotContains(t, r.stdout+r.stderr, "w%40rd", args)
 		err := filepath.WalkDir(s.env["XDG_STATE_HOME"], func(path string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
-				text, err := os.ReadFile(path)
-				require.NoError(t, err)
-				require.NotContains(t, string(text), "hunter2", path)
+				require.NotContains(t, read(t, path), "hunter2", path)
 			}
 			return err
 		})
@@ -319,80 +327,16 @@ func TestAnotherScheme(t *testing.T) {
 	}
 }
 
-// interrupt starts a push that would take an hour, and sends it the signal as soon as it has loaded something.
-func (s shell) interrupt(with os.Signal, args string) result {
-	s.Helper()
-	signals := make(chan os.Signal, 2)
-	state := s.env["XDG_STATE_HOME"]
-	stop := make(chan struct{})
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		for {
-			batches, _ := filepath.Glob(filepath.Join(state, "terapush", "*", "batches"))
-			for _, path := range batches {
-				if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-					signals <- with
-					return
-				}
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-	}()
-	r := s.signalled(signals, strings.Fields(args)...)
-	close(stop)
-	<-sent
-	return r
-}
-
-// What a signal leaves behind can be resumed with the command that is printed.
-func TestSignals(t *testing.T) {
-	for with, code := range map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		s := newShell(t)
-		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
-		require.Equal(t, code, r.code, r.stderr)
-		require.Contains(t, r.stderr, "finishing the batches in flight; a second signal closes the connections")
-		command := regexp.MustCompile(`to resume: terapush (.*)`).FindStringSubmatch(r.stderr)
-		require.Len(t, command, 2, r.stderr)
-		require.Contains(t, r.stdout, "interrupted: ")
-
-		require.Contains(t, s.run("runs").stdout, " incomplete ")
-		again := s.run(strings.Fields(strings.ReplaceAll(command[1], "'", ""))...)
-		require.Zero(t, again.code, again.stderr)
-		require.Contains(t, again.stdout, "verify ok: ack")
-	}
-}
-
-// An earlier run is proven by its rows. A variable or a run's record says how to push.
-func TestVerifyRefusesWeakModes(t *testing.T) {
+// The command that a push prints when it fails resumes it.
+func TestResumeCommand(t *testing.T) {
 	s := newShell(t)
-	require.Zero(t, s.run("push", "discard://", "--rows", "10", "--verify", "none").code)
-	for _, mode := range []string{"none", "ack"} {
-		r := s.run("verify", "discard://", "--run", "last", "--verify", mode)
-		require.Equal(t, 2, r.code)
-		require.Contains(t, r.stderr, "verified by count or full")
-		s.env["TERAPUSH_VERIFY"] = mode
-		r = s.run("verify", "discard://", "--run", "last")
-		require.Zero(t, r.code, r.stderr)
-		delete(s.env, "TERAPUSH_VERIFY")
-	}
-}
-
-// All flags of push are taken, so that a run's can be restored: one that promises to change nothing must not be ignored.
-func TestAgainRefusesDryRun(t *testing.T) {
-	s := newShell(t)
-	require.Zero(t, s.run("push", "discard://", "--rows", "10").code)
-	run := strings.Fields(s.run("runs").stdout)[9]
-	for _, command := range []string{"verify", "forget"} {
-		r := s.run(command, "discard://", "--run", run, "--dry-run")
-		require.Equal(t, 2, r.code)
-		require.Contains(t, r.stderr, command+" has no --dry-run")
-	}
-	require.Contains(t, s.run("runs").stdout, run)
+	r := s.run(strings.Fields("push discard:// --rows 10 --batch-timeout 1ns --retries 0")...)
+	_, command, found := strings.Cut(r.stderr, "to resume: terapush ")
+	require.True(t, found, r.stderr)
+	require.Contains(t, s.run("runs").stdout, " incomplete ")
+	command, _, _ = strings.Cut(command, "\n")
+	r = s.run(strings.Fields(command + " --batch-timeout 1m")...)
+	require.Zero(t, r.code, r.stderr)
 }
 
 // What a shell offers for a value.
@@ -453,10 +397,9 @@ func TestMan(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "0")
 	dir := t.TempDir()
 	require.Zero(t, newShell(t).run("man", dir).code)
-	page, err := os.ReadFile(filepath.Join(dir, "terapush-push.1"))
-	require.NoError(t, err)
-	require.Contains(t, string(page), `"Jan 1970"`)
-	require.Contains(t, string(page), "batch-rows")
+	page := read(t, filepath.Join(dir, "terapush-push.1"))
+	require.Contains(t, page, `"Jan 1970"`)
+	require.Contains(t, page, "batch-rows")
 }
 
 // What stderr has: nothing with --quiet, and objects for a log collector.

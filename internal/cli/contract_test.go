@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -36,9 +35,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	s := newShell(t)
 	require.Equal(t, s.run(), s.run("--help"), "help is what terapush without a command prints")
 	const page, generated = "../../../docs/CLI.md", "-update -->\n"
-	text, err := os.ReadFile(filepath.Join("testdata", page))
-	require.NoError(t, err)
-	written, _, _ := strings.Cut(string(text), generated)
+	written, _, _ := strings.Cut(read(t, filepath.Join("testdata", page)), generated)
 	golden.Equal(t, page, written+generated+s.help("terapush"))
 }
 
@@ -213,14 +210,12 @@ func TestFields(t *testing.T) {
 	runs, err := filepath.Glob(s.env["XDG_STATE_HOME"] + "/*/*.json")
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	run, err := os.ReadFile(runs[0])
-	require.NoError(t, err)
 	for schema, text := range map[string]string{
 		"report":  s.run("push", "discard://", "--rows", "10", "--progress", "none", "--json").stdout,
 		"table":   s.run("report", recorded("workers.jsonl"), "--format", "json").stdout,
 		"compare": s.run("compare", recorded("workers.jsonl"), recorded("workers-after.jsonl"), "--json").stdout,
 		"doctor":  s.run("doctor", "--json").stdout,
-		"run":     string(run),
+		"run":     read(t, runs[0]),
 		"runs":    s.run("runs", "--json", "--state-dir", s.env["XDG_STATE_HOME"]).stdout,
 	} {
 		var v map[string]any
@@ -230,10 +225,8 @@ func TestFields(t *testing.T) {
 			version = "v2"
 		}
 		require.Equal(t, "terapush."+schema+"/"+version, v["schema"])
-		want, err := os.ReadFile("testdata/fields/" + schema + ".txt")
-		require.NoError(t, err)
 		for name := range v {
-			require.Regexp(t, `(?m)^`+name+`\b`, string(want), schema)
+			require.Regexp(t, `(?m)^`+name+`\b`, read(t, "testdata/fields/"+schema+".txt"), schema)
 		}
 	}
 }

@@ -315,25 +315,17 @@ func TestFromValuesSaysAllThatIsWrong(t *testing.T) {
 // An old name is taken from every source, and told.
 func TestOldNames(t *testing.T) {
 	for source, given := range map[string]struct {
-		args      []string
-		env       env
-		file, was string
+		args, file string
+		env        env
+		was        string
 	}{
-		"command line": {args: []string{"--yes-drop", "t"}, was: "--yes-drop"},
+		"command line": {args: "--yes-drop t", was: "--yes-drop"},
 		"environment":  {env: env{"TERAPUSH_YES_DROP": "t"}, was: "TERAPUSH_YES_DROP"},
-		"file":         {file: "yes-drop: t\n", was: "yes-drop"},
-		"new name":     {args: []string{"--allow-drop", "t"}},
+		"file":         {file: "yes-drop: t", was: "yes-drop"},
+		"new name":     {args: "--allow-drop t"},
 	} {
-		var c config.Push
-		f := pflag.NewFlagSet("push", pflag.ContinueOnError)
-		c.Flags(f, drivers(t))
-		require.NoError(t, f.Parse(given.args), source)
-		path := ""
-		if given.file != "" {
-			path = filepath.Join(t.TempDir(), "config.yaml")
-			require.NoError(t, os.WriteFile(path, []byte(given.file), 0o600))
-		}
-		require.NoError(t, config.Complete(f, given.env.lookup, path), source)
+		c, f, err := parse(t, given.args, given.env, given.file)
+		require.NoError(t, err, source)
 		require.Equal(t, "t", c.AllowDrop, source)
 		require.Equal(t, map[string][]string{"allow-drop": {"t"}}, config.Given(f), source)
 		var want []string

@@ -89,16 +89,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// D is fixed by what the rows are, and by nothing that a resume on another machine would bring along.
-func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
-	in := input()
-	in.Resources = config.Resources{Workers: 64, Memory: 1000, BufferMemory: func(int64) int64 { return 1 }}
-	in.EncodedRowBytes, in.Format, in.Method, in.FirstKey, in.Seed = 7, "csv", "insert", 12345, 99
-	p, _, err := makePlan(in)
-	require.NoError(t, err)
-	require.EqualValues(t, 1000, p.DistinctRows)
-}
-
 // The record of a run holds all of its plan, and a resume reads it back.
 func TestJSON(t *testing.T) {
 	in := input()

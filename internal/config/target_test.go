@@ -46,6 +46,7 @@ func TestLoaderTarget(t *testing.T) {
 		{"", "", "a target is needed"},
 		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? There is: base, database`},
 		{"base://h/d", "--method cop", `method "cop" does not exist; did you mean "copy"?`},
+		{"base://h/d", "--method stage", `method "stage" does not exist; there is: copy, insert`},
 		{"base://h/d", "--set =1", `--set "=1": write it as name=value`},
 		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},
 	} {
@@ -89,20 +90,6 @@ func TestPassword(t *testing.T) {
 	require.ErrorContains(t, err, "--password-file: /dev/zero has more than 1.0 MiB")
 	require.True(t, config.PasswordInArguments("base://u:p@h/d"))
 	require.False(t, config.PasswordInArguments("base://u@h/d"))
-}
-
-func TestVia(t *testing.T) {
-	c, f, err := parse(t, "--staging s3://bucket/a/prefix?endpoint=https://h:9000&path_style=true", nil, "")
-	require.NoError(t, err)
-	require.NoError(t, c.Validate())
-	require.Equal(t, []string{"bucket"}, c.Staging.Target().Hosts)
-	require.Equal(t, "a/prefix", c.Staging.Target().Database)
-	require.Equal(t, []string{"s3://bucket/a/prefix?endpoint=https%3A%2F%2Fh%3A9000&path_style=true"}, config.Given(f)["staging"])
-
-	c, _, err = parse(t, "", nil, "")
-	require.NoError(t, err)
-	require.Nil(t, c.Staging.Target())
-	require.Empty(t, c.Staging.String())
 }
 
 // Neither an error nor the run's record may hold a key that somebody put into the URL.

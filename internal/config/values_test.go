@@ -109,10 +109,3 @@ func TestSuggest(t *testing.T) {
 		require.Equal(t, c.want, config.Suggest(c.word, c.valid), c.word)
 	}
 }
-
-func TestUnknown(t *testing.T) {
-	methods := []string{"copy", "insert"}
-	require.EqualError(t, config.Unknown("method", "cpy", methods),
-		`method "cpy" does not exist; did you mean "copy"? There is: copy, insert`)
-	require.EqualError(t, config.Unknown("method", "stage", methods), `method "stage" does not exist; there is: copy, insert`)
-}

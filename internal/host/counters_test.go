@@ -35,9 +35,7 @@ func TestTheLoadBetweenTwoAnswers(t *testing.T) {
 }
 
 func answer(t *testing.T, file string) counters {
-	text, err := os.ReadFile("testdata/" + file)
-	require.NoError(t, err)
-	c, err := readCounters(strings.NewReader(string(text)))
+	c, err := readCounters(strings.NewReader(sample(t, file)))
 	require.NoError(t, err)
 	return c
 }

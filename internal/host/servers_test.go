@@ -34,12 +34,6 @@ func parsed(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// until waits for what another goroutine does.
-func until(t *testing.T, happened func() bool) {
-	t.Helper()
-	require.Eventually(t, happened, 10*time.Second, time.Millisecond)
-}
-
 func TestTheBusiestServerIsTold(t *testing.T) {
 	node, _ := exporter(t, sample(t, "node_exporter_0.txt"), sample(t, "node_exporter_1.txt"))
 	doris, asked := exporter(t, sample(t, "doris_be_by_core_0.txt"), sample(t, "doris_be_by_core_1.txt"))
@@ -60,7 +54,7 @@ func TestTheBusiestServerIsTold(t *testing.T) {
 func TestItIsAskedAgainDuringALongLoad(t *testing.T) {
 	node, asked := exporter(t, sample(t, "node_exporter_0.txt"), "out of order", sample(t, "node_exporter_1.txt"))
 	w := watchServers(t.Context(), []*url.URL{node}, nil, time.Millisecond)
-	until(t, func() bool { return asked.Load() > 3 })
+	require.Eventually(t, func() bool { return asked.Load() > 3 }, 10*time.Second, time.Millisecond)
 	l, warning := w.Load()
 	require.InDelta(t, 0.75, l.CPU, 1e-6, "one answer that is missing does no harm")
 	require.Contains(t, warning, "no CPU time in there", "and is told")

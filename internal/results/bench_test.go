@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchproc"
 
 	"github.com/terapush/terapush/internal/results"
 )
@@ -48,24 +47,4 @@ func TestBenchstatReadsBenchmarks(t *testing.T) {
 		}
 	}
 	require.Empty(t, lines)
-}
-
-// Two versions stand in one table of benchstat's once it is told which inputs are to differ, and in two before.
-func TestBenchstatComparesVersions(t *testing.T) {
-	for ignored, tables := range map[string]int{"": 2, "terapush": 1} {
-		var p benchproc.ProjectionParser
-		byConfig, err := p.Parse(".config", nil)
-		require.NoError(t, err)
-		if ignored != "" {
-			_, err = p.Parse(ignored, nil) // what another projection has is not in .config
-			require.NoError(t, err)
-		}
-		keys := map[benchproc.Key]bool{}
-		for _, file := range []string{"workers.jsonl", "workers-after.jsonl"} {
-			for _, r := range benchmarks(t, records(t, file)) {
-				keys[byConfig.Project(r)] = true
-			}
-		}
-		require.Len(t, keys, tables, "ignored: %q", ignored)
-	}
 }

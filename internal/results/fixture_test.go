@@ -94,24 +94,25 @@ func sweep(axis string, values []string, rates ...[]float64) results.Record {
 	return r
 }
 
+// grid is a record of one part with a push for every combination of the axes' values, at a rate for each.
+func grid(axes []results.Axis, rate func(cell int) float64) results.Record {
+	r := results.Record{Head: results.Head{Name: "s", Parts: []results.Part{{Axes: axes, Cells: results.Combinations(axes)}}}}
+	for cell := range results.Combinations(axes) {
+		r.Entries = append(r.Entries, results.Entry{
+			Cell: cell, Status: results.Measured, Report: pushed(rate(cell)), Settings: results.Combination(axes, cell),
+		})
+	}
+	return r
+}
+
 // large is a sweep of 10 methods, 10 batch sizes and 5 numbers of workers.
 func large() results.Record {
-	axes := []results.Axis{{Name: "method"}, {Name: "batch-rows"}, {Name: "workers"}}
+	axes := []results.Axis{{Name: "method"}, {Name: "batch-rows"}, {Name: "workers", Values: strings.Fields("1 2 4 8 16")}}
 	for n := range 10 {
 		axes[0].Values = append(axes[0].Values, fmt.Sprint("method-", n))
 		axes[1].Values = append(axes[1].Values, fmt.Sprint(1000<<n))
 	}
-	axes[2].Values = strings.Fields("1 2 4 8 16")
-	r := results.Record{Head: results.Head{Name: "large", Parts: []results.Part{{Axes: axes, Cells: 500}}}}
-	for cell := range 500 {
-		at := []int{cell / 50, cell / 5 % 10, cell % 5}
-		e := results.Entry{Cell: cell, Status: results.Measured, Report: pushed(float64(1000 * (at[0] + 1) * (at[1] + 2) * (at[2] + 1)))}
-		for i, axis := range axes {
-			e.Settings = append(e.Settings, results.Setting{Axis: axis.Name, Value: axis.Values[at[i]]})
-		}
-		r.Entries = append(r.Entries, e)
-	}
-	return r
+	return grid(axes, func(cell int) float64 { return float64(1000 * (cell/50 + 1) * (cell/5%10 + 2) * (cell%5 + 1)) })
 }
 
 // drawn are tables with all that a page can show: published figures and a case that failed in the first, and in both

@@ -42,18 +42,3 @@ func TestDifference(t *testing.T) {
 		require.Equal(t, want, was.Difference(head(change)))
 	}
 }
-
-func TestSame(t *testing.T) {
-	was := results.Head{Version: "1", Repeats: 1, Parts: []results.Part{{Axes: []results.Axis{}}}}
-	now := results.Head{Version: "1", Repeats: 1, Parts: []results.Part{{}}, Started: time.Now()}
-	now.Parts[0].Axes = []results.Axis{}
-	require.True(t, was.Same(now), "however it was read")
-	for _, change := range []func(*results.Head){
-		func(h *results.Head) { h.Version = "2" }, func(h *results.Head) { h.Repeats = 2 }, func(h *results.Head) { h.Machine.Cores = 2 },
-		func(h *results.Head) { h.Title = "t" },
-	} {
-		other := now
-		change(&other)
-		require.False(t, was.Same(other))
-	}
-}

@@ -107,14 +107,10 @@ func TestKnees(t *testing.T) {
 
 func TestKneesAlongThePlansAxis(t *testing.T) {
 	axes := []results.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "batch-rows", Values: []string{"10", "20", "30"}}, {Name: "tier", Values: []string{"small", "large"}}}
-	r := results.Record{Head: results.Head{Name: "s", Parts: []results.Part{{Axes: axes, Cells: 12}}}}
-	for cell := range 12 {
+	r := grid(axes, func(cell int) float64 {
 		workers, batch, tier := cell/6, cell/2%3, cell%2
-		r.Entries = append(r.Entries, results.Entry{
-			Cell: cell, Status: results.Measured, Report: pushed(float64(100*(workers+1)*(tier+1) + min(batch, 1)*50)),
-			Settings: []results.Setting{{Axis: "workers", Value: axes[0].Values[workers]}, {Axis: "batch-rows", Value: axes[1].Values[batch]}, {Axis: "tier", Value: axes[2].Values[tier]}},
-		})
-	}
+		return float64(100*(workers+1)*(tier+1) + min(batch, 1)*50)
+	})
 	for planned, want := range map[string]struct {
 		axis, at string
 		rows     int

@@ -64,21 +64,6 @@ func TestConstantSpeed(t *testing.T) {
 	}
 }
 
-// Batches are acknowledged in lumps: 16 workers whose batches take 5 s each.
-func TestETAWithinAFifthAfterATenth(t *testing.T) {
-	var tracker stats.Tracker
-	const planned = 16 * 1000 * 60 // 300 s
-	for tick := 1; tick < 4*300; tick++ {
-		second := float64(tick) / 4
-		rows := int64(second/5) * 16 * 1000
-		r := tracker.Observe(load(second, rows, planned))
-		if second >= 30 {
-			require.True(t, r.ETAKnown)
-			require.InDelta(t, 300-second, r.ETA.Seconds(), max(0.2*(300-second), 5.25), "after %v s", second)
-		}
-	}
-}
-
 // The old speed is forgotten after ten seconds, and by the ETA after a minute. At no speed there is no end.
 func TestChangedSpeed(t *testing.T) {
 	var tracker stats.Tracker
