@@ -2,7 +2,12 @@ package cli_test
 
 import (
 	"bytes"
-	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,11 +17,13 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
 )
 
-// Every case of every preset is a push that nothing but a server could refuse. At full size its page shows what the
-// article published; behind the page are the figures to the last digit, and the batches of a push.
+// Every case of every preset is a push that nothing but a server could refuse. At full size it has what the article
+// had, and its page shows what the article published: testdata/published.txt has both in the article's own units.
 func TestPresets(t *testing.T) {
+	published := publishedTables(t)
 	tested := map[string]bool{}
 	for _, c := range []struct {
 		preset, target, via string
@@ -42,17 +49,13 @@ func TestPresets(t *testing.T) {
 				require.Contains(t, part.Facts.Source, "https://")
 			}
 			if scale == "" {
-				tables := results.Tables([]results.Record{measured(s)})
+				record := measured(s)
+				tables := results.Tables([]results.Record{record})
+				for i, table := range tables {
+					published[strings.TrimSpace(c.preset+" "+s.Parts[i].Name)].check(t, s, i, table)
+				}
 				var page bytes.Buffer
 				require.NoError(t, results.Markdown.Write(&page, tables))
-				page.WriteByte('\n')
-				for _, c := range s.Cases {
-					p, figures := tables[c.Part].Points[c.Number], map[string]float64{}
-					if p.Fact != nil {
-						figures = p.Fact.Figures
-					}
-					fmt.Fprintln(&page, s.Parts[c.Part].Name, p.Settings, c.Plan.Batches(), "batches", figures)
-				}
 				require.NotContains(t, page.String(), "hunter2")
 				golden.Equal(t, "presets/"+c.preset+".md", page.String())
 			}
@@ -100,4 +103,101 @@ func measured(s *sweep.Sweep) results.Record {
 		})
 	}
 	return r
+}
+
+// article is what an article says about one table: the flags of its pushes, and its figures.
+type article struct {
+	flags map[string]string
+	head  []string
+	lines [][]string
+}
+
+func publishedTables(t *testing.T) map[string]article {
+	text, err := os.ReadFile("testdata/published.txt")
+	require.NoError(t, err)
+	tables := map[string]article{}
+	for _, block := range strings.Split(string(text), "\n# ")[1:] {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		a := article{flags: map[string]string{}, head: strings.Fields(lines[2])}
+		for _, flag := range strings.Fields(lines[1]) {
+			name, value, ok := strings.Cut(flag, "=")
+			require.True(t, ok, flag)
+			a.flags[name] = value
+		}
+		for _, line := range lines[3:] {
+			a.lines = append(a.lines, strings.Fields(line))
+		}
+		tables[lines[0]] = a
+	}
+	return tables
+}
+
+// inUnitsOf are the articles' figures: the quantity of each, and what to multiply it with.
+var inUnitsOf = map[string]struct {
+	quantity string
+	times    float64
+}{
+	"s": {"seconds", 1}, "h:m:s": {"seconds", 1}, "rows/s": {"rows_per_second", 1}, "k-rows/s": {"rows_per_second", 1000},
+	"overall-rows/s": {"overall_rows_per_second", 1}, "MiB/s": {"bytes_per_second", 1 << 20}, "GiB/s": {"bytes_per_second", 1 << 30},
+	"rows": {"total_rows", 1}, "write-s": {"stage_seconds", 1}, "COPY-s": {"commit_seconds", 1},
+	"COPY-rows/s": {"commit_rows_per_second", 1}, "COPY-GiB/s": {"commit_bytes_per_second", 1 << 30},
+	"used-bytes": {"stored_bytes", 1}, "bytes/row": {"stored_bytes_per_row", 1}, "server-CPU-%": {"server_cpu_percent", 1},
+	"sent-bytes/minute": {"sent_bytes_per_second", 1. / 60}, "client-CPU-%": {"client_cpu_percent", 1},
+}
+
+var sexagesimal = regexp.MustCompile(`^(?:(\d+):)?(\d+):([\d.]+)$`)
+
+// check compares a part of a preset with the article.
+func (a article) check(t *testing.T, s *sweep.Sweep, part int, table results.Table) {
+	name := s.Plan.Name + " " + s.Parts[part].Name
+	require.NotNil(t, a.flags, name)
+	for _, c := range s.Cases {
+		if c.Part != part {
+			continue
+		}
+		for flag, want := range a.flags {
+			if flag == "batches" {
+				require.Equal(t, want, strconv.FormatInt(c.Plan.Batches(), 10), name)
+			} else {
+				require.Equal(t, want, strings.Join(c.Push[flag], " "), "%s: %s", name, flag)
+			}
+		}
+	}
+	require.Len(t, table.Facts.Points, len(a.lines), name)
+	for _, line := range a.lines {
+		settings, want := map[string]string{}, map[string]float64{}
+		for i, head := range a.head {
+			figure, known := inUnitsOf[head]
+			switch {
+			case line[i] == "-":
+			case !known:
+				settings[head] = line[i]
+			default:
+				value := line[i]
+				if m := sexagesimal.FindStringSubmatch(value); m != nil {
+					value = strings.TrimPrefix(m[1]+"h", "h") + m[2] + "m" + m[3] + "s"
+				}
+				n, _, ok := units.Parse(value)
+				require.True(t, ok, "%s: %s", name, line[i])
+				want[figure.quantity] = n * figure.times
+			}
+		}
+		i := slices.IndexFunc(table.Points, func(p results.Point) bool {
+			for axis, value := range settings {
+				here, _, _ := units.Parse(p.Settings.Value(axis))
+				there, _, ok := units.Parse(value)
+				if p.Settings.Value(axis) != value && (!ok || here != there) {
+					return false
+				}
+			}
+			return true
+		})
+		require.GreaterOrEqual(t, i, 0, "%s: no case %v", name, line)
+		require.NotNil(t, table.Points[i].Fact, "%s: %v", name, line)
+		got := table.Points[i].Fact.Figures
+		require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), "%s: %v", name, line)
+		for quantity, v := range want {
+			require.InEpsilon(t, v, got[quantity], 1e-5, "%s: %v: %s", name, line, quantity)
+		}
+	}
 }
