@@ -42,6 +42,7 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 			require.Equal(t, c.want, b.journal.groups(8))
 			require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
 			require.Equal(t, []event.Outcome{event.NotApplied, event.Stored}, b.journal.outcomes(10))
+			require.LessOrEqual(t, b.memory.Resolved(), 1, "only of the commit")
 			for _, e := range b.journal.about(20, true) {
 				require.Equal(t, []int{-1, 2, 1}, []int{e.Worker, int(e.Members), e.Attempt}, "the last group is short")
 			}
