@@ -90,12 +90,7 @@ func TestResumeResolvesBegunBatches(t *testing.T) {
 // The server may end an attempt only when its session ends, and Resolve would wait for that.
 func TestResolveComesAfterTheSession(t *testing.T) {
 	lost := loadertest.Fault{After: &loader.Error{Op: "load", Applied: loader.Unknown, Err: loadertest.ErrThrottled}} // the session lives
-	b := newBench(t, 3, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
-		if number == 1 && attempt == 1 {
-			return lost
-		}
-		return loadertest.Fault{}
-	}})
+	b := newBench(t, 3, &loadertest.Memory{Script: at(1, lost)})
 	b.config.Workers = 1
 	b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
 		require.Zero(t, b.loader.open.Load(), "sessions while the database is asked")

@@ -96,6 +96,16 @@ func (p *fixture) at(op string, number int64, do func() error) {
 	}
 }
 
+// first scripts faults for the first attempts at one batch or group, over all processes.
+func first(number int64, faults ...loadertest.Fault) func(int64, int) loadertest.Fault {
+	return func(n int64, attempt int) loadertest.Fault {
+		if n != number || attempt > len(faults) {
+			return loadertest.Fault{}
+		}
+		return faults[attempt-1]
+	}
+}
+
 // job is what the command line makes of its arguments.
 func (p *fixture) job(args string) push.Job {
 	p.Helper()

@@ -117,12 +117,7 @@ func (l shortened) Objects(ctx context.Context, run string, f func(name string, 
 func TestStagedGroupOfUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newStaged(t, loader.DedupKey)
-		p.memory.GroupScript = func(group int64, attempt int) loadertest.Fault {
-			if group == 1 && attempt == 1 {
-				return loadertest.Fault{After: loadertest.ErrConnection}
-			}
-			return loadertest.Fault{}
-		}
+		p.memory.GroupScript = first(1, loadertest.Fault{After: loadertest.ErrConnection})
 		p.failOn("resolve", errors.New("the history is gone"))
 		r := p.fails(grouped, report.Unknown, "the outcome of 4 batches is unknown, the first are [4 5 6 7]")
 		require.EqualValues(t, 4, r.Result.Unknown)
