@@ -89,6 +89,9 @@ func TestObjectStoreIsVerifiedByItsObjects(t *testing.T) {
 	require.EqualValues(t, 180, again.Verify.FoundRows)
 	require.EqualValues(t, 2, again.Verify.BadCount)
 	require.Equal(t, []string{"objects under the run's prefix that are none of its batches, among them x/notes.txt"}, again.Warnings)
+	for i, prepared := range p.prepared {
+		require.Equal(t, i > 0, prepared.Resume, "objects of the run may lie in its folder")
+	}
 
 	p, _ = newStore(t)
 	r = p.succeeds(small + " --verify full --delivery at-least-once")
@@ -108,7 +111,7 @@ func TestResumeOfAnObjectStore(t *testing.T) {
 		p.hook = nil
 		before := p.record().Plan
 		r := p.succeeds("--resume " + run)
-		require.Equal(t, []bool{false, true}, []bool{p.prepared[0].Resume, p.prepared[1].Resume}, "then objects may lie in the run's folder")
+		require.True(t, p.prepared[1].Resume)
 		require.EqualValues(t, r.Result.Rows, r.Verify.FoundRows)
 		require.EqualValues(t, 70, r.Run.ResumedRows)
 		require.Equal(t, 1, p.memory.Attempts(6))
