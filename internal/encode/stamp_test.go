@@ -200,7 +200,7 @@ func TestNothingIsAllocatedPerRow(t *testing.T) {
 			records = append(records, record{int64(i), -5, nasty()[i%len(nasty())], []byte("\x00raw"), int64(i), int64(-i), int64(i)})
 		}
 		e = newEncoder(t, f, s)
-		blocks := slices.Repeat([]*rows.Block{blockOf(s, records...)}, 100)
+		blocks := slices.Repeat([]*rows.Block{blockOf(s, records...)}, 300)
 		buf, at = whole(e, blocks...)
 		assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
 			at.Reset()
