@@ -2,6 +2,7 @@ package encode_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,22 +40,14 @@ func forEachDataset(b *testing.B, formats []batch.Format, f func(b *testing.B, e
 // BenchmarkEncode makes batches of 8 MiB of column data.
 func BenchmarkEncode(b *testing.B) {
 	forEachDataset(b, uncompressed(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
-		const blocks = 64
-		n := blocks * block.Rows
+		blocks := slices.Repeat([]*rows.Block{block}, 64)
+		n := rowsIn(blocks)
 		at := encode.Offsets{Starts: make([]uint32, 0, n), Fields: make([]uint32, 0, n*len(block.Columns))}
 		buf := make([]byte, 0, maxBytes(e, n))
 		b.ReportAllocs()
 		for b.Loop() {
 			at.Reset()
-			w := e
-			if p, ok := e.(encode.PerBatch); ok {
-				w = p.ForBatch(n)
-			}
-			buf = w.AppendHead(buf[:0])
-			for range blocks {
-				buf = w.AppendRows(buf, block, &at)
-			}
-			buf = w.AppendTail(buf)
+			buf = appendAll(buf[:0], e, &at, blocks)
 		}
 		b.SetBytes(int64(len(buf)))
 		reportPerRow(b, n)

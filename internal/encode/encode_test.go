@@ -87,23 +87,32 @@ func newEncoder(t testing.TB, f batch.Format, s rows.Schema, digits ...int) enco
 
 // whole encodes blocks as one buffer, in memory that has the promised size and holds something else.
 func whole(e encode.Encoder, blocks ...*rows.Block) ([]byte, *encode.Offsets) {
-	n := 0
-	for _, b := range blocks {
-		n += b.Rows
-	}
-	memory := bytes.Repeat([]byte{0xA5}, int(maxBytes(e, n)))
-	if p, ok := e.(encode.PerBatch); ok {
-		e = p.ForBatch(n)
-	}
+	memory := bytes.Repeat([]byte{0xA5}, int(maxBytes(e, rowsIn(blocks))))
 	var at encode.Offsets
-	buf := e.AppendHead(memory[:0])
-	for _, b := range blocks {
-		buf = e.AppendRows(buf, b, &at)
-	}
-	if buf = e.AppendTail(buf); &buf[0] != &memory[0] {
+	buf := appendAll(memory[:0], e, &at, blocks)
+	if &buf[0] != &memory[0] {
 		panic("the bytes did not fit the promised size")
 	}
 	return buf, &at
+}
+
+// appendAll encodes blocks as one buffer.
+func appendAll(buf []byte, e encode.Encoder, at *encode.Offsets, blocks []*rows.Block) []byte {
+	if p, ok := e.(encode.PerBatch); ok {
+		e = p.ForBatch(rowsIn(blocks))
+	}
+	buf = e.AppendHead(buf)
+	for _, b := range blocks {
+		buf = e.AppendRows(buf, b, at)
+	}
+	return e.AppendTail(buf)
+}
+
+func rowsIn(blocks []*rows.Block) (n int) {
+	for _, b := range blocks {
+		n += b.Rows
+	}
+	return n
 }
 
 // maxBytes returns the room for n rows.

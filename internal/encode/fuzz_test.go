@@ -67,10 +67,6 @@ func sumOf(t testing.TB, text string) int64 {
 	return number.Num().Int64()
 }
 
-// dayOf and microsOf read them back.
-func dayOf(t time.Time) int64    { return t.Unix() / 86_400 }
-func microsOf(t time.Time) int64 { return t.UnixMicro() }
-
 // encoded encodes one row after the other.
 func encoded(t testing.TB, f batch.Format, records []record) []byte {
 	longest := 0

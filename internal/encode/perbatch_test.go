@@ -54,27 +54,3 @@ func TestPerBatchWrongUse(t *testing.T) {
 	})
 	whole(e, blockOf(s, record{day: 2_932_896, at: 2_932_897*86_400_000_000 - 1}, record{day: -719_162, at: -719_162 * 86_400_000_000}))
 }
-
-// What a batch takes besides its buffer depends on columns and pages, not on rows.
-func TestPerBatchAllocatesLittle(t *testing.T) {
-	for f, most := range map[batch.Format]float64{batch.ColumnArrays: 2, batch.Parquet: 250} {
-		s := recordsSchema(f, 100)
-		var records []record
-		for i, v := range nasty() {
-			records = append(records, record{int64(i), -5, v, []byte(v), int64(i), int64(-i), int64(i)})
-		}
-		e, b := newEncoder(t, f, s).(encode.PerBatch), blockOf(s, records...)
-		const blocks = 200
-		n := blocks * b.Rows
-		buf := make([]byte, 0, e.MaxBytes(int64(n)))
-		var at encode.Offsets
-		assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
-			w := e.ForBatch(n)
-			out := w.AppendHead(buf)
-			for range blocks {
-				out = w.AppendRows(out, b, &at)
-			}
-			w.AppendTail(out)
-		}), most, "%s", f)
-	}
-}

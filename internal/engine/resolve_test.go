@@ -22,19 +22,14 @@ import (
 func TestEveryAttemptUnderALabelIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := labelled(t, 5, &loadertest.Memory{Script: atEveryThird(loadertest.Fault{Before: loadertest.ErrConnection})})
-		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
-			all := b.journal.about(batch.ID.Number, false)
-			require.NotEmpty(t, all)
-			last := all[len(all)-1]
-			require.Equal(t, event.Started, last.Outcome)
-			require.Equal(t, batch.Attempt, last.Attempt)
-			require.False(t, last.Start.IsZero())
-			return next.Load(ctx, batch)
-		}
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.Equal(t, []event.Outcome{event.Started, event.Unknown, event.Started, event.Applied}, b.journal.outcomes(1))
+		for i, e := range b.journal.about(1, false) {
+			require.Equal(t, 1+i/2, e.Attempt)
+			require.False(t, e.Start.IsZero())
+		}
 		require.EqualValues(t, 7, s.Attempts, "announcements are no attempts")
 	})
 }
@@ -95,12 +90,7 @@ func TestResumeResolvesBegunBatches(t *testing.T) {
 // The server may end an attempt only when its session ends, and Resolve would wait for that.
 func TestResolveComesAfterTheSession(t *testing.T) {
 	lost := loadertest.Fault{After: &loader.Error{Op: "load", Applied: loader.Unknown, Err: loadertest.ErrThrottled}} // the session lives
-	b := newBench(t, 3, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
-		if number == 1 && attempt == 1 {
-			return lost
-		}
-		return loadertest.Fault{}
-	}})
+	b := newBench(t, 3, &loadertest.Memory{Script: at(1, lost)})
 	b.config.Workers = 1
 	b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
 		require.Zero(t, b.loader.open.Load(), "sessions while the database is asked")
@@ -193,17 +183,6 @@ func TestUnknownStaysUnknownUntilResolved(t *testing.T) {
 	}
 }
 
-// With a Resolver the answer counts, and what comes after it.
-func TestUnknownThatIsResolved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lost, rejected := loadertest.Fault{Before: loadertest.ErrConnection}, loadertest.Fault{Before: loadertest.ErrRejected}
-		result, s, err := newBench(t, 1, &loadertest.Memory{Script: at(0, lost, rejected)}).run(t.Context())
-		require.ErrorContains(t, err, "is not applied after 2 attempts")
-		require.Empty(t, result.Unknown)
-		require.EqualValues(t, 1, s.FailedBatches)
-	})
-}
-
 // An earlier process lost the answer, and there is no Resolver.
 func TestUnknownOfAnEarlierProcess(t *testing.T) {
 	rejected := always(loadertest.Fault{Before: loadertest.ErrRejected})
@@ -236,7 +215,7 @@ func TestBackEndThatContradictsItsContract(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("the back-end returned stored=%t for batch", !isStaged))
 	}
 	b := staged(t, 4, &loadertest.Memory{})
-	b.config.Loader, b.config.Contract.Method = struct{ loader.Loader }{b.loader.Loader}, "detour"
+	b.config.Loader, b.config.Contract.Method = struct{ loader.Loader }{b.loader}, "detour"
 	_, _, err := b.run(t.Context())
 	require.EqualError(t, err, "method detour stores batches, and the back-end cannot commit them")
 	require.Zero(t, b.memory.Objects(), "found out before the first upload")

@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
+// An upload is sent again without a question, whatever became of it. A commit is announced.
 func TestStagedGroupsExactlyOnce(t *testing.T) {
 	began, lost, failed, applied := event.Started, event.Unknown, event.NotApplied, event.Applied
 	for name, c := range map[string]struct {
@@ -32,13 +33,19 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 		"stalled":     {loadertest.Fault{Stall: true}, []event.Outcome{began, failed, began, applied}, 2},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			b := staged(t, 22, &loadertest.Memory{GroupScript: at(2, c.fault)})
+			lost := atEveryThird(loadertest.Fault{After: loadertest.ErrConnection})
+			b := staged(t, 22, &loadertest.Memory{Script: lost, GroupScript: at(2, c.fault)})
 			result, s, err := b.run(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, engine.Result{Handed: 22, Complete: true}, result)
 			b.exact()
 			require.Equal(t, c.want, b.journal.groups(8))
 			require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
+			require.Equal(t, []event.Outcome{event.NotApplied, event.Stored}, b.journal.outcomes(10))
+			require.LessOrEqual(t, b.memory.Resolved(), 1, "only of the commit")
+			for _, e := range b.journal.about(20, true) {
+				require.Equal(t, []int{-1, 2, 1}, []int{e.Worker, int(e.Members), e.Attempt}, "the last group is short")
+			}
 			require.Equal(t, c.commits, b.memory.Commits(2))
 			require.Zero(t, b.memory.Objects())
 			require.Equal(t, 6, b.memory.Discards())
@@ -49,42 +56,6 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 			require.Equal(t, event.Commit, s.Phase)
 		})
 	}
-}
-
-// An upload is sent again without a question, whatever became of it.
-func TestUploadsAreSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 9, &loadertest.Memory{Script: atEveryThird(loadertest.Fault{After: loadertest.ErrConnection})})
-		_, _, err := b.run(t.Context())
-		require.NoError(t, err)
-		b.exact()
-		require.Zero(t, b.memory.Resolved())
-		require.Equal(t, []event.Outcome{event.NotApplied, event.Stored}, b.journal.outcomes(1))
-	})
-}
-
-func TestGroupIsAnnouncedAndKeptBeforeItsObjectsGo(t *testing.T) {
-	b := staged(t, 10, &loadertest.Memory{})
-	last := func(first int64) event.Event {
-		all := b.journal.about(first, true)
-		return all[len(all)-1]
-	}
-	b.loader.commit = func(ctx context.Context, g loader.Group, next loader.Committer) (loader.Ack, error) {
-		e := last(g.Members[0].ID.Number)
-		require.Equal(t, event.Started, e.Outcome)
-		require.EqualValues(t, len(g.Members), e.Members)
-		require.Equal(t, g.Attempt, e.Attempt)
-		require.Equal(t, -1, e.Worker)
-		return next.Commit(ctx, g)
-	}
-	b.loader.discard = func(ctx context.Context, g loader.Group, next loader.Committer) error {
-		require.Equal(t, event.Applied, last(g.Members[0].ID.Number).Outcome)
-		return next.Discard(ctx, g)
-	}
-	_, _, err := b.run(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, 2, last(8).Members, "the last group is short")
-	require.EqualValues(t, batchRows+lastRows, last(8).Rows)
 }
 
 // A resume sends again what the journal does not have, so its objects must stay: after a commit, and after the answer that
@@ -108,7 +79,7 @@ func TestGroupThatIsNotRecordedKeepsItsObjects(t *testing.T) {
 func TestObjectsThatCannotBeRemovedAreNoFailure(t *testing.T) {
 	b := staged(t, 8, &loadertest.Memory{})
 	why := errors.New("access denied")
-	b.loader.discard = func(context.Context, loader.Group, loader.Committer) error { return why }
+	b.loader.discard = why
 	result, _, err := b.run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, engine.Result{Handed: 8, Complete: true, Kept: 2, KeptWhy: why}, result)

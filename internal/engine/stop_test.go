@@ -11,23 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
-
-func TestDrainFinishesBegunBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 100, &loadertest.Memory{Script: always(loadertest.Fault{Delay: time.Second})})
-		time.AfterFunc(2500*time.Millisecond, func() { close(b.drain) })
-		result, s, err := b.run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, engine.Result{Handed: 12, Complete: true, Drained: true}, result)
-		require.EqualValues(t, 12, s.Batches)
-	})
-}
 
 // The batches that are done need no run to be complete.
 func TestDrainAfterTheLastBatch(t *testing.T) {

@@ -8,17 +8,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// benchConfig returns a ring of 64 buffers: of documents, the default load, more than the caches hold.
-func benchConfig(tb testing.TB, name string, f batch.Format, distinctBatches, batchRows int64) Config {
-	d, err := dataset.New(name, dataset.Options{})
-	require.NoError(tb, err)
-	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: batchRows, Distinct: distinctBatches * batchRows, Buffers: 64}
-	c.Encoder, err = NewEncoder(f, d, 0, c.Rows)
-	require.NoError(tb, err)
-	return c
+// BenchmarkBatches measures one core that makes batches of 4 MiB of column data, in a ring that is more than the caches
+// hold: found there and stamped where the format can be, or encoded afresh.
+func BenchmarkBatches(b *testing.B) {
+	formats := []batch.Format{batch.TSV, batch.CSV, batch.NDJSON, batch.PGBinary, batch.PGText, batch.Parquet, batch.ColumnArrays}
+	for _, name := range dataset.Names() {
+		d, err := dataset.New(name, dataset.Options{})
+		require.NoError(b, err)
+		for _, format := range formats {
+			if encode.Carries(format, d.Schema()) != nil {
+				continue
+			}
+			for _, distinct := range []int64{32, 0} {
+				b.Run(fmt.Sprintf("%s/%s/distinct=%d", name, format, distinct), func(b *testing.B) {
+					c := Config{Dataset: d, Rows: 1 << 40, BatchRows: 4 << 20 / d.Schema().MaxRowBytes(), Buffers: 32}
+					c.Distinct = distinct * c.BatchRows
+					c.Encoder, err = NewEncoder(format, d, 0, c.Rows)
+					require.NoError(b, err)
+					benchmarkBatches(b, c)
+				})
+			}
+		}
+	}
 }
 
 // benchmarkBatches makes one batch after the other.
@@ -38,42 +53,14 @@ func benchmarkBatches(b *testing.B, c Config) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.BatchRows), "ns/row")
 }
 
-// BenchmarkBatch measures one batch of 8192 rows, found in the ring and stamped.
-func BenchmarkBatch(b *testing.B) {
-	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.ColumnArrays} {
-		b.Run(string(format), func(b *testing.B) { benchmarkBatches(b, benchConfig(b, "documents", format, 64, 8192)) })
-	}
-}
-
-// BenchmarkFill measures one core that makes rows and encodes them, into memory that is already mapped.
-func BenchmarkFill(b *testing.B) {
-	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.PGText, batch.ColumnArrays} {
-		b.Run(string(format), func(b *testing.B) { benchmarkBatches(b, benchConfig(b, "documents", format, 0, 8192)) })
-	}
-}
-
-// BenchmarkDatasets measures batches of 4 MiB of column data: stamped where the format can be, encoded afresh where not.
-func BenchmarkDatasets(b *testing.B) {
-	for _, name := range dataset.Names()[1:] {
-		for _, format := range []batch.Format{batch.CSV, batch.NDJSON, batch.PGBinary, batch.Parquet, batch.ColumnArrays} {
-			for _, distinct := range []int64{32, 0} {
-				b.Run(fmt.Sprintf("%s/%s/distinct=%d", name, format, distinct), func(b *testing.B) {
-					d, err := dataset.New(name, dataset.Options{})
-					require.NoError(b, err)
-					c := benchConfig(b, name, format, distinct, 4<<20/d.Schema().MaxRowBytes())
-					c.Buffers = 32
-					benchmarkBatches(b, c)
-				})
-			}
-		}
-	}
-}
-
 func TestBatchAllocatesNothingPerRow(t *testing.T) {
 	for _, format := range []batch.Format{batch.TSV, batch.ColumnArrays} {
 		for _, distinct := range []int64{4, 0} { // stamped, encoded
-			c := benchConfig(t, "documents", format, distinct, 1024)
-			c.Buffers = 4
+			c := config(t, format, distinct*1024, 4)
+			c.Rows, c.BatchRows = 1<<20, 1024
+			var err error
+			c.Encoder, err = NewEncoder(format, c.Dataset, c.FirstKey, c.Rows)
+			require.NoError(t, err)
 			f := newFeed(t, c)
 			require.NoError(t, f.Fill(t.Context(), 1, nil))
 			number := int64(4)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,7 +102,12 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	require.Empty(t, r.Warnings)
 	p.exact(0, 390)
 	require.EqualValues(t, 195, p.succeeds("--resume "+r.Run.ID).Plan.FirstKey)
-	require.EqualValues(t, 1000, p.succeeds("--append --first-key 1000 "+timed+"10ms").Plan.FirstKey)
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		p.wrap = func(h hooked) loader.Loader { return bare{h, h, h} }
+		p.memory.Script = oneSecond
+		require.EqualValues(t, 1000, p.succeeds("--append --first-key 1000 "+timed+"2s").Plan.FirstKey)
+	})
 
 	p = newFixture(t) // one that could reserve keys is not asked to
 	p.succeeds(small + " --first-key 194")

@@ -75,15 +75,8 @@ func TestKilledBetweenBodyAndAnswer(t *testing.T) {
 func TestUnknownOfAnEarlierProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
-		p.memory.Script = func(number int64, attempt int) loadertest.Fault {
-			switch {
-			case number != 7:
-				return loadertest.Fault{}
-			case attempt == 1:
-				return loadertest.Fault{After: loadertest.ErrConnection}
-			}
-			return loadertest.Fault{Before: loadertest.ErrRejected}
-		}
+		rejected := loadertest.Fault{Before: loadertest.ErrRejected}
+		p.memory.Script = first(7, loadertest.Fault{After: loadertest.ErrConnection}, rejected, rejected)
 		const unknown = "the outcome of 1 batches is unknown, the first are [7]"
 		p.fails(small+" --delivery at-least-once", report.Unknown, unknown)
 		p.fails("--resume "+p.run(), report.Unknown, unknown)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -43,6 +44,7 @@ type fixture struct {
 	drain    chan struct{}              // of the next process
 	watch    func(push.Watched) (func(), error)
 	log      strings.Builder
+	open     atomic.Int64           // sessions
 	version  string                 // that the server says
 	classes  map[error]loader.Class // of errors that the database in memory does not know
 	foreign  []string               // names of objects in the run's folder that are none of its batches
@@ -58,6 +60,16 @@ func newFixture(t *testing.T) *fixture {
 // failOn makes every call of op fail.
 func (p *fixture) failOn(op string, err error) {
 	p.on(op, func(context.Context) error { return err })
+}
+
+// failFirst makes the first calls of op fail, one with each of the errors.
+func (p *fixture) failFirst(op string, errs ...error) {
+	p.on(op, func(context.Context) (err error) {
+		if len(errs) > 0 {
+			err, errs = errs[0], errs[1:]
+		}
+		return err
+	})
 }
 
 // then does something when the database is asked for op.
@@ -81,6 +93,16 @@ func (p *fixture) at(op string, number int64, do func() error) {
 			return do()
 		}
 		return nil
+	}
+}
+
+// first scripts faults for the first attempts at one batch or group, over all processes.
+func first(number int64, faults ...loadertest.Fault) func(int64, int) loadertest.Fault {
+	return func(n int64, attempt int) loadertest.Fault {
+		if n != number || attempt > len(faults) {
+			return loadertest.Fault{}
+		}
+		return faults[attempt-1]
 	}
 }
 
@@ -420,12 +442,18 @@ func (l hooked) Stored(ctx context.Context) (bytes int64, err error) {
 
 func (l hooked) Session(ctx context.Context, c loader.Contract) (s loader.Session, err error) {
 	err = l.call(ctx, "session", 0, func() error { s, err = l.whole.Session(ctx, c); return err })
+	l.open.Add(1)
 	return hookedSession{s, l.fixture}, err
 }
 
 type hookedSession struct {
 	loader.Session
 	fixture *fixture
+}
+
+func (s hookedSession) Close() error {
+	s.fixture.open.Add(-1)
+	return s.Session.Close()
 }
 
 func (s hookedSession) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {

@@ -77,18 +77,12 @@ func TestShardsWait(t *testing.T) {
 	p.exact(0, 1000)
 
 	p = newFixture(t)
-	busy := 2
-	p.on("prepare", func(context.Context) error {
-		if busy--; busy >= 0 {
-			return loader.Busy("memory", "nightly", "kill it")
-		}
-		return nil
-	})
+	busy := loader.Busy("memory", "nightly", "kill it")
+	p.failFirst("prepare", busy, busy)
 	p.succeeds(nightly)
-	require.Negative(t, busy)
 	require.Contains(t, p.log.String(), "waiting for run nightly")
 	require.Equal(t, []any{loader.HoldAlone, "0/1"}, []any{p.prepared[len(p.prepared)-1].Hold, p.prepared[len(p.prepared)-1].Shard})
-	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
+	p.failOn("prepare", busy)
 	p.fails(atOnce, report.Failed, "waiting for run nightly, 0s: prepare: table memory is being filled by run nightly")
 }
 
@@ -96,13 +90,7 @@ func TestShardsWait(t *testing.T) {
 func TestNamedRunWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
-	away := 2
-	p.on("open", func(context.Context) error {
-		if away--; away >= 0 {
-			return loadertest.ErrConnection
-		}
-		return nil
-	})
+	p.failFirst("open", loadertest.ErrConnection, loadertest.ErrConnection)
 	p.fails(small, report.PreflightFailed, "connection reset")
 	p.succeeds(nightly)
 }
@@ -146,14 +134,7 @@ func TestForgetNamed(t *testing.T) {
 	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly --retry-for 0s")), loader.ErrBusy)
 	require.Equal(t, 100, p.claims("nightly"))
 	p.fails("--resume nightly", push.Usage, "run nightly is continued with --run-id nightly")
-	fits := false
-	p.on("prepare", func(context.Context) error {
-		if !fits {
-			fits = true
-			return errors.New("the table is of another dataset")
-		}
-		return nil
-	})
+	p.failFirst("prepare", errors.New("the table is of another dataset"))
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume nightly")))
 	require.Zero(t, p.claims("nightly"))
 }

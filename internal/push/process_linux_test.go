@@ -1,10 +1,10 @@
 package push_test
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -128,21 +128,16 @@ func TestManyPushesLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// mappedByUs lists the memory that was mapped with the wish for huge pages, as every ring is.
+// huge matches what smaps says of memory that was mapped with the wish for huge pages.
+var huge = regexp.MustCompile(`(?m)^([0-9a-f]+-[0-9a-f]+) .*\n([A-Z].*\n)*VmFlags:.* hg\b`)
+
+// mappedByUs lists the memory of that kind, as every ring is.
 func mappedByUs(t *testing.T) (regions []string) {
 	t.Helper()
-	f, err := os.Open("/proc/self/smaps")
+	text, err := os.ReadFile("/proc/self/smaps")
 	require.NoError(t, err)
-	defer f.Close()
-	region := ""
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		flags, is := strings.CutPrefix(lines.Text(), "VmFlags:")
-		switch {
-		case is && strings.Contains(flags+" ", " hg "):
-			regions = append(regions, region)
-		case !is && strings.Contains(strings.SplitN(lines.Text(), " ", 2)[0], "-"):
-			region, _, _ = strings.Cut(lines.Text(), " ")
-		}
+	for _, found := range huge.FindAllSubmatch(text, -1) {
+		regions = append(regions, string(found[1]))
 	}
 	return regions
 }

@@ -26,20 +26,16 @@ func TestVerifyCommand(t *testing.T) {
 	p := newFixture(t)
 	run := p.succeeds(small + " --verify none").Run.ID
 	require.Equal(t, 20, p.claims(run), "nothing is proven, so the claims stay")
-	record, err := os.ReadFile(filepath.Join(p.state, run, "run.json"))
-	require.NoError(t, err)
-
+	before := p.record()
 	p.failOn("forget", errors.New("verify must change nothing"))
 	r := p.verifies(run)
 	require.Equal(t, "count", r.Verify.Mode, "what the run was content with is no proof")
 	require.Equal(t, report.OK, r.Result.Outcome)
 	require.Equal(t, 20, p.claims(run))
-	after, err := os.ReadFile(filepath.Join(p.state, run, "run.json"))
-	require.NoError(t, err)
-	require.Equal(t, string(record), string(after))
+	require.Equal(t, before, p.record())
 
 	p.memory.Crash()
-	r, err = push.Verify(t.Context(), p.job("--resume "+run))
+	r, err := push.Verify(t.Context(), p.job("--resume "+run))
 	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
 	require.EqualValues(t, 20, r.Verify.BadCount)
 

@@ -187,12 +187,7 @@ func TestAtLeastOnceWithMissingRows(t *testing.T) {
 func TestAtLeastOnceWithALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
-		p.memory.Script = func(number int64, attempt int) loadertest.Fault {
-			if number == 3 && attempt == 1 {
-				return loadertest.Fault{After: loadertest.ErrConnection}
-			}
-			return loadertest.Fault{}
-		}
+		p.memory.Script = first(3, loadertest.Fault{After: loadertest.ErrConnection})
 		r := p.fails(small+" --delivery at-least-once", report.VerificationFailed, "")
 		require.Contains(t, r.Warnings,
 			"the answers to 1 attempts were lost, and delivery is at least once: their rows may be there twice")

@@ -41,6 +41,13 @@ func onceThrottled(number int64, attempt int) loadertest.Fault {
 	return f
 }
 
+func sum(all map[string]float64) (sum float64) {
+	for _, seconds := range all {
+		sum += seconds
+	}
+	return sum
+}
+
 func TestReportOfTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
@@ -53,15 +60,8 @@ func TestReportOfTheLoad(t *testing.T) {
 		require.InDelta(t, 1, r.Latency.BatchSeconds.Max, 1e-9)
 		require.InDelta(t, 60, r.Phases.Finish, 1e-6, "looking for lost claims is no time of workers, who have ended")
 
-		var workers, limits float64
-		for _, seconds := range r.WorkerSeconds {
-			workers += seconds
-		}
-		for _, seconds := range r.BoundBy.Seconds {
-			limits += seconds
-		}
-		require.InDelta(t, 4*r.Phases.Load, workers, 1e-6)
-		require.InDelta(t, workers, limits, 1e-6)
+		require.InDelta(t, 4*r.Phases.Load, sum(r.WorkerSeconds), 1e-6)
+		require.InDelta(t, 4*r.Phases.Load, sum(r.BoundBy.Seconds), 1e-6)
 		require.InDelta(t, 21, r.WorkerSeconds["send"]+r.WorkerSeconds["wait_ack"], 1e-6)
 
 		require.EqualValues(t, 1, r.Timeline.Interval)
@@ -86,12 +86,6 @@ func warm(number int64, _ int) loadertest.Fault {
 
 // Batches are acknowledged after 2, 3, 4, 5 and 6 seconds, four at a time.
 func TestWarmUp(t *testing.T) {
-	sum := func(all map[string]float64) (sum float64) {
-		for _, seconds := range all {
-			sum += seconds
-		}
-		return sum
-	}
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
 		p.memory.Script = warm
@@ -183,24 +177,7 @@ func TestClassOfWhatEndedTheRun(t *testing.T) {
 // measuring is a back-end whose server counts what it does.
 type measuring struct {
 	hooked
-	open    *atomic.Int64 // sessions
 	measure func(ctx context.Context) (map[string]float64, []string)
-}
-
-type measuredSession struct {
-	loader.Session
-	open *atomic.Int64
-}
-
-func (s measuredSession) Close() error {
-	s.open.Add(-1)
-	return s.Session.Close()
-}
-
-func (l measuring) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.hooked.Session(ctx, c)
-	l.open.Add(1)
-	return measuredSession{s, l.open}, err
 }
 
 func (l measuring) Measured(ctx context.Context) (map[string]float64, []string) {
@@ -240,13 +217,12 @@ func TestServerCost(t *testing.T) {
 				args = "--resume " + p.fails(small, report.Failed, "bad value").Run.ID
 				p.hook = nil
 			}
-			open := new(atomic.Int64)
 			p.wrap = func(h hooked) loader.Loader {
-				return measuring{h, open, func(ctx context.Context) (map[string]float64, []string) {
+				return measuring{h, func(ctx context.Context) (map[string]float64, []string) {
 					asked++
 					_, bounded := ctx.Deadline()
 					require.True(t, bounded)
-					require.Zero(t, open.Load(), "sessions that are still open have more to tell")
+					require.Zero(t, p.open.Load(), "sessions that are still open have more to tell")
 					return cost, []string{note}
 				}}
 			}

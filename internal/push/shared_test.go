@@ -88,23 +88,14 @@ func TestSharedJournal(t *testing.T) {
 
 // Without common files the journal of such a run would be lost with the machine.
 func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
-	p := newFixture(t)
-	p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: loader.DedupKey}
+	p := newLabelled(t)
 	p.fails(nightly, push.Usage, "give --state-dir s3://bucket/prefix, the same to every process")
 	p.files = runlogtest.New()
 	p.memory.Caps.Dedup = loader.DedupRange
 	p.fails(nightly, push.Usage, "two processes of a shard could do so at the same time")
 	p.memory.Caps.Dedup = loader.DedupKey
-	away := true
-	p.on("prepare", func(context.Context) error { // the first one, which removes the rows
-		if away {
-			away = false
-			return loadertest.ErrConnection
-		}
-		return nil
-	})
+	p.failFirst("prepare", loadertest.ErrConnection) // of the one that removes the rows
 	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")), "it does not wait for itself")
-	require.False(t, away)
 	p.hook = nil
 	_, err := push.Verify(t.Context(), p.job(nightly))
 	require.ErrorContains(t, err, "no shard of run nightly-")
@@ -120,8 +111,7 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 
 // A process that comes while another one of its shard is at work ends that one, before its next attempt.
 func TestSharedJournalIsTakenOver(t *testing.T) {
-	p := newFixture(t)
-	p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1 << 20, Dedup: loader.DedupKey}
+	p := newLabelled(t)
 	p.files = runlogtest.New()
 	sent := 0
 	p.on("load", func(context.Context) error {

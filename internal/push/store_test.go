@@ -2,7 +2,6 @@ package push_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -26,16 +25,6 @@ type shelf struct {
 type shelved struct {
 	loader.Loader
 	shelf *shelf
-}
-
-// Prepare refuses a folder that holds something, unless the run is known to have put it there.
-func (l shelved) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	for id := range l.shelf.objects {
-		if id.Run == p.Run && !p.Resume {
-			return loader.Table{}, errors.New("objects lie in the folder of a new run")
-		}
-	}
-	return l.Loader.Prepare(ctx, p)
 }
 
 func (l shelved) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
@@ -100,6 +89,9 @@ func TestObjectStoreIsVerifiedByItsObjects(t *testing.T) {
 	require.EqualValues(t, 180, again.Verify.FoundRows)
 	require.EqualValues(t, 2, again.Verify.BadCount)
 	require.Equal(t, []string{"objects under the run's prefix that are none of its batches, among them x/notes.txt"}, again.Warnings)
+	for i, prepared := range p.prepared {
+		require.Equal(t, i > 0, prepared.Resume, "objects of the run may lie in its folder")
+	}
 
 	p, _ = newStore(t)
 	r = p.succeeds(small + " --verify full --delivery at-least-once")
@@ -119,6 +111,7 @@ func TestResumeOfAnObjectStore(t *testing.T) {
 		p.hook = nil
 		before := p.record().Plan
 		r := p.succeeds("--resume " + run)
+		require.True(t, p.prepared[1].Resume)
 		require.EqualValues(t, r.Result.Rows, r.Verify.FoundRows)
 		require.EqualValues(t, 70, r.Run.ResumedRows)
 		require.Equal(t, 1, p.memory.Attempts(6))

@@ -1,6 +1,8 @@
 package runlog_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,6 +65,14 @@ func reopen(dir string) (batches []int64, err error) {
 	return batches, l.Close()
 }
 
+// batchesIn returns the batches in the journal, which must be whole.
+func batchesIn(t *testing.T, dir string) []int64 {
+	t.Helper()
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	return batches
+}
+
 func journalOf(dir string) string { return filepath.Join(dir, run, "journal.jsonl") }
 func batchesOf(dir string) string { return filepath.Join(dir, run, "batches") }
 
@@ -85,10 +95,7 @@ func TestCreateAndOpen(t *testing.T) {
 	require.NoError(t, l.Append(event.Event{Batch: 1, Outcome: event.Started}))
 	require.NoError(t, l.Close())
 
-	batches, err := reopen(dir)
-	require.NoError(t, err)
-	require.Equal(t, []int64{0, 1}, batches)
-
+	require.Equal(t, []int64{0, 1}, batchesIn(t, dir))
 	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -134,18 +141,14 @@ func TestRunOfLinesOnly(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "run/v2", "run/v1", 1)), 0o600))
 
 	for range 2 { // the first process ends before it has saved
-		batches, err := reopen(dir)
-		require.NoError(t, err)
-		require.Equal(t, []int64{0, 1, 2}, batches)
+		require.Equal(t, []int64{0, 1, 2}, batchesIn(t, dir))
 	}
 	l, err := runlog.Open(dir, run, func(event.Event) {})
 	require.NoError(t, err)
 	require.NoError(t, l.Save(l.Record()))
 	require.NoError(t, l.Mark(5, event.Applied))
 	require.NoError(t, l.Close())
-	batches, err := reopen(dir)
-	require.NoError(t, err)
-	require.Equal(t, []int64{5, 0, 1, 2}, batches)
+	require.Equal(t, []int64{5, 0, 1, 2}, batchesIn(t, dir))
 	r, err := runlog.Read(dir, run)
 	require.NoError(t, err)
 	require.Equal(t, "terapush.run/v2", r.Schema)
@@ -162,8 +165,7 @@ func TestOneOwner(t *testing.T) {
 	_, err = runlog.Read(dir, run)
 	require.NoError(t, err, "but everybody may read the record")
 	require.NoError(t, l.Close())
-	_, err = reopen(dir)
-	require.NoError(t, err)
+	batchesIn(t, dir)
 }
 
 // Who lists the runs holds the lock for a moment, and must not keep a resume from it.
@@ -176,8 +178,7 @@ func TestOpenWhileRunsAreListed(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, free)
 		time.AfterFunc(50*time.Millisecond, func() { _ = look.Unlock() })
-		_, err = reopen(dir)
-		require.NoError(t, err)
+		batchesIn(t, dir)
 	})
 }
 
@@ -208,8 +209,7 @@ func TestRemoveIsAllOrNothing(t *testing.T) {
 	l := create(t, dir)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".new-"+run, "in the way"), 0o700))
 	require.ErrorContains(t, l.Remove(), "removing the run's state folder")
-	_, err := reopen(dir)
-	require.NoError(t, err, "the run is whole, and free")
+	require.Empty(t, batchesIn(t, dir), "the run is whole, and free")
 }
 
 func TestRunsThatAreNone(t *testing.T) {
@@ -248,61 +248,42 @@ func TestTornJournal(t *testing.T) {
 		require.NoError(t, err, "cut at %d", cut)
 		require.NoError(t, l.Append(applied(77)))
 		require.NoError(t, l.Close())
-		batches, err := reopen(dir)
-		require.NoError(t, err, "cut at %d", cut)
-		require.Equal(t, []int64{0, 1, 77}, batches, "cut at %d", cut)
+		require.Equal(t, []int64{0, 1, 77}, batchesIn(t, dir), "cut at %d", cut)
 	}
 }
 
-// A journal that is missing or unreadable is refused, and kept beside a new one.
-func TestDamagedJournal(t *testing.T) {
+// A journal that is missing or unreadable is refused, and kept beside a new one. So are marks: at least once, to take a
+// run without its marks for one that has sent nothing would double its rows.
+func TestDamaged(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(journal string) string // "" removes it
+		file   func(dir string) string
+		change func(text string) string // "" removes it
 		says   string
 	}{
-		"missing":       {func(string) string { return "" }, "opening the journal"},
-		"no whole line": {func(text string) string { return text[:10] }, "at byte 0, is incomplete"},
-		"garbled":       {func(text string) string { return strings.Replace(text, `{"batch":1,`, "{\"batch\":\x00", 1) }, "journal line 3"},
-		"another run's": {func(text string) string { return strings.Replace(text, run, "other", 1) }, `it is the journal of run "other"`},
+		"no journal":      {journalOf, func(string) string { return "" }, "opening the journal"},
+		"no whole line":   {journalOf, func(text string) string { return text[:10] }, "at byte 0, is incomplete"},
+		"a garbled line":  {journalOf, func(text string) string { return strings.Replace(text, `{"batch":1,`, "{\"batch\":\x00", 1) }, "journal line 3"},
+		"another run's":   {journalOf, func(text string) string { return strings.Replace(text, run, "other", 1) }, `it is the journal of run "other"`},
+		"no marks":        {batchesOf, func(string) string { return "" }, "opening the journal"},
+		"an unknown mark": {batchesOf, func(string) string { return "\x02\x00x" }, "the mark of batch 2 is 120"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
+			path := c.file(dir)
 			if text := c.change(ended(t, dir)); text == "" {
-				require.NoError(t, os.Remove(journalOf(dir)))
+				require.NoError(t, os.Remove(path))
 			} else {
-				require.NoError(t, os.WriteFile(journalOf(dir), []byte(text), 0o600))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			_, err := reopen(dir)
 			require.ErrorContains(t, err, c.says)
-			require.ErrorContains(t, err, journalOf(dir))
+			require.ErrorContains(t, err, path)
 			require.ErrorAs(t, err, new(*runlog.DamagedError))
 
 			require.NoError(t, runlog.Renew(dir, run))
-			batches, err := reopen(dir)
-			require.NoError(t, err)
-			require.Empty(t, batches)
+			require.Empty(t, batchesIn(t, dir))
 			require.FileExists(t, journalOf(dir)+".damaged", "for whoever wants to look into it")
 		})
-	}
-}
-
-// So are marks: at least once, to take a run without its marks for one that has sent nothing would double its rows.
-func TestDamagedMarks(t *testing.T) {
-	for says, damage := range map[string]func(path string) error{
-		"opening the journal":        os.Remove,
-		"the mark of batch 2 is 120": func(path string) error { return os.WriteFile(path, []byte("\x02\x00x"), 0o600) },
-	} {
-		dir := t.TempDir()
-		ended(t, dir)
-		require.NoError(t, damage(batchesOf(dir)))
-		_, err := reopen(dir)
-		require.ErrorContains(t, err, says)
-		require.ErrorContains(t, err, batchesOf(dir))
-		require.ErrorAs(t, err, new(*runlog.DamagedError))
-		require.NoError(t, runlog.Renew(dir, run))
-		batches, err := reopen(dir)
-		require.NoError(t, err)
-		require.Empty(t, batches)
 	}
 }
 
@@ -310,18 +291,12 @@ func TestDamagedMarks(t *testing.T) {
 // the process is killed.
 func TestNoRunBeforeItsRecord(t *testing.T) {
 	dir := t.TempDir()
-	stop := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
 	looked := make(chan error, 1)
 	go func() {
 		var err error
-		for err == nil {
-			select {
-			case <-stop:
-				looked <- nil
-				return
-			default:
-				err = allReadable(dir)
-			}
+		for err == nil && ctx.Err() == nil {
+			err = allReadable(dir)
 		}
 		looked <- err
 	}()
@@ -332,7 +307,7 @@ func TestNoRunBeforeItsRecord(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 	}
-	close(stop)
+	stop()
 	require.NoError(t, <-looked)
 	require.Len(t, entries(t, dir), 20, "and nothing else")
 }
@@ -343,9 +318,8 @@ func allReadable(dir string) error {
 	for _, e := range all {
 		if err == nil && !strings.HasPrefix(e.Name(), ".") {
 			_, err = runlog.Read(dir, e.Name())
-		}
-		if err == nil && !strings.HasPrefix(e.Name(), ".") {
-			_, err = os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
+			_, missing := os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
+			err = errors.Join(err, missing)
 		}
 	}
 	return err
@@ -444,8 +418,7 @@ func TestSyncWithManyWriters(t *testing.T) {
 	}
 	writers.Wait()
 	require.NoError(t, l.Close())
-	batches, err := reopen(dir)
-	require.NoError(t, err)
+	batches := batchesIn(t, dir)
 	slices.Sort(batches)
 	require.Len(t, slices.Compact(batches), 80)
 }
@@ -453,10 +426,7 @@ func TestSyncWithManyWriters(t *testing.T) {
 func TestUsable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	require.NoError(t, runlog.Usable(dir))
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
-
+	require.Empty(t, entries(t, dir))
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.ErrorContains(t, runlog.Usable(file), "without which a run cannot be resumed")
@@ -477,26 +447,21 @@ func TestNewID(t *testing.T) {
 // Runs reads without taking a run over, also one that a process works on, and Find goes by what it lists.
 func TestRunsAndFind(t *testing.T) {
 	state := t.TempDir()
-	begin := func(run string, age time.Duration) *runlog.Log {
+	begin := func(run string, age time.Duration, shards int64) *runlog.Log {
 		r := record()
-		r.Run, r.Started, r.Plan.BatchRows = run, time.Now().Add(-age), 2
+		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard.Count = run, time.Now().Add(-age), 2, shards
 		l, err := runlog.Create(state, r)
 		require.NoError(t, err)
 		return l
 	}
-	old, running := begin("20260101-000000-aaaaaa", time.Hour), begin("20260101-000000-bbbbbb", time.Minute)
+	old, running := begin("20260101-000000-aaaaaa", time.Hour, 0), begin("20260101-000000-bbbbbb", time.Minute, 0)
 	require.NoError(t, old.Mark(0, event.Applied))
 	require.NoError(t, old.Mark(1, event.Started))
 	require.NoError(t, old.Append(event.Event{Batch: 2, Members: 2, Outcome: event.Applied}))
 	require.NoError(t, old.Close())
 	require.NoError(t, os.Mkdir(filepath.Join(state, "sweeps"), 0o700))
-	for run, shard := range map[string]config.Shard{"nightly-2": {}, "nightly": {Index: 0, Count: 3}} {
-		r := record()
-		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard = run, time.Now().Add(-2*time.Hour), 2, shard
-		l, err := runlog.Create(state, r)
-		require.NoError(t, err)
-		require.NoError(t, l.Close())
-	}
+	require.NoError(t, begin("nightly-2", 2*time.Hour, 0).Close())
+	require.NoError(t, begin("nightly", 2*time.Hour, 3).Close())
 
 	all, err := runlog.Runs(state)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"io"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -44,8 +45,6 @@ func TestCountNamesEveryBadBatch(t *testing.T) {
 		}, 45, nil},
 		{"one row short", func(_ Expect, t *table) { t.remove(1013) },
 			44, []report.BadBatch{bad(1, 1010, 1019, 10, 9, Short)}},
-		{"the first row of a batch", func(_ Expect, t *table) { t.remove(1020) },
-			44, []report.BadBatch{bad(2, 1020, 1029, 10, 9, Short)}},
 		{"a batch loaded twice", func(e Expect, t *table) {
 			for n := range int64(10) {
 				t.insert(e, 20+n)
@@ -64,8 +63,6 @@ func TestCountNamesEveryBadBatch(t *testing.T) {
 		{"missing batches", func(_ Expect, t *table) {
 			t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.number < 1010 || r.number >= 1040 })
 		}, 30, []report.BadBatch{bad(0, 1000, 1009, 10, 0, Missing), bad(4, 1040, 1044, 5, 0, Missing)}},
-		{"the last batch shorter than it is anyway", func(_ Expect, t *table) { t.remove(1044) },
-			44, []report.BadBatch{bad(4, 1040, 1044, 5, 4, Short)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10})
@@ -291,10 +288,19 @@ func TestManyBatches(t *testing.T) {
 	table.remove(7 + 2*maxBuckets + 1000)
 	table.rows[5].values[1] = []byte("short")
 	var again []string
-	e.Retry = once(&again)
+	e.Retry = func(ctx context.Context, what string, ask func(context.Context) error) error {
+		err := ask(ctx)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			again = append(again, what)
+			err = ask(ctx)
+		}
+		return err
+	}
 	r, err = run(t.Context(), broken{table, map[string]bool{}}, Full, e, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{"rows", "rows of wrong batches", "sample"}, again)
+	require.EqualValues(t, e.Rows-2, r.FoundRows, "what an answer held that broke off counts for nothing")
+	require.Zero(t, r.BadRowCount)
 	require.EqualValues(t, 3, r.BadCount)
 	for i, want := range []struct {
 		number int64

@@ -293,36 +293,6 @@ func (b broken) Fetch(ctx context.Context, numbers []int64, f func(int64, []any)
 	return b.once("fetch", b.table.Fetch(ctx, numbers, f))
 }
 
-// once retries a question whose answer broke off, and notes it.
-func once(again *[]string) func(context.Context, string, func(context.Context) error) error {
-	return func(ctx context.Context, what string, ask func(context.Context) error) error {
-		err := ask(ctx)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			*again = append(*again, what)
-			err = ask(ctx)
-		}
-		return err
-	}
-}
-
-// What an answer held that broke off counts for nothing.
-func TestQuestionsAreAskedAgain(t *testing.T) {
-	e := raggedRun()
-	whole := load(e)
-	whole.remove(e.FirstKey + 17)
-	whole.rows[3].values[1] = int64(5)
-	want, err := run(t.Context(), whole, Full, e, 0)
-	require.NoError(t, err)
-
-	var again []string
-	e.Retry = once(&again)
-	got, err := run(t.Context(), broken{whole, map[string]bool{}}, Full, e, 0)
-	require.NoError(t, err)
-	require.Equal(t, []string{"rows", "sample"}, again)
-	got.Seconds, want.Seconds = 0, 0
-	require.Equal(t, want, got)
-}
-
 // sampled chooses the rows at these places, and each time begins with a row of another run.
 type sampled struct {
 	*table

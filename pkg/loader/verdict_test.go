@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,8 @@ func TestDescribe(t *testing.T) {
 	wrapped := fmt.Errorf("worker 3: %w", known)
 	require.Same(t, wrapped, loader.Describe("load", wrapped, server))
 	require.Equal(t, loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF, Hint: "look at EOF"}, *known)
+	require.Equal(t, loader.Unknown, loader.Judge(wrapped, server).Applied)
+	require.Equal(t, loader.Lost(loader.ClassConnection), loader.Judge(net.ErrClosed, server), "which the server knows nothing of")
 	known.Hint = "wait"
 	require.EqualError(t, loader.Describe("load", known, server), "commit: EOF (wait)")
 	require.EqualError(t, loader.ConnectError("h:1", known, server), "commit: EOF (wait)")

@@ -3,7 +3,6 @@ package loadertest_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
@@ -19,9 +21,7 @@ import (
 func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <-chan int64) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	received := make(chan int64, 10)
 	go func() {
@@ -41,9 +41,7 @@ func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <
 	t.Cleanup(faults.Close)
 	return faults, func() net.Conn {
 		c, err := faults.Dial(context.Background(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}, received
@@ -52,12 +50,11 @@ func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <
 func works(t *testing.T, c net.Conn) {
 	t.Helper()
 	p := []byte("hello")
-	if _, err := c.Write(p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, p); err != nil || string(p) != "hello" {
-		t.Fatalf("read %q, %v", p, err)
-	}
+	_, err := c.Write(p)
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, p)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(p))
 }
 
 func TestCutAfter(t *testing.T) {
@@ -67,13 +64,10 @@ func TestCutAfter(t *testing.T) {
 	hit := faults.CutAfter(7)
 	works(t, a)
 	n, err := b.Write(bytes.Repeat([]byte("x"), 20)) // another connection counts for itself
-	if n != 7 || !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("wrote %d, %v", n, err)
-	}
+	require.Equal(t, 7, n)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
 	<-hit
-	if n := <-gone; n != 7 {
-		t.Errorf("the server read %d bytes, want 7", n)
-	}
+	require.EqualValues(t, 7, <-gone)
 	works(t, a) // one fault hits once
 	works(t, a)
 }
@@ -121,9 +115,8 @@ func TestFaultsCount(t *testing.T) {
 			for _, r := range all {
 				got = append(got, r.String())
 			}
-			if strings.Join(got, "|") != c.want || c.fault.Injected() != injected {
-				t.Errorf("got %q, want %s; injected %d, want %d", got, c.want, c.fault.Injected(), injected)
-			}
+			require.Equal(t, c.want, strings.Join(got, "|"))
+			require.Equal(t, injected, c.fault.Injected())
 		})
 	}
 }
@@ -136,22 +129,17 @@ func TestCutAnswer(t *testing.T) {
 	faults.CutAnswer("COMMIT")
 	works(t, c)
 	for _, w := range []string{"-- COM", "M"} {
-		if _, err := c.Write([]byte(w)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(c, make([]byte, len(w))); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Write([]byte(w))
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, len(w)))
+		require.NoError(t, err)
 	}
-	if _, err := c.Write([]byte("IT; x")); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("read %d, %v", n, err)
-	}
-	if n := <-gone; n != 5+7+5 {
-		t.Errorf("the server answered %d bytes, want 17", n)
-	}
+	_, err := c.Write([]byte("IT; x"))
+	require.NoError(t, err)
+	n, err := c.Read(make([]byte, 1))
+	require.Zero(t, n)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	require.EqualValues(t, 5+7+5, <-gone)
 	works(t, dial()) // one fault hits once
 }
 
@@ -161,9 +149,7 @@ func TestCutAnswerThatIsFast(t *testing.T) {
 	client, server := net.Pipe() // no buffer: a write lasts until all of it is read
 	faults := loadertest.NewFaults(func(context.Context, string, string) (net.Conn, error) { return client, nil })
 	c, err := faults.Dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	hit := faults.CutAnswer("COMMIT")
 	received := make(chan string, 1)
 	go func() {
@@ -176,21 +162,15 @@ func TestCutAnswerThatIsFast(t *testing.T) {
 	read := make(chan error, 1)
 	go func() {
 		n, err := c.Read(make([]byte, 10))
-		if n != 0 {
-			t.Errorf("read %d bytes of the answer", n)
-		}
+		assert.Zero(t, n, "of the answer")
 		read <- err
 	}()
-	if n, err := c.Write([]byte("COMMIT")); n != 6 || err != nil {
-		t.Errorf("wrote %d, %v", n, err)
-	}
+	n, err := c.Write([]byte("COMMIT"))
+	require.NoError(t, err)
+	require.Equal(t, 6, n)
 	<-hit
-	if err := <-read; !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("read: %v", err)
-	}
-	if got := <-received; got != "COMMIT" {
-		t.Errorf("the server read %q", got)
-	}
+	require.ErrorIs(t, <-read, syscall.ECONNRESET)
+	require.Equal(t, "COMMIT", <-received)
 }
 
 func TestStallAfter(t *testing.T) {
@@ -201,12 +181,12 @@ func TestStallAfter(t *testing.T) {
 		<-hit
 		_ = c.SetDeadline(time.Now().Add(20 * time.Millisecond))
 	}()
-	if n, err := c.Write([]byte("hello")); n != 3 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("wrote %d, %v", n, err)
-	}
-	if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read %d, %v", n, err)
-	}
+	n, err := c.Write([]byte("hello"))
+	require.Equal(t, 3, n)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	n, err = c.Read(make([]byte, 10))
+	require.Zero(t, n)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	_ = c.Close()
 	<-gone
 }
@@ -224,12 +204,9 @@ func TestVanishAfter(t *testing.T) {
 		<-hit
 		_ = c.Close()
 	}()
-	if _, err := c.Write([]byte("hello")); err == nil {
-		t.Error("wrote to a server that is out of reach")
-	}
-	if err := <-read; err == nil {
-		t.Error("read from a server that is out of reach")
-	}
+	_, err := c.Write([]byte("hello"))
+	require.Error(t, err)
+	require.Error(t, <-read)
 	select {
 	case <-gone:
 		t.Error("the server was told")

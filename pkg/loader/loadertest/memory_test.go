@@ -3,8 +3,9 @@ package loadertest_test
 import (
 	"context"
 	"encoding/binary"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
@@ -31,9 +32,7 @@ func newBatch(_ *testing.T, id batch.ID, first, n int64) *batch.Batch {
 func columnBatch(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
 	t.Helper()
 	e, err := encode.New(batch.ColumnArrays, schema(), encode.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	block := rows.NewBlock(schema())
 	block.Reset(int(n))
 	key, value := &block.Columns[0], &block.Columns[1]
@@ -96,16 +95,11 @@ func (d tableDriver) Open(ctx context.Context, t loader.Target, deps loader.Deps
 func TestMemoryReadsColumns(t *testing.T) {
 	m := &loadertest.Memory{Row: row}
 	l, err := m.Driver().Open(t.Context(), loader.Target{}, loader.Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Prepare(t.Context(), loader.Preparation{Schema: schema()}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = l.Prepare(t.Context(), loader.Preparation{Schema: schema()})
+	require.NoError(t, err)
 	s, err := l.Session(t.Context(), contract())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		change func(*batch.Batch)
 		want   string
@@ -125,23 +119,18 @@ func TestMemoryReadsColumns(t *testing.T) {
 			before := len(m.Applied())
 			ack, err := s.Load(t.Context(), b)
 			b.Release()
-			if freed != 1 {
-				t.Errorf("the buffer came back %d times", freed)
-			}
+			require.Equal(t, 1, freed, "the buffer comes back once")
 			if c.want == "" {
-				if err != nil || ack.Rows != b.Wanted() {
-					t.Errorf("%+v, %v", ack, err)
-				}
-				l.(loader.Claims).Forget(t.Context(), name)
+				require.NoError(t, err)
+				require.Equal(t, b.Wanted(), ack.Rows)
 				m.Crash()
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %s", err, c.want)
-			}
-			if v := m.Driver().Classify(err); v.Applied != loader.No || v.Retry || len(m.Applied()) != before {
-				t.Errorf("verdict %+v, and %d batches went in", v, len(m.Applied())-before)
-			}
+			require.ErrorContains(t, err, c.want)
+			require.Len(t, m.Applied(), before)
+			v := m.Driver().Classify(err)
+			require.Equal(t, loader.No, v.Applied)
+			require.False(t, v.Retry)
 		})
 	}
 }
