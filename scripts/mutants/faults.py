@@ -170,34 +170,36 @@ FAULTS = [Fault(*f) for f in [
      "a batch is acknowledged after its first piece"),
 
     # ---- sqlload
-    ("sl01", SL, "load.go", '''	taken, rows, err := c.Claim(ctx, ref)
-	if err != nil {
-		return loader.Ack{}, rollBack(ctx, c, "claim", err)
-	}
-	if taken {
-		_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
-		return loader.Ack{Rows: rows, AlreadyApplied: true}, nil
-	}
-	rows, warnings, err := send(ctx)
-	if err != nil {
-		return loader.Ack{}, rollBack(ctx, c, "load", err)
-	}
-''', '''	rows, warnings, err := send(ctx)
-	if err != nil {
-		return loader.Ack{}, rollBack(ctx, c, "load", err)
-	}
-	taken, claimed, err := c.Claim(ctx, ref)
-	if err != nil {
-		return loader.Ack{}, rollBack(ctx, c, "claim", err)
-	}
-	if taken {
-		_ = c.Rollback(ctx)
-		return loader.Ack{Rows: claimed, AlreadyApplied: true}, nil
-	}
-''', "the claim comes after the rows"),
-    ("sl02", SL, "load.go", "if rows != want || len(warnings) > 0 {", "if rows != want {",
+    ("sl01", SL, "load.go", '''		taken, rows, err := c.Claim(ctx, ref)
+		switch {
+		case err != nil:
+			return Sent{}, err
+		case taken:
+			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
+			return Sent{Taken: true, Rows: rows}, nil
+		}
+		s.Claimed = true
+		s.Rows, s.Warnings, err = put(ctx)
+		return s, err
+''', '''		s.Rows, s.Warnings, err = put(ctx)
+		s.Claimed = true
+		if err != nil {
+			return s, err
+		}
+		taken, rows, err := c.Claim(ctx, ref)
+		switch {
+		case err != nil:
+			return Sent{}, err
+		case taken:
+			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
+			return Sent{Taken: true, Rows: rows}, nil
+		}
+		return s, err
+''',
+     "the claim comes after the rows"),
+    ("sl02", SL, "load.go", "if s.Rows == want && len(s.Warnings) == 0 {", "if s.Rows == want {",
      "a load with warnings is committed"),
-    ("sl03", SL, "load.go", "if rows != want || len(warnings) > 0 {", "if rows < 0 || len(warnings) > 0 {",
+    ("sl03", SL, "load.go", "if s.Rows == want && len(s.Warnings) == 0 {", "if s.Rows >= 0 && len(s.Warnings) == 0 {",
      "a load that lacks rows is committed"),
     ("sl04", SL, "load.go", 'loader.Mark("commit", loader.Unknown, err)', 'loader.Mark("commit", loader.No, err)',
      "a lost answer to COMMIT counts as not applied"),
@@ -257,7 +259,7 @@ FAULTS = [Fault(*f) for f in [
      "rows at the front of a batch that are in are sent again"),
     ("en12", RT, "retry.go", "over || !away && w.left <= 0", "over || !away && w.left < 0",
      "one retry more than --retries says"),
-    ("en13", RT, "outage.go", "there := *seen >= 0 && ", "there := false && ",
+    ("en13", RT, "outage.go", "there := !failed.IsZero() && ", "there := false && ",
      "a batch at which the server closes the connection is sent for ten minutes"),
     ("en14", EN, "retrying.go", "another := v.Retry && waits.Failed(v, err)", "another := v.Retry",
      "attempts are not counted"),
