@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,20 +15,24 @@ import (
 // Every preset that a server here can take runs to its report: at scale ci beside all other tests, and in a soak at scale
 // laptop, one after the other, so that their figures are worth a look.
 func TestPresets(t *testing.T) {
-	fewer := func(rows int) []string { return scaled([]string{"--rows", strconv.Itoa(rows)}, nil) }
+	short := func(flags ...string) []string { return scaled(flags, nil) } // a report needs few rows
 	if !soak() {
 		t.Parallel()
 	}
 	for preset, on := range map[string]func(t *testing.T) (d *database, flags, env []string){
-		"yugabyte-rows-per-transaction": func(t *testing.T) (*database, []string, []string) { return newDatabase(t, postgres), nil, nil },
-		"singlestore-terabyte":          func(t *testing.T) (*database, []string, []string) { return newDatabase(t, mariaDB), nil, nil },
+		"yugabyte-rows-per-transaction": func(t *testing.T) (*database, []string, []string) {
+			return newDatabase(t, postgres), short("--duration", "500ms"), nil
+		},
+		"singlestore-terabyte": func(t *testing.T) (*database, []string, []string) { return newDatabase(t, mariaDB), nil, nil },
 		"databend-four-methods": func(t *testing.T) (*database, []string, []string) {
 			d := newEngine(t) // whose own stages have no presigned URLs, which method insert wants
-			return d, append(fewer(8000), "--stage", d.stage(t, newFolder(t))), nil
+			return d, append(short("--rows", "5000"), "--stage", d.stage(t, newFolder(t))), nil
 		},
-		"databend-copy-cluster": func(t *testing.T) (*database, []string, []string) { return newEngine(t), fewer(10_000), nil },
+		"databend-copy-cluster": func(t *testing.T) (*database, []string, []string) {
+			return newEngine(t), short("--rows", "5000"), nil
+		},
 		"doris-group-commit": func(t *testing.T) (*database, []string, []string) {
-			return newCluster(t, doris.Options{}).database, nil, knowing(invocation{}).env
+			return newCluster(t, doris.Options{}).database, short("--duration", "500ms"), knowing(invocation{}).env
 		},
 	} {
 		t.Run(preset, func(t *testing.T) {
