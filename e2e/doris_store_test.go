@@ -1,8 +1,14 @@
 package e2e_test
 
 import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +22,47 @@ import (
 // isCommit reports whether a request loads a commit group.
 func isCommit(r doris.Request) bool {
 	return r.Kind == doris.Statement && strings.Contains(r.SQL, "FROM S3(")
+}
+
+// puts is an HTTP server before the store, which counts the uploads whose answer was good, by key.
+type puts struct {
+	*httptest.Server
+	mu    sync.Mutex
+	acked map[string]int
+}
+
+func newPuts(t *testing.T, f *folder) *puts {
+	t.Helper()
+	to, err := url.Parse(f.endpoint)
+	require.NoError(t, err)
+	p := &puts{acked: map[string]int{}}
+	p.Server = httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // it is part of what is signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if r.Request.Method == http.MethodPut && r.StatusCode == http.StatusOK {
+				p.acked[r.Request.URL.Path]++
+			}
+			return nil
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	t.Cleanup(func() {
+		p.CloseClientConnections()
+		p.Close()
+	})
+	return p
+}
+
+// soFar copies what was acknowledged.
+func (p *puts) soFar() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.acked)
 }
 
 // kill -9 between the last PUT and the commit, whether or not the statement still takes effect: what is stored is not

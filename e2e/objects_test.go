@@ -93,11 +93,6 @@ func (f *folder) object(run string, number int64, format string) string {
 	return fmt.Sprintf("%s/%s/%012d.%s", f.prefix, run, number, format)
 }
 
-// by is a push through the server before the store.
-func (f *folder) by(p *puts, flags ...string) invocation {
-	return f.pushTo(f.target(with("endpoint", p.URL)), flags...)
-}
-
 // with sets a parameter of the URL.
 func with(name, value string) func(*url.URL) {
 	return func(u *url.URL) {

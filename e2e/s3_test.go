@@ -1,16 +1,9 @@
 package e2e_test
 
 import (
-	"maps"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/report"
 )
@@ -43,75 +36,6 @@ func TestObjects(t *testing.T) {
 			f.keepsSecrets(t, r.all())
 		})
 	}
-}
-
-// puts is an HTTP server before the store, which counts the uploads whose answer was good, by key.
-type puts struct {
-	*httptest.Server
-	mu    sync.Mutex
-	acked map[string]int
-}
-
-func newPuts(t *testing.T, f *folder) *puts {
-	t.Helper()
-	to, err := url.Parse(f.endpoint)
-	require.NoError(t, err)
-	p := &puts{acked: map[string]int{}}
-	p.Server = httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(to)
-			r.Out.Host = r.In.Host // it is part of what is signed
-		},
-		ModifyResponse: func(r *http.Response) error {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if r.Request.Method == http.MethodPut && r.StatusCode == http.StatusOK {
-				p.acked[r.Request.URL.Path]++
-			}
-			return nil
-		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	})
-	t.Cleanup(func() {
-		p.CloseClientConnections()
-		p.Close()
-	})
-	return p
-}
-
-// soFar copies what was acknowledged.
-func (p *puts) soFar() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.acked)
-}
-
-// kill -9, twice: what the store has acknowledged is not sent again.
-func TestObjectsKillAndResume(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t)
-	seen := newPuts(t, f)
-	l := peopleLoad(10_000, 100)
-	next := f.by(seen, l.flags("--workers", "4", "--max-rate", "5MiB/s")...)
-	for part := 1; part <= 2; part++ {
-		p := next.start(t)
-		p.until(t, "objects", func() bool { return len(seen.soFar()) >= part*int(l.batches())/3 })
-		p.kill(t)
-		next = f.by(seen, "--resume", f.run(t))
-	}
-	next.args = append(next.args, "--max-rate", "1GiB/s")
-	is := reportOf(t, next.run(t).ends(t, 0))
-	assert.True(t, is.Verify.OK)
-	assert.Positive(t, is.Run.ResumedRows)
-	assert.Equal(t, l.rows, is.Result.Rows)
-	// What a kill cut off between the store and here may be stored without an acknowledgement seen here: the resume finds it
-	// in the bucket and leaves it. No more than a worker's one each can be, at each of the two kills.
-	acked := seen.soFar()
-	assert.GreaterOrEqual(t, len(acked), int(l.batches())-2*4)
-	for key, n := range acked {
-		assert.Equal(t, 1, n, "%s was acknowledged and sent again", key)
-	}
-	f.holds(t, is.Run.ID, "csv", l)
 }
 
 // Whatever else lies in the bucket stays, whatever terapush does there.
