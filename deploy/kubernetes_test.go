@@ -26,8 +26,15 @@ type job struct {
 	}
 }
 
+// What a platform is told to run is tried with one binary.
+func TestJobs(t *testing.T) {
+	run := newRunner(t)
+	t.Run("Kubernetes manifests", func(t *testing.T) { kubernetesManifests(t, run) })
+	t.Run("Batch job definitions", func(t *testing.T) { batchJobDefinitions(t, run) })
+}
+
 // The flags of the manifests are terapush's, the number of shards is that of the pods, and the values make a plan.
-func TestKubernetesManifests(t *testing.T) {
+func kubernetesManifests(t *testing.T, run runner) {
 	var k struct {
 		Resources          []string
 		ConfigMapGenerator []struct{ Literals []string } `yaml:"configMapGenerator"`
@@ -42,7 +49,6 @@ func TestKubernetesManifests(t *testing.T) {
 		name, value, _ := strings.Cut(v, "=")
 		values = append(values, "$("+name+")", value)
 	}
-	run := runner(t)
 	for _, name := range append(k.Resources, "proof.yaml") {
 		var j job
 		manifest(t, name, &j)
@@ -59,8 +65,7 @@ func TestKubernetesManifests(t *testing.T) {
 }
 
 // The same of the job definitions for AWS Batch.
-func TestBatchJobDefinitions(t *testing.T) {
-	run := runner(t)
+func batchJobDefinitions(t *testing.T, run runner) {
 	for name, more := range map[string]string{"prepare": "--help", "push": "--dry-run", "proof": "--help"} {
 		var d struct {
 			JobDefinitionName   string
@@ -78,8 +83,10 @@ func TestBatchJobDefinitions(t *testing.T) {
 	}
 }
 
-// runner returns a function that runs terapush with a platform's variables, and with values for the platform's words.
-func runner(t *testing.T) func(env, words []string, args ...string) string {
+// runner runs terapush with a platform's variables, and with values for the platform's words.
+type runner func(env, words []string, args ...string) string
+
+func newRunner(t *testing.T) runner {
 	binary := filepath.Join(checkout(t, "bin/terapush", "CGO_ENABLED=0"), "bin", "terapush")
 	return func(env, words []string, args ...string) string {
 		value := strings.NewReplacer(words...)

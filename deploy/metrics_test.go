@@ -31,8 +31,8 @@ func TestDashboardAndAlertsAskForMetricsThatExist(t *testing.T) {
 			for _, query := range queries {
 				for _, asked := range selectors(query) {
 					require.True(t, known[asked.metric] != nil, "there is no metric %s: %s", asked.metric, query)
-					for _, m := range asked.matchers {
-						require.Subset(t, known[asked.metric][m.label], m.values, "label %s in %s", m.label, query)
+					for label, values := range asked.labels {
+						require.Subset(t, known[asked.metric][label], values, "label %s in %s", label, query)
 					}
 				}
 			}
@@ -101,25 +101,20 @@ func exported(t *testing.T) map[string]map[string][]string {
 	return known
 }
 
-// selector is a metric with the label values that a query names, without those that the scrape adds.
+// selector is a metric with the labels' values that a query names, without those that the scrape adds.
 type selector struct {
-	metric   string
-	matchers []matcher
-}
-
-type matcher struct {
-	label  string
-	values []string
+	metric string
+	labels map[string][]string
 }
 
 func selectors(query string) (all []selector) {
 	metric := regexp.MustCompile(`\b((?:terapush|process|go)_[a-z_]+)(?:\{([^}]*)\})?`)
 	equal := regexp.MustCompile(`(\w+)\s*=~?\s*"([^"]*)"`)
 	for _, found := range metric.FindAllStringSubmatch(query, -1) {
-		s := selector{metric: found[1]}
+		s := selector{found[1], map[string][]string{}}
 		for _, m := range equal.FindAllStringSubmatch(found[2], -1) {
 			if !strings.HasPrefix(m[2], "$") { // a variable of the dashboard
-				s.matchers = append(s.matchers, matcher{label: m[1], values: strings.Split(m[2], "|")})
+				s.labels[m[1]] = append(s.labels[m[1]], strings.Split(m[2], "|")...)
 			}
 		}
 		all = append(all, s)

@@ -50,10 +50,9 @@ func TestChaos(t *testing.T) {
 	if err != nil {
 		seed = uint64(time.Now().UnixNano())
 	}
-	sql := sqlServers()
-	all := append(sqlServers(), databend)
+	all, sql := append(sqlServers(), databend), scaled(backEnds(), sqlServers())
 	for name, c := range map[string]chaos{
-		"client killed":               {kinds: all, soak: 100, hits: scaled(3, 10), codes: []int{-1}, hit: killClient},
+		"client killed":               {kinds: all, soak: 100, hits: scaled(2, 10), codes: []int{-1}, hit: killClient},
 		"server killed":               {kinds: []kind{postgres, mariaDB}, soak: 20, hits: 1, codes: []int{1, 5, 7}, scratch: true, hit: killServer},
 		"sessions ended in the probe": {kinds: sql, soak: 20, hits: 1, codes: []int{5}, way: longWay, hit: endSessionsOfProbe},
 		"sessions ended in the load":  {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfLoad},

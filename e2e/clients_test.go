@@ -75,7 +75,7 @@ func (c *pgxClient) queryOnce(statement string, row func(scan func(...any) error
 	return found.Err()
 }
 
-func (c *pgxClient) exec(statement string) error { return c.query(statement, nil) }
+func (c *pgxClient) exec(statement string) error { return c.query(statement, ignore) }
 
 func (c *pgxClient) close() {
 	c.mu.Lock()

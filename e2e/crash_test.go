@@ -17,7 +17,7 @@ func TestServerCrash(t *testing.T) {
 	t.Parallel()
 	s := newScratch(t, postgres)
 	d := s.database(t)
-	l := small(scaled[int64](30_000, 400_000))
+	l := small(scaled[int64](15_000, 400_000))
 	p := d.push(l.flags("--workers", "4", "--max-rate", "500KiB/s", "--retries", "0", "--verify", "full", "--unlogged")...).start(t)
 	p.until(t, "a third", func() bool { return d.claimsIn("terapush_claims_unlogged") >= l.batches()/3 })
 	s.kill(t)

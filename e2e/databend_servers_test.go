@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -78,12 +77,6 @@ func (d *database) nothingLeft(t *testing.T, f *folder) {
 	}))
 }
 
-// has asserts that the table of the load has its rows and no others.
-func (s *scripted) has(t *testing.T, l load) {
-	t.Helper()
-	l.isAll(t, s.fake.Rows(l.table))
-}
-
 // scripted is the stand-in of a server that fails on command.
 type scripted struct {
 	*database
@@ -96,19 +89,4 @@ func newScripted(t *testing.T, o standin.Options) *scripted {
 	t.Cleanup(fake.Close)
 	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: fake.Addr(), Path: "/default", RawQuery: "sslmode=disable"}
 	return &scripted{&database{kind: databend, url: u, state: filepath.Join(t.TempDir(), "state")}, fake}
-}
-
-// loads is the kind of statement that puts a method's rows into the table.
-func loads(method string) standin.Kind {
-	return map[string]standin.Kind{"streaming-load": standin.Stream, "stage-load": standin.Copy,
-		"insert": standin.Insert, "insert-no-presign": standin.Insert}[method]
-}
-
-// labelled is the number of the batch, or of the commit group, that a label names; −1 without one.
-func labelled(label string) int64 {
-	n, err := strconv.ParseInt(strings.TrimPrefix(label[strings.LastIndexByte(label, ':')+1:], "group-"), 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
 }

@@ -34,7 +34,9 @@ func TestDemo(t *testing.T) {
 			i := invocation{args: []string{"demo", "--bytes", scaled("16MiB", "1GiB")}, env: []string{"HOME=" + home}, attr: c.attr}
 			program := binary
 			if c.attr != nil {
-				program = copyBinary(t, home)
+				content, err := os.ReadFile(binary)
+				require.NoError(t, err)
+				program = writeProgram(t, home, content) // where every user may run it
 				require.NoError(t, os.Chown(home, nobody, nobody))
 			}
 			r := startCommand(t, i, program, i.args...).wait(t)
@@ -47,14 +49,6 @@ func TestDemo(t *testing.T) {
 			assert.Empty(t, leftServers(t, home), "no server of the demo is left")
 		})
 	}
-}
-
-// copyBinary puts the binary where every user may run it.
-func copyBinary(t *testing.T, folder string) string {
-	t.Helper()
-	content, err := os.ReadFile(binary)
-	require.NoError(t, err)
-	return writeProgram(t, folder, content)
 }
 
 // writeProgram writes what can be run as terapush. A child that another test starts meanwhile would inherit the open file,
@@ -80,23 +74,4 @@ func leftServers(t *testing.T, home string) []string {
 		}
 	}
 	return left
-}
-
-// One static file: it runs in a root file system that holds nothing else, as in an image FROM scratch, of any user.
-func TestScratchRoot(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can change the root folder")
-	}
-	root := openFolder(t)
-	copyBinary(t, root)
-	i := invocation{
-		args: []string{"push", "discard://", "--rows", "1000", "--json", "--state-dir", "/state"},
-		attr: &syscall.SysProcAttr{Chroot: root},
-	}
-	require.NoError(t, os.Mkdir(filepath.Join(root, "state"), 0o755))
-	i.attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-	require.NoError(t, os.Chown(filepath.Join(root, "state"), nobody, nobody))
-	r := startCommand(t, i, "/terapush", i.args...).wait(t).ends(t, 0)
-	assert.EqualValues(t, 1000, reportOf(t, r).Result.Rows)
 }

@@ -69,15 +69,15 @@ func TestDorisKillAndResume(t *testing.T) {
 		}
 		return f
 	}})
-	l := peopleLoad(20_000, 50)
-	flags := l.flags("--workers", "8", "--retries", "20", "--max-rate", "4MiB/s")
-	for part := int64(1); part <= 4; part++ {
+	l := peopleLoad(10_000, 50)
+	flags := l.flags("--workers", "8", "--retries", "20", "--max-rate", "2MiB/s")
+	for part := int64(1); part <= 2; part++ {
 		next := s.push(flags...)
 		if part > 1 {
 			next = s.resume(t)
 		}
 		p := next.start(t)
-		p.until(t, "rows", func() bool { return s.Rows("people") >= part*l.rows/5 })
+		p.until(t, "rows", func() bool { return s.Rows("people") >= part*l.rows/3 })
 		p.kill(t)
 	}
 	r := s.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,17 +94,6 @@ func (d *database) claimsIn(table string) (n int64) {
 func (d *database) untilClaims(t *testing.T, p *process, n int64) {
 	t.Helper()
 	p.until(t, fmt.Sprintf("%d claims", n), func() bool { return d.claims() >= n })
-}
-
-// interrupted leaves a run behind that is about a third done.
-func (d *database) interrupted(t *testing.T) load {
-	t.Helper()
-	l := small(12_000)
-	p := d.push(l.flags("--workers", "4", "--max-rate", "1MiB/s")...).start(t)
-	d.untilClaims(t, p, l.batches()/3)
-	p.signal(t, syscall.SIGINT)
-	p.wait(t).ends(t, 130)
-	return l
 }
 
 // again is a command on the only run of the state folder.

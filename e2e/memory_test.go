@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,10 +21,12 @@ func TestMemory(t *testing.T) {
 
 // The same with real connections.
 func TestMemoryOfConnections(t *testing.T) {
-	eachMethod(t, func(t *testing.T, d *database, method string) {
-		l := small(scaled[int64](60_000, 2_000_000))
-		l.payload, l.batchRows = 512, 1000
-		within(t, method, d.push(l.flags("--method", method, "--workers", "8", "--memory", "16MiB", "--verify", "none")...).run(t).ends(t, 0))
+	eachServer(t, func(t *testing.T, d *database) {
+		for _, method := range d.methods() {
+			l := small(scaled[int64](60_000, 2_000_000))
+			l.payload, l.batchRows, l.table = 512, 1000, strings.ReplaceAll(method, "-", "_")
+			within(t, method, d.push(l.flags("--method", method, "--workers", "8", "--memory", "16MiB", "--verify", "none")...).run(t).ends(t, 0))
+		}
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -95,14 +93,6 @@ func (f *folder) object(run string, number int64, format string) string {
 	return fmt.Sprintf("%s/%s/%012d.%s", f.prefix, run, number, format)
 }
 
-// by is a push through the front.
-func (f *folder) by(front *httptest.Server, flags ...string) invocation {
-	return f.pushTo(f.target(behind(front)), flags...)
-}
-
-// behind leads to the store by another way.
-func behind(front *httptest.Server) func(*url.URL) { return with("endpoint", front.URL) }
-
 // with sets a parameter of the URL.
 func with(name, value string) func(*url.URL) {
 	return func(u *url.URL) {
@@ -110,12 +100,6 @@ func with(name, value string) func(*url.URL) {
 		q.Set(name, value)
 		u.RawQuery = q.Encode()
 	}
-}
-
-// key of a request with the bucket in its path.
-func keyOf(r *http.Request) string {
-	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	return key
 }
 
 // keepsSecrets looks for the store's key in what was printed, and in the state folder.

@@ -55,12 +55,6 @@ func (l load) flags(more ...string) []string {
 	return append(f, more...)
 }
 
-// unplaced are the flags without the first key, which terapush finds behind the rows that are there.
-func (l load) unplaced(more ...string) []string {
-	l.first = 0
-	return l.flags(more...)
-}
-
 // batches is how many batches the load has.
 func (l load) batches() int64 { return (l.rows + l.batchRows - 1) / l.batchRows }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/terapush/terapush/internal/standin/doris"
 )
 
-// Eight processes without a common disk push one run. They are killed at random and started again with an empty disk,
+// Four processes without a common disk push one run. They are killed at random and started again with an empty disk,
 // one while its old process lives, and the table is exact.
 func TestShards(t *testing.T) {
 	t.Parallel()
-	onServers(t, sqlServers(), func(t *testing.T, d *database) {
-		const shards = 8
-		l := small(16_000)
+	onServers(t, []kind{postgres, mySQL}, func(t *testing.T, d *database) { // TestKubernetes has MariaDB
+		const shards = 4
+		l := small(8000)
 		flags, reports := l.flags("--run-id", "nightly", "--workers", "2"), filepath.Join(t.TempDir(), "new")
 		shard := func(t *testing.T, i int, more ...string) invocation {
 			more = append(more, "--shard", fmt.Sprintf("%d/%d", i, shards), "--state-dir", t.TempDir(), "--report-to", reports)
@@ -71,8 +71,8 @@ func TestShards(t *testing.T) {
 // labels and by groups of objects, and into a bucket.
 func TestShardsWithoutClaims(t *testing.T) {
 	t.Parallel()
-	const shards = 4
-	l := peopleLoad(2_400, 50)
+	const shards = 2
+	l := peopleLoad(1_200, 50)
 	for name, more := range map[string][]string{
 		"labels": {"--method", "stream-load"}, "groups": {"--method", "s3-load", "--commit-batches", "4"}, "objects": nil,
 	} {

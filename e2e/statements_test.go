@@ -26,13 +26,14 @@ import (
 // TestStatementsSent holds what sessions really send, where a dry run shows what they mean to: every statement of a
 // push of two batches by one worker, with full verification.
 func TestStatementsSent(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		methods, plain := []string{"load-data", "insert"}, "tls=false"
+	t.Parallel()
+	onServers(t, sqlServers(), func(t *testing.T, d *database) {
+		plain := "tls=false"
 		if d.kind == postgres {
-			methods, plain = []string{"copy", "insert"}, "sslmode=disable"
+			plain = "sslmode=disable"
 		}
 		var sent []string // the claim table is made once
-		for _, method := range methods {
+		for _, method := range d.methods() {
 			w := newWiretap(t, d)
 			l := small(40)
 			l.batchRows, l.table = 20, strings.ReplaceAll(method, "-", "_")

@@ -13,37 +13,15 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// sweepOf is a sweep of a plan with its own folder: plan, record and state.
-type sweepOf struct {
-	plan, record, state string
-}
-
-func newSweep(t *testing.T, plan string) sweepOf {
-	dir := t.TempDir()
-	s := sweepOf{filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "state")}
-	require.NoError(t, os.WriteFile(s.plan, []byte(plan), 0o644))
-	return s
-}
-
-func (s sweepOf) of(target string, args ...string) invocation {
-	return invocation{args: append([]string{"sweep", target, "--plan", s.plan, "--record", s.record, "--state-dir", s.state}, args...)}
-}
-
-// pushes are what the record has, each once.
-func (s sweepOf) pushes(t *testing.T) map[results.Push]results.Status {
-	t.Helper()
-	r, err := results.Read(s.record)
-	require.NoError(t, err)
-	all := map[results.Push]results.Status{}
-	for _, e := range r.Entries {
-		require.NotContains(t, all, e.Push(), "pushed twice")
-		all[e.Push()] = e.Status
-	}
-	return all
-}
-
-const smallSweep = `name: small
-title: Small documents in four ways
+// kill -9 at any moment, again and again: the same cases as if nothing had been.
+func TestSweepIsKilledAndGoesOn(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	d, dir := newDatabase(t, postgres), t.TempDir()
+	plan, record := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "record.jsonl")
+	require.NoError(t, os.WriteFile(plan, []byte(`name: small
 rows: 4000
 push: {payload_bytes: 100}
 axes:
@@ -51,56 +29,31 @@ axes:
   workers: [1, 2]
 repeats: 2
 warm_up: 1
-`
-
-func TestSweepToItsTable(t *testing.T) {
-	t.Parallel()
-	onServers(t, sqlServers(), func(t *testing.T, d *database) {
-		s := newSweep(t, smallSweep)
-		file := filepath.Join(filepath.Dir(s.plan), "page.html")
-		r := s.of(d.target(), "--report", file).run(t).ends(t, 0)
-		assert.Contains(t, r.stdout, "Small documents in four ways")
-		assert.Regexp(t, `(?m)^ +2,?000 +2 +[\d,]+ `, r.stdout)
-		r.says(t, "[1/9] warm-up, batch-rows 100, workers 1: ", "[9/9] ")
-		require.Len(t, s.pushes(t), 9)
-		isEmpty(t, s.state)
-		page, err := os.ReadFile(file)
-		require.NoError(t, err)
-		assert.Contains(t, string(page), "<svg")
-		assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last case's rows are left")
-		assert.Zero(t, d.claims(), "and no claims")
-		s.of(d.target(), "--rows", "4001").run(t).ends(t, 2).says(t, "holds another sweep: --rows was 4000, now it is 4001")
-	})
-}
-
-// kill -9 at any moment, again and again: the same cases as if nothing had been.
-func TestSweepIsKilledAndGoesOn(t *testing.T) {
-	t.Parallel()
-	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
-		chance := rand.New(rand.NewPCG(seed, 0))
-		s := newSweep(t, smallSweep)
-		kills := 0
-		for range scaled(5, 60) {
-			p := s.of(d.target()).start(t)
-			select {
-			case <-p.done:
-				p.wait(t).ends(t, 0)
-			case <-time.After(time.Duration(chance.Int64N(int64(800 * time.Millisecond)))):
-				_ = p.Process.Kill()
-				<-p.done
-				kills++
-			}
+`), 0o644))
+	sweep := invocation{args: []string{"sweep", d.target(), "--plan", plan, "--record", record, "--state-dir", d.state}}
+	kills := 0
+	for range scaled(3, 60) {
+		p := sweep.start(t)
+		select {
+		case <-p.done:
+			p.wait(t).ends(t, 0)
+		case <-time.After(time.Duration(chance.Int64N(int64(800 * time.Millisecond)))):
+			_ = p.Process.Kill()
+			<-p.done
+			kills++
 		}
-		t.Logf("killed %d times", kills)
-		s.of(d.target()).run(t).ends(t, 0)
-		got := s.pushes(t)
-		require.Len(t, got, 9)
-		for push, status := range got {
-			assert.Equal(t, results.Measured, status, "%v", push)
-		}
-		isEmpty(t, s.state)
-		assert.Zero(t, d.claims(), "what killed processes left is forgotten")
-	})
+	}
+	t.Logf("killed %d times", kills)
+	sweep.run(t).ends(t, 0)
+	r, err := results.Read(record)
+	require.NoError(t, err)
+	pushes := map[results.Push]bool{}
+	for _, e := range r.Entries {
+		assert.Equal(t, results.Measured, e.Status, "%v", e.Push())
+		pushes[e.Push()] = true
+	}
+	assert.Equal(t, []int{9, 9}, []int{len(pushes), len(r.Entries)}, "each case once")
+	isEmpty(t, d.state)
+	assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last case's rows are left")
+	assert.Zero(t, d.claims(), "what killed processes left is forgotten")
 }
