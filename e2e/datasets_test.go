@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -80,18 +81,28 @@ func TestDatasets(t *testing.T) {
 // A proof later, from the run's record alone, finds what became of the rows, and in which batch.
 func TestProofFindsDamage(t *testing.T) {
 	t.Parallel()
-	d, l := newDatabase(t, postgres), dataLoad("lineitem", 800, 50, 0)
+	d := newDatabase(t, postgres)
+	l := dataLoad("documents", 800, 50, 0)
+	l.payload, l.kind = 100, dataset.Text
 	d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
 	verify := d.again(t, "verify", "--verify", "full")
 	assert.Contains(t, verify.run(t).ends(t, 0).stdout, "verify ok: full")
 	for _, s := range []struct{ damage, says, where string }{
 		{
-			"UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey = 100",
-			"wrong batches: 0, wrong rows of those read back: 4 of 800", "column l_tax",
+			"UPDATE documents SET payload = CONCAT('~', SUBSTR(payload, 2)) WHERE document_id = 7", // a byte
+			"wrong batches: 0, wrong rows of those read back: 1 of 800", "row 7 differs in column payload at byte 0: 0x7e",
+		},
+		{ // two rows of different batches change places
+			"UPDATE documents SET document_id = 790 - document_id WHERE document_id IN (30, 760)",
+			"wrong batches: 0, wrong rows of those read back: 3 of 800", "row 760 differs in column payload",
+		},
+		{
+			"DELETE FROM documents WHERE document_id = 123",
+			"799 rows found, 800 expected; wrong batches: 1", "batch 2 (keys 100 to 149)",
 		},
 		{ // the right number of rows, one of them twice
-			"UPDATE lineitem SET l_linenumber = 4 WHERE l_orderkey = 100 AND l_linenumber = 3",
-			"800 rows found, 800 expected; wrong batches: 1", "column l_tax",
+			"INSERT INTO documents SELECT document_id, payload FROM documents WHERE document_id = 124",
+			"800 rows found, 800 expected; wrong batches: 1", "batch 2 (keys 100 to 149)",
 		},
 	} {
 		d.must(t, s.damage)
