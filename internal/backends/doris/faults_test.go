@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -66,10 +67,8 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 	}
 	db := s.open(t, s.table(method, options), d, c)
 	b := batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10)
-	session, err := db.Session(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	_, err = load(t.Context(), session, b)
+	session := backendtest.Session(t, db, c)
+	_, err := load(t.Context(), session, b)
 	if err != nil && New().Classify(err).SessionDead {
 		_, again := load(t.Context(), session, b)
 		require.Error(t, again)
