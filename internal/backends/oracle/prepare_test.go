@@ -165,6 +165,7 @@ func TestPrepareRefuses(t *testing.T) {
 		"no privilege": {table: plain, denied: denied(1031), change: func(p *loader.Preparation) {
 			p.Create, p.MayDrop = loader.CreateTruncate, p.Schema.Dataset
 		}, says: []string{"ORA-01031", "DROP ANY TABLE"}},
+		"uncommitted rows": {table: plain, denied: denied(54), change: truncate, says: []string{"ORA-00054", "uncommitted rows"}},
 		"foreign keys": {table: plain, denied: denied(codeReferenced), change: truncate, says: []string{
 			"ORA-02266", "foreign keys of other tables",
 		}},
@@ -249,9 +250,7 @@ func TestTriggersOfOthers(t *testing.T) {
 			target := s.table(method)
 			target.Table = owner + "." + target.Table
 			var logged strings.Builder
-			l, err := s.backend.Open(t.Context(), target, loggingTo(&logged))
-			require.NoError(t, err)
-			_, err = l.Prepare(t.Context(), loader.Preparation{
+			_, err := backendtest.Open(t, s.backend, target, loggingTo(&logged)).Prepare(t.Context(), loader.Preparation{
 				Run: "r", Schema: journal(), Contract: contractOf(method, 10), Create: loader.CreateIfMissing,
 			})
 			require.NoError(t, err)
@@ -270,8 +269,7 @@ func TestSilent(t *testing.T) {
 		s.open(t, target, d, c) // creates the table
 		s.quiet(t)
 		before := s.requests("SELECT") + s.requests("CREATE")
-		l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-		require.NoError(t, err)
+		l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 		opened := s.requests("SELECT") + s.requests("CREATE")
 		assert.Greater(t, opened, before)
 		table, err := l.Prepare(t.Context(), loader.Preparation{Schema: d.Schema(), Contract: c, Silent: true})
@@ -288,11 +286,16 @@ func TestSilent(t *testing.T) {
 func TestSettingsReachEveryConnection(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
-	target.Settings = []loader.Setting{{Name: "Current_Schema", Value: "tera"}, {Name: "commit_logging", Value: "BATCH"}}
+	target.Settings = []loader.Setting{
+		{Name: "Current_Schema", Value: "tera"}, {Name: "sort_area_size", Value: "64M"}, {Name: "tracefile_identifier", Value: "it's; DROP"},
+	}
 	_, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
-	set := []string{"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH"}
-	assert.Equal(t, slices.Concat(set, set), s.sent(0)[:4])
+	set := []string{
+		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET sort_area_size = 64M",
+		"ALTER SESSION SET tracefile_identifier = 'it''s; DROP'",
+	}
+	assert.Equal(t, slices.Concat(set, set), s.sent(0)[:6])
 }
 
 // The probe removes what it has left behind, and no row that was there before it. It is no part of what the run costs.
@@ -407,11 +410,9 @@ func TestQuestions(t *testing.T) {
 			if method == methodDirect {
 				target.Options = map[string]string{optionPartition: "p1"}
 			}
-			l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-			require.NoError(t, err)
-			defer l.Close()
+			l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 			p := loader.Preparation{Run: "r", Schema: schemaOf(t, "pairs"), Contract: contractOf(method, 1), PrimaryKey: true, Create: loader.CreateNever}
-			_, err = l.Prepare(t.Context(), p)
+			_, err := l.Prepare(t.Context(), p)
 			require.NoError(t, err)
 			can := loader.FeaturesOf(l)
 			_, err = can.Checker.CheckServer(t.Context(), loader.Intent{Preparation: p, Workers: 1, Advice: true})
@@ -430,20 +431,4 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	golden.Equal(t, "questions.sql", strings.Join(slices.Sorted(maps.Keys(asked)), ";\n")+";\n")
-}
-
-// TRUNCATE does not wait for rows that are not committed.
-func TestTruncateMeetsOpenTransactions(t *testing.T) {
-	o := oneBatch(t, way{contract: contractOf(methodArray, 10)}, 10)
-	until := make(chan struct{})
-	o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
-	_, err := o.attempt(t.Context(), t)
-	require.Error(t, err)
-	_, _, err = o.prepare(t, o.target, func(p *loader.Preparation) {
-		p.Schema, p.Create = o.dataset.Schema(), loader.CreateTruncate
-	})
-	require.ErrorContains(t, err, "ORA-00054")
-	require.ErrorContains(t, err, "uncommitted rows")
-	assert.Equal(t, loader.No, o.backend.Classify(err).Applied)
-	close(until)
 }
