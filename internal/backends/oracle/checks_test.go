@@ -195,9 +195,8 @@ func TestCheckStore(t *testing.T) {
 
 func TestCheckOfAServerThatIsGone(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	l, err := s.backend.Open(t.Context(), s.table(methodArray), backendtest.Deps())
-	require.NoError(t, err)
+	l := backendtest.Open(t, s.backend, s.table(methodArray), backendtest.Deps())
 	s.Close()
-	_, err = l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
+	_, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
 	require.Error(t, err)
 }
