@@ -287,7 +287,8 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
 	target.Settings = []loader.Setting{
-		{Name: "Current_Schema", Value: "tera"}, {Name: "sort_area_size", Value: "64M"}, {Name: "tracefile_identifier", Value: "it's; DROP"},
+		{Name: "Current_Schema", Value: "tera"}, {Name: "sort_area_size", Value: "64M"},
+		{Name: "tracefile_identifier", Value: "it's; DROP"},
 	}
 	_, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
