@@ -141,8 +141,6 @@ func (o *one) goesOn(t *testing.T) {
 // that the client had begun.
 func (o *one) holds(t *testing.T, rows int64) {
 	t.Helper()
-	o.SetScript(nil)
-	o.disconnect()
 	_, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: rows - 1}, rows)
 	require.NoError(t, err)
 	if o.contract.Delivery == loader.ExactlyOnce {
@@ -192,29 +190,24 @@ func nth(n int, f fake.Fault) (script func(fake.Request) fake.Fault, struck func
 		}
 }
 
-// Every request of a batch's life fails in every way, once.
+// Every request of a batch's life fails in every way, once. It takes a connection, its rows and a commit.
 func TestEveryRequestFails(t *testing.T) {
 	const size = 4
 	for _, w := range ways(size) {
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
-			for label, fault := range everyFault {
-				n := 1
-				for ; ; n++ {
-					o := oneBatch(t, w, size)
-					script, struck := nth(n, fault)
-					o.SetScript(script)
-					rows, err := o.send(t.Context())
-					require.NoError(t, err, "%s: %s", label, struck())
-					require.EqualValues(t, size, rows)
+			everyRequest(t, 3, func(t *testing.T) (*standIn, chore) {
+				o := oneBatch(t, w, size)
+				return o.standIn, chore{func(ctx context.Context) error {
+					defer o.disconnect()
+					rows, err := o.send(ctx)
+					assert.EqualValues(t, size, rows)
+					return err
+				}, func(t *testing.T, err error) {
+					require.NoError(t, err)
 					o.holds(t, size)
-					o.Close()
-					if struck() == "" {
-						break
-					}
-				}
-				assert.Greater(t, n, 3, "a batch takes a connection, its rows and a commit")
-			}
+				}}
+			})
 		})
 	}
 }

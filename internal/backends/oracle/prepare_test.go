@@ -200,7 +200,7 @@ func TestPrepareAccepts(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What has a name may be no table, or hidden; and another process may be quicker to take it.
+// What has a name may be no table, or hidden.
 func TestNamesAreTaken(t *testing.T) {
 	for kind, says := range map[string]string{"VIEW": "is a view", "SYNONYM": "is a synonym", "": ""} {
 		s := startStandIn(t, fake.Options{Taken: map[string]string{"TERAPUSH_CLAIMS": kind, "TAKEN": kind}})
@@ -211,35 +211,31 @@ func TestNamesAreTaken(t *testing.T) {
 		_, _, err = s.prepare(t, target, nil)
 		require.ErrorContains(t, err, cmp.Or(says, "may this user SELECT from it?"))
 	}
-	// meanwhile runs a statement when another one arrives.
-	meanwhile := func(s *standIn, at string, do func(sql string) string) {
+}
+
+// Another process may be quicker to create a table, and its claim table may be of no use.
+func TestTablesAreCreatedMeanwhile(t *testing.T) {
+	quicker := func(at string, create func(sql string) string) *standIn {
+		s := startStandIn(t, fake.Options{})
 		s.SetScript(func(r fake.Request) fake.Fault {
 			if r.Is(at) {
-				assert.NoError(t, s.Run(do(r.SQL)))
+				assert.NoError(t, s.Run(create(r.SQL)))
 			}
 			return fake.Fault{}
 		})
+		return s
 	}
-	same := func(sql string) string { return sql }
-	s := startStandIn(t, fake.Options{})
-	meanwhile(s, claimsDDL, same)
-	_, _, err := s.prepare(t, s.table(methodArray), nil)
-	require.NoError(t, err)
-
-	s = startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	meanwhile(s, "CREATE TABLE "+qualified("", name(target)), same)
-	_, table, err := s.prepare(t, target, nil)
+	s := quicker("CREATE TABLE", func(sql string) string { return sql })
+	_, table, err := s.prepare(t, s.table(methodArray), nil)
 	require.NoError(t, err)
 	assert.True(t, table.Created)
 	assert.Zero(t, s.requests("COMMENT ON"), "the table is the other process's, and so is the mark")
 
-	s = startStandIn(t, fake.Options{})
-	meanwhile(s, claimsDDL, func(string) string { return keyless })
-	_, _, err = s.prepare(t, s.table(methodArray), nil)
-	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
-	_, _, err = s.prepare(t, s.table(methodArray), nil)
-	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+	s = quicker(claimsDDL, func(string) string { return keyless })
+	for range 2 {
+		_, _, err = s.prepare(t, s.table(methodArray), nil)
+		require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+	}
 }
 
 // Triggers on another user's table may be invisible.
