@@ -23,9 +23,8 @@ func groupTable(t *testing.T, n int64) *staged {
 	target := s.table(streamLoad, nil)
 	if n > 0 {
 		c := contractOf(streamLoad, batch.DorisCSV, n)
-		acked, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
-		require.NoError(t, err)
-		require.True(t, acked)
+		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other"}, 0, n)
+		require.NoError(t, attempts(t.Context(), s.open(t, target, d, c), c, b))
 	}
 	target.Method, target.Via = s3Load, via
 	return prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)

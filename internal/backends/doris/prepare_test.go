@@ -103,10 +103,8 @@ func TestPrepare(t *testing.T) {
 		assert.NotEmpty(t, got.Identity)
 		assert.Equal(t, step.same, got.Identity == last, "step %d", n)
 		last = got.Identity
-		number := int64(n)
-		acked, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: number}, 10*number, 10))
-		require.NoError(t, err)
-		require.True(t, acked)
+		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: int64(n)}, 10*int64(n), 10)
+		require.NoError(t, attempts(t.Context(), l, p.Contract, b))
 	}
 
 	p.Silent = true
