@@ -295,4 +295,7 @@ func TestResolveThatWaitsInVain(t *testing.T) {
 		}
 	}
 	hinted(t, new(link).waitError("wait", fmt.Errorf("%w: ORA-01013", context.DeadlineExceeded)))
+	refused := new(link).waitError("wait", reading().serverError(oraError(942)))
+	require.ErrorContains(t, refused, "ORA-00942")
+	assert.NotContains(t, refused.Error(), "EXPIRE_TIME", "nothing was waited for")
 }
