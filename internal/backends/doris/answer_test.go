@@ -43,7 +43,6 @@ func TestAnswersThatAreSuccess(t *testing.T) {
 func TestAnswersThatAreNone(t *testing.T) {
 	type verdict = loader.Verdict
 	labelled := sent{label: "l", rows: 10, group: groupOff}
-	fail := func(message string) string { return fmt.Sprintf(`{"Label":"l","Status":"Fail","Message":%q}`, message) }
 	exists := func(state string) string {
 		return fmt.Sprintf(`{"Label":"l","Status":"Label Already Exists","ExistingJobStatus":%q,"Message":"used"}`, state)
 	}
@@ -59,14 +58,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"not merged": {sent{rows: 10, group: groupSync}, 200, success("x", 10, 10, 0, 0),
 			verdict{Class: loader.ClassOther, Applied: loader.Yes}, "did not merge"},
 		"under way":            {labelled, 200, exists("RUNNING"), verdict{Class: loader.ClassOther, Retry: true}, "Label Already Exists (RUNNING)"},
-		"filtered rows":        {labelled, 200, fail("[DATA_QUALITY_ERROR]too many filtered rows"), verdict{Class: loader.ClassData, Applied: loader.No}, ""},
 		"frontend refuses":     {labelled, 200, `{"status":"FAILED","msg":"There is no 100-continue header"}`, verdict{Class: loader.ClassOther, Applied: loader.No}, "There is no 100-continue header"},
 		"frontend, no backend": {labelled, 200, `{"status":"FAILED","msg":"No backend load available"}`, verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, ""},
 		"no status":            {labelled, 200, `{"count":0}`, verdict{Class: loader.ClassOther}, "no status"},
 		"unknown status":       {labelled, 200, `{"Status":"Perhaps","Message":"x"}`, verdict{Class: loader.ClassOther}, "Perhaps: x"},
 		"truncated":            {labelled, 200, `{"Status":"Success","Label":"l","NumberLo`, verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, "cannot be read"},
 		"401":                  {labelled, 401, `no valid Basic authorization`, verdict{Class: loader.ClassPermission, Applied: loader.No}, "HTTP 401"},
-		"503":                  {labelled, 503, `busy`, verdict{Class: loader.ClassShutdown, Retry: true}, "busy"},
 		"success with a 500":   {labelled, 500, success("l", 10, 10, 0, 0), verdict{Class: loader.ClassShutdown, Retry: true}, ""},
 	} {
 		_, err := c.sent.judge(c.status, []byte(c.body))

@@ -34,15 +34,11 @@ func (guard) Write(line []byte) (int, error) {
 
 // documents are the rows of most tests: text, since Doris has no type for bytes.
 func documents(t testing.TB) dataset.Dataset {
-	d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 512, PayloadKind: dataset.Text})
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, "documents", dataset.Options{Seed: 1, PayloadBytes: 512, PayloadKind: dataset.Text})
 }
 
 func named(t testing.TB, name string) dataset.Dataset {
-	d, err := dataset.New(name, dataset.Options{Seed: 1})
-	require.NoError(t, err)
-	return d
+	return backendtest.Dataset(t, name, dataset.Options{Seed: 1})
 }
 
 // Rows of datasets.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -16,30 +17,33 @@ import (
 
 // attempts sends a batch as the engine does: after every failure it asks what became of it, and sends again only what is
 // not applied.
-func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, err error) {
+func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) error {
 	for range 10 {
 		s, err := l.Session(ctx, c)
 		if err != nil {
-			return false, err
+			return err
 		}
 		ack, err := load(ctx, s, b)
 		_ = s.Close()
+		if err == nil && ack.Rows != b.Rows {
+			return &loader.RowsError{Sent: b.Rows, Acknowledged: ack.Rows}
+		}
 		if err == nil {
-			return ack.Rows == b.Rows, nil
+			return nil
 		}
 		v := New().Classify(err)
 		if v.Applied != loader.No {
 			found, err := l.(loader.Resolver).Resolve(ctx, loader.RefOf(b))
 			if err != nil || found.Applied == loader.Yes {
-				return err == nil, err
+				return err
 			}
 			v.Applied = found.Applied
 		}
 		if !v.Retry || v.Applied != loader.No {
-			return false, err
+			return err
 		}
 	}
-	return false, errors.New("ten attempts failed")
+	return errors.New("ten attempts failed")
 }
 
 // firstOnly lets a fault happen to the first request of the kind.
@@ -66,10 +70,8 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 	}
 	db := s.open(t, s.table(method, options), d, c)
 	b := batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10)
-	session, err := db.Session(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	_, err = load(t.Context(), session, b)
+	session := backendtest.Session(t, db, c)
+	_, err := load(t.Context(), session, b)
 	if err != nil && New().Classify(err).SessionDead {
 		_, again := load(t.Context(), session, b)
 		require.Error(t, again)
@@ -109,9 +111,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 				assert.Zero(t, s.Rows(db.name.table))
 				return
 			}
-			acked, err := attempts(t.Context(), db, contract, b)
-			require.NoError(t, err)
-			assert.True(t, acked)
+			require.NoError(t, attempts(t.Context(), db, contract, b))
 			assert.EqualValues(t, 10, s.Rows(db.name.table))
 		})
 	}
@@ -130,9 +130,7 @@ func TestLabelExists(t *testing.T) {
 			found, err := db.Resolve(t.Context(), loader.RefOf(b))
 			require.NoError(t, err)
 			assert.NotEqual(t, loader.Unknown, found.Applied, "the server ends what is under way")
-			acked, err := attempts(t.Context(), db, c, b)
-			require.NoError(t, err)
-			assert.True(t, acked)
+			require.NoError(t, attempts(t.Context(), db, c, b))
 			assert.EqualValues(t, 10, s.Rows(db.name.table))
 		})
 	}
@@ -176,10 +174,8 @@ func TestReplacedLabelsEndTheRun(t *testing.T) {
 			}})
 			contract, target := contractOf(c.method, c.format, 10), s.table(c.method, nil)
 			db := s.open(t, target, d, contract)
-			acked, err := attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 0}, 0, 10))
-			require.NoError(t, err)
-			assert.True(t, acked)
-			_, err = attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 1}, 10, 10))
+			require.NoError(t, attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r"}, 0, 10)))
+			err := attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 1}, 10, 10))
 			require.ErrorContains(t, err, "by "+c.by)
 			assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
 			assert.EqualValues(t, 10, s.Rows(target.Table))
@@ -194,10 +190,7 @@ func TestForgottenLabels(t *testing.T) {
 	c := contractOf(streamLoad, batch.DorisCSV, 10)
 	target := s.table(streamLoad, nil)
 	db := s.open(t, target, d, c)
-	in := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 0}, 0, 10)
-	acked, err := attempts(t.Context(), db, c, in)
-	require.NoError(t, err)
-	require.True(t, acked)
+	require.NoError(t, attempts(t.Context(), db, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r"}, 0, 10)))
 	s.ForgetLabels()
 
 	resolve := func(first int64) loader.Resolution {

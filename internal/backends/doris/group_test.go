@@ -10,24 +10,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // groupTable opens a table for s3-load with n of ten rows in it.
-func groupTable(t *testing.T, n int64) (*standIn, *staged) {
+func groupTable(t *testing.T, n int64) *staged {
 	s, via, _ := startWithStore(t)
 	d := documents(t)
 	target := s.table(streamLoad, nil)
 	if n > 0 {
 		c := contractOf(streamLoad, batch.DorisCSV, n)
-		acked, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
-		require.NoError(t, err)
-		require.True(t, acked)
+		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other"}, 0, n)
+		require.NoError(t, attempts(t.Context(), s.open(t, target, d, c), c, b))
 	}
 	target.Method, target.Via = s3Load, via
-	return s, prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)
+	return prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)
 }
 
 func tenOfAGroup() loader.Group {
@@ -49,7 +49,7 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"msg":"success","code":0,"data":%q}`, state)
 		})
-		_, db := groupTable(t, n)
+		db := groupTable(t, n)
 		db.frontends[0].http.Host = fe.address()
 		found, err := db.Resolve(t.Context(), tenOfAGroup().Ref)
 		require.NoError(t, err)
@@ -63,11 +63,9 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 
 // A statement that found no objects has used the label up. To send under it again would go on for ever.
 func TestLabelUsedForNothing(t *testing.T) {
-	_, db := groupTable(t, 0)
+	db := groupTable(t, 0)
 	g := tenOfAGroup()
-	session, err := db.Session(t.Context(), contractOf(s3Load, batch.DorisCSV, 5))
-	require.NoError(t, err)
-	defer session.Close()
+	session := backendtest.Session(t, db, contractOf(s3Load, batch.DorisCSV, 5))
 	for _, m := range g.Members {
 		_, err := load(t.Context(), session, batchOf(t, documents(t), batch.DorisCSV, m.ID, m.First, m.Rows))
 		require.NoError(t, err)

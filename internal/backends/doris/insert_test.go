@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -37,10 +38,7 @@ func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
 				}
 				target := s.table(insert, map[string]string{optGroupCommit: mode, optGroupInterval: "20"})
 				db := s.open(t, target, d, c)
-				session, err := db.Session(t.Context(), c)
-				require.NoError(t, err)
-				defer session.Close()
-				ack, err := load(t.Context(), session, batchOf(t, d, batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
+				ack, err := load(t.Context(), backendtest.Session(t, db, c), batchOf(t, d, batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
 				require.NoError(t, err)
 				assert.EqualValues(t, 10, ack.Rows)
 				assert.Equal(t, name == "a follower" && mode == "off", len(ack.Detail) == 0, "what is not known is said: %v", ack.Detail)

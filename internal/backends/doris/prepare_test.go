@@ -3,7 +3,6 @@ package doris
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/standin"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
@@ -24,10 +24,7 @@ func TestOpen(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(insert, nil)
 	target.Settings = []loader.Setting{{Name: "exec_mem_limit", Value: "1073741824"}}
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	server := l.Server()
+	server := backendtest.Open(t, New(), target, testDeps()).Server()
 	assert.Equal(t, "Apache Doris", server.Product)
 	assert.Contains(t, server.Version, "3.1.2")
 	assert.Equal(t, s.SQL, server.Endpoint)
@@ -35,61 +32,36 @@ func TestOpen(t *testing.T) {
 	assert.Equal(t, "off_mode", server.Settings["group_commit"])
 
 	target.Password = "wrong"
-	_, err = New().Open(t.Context(), target, testDeps())
+	_, err := New().Open(t.Context(), target, testDeps())
 	assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, "%v", err)
 	target.Hosts, target.Password = []string{closedPort(t), s.SQL}, s.target.Password
-	l, err = New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err, "the second frontend serves as well")
-	assert.NoError(t, l.Close())
+	backendtest.Open(t, New(), target, testDeps()) // the second frontend serves as well
 }
 
 // What --set says holds on every connection of a run: those that load, the one that looks at the table and the proof's.
 func TestSettingsReachEveryConnection(t *testing.T) {
-	for _, method := range []string{insert, s3Load} {
-		s, via, _ := startWithStore(t)
-		target := s.table(method, nil)
-		target.Settings = []loader.Setting{{Name: "enable_nereids_planner", Value: "false"}}
-		format, c := batch.Values, contractOf(method, batch.Values, 5)
-		if method == s3Load {
-			format, c, target.Via = batch.DorisCSV, contractOf(method, batch.DorisCSV, 5), via
-		}
-		var connections atomic.Int64
-		deps := testDeps()
-		dial := deps.Dial
-		deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == s.SQL {
-				connections.Add(1)
-			}
-			return dial(ctx, network, address)
-		}
-		l, err := New().Open(t.Context(), target, deps)
-		require.NoError(t, err)
-		defer l.Close()
-		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: c, Create: loader.CreateIfMissing}
-		_, err = l.Prepare(t.Context(), p)
-		require.NoError(t, err)
-		session, err := l.Session(t.Context(), c)
-		require.NoError(t, err)
-		for n := range int64(2) {
-			_, err = load(t.Context(), session, batchOf(t, documents(t), format, batch.ID{Run: "r", Number: n}, 5*n, 5))
-			require.NoError(t, err)
-		}
-		if method == s3Load {
-			_, err = l.(loader.Committer).Commit(t.Context(), tenOfAGroup())
-			require.NoError(t, err)
-		}
-		require.NoError(t, session.Close())
-		require.NoError(t, l.(loader.Counter).Count(t.Context(), loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 5},
-			func(loader.Bucket) error { return nil }))
-		set := 0
-		for _, r := range s.Requests() {
-			if r.SQL == "SET enable_nereids_planner = false" {
-				set++
-			}
-		}
-		assert.GreaterOrEqual(t, set, 2, "control, and the session or the commit")
-		assert.EqualValues(t, connections.Load(), set)
+	s := startStandIn(t, fake.Options{})
+	target := s.table(insert, nil)
+	target.Settings = []loader.Setting{{Name: "enable_nereids_planner", Value: "false"}}
+	var connections atomic.Int64
+	deps := testDeps()
+	dial := deps.Dial
+	deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		connections.Add(1)
+		return dial(ctx, network, address)
 	}
+	l := backendtest.Open(t, New(), target, deps)
+	_, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateIfMissing})
+	require.NoError(t, err)
+	backendtest.Session(t, l, contractOf(insert, batch.Values, 5))
+	assert.GreaterOrEqual(t, connections.Load(), int64(2), "one loads, another one does not")
+	set := 0
+	for _, r := range s.Requests() {
+		if r.SQL == "SET enable_nereids_planner = false" {
+			set++
+		}
+	}
+	assert.EqualValues(t, connections.Load(), set)
 }
 
 func TestOtherServersAreRefused(t *testing.T) {
@@ -105,10 +77,8 @@ func TestPrepare(t *testing.T) {
 	s := startStandIn(t, fake.Options{Backends: 2})
 	d := named(t, "people")
 	target := s.table(streamLoad, nil)
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	_, err = l.Session(t.Context(), loader.Contract{})
+	l := backendtest.Open(t, New(), target, testDeps())
+	_, err := l.Session(t.Context(), loader.Contract{})
 	require.ErrorContains(t, err, "was not prepared")
 	p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateNever}
 	_, err = l.Prepare(t.Context(), p)
@@ -133,10 +103,8 @@ func TestPrepare(t *testing.T) {
 		assert.NotEmpty(t, got.Identity)
 		assert.Equal(t, step.same, got.Identity == last, "step %d", n)
 		last = got.Identity
-		number := int64(n)
-		acked, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: number}, 10*number, 10))
-		require.NoError(t, err)
-		require.True(t, acked)
+		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: int64(n)}, 10*int64(n), 10)
+		require.NoError(t, attempts(t.Context(), l, p.Contract, b))
 	}
 
 	p.Silent = true
@@ -155,11 +123,8 @@ func TestOtherPeoplesTables(t *testing.T) {
 		s.Append(table, standin.Row{Number: 1})
 		target := s.table(streamLoad, nil)
 		target.Table = table
-		l, err := New().Open(t.Context(), target, testDeps())
-		require.NoError(t, err)
-		defer l.Close()
 		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create, MayDrop: mayDrop}
-		_, err = l.Prepare(t.Context(), p)
+		_, err := backendtest.Open(t, New(), target, testDeps()).Prepare(t.Context(), p)
 		return err
 	}
 	require.ErrorContains(t, prepare("other", loader.CreateRecreate, ""), "was not made by terapush")
@@ -178,55 +143,45 @@ func TestOtherPeoplesTables(t *testing.T) {
 // The properties of a table that is there are changed by the load, and by nothing that only looks at it: once, each by a
 // statement of its own, if they differ, and with the user told.
 func TestPropertiesOfATableThatIsThere(t *testing.T) {
+	const bytesSet, intervalSet = `("group_commit_data_bytes" = "1048576")`, `("group_commit_interval_ms" = "5000")`
 	for name, c := range map[string]struct {
-		interval, bytes string
-		silent          bool
-		want            []string
+		interval string
+		silent   bool
+		want     []string
 	}{
-		"other":  {"5000", "1048576", false, []string{"group_commit_data_bytes", "group_commit_interval_ms"}},
-		"same":   {"1000", "", false, nil},
-		"silent": {"5000", "", true, []string{"group_commit_interval_ms"}},
+		"both":   {"5000", false, []string{bytesSet, intervalSet}},
+		"one":    {"1000", false, []string{bytesSet}}, // the table has the interval
+		"silent": {"5000", true, []string{bytesSet, intervalSet}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, fake.Options{})
-			target := s.table(insert, map[string]string{optGroupInterval: c.interval, optGroupBytes: c.bytes})
+			target := s.table(insert, map[string]string{optGroupInterval: c.interval, optGroupBytes: "1048576"})
 			s.CreateTable(target.Table, `"group_commit_interval_ms" = "1000"`, ofDocuments...)
-			if c.bytes == "" {
-				delete(target.Options, optGroupBytes)
-			}
 			var logged bytes.Buffer
 			deps := testDeps()
 			deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
-			l, err := New().Open(t.Context(), target, deps)
-			require.NoError(t, err)
-			defer l.Close()
+			l := backendtest.Open(t, New(), target, deps)
 			contract := contractOf(insert, batch.Values, 10)
 			p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contract, Create: loader.CreateNever, Silent: c.silent}
-			_, err = l.Prepare(t.Context(), p)
+			_, err := l.Prepare(t.Context(), p)
 			require.NoError(t, err)
 			assert.Empty(t, altered(s))
 			for range 2 {
-				session, err := l.Session(t.Context(), contract)
-				require.NoError(t, err)
-				defer session.Close()
+				backendtest.Session(t, l, contract)
 			}
-			var want []string
-			for _, name := range c.want {
-				value := map[string]string{"group_commit_data_bytes": c.bytes, "group_commit_interval_ms": c.interval}[name]
-				want = append(want, fmt.Sprintf("ALTER TABLE `d`.`%s` SET (\"%s\" = \"%s\")", target.Table, name, value))
-				assert.Contains(t, logged.String(), name)
-			}
-			assert.Equal(t, want, altered(s))
+			assert.Equal(t, c.want, altered(s))
+			assert.Equal(t, len(c.want), strings.Count(logged.String(), "its property is changed"))
 			assert.Equal(t, time.Duration(integer(c.interval))*time.Millisecond, l.(*opened).interval())
 		})
 	}
 }
 
-// altered are the ALTER statements that the cluster got.
+// altered are the properties that ALTER statements have set.
 func altered(s *standIn) (all []string) {
 	for _, r := range s.Requests() {
 		if strings.HasPrefix(r.SQL, "ALTER ") {
-			all = append(all, r.SQL)
+			_, set, _ := strings.Cut(r.SQL, " SET ")
+			all = append(all, set)
 		}
 	}
 	return all
@@ -255,9 +210,7 @@ func TestAlterRefused(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	prepared := func(target loader.Target) (loader.Table, map[string]string) {
-		l, err := New().Open(t.Context(), target, testDeps())
-		require.NoError(t, err)
-		defer l.Close()
+		l := backendtest.Open(t, New(), target, testDeps())
 		table, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateIfMissing})
 		require.NoError(t, err)
 		return table, l.Server().Settings

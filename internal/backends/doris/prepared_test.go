@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
@@ -19,10 +20,7 @@ func startPrepared(t *testing.T, script func(fake.Request) fake.Fault) (*standIn
 	c := contractOf(insert, batch.ColumnArrays, 10)
 	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	options := map[string]string{optGroupCommit: "async", optGroupInterval: "20", optPrepared: "true"}
-	session, err := s.open(t, s.table(insert, options), documents(t), c).Session(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	return s, session
+	return s, backendtest.Session(t, s.open(t, s.table(insert, options), documents(t), c), c)
 }
 
 // A session prepares its INSERT once, the run's smaller last batch another one, and a retry the one that may be gone.
@@ -74,10 +72,7 @@ func TestPrepareRefused(t *testing.T) {
 func TestBoundsOfAPreparedInsert(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(insert, map[string]string{optPrepared: "true", optGroupCommit: "sync"})
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	caps := l.Caps()
+	caps := backendtest.Open(t, New(), target, testDeps()).Caps()
 	for _, name := range dataset.Names() {
 		d := documents(t)
 		if name != "documents" {

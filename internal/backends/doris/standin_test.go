@@ -55,10 +55,8 @@ func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c 
 
 func prepared(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) loader.Loader {
 	t.Helper()
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
+	l := backendtest.Open(t, New(), target, testDeps())
+	_, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
 	require.NoError(t, err)
 	return l
 }

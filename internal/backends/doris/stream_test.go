@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -100,10 +101,7 @@ func redirected(t *testing.T, to string) *opened {
 }
 
 func session(t *testing.T, db *opened) loader.Session {
-	s, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return backendtest.Session(t, db, contractOf(streamLoad, batch.DorisCSV, 10))
 }
 
 func ten(t *testing.T) *batch.Batch {

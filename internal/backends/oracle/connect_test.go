@@ -122,17 +122,16 @@ func TestInterruptibleConnect(t *testing.T) {
 func TestFilesBesideAWallet(t *testing.T) {
 	target, err := loader.ParseTarget("oracle://u@h/s?wallet=/folder")
 	require.NoError(t, err)
+	connector := func(config *tls.Config) error {
+		d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) { return config, false, nil }}
+		_, err := builtIn().connector(target, d, 0)
+		return err
+	}
 	for name, config := range map[string]*tls.Config{
 		"authority": {ServerName: "h", RootCAs: x509.NewCertPool()}, "name": {ServerName: "other"},
 		"certificate": {ServerName: "h", Certificates: make([]tls.Certificate, 1)},
 	} {
-		d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) { return config, false, nil }}
-		_, err := builtIn().connector(target, d, 0)
-		require.ErrorContains(t, err, "remove --tls-ca", name)
+		require.ErrorContains(t, connector(config), "remove --tls-ca", name)
 	}
-	d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) {
-		return &tls.Config{ServerName: "h"}, false, nil
-	}}
-	_, err = builtIn().connector(target, d, 0)
-	require.NoError(t, err)
+	require.NoError(t, connector(&tls.Config{ServerName: "h"}))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
@@ -120,10 +121,7 @@ func oneBatchOf(t *testing.T, d dataset.Dataset, w way, rows int64, options fake
 // attempt is one attempt on a session of its own.
 func (o *one) attempt(ctx context.Context, t *testing.T) (loader.Ack, error) {
 	t.Helper()
-	session, err := o.loader.Session(t.Context(), o.contract)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	return load(ctx, session, o.batch)
+	return load(ctx, backendtest.Session(t, o.loader, o.contract), o.batch)
 }
 
 // goesOn resolves the batch after a failure and sends the rest: then every row is there once.
@@ -143,8 +141,6 @@ func (o *one) goesOn(t *testing.T) {
 // that the client had begun.
 func (o *one) holds(t *testing.T, rows int64) {
 	t.Helper()
-	o.SetScript(nil)
-	o.disconnect()
 	_, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: rows - 1}, rows)
 	require.NoError(t, err)
 	if o.contract.Delivery == loader.ExactlyOnce {
@@ -194,48 +190,25 @@ func nth(n int, f fake.Fault) (script func(fake.Request) fake.Fault, struck func
 		}
 }
 
-// Every request of a batch's life fails in every way, once.
+// Every request of a batch's life fails in every way, once. It takes a connection, its rows and a commit.
 func TestEveryRequestFails(t *testing.T) {
 	const size = 4
 	for _, w := range ways(size) {
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
-			for label, fault := range everyFault {
-				n := 1
-				for ; ; n++ {
-					o := oneBatch(t, w, size)
-					script, struck := nth(n, fault)
-					o.SetScript(script)
-					rows, err := o.send(t.Context())
-					require.NoError(t, err, "%s: %s", label, struck())
-					require.EqualValues(t, size, rows)
+			everyRequest(t, 3, func(t *testing.T) (*standIn, chore) {
+				o := oneBatch(t, w, size)
+				return o.standIn, chore{func(ctx context.Context) error {
+					defer o.disconnect()
+					rows, err := o.send(ctx)
+					assert.EqualValues(t, size, rows)
+					return err
+				}, func(t *testing.T, err error) {
+					require.NoError(t, err)
 					o.holds(t, size)
-					o.Close()
-					if struck() == "" {
-						break
-					}
-				}
-				assert.Greater(t, n, 3, "a batch takes a connection, its rows and a commit")
-			}
+				}}
+			})
 		})
-	}
-}
-
-// timeout is a context that times out when the test says so and not when the clock does: on a slow machine that could be
-// before the request that the test is about.
-type timeout struct {
-	context.Context
-	over chan struct{}
-}
-
-func (c timeout) Done() <-chan struct{} { return c.over }
-
-func (c timeout) Err() error {
-	select {
-	case <-c.over:
-		return context.DeadlineExceeded
-	default:
-		return nil
 	}
 }
 
@@ -268,9 +241,7 @@ func TestOverlappingAttempts(t *testing.T) {
 			}
 			until := make(chan struct{})
 			o.SetScript(fake.At(fake.Commit, n, fake.Fault{Hold: until}))
-			session, err := o.loader.Session(t.Context(), o.contract)
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = session.Close() })
+			session := backendtest.Session(t, o.loader, o.contract)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			failed := make(chan error, 1)
@@ -280,13 +251,11 @@ func TestOverlappingAttempts(t *testing.T) {
 			}()
 			o.reached(t, fake.Commit, n)
 			cancel()
-			err = <-failed
+			err := <-failed
 			require.Error(t, err)
 			v := o.backend.Classify(err)
 			assert.Equal(t, loader.Unknown, v.Applied, "%v", err)
 			assert.True(t, v.SessionDead, "%v", err)
-			_, err = load(t.Context(), session, o.batch)
-			require.Error(t, err, "the session is dead")
 
 			before := o.requests(waits)
 			found := make(chan loader.Resolution, 1)
@@ -308,37 +277,25 @@ func TestOverlappingAttempts(t *testing.T) {
 	}
 }
 
-// A Resolve that times out says what makes a server notice that a client is gone.
+// A Resolve that waits in vain says what makes a server notice that a client is gone.
 func TestResolveThatWaitsInVain(t *testing.T) {
 	hinted := func(t *testing.T, err error) {
 		t.Helper()
 		require.ErrorContains(t, err, "SQLNET.EXPIRE_TIME")
 		require.ErrorContains(t, err, "MAX_IDLE_BLOCKER_TIME")
 	}
-	for _, native := range []bool{false, true} {
-		o := oneBatch(t, way{native: native, contract: contractOf(methodSingle, 3)}, 3)
-		o.SetScript(fake.At("LOCK TABLE", 1, fake.Fault{Fail: fake.Ora(30006)}))
-		_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
-		hinted(t, err)
-		assert.ErrorContains(t, err, "ORA-30006")
-		assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
-
-		o = oneBatch(t, way{native: native, contract: contractOf(methodArray, 3)}, 3)
-		until := make(chan struct{})
-		defer close(until)
-		o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
-		_, err = o.attempt(t.Context(), t)
-		require.Error(t, err)
-		before := o.requests(`TERAPUSH_CLAIMS" (`)
-		ctx := timeout{t.Context(), make(chan struct{})}
-		go func() {
-			o.reached(t, `TERAPUSH_CLAIMS" (`, before+1)
-			close(ctx.over)
-		}()
-		_, err = o.loader.Resolve(ctx, loader.RefOf(o.batch))
-		hinted(t, err)
-		v := o.backend.Classify(err)
-		assert.Equal(t, loader.ClassTimeout, v.Class)
-		assert.Equal(t, loader.Unknown, v.Applied)
+	for method, waits := range map[string]string{methodSingle: "LOCK TABLE", methodArray: `TERAPUSH_CLAIMS" (`} {
+		for _, native := range []bool{false, true} {
+			o := oneBatch(t, way{native: native, contract: contractOf(method, 3)}, 3)
+			o.SetScript(fake.At(waits, 1, fake.Fault{Fail: fake.Ora(30006)}))
+			_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
+			hinted(t, err)
+			assert.ErrorContains(t, err, "ORA-30006")
+			assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
+		}
 	}
+	hinted(t, new(link).waitError("wait", fmt.Errorf("%w: ORA-01013", context.DeadlineExceeded)))
+	refused := new(link).waitError("wait", reading().serverError(oraError(942)))
+	require.ErrorContains(t, refused, "ORA-00942")
+	assert.NotContains(t, refused.Error(), "EXPIRE_TIME", "nothing was waited for")
 }

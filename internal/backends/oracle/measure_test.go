@@ -85,26 +85,27 @@ func TestBatchIsToldHowFarItIs(t *testing.T) {
 // What Fast Ingest does with ten rows, and what the back-end reports of it.
 func TestFast(t *testing.T) {
 	const rows = 10
-	denied := map[string]fake.Fault{"WRITES_FLUSH": {Fail: fake.Ora(6550)}}
+	type faults = map[string]fake.Fault
+	const insert, flush = "MEMOPTIMIZE_WRITE */", "WRITES_FLUSH"
+	denied := faults{flush: {Fail: fake.Ora(6550)}}
 	for label, c := range map[string]struct {
 		server   fake.Options
-		denied   map[string]fake.Fault
-		fault    fake.Fault
+		faults   faults
 		crashes  bool
 		fails    bool // Load
 		wantRows int64
 		note     string // of Finish
 	}{
 		"as it should be": {wantRows: rows},
-		"miscounted":      {fault: fake.Fault{Count: 9}, fails: true, wantRows: rows},
+		"miscounted":      {faults: faults{insert: {Count: 9}}, fails: true, wantRows: rows},
 		"answer cut": {
-			fault: fake.Fault{CutAnswer: true}, fails: true, wantRows: rows, note: "1 sessions did not say how far they came",
+			faults: faults{insert: {CutAnswer: true}}, fails: true, wantRows: rows, note: "1 sessions did not say how far they came",
 		},
 		"a crash":       {crashes: true, wantRows: 0},
 		"conventional":  {server: fake.Options{NoFastIngest: true}, wantRows: rows, note: "1 sessions were inserted conventionally"},
-		"written alone": {server: fake.Options{DrainRows: rows}, denied: denied, wantRows: rows},
+		"written alone": {server: fake.Options{DrainRows: rows}, faults: denied, wantRows: rows},
 		"waits": {
-			server: fake.Options{DrainRows: 6}, denied: denied, wantRows: rows, note: "waited for the server to write by itself: " +
+			server: fake.Options{DrainRows: 6}, faults: denied, wantRows: rows, note: "waited for the server to write by itself: " +
 				"to have it write at once, GRANT EXECUTE ON DBMS_MEMOPTIMIZE_ADMIN",
 		},
 	} {
@@ -112,13 +113,7 @@ func TestFast(t *testing.T) {
 			t.Parallel()
 			c.server.IgnoreHints = true // as on an Autonomous Database
 			o := oneBatchOf(t, documents(t), way{contract: contractOf(methodFast, rows)}, rows, c.server)
-			at, where := fake.At("MEMOPTIMIZE_WRITE */", 1, c.fault), fake.Where(c.denied)
-			o.SetScript(func(r fake.Request) fake.Fault {
-				if f := where(r); f.Fail != nil {
-					return f
-				}
-				return at(r)
-			})
+			o.SetScript(fake.Where(c.faults))
 			session, err := o.loader.Session(t.Context(), o.contract)
 			require.NoError(t, err)
 			_, err = load(t.Context(), session, o.batch)
@@ -138,7 +133,7 @@ func TestFast(t *testing.T) {
 				require.Len(t, notes, 1)
 				assert.Contains(t, notes[0], c.note)
 			}
-			assert.Equal(t, 1, o.requests("WRITES_FLUSH"), "an earlier process may have left rows in memory")
+			assert.Equal(t, 1, o.requests(flush), "an earlier process may have left rows in memory")
 			n := int64(0)
 			g := loader.Grouping{KeyRange: loader.KeyRange{Last: rows - 1}, Size: rows}
 			require.NoError(t, o.loader.Count(t.Context(), g, func(b loader.Bucket) error { n += b.Rows; return nil }))

@@ -165,6 +165,7 @@ func TestPrepareRefuses(t *testing.T) {
 		"no privilege": {table: plain, denied: denied(1031), change: func(p *loader.Preparation) {
 			p.Create, p.MayDrop = loader.CreateTruncate, p.Schema.Dataset
 		}, says: []string{"ORA-01031", "DROP ANY TABLE"}},
+		"uncommitted rows": {table: plain, denied: denied(54), change: truncate, says: []string{"ORA-00054", "uncommitted rows"}},
 		"foreign keys": {table: plain, denied: denied(codeReferenced), change: truncate, says: []string{
 			"ORA-02266", "foreign keys of other tables",
 		}},
@@ -199,7 +200,7 @@ func TestPrepareAccepts(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What has a name may be no table, or hidden; and another process may be quicker to take it.
+// What has a name may be no table, or hidden.
 func TestNamesAreTaken(t *testing.T) {
 	for kind, says := range map[string]string{"VIEW": "is a view", "SYNONYM": "is a synonym", "": ""} {
 		s := startStandIn(t, fake.Options{Taken: map[string]string{"TERAPUSH_CLAIMS": kind, "TAKEN": kind}})
@@ -210,35 +211,31 @@ func TestNamesAreTaken(t *testing.T) {
 		_, _, err = s.prepare(t, target, nil)
 		require.ErrorContains(t, err, cmp.Or(says, "may this user SELECT from it?"))
 	}
-	// meanwhile runs a statement when another one arrives.
-	meanwhile := func(s *standIn, at string, do func(sql string) string) {
+}
+
+// Another process may be quicker to create a table, and its claim table may be of no use.
+func TestTablesAreCreatedMeanwhile(t *testing.T) {
+	quicker := func(at string, create func(sql string) string) *standIn {
+		s := startStandIn(t, fake.Options{})
 		s.SetScript(func(r fake.Request) fake.Fault {
 			if r.Is(at) {
-				assert.NoError(t, s.Run(do(r.SQL)))
+				assert.NoError(t, s.Run(create(r.SQL)))
 			}
 			return fake.Fault{}
 		})
+		return s
 	}
-	same := func(sql string) string { return sql }
-	s := startStandIn(t, fake.Options{})
-	meanwhile(s, claimsDDL, same)
-	_, _, err := s.prepare(t, s.table(methodArray), nil)
-	require.NoError(t, err)
-
-	s = startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	meanwhile(s, "CREATE TABLE "+qualified("", name(target)), same)
-	_, table, err := s.prepare(t, target, nil)
+	s := quicker("CREATE TABLE", func(sql string) string { return sql })
+	_, table, err := s.prepare(t, s.table(methodArray), nil)
 	require.NoError(t, err)
 	assert.True(t, table.Created)
 	assert.Zero(t, s.requests("COMMENT ON"), "the table is the other process's, and so is the mark")
 
-	s = startStandIn(t, fake.Options{})
-	meanwhile(s, claimsDDL, func(string) string { return keyless })
-	_, _, err = s.prepare(t, s.table(methodArray), nil)
-	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
-	_, _, err = s.prepare(t, s.table(methodArray), nil)
-	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+	s = quicker(claimsDDL, func(string) string { return keyless })
+	for range 2 {
+		_, _, err = s.prepare(t, s.table(methodArray), nil)
+		require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+	}
 }
 
 // Triggers on another user's table may be invisible.
@@ -249,9 +246,7 @@ func TestTriggersOfOthers(t *testing.T) {
 			target := s.table(method)
 			target.Table = owner + "." + target.Table
 			var logged strings.Builder
-			l, err := s.backend.Open(t.Context(), target, loggingTo(&logged))
-			require.NoError(t, err)
-			_, err = l.Prepare(t.Context(), loader.Preparation{
+			_, err := backendtest.Open(t, s.backend, target, loggingTo(&logged)).Prepare(t.Context(), loader.Preparation{
 				Run: "r", Schema: journal(), Contract: contractOf(method, 10), Create: loader.CreateIfMissing,
 			})
 			require.NoError(t, err)
@@ -270,8 +265,7 @@ func TestSilent(t *testing.T) {
 		s.open(t, target, d, c) // creates the table
 		s.quiet(t)
 		before := s.requests("SELECT") + s.requests("CREATE")
-		l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-		require.NoError(t, err)
+		l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 		opened := s.requests("SELECT") + s.requests("CREATE")
 		assert.Greater(t, opened, before)
 		table, err := l.Prepare(t.Context(), loader.Preparation{Schema: d.Schema(), Contract: c, Silent: true})
@@ -288,11 +282,17 @@ func TestSilent(t *testing.T) {
 func TestSettingsReachEveryConnection(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
-	target.Settings = []loader.Setting{{Name: "Current_Schema", Value: "tera"}, {Name: "commit_logging", Value: "BATCH"}}
+	target.Settings = []loader.Setting{
+		{Name: "Current_Schema", Value: "tera"}, {Name: "sort_area_size", Value: "64M"},
+		{Name: "tracefile_identifier", Value: "it's; DROP"},
+	}
 	_, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
-	set := []string{"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH"}
-	assert.Equal(t, slices.Concat(set, set), s.sent(0)[:4])
+	set := []string{
+		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET sort_area_size = 64M",
+		"ALTER SESSION SET tracefile_identifier = 'it''s; DROP'",
+	}
+	assert.Equal(t, slices.Concat(set, set), s.sent(0)[:6])
 }
 
 // The probe removes what it has left behind, and no row that was there before it. It is no part of what the run costs.
@@ -407,11 +407,9 @@ func TestQuestions(t *testing.T) {
 			if method == methodDirect {
 				target.Options = map[string]string{optionPartition: "p1"}
 			}
-			l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-			require.NoError(t, err)
-			defer l.Close()
+			l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 			p := loader.Preparation{Run: "r", Schema: schemaOf(t, "pairs"), Contract: contractOf(method, 1), PrimaryKey: true, Create: loader.CreateNever}
-			_, err = l.Prepare(t.Context(), p)
+			_, err := l.Prepare(t.Context(), p)
 			require.NoError(t, err)
 			can := loader.FeaturesOf(l)
 			_, err = can.Checker.CheckServer(t.Context(), loader.Intent{Preparation: p, Workers: 1, Advice: true})
@@ -430,20 +428,4 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	golden.Equal(t, "questions.sql", strings.Join(slices.Sorted(maps.Keys(asked)), ";\n")+";\n")
-}
-
-// TRUNCATE does not wait for rows that are not committed.
-func TestTruncateMeetsOpenTransactions(t *testing.T) {
-	o := oneBatch(t, way{contract: contractOf(methodArray, 10)}, 10)
-	until := make(chan struct{})
-	o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
-	_, err := o.attempt(t.Context(), t)
-	require.Error(t, err)
-	_, _, err = o.prepare(t, o.target, func(p *loader.Preparation) {
-		p.Schema, p.Create = o.dataset.Schema(), loader.CreateTruncate
-	})
-	require.ErrorContains(t, err, "ORA-00054")
-	require.ErrorContains(t, err, "uncommitted rows")
-	assert.Equal(t, loader.No, o.backend.Classify(err).Applied)
-	close(until)
 }

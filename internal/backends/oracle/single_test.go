@@ -6,9 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/backends/backendtest"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -50,11 +48,11 @@ func TestSingleGoesOn(t *testing.T) {
 // A row that the server has not taken, or that cannot be bound, stops its batch when the rows before it are committed.
 func TestSingleStops(t *testing.T) {
 	for says, fault := range map[string]fake.Fault{
-		"the server took -1 of 1 rows": {Count: -1}, "cannot be bound": {},
+		"the server took -1 of 1 rows": {Count: -1}, "ORA-00001": {Fail: fake.Ora(1)}, "cannot be bound": {},
 	} {
 		o := oneBatchOf(t, datasetOf(t, "journal", ""), way{contract: contractOf(methodSingle, 5)}, 5, fake.Options{})
 		o.SetScript(fake.At(`INTO "TERA"."T_`, 3, fault))
-		if fault.Count == 0 {
+		if says == "cannot be bound" {
 			c, err := o.batch.Columns(schemaOf(t, "journal"))
 			require.NoError(t, err)
 			c.Vectors[3].Ints[2] = yearOne
@@ -66,18 +64,4 @@ func TestSingleStops(t *testing.T) {
 		assert.Equal(t, loader.Unknown, o.backend.Classify(err).Applied, "%v", err)
 		o.exact(t, o.target, 2)
 	}
-}
-
-// A row whose key is taken is the end of its batch, and not a success.
-func TestSingleMeetsTakenKeys(t *testing.T) {
-	o := oneBatch(t, way{contract: contractOf(methodSingle, 10)}, 10)
-	loads(t, o.loader, o.contract, o.batch)
-	o.batch = backendtest.Batch(t, o.dataset, o.contract.Format, batch.ID{Run: "r", Number: 1}, 5, 10)
-	_, err := o.attempt(t.Context(), t)
-	require.Error(t, err)
-	v := o.backend.Classify(err)
-	assert.Equal(t, loader.ClassConstraint, v.Class, "%v", err)
-	assert.False(t, v.Retry)
-	assert.NotEqual(t, loader.Yes, v.Applied)
-	o.exact(t, o.target, 10)
 }

@@ -27,27 +27,6 @@ func likeGoOra(c *client, s *fake.Server) {
 	}
 }
 
-// A panic of the driver costs the session and nothing else. What the server was sent may have been done.
-func TestPanics(t *testing.T) {
-	for _, w := range ways(10) {
-		if w.native || w.contract.Dedup == loader.DedupNone {
-			continue
-		}
-		for _, at := range []string{"INSERT", fake.Commit} {
-			o := oneBatch(t, w, 10)
-			o.SetScript(fake.At(at, 1, fake.Fault{Panic: "runtime error: index out of range"}))
-			_, err := o.attempt(t.Context(), t)
-			require.ErrorContains(t, err, "the database driver panicked: runtime error")
-			v := o.backend.Classify(err)
-			assert.True(t, v.SessionDead && v.Retry, "%s: %+v", w.label, v)
-			if at == fake.Commit {
-				assert.Equal(t, loader.Unknown, v.Applied, w.label)
-			}
-			o.goesOn(t)
-		}
-	}
-}
-
 // The real go-ora makes NUMBERs of the whole numbers that stand for decimals without a float.
 func TestGoOraNumbersAreExact(t *testing.T) {
 	for _, n := range []int64{

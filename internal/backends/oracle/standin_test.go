@@ -126,9 +126,7 @@ func (s *standIn) prepare(
 	t testing.TB, target loader.Target, change func(*loader.Preparation),
 ) (*opened, loader.Table, error) {
 	t.Helper()
-	l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 	p := loader.Preparation{
 		Run: "r", Schema: schemaOf(t, "journal"), Contract: contractOf(target.Method, 100), Create: loader.CreateIfMissing,
 	}

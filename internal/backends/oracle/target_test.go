@@ -126,13 +126,3 @@ func TestTLSMode(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.TLSRequire, mode, "the flag wins")
 }
-
-func TestAlterSession(t *testing.T) {
-	assert.Equal(t, []string{
-		"ALTER SESSION SET COMMIT_LOGGING = BATCH", "ALTER SESSION SET sort_area_size = 64M",
-		"ALTER SESSION SET tracefile_identifier = 'it''s; DROP'",
-	}, alterSession([]loader.Setting{
-		{Name: "COMMIT_LOGGING", Value: "BATCH"}, {Name: "sort_area_size", Value: "64M"},
-		{Name: "tracefile_identifier", Value: "it's; DROP"},
-	}))
-}

@@ -157,10 +157,8 @@ func startCopying(t *testing.T, change func(loader.Contract) loader.Contract) co
 	if change != nil {
 		c = change(c)
 	}
-	l, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), loader.Preparation{
+	l := backendtest.Open(t, s.backend, target, backendtest.Deps())
+	_, err := l.Prepare(t.Context(), loader.Preparation{
 		Run: "r-1", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing,
 	})
 	require.NoError(t, err)
@@ -250,24 +248,4 @@ func TestCommitWithoutCredentials(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, loader.No, c.backend.Classify(err).Applied, "%v", err)
 	assert.Zero(t, c.requests("DBMS_CLOUD."))
-}
-
-// A server commits what is open when a session logs off. So a link rolls back first, and where it cannot, the connection
-// is closed without a logoff.
-func TestCloseCommitsNothing(t *testing.T) {
-	for _, native := range []bool{false, true} {
-		for label, fault := range map[string]fake.Fault{"rolled back": {}, "no rollback": {Fail: fake.Ora(600)}} {
-			t.Run(label, func(t *testing.T) {
-				o := oneBatch(t, way{native: native, contract: contractOf(methodArray, 1)}, 1)
-				o.SetScript(fake.At(fake.Rollback, 1, fault))
-				k, err := o.loader.connect(t.Context(), 0)
-				require.NoError(t, err)
-				_, err = k.insertClaim(t.Context(), o.loader.statements(settled(t, o.loader)), loader.RefOf(o.batch))
-				require.NoError(t, err)
-				_ = k.Close()
-				o.quiet(t)
-				assert.Zero(t, o.Rows("TERAPUSH_CLAIMS"))
-			})
-		}
-	}
 }

@@ -24,7 +24,6 @@ type request struct {
 // response is what the server answers.
 type response struct {
 	Err   *Error
-	Panic string
 	Rows  int64
 	Cells [][]any // string, []byte or nil
 }
@@ -94,8 +93,6 @@ func (c *conn) ask(ctx context.Context, sql string, args []driver.NamedValue) (*
 	switch {
 	case err != nil:
 		return nil, c.lost(ctx, err)
-	case a.Panic != "":
-		panic(a.Panic)
 	case a.Err != nil:
 		return nil, a.Err
 	}

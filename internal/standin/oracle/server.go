@@ -72,9 +72,7 @@ type Fault struct {
 	Fail, FailAnswer *Error          // is answered instead of the work, or after it
 	Answer           [][]any         // are the rows of the answer, instead of the work
 	Cut, CutAnswer   bool            // ends the session instead of the work, or instead of the answer
-	Linger           <-chan struct{} // keeps the transaction of a session that was cut open until the channel is closed
 	Count            int64           // unless 0, replaces the number of rows in the answer
-	Panic            string          // does the work, and the driver panics with this text
 }
 
 // At returns a script with the fault for the n-th request that Is the text.

@@ -35,19 +35,16 @@ func (s *Server) serve(c net.Conn) {
 			x.kill()
 		}
 	})
-	linger := x.answerAll()
+	x.answerAll()
 	_ = c.Close()
-	if linger != nil {
-		s.hold(linger)
-	}
 	s.locked(func() {
 		delete(s.sessions, x)
 		x.end(false)
 	})
 }
 
-// answerAll reads requests until one of the two ends goes. It returns what then keeps the transaction open.
-func (x *session) answerAll() (linger <-chan struct{}) {
+// answerAll reads requests until one of the two ends goes.
+func (x *session) answerAll() {
 	dec, enc := gob.NewDecoder(x.net), gob.NewEncoder(x.net)
 	for {
 		var r request
@@ -55,23 +52,12 @@ func (x *session) answerAll() (linger <-chan struct{}) {
 		err := dec.Decode(&r)
 		x.server.locked(func() { x.idle = false })
 		if err != nil {
-			return nil
+			return
 		}
 		a, f := x.handle(r)
-		if f.Cut || f.CutAnswer {
-			return f.Linger
+		if f.Cut || f.CutAnswer || enc.Encode(a) != nil {
+			return
 		}
-		if enc.Encode(a) != nil {
-			return nil
-		}
-	}
-}
-
-// hold waits for a channel, or for the server to close.
-func (s *Server) hold(until <-chan struct{}) {
-	select {
-	case <-until:
-	case <-s.stop:
 	}
 }
 
@@ -86,7 +72,10 @@ func (x *session) kill() {
 func (x *session) handle(r request) (out response, f Fault) {
 	f = x.server.ask(Request{SQL: r.SQL, Binds: r.Binds, Explicit: r.Explicit})
 	if f.Hold != nil {
-		x.server.hold(f.Hold)
+		select {
+		case <-f.Hold:
+		case <-x.server.stop:
+		}
 	}
 	if f.Cut || f.Fail != nil || f.Answer != nil {
 		return response{Err: f.Fail, Cells: f.Answer}, f
@@ -94,7 +83,7 @@ func (x *session) handle(r request) (out response, f Fault) {
 	x.server.mu.Lock()
 	a, err := x.run(r, f)
 	x.server.mu.Unlock()
-	out = response{Rows: a.rows, Cells: a.cells, Panic: f.Panic}
+	out = response{Rows: a.rows, Cells: a.cells}
 	switch said := (*Error)(nil); {
 	case f.FailAnswer != nil:
 		out.Err = f.FailAnswer
