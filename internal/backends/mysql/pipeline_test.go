@@ -163,9 +163,9 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 // process is another process of the run.
 func (s *pipelineServer) process(t *testing.T, dedup loader.Dedup) *pipelines {
 	p := backendtest.Open(t, New(), s.target, backendtest.Deps()).(*pipelines)
-	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
-	prepared.Silent, prepared.Contract.Dedup = true, dedup
-	_, err := p.Prepare(t.Context(), prepared)
+	want := silent(t, contractOf(pipeline, rowsPerFile))
+	want.Contract.Dedup = dedup
+	_, err := p.Prepare(t.Context(), want)
 	require.NoError(t, err)
 	return p
 }
@@ -188,21 +188,25 @@ func stored(t *testing.T) (*pipelineServer, *pipelines) {
 	return s, p
 }
 
-func groupZero() loader.Group {
-	g := loader.Group{Ref: loader.Ref{ID: id(0), Rows: 30}}
-	for n := range int64(3) {
-		g.Members = append(g.Members, loader.Ref{ID: id(n), First: n * rowsPerFile, Rows: rowsPerFile})
+func groupZero() loader.Group { return group(0, 0, 3) }
+
+func groupOne() loader.Group { return group(1, 3, 2) }
+
+// group is a group of batches first … first+n−1.
+func group(number, first, n int64) loader.Group {
+	g := loader.Group{Ref: loader.Ref{ID: id(number), First: first * rowsPerFile, Rows: n * rowsPerFile}}
+	for b := first; b < first+n; b++ {
+		g.Members = append(g.Members, loader.Ref{ID: id(b), First: b * rowsPerFile, Rows: rowsPerFile})
 	}
 	return g
 }
 
-// groupOne are batches 3 and 4.
-func groupOne() loader.Group {
-	g := loader.Group{Ref: loader.Ref{ID: id(1), First: 30, Rows: 20}}
-	for n := range int64(2) {
-		g.Members = append(g.Members, loader.Ref{ID: id(3 + n), First: 30 + n*rowsPerFile, Rows: rowsPerFile})
-	}
-	return g
+// commits commits a group, which goes in or is in.
+func (p *pipelines) commits(t *testing.T, g loader.Group) {
+	t.Helper()
+	ack, err := p.Commit(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Ack{Rows: g.Rows}, ack)
 }
 
 // One pipeline loads both groups. Before it is dropped the folder is empty.
@@ -215,9 +219,7 @@ func TestPipeline(t *testing.T) {
 	s.slow = 2
 	for _, g := range []loader.Group{groupOne(), groupZero()} {
 		for range 2 { // the second finds it loaded
-			ack, err := p.Commit(t.Context(), g)
-			require.NoError(t, err)
-			assert.Equal(t, loader.Ack{Rows: g.Rows}, ack)
+			p.commits(t, g)
 		}
 	}
 	require.NoError(t, p.Discard(t.Context(), groupOne()))
@@ -242,14 +244,10 @@ func TestPipelineOutlivesTheProcess(t *testing.T) {
 	s.locked(s.work)
 	t.Setenv("AWS_SESSION_TOKEN", "renewed")
 	p := s.process(t, loader.DedupKey)
-	r, err := p.Resolve(t.Context(), groupZero().Ref)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Resolution{Applied: loader.Yes}, r)
+	backendtest.Resolves(t, p, groupZero().Ref, loader.Yes)
 	require.NoError(t, p.Discard(t.Context(), groupZero()))
 	put(t, p)
-	ack, err := p.Commit(t.Context(), groupOne())
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 20}, ack)
+	p.commits(t, groupOne())
 	assert.Equal(t, map[int64]int64{0: 10, 1: 10, 2: 10, 3: 10, 4: 10}, s.loaded)
 	assert.Equal(t, 1, s.count("CREATE PIPELINE"))
 	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` SET CREDENTIALS"))
@@ -262,8 +260,7 @@ func TestPipelineGetsNewCredentials(t *testing.T) {
 	s, p := stored(t)
 	p.started.access.Token = "expired"
 	for range 2 {
-		_, err := p.Commit(t.Context(), groupOne())
-		require.NoError(t, err)
+		p.commits(t, groupOne())
 	}
 	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` SET CREDENTIALS"))
 }
@@ -314,14 +311,10 @@ func TestPipelineGoesOn(t *testing.T) {
 	_, err := p.Commit(t.Context(), groupOne())
 	assert.EqualError(t, err, "load by pipeline: pipeline terapush_test is running with 1 of 2 objects loaded: Leaf error: 1366 for key ***")
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther, Retry: true}, New().Classify(err))
-	r, err := p.Resolve(t.Context(), groupOne().Ref)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Resolution{Applied: loader.No}, r)
+	backendtest.Resolves(t, p, groupOne().Ref, loader.No)
 
 	s.broken = nil
-	ack, err := p.Commit(t.Context(), groupOne())
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 20}, ack)
+	p.commits(t, groupOne())
 	assert.EqualValues(t, 10, s.loaded[3])
 	assert.Equal(t, 1, s.count("ALTER PIPELINE `terapush_test` DROP FILE '"+bad+"'"))
 	assert.Equal(t, 1, s.count("CREATE PIPELINE"))
@@ -389,9 +382,7 @@ func TestPipelineDeadline(t *testing.T) {
 	assert.Equal(t, loader.ClassTimeout, New().Classify(err).Class)
 	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
 
-	r, err := p.Resolve(t.Context(), groupOne().Ref)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Resolution{Applied: loader.No}, r)
+	backendtest.Resolves(t, p, groupOne().Ref, loader.No)
 	_, err = p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
 	require.NoError(t, err)
 	s.locked(func() { assert.Equal(t, "Stopped", s.state) })
@@ -477,8 +468,8 @@ func TestPipelineIsRefused(t *testing.T) {
 // The shards of a run would stop its pipeline under each other.
 func TestPipelineOfShardsIsRefused(t *testing.T) {
 	_, p := newPipelineServer(t)
-	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
-	prepared.Silent, prepared.Shard = true, "1/3"
-	_, err := p.Prepare(t.Context(), prepared)
+	want := silent(t, contractOf(pipeline, rowsPerFile))
+	want.Shard = "1/3"
+	_, err := p.Prepare(t.Context(), want)
 	require.ErrorContains(t, err, "leave --shard out, or choose load-data")
 }
