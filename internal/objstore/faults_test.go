@@ -1,7 +1,6 @@
 package objstore
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -119,41 +118,30 @@ func verdictOf(t *testing.T, err error) loader.Verdict {
 	return v
 }
 
-// A server may refuse, and close, while most of the body is still to come.
-func TestAnswerInTheBody(t *testing.T) {
-	backendtest.Credentials(t)
-	address := rawStore(t, func(c net.Conn, _ *bufio.Reader, r *http.Request) {
-		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
-		text := "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-		fmt.Fprintf(c, "HTTP/1.1 503 Slow Down\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-	})
-	r := open(t, targetOf(t, "s3://bucket/p", "http://"+address)).Run("run")
-	err := put(t.Context(), t, r, newBatch("run", 0, long))
-	assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}, verdictOf(t, err))
-}
-
-var long = strings.Repeat("0123456789abcde\n", 1<<20) // more than the kernel buffers
-
 func TestCancelledAndLate(t *testing.T) {
-	backendtest.Credentials(t)
 	began, done := make(chan struct{}, 2), make(chan struct{})
 	defer close(done)
-	address := rawStore(t, func(_ net.Conn, _ *bufio.Reader, _ *http.Request) {
-		began <- struct{}{}
-		<-done
+	server := fakeStore(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			began <- struct{}{}
+			<-done
+		}
+		return false
 	})
-	r := open(t, targetOf(t, "s3://bucket/p", "http://"+address)).Run("run")
+	r := open(t, targetOf(t, "s3://bucket/p", server.URL)).Run("run")
+	body := strings.Repeat("0123456789abcde\n", 1<<20) // more than the kernel buffers
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-began
 		cancel()
 	}()
-	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther}, verdictOf(t, put(ctx, t, r, newBatch("run", 0, long))))
+	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther}, verdictOf(t, put(ctx, t, r, newBatch("run", 0, body))))
 
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassTimeout}, verdictOf(t, put(ctx, t, r, newBatch("run", 0, long))))
+	late := loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassTimeout}
+	assert.Equal(t, late, verdictOf(t, put(ctx, t, r, newBatch("run", 0, body))))
 }
 
 func TestNotAStore(t *testing.T) {
@@ -204,36 +192,4 @@ func TestConnections(t *testing.T) {
 	}
 	all.Wait()
 	assert.LessOrEqual(t, opened.Load(), int64(2*workers))
-}
-
-// rawStore answers listings, and hands everything else over with its connection.
-func rawStore(t *testing.T, talk func(c net.Conn, in *bufio.Reader, r *http.Request)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				in := bufio.NewReader(c)
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					if !isListing(r) {
-						talk(c, in, r)
-						return
-					}
-					text := "<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated></ListBucketResult>"
-					fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-				}
-			}()
-		}
-	}()
-	return l.Addr().String()
 }
