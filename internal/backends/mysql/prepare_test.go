@@ -202,7 +202,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	}
 	contract := contractOf(loadData, 2)
 	db := prepared(t, target, d, silent(t, contract))
-	db.testSession(t, contract)
+	backendtest.Session(t, db, contract)
 	backendtest.Resolves(t, db, loader.Ref{ID: id(1), Rows: 2}, loader.No)
 	_ = db.Count(t.Context(), loader.Grouping{Size: 1}, nil)
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
