@@ -37,28 +37,6 @@ func TestResolveEndsEveryAttemptAndThenLooks(t *testing.T) {
 	require.Equal(t, "cancel cancel look kill look kill look count", strings.Join(order, " "))
 }
 
-// A streaming load whose connection broke leaves a part, and its label.
-func TestAPartOfAStreamingLoadIsRemoved(t *testing.T) {
-	f := newFake(t)
-	db, s := f.open(t, streamingLoad)
-	count := "2"
-	f.call("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", func(seen) string { return result([]any{count}) })
-	f.call("DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", func(seen) string { count = "0"; return wrote(2) })
-	resolves(t, db, 1, loader.No)
-	require.Len(t, f.asked("DELETE"), 1)
-	deletion := f.asked("DELETE")[0].header
-	require.Equal(t, testLabel+":removal-1", deletion.Get(labelName))
-	require.Equal(t, queryID("removal-1", testBatch(1).ID, 1), deletion.Get(idName))
-
-	f.streams(http.StatusOK, streamed(3))
-	for _, attempt := range []int{2, 3} { // a label protects only what has the same
-		_, err := s.Load(t.Context(), testBatch(attempt))
-		require.NoError(t, err)
-		loads := f.asked("/v1/streaming_load")
-		require.Equal(t, testLabel+":again-1", loads[len(loads)-1].header.Get(labelName))
-	}
-}
-
 // An insert that was killed, or lost its answer, leaves a file.
 func TestResolveRemovesFilesOfEarlierAttempts(t *testing.T) {
 	const remove = "REMOVE @~/terapush/r-1/ PATTERN = '[0-9]+-000000000002[.]csv'"
@@ -97,11 +75,6 @@ func TestResolveNeedsItsAnswers(t *testing.T) {
 func TestResolveLooksOnEveryHost(t *testing.T) {
 	f, other := newFake(t), newFake(t)
 	db, _ := f.open(t, streamingLoad, other.alsoHost)
-	f.on("SELECT COUNT(*)", result([]any{"0"}))
-	resolves(t, db, 1, loader.No)
-	require.Len(t, f.asked("SELECT id FROM system.processes"), 2+1, "attempts and removals, and once before the run")
-	require.Len(t, other.asked("SELECT id FROM system.processes"), 2)
-
 	other.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
 	_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 	require.ErrorContains(t, err, strings.TrimPrefix(other.URL, "http://"))

@@ -58,33 +58,27 @@ func TestBefore(t *testing.T) {
 }
 
 func TestCaps(t *testing.T) {
-	on := func(method string, vars map[string]string) loader.Caps {
-		m, found := loader.FindMethod(New(), method)
-		require.True(t, found)
-		return identify(vars).caps(m)
+	for _, c := range []struct {
+		method, version, packet string
+		dedup                   loader.Dedup
+		atomic                  bool
+		most                    int64
+	}{
+		{insert, "", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
+		{insert, "", "2048", loader.DedupTx, true, 1024},
+		{loadData, "", "67108864", loader.DedupTx, true, 0},
+		{loadData, "5.7.25-TiDB-v6.5.0", "", loader.DedupNone, false, 80 << 20},
+		{loadData, "8.0.11-TiDB-v7.5.0", "", loader.DedupNone, true, 80 << 20},
+		{loadData, "8.0.11-TiDB-v8.5.1", "", loader.DedupTx, true, 80 << 20},
+		{insert, "8.0.11-TiDB-v7.5.0", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
+	} {
+		m, _ := loader.FindMethod(New(), c.method)
+		got := identify(map[string]string{"version": c.version, "max_allowed_packet": c.packet}).caps(m)
+		assert.Equal(t, []any{c.dedup, c.atomic, c.most}, []any{got.Dedup, got.Atomic, got.MaxBytes}, "%+v", c)
+		if got.Dedup == loader.DedupNone {
+			assert.Contains(t, got.Reason, " commits LOAD DATA by itself; 7.6 and later do not, nor does --method insert")
+		}
 	}
-	t.Run("insert is bounded by max_allowed_packet", func(t *testing.T) {
-		c := on(insert, map[string]string{"max_allowed_packet": "67108864"})
-		assert.EqualValues(t, 64<<20-packetRoom, c.MaxBytes)
-		assert.Equal(t, loader.DedupTx, c.Dedup)
-		assert.EqualValues(t, 1024, on(insert, map[string]string{"max_allowed_packet": "2048"}).MaxBytes)
-	})
-	t.Run("load-data has no bound", func(t *testing.T) {
-		assert.Zero(t, on(loadData, map[string]string{"max_allowed_packet": "67108864"}).MaxBytes)
-	})
-	t.Run("TiDB commits LOAD DATA by itself before 7.6", func(t *testing.T) {
-		c := on(loadData, map[string]string{"version": "8.0.11-TiDB-v7.5.0"})
-		assert.Equal(t, loader.DedupNone, c.Dedup)
-		assert.Equal(t, "TiDB v7.5.0 commits LOAD DATA by itself; 7.6 and later do not, nor does --method insert", c.Reason)
-		assert.True(t, c.Atomic)
-		assert.False(t, on(loadData, map[string]string{"version": "5.7.25-TiDB-v6.5.0"}).Atomic)
-		assert.Equal(t, loader.DedupTx, on(insert, map[string]string{"version": "8.0.11-TiDB-v7.5.0"}).Dedup)
-	})
-	t.Run("TiDB bounds a transaction", func(t *testing.T) {
-		c := on(loadData, map[string]string{"version": "8.0.11-TiDB-v8.5.1"})
-		assert.Equal(t, loader.DedupTx, c.Dedup)
-		assert.EqualValues(t, 80<<20, c.MaxBytes)
-	})
 }
 
 func TestLocalInfileOff(t *testing.T) {
@@ -126,14 +120,8 @@ func TestFlavoursWithoutServer(t *testing.T) {
 				}
 				return nil
 			}
-			target := s.start(t, c.scheme)
-			d := documents(t, 10)
-			contract := contractOf(loadData, 3)
-			l := backendtest.Open(t, New(), target, backendtest.Deps())
-			db := l.(*opened)
-			_, err := db.Prepare(t.Context(), preparation(d, contract))
-			require.NoError(t, err)
-
+			d, contract := documents(t, 10), contractOf(loadData, 3)
+			db := prepared(t, s.start(t, c.scheme), backendtest.Deps(), preparation(d, contract))
 			session := db.testSession(t, contract)
 			session.reader = "reader"
 			mysql.RegisterReaderHandler(session.reader, session.handOut)
@@ -151,18 +139,14 @@ func TestHostsInTurn(t *testing.T) {
 	master, child := &fakeServer{vars: vars}, &fakeServer{vars: vars}
 	target := master.start(t, "singlestore")
 	target.Hosts = append(target.Hosts, child.start(t, "singlestore").Hosts...)
-	l := backendtest.Open(t, New(), target, backendtest.Deps())
-	db, d := l.(*opened), documents(t, 10)
-	p := preparation(d, contractOf(loadData, 1))
-	p.Silent = true
-	_, err := db.Prepare(t.Context(), p)
-	require.NoError(t, err)
+	p := silent(t, contractOf(loadData, 1))
+	db := prepared(t, target, backendtest.Deps(), p)
 	before := len(master.statements())
 	for range 4 {
-		db.testSession(t, contractOf(loadData, 1))
+		db.testSession(t, p.Contract)
 	}
 	assert.Len(t, master.statements()[before:], len(child.statements()), "sessions are spread evenly")
-	_, err = db.control.ExecContext(t.Context(), newStatements(db.name, singleStore, d.Schema()).createTable(false))
+	_, err := db.control.ExecContext(t.Context(), newStatements(db.name, singleStore, p.Schema).createTable(false))
 	require.NoError(t, err)
 	assert.NotContains(t, lines(child.statements()), "CREATE TABLE", "DDL goes to the first host")
 }

@@ -76,10 +76,22 @@ func (s *testServer) table(name string) loader.Target {
 // open opens and prepares a table.
 func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparation) *opened {
 	t.Helper()
-	l := backendtest.Open(t, New(), target, s.deps)
+	return prepared(t, target, s.deps, p)
+}
+
+func prepared(t testing.TB, target loader.Target, deps loader.Deps, p loader.Preparation) *opened {
+	t.Helper()
+	l := backendtest.Open(t, New(), target, deps)
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	return l.(*opened)
+}
+
+// silent asks nothing about a table of documents.
+func silent(t testing.TB, c loader.Contract) loader.Preparation {
+	p := preparation(documents(t, 10), c)
+	p.Silent = true
+	return p
 }
 
 // table1 is where most tests load, and its name in SQL.

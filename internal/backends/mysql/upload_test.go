@@ -82,12 +82,7 @@ func uploadSession(t *testing.T, target loader.Target, dial dialer) *session {
 	deps.Dial = dial
 	contract := contractOf(loadData, 1)
 	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-	p := preparation(documents(t, 10), contract)
-	p.Create, p.Silent = loader.CreateNever, true
-	l := backendtest.Open(t, New(), target, deps).(*opened)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	return l.testSession(t, contract)
+	return prepared(t, target, deps, silent(t, contract)).testSession(t, contract)
 }
 
 // After half a file nothing may follow, above all no empty packet.

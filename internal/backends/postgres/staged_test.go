@@ -233,11 +233,8 @@ func TestViaIsRefused(t *testing.T) {
 	for text, change := range map[string]func(*loader.Target){
 		"method s3-import needs an object store: --staging s3://bucket/prefix": func(t *loader.Target) { t.Via = nil },
 		"Redshift, which takes bulk rows through S3 only":                      func(t *loader.Target) { t.Scheme = "redshift" },
-		"options iam-role and s3-keys exclude each other": func(t *loader.Target) {
-			t.Method, t.Options = "s3-copy", map[string]string{"iam-role": "arn:x", "s3-keys": "1"}
-		},
-		"takes no other endpoint: leave server_endpoint out": func(t *loader.Target) { t.Via.Params.Set("server_endpoint", "http://x") },
-		"Redshift would read the backslash as an escape":     func(t *loader.Target) { t.Via.Database = `a\b` },
+		"takes no other endpoint: leave server_endpoint out":                   func(t *loader.Target) { t.Via.Params.Set("server_endpoint", "http://x") },
+		"Redshift would read the backslash as an escape":                       func(t *loader.Target) { t.Via.Database = `a\b` },
 	} {
 		to := f.target("postgres", "s3-import")
 		change(&to)

@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -108,24 +108,12 @@ func (s server) makeTable(t *testing.T) {
 	t.Cleanup(func() { s.query(t, "", "DROP TABLE IF EXISTS "+s.table, nil) })
 }
 
-// variable reads where a real server is.
-func variable(t *testing.T, name string) string {
-	value := os.Getenv(name)
-	if value == "" && os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not set, and CI must test every server", name)
-	}
-	if value == "" {
-		t.Skipf("%s is not set: run scripts/servers up and eval \"$(scripts/servers env)\"", name)
-	}
-	return value
-}
-
 // The stand-in and the front end over the engine give the same answers: what tests with either rely on.
 func TestProtocol(t *testing.T) {
 	for name, find := range map[string]func(*testing.T) server{
 		"stand-in": func(t *testing.T) server { _, s := start(t, nil); return s },
 		"engine": func(t *testing.T) server {
-			u, err := url.Parse(variable(t, "TERAPUSH_TEST_DATABEND"))
+			u, err := url.Parse(backendtest.Server(t, "TERAPUSH_TEST_DATABEND"))
 			require.NoError(t, err)
 			return server{"http://" + u.Host, "`default`.`t_" + strings.ToLower(rand.Text()) + "`"}
 		},
@@ -213,7 +201,7 @@ func TestAConnectionThatBreaks(t *testing.T) {
 
 // The front end does as Databend's own client expects of a server.
 func TestOfficialPythonClient(t *testing.T) {
-	python, dsn := variable(t, "TERAPUSH_TEST_DATABEND_PYTHON"), variable(t, "TERAPUSH_TEST_DATABEND")
+	python, dsn := backendtest.Server(t, "TERAPUSH_TEST_DATABEND_PYTHON"), backendtest.Server(t, "TERAPUSH_TEST_DATABEND")
 	u, err := url.Parse(dsn)
 	require.NoError(t, err)
 	s := server{"http://" + u.Host, "t_" + strings.ToLower(rand.Text())}
