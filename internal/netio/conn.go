@@ -22,9 +22,9 @@ type conn struct {
 	local  bool // both ends are on this machine
 
 	reading    atomic.Int64 // since when a Read waits
-	writing    atomic.Int64 // since when a Write runs
+	writing    atomic.Bool  // a Write runs
 	blocked    atomic.Int64 // since when a Write waits for room
-	wrote      atomic.Int64 // when the last Write began, and then when it ended
+	wrote      atomic.Int64 // when the last Write ended
 	asked      atomic.Bool  // something was written since the last answer
 	unanswered atomic.Int64 // bytes of that
 
@@ -67,16 +67,14 @@ func (c *conn) WriteBuffers(b *net.Buffers) (int64, error) {
 
 // beginWrite notes a request before it is sent: the answer may be read by another goroutine before endWrite.
 func (c *conn) beginWrite() {
-	now := c.now()
-	c.wrote.Store(now)
-	c.writing.Store(now)
+	c.writing.Store(true) // first: a Read that sees the request must not count a wait from before it
 	c.asked.Store(true)
 }
 
 func (c *conn) endWrite(n int64) {
 	c.unanswered.Add(n)
 	c.wrote.Store(c.now())
-	c.writing.Store(0)
+	c.writing.Store(false)
 	c.dialer.sent.Add(n)
 }
 
@@ -122,7 +120,7 @@ func (c *conn) unblock() {
 // waited returns how long a Read that began at since has waited: from then on, or from the last write where that came
 // later, since an HTTP transport always reads. During a write nothing counts: the server may answer meanwhile.
 func (c *conn) waited(since int64) time.Duration {
-	if c.writing.Load() != 0 {
+	if c.writing.Load() {
 		return 0
 	}
 	return time.Duration(max(c.now()-max(since, c.wrote.Load()), 0))

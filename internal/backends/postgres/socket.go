@@ -41,7 +41,8 @@ func (s *socket) WriteBuffers(b *net.Buffers) (int64, error) {
 
 func (s *socket) note(err error) {
 	if err != nil {
-		s.broken.CompareAndSwap(nil, &err)
+		first := err // &err would move err to the heap in every call: an allocation for every record of TLS
+		s.broken.CompareAndSwap(nil, &first)
 	}
 }
 
