@@ -8,7 +8,6 @@ package sqlload
 
 import (
 	"context"
-	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -78,19 +77,6 @@ func LoadBatch(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, erro
 
 func sending(s Session, b *batch.Batch) Send {
 	return func(ctx context.Context, ref loader.Ref) (Sent, error) { return s.Send(ctx, ref, b) }
-}
-
-// Insert sends a batch's rows in one statement behind its head. The text is a copy: drivers take statements as strings.
-func Insert(ctx context.Context, c Conn, head string, b *batch.Batch) (rows int64, err error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	var text strings.Builder // its String makes no copy
-	text.Grow(len(head) + int(body.Size()))
-	text.WriteString(head)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	return c.Exec(ctx, text.String())
 }
 
 // Send begins a transaction, claims a batch or a commit group in it, and puts its rows in.

@@ -98,17 +98,27 @@ func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) 
 type MySQLConn struct {
 	SQL
 	pool *sql.DB
+	wire *appender
 }
 
 // Dial connects.
 func (m MySQLConnector) Dial(ctx context.Context) (MySQLConn, error) {
+	wire := &appender{}
+	m.Hosts = slices.Clone(m.Hosts)
+	for i, host := range m.Hosts {
+		m.Hosts[i] = host.Clone()
+		m.Hosts[i].DialFunc = func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			wire.Conn, err = host.DialFunc(ctx, network, address)
+			return wire, err
+		}
+	}
 	pool := sql.OpenDB(m)
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		_ = pool.Close()
 		return MySQLConn{}, err
 	}
-	return MySQLConn{SQL{Conn: conn}, pool}, nil
+	return MySQLConn{SQL{Conn: conn}, pool, wire}, nil
 }
 
 // Close closes the connection; a second Close does nothing.

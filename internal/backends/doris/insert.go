@@ -56,7 +56,7 @@ func (s *insertSession) insert(ctx context.Context, label string, b *batch.Batch
 	if s.options.prepared {
 		return s.prepared.insert(ctx, s.conn, s.text, b)
 	}
-	return sqlload.Insert(ctx, s.conn, s.text.insertHead(label), b)
+	return s.conn.Insert(ctx, s.text.insertHead(label), b)
 }
 
 // checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of

@@ -198,7 +198,7 @@ func (s *session) handOut() io.Reader {
 
 // insert sends the rows in the statement itself.
 func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
-	return sqlload.Insert(ctx, s.conn, tag(b.ID)+s.insertHead(), b)
+	return s.conn.Insert(ctx, tag(b.ID)+s.insertHead(), b)
 }
 
 // maxWarnings is the most of the server's warnings in an answer.

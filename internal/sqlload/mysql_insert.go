@@ -1,0 +1,63 @@
+package sqlload
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"slices"
+	"unsafe"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// A packet is the length of its data in three bytes, a number in one, and the data. A message as long as fullPacket goes on
+// in another one (MySQL's source documentation, "MySQL Packets").
+const (
+	packetHeader = 4
+	fullPacket   = 1<<24 - 1
+)
+
+// Insert sends a batch's rows in one statement behind its head.
+//
+// The driver takes a statement as a string, which it copies into a packet, and both would be garbage. So it sends the head
+// alone, and the rows follow out of the ring. Not under TLS, which the driver begins above the connection, nor in several
+// packets: the driver would expect the answer to be number 1.
+func (c MySQLConn) Insert(ctx context.Context, head string, b *batch.Batch) (rows int64, err error) {
+	body := b.Open()
+	defer func() { _ = body.Close() }()
+	w := c.wire
+	if w.plain && 1+len(head)+int(body.Size()) < fullPacket { // the command is a byte
+		w.body = body
+		defer func() { w.body = nil }() // nothing is sent if ctx has ended, and the rows must not follow the next statement
+		return c.Exec(ctx, head)
+	}
+	size := len(head) + int(body.Size())
+	w.text = append(slices.Grow(w.text[:0], size), head...)[:size]
+	_, _ = body.Read(w.text[len(head):])
+	// Nobody keeps the statement, so its memory can take the next one.
+	return c.Exec(ctx, unsafe.String(unsafe.SliceData(w.text), size))
+}
+
+// appender is a connection below the driver, which appends a body to a packet.
+type appender struct {
+	net.Conn
+	plain bool        // the last Write was a packet, which neither TLS nor compression has changed
+	body  *batch.Body // belongs to the packet that is written next; nil if that is whole
+	text  []byte      // of the last statement that the driver sent whole
+}
+
+// Write writes p, and the body behind it.
+func (a *appender) Write(p []byte) (n int, err error) {
+	body := a.body
+	a.body = nil
+	a.plain = len(p) > packetHeader && binary.LittleEndian.Uint32(p)&fullPacket == uint32(len(p)-packetHeader)
+	if body == nil {
+		return a.Conn.Write(p)
+	}
+	size := len(p) - packetHeader + int(body.Size())
+	p = append([]byte{byte(size), byte(size >> 8), byte(size >> 16)}, p[3:]...) // a Writer must not change p
+	if n, err = a.Conn.Write(p); err == nil {
+		_, err = body.WriteTo(a.Conn)
+	}
+	return n, err
+}
