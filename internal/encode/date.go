@@ -61,9 +61,9 @@ func (d *dates) format(text []byte, v int64) {
 // times writes Timestamp columns.
 type times struct{}
 
-func (times) max() int { return timeBytes }
+func (*times) max() int { return timeBytes }
 
-func (times) append(dst []byte, column *rows.Vector, i int) []byte {
+func (*times) append(dst []byte, column *rows.Vector, i int) []byte {
 	n := len(dst)
 	dst = extend(dst, timeBytes)
 	_, micros := formatSecond(dst[n:], column.Ints[i])
@@ -73,7 +73,7 @@ func (times) append(dst []byte, column *rows.Vector, i int) []byte {
 
 // stamp relies on consecutive times: it computes the calendar once a second, and, if times advance by a microsecond, the
 // fraction's digits once in a hundred.
-func (times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+func (*times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	var memory [timeBytes]byte
 	var text rolling
 	var second int64 // the first microsecond of the second in memory; memory[0] = 0: none yet

@@ -14,12 +14,13 @@ type decimals struct {
 	scale int
 	one   uint64 // 10^scale
 	most  uint64 // the largest value
+	short uint64 // values below it have at most 8 digits, and no more than the column
 	bytes int
 }
 
 func newDecimals(c rows.Column) *decimals {
 	return &decimals{
-		scale: c.Scale, one: powerOfTen(c.Scale), most: powerOfTen(c.Digits) - 1,
+		scale: c.Scale, one: powerOfTen(c.Scale), most: powerOfTen(c.Digits) - 1, short: powerOfTen(min(c.Digits, 8)),
 		bytes: len("-") + max(c.Digits-c.Scale, 1) + len(".") + c.Scale,
 	}
 }
@@ -53,10 +54,9 @@ func magnitude(v int64, most uint64) uint64 {
 func (d *decimals) max() int { return d.bytes }
 
 func (d *decimals) append(dst []byte, column *rows.Vector, i int) []byte {
-	v := column.Ints[i]
-	u, n := magnitude(v, d.most), len(dst)
-	if v < 0 || u >= 1e8 || d.scale > 7 || cap(dst)-n < 9 {
-		return d.appendAny(dst, v < 0, u)
+	u, n := uint64(column.Ints[i]), len(dst)
+	if u >= d.short || d.scale > 7 || cap(dst)-n < 9 {
+		return d.appendAny(dst, int64(u))
 	}
 	digits := eightDigits(u)
 	zeros := min(leadingZeros(digits), 8*(7-d.scale)) // one digit stays before the point
@@ -70,8 +70,9 @@ func (d *decimals) append(dst []byte, column *rows.Vector, i int) []byte {
 }
 
 // appendAny is append for values of any number of digits.
-func (d *decimals) appendAny(dst []byte, negative bool, u uint64) []byte {
-	if negative {
+func (d *decimals) appendAny(dst []byte, v int64) []byte {
+	u := magnitude(v, d.most)
+	if v < 0 {
 		dst = append(dst, '-')
 	}
 	dst = strconv.AppendUint(dst, u/d.one, 10)

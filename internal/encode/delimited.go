@@ -14,11 +14,11 @@ func numeric(c rows.Column, digits int, quote string) writer {
 		if c.Derived {
 			return padded{width: digits, pad: '0'}
 		}
-		return plainNumber{}
+		return &plainNumber{}
 	case rows.Date:
 		return enclosed{quote, quote, newDates()}
 	case rows.Timestamp:
-		return enclosed{quote, quote, times{}}
+		return enclosed{quote, quote, &times{}}
 	case rows.Decimal:
 		return newDecimals(c)
 	default:
@@ -56,7 +56,7 @@ func pgText() layout {
 		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
 			case rows.Bytes:
-				return enclosed{`\\x`, "", hexed{c.MaxBytes}}
+				return enclosed{`\\x`, "", &hexed{c.MaxBytes}}
 			case rows.Text:
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, '\r': `\r`})
 			}

@@ -12,9 +12,9 @@ import (
 // plainNumber writes integers in as many characters as they need.
 type plainNumber struct{}
 
-func (plainNumber) max() int { return len("-9223372036854775808") }
+func (*plainNumber) max() int { return len("-9223372036854775808") }
 
-func (plainNumber) append(dst []byte, column *rows.Vector, i int) []byte {
+func (*plainNumber) append(dst []byte, column *rows.Vector, i int) []byte {
 	v, n := uint64(column.Ints[i]), len(dst)
 	if v < 10 {
 		return append(dst, '0'+byte(v))

@@ -20,13 +20,13 @@ func pgBinary(columns int) layout {
 		value: func(c rows.Column, _ int) writer {
 			switch c.Type {
 			case rows.Int64:
-				return enclosed{"\x00\x00\x00\x08", "", bigEndian{}}
+				return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
 			case rows.Bytes, rows.Text:
 				return &counted{maxBytes: c.MaxBytes}
 			case rows.Date:
-				return enclosed{"\x00\x00\x00\x04", "", pgDates{}}
+				return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
 			case rows.Timestamp:
-				return enclosed{"\x00\x00\x00\x08", "", pgTimes{}}
+				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
 			case rows.Decimal:
 				return newPGNumerics(c)
 			default:
@@ -50,13 +50,13 @@ func (v *counted) append(dst []byte, column *rows.Vector, i int) []byte {
 // bigEndian writes integers as PostgreSQL's int8send does. Their length is written before them.
 type bigEndian struct{}
 
-func (bigEndian) max() int { return 8 }
+func (*bigEndian) max() int { return 8 }
 
-func (bigEndian) append(dst []byte, column *rows.Vector, i int) []byte {
+func (*bigEndian) append(dst []byte, column *rows.Vector, i int) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(column.Ints[i]))
 }
 
-func (bigEndian) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+func (*bigEndian) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		p := int(at[i*stride])
 		binary.BigEndian.PutUint64(buf[p:p+8], uint64(v))
@@ -71,14 +71,14 @@ const (
 	pgEpochMicros = pgEpochDay * daySeconds * secondMicros
 )
 
-func (pgDates) max() int { return 4 }
+func (*pgDates) max() int { return 4 }
 
-func (pgDates) append(dst []byte, column *rows.Vector, i int) []byte {
+func (*pgDates) append(dst []byte, column *rows.Vector, i int) []byte {
 	checkDate(column.Ints[i])
 	return binary.BigEndian.AppendUint32(dst, uint32(column.Ints[i]-pgEpochDay))
 }
 
-func (pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+func (*pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		checkDate(v)
 		p := int(at[i*stride])
@@ -89,14 +89,14 @@ func (pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n
 // pgTimes writes Timestamp columns as PostgreSQL's timestamp_send does: microseconds since 2000-01-01 as int64.
 type pgTimes struct{}
 
-func (pgTimes) max() int { return 8 }
+func (*pgTimes) max() int { return 8 }
 
-func (pgTimes) append(dst []byte, column *rows.Vector, i int) []byte {
+func (*pgTimes) append(dst []byte, column *rows.Vector, i int) []byte {
 	checkTime(column.Ints[i])
 	return binary.BigEndian.AppendUint64(dst, uint64(column.Ints[i]-pgEpochMicros))
 }
 
-func (pgTimes) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+func (*pgTimes) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	for i, v := range column.Ints[:n] {
 		checkTime(v)
 		p := int(at[i*stride])

@@ -26,7 +26,7 @@ type writer interface {
 	max() int
 }
 
-// value writes the values of a drawn column.
+// value writes the values of a drawn column. It is a pointer: an interface calls a method of a struct by way of a wrapper.
 type value interface {
 	writer
 	// append appends value i of the column. It may overwrite dst's capacity after the value.

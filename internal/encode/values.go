@@ -41,7 +41,7 @@ func pgValues() layout {
 	l.value = func(c rows.Column, digits int) writer {
 		switch c.Type {
 		case rows.Bytes:
-			return enclosed{`'\x`, `'`, hexed{c.MaxBytes}}
+			return enclosed{`'\x`, `'`, &hexed{c.MaxBytes}}
 		case rows.Text:
 			return text(c, "'", "'", map[byte]string{'\'': `''`})
 		}

@@ -13,7 +13,7 @@ func text(c rows.Column, open, close string, escape map[byte]string) writer {
 	if c.Plain {
 		return enclosed{open, close, &raw{c.MaxBytes}}
 	}
-	return enclosed{open, close, escaped{maxBytes: c.MaxBytes, escapes: newEscapes(escape)}}
+	return enclosed{open, close, &escaped{maxBytes: c.MaxBytes, escapes: newEscapes(escape)}}
 }
 
 // raw writes values as they are.
@@ -42,7 +42,7 @@ func newEscapes(escape map[byte]string) *escapes {
 	return e
 }
 
-func (e escaped) max() int {
+func (e *escaped) max() int {
 	longest := 1
 	for _, s := range e.escapes {
 		longest = max(longest, len(s))
@@ -50,7 +50,7 @@ func (e escaped) max() int {
 	return longest * e.maxBytes
 }
 
-func (e escaped) append(dst []byte, column *rows.Vector, i int) []byte {
+func (e *escaped) append(dst []byte, column *rows.Vector, i int) []byte {
 	return appendEscaped(dst, column.Value(i), e.escapes)
 }
 
@@ -69,9 +69,9 @@ func appendEscaped(dst, v []byte, e *escapes) []byte {
 // hexed writes bytes as two hexadecimal digits each.
 type hexed struct{ maxBytes int }
 
-func (h hexed) max() int { return 2 * h.maxBytes }
+func (h *hexed) max() int { return 2 * h.maxBytes }
 
-func (h hexed) append(dst []byte, column *rows.Vector, i int) []byte {
+func (h *hexed) append(dst []byte, column *rows.Vector, i int) []byte {
 	return hex.AppendEncode(dst, column.Value(i))
 }
 
