@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
-	"slices"
-	"unsafe"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
 )
@@ -25,17 +24,18 @@ const (
 func (c MySQLConn) Insert(ctx context.Context, head string, b *batch.Batch) (rows int64, err error) {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
-	w := c.wire
-	if w.plain && 1+len(head)+int(body.Size()) < fullPacket { // the command is a byte
-		w.body = body
-		defer func() { w.body = nil }() // nothing is sent if ctx has ended, and the rows must not follow the next statement
+	if c.wire.plain && 1+len(head)+int(body.Size()) < fullPacket { // the command is a byte
+		c.wire.body = body
+		defer func() { c.wire.body = nil }() // nothing is sent if ctx has ended, and the rows must not follow the next statement
 		return c.Exec(ctx, head)
 	}
-	size := len(head) + int(body.Size())
-	w.text = append(slices.Grow(w.text[:0], size), head...)[:size]
-	_, _ = body.Read(w.text[len(head):])
-	// Nobody keeps the statement, so its memory can take the next one.
-	return c.Exec(ctx, unsafe.String(unsafe.SliceData(w.text), size))
+	var text strings.Builder // its String makes no copy
+	text.Grow(len(head) + int(body.Size()))
+	text.WriteString(head)
+	if _, err := body.WriteTo(&text); err != nil {
+		return 0, err
+	}
+	return c.Exec(ctx, text.String())
 }
 
 // appender is a connection below the driver, which appends a body to a packet.
@@ -43,7 +43,6 @@ type appender struct {
 	net.Conn
 	plain bool        // the last Write was a packet, which neither TLS nor compression has changed
 	body  *batch.Body // belongs to the packet that is written next; nil if that is whole
-	text  []byte      // of the last statement that the driver sent whole
 }
 
 // Write writes p, and the body behind it.
