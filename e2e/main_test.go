@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +29,9 @@ func TestMain(m *testing.M) {
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())) // a flag that package testing has
+	}
+	if signal.Ignored(syscall.SIGHUP) { // under nohup, and what the tests start would ignore it, too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	dir, err := os.MkdirTemp("", "terapush-e2e-")
 	if err == nil {
