@@ -19,11 +19,11 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The same with real connections.
+// The same with real connections: rows that are kept take it over the budget.
 func TestMemoryOfConnections(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		for _, method := range d.methods() {
-			l := small(scaled[int64](60_000, 2_000_000))
+			l := small(scaled[int64](100_000, 2_000_000))
 			l.payload, l.batchRows, l.table = 512, 1000, strings.ReplaceAll(method, "-", "_")
 			within(t, method, d.push(l.flags("--method", method, "--workers", "8", "--memory", "16MiB", "--verify", "none")...).run(t).ends(t, 0))
 		}
