@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math/big"
 	"testing"
@@ -35,8 +36,9 @@ func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.
 			}
 			d, err := dataset.New(name, o)
 			require.NoError(t, err)
+			run := rand.Text() // Databend repeats its answer to a batch that it has seen lately, and loads nothing
 			rows := []*batch.Batch{
-				Batch(t, d, f, batch.ID{Run: name}, 0, half), Batch(t, d, f, batch.ID{Run: name, Number: 1}, far, half),
+				Batch(t, d, f, batch.ID{Run: run}, 0, half), Batch(t, d, f, batch.ID{Run: run, Number: 1}, far, half),
 			}
 			table := fill(t, d, rows...)
 			for _, g := range []loader.Grouping{
