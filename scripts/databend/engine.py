@@ -125,7 +125,7 @@ def _collect(context, sql):
 
 
 def _error(error, planned):
-    text = str(error).split("\n\n   0: ")[0]  # a backtrace without names
+    text = re.split(r"\n\n(?:   0: |<Backtrace disabled)", str(error))[0]  # with and without RUST_BACKTRACE
     panic = type(error).__name__ == "PanicException"
     if panic:
         text += " (the engine panicked: the statement may have taken effect)"
