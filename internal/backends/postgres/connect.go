@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -208,11 +210,23 @@ func wrongRole(err error) bool {
 		errors.Is(err, pgconn.ErrPrimaryConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
-// closeConn ends the session, within a second.
+// closeConn ends the session, within a second. It waits for the server's end of an idle one, which PgConn.Close does
+// not: until then the session counts against the limits on connections and holds its locks. PostgreSQL's connections
+// end after their sessions (socket_close in pqcomm.c).
 func closeConn(c *pgconn.PgConn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return c.Close(ctx)
+	idle, err := c.Hijack()
+	if err != nil { // busy, or closed
+		return c.Close(ctx)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = idle.Conn.SetDeadline(deadline)
+	idle.Frontend.Send(&pgproto3.Terminate{})
+	if idle.Frontend.Flush() == nil {
+		_, _ = io.Copy(io.Discard, idle.Conn)
+	}
+	return idle.Conn.Close()
 }
 
 // exec runs one or more statements in one message.

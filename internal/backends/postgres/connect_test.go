@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -252,4 +253,22 @@ func TestNoHostAnswers(t *testing.T) {
 	_, err := driver{}.Open(context.Background(), a.target, a.deps)
 	assert.EqualError(t, err, `connect to 127.0.0.1:1 as user "u", database "d": dial tcp 127.0.0.1:1: connect: connection refused (is the server up, and is this its port?)
 connect to 127.0.0.1:2 as user "u", database "d": dial tcp 127.0.0.1:2: connect: connection refused (is the server up, and is this its port?)`)
+}
+
+// PostgreSQL lists a session for a while after its client closed the connection.
+func TestClosedConnectionsAreGone(t *testing.T) {
+	a := accessTo(t, backendtest.Server(t, "TERAPUSH_TEST_POSTGRES"))
+	hosts, err := a.endpoints()
+	require.NoError(t, err)
+	watcher, err := a.connect(t.Context(), hosts[0], nil)
+	require.NoError(t, err)
+	defer func() { _ = closeConn(watcher) }()
+	for range 50 {
+		c, err := a.connect(t.Context(), hosts[0], nil)
+		require.NoError(t, err)
+		require.NoError(t, closeConn(c))
+		rows, err := rowsOf(t.Context(), watcher, fmt.Sprintf("SELECT FROM pg_stat_activity WHERE pid = %d", c.PID()))
+		require.NoError(t, err)
+		require.Empty(t, rows)
+	}
 }

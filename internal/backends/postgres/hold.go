@@ -56,16 +56,13 @@ func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) e
 	return busy
 }
 
-// release rolls back first: a server takes its time to notice that a connection has ended.
+// release ends the connection that holds the table, if there is one.
 func (l *opened) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.holder == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, _ = exec(ctx, l.holder, "ROLLBACK")
 	_ = closeConn(l.holder)
 	l.holder = nil
 }
