@@ -66,14 +66,16 @@ def weigh(tree, f):
 
 
 def failing(tree, package):
-    """Returns the first test of the package that fails, also when it is run again."""
+    """Returns the first test of the package that fails, also when it is run again alone."""
     test = ["go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=10m", "./" + package]
-    if subprocess.run(test, cwd=tree, capture_output=True).returncode == 0:
+    first = subprocess.run(test, cwd=tree, capture_output=True, text=True, errors="replace")
+    if first.returncode == 0:
         return ""
-    again = subprocess.run(test, cwd=tree, capture_output=True, text=True, errors="replace")
-    if again.returncode == 0:
+    names = re.findall(r"--- FAIL: (\S+)", first.stdout)
+    alone = ["-run", f"^{names[-1].split('/')[0]}$"] if names else []
+    if subprocess.run([*test, *alone], cwd=tree, capture_output=True).returncode == 0:
         return ""
-    names = re.findall(r"--- FAIL: (\S+)", again.stdout) or re.findall(r"(panic: .*)", again.stdout)
+    names = names or re.findall(r"(panic: .*)", first.stdout)
     return f"{package.rsplit('/', 1)[-1]}.{names[-1] if names else 'timeout'}"
 
 
