@@ -17,6 +17,7 @@ const (
 	publishPatience = time.Minute
 	groupInterval   = 10 * time.Second // the default of group_commit_interval_ms
 	groupIntervals  = 6                // how many of them a merged load may take
+	groupPublish    = time.Second      // what the commit itself may take when the interval is over
 )
 
 // Finish waits until the rows of loads that answered Publish Timeout, or that are in the write-ahead log of a group
@@ -26,7 +27,7 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 	began := time.Now()
 	if l.options.group == groupAsync && l.doubted.Load() {
 		// The log may have a second copy of rows that can be read already, which no count would wait for.
-		if err := sqlload.Wait(ctx, l.interval()); err != nil {
+		if err := sqlload.Wait(ctx, l.interval()+groupPublish); err != nil {
 			return nil, err
 		}
 	}
