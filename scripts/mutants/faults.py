@@ -293,7 +293,7 @@ FAULTS = [Fault(*f) for f in [
      "lost batches are taken for those that are there"),
     ("rl02", RL, "replay.go", "err = file.Truncate(torn.Offset)", "err = nil",
      "a line that a crash cut off stays, and the next one joins it"),
-    ("rl03", RL, "runlog.go", "case free:", "case free || true:",
+    ("rl03", RL, "folder.go", "case free:", "case free || true:",
      "two processes work on one run"),
     ("rl04", RL, "runlog.go", "\terr := l.failed\n\tif err == nil {\n\t\tif err = f()", "\tvar err error\n\tif err == nil {\n\t\tif err = f()",
      "after a failed write to the journal the run goes on"),
