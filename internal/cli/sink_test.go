@@ -96,7 +96,7 @@ func TestSinkTellsItsParent(t *testing.T) {
 	require.Equal(t, sink.Stats{CRC: "00000000"}, took.Took["mysql"])
 	require.Zero(t, <-r.code)
 	_, err = c.Read(answer)
-	require.Error(t, err, "it has hung up")
+	require.Error(t, err, "the sink has closed the connection")
 }
 
 // What it says to type works as it stands.

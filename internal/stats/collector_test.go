@@ -200,7 +200,7 @@ func TestWork(t *testing.T) {
 	require.EqualValues(t, 250, c.Work().Payload)
 	c.Add(event.Event{Attempt: 1, Outcome: event.Unknown, Payload: 1000})
 	w.Enter(event.BackingOff)
-	require.EqualValues(t, 1000, c.Work().Payload, "sent in vain is sent")
+	require.EqualValues(t, 1000, c.Work().Payload, "an unknown outcome counts as sent")
 	w.Enter(event.Sending)
 	require.EqualValues(t, 1250, c.Work().Payload, "and again")
 	c.Add(event.Event{Attempt: 2, Outcome: event.Stored, Payload: 1000, Encoded: 1600})

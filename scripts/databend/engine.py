@@ -147,7 +147,7 @@ def _session(context, before):
     _, database = _collect(context, "SELECT currentDatabase()")
     _, changed = _collect(context, "SELECT name, value FROM system.settings WHERE level = 'SESSION'")
     settings = dict(zip(*(column.to_pylist() for column in changed.columns)))
-    # The engine takes the label's setting, and neither lists it nor heeds it.
+    # The engine takes the label's setting, and neither lists it nor obeys it.
     _, label = _collect(context, "SELECT value FROM system.settings WHERE name = 'deduplicate_label'")
     if label.num_rows and label.column(0)[0].as_py():
         settings["deduplicate_label"] = label.column(0)[0].as_py()

@@ -53,7 +53,7 @@ class Front:
         self._queries, self._lock = {}, threading.Lock()
 
     def run(self, sql, running, label):
-        """Runs a statement. Loads and other writes take a slot and heed the label."""
+        """Runs a statement. Loads and other writes take a slot and obey the label."""
         session = running.session
         if not loads.labelled(sql):
             if self.processes.kill(sql):

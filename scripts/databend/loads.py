@@ -19,13 +19,13 @@ _STREAMED = re.compile(_INSERT + rf"""(?:VALUES\s*(?:\((?P<tuple>.*)\)\s*)?)?
 _ATTACHED = re.compile(_INSERT + r"VALUES\s*(?:\((?P<tuple>.*)\)\s*)?;?\s*", _FLAGS)
 
 _LABEL = re.compile(r"set_var\s*\(\s*deduplicate_label\s*=\s*'([^']*)'", re.IGNORECASE)
-# The statements that heed a deduplicate label. COPY INTO @stage unloads.
+# The statements that obey a deduplicate label. COPY INTO @stage unloads.
 _LABELLED = re.compile(r"\s*(?:/\*.*?\*/\s*)*(?:(?:INSERT|REPLACE|UPDATE|DELETE|MERGE)\b|COPY\s+(?:/\*.*?\*/\s*)?INTO\s+(?![@'\s]))",
                        re.IGNORECASE | re.DOTALL)
 
 
 def labelled(sql):
-    """Whether a statement heeds a label."""
+    """Whether a statement obeys a label."""
     return bool(_LABELLED.match(sql))
 
 

@@ -17,7 +17,7 @@ const (
 	publishPatience = time.Minute
 	groupInterval   = 10 * time.Second // the default of group_commit_interval_ms
 	groupIntervals  = 6                // how many of them a merged load may take
-	groupPublish    = time.Second      // from the end of an interval until its rows can be read
+	groupPublish    = time.Second      // an estimate: from an interval's end until its rows can be read
 )
 
 // Finish waits until the rows of loads that answered Publish Timeout, or that are in the write-ahead log of a group

@@ -23,27 +23,27 @@ import (
 
 const password = "p@ss hunter2"
 
-// heard is a request as a server saw it.
-type heard struct {
+// received is a request as a server saw it.
+type received struct {
 	method, path, user, password string
 	header                       http.Header
 	body                         string
 }
 
-// ear is an HTTP server that writes down what it is asked, and answers by a handler.
-type ear struct {
+// recorder is an HTTP server that keeps its requests, and answers by a handler.
+type recorder struct {
 	*httptest.Server
-	mu    sync.Mutex
-	heard []heard
+	mu       sync.Mutex
+	requests []received
 }
 
-func listen(t *testing.T, answer http.HandlerFunc) *ear {
-	e := &ear{}
+func listen(t *testing.T, answer http.HandlerFunc) *recorder {
+	e := &recorder{}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		user, password, _ := r.BasicAuth()
 		e.mu.Lock()
-		e.heard = append(e.heard, heard{r.Method, r.URL.RequestURI(), user, password, r.Header, string(body)})
+		e.requests = append(e.requests, received{r.Method, r.URL.RequestURI(), user, password, r.Header, string(body)})
 		e.mu.Unlock()
 		answer(w, r)
 	}))
@@ -51,13 +51,13 @@ func listen(t *testing.T, answer http.HandlerFunc) *ear {
 	return e
 }
 
-func (e *ear) all() []heard {
+func (e *recorder) all() []received {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]heard(nil), e.heard...)
+	return append([]received(nil), e.requests...)
 }
 
-func (e *ear) address() string { return e.Listener.Addr().String() }
+func (e *recorder) address() string { return e.Listener.Addr().String() }
 
 // redirect leads to a server, with the password in the Location as Doris writes it.
 func redirect(to string) http.HandlerFunc {
@@ -224,7 +224,7 @@ func TestErrorURL(t *testing.T) {
 		"/log":                                  "values is null", // of the backend
 		"http://" + closedPort(t) + "/log?f=/x": "/log",
 	} {
-		var be *ear
+		var be *recorder
 		be = listen(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				says("values is null")(w, r)

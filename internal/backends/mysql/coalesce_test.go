@@ -104,7 +104,7 @@ func TestCoalescerClosesUnderHangingWrite(t *testing.T) {
 	c := over(t, near)
 	failed := make(chan error)
 	go func() {
-		_, err := c.Write(make([]byte, 2*coalesceBytes)) // nobody reads the other end
+		_, err := c.Write(make([]byte, 2*coalesceBytes)) // nobody reads
 		failed <- err
 	}()
 	time.Sleep(10 * time.Millisecond)

@@ -98,7 +98,7 @@ func TestLocalInfileOff(t *testing.T) {
 	assert.False(t, identify(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
 }
 
-// What cannot be installed is at least spoken to: these are the statements that a run on it consists of.
+// TiDB and SingleStore are not installed for tests: a golden file has the statements that a run sends them.
 func TestFlavoursWithoutServer(t *testing.T) {
 	for _, c := range []struct {
 		scheme string

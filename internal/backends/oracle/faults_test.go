@@ -277,8 +277,8 @@ func TestOverlappingAttempts(t *testing.T) {
 	}
 }
 
-// A Resolve that waits in vain says what makes a server notice that a client is gone.
-func TestResolveThatWaitsInVain(t *testing.T) {
+// A Resolve that gives up waiting says what makes a server notice that a client is gone.
+func TestResolveGivesUp(t *testing.T) {
 	hinted := func(t *testing.T, err error) {
 		t.Helper()
 		require.ErrorContains(t, err, "SQLNET.EXPIRE_TIME")

@@ -123,7 +123,7 @@ func linkOver(t *testing.T, b *bad) (k *link, server net.Conn) {
 	return linkBy(t, g, false), <-ends
 }
 
-// closedAt tells that the other end of a connection has been closed.
+// closedAt requires that the server reads the end of its connection.
 func closedAt(t *testing.T, server net.Conn) {
 	t.Helper()
 	_, err := server.Read(make([]byte, 1))

@@ -1,6 +1,6 @@
-// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT are counted and forgotten; transactions, settings and definitions are agreed to. Tables have no rows and no columns, so a
-// query of one has an empty result. There is no compression, nothing can be
-// prepared, and a message has one statement.
+// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT are counted and
+// forgotten; transactions, settings and definitions are agreed to. Tables have no rows and no columns, so a query of one
+// has an empty result. There is no compression, nothing can be prepared, and a message has one statement.
 //
 // Rows of LOAD DATA are those that its FIELDS, LINES and IGNORE clauses make: a line end in quotes or behind an escape is
 // data. Refused are rows of a fixed size and LINES STARTING BY, where only the columns could tell, and INSERT … SELECT.
@@ -63,7 +63,7 @@ func serve(id uint32, c *sink.Conn) error {
 	}
 }
 
-// readAhead is little, since of a load what was read ahead has been copied in vain.
+// readAhead is small: the bytes of a load that are read ahead are copied once more.
 const readAhead = 512
 
 type session struct {

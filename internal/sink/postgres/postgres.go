@@ -62,7 +62,7 @@ func serve(id uint32, c *sink.Conn) error {
 	}
 }
 
-// readAhead is little, since of a load what was read ahead has been copied in vain.
+// readAhead is small: the bytes of a load that are read ahead are copied once more.
 const readAhead = 512
 
 // The states of a transaction, as ReadyForQuery has them.

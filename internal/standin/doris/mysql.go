@@ -127,7 +127,7 @@ func (s *session) run(sql string, in []string, format standin.Format, body strin
 	fault := s.ask(r)
 	s.wait(fault.Hold)
 	if fault.Cut {
-		return nil, s.hangUp()
+		return nil, s.disconnect()
 	}
 	var (
 		found *result
@@ -146,7 +146,7 @@ func (s *session) run(sql string, in []string, format standin.Format, body strin
 	}
 	switch server := (*mysql.MyError)(nil); {
 	case fault.CutAnswer || fault.Linger != nil:
-		return nil, s.hangUp()
+		return nil, s.disconnect()
 	case err != nil && !errors.As(err, &server):
 		return nil, mysql.NewError(mysql.ER_UNKNOWN_ERROR, err.Error())
 	case err != nil || found == nil:
@@ -155,10 +155,10 @@ func (s *session) run(sql string, in []string, format standin.Format, body strin
 	return &mysql.Result{Resultset: found.encode()}, nil
 }
 
-// hangUp closes the connection. The error is for a client that has gone.
-func (s *session) hangUp() error {
+// disconnect closes the connection. Its error reaches no client.
+func (s *session) disconnect() error {
 	_ = s.conn.Close()
-	return errors.New("the connection is cut")
+	return errors.New("connection closed")
 }
 
 // result is that of a query. A value is a string, or nil for NULL.
