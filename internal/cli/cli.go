@@ -154,6 +154,7 @@ func (a *app) exitCode(err error) int {
 	}
 	codes := map[report.Outcome]int{
 		report.OK: 0, push.Usage: 2, report.Rejected: 3, report.VerificationFailed: 4, report.PreflightFailed: 5, report.Unknown: 7,
+		report.TakenOver: 9,
 	}
 	if code, ok := codes[outcome]; ok {
 		return code

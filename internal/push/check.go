@@ -130,7 +130,6 @@ func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loade
 		return nil
 	}
 	look := p.preparation(runlog.NewID(p.started), loader.CreateNever)
-	look.Hold = loader.HoldNone
 	look.Contract.Delivery, look.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	look.Contract.GroupBatches, look.Contract.Commits = 0, 0
 	err := within(ctx, func(bound context.Context) (err error) {

@@ -99,6 +99,7 @@ func (p *push) load(ctx context.Context) error {
 			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
 		}
 	}
+	err = errors.Join(err, p.whoseRun(ctx, err))
 	if n := p.meters.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.plan.Dedup == loader.DedupNone {
 		p.notes.warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
 	}
@@ -110,6 +111,20 @@ func (p *push) load(ctx context.Context) error {
 		p.meters.servers.Stop() // the report waits for the last answers
 	}
 	return p.saveLoaded(result, err)
+}
+
+// whoseRun returns a *loader.TakenOverError if the load has failed because another process has the run: its rows may be what a
+// batch was refused for.
+func (p *push) whoseRun(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || p.state.row.Epoch == "" || errors.As(err, new(*loader.TakenOverError)) {
+		return nil
+	}
+	taken := (*loader.TakenOverError)(nil)
+	owned := within(ctx, p.target.can.Claims.Owned)
+	if errors.As(owned, &taken) {
+		return taken
+	}
+	return nil
 }
 
 // send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and

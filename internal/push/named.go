@@ -44,8 +44,11 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 			}
 			ours := p.preparation(c.RunID, loader.CreateNever)
 			ours.Resume = p.shared != nil // others may have put rows or objects there
-			if err := p.target.prepare(ctx, ours); err != nil || p.shared == nil {
+			if err := p.target.prepare(ctx, ours); err != nil {
 				return err
+			}
+			if p.shared == nil {
+				return p.take(ctx)
 			}
 			return p.takeJournal()
 		})
@@ -70,7 +73,6 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 		return loader.Final(fmt.Errorf("run %s has claims and table %s has no rows: it was emptied or made again; "+
 			"terapush forget removes the claims, so that the run can begin anew", c.RunID, p.target.table.Name))
 	}
-	p.state.endSessions(ctx)
 	return p.plan.refit(p.state.toUpload())
 }
 
@@ -82,7 +84,9 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		return 0, err
 	}
 	checked, alone := false, p.preparation(c.RunID, loader.CreateMode(c.Create))
-	alone.Hold = loader.HoldAlone
+	if p.shared == nil {
+		alone.Begin = &loader.Beginning{Appends: c.Append, Shards: int(max(c.Shard.Count, 1))}
+	}
 	marked := p.shared == nil || !removes(alone.Create)
 	err = p.waiting(ctx, func() (err error) {
 		if announced, err = p.announced(ctx); err != nil || announced != 0 {
@@ -103,7 +107,9 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 			}
 			marked = true
 		}
-		if err = p.target.prepare(ctx, alone); err == nil {
+		err = p.target.prepare(ctx, alone)
+		p.state.row = p.target.table.Row
+		if err == nil && p.shared != nil {
 			announced, err = p.announcement(ctx) // by the process that was waited for
 		}
 		if err == nil && announced != 0 && removes(alone.Create) {
@@ -142,13 +148,16 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func (p *push) mayHelp(err error) bool {
-	for _, known := range []error{loader.ErrBusy, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
+	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
 	if err == nil {
 		return false
+	}
+	if errors.As(err, new(*loader.BusyError)) {
+		return true
 	}
 	var v loader.Verdict
 	if stored := (*storeError)(nil); errors.As(err, &stored) {
@@ -162,7 +171,7 @@ func (p *push) mayHelp(err error) bool {
 // announced returns the run's fingerprint in the claim table or the shared files, 0 if there is none or no table.
 func (p *push) announced(ctx context.Context) (int64, error) {
 	look := p.preparation(p.Config.RunID, loader.CreateNever)
-	look.Hold, look.Shard = loader.HoldNone, ""
+	look.Shard = ""
 	if p.shared != nil {
 		announced, err := p.announcement(ctx)
 		if err == nil && announced != 0 {
@@ -186,23 +195,45 @@ func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) 
 	if p.shared != nil {
 		return p.announceIn(0)
 	}
-	err = p.target.askSoon(ctx, "run "+p.Config.RunID, func(ctx context.Context) (err error) {
-		fingerprint, err = p.target.can.Claims.Announce(ctx, p.Config.RunID, 0)
+	run, given := p.Config.RunID, p.Config.Shard.Count > 0
+	err = p.target.askSoon(ctx, "run "+run, func(ctx context.Context) (err error) {
+		p.state.shards, err = p.target.can.Claims.Runs(ctx, run)
 		return err
 	})
-	return fingerprint, err
+	if err != nil || len(p.state.shards) == 0 {
+		return 0, err
+	}
+	row := p.state.shards[0]
+	over := row.State == loader.RunForgotten || row.State == loader.RunGone
+	switch {
+	case over && (row.State == loader.RunGone || given):
+		return 0, fmt.Errorf("%w; terapush forget and terapush prepare begin it anew", loader.Final(&loader.TakenOverError{Run: run, Row: &row}))
+	case over:
+		return 0, nil
+	}
+	p.state.row.Run = row.Run // its claims can be read
+	return row.Fingerprint, nil
 }
 
 // agree fixes the plan and compares it with that of the run's other processes. The first one finds the table empty, and
 // proves its transactions; rows that others find are the run's.
-func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
+func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) (err error) {
 	run := p.Config.RunID
+	first := p.Config.FirstKey.Key
+	if begun && len(p.state.shards) > 0 {
+		first = p.state.shards[0].Keys.First
+	}
 	if !begun {
+		defer func() {
+			if err != nil && p.shared == nil {
+				p.giveBack(ctx)
+			}
+		}()
 		if err := p.refuseRows(); err != nil {
 			return err
 		}
+		first, err = p.firstKey(ctx)
 	}
-	first, err := p.firstKey(ctx, run, begun)
 	if err == nil && !begun {
 		if err = p.probe(ctx, run, first, caps); err == nil && p.shared == nil && !p.claimsBatches() {
 			err = failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
@@ -220,13 +251,15 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) error {
 		table = path.Join(p.target.Hosts[0], p.target.Database)
 	}
 	is := p.plan.fingerprint(table)
-	was := int64(0)
-	if p.shared != nil {
+	was := is
+	switch {
+	case p.shared != nil:
 		was, err = p.announceIn(is)
-	} else {
-		err = p.target.ask(ctx, "run "+run, func(ctx context.Context) (err error) {
-			was, err = p.target.can.Claims.Announce(ctx, run, is)
-			return err
+	case begun:
+		was = p.state.shards[0].Fingerprint
+	default:
+		err = p.target.ask(ctx, "run "+run, func(ctx context.Context) error {
+			return p.target.can.Claims.Announce(ctx, is)
 		})
 	}
 	if err == nil && was != is {

@@ -46,6 +46,9 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if err = p.state.takeClaims(ctx); err == nil && p.shared != nil {
 		err = p.readJournals()
 	}
+	if err == nil && p.shared == nil {
+		err = p.closeShards(ctx)
+	}
 	if err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
@@ -54,7 +57,22 @@ func (p *push) verifyNamed(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	return p.orInterrupted(report.Failed, p.verify(ctx))
+	if err := p.verify(ctx); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	return p.orInterrupted(report.Failed, p.settle(ctx, loader.RunProven))
+}
+
+// closeShards closes a run whose batches are all in, so that none is added while they are counted. The shards of one that is
+// not at its end are left alone: what is missing is seen when it is counted.
+func (p *push) closeShards(ctx context.Context) error {
+	if p.state.left() > 0 {
+		return nil
+	}
+	if err := p.take(ctx); err != nil {
+		return err
+	}
+	return p.settle(ctx, loader.RunClosed)
 }
 
 // readJournals reads the journals of all shards, which have to be loaded.
@@ -97,21 +115,23 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
 			p.Config.RunID, p.target.driver.Name()))
 	}
-	alone := p.preparation(p.Config.RunID, loader.CreateNever)
-	alone.Hold = loader.HoldAlone
-	err := p.target.prepare(ctx, alone)
-	if err != nil && !errors.Is(err, loader.ErrBusy) { // no table, or one that does not fit a dataset that forget need not know
-		err = p.prepareToForget(ctx, p.Config.RunID)
+	if err := p.prepareToForget(ctx, p.Config.RunID); err != nil {
+		return err
 	}
+	// Processes on this machine hold the folders; those on others are fenced off.
+	err := errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
 	if err != nil {
 		return err
 	}
 	if p.target.can.Claims != nil {
-		rows, err := p.target.forget(ctx, p.Config.RunID)
-		if err != nil {
-			return fmt.Errorf("removing the claims of run %s: %w", p.Config.RunID, err)
+		if p.shared == nil {
+			p.plan.Dedup = loader.DedupTx
 		}
-		p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table", rows, p.Config.RunID))
+		rows, err := p.forgetClaims(ctx, p.Config.RunID)
+		if err != nil {
+			return err
+		}
+		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.Config.RunID))
 	}
 	if p.shared != nil {
 		p.state.warnOfObjects(ctx)
@@ -119,5 +139,5 @@ func (p *push) forgetNamed(ctx context.Context) error {
 			return fmt.Errorf("removing the journals of run %s: %w", p.Config.RunID, err)
 		}
 	}
-	return errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
+	return nil
 }

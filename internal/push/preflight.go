@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"os/user"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/feed"
@@ -48,11 +50,8 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
-	if err := p.refuseRows(); err != nil {
-		return err
-	}
 	if err := p.begin(ctx, run, caps); err != nil {
-		p.giveBackKeys(ctx, run)
+		p.giveBack(ctx)
 		return err
 	}
 	return nil
@@ -82,37 +81,48 @@ func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Pla
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
 	}
-	if err := p.target.prepare(ctx, p.preparation(run, mode)); err != nil {
+	begins := p.preparation(run, mode)
+	if !p.silent() {
+		begins.Begin = &loader.Beginning{Appends: p.Config.Append}
+	}
+	if err := p.target.prepare(ctx, begins); err != nil {
 		return err
+	}
+	p.state.row = p.target.table.Row
+	if stops != nil {
+		p.giveBack(ctx)
 	}
 	return stops
 }
 
 // preparation returns what the back-end is to make or check.
 func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
-	hold := loader.HoldAlone
-	switch {
-	case p.state.resumed && p.state.stage() != runlog.Loading: // it sends no rows
-		hold = loader.HoldNone
-	case p.Config.Append, !p.Config.Shard.Whole():
-		hold = loader.HoldShared
-	}
 	shard := ""
 	if p.Config.RunID != "" {
 		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: run, Shard: shard, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
+		Run: run, Shard: shard, Owner: owner(), Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
-		// A verified run has no claims any more.
-		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || !p.state.hasClaims()),
-		Silent: p.silent(), Hold: hold,
+		Resume: p.state.resumed && p.state.stage() != runlog.Verified,
+		Silent: p.silent(),
 	}
+}
+
+// owner names this process to others.
+func owner() string {
+	host, _ := os.Hostname()
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return fmt.Sprintf("%s@%s, process %d", name, host, os.Getpid())
 }
 
 // silent reports whether the user asked for nothing but the load.
 func (p *push) silent() bool {
-	return p.Config.Create == string(loader.CreateNever) && p.plan.Delivery == loader.AtLeastOnce
+	asksForKeys := p.Config.Append && !p.Config.FirstKey.Given
+	return p.Config.Create == string(loader.CreateNever) && p.plan.Delivery == loader.AtLeastOnce && !asksForKeys
 }
 
 // refuseRows returns an error if the table holds rows and the user did not ask to append.
@@ -128,7 +138,10 @@ func (p *push) refuseRows() error {
 
 // begin finds the first key, probes the transactions with it, fixes the plan and writes the run's record.
 func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
-	first, err := p.firstKey(ctx, run, false)
+	if err := p.refuseRows(); err != nil {
+		return err
+	}
+	first, err := p.firstKey(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,28 +164,39 @@ func (p *push) createLog(run string) (err error) {
 	return err
 }
 
-// firstKey returns the user's first key, or reserves keys behind those of a table that is appended to. Those of a named
-// run that has begun are not free any more.
-func (p *push) firstKey(ctx context.Context, run string, begun bool) (int64, error) {
-	switch first := p.Config.FirstKey; {
-	case !p.Config.Append:
-		return first.Key, nil
-	case first.Given && begun:
-		return first.Key, nil
-	case first.Given:
-		return first.Key, p.keysUnused(ctx, first.Key)
-	}
-	reserver := p.target.can.Reserver
-	if reserver == nil {
+// firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no other
+// run gets these keys.
+func (p *push) firstKey(ctx context.Context) (int64, error) {
+	given := p.Config.FirstKey
+	claims := p.target.can.Claims
+	behind := p.Config.Append && !given.Given
+	if behind && claims == nil {
 		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.driver.Name())
 	}
-	if p.target.table.LongScan {
+	first := given.Key
+	if claims != nil && !p.silent() {
+		var err error
+		if first, err = p.reserve(ctx, behind); err != nil {
+			return 0, err
+		}
+	}
+	if p.Config.Append && !behind {
+		return first, p.keysUnused(ctx, first)
+	}
+	return first, nil
+}
+
+func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error) {
+	from := p.Config.FirstKey.Key
+	if behind {
+		from = -1
+	}
+	if behind && p.target.table.LongScan {
 		defer p.notes.during("scanning table " + p.target.table.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
 	}
-	var first int64
-	err := p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {
-		first, err = reserver.Reserve(ctx, run, p.plan.rows(), config.LargestKey(p.plan.data.Schema().MaxNumber()))
+	err = p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {
+		first, err = p.target.can.Claims.Reserve(ctx, from, p.plan.rows(), config.LargestKey(p.plan.data.Schema().MaxNumber()))
 		return err
 	})
 	if errors.As(err, new(*loader.RangeError)) {
@@ -183,7 +207,7 @@ func (p *push) firstKey(ctx context.Context, run string, begun bool) (int64, err
 }
 
 // keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
-// from the run's own. It reserves nothing; the user who chose these keys must keep other runs off them.
+// from the run's own. The run's row keeps other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
 	if p.target.can.Counter == nil || p.silent() {
 		p.notes.warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.table.Name)
@@ -210,17 +234,16 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 	return nil
 }
 
-// giveBackKeys removes the reservation of a run without a record, since terapush forget would not find it. It does so
-// after a lost answer too, and even if the user is in a hurry.
-func (p *push) giveBackKeys(ctx context.Context, run string) {
-	can := p.target.can
-	if can.Claims == nil || can.Reserver == nil || !p.Config.Append || p.Config.FirstKey.Given {
+// giveBack removes the row of a run without a record: the table is free again. It does so after a lost answer too, and even
+// if a second interrupt arrived.
+func (p *push) giveBack(ctx context.Context) {
+	if p.target.can.Claims == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime)
 	defer cancel()
-	if _, err := p.target.forget(ctx, run); err != nil {
-		p.notes.warnf("keys may still be reserved for run %s, which did not begin: remove its rows from the claim table (%v)", run, err)
+	if err := p.target.can.Claims.GiveBack(ctx); err != nil {
+		p.notes.warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.state.row.Name, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
@@ -15,9 +16,16 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// prove verifies that every row arrived, and then removes the claims: until here they were the only proof.
+// prove closes the run and verifies that every row arrived.
 func (p *push) prove(ctx context.Context) error {
-	if err := p.verify(ctx); err != nil {
+	if err := p.settle(ctx, loader.RunClosed); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	prove := p.verify
+	if p.state.row.Epoch == "" {
+		prove = p.verifyClosed
+	}
+	if err := prove(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
 	if sizer := p.target.can.Sizer; sizer != nil && p.verified.Mode.Scans() > 0 {
@@ -78,6 +86,22 @@ func (p *push) verify(ctx context.Context) error {
 	return nil
 }
 
+// verifyClosed is verify for a run that this process does not own, and that nobody may have opened meanwhile.
+func (p *push) verifyClosed(ctx context.Context) error {
+	before, err := p.closed(ctx, p.state.runName())
+	if err != nil {
+		return err
+	}
+	if err := p.verify(ctx); err != nil {
+		return err
+	}
+	after, err := p.closed(ctx, p.state.runName())
+	if err == nil && !slices.Equal(before, after) {
+		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.state.runName())
+	}
+	return err
+}
+
 // progress returns what shows how far a proof is, of which an earlier process may have done a part.
 func (p *push) progress() func(share float64, rows int64) {
 	earlier := -1.0
@@ -97,28 +121,56 @@ func (k keptProof) Load() []byte { return k.Proof() }
 
 func (k keptProof) Save(text []byte) { _ = k.SaveProof(text) }
 
-// finish records that the run is verified before it removes the claims. In the other order a crash in between would
-// leave a run whose rows look as if they were lost.
+// finish records that the run is verified, on disk and in the database.
 func (p *push) finish(ctx context.Context) error {
 	r := p.state.log.Record()
 	r.Stage = runlog.Verified
 	if err := p.state.log.Save(r); err != nil {
 		return err
 	}
-	if p.target.can.Claims == nil || !p.state.hasClaims() || p.Config.RunID != "" { // a named run's claims stay until forget
-		return nil
-	}
-	if err := p.forgetClaims(ctx); err != nil {
-		p.notes.warnf("the run's claims are still in the claim table: %v", err)
-	}
-	return nil
+	return p.settle(ctx, loader.RunProven)
 }
 
-func (p *push) forgetClaims(ctx context.Context) error {
-	return p.target.ask(ctx, "claims", func(ctx context.Context) error {
-		_, err := p.target.forget(ctx, p.state.run())
+// settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another process
+// has it: whatever was counted may have changed since.
+func (p *push) settle(ctx context.Context, state loader.RunState) error {
+	if p.target.can.Claims == nil || p.state.row.Epoch == "" {
+		return nil
+	}
+	keys := loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.FirstKey + p.plan.Rows - 1}
+	return p.target.ask(ctx, "run", func(ctx context.Context) error {
+		return p.target.can.Claims.Settle(ctx, state, keys)
+	})
+}
+
+// closed returns the epochs of a run that this process does not own, and an error unless it is closed: a proof does not count
+// rows to which a process may still add some.
+func (p *push) closed(ctx context.Context, name string) (epochs []string, err error) {
+	claims := p.target.can.Claims
+	if claims == nil || p.silent() {
+		return nil, nil
+	}
+	var found []loader.RunRow
+	err = p.target.ask(ctx, "run", func(ctx context.Context) (err error) {
+		found, err = claims.Runs(ctx, name)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 && p.plan.Dedup == loader.DedupTx {
+		return nil, loader.Final(fmt.Errorf("%w %s; terapush runs lists the targets of all runs", loader.ErrUnknownRun, name))
+	}
+	for _, r := range found {
+		switch r.State {
+		case loader.RunOpen:
+			return nil, fmt.Errorf("run %s is open: %s may still write; finish it with push --resume %s", name, r.Owner, name)
+		case loader.RunForgotten, loader.RunGone:
+			return nil, loader.Final(&loader.TakenOverError{Run: name, Row: &r})
+		}
+		epochs = append(epochs, r.Epoch)
+	}
+	return epochs, nil
 }
 
 // measureCost asks what the load cost the server, however it ended. All clocks have stopped, so the answer is in no
@@ -168,7 +220,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	return p.orInterrupted(report.Failed, p.verify(ctx))
+	return p.orInterrupted(report.Failed, p.verifyClosed(ctx))
 }
 
 // Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and a warning names
@@ -190,11 +242,8 @@ func Forget(ctx context.Context, j Job) error {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
 	p.state.warnOfObjects(ctx)
-	// A staged run may have left more than claims in the database, under any guarantee.
-	if p.target.can.Claims != nil && (p.state.hasClaims() || p.plan.Staged()) {
-		if err := p.forgetClaims(ctx); err != nil {
-			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", record.Run, err), p.close())
-		}
+	if _, err := p.forgetClaims(ctx, record.Run); err != nil {
+		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
 	folder := p.state.log
 	p.state.log = nil
@@ -204,7 +253,7 @@ func Forget(ctx context.Context, j Job) error {
 // prepareToForget names the run to the back-end. Silent, since the table may be gone.
 func (p *push) prepareToForget(ctx context.Context, run string) error {
 	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
-		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
+		Run: run, Owner: owner(), Schema: p.plan.data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
 	})
 	return err
 }
@@ -230,10 +279,34 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err := p.prepareToForget(ctx, run); err != nil {
 		return err
 	}
-	rows, err := p.target.forget(ctx, run)
+	p.plan.Dedup = loader.DedupTx // a run that nobody knows is one that has claims
+	rows, err := p.forgetClaims(ctx, run)
 	if err != nil {
-		return fmt.Errorf("removing the claims of run %s: %w", run, err)
+		return err
 	}
-	p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table; the state folder has no such run", rows, run))
+	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, run))
 	return nil
+}
+
+// forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know is an
+// error if it has claims: they are in another one.
+func (p *push) forgetClaims(ctx context.Context, run string) (rows int64, err error) {
+	if p.target.can.Claims == nil {
+		return 0, nil
+	}
+	known := false
+	err = p.target.ask(ctx, "claims", func(ctx context.Context) (err error) {
+		rows, known, err = p.target.can.Claims.Forget(ctx, run)
+		return err
+	})
+	if err != nil {
+		return rows, fmt.Errorf("removing the claims of run %s: %w", run, err)
+	}
+	if !known && p.plan.Dedup == loader.DedupTx {
+		return rows, &loader.Error{
+			Op: "forget", Applied: loader.No, Err: fmt.Errorf("%w %s", loader.ErrUnknownRun, run),
+			Hint: "give the TARGET that terapush runs shows; if that database is gone, remove the run's folder in " + p.Config.State,
+		}
+	}
+	return rows, nil
 }

@@ -174,7 +174,9 @@ func (p *push) run(ctx, soft context.Context) error {
 			err = p.load(ctx)
 		}
 	}
-	p.state.tidy(ctx, err == nil)
+	if !errors.As(err, new(*loader.TakenOverError)) { // the objects are those of the process that has the run now
+		p.state.tidy(ctx, err == nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -334,6 +336,9 @@ func (p *push) stopped() bool {
 func OutcomeOf(err error) report.Outcome {
 	if err == nil {
 		return report.OK
+	}
+	if errors.As(err, new(*loader.TakenOverError)) {
+		return report.TakenOver
 	}
 	all := outcomes(err)
 	for _, o := range precedence() {

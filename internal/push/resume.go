@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dustin/go-humanize/english"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/runlog"
@@ -30,13 +28,34 @@ func (p *push) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if record.Stage != runlog.Verified {
+		if err := p.take(ctx); err != nil {
+			return err
+		}
+	}
 	return p.proceed(ctx, record)
+}
+
+// take makes this process the run's owner in the database. A run without claims may have no row there.
+func (p *push) take(ctx context.Context) error {
+	claims := p.target.can.Claims
+	if claims == nil || p.silent() {
+		return nil
+	}
+	err := p.target.ask(ctx, "run", func(ctx context.Context) (err error) {
+		p.state.row, err = claims.Take(ctx, p.state.runName())
+		return err
+	})
+	if errors.Is(err, loader.ErrUnknownRun) && p.plan.Dedup != loader.DedupTx {
+		return nil
+	}
+	return err
 }
 
 // proceed continues a run whose journal was replayed and whose table is prepared.
 func (p *push) proceed(ctx context.Context, record runlog.Record) error {
 	s := &p.state
-	verified := record.Stage == runlog.Verified // its claims are gone
+	verified := record.Stage == runlog.Verified
 	if !verified {
 		caps := p.target.loader.Caps()
 		if caps.Dedup == loader.DedupNone && p.plan.Dedup != loader.DedupNone {
@@ -63,7 +82,6 @@ func (p *push) proceed(ctx context.Context, record runlog.Record) error {
 		p.notes.warnf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most,%s may be there twice",
 			onTheWay, acked)
 	}
-	s.endSessions(ctx)
 	if p.plan.ByDuration {
 		if err := s.endByLastBatch(); err != nil {
 			return err
@@ -244,47 +262,4 @@ func (s *state) countRows(ctx context.Context) (map[int64]int64, error) {
 		numbered[first+n] = rows
 	}
 	return numbered, nil
-}
-
-// endSessionsTime bounds endSessions, since sessions roll back before they end.
-const endSessionsTime = time.Minute
-
-// endSessions ends the sessions of earlier processes, which hold their claims until the server notices that the client
-// is gone; that can take minutes. Batches are handed out in order, so those on their way were among the first that are
-// not in, one a worker. It only saves time: without it the claims make the load wait.
-func (s *state) endSessions(ctx context.Context) {
-	resolver := s.target.can.Resolver
-	if resolver == nil || s.plan.Dedup != loader.DedupTx || s.plan.Staged() {
-		return // the engine resolves every commit group that was begun
-	}
-	ctx, cancel := context.WithTimeout(ctx, endSessionsTime)
-	defer cancel()
-	var open []int64
-	for n, end := s.plan.Part(); n < end && len(open) < s.plan.Workers; n++ {
-		if !s.done.Has(n) {
-			open = append(open, n)
-		}
-	}
-	in := make([]bool, len(open))
-	var all errgroup.Group
-	all.SetLimit(8)
-	for i, n := range open {
-		all.Go(func() error {
-			ref := s.ref(n)
-			ref.Attempt = s.history.begun[n].newest
-			return s.target.ask(ctx, fmt.Sprintf("batch %d", n), func(ctx context.Context) error {
-				answer, err := resolver.Resolve(ctx, ref)
-				in[i] = answer.Applied == loader.Yes
-				return err
-			})
-		})
-	}
-	if err := all.Wait(); err != nil {
-		s.notes.warnf("sessions of an earlier process may still be at work, and batches wait for them: %v", err)
-	}
-	for i, n := range open {
-		if in[i] {
-			s.done.Add(n)
-		}
-	}
 }

@@ -20,6 +20,10 @@ type state struct {
 	notes  *notes
 	log    *runlog.Log // nil until the run has a record
 
+	// row is the run's row in the database, or that of this shard; shards are those of a named run when it was looked for.
+	row    loader.RunRow
+	shards []loader.RunRow
+
 	resumed bool            // an earlier process worked on the run
 	history history         // of earlier processes
 	done    runlog.Done     // batches that are in; the engine reads it while it runs
@@ -39,12 +43,15 @@ func (s *state) run() string {
 	return s.log.Record().Run
 }
 
-func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
-
-// hasClaims reports whether the claim table holds claims or a key reservation of the run.
-func (s *state) hasClaims() bool {
-	return s.plan.Dedup == loader.DedupTx || s.plan.config.Append && s.log.Record().Flag("first-key") == ""
+// runName is what the database knows the run by.
+func (s *state) runName() string {
+	if name := s.plan.config.RunID; name != "" {
+		return name
+	}
+	return s.run()
 }
+
+func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
 
 // left returns how many batches are still to be sent, toUpload how many of them are not in the store yet.
 func (s *state) left() int64     { return s.plan.PartBatches() - s.done.Len() }
@@ -104,7 +111,7 @@ func (s *state) claimed(ctx context.Context) (claimed runlog.Done, ok bool, err 
 	}
 	err = s.target.ask(ctx, "claims", func(ctx context.Context) error {
 		claimed = runlog.Done{}
-		return claims.Claimed(ctx, s.run(), func(number, rows int64) error {
+		return claims.Claimed(ctx, s.row.Run, func(number, rows int64) error {
 			batches, err := s.claimedAs(number, rows)
 			for _, b := range batches {
 				if s.ours(b.ID.Number) {

@@ -91,7 +91,11 @@ func (t *target) prepare(ctx context.Context, p loader.Preparation) error {
 	if removes(p.Create) {
 		return prepare(ctx)
 	}
-	err := t.askSoon(ctx, "table", prepare)
+	limit := preflightTime
+	if p.Begin != nil {
+		limit += fenceTime
+	}
+	err := withinTime(ctx, limit, func(bound context.Context) error { return t.ask(bound, "table", prepare) })
 	if errors.Is(err, errTooLate) {
 		err = fmt.Errorf("preparing table %s: %w", t.Table, err)
 	}
@@ -104,15 +108,6 @@ func (t *target) prepare(ctx context.Context, p loader.Preparation) error {
 // removes reports whether existing rows are removed first.
 func removes(mode loader.CreateMode) bool {
 	return mode == loader.CreateRecreate || mode == loader.CreateTruncate
-}
-
-// forget removes a run from the claim table, and returns the number of rows removed; 0 if there is no claim table.
-func (t *target) forget(ctx context.Context, run string) (rows int64, err error) {
-	rows, err = t.can.Claims.Forget(ctx, run)
-	if err != nil && t.driver.Classify(err).Class == loader.ClassMissing {
-		err = nil
-	}
-	return rows, err
 }
 
 // ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent.
@@ -133,9 +128,16 @@ func (t *target) retries() retry.Policy {
 // errTooLate is the cause of a context that ended after preflightTime.
 var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
 
+// fenceTime is how long the beginning of a run may wait for the batches of others.
+const fenceTime = 70 * time.Second
+
 // within calls step with a context of preflightTime, whose end is part of the error.
 func within(ctx context.Context, step func(context.Context) error) error {
-	bound, cancel := context.WithTimeoutCause(ctx, preflightTime, errTooLate)
+	return withinTime(ctx, preflightTime, step)
+}
+
+func withinTime(ctx context.Context, limit time.Duration, step func(context.Context) error) error {
+	bound, cancel := context.WithTimeoutCause(ctx, limit, errTooLate)
 	defer cancel()
 	err := step(bound)
 	if err != nil && bound.Err() != nil {

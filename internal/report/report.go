@@ -28,6 +28,7 @@ const (
 	VerificationFailed Outcome = "verification_failed"
 	Unknown            Outcome = "unknown" // some batches may be in or not
 	Interrupted        Outcome = "interrupted"
+	TakenOver          Outcome = "taken_over"       // another process has the run
 	PreflightFailed    Outcome = "preflight_failed" // no row was sent
 )
 

@@ -40,9 +40,24 @@ type Claims interface {
 	EndOthers(ctx context.Context, s *State, ref loader.Ref) error
 	// ResolveBatch waits for all that may still commit a batch, and then looks for it: its "not applied" is final.
 	ResolveBatch(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
-	// Serialize calls reserve, which reads and writes over c, and commits. Of two runs one reads what the other has
-	// written. It may call reserve again.
-	Serialize(ctx context.Context, c Conn, s *State, reserve func() error) error
+	// CreateRuns returns the statement that creates the table of the runs' rows.
+	CreateRuns(s *State) string
+	// SelectRunSchemas reads the schemas, as they are named and not quoted, in which this user sees a table of runs' rows.
+	SelectRunSchemas() string
+	// Fence calls change, which reads and writes the rows of runs over c, and commits. Before change every transaction that
+	// has a claim in one of the fence's tables ends, and until the commit no other begins; where the server has no such
+	// lock, the sessions of the fence's run are ended after it. Of two processes one waits for the other. Fence may call
+	// change again.
+	Fence(ctx context.Context, s *State, f Fence, change func(c Conn) error) error
+	// Guard keeps others from changing the row of this process while the table is dropped or emptied.
+	Guard(s *State) Guard
+}
+
+// Guard is what surrounds statements that drop or empty a table.
+type Guard struct {
+	Before, After string // "" is none
+	Check         string // what follows the SELECT of the run's row, to lock it
+	Failed        string // in place of After where a statement has failed; "" is After
 }
 
 // Relation is what has the table's name.

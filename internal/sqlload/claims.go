@@ -44,89 +44,6 @@ func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, ro
 	})
 }
 
-// Forget implements loader.Claims. A missing claim table, or one without the column run, has no claims of the run.
-func (t ClaimedTable) Forget(ctx context.Context, run string) (rows int64, err error) {
-	err = t.do(ctx, "remove the claims of run "+run, func(c Conn, s *State) error {
-		for _, claims := range [...]string{s.Claims, s.OtherClaims} {
-			if claims == "" {
-				continue
-			}
-			in := s.Statements
-			in.Claims = claims
-			n, err := c.Exec(ctx, in.DeleteClaims(run))
-			if err != nil && t.Classify(err).Class != loader.ClassMissing {
-				return err
-			}
-			rows += n
-		}
-		return nil
-	})
-	return rows, err
-}
-
-// Reserve implements loader.Reserver.
-func (t ClaimedTable) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
-	err = t.do(ctx, "reserve row numbers", func(c Conn, s *State) error {
-		mayCreate := *s
-		mayCreate.Want.Resume = false // a run without claims may lack the table when it resumes
-		if err := t.ensureClaims(ctx, c, &mayCreate); err != nil {
-			return err
-		}
-		return t.Claims.Serialize(ctx, c, s, func() (err error) {
-			first, err = s.reserve(ctx, c, run, rows, last)
-			return err
-		})
-	})
-	return first, err
-}
-
-func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int64) (first int64, err error) {
-	found, err := Rows(ctx, c, s.SelectReservation(run))
-	if err != nil {
-		return 0, err
-	}
-	if len(found) > 0 {
-		return ParseNumber(found[0][0])
-	}
-	if first, err = Number(ctx, c, s.SelectNextFree()); err != nil {
-		return 0, err
-	}
-	if err := loader.Fits(first, rows, last); err != nil {
-		return 0, err
-	}
-	_, err = c.Exec(ctx, s.InsertReservation(run, first, rows))
-	return first, err
-}
-
-// Announce implements loader.Claims. The number is the row count of a row of its own.
-func (t ClaimedTable) Announce(ctx context.Context, run string, number int64) (kept int64, err error) {
-	err = t.do(ctx, "announce run "+run, func(c Conn, s *State) error {
-		read := func() error {
-			found, err := Rows(ctx, c, s.SelectClaim(run, announced))
-			if err == nil && len(found) > 0 {
-				kept, err = ParseNumber(found[0][0])
-			}
-			return err
-		}
-		err := read()
-		if number == 0 && err != nil && t.Classify(err).Class == loader.ClassMissing {
-			return nil // no claim table
-		}
-		if err != nil || number == 0 || kept != 0 { // others are not kept waiting for what has an answer
-			return err
-		}
-		return t.Claims.Serialize(ctx, c, s, func() error {
-			if err := read(); err != nil || kept != 0 {
-				return err
-			}
-			kept = number
-			_, err := c.Exec(ctx, s.insert(run, announced, 0, number))
-			return err
-		})
-	})
-	return kept, err
-}
-
 // Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown,
 // whatever the error of the query says about itself.
 func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
@@ -134,7 +51,10 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 	if err != nil {
 		return res, err
 	}
-	if err = t.Claims.EndOthers(ctx, s, ref); err == nil {
+	if err = t.owned(ctx, s); err == nil {
+		err = t.Claims.EndOthers(ctx, s, ref)
+	}
+	if err == nil {
 		err = t.connect(ctx, func(c Conn) error {
 			res, err = t.Claims.ResolveBatch(ctx, c, s, ref)
 			return err

@@ -15,9 +15,10 @@ import (
 
 // Transaction is a session that loads under claims. Its errors carry the server's own words.
 type Transaction interface {
-	// Claim begins a transaction and inserts the claim row. taken reports whether the row exists already; rows is then
-	// its count of rows.
-	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
+	// Claim begins a transaction and inserts the claim row. Neither Claimed nor Taken means that this process may not write.
+	Claim(ctx context.Context, ref loader.Ref) (Sent, error)
+	// WhyNot returns why it may not write.
+	WhyNot(ctx context.Context) error
 	// Commit ends the transaction. An error means unknown, unless it is a *loader.Error.
 	Commit(ctx context.Context) error
 	// Rollback ends the transaction; if that fails the session must not be used again.
@@ -30,20 +31,18 @@ type Tx struct {
 	Taken func(error) bool // whether the key of a claim is there already
 }
 
-// ClaimBy is Claim by the statements that begin a transaction and insert the claim.
-func (t Tx) ClaimBy(
-	ctx context.Context, s Statements, ref loader.Ref, insert ...string,
-) (taken bool, rows int64, err error) {
-	for _, statement := range insert {
-		if _, err = t.Conn.Exec(ctx, statement); err != nil {
-			break
-		}
+// ClaimBy is Claim by the statement that inserts the claim, and begins a transaction.
+func (t Tx) ClaimBy(ctx context.Context, s Statements, ref loader.Ref, insert string) (Sent, error) {
+	n, err := t.Conn.Exec(ctx, insert)
+	if err == nil {
+		return Sent{Claimed: n == 1}, nil
 	}
-	if err == nil || !t.Taken(err) {
-		return false, 0, err
+	if !t.Taken(err) {
+		return Sent{}, err
 	}
-	rows, err = Number(ctx, t.Conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	return true, rows, err
+	_ = t.Rollback(ctx) // nothing to undo; the next statement reports a broken session
+	rows, err := Number(ctx, t.Conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	return Sent{Taken: true, Rows: rows}, err
 }
 
 // Commit implements Transaction.
@@ -95,18 +94,16 @@ type Put func(ctx context.Context) (rows int64, warnings []string, err error)
 
 // ClaimThen claims, waits for the answer, and then puts the rows in.
 func ClaimThen(c Transaction, put Put) Send {
-	return func(ctx context.Context, ref loader.Ref) (s Sent, err error) {
-		taken, rows, err := c.Claim(ctx, ref)
-		switch {
-		case err != nil:
+	return func(ctx context.Context, ref loader.Ref) (Sent, error) {
+		sent, err := c.Claim(ctx, ref)
+		if err != nil {
 			return Sent{}, err
-		case taken:
-			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
-			return Sent{Taken: true, Rows: rows}, nil
 		}
-		s.Claimed = true
-		s.Rows, s.Warnings, err = put(ctx)
-		return s, err
+		if !sent.Claimed {
+			return sent, nil
+		}
+		sent.Rows, sent.Warnings, err = put(ctx)
+		return sent, err
 	}
 }
 
@@ -119,8 +116,9 @@ func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send S
 	switch {
 	case err == nil && sent.Taken:
 		return loader.Ack{Rows: sent.Rows, AlreadyApplied: true}, nil
-	case err == nil && !sent.Claimed: // rows without a claim could go in twice
-		return loader.Ack{}, rollBack(ctx, c, "claim", ErrClaimVanished)
+	case err == nil && !sent.Claimed:
+		_ = c.Rollback(ctx)
+		return loader.Ack{}, &loader.Error{Op: "claim", Applied: loader.No, Err: c.WhyNot(ctx)}
 	case !sent.Claimed:
 		return loader.Ack{}, rollBack(ctx, c, "claim", err)
 	case err != nil:

@@ -54,7 +54,7 @@ func CheckTable(most Length, parts ...string) error {
 		}
 	}
 	switch bare := strings.ToLower(strings.Trim(parts[len(parts)-1], "\"`[]")); bare {
-	case ClaimsTable, UnloggedClaims:
+	case ClaimsTable, UnloggedClaims, RunsTable:
 		return fmt.Errorf("table %q: it is where terapush keeps what all runs have loaded; choose another --table", full)
 	}
 	return nil

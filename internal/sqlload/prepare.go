@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -21,11 +22,27 @@ func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (table loader
 		table, err = t.prepare(ctx, c, s)
 		return err
 	})
+	t.state.Store(s)
 	if err != nil {
+		t.giveBack(ctx, s)
+		t.state.Store(nil)
 		return loader.Table{}, t.Failed("prepare", err)
 	}
-	t.state.Store(s)
+	table.Row = s.Row
 	return table, nil
+}
+
+// giveBack removes the rows of a run whose table cannot be used. The message about a run that is open tells how to remove what a
+// lost connection leaves.
+func (t *Table) giveBack(ctx context.Context, s *State) {
+	if !s.hasRow() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := (ClaimedTable{Table: t}).GiveBack(ctx); err != nil {
+		t.Log.Warn("the table may still belong to this run, which did not begin", "run", s.Want.Run, "error", err)
+	}
 }
 
 // prepare drops or empties a table last, when nothing else can keep the run from starting.
@@ -35,9 +52,15 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 		return loader.Table{}, err
 	}
 	created := found == nil || s.Want.Create == loader.CreateRecreate
+	begins := s.Want.Begin != nil && t.Claims != nil
 	// A resume needs its claim table, and one that cannot be made must not cost the user the old table.
-	if s.claims() && (s.Want.Resume || created && found != nil) {
+	if s.claims() && (s.Want.Resume || created && (found != nil || begins)) {
 		if err := t.ensureClaims(ctx, c, s); err != nil {
+			return loader.Table{}, err
+		}
+	}
+	if created && begins {
+		if err := t.begin(ctx, c, s, true); err != nil {
 			return loader.Table{}, err
 		}
 	}
@@ -59,7 +82,13 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 			return table, err
 		}
 	}
-	if s.Want.Create == loader.CreateTruncate && !created {
+	empties := s.Want.Create == loader.CreateTruncate && !created
+	if begins && !created {
+		if err := t.begin(ctx, c, s, empties); err != nil {
+			return table, err
+		}
+	}
+	if empties {
 		if err := t.truncate(ctx, c, s); err != nil {
 			return table, err
 		}
@@ -148,22 +177,24 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 		return nil, t.Failed("create the table "+s.Table, err)
 	}
 	drop := s.DropTable()
-	if old != nil {
-		statements = append([]string{drop}, statements...)
+	if old != nil && !s.AtomicDDL { // if the new table cannot be made the old one is gone
+		if err := t.guarded(ctx, c, s, drop); err != nil {
+			return nil, t.notDropped(ctx, c, s, err)
+		}
 	}
 	switch {
-	case s.AtomicDDL && old != nil: // if the new table cannot be created the old one stays
-		statements = slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"})
+	case s.AtomicDDL && old != nil:
+		if err := t.guarded(ctx, c, s, append([]string{drop}, statements...)...); err != nil {
+			return nil, t.notDropped(ctx, c, s, err)
+		}
+		statements = nil
 	case s.AtomicDDL: // one message is one transaction: without its comment terapush would never drop the table
 		statements = []string{strings.Join(statements, "; ")}
 	}
 	for _, statement := range statements {
 		_, err := c.Exec(ctx, statement)
-		if err != nil && (old == nil || !s.AtomicDDL) && t.Catalog.Exists(err) {
+		if err != nil && t.Catalog.Exists(err) {
 			break // another process was quicker, and marks the table: our mark would let a later run drop a table of others
-		}
-		if err != nil && statement == drop {
-			return nil, t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")
 		}
 		if err != nil {
 			hint := "make the table with the statements of --dry-run and use --create never"
@@ -171,6 +202,51 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 		}
 	}
 	return t.relocate(ctx, c, s)
+}
+
+func (t *Table) notDropped(ctx context.Context, c Conn, s *State, err error) error {
+	return t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")
+}
+
+// guarded runs statements that drop or empty the table, while nobody else can take the run over: a server may carry them out
+// long after their client has died, when the lock that they wait for is free.
+func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...string) (err error) {
+	var g Guard
+	if t.Claims != nil && s.hasRow() {
+		g = t.Claims.Guard(s)
+		g.Check = "SELECT 1 " + s.MayWrite() + g.Check
+	} else if s.AtomicDDL {
+		g.Before, g.After = "BEGIN", "COMMIT"
+	}
+	if g.Before != "" {
+		if _, err := c.Exec(ctx, g.Before); err != nil {
+			return err
+		}
+		defer func() {
+			after := g.After
+			if err != nil {
+				after = cmp.Or(g.Failed, after)
+			}
+			if _, ended := c.Exec(context.WithoutCancel(ctx), after); err == nil {
+				err = ended
+			}
+		}()
+	}
+	if g.Check != "" {
+		found, err := Rows(ctx, c, g.Check)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return t.whyNot(ctx, c, s)
+		}
+	}
+	for _, statement := range statements {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // relocate finds a table that was created or emptied.
@@ -187,7 +263,7 @@ func (t *Table) truncate(ctx context.Context, c Conn, s *State) error {
 	if s.Flush != "" {
 		_, _ = c.Exec(ctx, s.Flush) // some users may not; the proof finds rows that arrive later
 	}
-	if _, err := c.Exec(ctx, s.Truncate()); err != nil {
+	if err := t.guarded(ctx, c, s, s.Truncate()); err != nil {
 		return t.denied(ctx, c, "empty the table "+s.Table, err, "TRUNCATE", s.Table, "")
 	}
 	found, err := t.relocate(ctx, c, s)

@@ -3,8 +3,6 @@ package sqlload
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
-	"math"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -18,12 +16,11 @@ const (
 	UnloggedClaims = "terapush_claims_unlogged"
 )
 
-// Batch numbers of claims that are not a batch's. Those of Statements.reservation lie far below.
-const (
-	everywhere = -1 // reserves keys in all tables of the schema: not written any more, and older ones are valid
-	Probe      = -2 // a probe's, which is rolled back
-	announced  = -4 // a run's number of Announce; -3 is MySQL's, for the connection that holds the table
-)
+// RunsTable is the table of the runs' rows, beside the claim table and always logged.
+const RunsTable = "terapush_runs"
+
+// Probe is the batch number of a probe's claim, which is rolled back.
+const Probe = -2
 
 // Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named.
 type Dialect struct {
@@ -35,6 +32,7 @@ type Dialect struct {
 	// AtomicDDL reports whether a transaction can drop a table and create another one.
 	AtomicDDL bool
 	Drop      string // removes a table; DROP TABLE
+	Backslash bool   // begins an escape in literals
 	// Flush writes earlier loads that the server still has in memory, which would arrive after a TRUNCATE; "" if it
 	// keeps none.
 	Flush string
@@ -142,6 +140,47 @@ type Statements struct {
 	Claims string
 	// OtherClaims is the claim table of a target that turns out to be logged or not; "" once that is known.
 	OtherClaims string
+	// Row is the row of this process's run: who may write.
+	Row loader.RunRow
+}
+
+// literal quotes a text.
+func (d Dialect) literal(text string) string {
+	if d.Backslash {
+		return EscapedLiteral(text)
+	}
+	return Literal(text)
+}
+
+// Runs returns the table of the runs' rows, quoted, which stands beside the claim table.
+func (s Statements) Runs() string {
+	for _, claims := range [...]string{UnloggedClaims, ClaimsTable} {
+		if before, is := strings.CutSuffix(s.Claims, s.Identifier(claims)); is {
+			return before + s.Identifier(RunsTable)
+		}
+	}
+	return s.Identifier(RunsTable)
+}
+
+// claimsIn returns the name of a claim table in another schema.
+func (s Statements) claimsIn(schema, claims string) string {
+	q := s.Quote
+	return q + strings.ReplaceAll(schema, q, q+q) + q + "." + s.Identifier(claims)
+}
+
+// bareTable returns the table's name without its schema: the runs' rows stand in the same one. Names that the server takes
+// for one are one.
+func (s Statements) bareTable() string {
+	q := s.Quote
+	name := s.Table
+	if i := strings.LastIndex(name, q+"."+q); i >= 0 {
+		name = name[i+len(q)+1:]
+	}
+	name = strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(name, q), q), q+q, q)
+	if s.Fold || s.Upper {
+		name = strings.ToLower(name)
+	}
+	return name
 }
 
 // DropTable removes the table.
@@ -155,44 +194,33 @@ func (s Statements) SelectAny() string {
 	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.Table)
 }
 
-// InsertClaim claims a batch.
+// InsertClaim claims a batch from the run's row: it inserts nothing if this process may not write.
 func (s Statements) InsertClaim(r loader.Ref) string {
-	return s.insert(r.ID.Run, r.ID.Number, r.First, r.Rows)
+	return s.claimFrom("", "", r)
 }
 
-// InsertReservation reserves a run's keys in this table only, not in others that share the claim table.
-func (s Statements) InsertReservation(run string, first, rows int64) string {
-	return s.insert(run, s.reservation(), first, rows)
+// InsertClaimBy is InsertClaim with one more column.
+func (s Statements) InsertClaimBy(r loader.Ref, column, value string) string {
+	return s.claimFrom(", "+column, ", "+value, r)
 }
 
-// reservation returns the batch number of the table's reservations, a hash: the claim table has no column for the
-// table. The schema is left out, because a run that asks the server nothing may not know it, and so is case. Two tables
-// with one hash avoid each other's keys, which costs no rows.
-func (s Statements) reservation() int64 {
-	name := s.Table[strings.LastIndexByte(s.Table, '.')+1:]
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(strings.ToLower(name)))
-	return math.MinInt64 + int64(hash.Sum64()>>2)
+func (s Statements) claimFrom(columns, values string, r loader.Ref) string {
+	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count%s) SELECT '%s', %d, %d, %d%s %s",
+		s.Claims, columns, s.claimant(r.ID.Run), r.ID.Number, r.First, r.Rows, values, s.MayWrite())
 }
 
-// reserved returns the condition for the table's reservations.
-func (s Statements) reserved() string {
-	return fmt.Sprintf("batch IN (%d, %d)", everywhere, s.reservation())
-}
-
-func (s Statements) insert(run string, number, first, rows int64) string {
+// TryClaim inserts the claim of a batch whoever may write, to be rolled back: it waits for a session that has inserted it.
+func (s Statements) TryClaim(r loader.Ref) string {
 	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count) VALUES ('%s', %d, %d, %d)",
-		s.Claims, run, number, first, rows)
+		s.Claims, s.claimant(r.ID.Run), r.ID.Number, r.First, r.Rows)
 }
+
+// claimant returns what the claims of this process's run have: a name may have been used before.
+func (s Statements) claimant(run string) string { return cmp.Or(s.Row.Run, run) }
 
 // SelectClaim reads the row count of one batch's claim.
 func (s Statements) SelectClaim(run string, number int64) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND batch = %d", s.digits("row_count"), s.Claims, run, number)
-}
-
-// SelectReservation reads the first key of a run's reservation.
-func (s Statements) SelectReservation(run string) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND %s", s.digits("first_key"), s.Claims, run, s.reserved())
+	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND batch = %d", s.digits("row_count"), s.Claims, s.claimant(run), number)
 }
 
 // SelectClaims reads number and row count of all claimed batches of a run.
@@ -200,25 +228,28 @@ func (s Statements) SelectClaims(run string) string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE run = '%s' AND batch >= 0", s.digits("batch"), s.digits("row_count"), s.Claims, run)
 }
 
-// DeleteClaim removes one row of the claim table.
+// SelectBounds reads the smallest and the largest number of a run's claims.
+func (s Statements) SelectBounds(run string) string {
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE run = '%s'", s.digits("MIN(batch)"), s.digits("MAX(batch)"), s.Claims, run)
+}
+
+// DeleteClaim removes the claim of one batch.
 func (s Statements) DeleteClaim(run string, number int64) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, run, number)
+	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, s.claimant(run), number)
 }
 
-// DeleteClaims removes all claims of a run.
-func (s Statements) DeleteClaims(run string) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Claims, run)
+// DeleteClaims removes the claims of some batches of a run.
+func (s Statements) DeleteClaims(run string, first, last int64) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch BETWEEN %d AND %d", s.Claims, run, first, last)
 }
 
-// SelectNextFree reads the first row number after all rows and reservations of the table; 0 if there are none.
+// SelectNextFree reads the first row number after all rows of the table; 0 if there are none.
 func (s Statements) SelectNextFree() string {
 	largest := "MAX(" + s.Number(s.Schema) + ")"
 	if s.single() { // the index has the column's values, which sort as the numbers do
 		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
-	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE %s))",
-		largest, s.Table, s.Claims, s.reserved())
-	return "SELECT " + s.digits(free) + s.Dual
+	return fmt.Sprintf("SELECT %s FROM %s", s.digits("COALESCE("+largest+", -1) + 1"), s.Table)
 }
 
 // DeleteRow removes the probe's row, where a rollback kept it.

@@ -1,11 +1,13 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -46,7 +48,20 @@ type State struct {
 
 // Plan returns the state before the server was asked.
 func (t *Table) Plan(p loader.Preparation) *State {
-	return &State{Statements: t.Catalog.Plan(p), Want: p}
+	s := &State{Statements: t.Catalog.Plan(p), Want: p}
+	s.Row.Run, s.Row.Part = p.Run, cmp.Or(p.Shard, loader.WholeRun)
+	return s
+}
+
+// Example is Plan with a run's row in which words in capitals stand for what a run chooses, for Explain.
+func (t *Table) Example(p loader.Preparation) *State {
+	p.Run = "RUN"
+	s := t.Plan(p)
+	s.Row = loader.RunRow{
+		Name: p.Run, Run: p.Run, Part: s.Row.Part, State: loader.RunOpen, Epoch: "EPOCH", Table: s.bareTable(), Owner: "OWNER",
+		Keys: loader.KeyRange{Last: -1}, Changed: time.Unix(0, 0),
+	}
+	return s
 }
 
 // State returns the prepared table.
@@ -232,9 +247,12 @@ func (s *Script) Add(when string, texts ...string) {
 
 // Explain lists the statements of a run into a missing table. loads are those that load a batch or a group.
 func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) []loader.Statement {
-	s := t.Plan(p)
+	s := t.Example(p)
 	var all Script
 	add := all.Add
+	if t.Claims != nil && !p.Silent {
+		add("once", t.Claims.CreateRuns(s), s.insertRun(s.Row))
+	}
 	if s.claims() {
 		add("once", t.Claims.CreateClaims(s))
 	}
@@ -254,8 +272,5 @@ func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) []loader
 	all = append(all, loads...)
 	rows := p.Contract.BatchRows
 	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: rows - 1}, Size: rows}))
-	if s.claims() {
-		add("afterwards", s.DeleteClaims("RUN"))
-	}
 	return all
 }

@@ -65,6 +65,10 @@ type FaultFunc func(error) (Fault, bool)
 
 // Judge returns what err means for a load. An *Error in err decides whether the rows were applied.
 func Judge(err error, server FaultFunc) Verdict {
+	if errors.As(err, new(*TakenOverError)) { // the session is alive, and its batch has not been committed
+		return Refused(ClassTakenOver)
+	}
+
 	v := faultOf(err, server).Verdict
 	if known := (*Error)(nil); errors.As(err, &known) {
 		v.Applied = known.Applied

@@ -167,42 +167,22 @@ type Preparation struct {
 	// Resume reports whether an earlier process worked on the run. A missing claim table is then an error and is not made,
 	// since with an empty one every batch would look lost.
 	Resume bool
-	// Hold is which runs to keep off the table until Close, if the server has a lock that ends with a connection. It is
-	// taken before the table is dropped or emptied. If another run holds it, Prepare returns the error of Busy; an earlier
-	// process of the same run does not count.
-	Hold Hold
-	// Shard names the part of the run that this process sends, if others send the rest or it may be started elsewhere: then
-	// Hold keeps off a second process with the same part, too, whose error is Busy's as well.
+	// Begin makes the run's rows, before the table is dropped or emptied. nil: the run has begun, or only looks. If a run is
+	// open that has the table, Prepare returns the error of Busy.
+	Begin *Beginning
+	// Owner is who begins the run or takes it over, for messages to others.
+	Owner string
+	// Shard names the part of the run that this process sends, if others send the rest or it may be started elsewhere.
 	Shard string
 	// Silent reports whether the user wants nothing but the load: Prepare keeps its input and sends no statement. The
 	// table it returns has the target's name and no identity.
 	Silent bool
 }
 
-// Hold is which other runs a run keeps off its table.
-type Hold string
-
-// The holds. A run with HoldShared keeps off those with HoldAlone, and one with HoldAlone all others but HoldNone.
-const (
-	HoldNone   Hold = ""
-	HoldShared Hold = "shared"
-	HoldAlone  Hold = "alone"
-)
-
-// ErrBusy is in the errors of Busy.
-var ErrBusy = errors.New("is being filled by")
-
-// Busy returns the error of a table that another run holds, or another process of the same part of a run. run is its id or
-// "", and end the statement that ends the hold.
-func Busy(table, run, end string) error {
-	by := "another run"
-	if run != "" {
-		by = "run " + run
-	}
-	return &Error{
-		Op: "prepare", Applied: No, Err: fmt.Errorf("table %s %w %s", table, ErrBusy, by),
-		Hint: "wait until that has ended; runs with --append can fill one table at the same time; if its client is gone: " + end,
-	}
+// Beginning is what the rows of a new run say.
+type Beginning struct {
+	Appends bool // see RunRow
+	Shards  int  // at least 1
 }
 
 // MadeBy is the comment on tables that terapush has made.
@@ -255,6 +235,8 @@ type Table struct {
 	Identity string
 	Created  bool
 	HasRows  bool // it held rows before the run
+	// Row is the run's row, or that of the shard; the zero value if Prepare made none.
+	Row RunRow
 	// LongScan reports that it is large and has no index on the key: to find a row by its number takes a long scan.
 	LongScan bool
 }

@@ -16,7 +16,6 @@ type Features struct {
 	Finisher  Finisher
 	Claims    Claims
 	Prober    Prober
-	Reserver  Reserver
 	Counter   Counter
 	Fetcher   Fetcher
 	Sampler   Sampler
@@ -34,7 +33,6 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Finisher, _ = l.(Finisher)
 	f.Claims, _ = l.(Claims)
 	f.Prober, _ = l.(Prober)
-	f.Reserver, _ = l.(Reserver)
 	f.Counter, _ = l.(Counter)
 	f.Fetcher, _ = l.(Fetcher)
 	f.Sampler, _ = l.(Sampler)
@@ -110,17 +108,33 @@ type Resolution struct {
 	Rows int64
 }
 
-// Claims reads and removes the claim rows of a run, which decide what was applied.
+// Claims are the claim rows of runs, which decide what was applied, and the rows of the runs, which decide who may write.
+// Whatever changes a run's row waits for the batches on their way and keeps later ones out; see RunRow.
 type Claims interface {
 	// Claimed calls f with every claimed batch of the run, in any order, until f returns an error. Under a staged contract
-	// number and rows are those of commit groups.
+	// number and rows are those of commit groups. run is RunRow.Run.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Forget removes the run's claims and reservations, and what a staged method left of it in the database. It returns
-	// the number of rows removed from the claim table.
-	Forget(ctx context.Context, run string) (rows int64, err error)
-	// Announce keeps a number above 0 for the run until Forget, unless it has one, and returns the one that it has. Given 0
-	// it keeps none, and returns 0 if there is none.
-	Announce(ctx context.Context, run string, number int64) (kept int64, err error)
+	// Runs returns the rows of all shards of the newest run with that name, in any order; none if there is no such run.
+	Runs(ctx context.Context, name string) ([]RunRow, error)
+	// Reserve gives the run that Prepare has begun its row numbers: from first on, or, if that is negative, behind all rows of the
+	// table and all numbers of other runs. If the range would end after last, the error is a *RangeError; if a run that is
+	// open has some of the numbers, a *BusyError.
+	Reserve(ctx context.Context, first, rows, last int64) (int64, error)
+	// Announce keeps the fingerprint of the run that Prepare has begun, upon which its other shards begin.
+	Announce(ctx context.Context, fingerprint int64) error
+	// Take makes this process the owner of the row of its shard, or of all rows of the run, and opens them again. Sessions that
+	// were opened before cannot claim any more. The error is ErrUnknownRun if the database does not have the run.
+	Take(ctx context.Context, name string) (RunRow, error)
+	// Settle closes the run, or this shard of it, or says that it is proven. keys are those that it has used. The error is a
+	// *TakenOverError if another process has it by now.
+	Settle(ctx context.Context, state RunState, keys KeyRange) error
+	// Forget removes the run's claims, and what a staged method left of it in the database, and leaves a tombstone of its rows. It
+	// returns the number of claims removed, and false if the database does not know the run.
+	Forget(ctx context.Context, name string) (claims int64, known bool, err error)
+	// Owned returns a *TakenOverError if another process has the run by now.
+	Owned(ctx context.Context) error
+	// GiveBack removes the rows of the run that Prepare has begun and that has sent nothing.
+	GiveBack(ctx context.Context) error
 }
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.
@@ -135,14 +149,6 @@ type Prober interface {
 type Proof struct {
 	Transactional bool   // neither row nor claim survived the rollback
 	Reason        string // what survived and why, if not
-}
-
-// Reserver reserves row numbers for a run that appends. It is a Claims too: Forget removes the reservation.
-type Reserver interface {
-	// Reserve returns the first number of a range after all rows of the table and all other reservations. For the same
-	// run it returns the same range again. If the range would end after last, nothing is reserved and the error is a
-	// *RangeError.
-	Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error)
 }
 
 // RangeError reports that a table has fewer row numbers left than the run has rows.

@@ -22,7 +22,6 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Finisher
 		loader.Claims
 		loader.Prober
-		loader.Reserver
 		loader.Counter
 		loader.Fetcher
 		loader.Sampler

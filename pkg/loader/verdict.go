@@ -37,6 +37,7 @@ const (
 	ClassDiskFull   Class = "disk_full"
 	ClassPermission Class = "permission" // authentication or privilege
 	ClassMissing    Class = "missing"    // no such database, table, column
+	ClassTakenOver  Class = "taken_over" // another process has the run
 	ClassOther      Class = "other"
 )
 
@@ -44,7 +45,7 @@ const (
 func Classes() []Class {
 	return []Class{
 		ClassConnection, ClassTimeout, ClassThrottled, ClassShutdown, ClassLock, ClassConstraint, ClassData,
-		ClassRows, ClassTooLarge, ClassDiskFull, ClassPermission, ClassMissing, ClassOther,
+		ClassRows, ClassTooLarge, ClassDiskFull, ClassPermission, ClassMissing, ClassTakenOver, ClassOther,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,31 +45,6 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and the next run makes it again",
 			s.Claims, repair),
 	}
-}
-
-// reservationLock names the lock of those who append to the table. Lock names belong to the whole server, have 64
-// characters at most, and to some servers differ not by the case of letters alone.
-func reservationLock(n tableName) string {
-	return fmt.Sprintf("%s-%x", sqlload.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
-}
-
-// Serialize implements sqlload.Claims by a lock that the server keeps for a connection.
-func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
-	lock := reservationLock(l.name)
-	got, err := value(ctx, c, fmt.Sprintf("SELECT GET_LOCK('%s', %d)", lock, lockWait))
-	if err != nil {
-		return err
-	}
-	if got != "1" {
-		return &loader.Error{
-			Op: "reserve row numbers", Applied: loader.No,
-			Err:  fmt.Errorf("another run has held the lock %s for more than %d s", lock, lockWait),
-			Hint: "wait until it has found its first key, which takes one scan of the table",
-		}
-	}
-	// The lock ends with the connection too, so only a failing connection can leave it behind, and not for long.
-	defer func() { _, _ = c.Exec(context.WithoutCancel(ctx), "DO RELEASE_LOCK('"+lock+"')") }()
-	return reserve()
 }
 
 // killTimeout is for one host to end its sessions: they roll back first.

@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -39,7 +41,7 @@ var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Type: columnType, Fold: true,
+		Type: columnType, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
@@ -92,8 +94,29 @@ func (s statements) createClaims() string {
 	}
 	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  run VARCHAR(64) NOT NULL,\n  batch BIGINT NOT NULL,\n"+
 		"  first_key BIGINT NOT NULL,\n  row_count BIGINT NOT NULL,\n"+
-		"  connection BIGINT NOT NULL DEFAULT 0,\n  PRIMARY KEY (run, batch)\n)%s COMMENT = '%s'",
+		"  connection BIGINT NOT NULL DEFAULT 0,\n  claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,\n"+
+		"  PRIMARY KEY (run, batch)\n)%s COMMENT = '%s'",
 		create, s.Claims, s.engine(), loader.MadeBy)
+}
+
+// createRuns creates the table of the runs' rows.
+func (s statements) createRuns() string {
+	create := "CREATE TABLE"
+	if s.flavour == singleStore {
+		create = "CREATE ROWSTORE TABLE"
+	}
+	var lines []string
+	for _, name := range [...]string{"name", "run", "part", "state", "epoch"} {
+		lines = append(lines, "  "+name+" VARCHAR(64) NOT NULL")
+	}
+	for _, name := range [...]string{"target", "owner"} {
+		lines = append(lines, "  "+name+" VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL")
+	}
+	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
+		lines = append(lines, "  "+name+" BIGINT NOT NULL")
+	}
+	return fmt.Sprintf("%s IF NOT EXISTS %s (\n%s,\n  PRIMARY KEY (run, part)\n)%s COMMENT = '%s'",
+		create, s.Runs(), strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
 // engine names one that rolls back, where the server's default may not.
@@ -134,13 +157,17 @@ func (s statements) loadData(reader string) string {
 }
 
 // countRows keeps how many rows the last statement changed, beside its warnings. MySQL forgets those over any SELECT.
-const countRows = "GET DIAGNOSTICS @terapush_rows = ROW_COUNT"
+const (
+	countRows   = "GET DIAGNOSTICS @terapush_rows = ROW_COUNT"
+	countClaims = "GET DIAGNOSTICS @terapush_claims = ROW_COUNT"
+)
 
-// claimAndLoad is, in one message, the claim and the load, and what is to be known of the load before the commit. The server
+// claimAndLoad is, in one message, the claim and the load, and what is to be known of both before the commit. The server
 // shows each statement by itself, so both have the tag.
 func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string) string {
 	return strings.Join([]string{
-		tag(r.ID) + s.insertClaim(r, connection), tag(r.ID) + s.loadData(reader), countRows, "SHOW WARNINGS", "SELECT @terapush_rows",
+		tag(r.ID) + s.insertClaim(r, connection), countClaims, tag(r.ID) + s.loadData(reader), countRows, "SHOW WARNINGS",
+		"SELECT @terapush_claims, @terapush_rows",
 	}, "; ")
 }
 
@@ -151,11 +178,10 @@ func (s statements) insertHead() string {
 
 // insertClaim is sqlload's, with the number of the connection.
 func (s statements) insertClaim(r loader.Ref, connection int64) string {
-	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, %d, %d, %d)",
-		s.Claims, r.ID.Run, r.ID.Number, r.First, r.Rows, connection)
+	return s.InsertClaimBy(r, "connection", strconv.FormatInt(connection, 10))
 }
 
 // selectHolder reads the connection of a batch's claim, for a session with dirtyReads.
 func (s statements) selectHolder(r loader.Ref) string {
-	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
+	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, cmp.Or(s.Row.Run, r.ID.Run), r.ID.Number)
 }

@@ -19,7 +19,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	f := ofScheme(t.Scheme)
 	l := catalog{&opened{name: name, server: server{flavour: f}}}
 	table := &sqlload.Table{Catalog: l, Claims: l}
-	s := l.statements(table.Plan(p))
+	s := l.statements(table.Example(p))
 	method, claims := p.Contract.Method, p.Contract.Dedup == loader.DedupTx
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: p.Contract.BatchRows}
 

@@ -61,6 +61,8 @@ const (
 	diskFull     = 1021
 	duplicateKey = 1062
 	noSuchThread = 1094
+	lockTimeout  = 1205
+	deadlock     = 1213
 )
 
 // accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.

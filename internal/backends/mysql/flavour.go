@@ -26,6 +26,9 @@ func ofScheme(scheme string) flavour {
 // joins reports whether a session tries to send claim and load in one message. TiDB and SingleStore know no GET DIAGNOSTICS.
 func (f flavour) joins() bool { return map[flavour]bool{mySQL: true, mariaDB: true}[f] }
 
+// locksTables reports whether LOCK TABLES waits for transactions. TiDB ignores it unless it is configured otherwise.
+func (f flavour) locksTables() bool { return map[flavour]bool{mySQL: true, mariaDB: true}[f] }
+
 // server is what SHOW VARIABLES says.
 type server struct {
 	flavour flavour

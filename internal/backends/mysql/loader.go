@@ -29,10 +29,7 @@ type opened struct {
 	control *sql.DB
 	home    endpoint // of control
 
-	held         *sql.Conn // has the locks of the table and of heldPart; nil without them
-	heldPart     string
-	deleteHolder string        // removes the row of the claim table that names held; "" without one
-	next         atomic.Uint64 // the host of the next session
+	next atomic.Uint64 // the host of the next session
 }
 
 // Open connects to the first host that answers and reads its variables, and the table if there is one.
@@ -68,7 +65,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
-		Failed: failed, Classify: Driver{}.Classify,
+		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
 	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
@@ -144,13 +141,10 @@ func (l *opened) Server() loader.Server {
 // Caps are those of the method on this server and table.
 func (l *opened) Caps() loader.Caps { return l.caps }
 
-// Close unlocks the table and closes the control connections.
-func (l *opened) Close() error {
-	l.release()
-	return l.control.Close()
-}
+// Close closes the control connections.
+func (l *opened) Close() error { return l.control.Close() }
 
-// Prepare locks the table before anything is dropped.
+// Prepare refuses what the method cannot do on this server.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	// Not in Open: CheckServer names this among everything else that is wrong.
 	if l.method.Name == loadData && l.server.infileOff() {
@@ -165,18 +159,10 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			Err: fmt.Errorf("run %s has one pipeline, which its shards would stop under each other", p.Run),
 		})
 	}
-	if !p.Silent {
-		if err := l.hold(ctx, p); err != nil {
-			return loader.Table{}, err
-		}
-	}
 	t, err := l.Table.Prepare(ctx, p)
 	if err != nil {
 		return t, err
 	}
 	t.Name = l.name.String() // with the database even where the server was not asked
-	if s, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx && p.Shard == "" {
-		l.recordHolder(ctx, s.Statements, p.Run)
-	}
 	return t, nil
 }

@@ -246,11 +246,11 @@ func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resol
 }
 
 // Forget drops the run's pipeline, and the credentials with it.
-func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
+func (p *pipelines) Forget(ctx context.Context, run string) (int64, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := p.control.ExecContext(ctx, dropPipeline(pipelineName(run))); err != nil {
-		return 0, failed("drop pipeline "+pipelineName(run), err)
+		return 0, false, failed("drop pipeline "+pipelineName(run), err)
 	}
 	p.started = nil
 	return p.opened.Forget(ctx, run)

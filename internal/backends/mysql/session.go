@@ -74,6 +74,9 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
+	if err == nil && s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
+		err = execAll(ctx, s.conn, s.insertSession(s.id, s.Row.Part), "COMMIT")
+	}
 	if err == nil && s.joined {
 		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)
 		if answered := (*mysql.MySQLError)(nil); errors.As(err, &answered) { // something else that passes for the flavour
@@ -121,9 +124,12 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 
 // Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the
 // server makes this one wait, lockWait at most.
-func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (sqlload.Sent, error) {
 	return s.ClaimBy(ctx, s.Statements, ref, tag(ref.ID)+s.insertClaim(ref, s.id))
 }
+
+// WhyNot implements sqlload.Transaction.
+func (s *session) WhyNot(ctx context.Context) error { return s.owner.WhyNot(ctx) }
 
 // Send implements sqlload.Session. A claim that exists ends the message before LOAD DATA has asked for the rows.
 func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sent sqlload.Sent, err error) {
@@ -131,16 +137,22 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 	}
 	var found warnings
+	var claims int64
 	done := s.lend(b)
 	err = s.conn.Query(ctx, s.claimAndLoad(ref, s.id, s.reader), func(row [][]byte) (err error) {
-		if len(row) > 1 {
+		if len(row) > 2 {
 			found.add(row)
 			return nil
 		}
-		sent.Rows, err = sqlload.ParseNumber(string(row[0]))
+		if claims, err = sqlload.ParseNumber(string(row[0])); err == nil {
+			sent.Rows, err = sqlload.ParseNumber(string(row[1]))
+		}
 		return err
 	})
 	sent.Claimed, sent.Warnings = done(), found.texts()
+	if err == nil && claims == 0 {
+		return sqlload.Sent{}, nil
+	}
 	if err != nil && err.Error() == "bad connection" {
 		err = driver.ErrBadConn // the driver's own, of a write in the middle of the rows, which it translates after Exec alone
 	}

@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -29,23 +31,37 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, err
 }
 
-// Serialize implements sqlload.Claims by a lock on the claim table until the commit. Rows that other runs have in the
-// memory of Fast Ingest are flushed first, since queries do not see them.
-func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
-	k := c.(*link)
-	if s.Flush != "" {
-		_, _ = k.exec(ctx, s.Flush)
-	}
-	if err := k.begin(ctx); err != nil {
-		return err
-	}
-	if _, err := k.exec(ctx, l.statements(s).lockClaims()); err != nil {
-		return err
-	}
-	if err := reserve(); err != nil {
-		return err
-	}
-	return k.commit(ctx)
+// CreateRuns implements sqlload.Claims.
+func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
+
+// SelectRunSchemas implements sqlload.Claims.
+func (catalog) SelectRunSchemas() string {
+	return "SELECT owner FROM all_tables WHERE table_name = " + sqlload.Literal(strings.ToUpper(sqlload.RunsTable))
+}
+
+// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins.
+func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
+
+// Fence implements sqlload.Claims by locks on the tables, which wait for the transactions that have changed them. Rows that
+// other runs have in the memory of Fast Ingest are flushed first, since queries do not see them.
+func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
+	return l.withLink(ctx, func(k *link) error {
+		if s.Flush != "" {
+			_, _ = k.exec(ctx, s.Flush)
+		}
+		if err := k.begin(ctx); err != nil {
+			return err
+		}
+		for _, table := range append([]string{s.Runs()}, f.Claims...) {
+			if _, err := k.exec(ctx, lockAlone(table)); err != nil {
+				return k.waitError("wait for the batches of earlier processes", err)
+			}
+		}
+		if err := change(k); err != nil {
+			return errors.Join(err, k.rollback(ctx))
+		}
+		return k.commit(ctx)
+	})
 }
 
 // EndOthers implements sqlload.Claims. It does not kill sessions, which would need the privilege ALTER SYSTEM.
@@ -71,7 +87,7 @@ func (l catalog) ResolveBatch(
 		}
 		return s.ResolveFront(ctx, c, s.SelectSpan(batchRange(ref)), ref)
 	}
-	taken, err := k.insertClaim(ctx, st, ref)
+	taken, err := k.tryClaim(ctx, st, ref)
 	switch {
 	case err != nil:
 		return loader.Resolution{}, k.waitError("wait for the claim of the batch", err)
@@ -89,17 +105,35 @@ func batchRange(r loader.Ref) loader.KeyRange {
 	return loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1}
 }
 
-// insertClaim begins a transaction with the claim of a batch, and reports whether the claim is taken. The insert waits
-// while another transaction holds the claim.
-func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
+// tryClaim begins a transaction with the claim of a batch whoever may write, and reports whether the claim is taken. The
+// insert waits while another transaction holds the claim.
+func (k *link) tryClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
 	if err := k.begin(ctx); err != nil {
 		return false, err
 	}
-	_, err = k.execPrepared(ctx, &k.claim, s.claim(), ref.ID.Run, ref.ID.Number, ref.First, ref.Rows)
+	_, err = k.exec(ctx, s.TryClaim(ref))
 	if isORA(err, codeUnique) {
 		return true, nil
 	}
 	return false, err
+}
+
+// insertClaim begins a transaction with the claim of a batch, from the run's row.
+func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (sqlload.Sent, error) {
+	if err := k.begin(ctx); err != nil {
+		return sqlload.Sent{}, err
+	}
+	row := s.Row
+	n, err := k.execPrepared(ctx, &k.claim, s.claim(), cmp.Or(row.Run, ref.ID.Run), ref.ID.Number, ref.First, ref.Rows,
+		row.Run, row.Part, row.Epoch)
+	if isORA(err, codeUnique) {
+		if err := k.rollback(ctx); err != nil {
+			return sqlload.Sent{}, err
+		}
+		rows, err := sqlload.Number(ctx, k, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+		return sqlload.Sent{Taken: true, Rows: rows}, err
+	}
+	return sqlload.Sent{Claimed: n == 1}, err
 }
 
 // waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the

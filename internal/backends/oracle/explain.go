@@ -16,7 +16,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	_, o, _ := planOf(b.client, t) // Check returns the error
 	l := catalog{&opened{target: t, method: c.Method, options: o}}
 	table := &sqlload.Table{Catalog: l, Claims: l}
-	s := l.statements(table.Plan(p))
+	s := l.statements(table.Example(p))
 	if err := checkLengths(p.Schema); err != nil {
 		// Check does not know the schema.
 		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
@@ -31,7 +31,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
 	switch c.Dedup {
 	case loader.DedupTx:
-		add("after a lost answer", s.claim(), s.SelectClaim("RUN", 0), "ROLLBACK")
+		add("after a lost answer", s.TryClaim(first), s.SelectClaim("RUN", 0), "ROLLBACK")
 	case loader.DedupRange:
 		add("after a lost answer", s.lockTable(), s.SelectSpan(batchRange(first)), "ROLLBACK")
 	}

@@ -51,7 +51,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	}
 	l := &opened{target: t, deps: d, client: b.client, method: method, options: o}
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify,
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify, Log: d.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }

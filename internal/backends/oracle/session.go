@@ -77,16 +77,17 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 }
 
 // Claim implements sqlload.Transaction. Without claims in the contract it only begins the transaction.
-func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (sqlload.Sent, error) {
 	if s.contract.Dedup != loader.DedupTx {
-		return false, 0, s.begin(ctx)
+		err := s.begin(ctx)
+		return sqlload.Sent{Claimed: err == nil}, err
 	}
 	s.unmeasured = s.unmeasured || ref.ID.Number == sqlload.Probe
-	if taken, err = s.insertClaim(ctx, s.statements, ref); taken {
-		rows, err = sqlload.Number(ctx, s, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	}
-	return taken, rows, err
+	return s.insertClaim(ctx, s.statements, ref)
 }
+
+// WhyNot implements sqlload.Transaction.
+func (s *session) WhyNot(ctx context.Context) error { return s.owner.WhyNot(ctx) }
 
 // Commit implements sqlload.Transaction. Most errors leave the outcome unknown; some mean that the server rolled back.
 func (s *session) Commit(ctx context.Context) error {

@@ -114,7 +114,7 @@ func (s *session) readObjects(ctx context.Context) (int64, []string, error) {
 }
 
 // Forget removes the external tables of attempts that broke, and then the run's claims.
-func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
+func (l *staged) Forget(ctx context.Context, run string) (int64, bool, error) {
 	err := l.withLink(ctx, func(k *link) error {
 		found, err := sqlload.Rows(ctx, k, selectExternals(run))
 		for _, row := range found {
@@ -125,7 +125,7 @@ func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, failed("drop the external tables of run "+run, err)
+		return 0, false, failed("drop the external tables of run "+run, err)
 	}
 	return l.opened.Forget(ctx, run)
 }

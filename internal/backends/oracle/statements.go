@@ -76,13 +76,27 @@ func (s statements) markTable() string {
 // createClaims creates the claim table. In a compressed unit a claim would lock its neighbours.
 func (s statements) createClaims() string {
 	return "CREATE TABLE " + s.Claims + " (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, " +
-		"first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS"
+		"first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, claimed_at TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL, " +
+		"PRIMARY KEY (run, batch)) NOCOMPRESS"
 }
 
-// claim inserts the claim of a batch, with binds for run, number, first key and rows: with literals the server would
-// parse and cache a statement for each.
+// createRuns creates the table of the runs' rows.
+func (s statements) createRuns() string {
+	columns := ""
+	for _, name := range [...]string{"name", "run", "part", "state", "epoch", "target", "owner"} {
+		columns += name + " VARCHAR2(255) NOT NULL, "
+	}
+	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
+		columns += name + " NUMBER(19) NOT NULL, "
+	}
+	return "CREATE TABLE " + s.Runs() + " (" + columns + "PRIMARY KEY (run, part)) NOCOMPRESS"
+}
+
+// claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run, part and
+// epoch of the row: with literals the server would parse and cache a statement for each batch.
 func (s statements) claim() string {
-	return "INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)"
+	return "INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM " + s.Runs() +
+		" WHERE run = :5 AND part = :6 AND epoch = :7 AND state = 'open'"
 }
 
 // insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the
@@ -120,9 +134,9 @@ func (s statements) lockTable() string {
 	return fmt.Sprintf("LOCK TABLE %s IN SHARE MODE WAIT %d", s.Table, lockWait)
 }
 
-// lockClaims locks the claim table until the transaction ends.
-func (s statements) lockClaims() string {
-	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", s.Claims, lockWait)
+// lockAlone locks a table until the transaction ends.
+func lockAlone(table string) string {
+	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", table, lockWait)
 }
 
 // useHints enables the hints that fast, direct and cloud-copy depend on. Autonomous databases ignore hints by default.

@@ -35,34 +35,6 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, nil
 }
 
-// reserveAttempts bounds the attempts at a reservation that another run's interrupts.
-const reserveAttempts = 20
-
-// Serialize implements sqlload.Claims by a serializable transaction: of two that overlap one fails and is retried. An
-// advisory lock would do, but YugabyteDB before 2025.1 has none.
-func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
-	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"
-	if l.flavour == redshift {
-		begin = "BEGIN; " + lockClaims(s.Statements)
-	}
-	for range reserveAttempts {
-		if _, err = c.Exec(ctx, begin); err == nil {
-			err = reserve()
-		}
-		if err == nil {
-			_, err = c.Exec(ctx, "COMMIT")
-		}
-		if err == nil {
-			return nil
-		}
-		_, _ = c.Exec(ctx, "ROLLBACK")
-		if !is(err, "40001") && !is(err, "23505") {
-			return err
-		}
-	}
-	return err
-}
-
 // ResolveBatch implements sqlload.Claims. It claims and rolls back, in one message: an uncommitted claim, which no
 // SELECT shows, makes it wait up to lockWait.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
@@ -72,7 +44,7 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 	case l.Caps().Dedup == loader.DedupRange:
 		return s.ResolveFront(ctx, c, s.SelectFront(ref), ref)
 	}
-	results, err := exec(ctx, c.(conn).PgConn, claim(s.Statements, ref)+"; ROLLBACK")
+	results, err := exec(ctx, c.(conn).PgConn, begin+s.TryClaim(ref)+" ON CONFLICT DO NOTHING; ROLLBACK")
 	if err != nil {
 		return loader.Resolution{}, err
 	}

@@ -25,7 +25,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f, ahead: takesAhead[f]}
 	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
-	s := l.statements(table.Plan(p))
+	s := l.statements(table.Example(p))
 	setup, each := []string{f.sessionSetup(t)}, []string{}
 	if o.nonTransactional {
 		setup = append(setup, nonTransactional)

@@ -29,7 +29,6 @@ type opened struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // whose connections are not known to be broken
-	holder   *pgconn.PgConn        // keeps other runs off the table; may be nil
 }
 
 // Open connects once and detects the product.
@@ -47,6 +46,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	}
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: driver{}.Classify, Split: l.split, Indexed: l.indexed,
+		Log: d.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) {
 			c, _, err := l.dial(ctx, 0, nil)
 			return conn{c}, err
@@ -98,11 +98,8 @@ func (l *opened) Server() loader.Server {
 
 func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
 
-// Close releases the table. All other connections belong to sessions.
-func (l *opened) Close() error {
-	l.release()
-	return nil
-}
+// Close does nothing: all connections belong to sessions.
+func (*opened) Close() error { return nil }
 
 // somewhere calls f with a connection to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint) error) error {
@@ -123,16 +120,6 @@ func (l *opened) dial(ctx context.Context, first int, notice pgconn.NoticeHandle
 		return err
 	})
 	return c, at, err
-}
-
-// Prepare keeps other runs off the table before anything is dropped.
-func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	if !p.Silent {
-		if err := l.hold(ctx, l.Plan(p).Table, p); err != nil {
-			return loader.Table{}, err
-		}
-	}
-	return l.Table.Prepare(ctx, p)
 }
 
 // shard returns the part of the run that this process sends, "" without others.

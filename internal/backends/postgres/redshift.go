@@ -58,7 +58,7 @@ func resolveInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, re
 
 func (s statements) createRedshiftClaims() string {
 	return "CREATE TABLE IF NOT EXISTS " + s.Claims +
-		" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL)"
+		" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp DEFAULT SYSDATE)"
 }
 
 // selectRedshiftClaims is selectClaimsTable; only the privileges can be missing.

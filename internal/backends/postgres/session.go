@@ -104,27 +104,31 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 }
 
 // Claim implements sqlload.Transaction. A commit group needs a transaction without claims as well: it is loaded whole.
-func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
-	var found [][]string
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (sent sqlload.Sent, err error) {
 	if s.contract.Dedup != loader.DedupTx {
 		_, err = exec(ctx, s.conn, "BEGIN")
-		return false, 0, err
+		return sqlload.Sent{Claimed: err == nil}, err
 	}
+	statement := claim(s.Statements, ref)
 	if s.flavour == redshift {
-		if found, err = lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref); err == nil && len(found) == 0 {
-			_, err = exec(ctx, s.conn, s.InsertClaim(ref))
-			return false, 0, err
+		found, err := lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref)
+		if err != nil {
+			return sent, err
 		}
-	} else {
-		var results []*pgconn.Result
-		results, err = exec(ctx, s.conn, claim(s.Statements, ref))
-		if err != nil || results[len(results)-1].CommandTag.RowsAffected() == 1 {
-			return false, 0, err
+		if len(found) > 0 {
+			rows, err := claimedRows(found, nil)
+			return sqlload.Sent{Taken: err == nil, Rows: rows}, err
 		}
-		found, err = rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+		statement = s.InsertClaim(ref)
 	}
-	rows, err = claimedRows(found, err)
-	return err == nil, rows, err
+	results, err := exec(ctx, s.conn, statement)
+	if is(err, "23505") {
+		return s.taken(ctx, ref)
+	}
+	if err != nil {
+		return sent, err
+	}
+	return sqlload.Sent{Claimed: results[len(results)-1].CommandTag.RowsAffected() == 1}, nil
 }
 
 // Send implements sqlload.Session. Claim and rows go in one message, and the data of a COPY behind it: the batch is sent
@@ -135,15 +139,25 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	}
 	a := s.loadIn(ctx, s.claimAndLoad(ref, s.contract.Format), b)
 	sent.Claimed, sent.Rows = a.count(0) == 1, a.count(1)
-	if sent.Claimed || !is(a.err, "23505") {
-		return sent, a.err
+	if len(a.rows) > 0 && !sent.Claimed { // whatever became of the rows, which are rolled back
+		return sqlload.Sent{}, nil
 	}
-	// The claim exists, and the failed transaction answers no query.
+	if !sent.Claimed && is(a.err, "23505") {
+		return s.taken(ctx, ref)
+	}
+	return sent, a.err
+}
+
+// taken reads the claim that exists. The failed transaction answers no query.
+func (s *session) taken(ctx context.Context, ref loader.Ref) (sent sqlload.Sent, err error) {
 	found, err := rowsOf(ctx, s.conn, "ROLLBACK; "+s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	sent.Rows, err = claimedRows(found, err)
 	sent.Taken = err == nil
 	return sent, err
 }
+
+// WhyNot implements sqlload.Transaction.
+func (s *session) WhyNot(ctx context.Context) error { return s.owner.WhyNot(ctx) }
 
 // claimedRows returns the rows of the claim that SelectClaim has found.
 func claimedRows(found [][]string, err error) (int64, error) {

@@ -94,7 +94,23 @@ func (s statements) createClaims() string {
 		key = "(run, batch) HASH"
 	}
 	return create(s.unlogged) + "IF NOT EXISTS " + s.Claims +
-		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (" + key + "))"
+		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, " +
+		"claimed_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY (" + key + "))"
+}
+
+func (s statements) createRuns() string {
+	text := "text"
+	if s.flavour == redshift {
+		text = "varchar(255)"
+	}
+	columns := ""
+	for _, name := range [...]string{"name", "run", "part", "state", "epoch", "target", "owner"} {
+		columns += name + " " + text + " NOT NULL, "
+	}
+	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
+		columns += name + " bigint NOT NULL, "
+	}
+	return "CREATE TABLE IF NOT EXISTS " + s.Runs() + " (" + columns + "PRIMARY KEY (run, part))"
 }
 
 // selectClaimsTable reads whether this user may use the claim table, how durable it is, and whether it has a unique key
@@ -125,15 +141,13 @@ func durability(unlogged bool) string {
 // begin begins a transaction that sees a claim which another session has just committed, where higher levels would fail.
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; "
 
-// claim begins a transaction and claims, in one message.
-func claim(s sqlload.Statements, r loader.Ref) string {
-	return begin + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
-}
+// claim begins a transaction and claims, in one message. A claim that exists is an error.
+func claim(s sqlload.Statements, r loader.Ref) string { return begin + s.InsertClaim(r) }
 
-// claimAndLoad is claim and load in one message. A claim that exists has to be an error, after which the server runs no other
-// statement of the message.
+// claimAndLoad is claim and load in one message. After the error of a claim that exists the server runs no other statement of
+// the message. A claim of a process that may not write inserts nothing: the batch is sent, and rolled back.
 func (s statements) claimAndLoad(r loader.Ref, f batch.Format) string {
-	return begin + s.InsertClaim(r) + "; " + s.load(f, loader.DedupTx)
+	return claim(s.Statements, r) + "; " + s.load(f, loader.DedupTx)
 }
 
 // load returns the statement that loads a batch. The body of an INSERT follows it.

@@ -36,6 +36,8 @@ func cases() []testCase {
 		{name: "client vanished, another process resumes", dedup: true, faults: true, run: anotherProcess},
 		{name: "probe", any: true, run: probe},
 		{name: "forget", dedup: true, run: forget},
+		{name: "takeover", dedup: true, run: takeover},
+		{name: "closed", dedup: true, run: closed},
 		{name: "reserve", any: true, run: reserve},
 		{name: "stored", any: true, run: stored},
 	}, stagedCases()...)
@@ -228,7 +230,7 @@ func clientVanished(f *fixture) {
 func anotherProcess(f *fixture) {
 	b, s := f.batch(0), f.session()
 	f.vanish(s, b)
-	other := f.open(f.run)
+	other := f.takes(f.run)
 	f.resolved(other, b, loader.No)
 	session, err := other.Session(f.ctx, f.Contract)
 	f.must(err, "session of the other process")
@@ -290,55 +292,123 @@ func forget(f *fixture) {
 	}
 	s, mine := f.session(), f.batch(0)
 	other := f.Batch(f.T, batch.ID{Run: f.anotherRun("b"), Number: 1}, f.Contract.BatchRows, f.Contract.BatchRows)
+	theirs := f.open(other.ID.Run)
+	session, err := theirs.Session(f.ctx, f.Contract)
+	f.must(err, "session of the other run")
+	defer func() { _ = session.Close() }()
 	f.loads(s, mine)
-	f.loads(s, other)
+	f.loads(session, other)
 	f.forgets(c, f.run)
 	f.claims()
-	f.resolved(f.loader, other, loader.Yes) // other runs keep theirs
+	f.resolved(theirs, other, loader.Yes) // other runs keep theirs
 	f.holds(mine, other)
+	f.isTakenOver(s, f.batch(2), loader.RunForgotten)
 	f.forgets(c, other.ID.Run)
 }
 
-func reserve(f *fixture) {
-	r := f.can.Reserver
-	if r == nil {
-		f.Skip("the loader is no Reserver")
+// isTakenOver checks that a session may not write any more, and says in which state the run is.
+func (f *fixture) isTakenOver(s loader.Session, b *batch.Batch, state loader.RunState) {
+	f.Helper()
+	if f.Contract.Dedup != loader.DedupTx {
+		return // nothing but labels recognises its batches
 	}
+	_, err := f.load(f.ctx, s, b)
+	taken := (*loader.TakenOverError)(nil)
+	if !errors.As(err, &taken) || taken.Row == nil || taken.Row.State != state {
+		f.Fatalf("load returned %v, want that the run is %s", err, state)
+	}
+	if v := f.Driver.Classify(err); v.Retry || v.Applied != loader.No || v.Class != loader.ClassTakenOver {
+		f.Errorf("verdict %+v of a run that is %s", v, state)
+	}
+}
+
+// A process that comes back after another one has taken its run over puts nothing in: neither a batch that is in, nor one that
+// is not.
+func takeover(f *fixture) {
+	if f.can.Claims == nil || f.Contract.Dedup != loader.DedupTx {
+		f.Skip("the loader keeps no claims")
+	}
+	s, in := f.session(), f.batch(0)
+	f.loads(s, in)
+	other := f.takes(f.run)
+	f.isTakenOver(s, f.batch(1), loader.RunOpen)
+	f.isTakenOver(s, in, loader.RunOpen)
+	f.isTakenOver(f.session(), f.batch(2), loader.RunOpen)
+	if err := f.can.Claims.Settle(f.ctx, loader.RunProven, loader.KeyRange{}); !errors.As(err, new(*loader.TakenOverError)) {
+		f.Errorf("a run that was taken over is proven: %v", err)
+	}
+	session, err := other.Session(f.ctx, f.Contract)
+	f.must(err, "session of the other process")
+	defer func() { _ = session.Close() }()
+	f.reloads(session, in)
+	next := f.batch(1)
+	f.loads(session, next)
+	f.holds(in, next)
+	f.claims(0, 1)
+}
+
+// What is counted does not change: a run that is closed takes no batch, not even of its own process, until it is taken again.
+func closed(f *fixture) {
 	claims := f.can.Claims
-	if claims == nil {
-		f.Fatal("a Reserver without Claims, which take reservations back")
+	if claims == nil || f.Contract.Dedup != loader.DedupTx {
+		f.Skip("the loader keeps no claims")
+	}
+	s, in := f.session(), f.batch(0)
+	f.loads(s, in)
+	f.must(claims.Settle(f.ctx, loader.RunClosed, loader.KeyRange{Last: 2*f.Contract.BatchRows - 1}), "close")
+	f.isTakenOver(s, f.batch(1), loader.RunClosed)
+	f.must(claims.Settle(f.ctx, loader.RunProven, loader.KeyRange{Last: 2*f.Contract.BatchRows - 1}), "prove")
+	f.isTakenOver(s, f.batch(1), loader.RunProven)
+	f.holds(in)
+
+	again := f.takes(f.run)
+	session, err := again.Session(f.ctx, f.Contract)
+	f.must(err, "session of the resumed run")
+	defer func() { _ = session.Close() }()
+	next := f.batch(1)
+	f.loads(session, next)
+	f.holds(in, next)
+}
+
+func reserve(f *fixture) {
+	if f.can.Claims == nil {
+		f.Skip("the loader keeps no rows of runs")
 	}
 	there := f.batch(0)
 	f.puts(there)
-	ask := func(run string) int64 {
-		first, err := r.Reserve(f.ctx, run, 1000, math.MaxInt64)
-		f.must(err, "reserve")
-		return first
+	reserve := func(first, rows, last int64) (loader.Claims, int64, error) {
+		claims := loader.FeaturesOf(f.open(f.anotherRun("r"))).Claims
+		first, err := claims.Reserve(f.ctx, first, rows, last)
+		return claims, first, err
 	}
-	a, b := f.anotherRun("a"), f.anotherRun("b")
-	first := ask(a)
+	_, first, err := reserve(-1, 1000, math.MaxInt64)
+	f.must(err, "reserve")
 	if first <= there.Last() {
 		f.Errorf("reserved from %d on, but rows up to %d are there", first, there.Last())
 	}
-	if again := ask(a); again != first {
-		f.Errorf("the same run asked again and got %d after %d", again, first)
-	}
-	if second := ask(b); second < first+1000 && first < second+1000 {
+	_, second, err := reserve(-1, 1000, math.MaxInt64)
+	f.must(err, "reserve")
+	if second < first+1000 && first < second+1000 {
 		f.Errorf("two runs got the overlapping ranges from %d and %d on", first, second)
 	}
-	f.forgets(claims, a)
-	f.forgets(claims, b)
+	if _, _, err := reserve(first+999, 2, math.MaxInt64); !errors.As(err, new(*loader.BusyError)) {
+		f.Errorf("a run got keys that another one has: %v", err)
+	}
 
 	// What does not fit is refused, and leaves nothing behind; what just fits is not.
-	large := f.anotherRun("c")
-	var full *loader.RangeError
-	if _, err := r.Reserve(f.ctx, large, 1000, first+998); !errors.As(err, &full) || *full != (loader.RangeError{First: first, Rows: 1000, Last: first + 998}) {
-		f.Errorf("reserved 1000 rows up to %d, of which only 999 are free: %v", first+998, err)
+	next := second + 1000
+	full := (*loader.RangeError)(nil)
+	if _, _, err := reserve(-1, 1000, next+998); !errors.As(err, &full) || *full != (loader.RangeError{First: next, Rows: 1000, Last: next + 998}) {
+		f.Errorf("reserved 1000 rows up to %d, of which only 999 are free: %v", next+998, err)
 	}
-	if got, err := r.Reserve(f.ctx, a, 1000, first+999); err != nil || got != first {
-		f.Errorf("reserved from %d on and not from %d, behind ranges that were taken back: %v", got, first, err)
+	last, got, err := reserve(-1, 1000, next+999)
+	if err != nil || got != next {
+		f.Errorf("reserved from %d on and not from %d: %v", got, next, err)
 	}
-	f.forgets(claims, a)
+	f.must(last.GiveBack(f.ctx), "give back")
+	if _, got, err := reserve(-1, 1000, next+999); err != nil || got != next {
+		f.Errorf("reserved from %d on and not from %d, behind a range that was given back: %v", got, next, err)
+	}
 }
 
 func stored(f *fixture) {

@@ -110,14 +110,31 @@ func (f *fixture) anotherRun(suffix string) string {
 	return fmt.Sprintf("test-%x-%s", time.Now().UnixNano(), suffix)
 }
 
-// open returns a process of its own on the same table.
+// open returns a process of its own on the same table, which begins a run.
 func (f *fixture) open(run string) loader.Loader {
+	f.Helper()
+	return f.prepared(run, &loader.Beginning{Appends: true})
+}
+
+// takes returns a process of its own that takes over a run.
+func (f *fixture) takes(run string) loader.Loader {
+	f.Helper()
+	l := f.prepared(run, nil)
+	if claims := loader.FeaturesOf(l).Claims; claims != nil {
+		_, err := claims.Take(f.ctx, run)
+		f.must(err, "take")
+	}
+	return l
+}
+
+func (f *fixture) prepared(run string, begin *loader.Beginning) loader.Loader {
 	f.Helper()
 	l, err := f.Driver.Open(f.ctx, f.target, f.Deps)
 	f.must(err, "open")
 	f.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(f.ctx, loader.Preparation{
 		Run: run, Schema: f.Schema, Contract: f.Contract, Create: loader.CreateIfMissing, PrimaryKey: true,
+		Begin: begin, Owner: "the conformance suite",
 	})
 	f.must(err, "prepare")
 	return l
@@ -351,8 +368,11 @@ func (f *fixture) claimed(want map[int64]int64) {
 // forgets makes the back-end forget a run of which the claim table holds one row, where it holds any.
 func (f *fixture) forgets(c loader.Claims, run string) {
 	f.Helper()
-	rows, err := c.Forget(f.ctx, run)
+	rows, known, err := c.Forget(f.ctx, run)
 	f.must(err, "forget")
+	if !known {
+		f.Errorf("the database does not know run %s", run)
+	}
 	if f.Contract.Dedup == loader.DedupTx && rows != 1 {
 		f.Errorf("%d rows of the claim table were removed for run %s, and there was 1", rows, run)
 	}

@@ -1,6 +1,7 @@
 package loadertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,15 +34,15 @@ type Memory struct {
 	// Unprovable is the reason why Probe finds the table not transactional; "": it is.
 	Unprovable string
 
-	mu        sync.Mutex
-	schema    rows.Schema
-	applied   []loader.Ref
-	remade    int // how often it was dropped or emptied
-	claims    map[batch.ID]loader.Ref
-	reserved  map[string]loader.KeyRange
-	announced map[string]int64
-	attempts  map[int64]int
-	resolved  int
+	mu       sync.Mutex
+	schema   rows.Schema
+	applied  []loader.Ref
+	remade   int // how often it was dropped or emptied
+	claims   map[batch.ID]loader.Ref
+	runs     []loader.RunRow
+	epochs   int
+	attempts map[int64]int
+	resolved int
 
 	running  map[batch.ID]loader.Ref // attempts that outlive their clients
 	objects  map[batch.ID]object
@@ -73,7 +74,6 @@ var _ interface {
 	loader.Resolver
 	loader.Claims
 	loader.Prober
-	loader.Reserver
 	loader.Counter
 	loader.Fetcher
 	loader.Sizer
@@ -127,6 +127,9 @@ func (m *Memory) RemoveClaims() {
 type memoryLoader struct {
 	*Memory
 	caps loader.Caps
+	row  *loader.RunRow // of this process
+
+	shard, owner string // of the Preparation
 }
 
 func (l *memoryLoader) Server() loader.Server {
@@ -138,13 +141,16 @@ func (l *memoryLoader) Close() error      { return nil }
 func (l *memoryLoader) Prepare(_ context.Context, p loader.Preparation) (loader.Table, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.begin(p); err != nil {
+		return loader.Table{}, err
+	}
 	if !p.Silent && (p.Create == loader.CreateRecreate || p.Create == loader.CreateTruncate) {
 		l.applied = nil // claims are in a table of their own and stay
 		l.remade++
 	}
 	l.schema = p.Schema
 	created := len(l.applied) == 0
-	return loader.Table{Name: memoryTable, Identity: l.identity(), Created: created, HasRows: len(l.applied) > 0}, nil
+	return loader.Table{Name: memoryTable, Identity: l.identity(), Created: created, HasRows: len(l.applied) > 0, Row: *l.row}, nil
 }
 
 const memoryTable = "memory"
@@ -157,12 +163,13 @@ func (m *Memory) identity() string {
 }
 
 func (l *memoryLoader) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	return &memorySession{Memory: l.Memory, contract: c}, nil
+	return &memorySession{Memory: l.Memory, contract: c, row: *l.row}, nil
 }
 
 type memorySession struct {
 	*Memory
 	contract loader.Contract
+	row      loader.RunRow // under which it claims
 	dead     bool
 }
 
@@ -241,7 +248,11 @@ func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error)
 	defer s.mu.Unlock()
 	ref := loader.Ref{ID: b.ID, First: b.First + b.Skip, Rows: b.Wanted() - missing}
 	if s.contract.Dedup != loader.DedupNone {
-		if c, taken := s.claims[b.ID]; taken {
+		if err := s.mayWrite(s.row); err != nil {
+			return loader.Ack{}, &loader.Error{Op: "claim", Applied: loader.No, Err: err}
+		}
+		id := batch.ID{Run: cmp.Or(s.row.Run, b.ID.Run), Number: b.ID.Number}
+		if c, taken := s.claims[id]; taken {
 			return loader.Ack{Rows: c.Rows, AlreadyApplied: true}, nil
 		}
 		for _, a := range s.applied {
@@ -249,7 +260,7 @@ func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error)
 				return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: ErrRejected}
 			}
 		}
-		s.claims[b.ID] = loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
+		s.claims[id] = loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
 	}
 	s.applied = append(s.applied, ref)
 	return loader.Ack{Rows: ref.Rows}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -47,14 +46,16 @@ func (d memoryDriver) Open(context.Context, loader.Target, loader.Deps) (loader.
 	defer d.mu.Unlock()
 	if d.claims == nil {
 		d.claims, d.running, d.objects = make(map[batch.ID]loader.Ref), make(map[batch.ID]loader.Ref), make(map[batch.ID]object)
-		d.attempts, d.commits, d.reserved = make(map[int64]int), make(map[int64]int), make(map[string]loader.KeyRange)
+		d.attempts, d.commits = make(map[int64]int), make(map[int64]int)
 	}
-	return &memoryLoader{Memory: d.Memory, caps: d.Methods()[0].Caps}, nil
+	return &memoryLoader{Memory: d.Memory, caps: d.Methods()[0].Caps, row: &loader.RunRow{}}, nil
 }
 
 func (memoryDriver) Classify(err error) loader.Verdict {
 	v := loader.Verdict{Applied: loader.No, Class: loader.ClassOther}
 	switch {
+	case errors.As(err, new(*loader.TakenOverError)):
+		v.Class = loader.ClassTakenOver
 	case errors.Is(err, ErrConnection):
 		v = loader.Verdict{Applied: loader.Unknown, Retry: true, SessionDead: true, Class: loader.ClassConnection}
 	case errors.Is(err, ErrThrottled):
@@ -77,71 +78,18 @@ func (l *memoryLoader) Resolve(_ context.Context, ref loader.Ref) (loader.Resolu
 	defer l.mu.Unlock()
 	l.resolved++
 	delete(l.running, ref.ID)
+	if err := l.mayWrite(*l.row); err != nil {
+		return loader.Resolution{}, err
+	}
+	if l.row.Run != "" {
+		ref.ID.Run = l.row.Run
+	}
 	if c, there := l.claims[ref.ID]; there && c.Rows != ref.Rows {
 		return loader.Resolution{Reason: fmt.Sprintf("%d of its %d rows are there", c.Rows, ref.Rows)}, nil
 	} else if there {
 		return loader.Resolution{Applied: loader.Yes}, nil
 	}
 	return loader.Resolution{Applied: loader.No}, nil
-}
-
-func (l *memoryLoader) Claimed(_ context.Context, run string, f func(number, rows int64) error) error {
-	l.mu.Lock()
-	var found []loader.Ref
-	for id, c := range l.claims {
-		if id.Run == run {
-			found = append(found, c)
-		}
-	}
-	l.mu.Unlock()
-	for _, c := range found {
-		if err := f(c.ID.Number, c.Rows); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *memoryLoader) Announce(_ context.Context, run string, number int64) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.announced == nil {
-		l.announced = make(map[string]int64)
-	}
-	if l.announced[run] == 0 && number != 0 {
-		l.announced[run] = number
-	}
-	return l.announced[run], nil
-}
-
-func (l *memoryLoader) Forget(_ context.Context, run string) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := len(l.claims) + len(l.reserved)
-	maps.DeleteFunc(l.claims, func(id batch.ID, _ loader.Ref) bool { return id.Run == run })
-	delete(l.reserved, run)
-	delete(l.announced, run)
-	return int64(before - len(l.claims) - len(l.reserved)), nil
-}
-
-func (l *memoryLoader) Reserve(_ context.Context, run string, n, last int64) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r, there := l.reserved[run]; there {
-		return r.First, nil
-	}
-	next := int64(0)
-	for _, a := range l.applied {
-		next = max(next, a.First+a.Rows)
-	}
-	for _, r := range l.reserved {
-		next = max(next, r.Last+1)
-	}
-	if err := loader.Fits(next, n, last); err != nil {
-		return 0, err
-	}
-	l.reserved[run] = loader.KeyRange{First: next, Last: next + n - 1}
-	return next, nil
 }
 
 func (l *memoryLoader) Probe(context.Context, loader.Contract, *batch.Batch) (loader.Proof, error) {

@@ -121,7 +121,7 @@ func cutBeforeCommitted(f *fixture) {
 // The process that stored the objects is gone, and another one goes on.
 func anotherProcessCommits(f *fixture) {
 	a, b := f.twoStored()
-	other := f.open(f.run)
+	other := f.takes(f.run)
 	f.commits(other, f.group(a, b))
 	f.holds(a, b)
 	f.must(f.committer(other).Discard(f.ctx, f.group(a, b)), "discard")

@@ -1,0 +1,240 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// CreateRuns implements sqlload.Claims.
+func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
+
+// SelectRunSchemas implements sqlload.Claims.
+func (catalog) SelectRunSchemas() string {
+	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + literal(sqlload.RunsTable)
+}
+
+// Guard implements sqlload.Claims. DDL commits, so no lock of a row would last until it is done.
+func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
+	if !l.server.flavour.locksTables() {
+		return sqlload.Guard{}
+	}
+	return sqlload.Guard{Before: fmt.Sprintf("LOCK TABLES %s WRITE, %s READ", s.Table, s.Runs()), After: "UNLOCK TABLES"}
+}
+
+// fenceIdle is how many seconds a client that is frozen behind a fence may keep it.
+const fenceIdle = 30
+
+// Fence implements sqlload.Claims by LOCK TABLES … WRITE, which waits for every transaction that has used one of the tables,
+// and lets no later one begin.
+func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
+	if !l.server.flavour.locksTables() {
+		return l.fenceByRow(ctx, s, f, change)
+	}
+	lock := "LOCK TABLES " + s.Runs() + " WRITE"
+	for _, table := range f.Claims {
+		lock += ", " + table + " WRITE"
+	}
+	return l.alone(ctx, func(c sqlload.Conn) error {
+		try := func() (bool, error) {
+			if _, err := c.Exec(ctx, lock); err != nil {
+				if is(err, lockTimeout, deadlock) {
+					return false, nil
+				}
+				return false, err
+			}
+			err := change(c)
+			end := "COMMIT"
+			if err != nil {
+				end = "ROLLBACK"
+			}
+			_, ended := c.Exec(context.WithoutCancel(ctx), end)
+			_, unlocked := c.Exec(context.WithoutCancel(ctx), "UNLOCK TABLES")
+			if err == nil {
+				err = errors.Join(ended, unlocked)
+			}
+			return err == nil, err
+		}
+		return sqlload.AwaitFence(ctx, try, func() (string, error) { return l.endHolders(ctx, s, f) })
+	})
+}
+
+// alone calls f with a connection of its own, whose end releases its locks.
+func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
+	setup := append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false),
+		fmt.Sprintf("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1, wait_timeout = %d", fenceIdle))
+	if !l.server.flavour.locksTables() {
+		setup = append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false),
+			"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	}
+	c, err := connector(l.home.config, setup).Dial(ctx)
+	if err != nil {
+		return loader.ConnectError(l.home.config.Addr, err, faultOf)
+	}
+	defer func() { _ = c.Close() }()
+	return f(c)
+}
+
+// endHolders ends the connections of the fence's run whose claim is not committed: they are those that a session which reads
+// what is not committed sees in addition.
+func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fence) (others string, err error) {
+	if f.Run == "" {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	for _, table := range f.Claims {
+		query := fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
+			table, s.Runs(), literal(f.Run))
+		dirty, err := l.claimsBy(ctx, query, l.server.flavour.dirtyReads())
+		if err != nil {
+			return "", err
+		}
+		committed, err := l.claimsBy(ctx, query, []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"})
+		if err != nil {
+			return "", err
+		}
+		for claim, connection := range dirty {
+			if _, is := committed[claim]; is || connection == "0" {
+				continue
+			}
+			if err := l.kill(ctx, connection); err != nil {
+				return "", &loader.Error{
+					Op: "end the session of an earlier process", Applied: loader.No, Err: err,
+					Hint: fmt.Sprintf("connection %s holds claims of run %s: end it as an administrator, by KILL %s", connection, f.Run, connection),
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// claimsBy reads the connection of each claim, in a session of the given isolation.
+func (l *opened) claimsBy(ctx context.Context, query string, isolation []string) (map[string]string, error) {
+	setup := append(l.server.flavour.controlSetup(l.target.Settings), isolation...)
+	c, err := connector(l.home.config, append(setup, "SET SESSION lock_wait_timeout = 10")).Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	claims := make(map[string]string)
+	err = c.Query(ctx, query, func(row [][]byte) error {
+		claims[string(row[0])+" "+string(row[1])] = string(row[2])
+		return nil
+	})
+	return claims, err
+}
+
+func (l *opened) kill(ctx context.Context, connection string) error {
+	c, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Exec(ctx, "KILL "+connection); err != nil && !is(err, noSuchThread) {
+		return err
+	}
+	return nil
+}
+
+// fenceByRow is Fence where LOCK TABLES does nothing or reaches one server only. A row that is locked keeps two processes
+// apart; then the run's sessions are ended, whose epoch is old by now.
+func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
+	const columns = "(name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed)"
+	err := l.alone(ctx, func(c sqlload.Conn) error {
+		err := execAll(ctx, c,
+			"INSERT IGNORE INTO "+s.Runs()+" "+columns+" VALUES ('', '', '', 'lock', '', '', '', 0, 0, 0, 0, 0)",
+			"COMMIT",
+			"SELECT epoch FROM "+s.Runs()+" WHERE run = '' AND part = '' FOR UPDATE",
+		)
+		if err == nil {
+			err = change(c)
+		}
+		if err != nil {
+			_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
+			return err
+		}
+		_, err = c.Exec(ctx, "COMMIT")
+		return err
+	})
+	if err != nil || f.Run == "" {
+		return err
+	}
+	return l.endRun(ctx, s, f)
+}
+
+func execAll(ctx context.Context, c sqlload.Conn, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(statement[:6]), err)
+		}
+	}
+	return nil
+}
+
+// registered is below the batch numbers of the rows that name the sessions of a run, where a fence has to end them.
+const registered = -1000
+
+// insertSession names a session to later fences.
+func (s statements) insertSession(connection int64, shard string) string {
+	index, _, _ := strings.Cut(cmp.Or(shard, loader.WholeRun), "/")
+	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, %s, %d)",
+		s.Claims, s.Row.Run, registered-connection, index, connection)
+}
+
+// endRun ends the sessions of the fence's run, and waits until they are gone.
+func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	for {
+		alive, err := l.sessionsOf(ctx, s, f)
+		if err != nil || len(alive) == 0 {
+			return err
+		}
+		for _, connection := range alive {
+			if err := l.kill(ctx, connection); err != nil {
+				return err
+			}
+		}
+		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("%d earlier sessions do not end: %w", len(alive), err)
+		}
+	}
+}
+
+// sessionsOf lists the connections of the fence's run that are open.
+func (l *opened) sessionsOf(ctx context.Context, s *sqlload.State, f sqlload.Fence) (alive []string, err error) {
+	list := "information_schema.processlist"
+	if l.server.flavour == tiDB { // every server of a cluster has a list of its own
+		list = "information_schema.cluster_processlist"
+	}
+	open, err := l.rows(ctx, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID()")
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range f.Claims {
+		query := fmt.Sprintf("SELECT DISTINCT connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s) AND batch < %d",
+			table, s.Runs(), literal(f.Run), registered)
+		if f.Shard != "" {
+			index, _, _ := strings.Cut(f.Shard, "/")
+			query += " AND row_count = " + index
+		}
+		theirs, err := l.rows(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, connection := range firsts(theirs) {
+			if slices.Contains(firsts(open), connection) {
+				alive = append(alive, connection)
+			}
+		}
+	}
+	return alive, nil
+}

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// CreateRuns implements sqlload.Claims. The table is logged whatever the target is: a crash must not make a run another's.
+func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
+
+// SelectRunSchemas implements sqlload.Claims.
+func (catalog) SelectRunSchemas() string {
+	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + sqlload.Literal(sqlload.RunsTable)
+}
+
+// Guard implements sqlload.Claims. The row is locked after the table, for which the statement may have waited for hours.
+func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
+	if l.flavour != postgreSQL {
+		return sqlload.Guard{Before: "BEGIN", After: "COMMIT", Failed: "ROLLBACK"}
+	}
+	return sqlload.Guard{
+		Before: "BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE " + s.Table + " IN ACCESS EXCLUSIVE MODE",
+		After:  "COMMIT", Failed: "ROLLBACK", Check: " FOR SHARE",
+	}
+}
+
+// fenceLock is for how long an attempt waits for the lock of the claims: batches of other runs wait with it.
+const fenceLock = "1s"
+
+// Fence implements sqlload.Claims by locks on tables that conflict with an INSERT and not with a SELECT. Row locks on the
+// runs' rows were tried: sharers pass a waiting UPDATE, which then took up to twelve seconds, and 64 workers' multixacts
+// would use up those of a cluster in two hours.
+//
+// Under REPEATABLE READ the lock would be in vain: the snapshot of a claim that waits for it is older, and 190 batches were
+// committed after a fence.
+func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
+	if l.flavour == yugabyteDB {
+		return l.fenceInYugabyteDB(ctx, s, f, change)
+	}
+	lock := "BEGIN"
+	if l.flavour == postgreSQL {
+		// What the answer promises has to be on disk, whatever the user does without for rows.
+		lock = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '" + fenceLock + "'; " +
+			"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+	}
+	for _, table := range append([]string{s.Runs()}, f.Claims...) {
+		lock += "; LOCK TABLE " + table
+		if l.flavour == postgreSQL {
+			lock += " IN SHARE ROW EXCLUSIVE MODE"
+		}
+	}
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		try := func() (bool, error) {
+			_, err := exec(ctx, c, lock)
+			if err == nil {
+				err = change(conn{c})
+			}
+			if err == nil {
+				_, err = exec(ctx, c, "COMMIT")
+				return err == nil, err
+			}
+			_, _ = exec(context.WithoutCancel(ctx), c, "ROLLBACK")
+			if is(err, "55P03") || is(err, "40P01") { // no lock in time, a deadlock
+				return false, nil
+			}
+			return false, err
+		}
+		return sqlload.AwaitFence(ctx, try, func() (string, error) { return l.endHolders(ctx, c, s, f) })
+	})
+}
+
+// endHolders ends the sessions of the fence's run that hold a lock on a claim table, and describes those of others.
+func (l *opened) endHolders(ctx context.Context, c *pgconn.PgConn, s *sqlload.State, f sqlload.Fence) (others string, err error) {
+	if l.flavour == redshift {
+		return "", nil
+	}
+	var tables []string
+	for _, table := range append([]string{s.Runs()}, f.Claims...) {
+		tables = append(tables, "to_regclass("+sqlload.Literal(table)+")")
+	}
+	found, err := rowsOf(ctx, c, "SELECT DISTINCT a.pid, COALESCE(a.application_name, ''), COALESCE(a.usename, '') "+
+		"FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "+
+		"WHERE l.granted AND l.pid <> pg_backend_pid() AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') "+
+		"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.relation IN ("+strings.Join(tables, ", ")+")")
+	if err != nil {
+		return "", err
+	}
+	var left []string
+	for _, row := range found {
+		pid, name, user := row[0], row[1], row[2]
+		if !ends(f, name) {
+			left = append(left, fmt.Sprintf("%s of user %s (SELECT pg_terminate_backend(%s))", name, user, pid))
+			continue
+		}
+		if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+pid+")"); err != nil {
+			return "", &loader.Error{
+				Op: "end the session of an earlier process", Applied: loader.No, Err: err,
+				Hint: fmt.Sprintf("session %s of user %s holds the claims of run %s: end it as that user or as an administrator, by "+
+					"SELECT pg_terminate_backend(%s)", pid, user, f.Run, pid),
+			}
+		}
+	}
+	return strings.Join(left, ", "), nil
+}
+
+// ends reports whether a session belongs to what the fence may end: the shard, or all of the run.
+func ends(f sqlload.Fence, session string) bool {
+	if f.Run == "" {
+		return false
+	}
+	whole := sessionName(f.Run, f.Shard)
+	return session == whole || f.Shard == "" && strings.HasPrefix(session, whole+" ")
+}
+
+// fenceAttempts bounds the attempts at a change that another process interrupts.
+const fenceAttempts = 20
+
+// fenceInYugabyteDB is Fence where LOCK TABLE does nothing (before 2025.1): of two serializable transactions that overlap one
+// fails and is tried again, and the run's sessions are ended once their epoch is old.
+func (l catalog) fenceInYugabyteDB(
+	ctx context.Context, _ *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error,
+) error {
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) (err error) {
+		for range fenceAttempts {
+			if _, err = exec(ctx, c, "BEGIN ISOLATION LEVEL SERIALIZABLE"); err == nil {
+				err = change(conn{c})
+			}
+			if err == nil {
+				_, err = exec(ctx, c, "COMMIT")
+			}
+			if err == nil {
+				return l.endRun(ctx, f)
+			}
+			_, _ = exec(context.WithoutCancel(ctx), c, "ROLLBACK")
+			if !is(err, "40001") && !is(err, "23505") {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// endRun ends the sessions of the fence's run on all hosts, and waits until they are gone.
+func (l *opened) endRun(ctx context.Context, f sqlload.Fence) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	for _, e := range l.hosts {
+		if f.Run == "" {
+			return nil
+		}
+		c, err := l.connect(ctx, e, nil)
+		if err != nil {
+			return fmt.Errorf("sessions of run %s may still be at work: %w", f.Run, err)
+		}
+		err = l.endNamed(ctx, c, f)
+		_ = closeConn(c)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *opened) endNamed(ctx context.Context, c *pgconn.PgConn, f sqlload.Fence) error {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		found, err := rowsOf(ctx, c, "SELECT pid, COALESCE(application_name, '') FROM pg_stat_activity WHERE usename = session_user")
+		if err != nil {
+			return failed("list earlier sessions", err)
+		}
+		left := 0
+		for _, row := range found {
+			if !ends(f, row[1]) {
+				continue
+			}
+			left++
+			if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+row[0]+")"); err != nil {
+				return failed("end an earlier session", err)
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := sqlload.Wait(ctx, pause); err != nil {
+			return fmt.Errorf("%d earlier sessions do not end: %w", left, err)
+		}
+	}
+}
