@@ -113,7 +113,7 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) (findings []loade
 // intent describes the push to a back-end's checks.
 func (p *push) intent(run string, draft config.Plan) loader.Intent {
 	i := loader.Intent{
-		Preparation: p.preparation(run, loader.CreateMode(p.Config.Create)),
+		Preparation: p.beginning(run, loader.CreateMode(p.Config.Create)),
 		Workers:     draft.Workers, BatchBytes: draft.BatchBytes(),
 	}
 	if !draft.ByDuration {

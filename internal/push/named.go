@@ -83,9 +83,9 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	if err := p.share(ctx); err != nil {
 		return 0, err
 	}
-	checked, alone := false, p.preparation(c.RunID, loader.CreateMode(c.Create))
-	if p.shared == nil {
-		alone.Begin = &loader.Beginning{Appends: c.Append, Shards: int(max(c.Shard.Count, 1))}
+	checked, alone := false, p.beginning(c.RunID, loader.CreateMode(c.Create))
+	if p.shared != nil {
+		alone.Begin = nil
 	}
 	marked := p.shared == nil || !removes(alone.Create)
 	err = p.waiting(ctx, func() (err error) {

@@ -81,11 +81,7 @@ func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Pla
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
 	}
-	begins := p.preparation(run, mode)
-	if !p.silent() {
-		begins.Begin = &loader.Beginning{Appends: p.Config.Append}
-	}
-	if err := p.target.prepare(ctx, begins); err != nil {
+	if err := p.target.prepare(ctx, p.beginning(run, mode)); err != nil {
 		return err
 	}
 	p.state.row = p.target.table.Row
@@ -107,6 +103,15 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 		Resume: p.state.resumed && p.state.stage() != runlog.Verified,
 		Silent: p.silent(),
 	}
+}
+
+// beginning is preparation for a run that begins.
+func (p *push) beginning(run string, mode loader.CreateMode) loader.Preparation {
+	begins := p.preparation(run, mode)
+	if !begins.Silent {
+		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.Config.Shard.Count, 1))}
+	}
+	return begins
 }
 
 // owner names this process to others.

@@ -54,7 +54,33 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 	default:
 		k.Missing = append(k.Missing, s.Claims)
 	}
-	return k, nil
+	return k, t.checkRuns(ctx, c, k)
+}
+
+// checkRuns checks that this user may write the runs' rows, by a statement that changes none, and that no other run has the
+// table.
+func (t *Table) checkRuns(ctx context.Context, c Conn, k *TableCheck) error {
+	s := k.State
+	_, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE 1 = 0")
+	if t.isMissing(err) {
+		k.Missing = append(k.Missing, s.Runs())
+		return nil
+	}
+	if err == nil {
+		_, err = c.Exec(ctx, s.updateRuns("state = state", "1 = 0"))
+	}
+	switch {
+	case err != nil && t.Classify(err).Class == loader.ClassPermission:
+		err = t.denied(ctx, c, "change the table "+s.Runs(), err, "SELECT, INSERT, UPDATE, DELETE", s.Runs(), "")
+		return t.failure(ctx, c, k, "runs", err)
+	case err != nil || s.Want.Begin == nil:
+		return nil // of a server that takes no rows other checks speak
+	}
+	err = t.refuseOpen(ctx, c, s, loader.RunRow{Name: s.Want.Run, Appends: s.Want.Begin.Appends})
+	if err != nil {
+		return t.failure(ctx, c, k, "runs", err)
+	}
+	return nil
 }
 
 func (k *TableCheck) add(check string, f loader.Finding) {

@@ -29,9 +29,12 @@ func (c *conn) step(name string) error {
 	return c.fail[name]
 }
 
-func (c *conn) Claim(context.Context, loader.Ref) (bool, int64, error) {
-	return c.taken, c.rows, c.step("claim")
+func (c *conn) Claim(context.Context, loader.Ref) (sqlload.Sent, error) {
+	err := c.step("claim")
+	return sqlload.Sent{Claimed: !c.taken && err == nil, Taken: c.taken, Rows: c.rows}, err
 }
+
+func (c *conn) WhyNot(context.Context) error { return errTakenOver }
 
 func (c *conn) send(ctx context.Context, ref loader.Ref) (sqlload.Sent, error) {
 	return sqlload.ClaimThen(c, func(context.Context) (int64, []string, error) { return c.rows, c.warnings, c.step("rows") })(ctx, ref)
@@ -42,8 +45,9 @@ func (c *conn) Close() error                   { return nil }
 func (c *conn) Rollback(context.Context) error { return c.step("rollback") }
 
 var (
-	errBroken  = errors.New("broken")
-	errRefused = &loader.Error{Op: "commit", Applied: loader.No, Err: errors.New("deferred constraint")}
+	errBroken    = errors.New("broken")
+	errTakenOver = &loader.TakenOverError{Run: "r"}
+	errRefused   = &loader.Error{Op: "commit", Applied: loader.No, Err: errors.New("deferred constraint")}
 )
 
 func TestLoad(t *testing.T) {
@@ -52,21 +56,20 @@ func TestLoad(t *testing.T) {
 		ack   loader.Ack
 		steps string
 	}{
-		"new":              {conn{rows: 10}, loader.Ack{Rows: 10}, "claim rows commit"},
-		"there already":    {conn{rows: 10, taken: true}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim rollback"},
-		"failing rollback": {conn{rows: 10, taken: true, fail: map[string]error{"rollback": errBroken}}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim rollback"},
+		"new":           {conn{rows: 10}, loader.Ack{Rows: 10}, "claim rows commit"},
+		"there already": {conn{rows: 10, taken: true}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim"},
 	} {
 		ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
 		require.NoError(t, err, name)
 		assert.Equal(t, c.ack, ack, name)
 		assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "), name)
 	}
-	// A session that forgot the claim has nothing to commit.
+	// A session whose claim was not inserted has nothing to commit, whatever it has sent.
 	forgetful := &conn{}
 	_, err := sqlload.Load(t.Context(), forgetful, loader.Ref{}, 10, func(context.Context, loader.Ref) (sqlload.Sent, error) {
 		return sqlload.Sent{Rows: 10}, nil
 	})
-	require.ErrorIs(t, err, sqlload.ErrClaimVanished)
+	require.ErrorIs(t, err, errTakenOver)
 	assert.Equal(t, []string{"rollback"}, forgetful.steps)
 	// Rows that an earlier attempt left there are not sent again, and not counted.
 	c := &conn{rows: 6}

@@ -259,15 +259,24 @@ func (t *Table) insertRuns(ctx context.Context, c Conn, s *State, mine loader.Ru
 		_, err := c.Exec(ctx, s.updateRuns(fmt.Sprintf("state = '%s', ", state)+s.signed(newEpoch(mine.Epoch), mine.Owner, mine.Changed), condition))
 		return err
 	}
-	// A process that has died, or is frozen, before it announced the run.
+	// Of an earlier call, whose answer was lost; or of a process that has died, or is frozen, before it announced the run.
+	if _, err := c.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Runs(), mine.Run)); err != nil {
+		return err
+	}
 	if err := end(loader.RunForgotten, named(mine.Name)+" AND fingerprint = 0"); err != nil {
 		return err
 	}
 	if anew {
-		if err := end(loader.RunGone, s.here()); err != nil {
+		if err := end(loader.RunGone, s.here()+fmt.Sprintf(" AND state IN ('%s', '%s')", loader.RunClosed, loader.RunProven)); err != nil {
+			return err
+		}
+		// The keys of a tombstone are free again with the table.
+		free := s.here() + fmt.Sprintf(" AND state = '%s'", loader.RunForgotten)
+		if _, err := c.Exec(ctx, s.updateRuns("first_key = 0, last_key = -1", free)); err != nil {
 			return err
 		}
 	}
+
 	count := max(s.Want.Begin.Shards, 1)
 	for i := range count {
 		r := mine

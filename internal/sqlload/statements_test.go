@@ -1,12 +1,10 @@
 package sqlload_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -31,16 +29,19 @@ func TestIdentifier(t *testing.T) {
 }
 
 func TestStatements(t *testing.T) {
-	s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
+	s := sqlload.Statements{
+		Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"s"."terapush_claims"`,
+		Row: loader.RunRow{Run: "r-1", Part: "0/1", Epoch: "2-x"},
+	}
 	ref := loader.Ref{ID: batch.ID{Run: "r-1", Number: 3}, First: 30, Rows: 4}
 	for want, got := range map[string]string{
-		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', 3, 30, 4)`:                      s.InsertClaim(ref),
-		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', -5398475073185438436, 30, 400)`: s.InsertReservation("r-1", 30, 400),
-		`SELECT row_count FROM "c" WHERE run = 'r-1' AND batch = 3`:                                        s.SelectClaim("r-1", 3),
-		`SELECT first_key FROM "c" WHERE run = 'r-1' AND batch IN (-1, -5398475073185438436)`:              s.SelectReservation("r-1"),
-		`SELECT batch, row_count FROM "c" WHERE run = 'r-1' AND batch >= 0`:                                s.SelectClaims("r-1"),
-		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                 s.DeleteClaim("r-1", sqlload.Probe),
-		`DELETE FROM "c" WHERE run = 'r-1'`:                                                                s.DeleteClaims("r-1"),
+		`INSERT INTO "s"."terapush_claims" (run, batch, first_key, row_count) SELECT 'r-1', 3, 30, 4 ` +
+			`FROM "s"."terapush_runs" WHERE run = 'r-1' AND part = '0/1' AND epoch = '2-x' AND state = 'open'`: s.InsertClaim(ref),
+		`INSERT INTO "s"."terapush_claims" (run, batch, first_key, row_count) VALUES ('r-1', 3, 30, 4)`: s.TryClaim(ref),
+		`SELECT row_count FROM "s"."terapush_claims" WHERE run = 'r-1' AND batch = 3`:                   s.SelectClaim("r-1", 3),
+		`SELECT batch, row_count FROM "s"."terapush_claims" WHERE run = 'r-1' AND batch >= 0`:           s.SelectClaims("r-1"),
+		`DELETE FROM "s"."terapush_claims" WHERE run = 'r-1' AND batch = -2`:                            s.DeleteClaim("r-1", sqlload.Probe),
+		`DELETE FROM "s"."terapush_claims" WHERE run = 'r-1' AND batch BETWEEN 10 AND 19`:               s.DeleteClaims("r-1", 10, 19),
 	} {
 		assert.Equal(t, want, got)
 	}
@@ -56,7 +57,7 @@ func lines() rows.Schema {
 
 // How rows are found and numbered, by the kind of their key. Real servers judge the arithmetic in the back-ends' tests.
 func TestKeys(t *testing.T) {
-	const free = ", -1) + 1 FROM T), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM C WHERE batch IN (-1, -6063821663303073624)))"
+	const free = ", -1) + 1 FROM T"
 	key := func(c rows.Column, minus int64) rows.Schema {
 		c.Derived = true
 		return rows.Schema{Columns: []rows.Column{c}, Number: []rows.Term{{Minus: minus, Times: 1}}}
@@ -73,13 +74,13 @@ func TestKeys(t *testing.T) {
 	}{
 		{
 			dialect: one, schema: documents(), is: `"id" = 7`, within: `"id" BETWEEN 5 AND 9`, among: `"id" IN (8,1)`,
-			front: `"id" IN (3,4)`, span: `COUNT(*), MIN("id"), MAX("id")`, free: `GREATEST((SELECT COALESCE(MAX("id")` + free,
+			front: `"id" IN (3,4)`, span: `COUNT(*), MIN("id"), MAX("id")`, free: `COALESCE(MAX("id")` + free,
 		},
 		{ // compared as text, for the sake of an index
 			dialect: text, schema: key(rows.Column{Name: "id", Type: rows.Text, MaxBytes: 5}, 0),
 			is: `"id" = '00007'`, within: `"id" BETWEEN '00005' AND '00009'`, among: `"id" IN ('00008','00001')`,
 			front: `"id" IN ('00003','00004')`, span: `D(COUNT(*)), D(MIN(N("id"))), D(MAX(N("id")))`,
-			free: `D(GREATEST((SELECT COALESCE(N(MAX("id"))` + free + `) FROM DUAL`,
+			free: `D(COALESCE(N(MAX("id")), -1) + 1) FROM T`,
 		},
 		{ // a number of microseconds where it is counted, and compared as a timestamp
 			dialect: at, schema: key(rows.Column{Name: "ts", Type: rows.Timestamp}, 1_767_225_600_000_000), // 2026-01-01 00:00:00
@@ -88,16 +89,16 @@ func TestKeys(t *testing.T) {
 			among:  `"ts" IN (AT '2026-01-01 00:00:00.000008',AT '2026-01-01 00:00:00.000001')`,
 			front:  `"ts" IN (AT '2026-01-01 00:00:00.000003',AT '2026-01-01 00:00:00.000004')`,
 			span:   `COUNT(*), MIN((MICROS("ts") - 1767225600000000)), MAX((MICROS("ts") - 1767225600000000))`,
-			free:   `GREATEST((SELECT COALESCE((MICROS(MAX("ts")) - 1767225600000000)` + free,
+			free:   `COALESCE((MICROS(MAX("ts")) - 1767225600000000)` + free,
 		},
 		{ // the first column is bounded for the sake of its index
 			dialect: several, schema: lines(), is: `"o" = 2 AND $ = 7`, within: `"o" BETWEEN 2 AND 3 AND $ BETWEEN 5 AND 9`,
 			among: `"o" IN (1,3) AND $ IN (8,1)`, front: `"o" IN (1,2) AND $ IN (3,4)`,
-			span: `COUNT(*), MIN($), MAX($)`, free: `GREATEST((SELECT COALESCE(MAX($)` + free,
+			span: `COUNT(*), MIN($), MAX($)`, free: `COALESCE(MAX($)` + free,
 		},
 		{ // no index, no bound
 			dialect: one, schema: lines(), is: `$ = 7`, within: `$ BETWEEN 5 AND 9`, among: `$ IN (8,1)`, front: `$ IN (3,4)`,
-			span: `COUNT(*), MIN($), MAX($)`, free: `GREATEST((SELECT COALESCE(MAX($)` + free,
+			span: `COUNT(*), MIN($), MAX($)`, free: `COALESCE(MAX($)` + free,
 		},
 	} {
 		s := sqlload.Statements{Dialect: c.dialect, Schema: c.schema, Table: "T", Claims: "C"}
@@ -139,19 +140,12 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// Keys are set aside in one table, by whatever name runs know it, and under a number that is no batch's.
-func TestReservationsAreOfATable(t *testing.T) {
-	reserved := func(table string) (number int64) {
-		s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: table, Claims: `"c"`}
-		_, err := fmt.Sscanf(s.InsertReservation("r", 0, 1), `INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r', %d, 0, 1)`, &number)
-		require.NoError(t, err)
-		require.Less(t, number, int64(sqlload.Probe))
-		require.Contains(t, s.SelectNextFree(), fmt.Sprintf("batch IN (-1, %d)", number), "and those of all tables hold")
-		require.Contains(t, s.SelectReservation("r"), fmt.Sprintf("batch IN (-1, %d)", number))
-		return number
+// A run's row stands beside the claims, whichever they are, and names the table without its schema.
+func TestRunsStandBesideClaims(t *testing.T) {
+	for claims, want := range map[string]string{
+		`"terapush_claims"`: `"terapush_runs"`, `"a.b"."terapush_claims"`: `"a.b"."terapush_runs"`,
+		`"s"."terapush_claims_unlogged"`: `"s"."terapush_runs"`,
+	} {
+		assert.Equal(t, want, sqlload.Statements{Dialect: postgres(), Claims: claims}.Runs())
 	}
-	assert.Equal(t, reserved(`"t"`), reserved(`"s"."t"`), "a silent run does not know the schema")
-	assert.Equal(t, reserved(`"t"`), reserved(`"S"."T"`), "some servers keep names in lower case")
-	assert.NotEqual(t, reserved(`"s"."t"`), reserved(`"s"."u"`))
-	assert.NotEqual(t, reserved(`"s"."t"`), reserved(`"s"."a.tt"`))
 }

@@ -54,10 +54,10 @@ func (s Tables) Life(t *testing.T) {
 	assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
 	made, err := prepare(loader.CreateIfMissing)
 	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity, Created: true}, made)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity, Created: true, Row: made.Row}, made)
 	again, err := prepare(loader.CreateIfMissing)
 	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity}, again)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity, Row: again.Row}, again)
 
 	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
 	full, err := prepare(loader.CreateNever)
@@ -70,7 +70,7 @@ func (s Tables) Life(t *testing.T) {
 	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
 	truncated, err := prepare(loader.CreateTruncate)
 	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: made.Name, Identity: truncated.Identity}, truncated)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: truncated.Identity, Row: truncated.Row}, truncated)
 	assert.NotEqual(t, emptied.Identity, truncated.Identity)
 	assert.Zero(t, s.Count())
 	again, err = prepare(loader.CreateNever)
@@ -79,7 +79,7 @@ func (s Tables) Life(t *testing.T) {
 	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
 	recreated, err := prepare(loader.CreateRecreate)
 	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: made.Name, Identity: recreated.Identity, Created: true}, recreated)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: recreated.Identity, Created: true, Row: recreated.Row}, recreated)
 	assert.NotEqual(t, truncated.Identity, recreated.Identity)
 
 	// Another application's table stays, unless it is named.
@@ -121,13 +121,13 @@ func (s Tables) Resume(t *testing.T, claims string) {
 	assert.NoError(t, resume(loader.DedupNone), "no claims are needed")
 }
 
-// Hold checks that a run drops or fills no table that another run fills, unless both add to it, and that a resumed run
-// takes the place of its earlier process. end is the beginning of the statement that ends the other run's connection.
-func (s Tables) Hold(t *testing.T, end string) {
-	hold := func(run string, how loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
+// Runs checks that a run drops or fills no table that another run has, unless both append to it, whatever became of the other's
+// connections; and that what is forgotten is free, whichever schema the run's table is in.
+func (s Tables) Runs(t *testing.T) {
+	begin := func(run string, appends bool, change func(*loader.Preparation)) (loader.Loader, error) {
 		t.Helper()
 		_, l, err := s.Prepare(t, func(p *loader.Preparation) {
-			p.Run, p.Hold = run, how
+			p.Run, p.Begin, p.Owner = run, &loader.Beginning{Appends: appends}, "root@there"
 			if change != nil {
 				change(p)
 			}
@@ -135,47 +135,57 @@ func (s Tables) Hold(t *testing.T, end string) {
 		return l, err
 	}
 	recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
-	resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
 	busy := func(err error, run string) {
 		t.Helper()
-		assert.ErrorContains(t, err, "is being filled by run "+run)
-		assert.ErrorContains(t, err, "if its client is gone: "+end)
+		assert.ErrorAs(t, err, new(*loader.BusyError))
+		assert.ErrorContains(t, err, "belongs to run "+run+" of root@there")
+		assert.ErrorContains(t, err, "terapush forget TARGET --run "+run)
 	}
-	alone, err := hold("r-1", loader.HoldAlone, nil)
+	forget := func(run string) {
+		t.Helper()
+		l := s.Open(t)
+		p := s.Preparation
+		p.Silent, p.Begin = true, nil
+		_, err := l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		_, known, err := l.(loader.Claims).Forget(t.Context(), run)
+		require.NoError(t, err)
+		require.True(t, known)
+	}
+	_, l, err := s.Prepare(t, nil)
 	require.NoError(t, err)
+	require.NoError(t, l.(loader.Claims).GiveBack(t.Context()))
+
+	alone, err := begin("r-1", false, nil)
+	require.NoError(t, err)
+	require.NoError(t, alone.Close())
 	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
-	_, err = hold("r-2", loader.HoldShared, nil)
+	_, err = begin("r-2", true, nil)
 	busy(err, "r-1")
-	_, err = hold("r-2", loader.HoldAlone, recreate)
+	_, err = begin("r-2", false, recreate)
 	busy(err, "r-1")
 	assert.EqualValues(t, 1, s.Count(), "and it is not dropped")
-	_, err = hold("r-2", loader.HoldNone, nil)
-	require.NoError(t, err)
+	forget("r-1")
 
-	resumed, err := hold("r-1", loader.HoldAlone, resume)
-	require.NoError(t, err, "an earlier process of the run")
-	_, err = hold("r-2", loader.HoldAlone, nil)
-	busy(err, "r-1")
-	require.NoError(t, alone.Close())
-	require.NoError(t, resumed.Close())
-
-	one, err := hold("r-3", loader.HoldShared, nil)
+	one, err := begin("r-3", true, nil)
 	require.NoError(t, err)
-	two, err := hold("r-4", loader.HoldShared, nil)
+	_, err = begin("r-4", true, nil)
 	require.NoError(t, err)
-	require.NoError(t, one.Close())
-	_, err = hold("r-5", loader.HoldAlone, recreate)
+	require.NoError(t, one.(loader.Claims).GiveBack(t.Context()))
+	_, err = begin("r-5", false, recreate)
 	busy(err, "r-4")
-	require.NoError(t, two.Close())
-	_, err = hold("r-5", loader.HoldAlone, recreate)
+	forget("r-4")
+	_, err = begin("r-5", false, recreate)
 	require.NoError(t, err)
+	assert.Zero(t, s.Count())
+	forget("r-5")
 }
 
 // Arithmetic runs the proof's statements on tables that it loads.
 func (s Tables) Arithmetic(t *testing.T) {
 	Arithmetic(t, s.Preparation.Contract.Format, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven {
 		s.Exec("DROP TABLE IF EXISTS " + s.Name)
-		s.Preparation.Schema = d.Schema()
+		s.Preparation.Schema, s.Preparation.Run = d.Schema(), rows[0].ID.Run
 		_, l, err := s.Prepare(t, nil)
 		require.NoError(t, err)
 		session := Session(t, l, s.Preparation.Contract)

@@ -52,11 +52,19 @@ func (d *doctor) checkPrivileges() {
 	want(d.name, onTable...)
 	claims, claiming := d.name.claims(), d.intent.Contract.Dedup == loader.DedupTx
 	if claiming {
-		onClaims := []string{"SELECT", "INSERT"}
-		if slices.Contains(d.tables.Missing, claims.quoted()) {
-			onClaims = append(onClaims, "CREATE")
+		locks := []string{}
+		if d.server.flavour.locksTables() {
+			locks = append(locks, "LOCK TABLES")
 		}
-		want(claims, onClaims...)
+		makes := func(name tableName, privileges ...string) {
+			if slices.Contains(d.tables.Missing, name.quoted()) {
+				privileges = append(privileges, "CREATE")
+			}
+			want(name, privileges...)
+		}
+		makes(claims, "SELECT", "INSERT")
+		makes(d.name.runs(), "SELECT", "INSERT", "UPDATE", "DELETE")
+		want(tableName{d.name.schema, everything}, locks...)
 	}
 	finding := sqlload.OK("this account has the privileges of the run")
 	switch {

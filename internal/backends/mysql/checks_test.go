@@ -34,7 +34,10 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	const (
 		made    = "CREATE TABLE $s.t (document_id BIGINT NOT NULL, payload LONGBLOB NOT NULL) ENGINE = InnoDB COMMENT = 'made by terapush'; "
 		claimed = made + "CREATE TABLE $s.terapush_claims (run VARCHAR(64), batch BIGINT, first_key BIGINT, row_count BIGINT, " +
-			"connection BIGINT DEFAULT 0, PRIMARY KEY (run, batch)) ENGINE = InnoDB; "
+			"connection BIGINT DEFAULT 0, PRIMARY KEY (run, batch)) ENGINE = InnoDB; " +
+			"CREATE TABLE $s.terapush_runs (name VARCHAR(64), run VARCHAR(64), part VARCHAR(64), state VARCHAR(64), epoch VARCHAR(64), " +
+			"target VARCHAR(255), owner VARCHAR(255), appends BIGINT, fingerprint BIGINT, first_key BIGINT, last_key BIGINT, " +
+			"changed BIGINT, PRIMARY KEY (run, part)) ENGINE = InnoDB; "
 	)
 	for name, c := range map[string]struct {
 		given  string
@@ -46,19 +49,23 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"nothing, with a table": {given: claimed},
 		"may not create": {
 			given: "REVOKE CREATE ON $s.* FROM $a",
-			want: fail("privileges", "CREATE on $d.t and CREATE on $d.terapush_claims",
-				"GRANT CREATE ON $s.`t` TO $a; GRANT CREATE ON $s.`terapush_claims` TO $a"),
+			want: fail("privileges", "CREATE on $d.t and CREATE on $d.terapush_claims and CREATE on $d.terapush_runs",
+				"GRANT CREATE ON $s.`t` TO $a; GRANT CREATE ON $s.`terapush_claims` TO $a; GRANT CREATE ON $s.`terapush_runs` TO $a"),
 		},
 		"need not create": {given: claimed + "REVOKE CREATE ON $s.* FROM $a"},
 		"may not insert": {
-			given: claimed + "REVOKE INSERT ON $s.* FROM $a; GRANT INSERT ON $s.terapush_claims TO $a",
+			given: claimed + "REVOKE INSERT ON $s.* FROM $a; GRANT INSERT ON $s.terapush_claims TO $a; GRANT INSERT ON $s.terapush_runs TO $a",
 			want:  fail("privileges", "this account lacks INSERT on $d.t", "GRANT INSERT ON $s.`t` TO $a"),
 		},
 		"may not forget": {
-			given: claimed + "REVOKE DELETE ON $s.* FROM $a",
+			given: claimed + "REVOKE DELETE ON $s.* FROM $a; GRANT DELETE ON $s.terapush_runs TO $a",
 			want:  warn("privileges", "DELETE on $d.terapush_claims", "GRANT DELETE ON $s.`terapush_claims` TO $a"),
 		},
 		"claims nothing": {given: claimed + "REVOKE DELETE ON $s.* FROM $a", change: atLeastOnce},
+		"may not lock": {
+			given: claimed + "REVOKE LOCK TABLES ON $s.* FROM $a",
+			want:  fail("privileges", "this account lacks LOCK TABLES on $d.*", "GRANT LOCK TABLES ON $s.* TO $a"),
+		},
 		"may not truncate": {
 			given: made, create: loader.CreateTruncate,
 			want: fail("privileges", "lacks DROP on $d.t", "GRANT DROP ON $s.`t` TO $a"),
@@ -96,7 +103,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *testServer) {
-				to, account := s.account(t, "x", "SELECT, INSERT, DELETE, CREATE")
+				to, account := s.account(t, "x", "SELECT, INSERT, UPDATE, DELETE, CREATE, LOCK TABLES")
 				names := strings.NewReplacer("$s", quote(s.target.Database), "$d", s.target.Database, "$a", account)
 				for text := range strings.SplitSeq(c.given, "; ") {
 					if text != "" {
@@ -120,7 +127,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 // A privilege that comes with an active role is one. Nothing is made by the checks.
 func TestDoctorKnowsRoles(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		to, account := s.account(t, "x", "SELECT, DELETE, CREATE")
+		to, account := s.account(t, "x", "SELECT, UPDATE, DELETE, CREATE, LOCK TABLES")
 		role := "'r" + s.target.Database + "'"
 		s.exec(t, "CREATE ROLE "+role)
 		defer s.exec(t, "DROP ROLE "+role)
@@ -183,7 +190,7 @@ func fakeGrants(grants string, more func(query string) *fakeAnswer) func(string)
 // What depends on variables of a whole server, on servers of which some cannot be had.
 func TestDoctorReadsVariables(t *testing.T) {
 	const (
-		tables  = "GRANT SELECT, INSERT, DELETE, CREATE ON *.* TO 'u'@'%'"
+		tables  = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, LOCK TABLES ON *.* TO 'u'@'%'"
 		mariaDB = "version=10.11.8-MariaDB"
 	)
 	for name, c := range map[string]struct {

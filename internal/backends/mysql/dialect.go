@@ -26,10 +26,18 @@ func targetTable(t loader.Target) (tableName, error) {
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.
 func (n tableName) String() string { return n.schema + "." + n.table }
 
-func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
+func (n tableName) quoted() string {
+	if n.table == everything {
+		return quote(n.schema) + "." + everything
+	}
+	return quote(n.schema) + "." + quote(n.table)
+}
 
 // claims is the claim table in the same schema.
 func (n tableName) claims() tableName { return tableName{n.schema, sqlload.ClaimsTable} }
+
+// runs is the table of the runs' rows, in the same schema.
+func (n tableName) runs() tableName { return tableName{n.schema, sqlload.RunsTable} }
 
 // where is the condition that finds the table in information_schema.
 func (n tableName) where() string {

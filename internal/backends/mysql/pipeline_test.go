@@ -403,13 +403,13 @@ func TestPipelineIsStoppedWithTheRun(t *testing.T) {
 
 func TestForgetDropsThePipeline(t *testing.T) {
 	s, p := stored(t)
-	_, err := p.Forget(t.Context(), "test")
+	_, _, err := p.Forget(t.Context(), "test")
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 	assert.Equal(t, 1, s.count("DROP PIPELINE IF EXISTS `terapush_test`"))
 	assert.Zero(t, s.count("STOP PIPELINE"))
 	s.fail["DROP PIPELINE"] = 1142
-	_, err = s.process(t, loader.DedupKey).Forget(t.Context(), "test")
+	_, _, err = s.process(t, loader.DedupKey).Forget(t.Context(), "test")
 	assert.ErrorContains(t, err, "drop pipeline terapush_test")
 }
 

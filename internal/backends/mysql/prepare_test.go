@@ -47,7 +47,7 @@ func (s *testServer) tables(t *testing.T) backendtest.Tables {
 func TestTables(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
-		t.Run("hold", func(t *testing.T) { s.tables(t).Hold(t, "KILL ") })
+		t.Run("runs", func(t *testing.T) { s.tables(t).Runs(t) })
 		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
 		t.Run("arithmetic", func(t *testing.T) { s.tables(t).Arithmetic(t) })
 		s.exec(t, "DROP TABLE "+s.table1())
@@ -128,8 +128,12 @@ func TestUser(t *testing.T) {
 		}
 
 		// Somebody else makes the claim table: then SELECT, INSERT and DELETE on it are enough, without PROCESS.
-		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createClaims())
-		s.exec(t, "GRANT DELETE ON "+tableName{s.target.Database, "terapush_claims"}.quoted()+" TO "+account)
+		made := newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema())
+		s.exec(t, made.createClaims())
+		s.exec(t, made.createRuns())
+		s.exec(t, "GRANT DELETE ON "+made.Claims+" TO "+account)
+		s.exec(t, "GRANT UPDATE, DELETE ON "+made.Runs()+" TO "+account)
+		s.exec(t, "GRANT LOCK TABLES ON "+quote(s.target.Database)+".* TO "+account)
 		db := s.open(t, target, preparation(d, contract))
 		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
 		require.NoError(t, err)

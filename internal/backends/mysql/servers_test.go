@@ -141,7 +141,10 @@ func contractOf(method string, n int64) loader.Contract {
 
 // preparation makes the table if it is missing.
 func preparation(d dataset.Dataset, c loader.Contract) loader.Preparation {
-	return loader.Preparation{Run: "test", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing}
+	return loader.Preparation{
+		Run: "test", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing,
+		Begin: &loader.Beginning{Appends: true}, Owner: "a test",
+	}
 }
 
 // batchOf encodes rows first … first+n−1.

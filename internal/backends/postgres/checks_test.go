@@ -47,7 +47,10 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		ours = made + "COMMENT ON TABLE $s.documents IS 'made by terapush'; "
 		// The run's claims are there, too.
 		claimed = made + "CREATE TABLE $s.terapush_claims (run text, batch bigint, first_key bigint, row_count bigint, PRIMARY KEY (run, batch)); " +
-			"GRANT SELECT, INSERT, DELETE ON $s.terapush_claims TO $r; "
+			"GRANT SELECT, INSERT, DELETE ON $s.terapush_claims TO $r; " +
+			"CREATE TABLE $s.terapush_runs (name text, run text, part text, state text, epoch text, target text, owner text, " +
+			"appends bigint, fingerprint bigint, first_key bigint, last_key bigint, changed bigint, PRIMARY KEY (run, part)); " +
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON $s.terapush_runs TO $r; "
 		noCreate = "REVOKE CREATE ON SCHEMA $s FROM $r"
 	)
 	set := func(name, value string) func(*loader.Target, *loader.Intent) {
@@ -63,11 +66,11 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"nothing, with a table": {given: made},
 		"may not create": {
 			given: noCreate,
-			want:  fail("privilege to create", `makes "$s"."documents" and "$s"."terapush_claims"`, `GRANT CREATE ON SCHEMA "$s" TO "$r"`),
+			want:  fail("privilege to create", `makes "$s"."documents" and "$s"."terapush_claims" and "$s"."terapush_runs"`, `GRANT CREATE ON SCHEMA "$s" TO "$r"`),
 		},
 		"may not create claims": {
 			given: made + noCreate,
-			want:  fail("privilege to create", `makes "$s"."terapush_claims", and user $r may not`, `GRANT CREATE ON SCHEMA "$s" TO "$r"`),
+			want:  fail("privilege to create", `makes "$s"."terapush_claims" and "$s"."terapush_runs", and user $r may not`, `GRANT CREATE ON SCHEMA "$s" TO "$r"`),
 		},
 		"need not create": {given: claimed + noCreate},
 		"no schema": {

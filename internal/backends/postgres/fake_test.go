@@ -199,6 +199,8 @@ func (f *fake) answer(c *client, sql string, values []string) bool {
 		f.claims[f.open], f.open = "20", ""
 		c.tags("COMMIT")
 		return !f.loseCommit
+	case strings.HasPrefix(sql, "SELECT 1 FROM") && strings.Contains(sql, "terapush_runs"):
+		c.rows([][]string{{"1"}}) // the run is this process's
 	case sql == "ROLLBACK":
 		f.open = ""
 		c.tags("ROLLBACK")
@@ -232,7 +234,7 @@ func (f *fake) claim(c *client, sql string) {
 	if strings.HasPrefix(sql, "BEGIN") {
 		c.tags("BEGIN")
 	}
-	f.open = numberIn(sql, "VALUES ('run-1', ")
+	f.open = numberIn(strings.Replace(sql, "VALUES (", "SELECT ", 1), "SELECT 'run-1', ")
 	inserted := "INSERT 0 1"
 	if _, taken := f.claims[f.open]; taken {
 		f.open, inserted = "", "INSERT 0 0"

@@ -34,7 +34,7 @@ func prepared(t *testing.T, to loader.Target, p loader.Preparation) loader.Loade
 func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
 	return loader.Preparation{
 		Run: "run-1", Schema: documents(t).Schema(), Create: create,
-		Contract: contract("copy", batch.PGBinary),
+		Contract: contract("copy", batch.PGBinary), Begin: &loader.Beginning{Appends: true}, Owner: "a test",
 	}
 }
 
@@ -81,7 +81,7 @@ func TestTables(t *testing.T) {
 		to.Params.Set("options", "-c quote_all_identifiers=on") // types would not be recognised
 		tables(t, to).Life(t)
 	})
-	t.Run("hold", func(t *testing.T) { tables(t, target(t)).Hold(t, "SELECT pg_terminate_backend(") })
+	t.Run("runs", func(t *testing.T) { tables(t, target(t)).Runs(t) })
 	t.Run("resume", func(t *testing.T) {
 		to := target(t)
 		tables(t, to).Resume(t, claimsOf(to))
@@ -175,7 +175,7 @@ func TestUnlogged(t *testing.T) {
 	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
 	require.NoError(t, err)
 	assert.Equal(t, "unlogged", l.Server().Settings["table_persistence"])
-	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}}, sql(t,
+	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}, {"terapush_runs", "p"}}, sql(t,
 		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
 
 	p := preparation(t, loader.CreateNever)
@@ -184,7 +184,7 @@ func TestUnlogged(t *testing.T) {
 	_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
-	forgotten, err := l.(loader.Claims).Forget(t.Context(), "run-1")
+	forgotten, _, err := l.(loader.Claims).Forget(t.Context(), "run-1")
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, forgotten)
 }

@@ -26,7 +26,8 @@ func made(t *testing.T, to loader.Target) loader.Loader {
 
 // Runs that start at the same moment get ranges of their own.
 func TestReserveAtOnce(t *testing.T) {
-	l := made(t, target(t))
+	to := target(t)
+	made(t, to)
 	const runs, rows = 8, 1000
 	var (
 		wg    sync.WaitGroup
@@ -35,7 +36,12 @@ func TestReserveAtOnce(t *testing.T) {
 	)
 	for run := range runs {
 		wg.Go(func() {
-			first, err := l.(loader.Reserver).Reserve(t.Context(), fmt.Sprintf("run-%d", run), rows, math.MaxInt64)
+			p := preparation(t, loader.CreateNever)
+			p.Run = fmt.Sprintf("run-%d", run)
+			l := open(t, to)
+			_, err := l.Prepare(t.Context(), p)
+			assert.NoError(t, err)
+			first, err := l.(loader.Claims).Reserve(t.Context(), -1, rows, math.MaxInt64)
 			assert.NoError(t, err)
 			mu.Lock()
 			defer mu.Unlock()

@@ -70,7 +70,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	backendtest.Session(t, l, p.Contract)
 	backendtest.Resolves(t, l, loader.Ref{ID: batch.ID{Run: "run-1"}, Rows: 10}, loader.No)
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{1}, func(int64, []any) error { return nil }))
-	_, err := l.(loader.Claims).Forget(t.Context(), "run-1")
+	_, _, err := l.(loader.Claims).Forget(t.Context(), "run-1")
 	require.NoError(t, err)
 	set := f.queries(`SET "statement_timeout"`)
 	assert.Len(t, set, int(f.connections.Load()))

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -102,9 +101,6 @@ func TestRedshift(t *testing.T) {
 			rows: [][]string{{"7", "7", "é", "1969-12-31", "2026-03-29 02:30:00.000001"}},
 		},
 		answer{part: `FROM svv_table_info WHERE LOWER("schema") = 'public' AND LOWER("table") = 'people'`, rows: [][]string{{"5242880"}}},
-		answer{part: `BEGIN; LOCK TABLE "public"."terapush_claims"`, tags: []string{"BEGIN", "LOCK TABLE"}},
-		answer{part: `SELECT first_key FROM "public"."terapush_claims" WHERE run = 'run-2'`},
-		answer{part: "SELECT GREATEST", rows: [][]string{{"70"}}},
 	)
 	fetched := 0
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{7}, func(number int64, values []any) error {
@@ -117,9 +113,6 @@ func TestRedshift(t *testing.T) {
 	size, err := l.(loader.Sizer).Stored(t.Context())
 	require.NoError(t, err)
 	assert.EqualValues(t, 5<<20, size)
-	first, err := l.(loader.Reserver).Reserve(t.Context(), "run-2", 100, math.MaxInt64)
-	require.NoError(t, err)
-	assert.EqualValues(t, 70, first)
 }
 
 func TestRedshiftFails(t *testing.T) {

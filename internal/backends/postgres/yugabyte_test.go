@@ -10,7 +10,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -65,7 +64,7 @@ func TestYugabyteRowsPerTransaction(t *testing.T) {
 	assert.Equal(t, int64(60), ack.Rows)
 	assert.Equal(t, b.Encoded[:b.Head], f.copied[1][:b.Head])
 	assert.Equal(t, b.Encoded[b.Starts[40]:], f.copied[1][b.Head:])
-	assert.Empty(t, f.queries("BEGIN"), "in a transaction block YugabyteDB ignores ROWS_PER_TRANSACTION")
+	assert.Empty(t, f.queries("BEGIN ISOLATION LEVEL READ COMMITTED"), "in a transaction block YugabyteDB ignores ROWS_PER_TRANSACTION")
 
 	// Rows are found by their key, which is the table's only index.
 	for _, indexes := range [][][]string{{{"t", "payload"}}, {{"t", "document_id"}, {"f", "payload"}}} {
@@ -89,8 +88,8 @@ func TestYugabyteWithoutTransactions(t *testing.T) {
 // What a server that gives a transaction up, or loses a claim, answers without an error.
 func TestUnexpectedAnswers(t *testing.T) {
 	for text, says := range map[string][]answer{
-		"the server answered ROLLBACK":   {{part: "BEGIN", tags: []string{"BEGIN", "INSERT 0 1"}}, {part: "COMMIT", tags: []string{"ROLLBACK"}}},
-		sqlload.ErrClaimVanished.Error(): {{part: "INSERT INTO", tags: []string{"BEGIN", "INSERT 0 0"}}, {part: "SELECT row_count"}},
+		"the server answered ROLLBACK":                  {{part: "BEGIN", tags: []string{"BEGIN", "INSERT 0 1"}}, {part: "COMMIT", tags: []string{"ROLLBACK"}}},
+		"run run-1 has no row in the database any more": {{part: "INSERT INTO", tags: []string{"BEGIN", "INSERT 0 0"}}, {part: "SELECT row_count"}},
 	} {
 		f, l, c := newYugabyte(t, "", "", loader.DedupTx)
 		require.NoError(t, prepare(t, l, c))

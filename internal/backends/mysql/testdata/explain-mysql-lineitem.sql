@@ -1,10 +1,29 @@
 -- once
+CREATE TABLE IF NOT EXISTS `shop`.`terapush_runs` (
+  name VARCHAR(64) NOT NULL,
+  run VARCHAR(64) NOT NULL,
+  part VARCHAR(64) NOT NULL,
+  state VARCHAR(64) NOT NULL,
+  epoch VARCHAR(64) NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,
+  owner VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,
+  appends BIGINT NOT NULL,
+  fingerprint BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  last_key BIGINT NOT NULL,
+  changed BIGINT NOT NULL,
+  PRIMARY KEY (run, part)
+) ENGINE = InnoDB COMMENT = 'made by terapush';
+-- once
+INSERT INTO `shop`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'lineitem', 'OWNER', 0, 0, 0, -1, 0);
+-- once
 CREATE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
   run VARCHAR(64) NOT NULL,
   batch BIGINT NOT NULL,
   first_key BIGINT NOT NULL,
   row_count BIGINT NOT NULL,
   connection BIGINT NOT NULL DEFAULT 0,
+  claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (run, batch)
 ) ENGINE = InnoDB COMMENT = 'made by terapush';
 -- once
@@ -32,10 +51,8 @@ SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTI
 -- per session
 SET SESSION autocommit = 0; GET DIAGNOSTICS @terapush_rows = ROW_COUNT;
 -- per batch
-/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0); /* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`lineitem` CHARACTER SET utf8mb4 (`l_orderkey`, `l_partkey`, `l_suppkey`, `l_linenumber`, `l_quantity`, `l_extendedprice`, `l_discount`, `l_tax`, `l_returnflag`, `l_linestatus`, `l_shipdate`, `l_commitdate`, `l_receiptdate`, `l_shipinstruct`, `l_shipmode`, `l_comment`); GET DIAGNOSTICS @terapush_rows = ROW_COUNT; SHOW WARNINGS; SELECT @terapush_rows;
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) SELECT 'RUN', 0, 0, 1000, 0 FROM `shop`.`terapush_runs` WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open'; GET DIAGNOSTICS @terapush_claims = ROW_COUNT; /* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`lineitem` CHARACTER SET utf8mb4 (`l_orderkey`, `l_partkey`, `l_suppkey`, `l_linenumber`, `l_quantity`, `l_extendedprice`, `l_discount`, `l_tax`, `l_returnflag`, `l_linestatus`, `l_shipdate`, `l_commitdate`, `l_receiptdate`, `l_shipinstruct`, `l_shipmode`, `l_comment`); GET DIAGNOSTICS @terapush_rows = ROW_COUNT; SHOW WARNINGS; SELECT @terapush_claims, @terapush_rows;
 -- per batch
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)) FROM (SELECT ((`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) - 0) DIV 1000 AS bucket, ((`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) - 0) % 1000 AS o FROM `shop`.`lineitem` WHERE `l_orderkey` BETWEEN 1 AND 250 AND (`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) BETWEEN 0 AND 999) t GROUP BY bucket;
--- afterwards
-DELETE FROM `shop`.`terapush_claims` WHERE run = 'RUN';

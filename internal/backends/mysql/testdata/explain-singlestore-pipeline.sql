@@ -1,4 +1,22 @@
 -- once
+CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_runs` (
+  name VARCHAR(64) NOT NULL,
+  run VARCHAR(64) NOT NULL,
+  part VARCHAR(64) NOT NULL,
+  state VARCHAR(64) NOT NULL,
+  epoch VARCHAR(64) NOT NULL,
+  target VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,
+  owner VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL,
+  appends BIGINT NOT NULL,
+  fingerprint BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  last_key BIGINT NOT NULL,
+  changed BIGINT NOT NULL,
+  PRIMARY KEY (run, part)
+) COMMENT = 'made by terapush';
+-- once
+INSERT INTO `shop`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'documents', 'OWNER', 0, 0, 0, -1, 0);
+-- once
 CREATE TABLE IF NOT EXISTS `shop`.`documents` (
   `document_id` BIGINT NOT NULL,
   `payload` LONGBLOB NOT NULL,

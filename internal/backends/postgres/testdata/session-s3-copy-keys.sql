@@ -13,7 +13,7 @@ SET application_name = 'terapush/run-1'
 BEGIN
 LOCK TABLE "public"."terapush_claims"
 SELECT row_count FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = -2
-INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', -2, 0, 1)
+INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'run-1', -2, 0, 1 FROM "public"."terapush_runs" WHERE run = 'run-1' AND part = '0/1' AND epoch = '' AND state = 'open'
 COPY "public"."people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/run-1/g999999999999/' ACCESS_KEY_ID 'AKIDTERAPUSH' SECRET_ACCESS_KEY 'SECRET' SESSION_TOKEN 'TOKEN' FORMAT AS CSV REGION 'eu-central-1' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF
 SELECT pg_last_copy_count()
 ROLLBACK
@@ -25,7 +25,7 @@ SET application_name = 'terapush/run-1'
 BEGIN
 LOCK TABLE "public"."terapush_claims"
 SELECT row_count FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = 0
-INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', 0, 0, 20)
+INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'run-1', 0, 0, 20 FROM "public"."terapush_runs" WHERE run = 'run-1' AND part = '0/1' AND epoch = '' AND state = 'open'
 COPY "public"."people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/run-1/g000000000000/' ACCESS_KEY_ID 'AKIDTERAPUSH' SECRET_ACCESS_KEY 'SECRET' SESSION_TOKEN 'TOKEN' FORMAT AS CSV REGION 'eu-central-1' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF
 SELECT pg_last_copy_count()
 COMMIT

@@ -13,7 +13,7 @@ SELECT COUNT(*) FROM "public"."people" WHERE "id" = 0
 SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()
 SET application_name = 'terapush/run-1'
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', -2, 0, 1) ON CONFLICT DO NOTHING
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'run-1', -2, 0, 1 FROM "public"."terapush_runs" WHERE run = 'run-1' AND part = '0/1' AND epoch = '' AND state = 'open'
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 ROLLBACK
 SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
@@ -22,7 +22,7 @@ SELECT COUNT(*) FROM "public"."people" WHERE "id" = 0
 SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')
 SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()
 SET application_name = 'terapush/run-1'
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('run-1', 0, 0, 20) ON CONFLICT DO NOTHING
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'run-1', 0, 0, 20 FROM "public"."terapush_runs" WHERE run = 'run-1' AND part = '0/1' AND epoch = '' AND state = 'open'
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6), aws_commons.create_aws_credentials($7, $8, $9))
 COMMIT

@@ -1,5 +1,9 @@
 -- once
-CREATE UNLOGGED TABLE IF NOT EXISTS "bulk"."terapush_claims_unlogged" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+CREATE TABLE IF NOT EXISTS "bulk"."terapush_runs" (name text NOT NULL, run text NOT NULL, part text NOT NULL, state text NOT NULL, epoch text NOT NULL, target text NOT NULL, owner text NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "bulk"."terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'my "table"', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE UNLOGGED TABLE IF NOT EXISTS "bulk"."terapush_claims_unlogged" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY (run, batch));
 -- once
 CREATE UNLOGGED TABLE "bulk"."my ""table""" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL);
 -- once
@@ -9,10 +13,8 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "bulk"."terapush_claims_unlogged" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000); COPY "bulk"."my ""table""" ("document_id", "payload") FROM STDIN WITH (FORMAT text);
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "bulk"."terapush_claims_unlogged" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 50000 FROM "bulk"."terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open'; COPY "bulk"."my ""table""" ("document_id", "payload") FROM STDIN WITH (FORMAT text);
 -- per batch
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "bulk"."my ""table""" WHERE "document_id" BETWEEN 0 AND 49999) t GROUP BY bucket;
--- afterwards
-DELETE FROM "bulk"."terapush_claims_unlogged" WHERE run = 'RUN';

@@ -1,5 +1,9 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'httplogs', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp DEFAULT SYSDATE);
 -- once
 CREATE TABLE "httplogs" ("ts" timestamp without time zone NOT NULL, "client_ip" character varying(15) NOT NULL, "request" character varying(59) NOT NULL, "status" bigint NOT NULL, "size" bigint NOT NULL) DISTSTYLE EVEN SORTKEY ("ts");
 -- once
@@ -15,7 +19,7 @@ LOCK TABLE "terapush_claims";
 -- per group
 SELECT row_count FROM "terapush_claims" WHERE run = 'RUN' AND batch = 0;
 -- per group
-INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 5000000);
+INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 5000000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per group
 COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
 -- per group
@@ -24,5 +28,3 @@ SELECT pg_last_copy_count();
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS decimal(38, 0)), CAST(SUM(o * o) AS decimal(38, 0)) FROM (SELECT ((DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), "ts") - 1767225600000000) - 0) / 50000 AS bucket, ((DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), "ts") - 1767225600000000) - 0) % 50000 AS o FROM "httplogs" WHERE "ts" BETWEEN CAST('2026-01-01 00:00:00.000000' AS timestamp) AND CAST('2026-01-01 00:00:00.049999' AS timestamp)) t GROUP BY bucket;
--- afterwards
-DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,5 +1,9 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'lineitem', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp DEFAULT SYSDATE);
 -- once
 CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" character varying(1) NOT NULL, "l_linestatus" character varying(1) NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" character varying(17) NOT NULL, "l_shipmode" character varying(7) NOT NULL, "l_comment" character varying(43) NOT NULL) DISTSTYLE EVEN SORTKEY ("l_orderkey", "l_linenumber");
 -- once
@@ -15,7 +19,7 @@ LOCK TABLE "terapush_claims";
 -- per group
 SELECT row_count FROM "terapush_claims" WHERE run = 'RUN' AND batch = 0;
 -- per group
-INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 5000000);
+INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 5000000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per group
 COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
 -- per group
@@ -24,5 +28,3 @@ SELECT pg_last_copy_count();
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS decimal(38, 0)), CAST(SUM(o * o) AS decimal(38, 0)) FROM (SELECT (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) / 50000 AS bucket, (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) % 50000 AS o FROM "lineitem" WHERE "l_orderkey" BETWEEN 1 AND 12500 AND ("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) BETWEEN 0 AND 49999) t GROUP BY bucket;
--- afterwards
-DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,5 +1,9 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name text NOT NULL, run text NOT NULL, part text NOT NULL, state text NOT NULL, epoch text NOT NULL, target text NOT NULL, owner text NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'lineitem', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY (run, batch));
 -- once
 CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" text NOT NULL, "l_linestatus" text NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" text NOT NULL, "l_shipmode" text NOT NULL, "l_comment" text NOT NULL, PRIMARY KEY ("l_orderkey", "l_linenumber"));
 -- once
@@ -9,10 +13,8 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000); COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM STDIN WITH (FORMAT binary);
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 50000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open'; COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM STDIN WITH (FORMAT binary);
 -- per batch
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) / 50000 AS bucket, (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) % 50000 AS o FROM "lineitem" WHERE "l_orderkey" BETWEEN 1 AND 12500 AND ("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) BETWEEN 0 AND 49999) t GROUP BY bucket;
--- afterwards
-DELETE FROM "terapush_claims" WHERE run = 'RUN';

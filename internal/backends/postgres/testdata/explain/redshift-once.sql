@@ -1,4 +1,8 @@
 -- once
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'people', 'OWNER', 0, 0, 0, -1, 0);
+-- once
 CREATE TABLE "people" ("id" bigint NOT NULL, "name" character varying(40) NOT NULL, "birthday" date NOT NULL, "t" timestamp without time zone NOT NULL) DISTSTYLE EVEN SORTKEY ("id");
 -- once
 COMMENT ON TABLE "people" IS 'made by terapush';

@@ -1,5 +1,9 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY ((run, batch) HASH));
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name text NOT NULL, run text NOT NULL, part text NOT NULL, state text NOT NULL, epoch text NOT NULL, target text NOT NULL, owner text NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'documents', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY ((run, batch) HASH));
 -- once
 CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL, PRIMARY KEY ("document_id" HASH));
 -- once
@@ -9,12 +13,10 @@ SET statement_timeout = 0; SET lock_timeout = '90s'; SET idle_in_transaction_ses
 -- per session
 SET application_name = 'terapush/RUN';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 50000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per batch
 COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary);
 -- per batch
 COMMIT;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) t GROUP BY bucket;
--- afterwards
-DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,4 +1,8 @@
 -- once
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name text NOT NULL, run text NOT NULL, part text NOT NULL, state text NOT NULL, epoch text NOT NULL, target text NOT NULL, owner text NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'documents', 'OWNER', 0, 0, 0, -1, 0);
+-- once
 CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL, PRIMARY KEY ("document_id" HASH));
 -- once
 COMMENT ON TABLE "documents" IS 'made by terapush';
