@@ -172,8 +172,9 @@ func TestCreate(t *testing.T) {
 			d.must(t, "CREATE INDEX mine ON documents (document_id)")
 			l.seed, l.rows = 9, 8000
 			d.state = t.TempDir()
+			before := d.claims()
 			p := d.push(l.flags("--create", create, "--workers", "2", "--max-rate", "300KiB/s")...).start(t)
-			d.untilClaims(t, p, l.batches()/4)
+			d.untilClaims(t, p, before+l.batches()/4)
 			p.kill(t)
 			d.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)
 			d.isExact(t, l)

@@ -36,9 +36,9 @@ func TestTune(t *testing.T) {
 	hides(t, "hunter2", r.all(), everythingIn(t, filepath.Dir(file)))
 	assert.Contains(t, run(t, "report", file).ends(t, 0).stdout, "Workers and batch size")
 
+	assert.Zero(t, d.claims(), "the trials' are forgotten")
 	found := regexp.MustCompile(`(?m)^use: terapush (push .+)$`).FindStringSubmatch(r.stdout)
 	require.NotNil(t, found, r.stdout)
 	runAgain(t, found[1]+" --rows 3000").ends(t, 0)
 	assert.EqualValues(t, 3000, d.number(t, "SELECT count(*) FROM documents"), "the printed command recreates the table")
-	assert.Zero(t, d.claims())
 }

@@ -58,6 +58,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 				case isUndecided(unanswered): // an answer, about all attempts
 					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
 				case unanswered != nil: // "not applied" stays certain without an answer
+					another = another && d.classify(unanswered).Class != loader.ClassTakenOver
 					err = fmt.Errorf("%w; %w", err, unanswered)
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil

@@ -47,6 +47,11 @@ func (p *push) preflight(ctx context.Context) error {
 		return p.join(ctx, caps)
 	}
 	run := runlog.NewID(p.started)
+	end, err := runlog.Begin(p.Config.State, runlog.Record{Run: run, Started: p.started, Target: p.target.String(), Flags: p.Given})
+	if err != nil {
+		return err
+	}
+	defer end()
 	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	return loader.Preparation{
 		Run: run, Shard: shard, Owner: owner(), Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.state.resumed && p.state.stage() != runlog.Verified,
+		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || p.plan.Dedup != loader.DedupTx),
 		Silent: p.silent(),
 	}
 }

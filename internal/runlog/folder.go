@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,8 @@ import (
 
 const (
 	// tempPrefix begins the names of folders that are no runs; no id has such a dot.
-	tempPrefix = ".new-"
+	tempPrefix  = ".new-"
+	begunSuffix = "-begun"
 	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
 	abandonedAfter = 24 * time.Hour
 	// lookTime is longer than Runs holds the lock of a run to look whether a process has it: some microseconds, more where
@@ -63,6 +65,30 @@ func create(stateDir string, r Record, lines []byte) (*Log, error) {
 	}
 	l.dir = dir
 	return l.open(file.SyncFolder(stateDir))
+}
+
+// Begin notes a run before it has a row in the database, until end is called: the folder of the run comes later, and a process
+// that is killed in between leaves a table to which nobody else may write.
+func Begin(stateDir string, r Record) (end func(), err error) {
+	dir := filepath.Join(stateDir, tempPrefix+r.Run+begunSuffix)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
+	}
+	end = func() { _ = os.RemoveAll(dir) }
+	if err := (&Log{dir: dir}).save(r); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// Begun returns the record of a folder that Begin has made and nobody has ended.
+func Begun(stateDir, name string) (r Record, is bool) {
+	if !strings.HasSuffix(name, begunSuffix) {
+		return r, false
+	}
+	text, err := os.ReadFile(filepath.Join(stateDir, name, recordFile))
+	return r, err == nil && json.Unmarshal(text, &r) == nil
 }
 
 // removeAbandoned removes the temporary folders of killed processes. One that cannot be removed does no harm.
@@ -201,6 +227,9 @@ func (l *Log) Remove() error {
 func RemoveRest(stateDir, run string) error {
 	dir, err := folder(stateDir, run)
 	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix)); err != nil {
 		return err
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

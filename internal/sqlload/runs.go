@@ -232,6 +232,10 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 	if s.Want.Shard != "" {
 		mine.Run += "-" + strings.ToLower(rand.Text()[:6])
 	}
+	// Most refusals need no fence, which would wait for the batches of the run that is open.
+	if err := t.refuseOpen(ctx, c, s, mine); err != nil {
+		return err
+	}
 	err = t.fence(ctx, s, Fence{Claims: claims}, func(c Conn) error {
 		return t.insertRuns(ctx, c, s, mine, anew)
 	})
@@ -239,7 +243,40 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 		return err
 	}
 	s.Row = mine
-	return nil
+	return t.sameEverywhere(ctx, s)
+}
+
+// replicationTime is how long another host of the same database may take to show a run's row.
+const replicationTime = 5 * time.Second
+
+// sameEverywhere checks that all hosts of the target are one database: of two that know nothing of each other one would get all
+// rows, and the other one batches that nobody counts.
+func (t *Table) sameEverywhere(ctx context.Context, s *State) error {
+	if t.Elsewhere == nil {
+		return nil
+	}
+	return t.Elsewhere(ctx, func(host string, c Conn) error {
+		for began := time.Now(); ; {
+			found, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE "+s.ours())
+			if len(found) > 0 {
+				return nil
+			}
+			if err != nil && !t.isMissing(err) {
+				return t.Failed("look for the run on "+host, err)
+			}
+			if time.Since(began) >= replicationTime {
+				return &loader.Error{
+					Op: "compare the hosts", Applied: loader.No,
+					Err: fmt.Errorf("%s is another database than the first host of the target: it does not have the row of run %s in %s",
+						host, s.Want.Run, s.Runs()),
+					Hint: "name the hosts of one database only, and push into two databases by two runs",
+				}
+			}
+			if err := Wait(ctx, 50*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	})
 }
 
 func (t *Table) insertRuns(ctx context.Context, c Conn, s *State, mine loader.RunRow, anew bool) error {
@@ -519,7 +556,11 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 		return mine, t.Failed(op, err)
 	}
 	t.own(s, mine)
-	return mine, nil
+	now, err := t.State()
+	if err != nil {
+		return mine, err
+	}
+	return mine, t.sameEverywhere(ctx, now)
 }
 
 // unknown is the error of a run that the database does not have.

@@ -31,6 +31,8 @@ type Table struct {
 	// Indexed reports whether an index finds the rows of a table by their numbers; nil: one does, or the server
 	// needs none.
 	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
+	// Elsewhere calls f with a connection to each of the target's other hosts that answers; nil if there is one host.
+	Elsewhere func(ctx context.Context, f func(host string, c Conn) error) error
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 

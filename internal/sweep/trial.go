@@ -163,22 +163,37 @@ func (t *Trials) Clear(ctx context.Context) {
 	}
 	for _, e := range entries {
 		switch id := e.Name(); {
-		case strings.HasPrefix(id, "."):
-			_ = os.RemoveAll(filepath.Join(t.State, id)) // a run half made or half removed by a killed process
+		case strings.HasPrefix(id, "."): // of a run half made or half removed by a killed process
+			if r, begun := runlog.Begun(t.State, id); begun && !t.forgets(ctx, r) {
+				continue
+			}
+			_ = os.RemoveAll(filepath.Join(t.State, id))
 		case id != lockFile:
-			if err := t.forget(ctx, id); err != nil {
+			r, err := runlog.Read(t.State, id)
+			if err != nil {
 				t.kept = append(t.kept, fmt.Errorf("run %s: %w", id, err))
+				continue
+			}
+			if t.forgets(ctx, r) {
+				_ = os.RemoveAll(filepath.Join(t.State, id)) // of one that the database does not know
 			}
 		}
 	}
 }
 
-// forget forgets a run by the flags in its record: a killed process may have had others.
-func (t *Trials) forget(ctx context.Context, id string) error {
-	r, err := runlog.Read(t.State, id)
-	if err != nil {
-		return err
+// forgets reports whether a run is forgotten, or the database does not know it: it was killed before it had a row, or its
+// database was made anew.
+func (t *Trials) forgets(ctx context.Context, r runlog.Record) bool {
+	err := t.forget(ctx, r)
+	if err == nil || errors.Is(err, loader.ErrUnknownRun) {
+		return true
 	}
+	t.kept = append(t.kept, fmt.Errorf("run %s: %w", r.Run, err))
+	return false
+}
+
+// forget forgets a run by the flags in its record: a killed process may have had others.
+func (t *Trials) forget(ctx context.Context, r runlog.Record) error {
 	values := maps.Clone(r.Flags)
 	if values == nil {
 		values = map[string][]string{}
@@ -196,7 +211,7 @@ func (t *Trials) forget(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	p.State, p.Resume = t.State, id
+	p.State, p.Resume = t.State, r.Run
 	return push.Forget(ctx, push.Job{Config: p, Drivers: t.Drivers, Log: t.Log})
 }
 

@@ -67,6 +67,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
 		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
 	}
+	l.Elsewhere = l.elsewhere
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too
@@ -79,6 +80,26 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return openPipelines(ctx, l, d)
 	}
 	return l, nil
+}
+
+// elsewhere implements sqlload.Table.Elsewhere.
+func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn) error) error {
+	for _, e := range l.endpoints {
+		if e.config.Addr == l.home.config.Addr {
+			continue
+		}
+		c, err := connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
+		if err != nil {
+			l.log.Debug("a host does not answer", "host", e.config.Addr, "error", err)
+			continue
+		}
+		err = f(e.config.Addr, c)
+		_ = c.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // variables reads a host's variables: a question that all flavours and proxies answer alike, in one round trip.

@@ -52,6 +52,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			return conn{c}, err
 		},
 	}
+	l.Elsewhere = l.elsewhere
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
@@ -109,6 +110,26 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 	}
 	defer func() { _ = closeConn(c) }()
 	return f(c, e)
+}
+
+// elsewhere implements sqlload.Table.Elsewhere. YugabyteDB's nodes have named each other.
+func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn) error) error {
+	if l.flavour == yugabyteDB {
+		return nil
+	}
+	for _, e := range l.hosts[1:] {
+		c, err := l.connect(ctx, e, nil)
+		if err != nil {
+			l.deps.Log.Debug("a host does not answer", "host", e, "error", err)
+			continue
+		}
+		err = f(e.String(), conn{c})
+		_ = closeConn(c)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dial connects to the first host that answers, beginning with the one at index first. Hosts that target_session_attrs

@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A process that was frozen, in the middle of a batch's transaction or between two, comes back after another one has taken
+// its run over, forgotten it, or filled the table anew. It puts nothing in, and says so by its exit code.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	acts := map[string]func(t *testing.T, s *stale){
+		"resumed on a copy": func(t *testing.T, s *stale) {
+			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
+		},
+		"resumed twice at once": func(t *testing.T, s *stale) {
+			one, two := s.on("copy").push("--resume", "last").start(t), s.on("copy2").push("--resume", "last").start(t)
+			codes := []int{one.wait(t).code, two.wait(t).code}
+			assert.Contains(t, codes, 0, "one of them has it at the end")
+			assert.Subset(t, []int{0, 5, 9}, codes)
+		},
+		"another run asks": func(t *testing.T, s *stale) {
+			for _, create := range []string{"recreate", "truncate", "if-missing"} {
+				r := s.on("other").push(s.load.flags("--create", create)...).run(t).ends(t, 5)
+				r.says(t, "belongs to run "+s.run(t), "terapush forget TARGET --run "+s.run(t))
+			}
+			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
+		},
+		"forgotten, and another run recreates": func(t *testing.T, s *stale) {
+			s.forgets(t)
+			s.on("other").push(s.load.flags("--create", "recreate")...).run(t).ends(t, 0)
+		},
+		"forgotten, and another run truncates": func(t *testing.T, s *stale) {
+			s.forgets(t)
+			s.on("other").push(s.load.flags("--create", "truncate")...).run(t).ends(t, 0)
+		},
+		"its sessions ended, and resumed": func(t *testing.T, s *stale) {
+			require.NoError(t, s.endSessions())
+			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
+		},
+		"resumed, verified and forgotten": func(t *testing.T, s *stale) {
+			copied := s.on("copy")
+			copied.push("--resume", "last").run(t).ends(t, 0)
+			copied.again(t, "verify", "--verify", "full").run(t).ends(t, 0)
+			copied.again(t, "forget").run(t).ends(t, 0)
+		},
+	}
+	for name, act := range acts {
+		for _, k := range sqlServers() {
+			t.Run(fmt.Sprintf("%s/%s", name, k), func(t *testing.T) {
+				t.Parallel()
+				inside := 0
+				for range scaled(1, 8) {
+					s := freeze(t, k)
+					if s.inTransaction(t) {
+						inside++
+					}
+					act(t, s)
+					s.signal(t, syscall.SIGCONT)
+					s.wait(t).ends(t, 9).says(t, "run "+s.id+" ")
+					s.isExact(t, s.load)
+				}
+				t.Logf("frozen in the middle of a transaction %d times", inside)
+			})
+		}
+	}
+}
+
+// stale is a push that is frozen, with some batches in.
+type stale struct {
+	*database
+	*process
+	load load
+	id   string
+}
+
+func freeze(t *testing.T, k kind) *stale {
+	t.Helper()
+	s := &stale{database: newDatabase(t, k), load: small(20_000)}
+	methods := s.methods()
+	method := methods[rand.IntN(len(methods))]
+	s.process = s.push(s.load.flags("--method", method, "--max-rate", "1MiB/s", "--workers", "4", "--verify", "full")...).start(t)
+	s.untilClaims(t, s.process, 5+rand.Int64N(30))
+	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+	s.signal(t, syscall.SIGSTOP)
+	s.id = s.database.run(t)
+	for _, name := range []string{"copy", "copy2"} {
+		to := filepath.Join(filepath.Dir(s.state), name)
+		require.NoError(t, os.CopyFS(to, os.DirFS(s.state)))
+	}
+	return s
+}
+
+func (s *stale) run(t *testing.T) string { t.Helper(); return s.id }
+
+// on is the same database with another state folder.
+func (s *stale) on(state string) *database {
+	d := *s.database
+	d.state = filepath.Join(filepath.Dir(s.state), state)
+	return &d
+}
+
+// forgets frees the table as the message about an open run says, on a machine that does not know the run.
+func (s *stale) forgets(t *testing.T) {
+	t.Helper()
+	invocation{args: []string{"forget", s.target(), "--run", s.id, "--state-dir", s.on("other").state}}.run(t).ends(t, 0)
+}
+
+// inTransaction reports whether a session of the frozen process has one open.
+func (s *stale) inTransaction(t *testing.T) bool {
+	t.Helper()
+	query := "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id " +
+		"WHERE p.db = '" + s.name() + "'"
+	if s.kind == postgres {
+		query = "SELECT COUNT(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL AND application_name LIKE 'terapush/%' " +
+			"AND datname = '" + s.name() + "'"
+	}
+	return s.number(t, query) > 0
+}
+
+// endSessions ends all sessions in the database but this one.
+func (s *stale) endSessions() error {
+	if s.kind == postgres {
+		return s.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + s.name() + "' AND pid <> pg_backend_pid()")
+	}
+	var ids []int64
+	err := s.query("SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db = '"+s.name()+"'",
+		func(scan func(...any) error) error {
+			var id int64
+			if err := scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+			return nil
+		})
+	for _, id := range ids {
+		_ = s.exec(fmt.Sprintf("KILL %d", id)) // it may have ended
+	}
+	return err
+}
