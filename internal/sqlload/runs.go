@@ -23,23 +23,26 @@ import (
 
 // Fence says what Claims.Fence waits for.
 type Fence struct {
-	Claims     []string // the claim tables, quoted: transactions that have a claim in one of them have to end
-	Run, Shard string   // whose sessions may be ended if they do not; "": nobody's, or those of all shards
+	// Claims are claim tables, quoted: transactions that have a claim in one of them have to end. Without any a fence only
+	// keeps those apart who change rows of runs.
+	Claims     []string
+	Run, Shard string // whose sessions may be ended if they do not; "": nobody's, or those of all shards
 }
 
-// How long a fence waits: for batches on their way, then with the sessions of its run ended, in all.
+// How long a fence waits: for the batches of its run, before their sessions are ended, and in all.
 const (
 	fencePatience = 3 * time.Second
 	fenceTime     = time.Minute
 )
 
-// AwaitFence tries to take a fence until it has it, each time for about a second, so that other runs are not held up. After
-// fencePatience it lets end end the sessions of its run that are in the way; end describes those of others. A transaction
-// that is frozen in the middle of a batch would hold it up for ever.
-func AwaitFence(ctx context.Context, try func() (bool, error), end func() (others string, err error)) error {
-	began, ended := time.Now(), false
+// AwaitFence tries to take a fence until it has it. Each try lasts as long as it is told: a second, so that other runs are not
+// held up, and longer when that is not enough, since their batches may be longer. After fencePatience it lets end end the
+// sessions of its run that are in the way, and describe those of others: a transaction that is frozen in the middle of a batch
+// would hold it up for ever.
+func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error), end func() (others string, err error)) error {
+	began, wait, ended := time.Now(), time.Second, false
 	for {
-		done, err := try()
+		done, err := try(wait)
 		if done || err != nil {
 			return err
 		}
@@ -48,8 +51,10 @@ func AwaitFence(ctx context.Context, try func() (bool, error), end func() (other
 			if _, err := end(); err != nil {
 				return err
 			}
+		} else if ended {
+			wait *= 2
 		}
-		if time.Since(began) >= fenceTime {
+		if time.Since(began)+wait > fenceTime {
 			return fenceLate(end)
 		}
 		if err := Wait(ctx, 20*time.Millisecond); err != nil {
@@ -221,10 +226,6 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 		}
 		return err
 	}
-	claims, err := t.claimTables(ctx, c, s)
-	if err != nil {
-		return err
-	}
 	mine := loader.RunRow{
 		Name: s.Want.Run, Run: s.Want.Run, Part: cmp.Or(s.Want.Shard, loader.WholeRun), State: loader.RunOpen, Epoch: newEpoch(""),
 		Table: s.bareTable(), Owner: s.Want.Owner, Changed: time.Now(), Appends: s.Want.Begin.Appends, Keys: loader.KeyRange{Last: -1},
@@ -236,7 +237,8 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 	if err := t.refuseOpen(ctx, c, s, mine); err != nil {
 		return err
 	}
-	err = t.fence(ctx, s, Fence{Claims: claims}, func(c Conn) error {
+	// No batch is waited for: whoever may still write to the table has a row that is open.
+	err := t.fence(ctx, s, Fence{}, func(c Conn) error {
 		return t.insertRuns(ctx, c, s, mine, anew)
 	})
 	if err != nil {
@@ -255,7 +257,14 @@ func (t *Table) sameEverywhere(ctx context.Context, s *State) error {
 	if t.Elsewhere == nil {
 		return nil
 	}
-	return t.Elsewhere(ctx, func(host string, c Conn) error {
+	return t.Elsewhere(ctx, func(host string, c Conn, err error) error {
+		if err != nil && t.Classify(err).Retry {
+			t.Log.Debug("a host does not answer", "host", host, "error", err)
+			return nil
+		}
+		if err != nil {
+			return t.Failed("look for the run on "+host, err)
+		}
 		for began := time.Now(); ; {
 			found, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE "+s.ours())
 			if len(found) > 0 {

@@ -31,8 +31,9 @@ type Table struct {
 	// Indexed reports whether an index finds the rows of a table by their numbers; nil: one does, or the server
 	// needs none.
 	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
-	// Elsewhere calls f with a connection to each of the target's other hosts that answers; nil if there is one host.
-	Elsewhere func(ctx context.Context, f func(host string, c Conn) error) error
+	// Elsewhere calls f for each of the target's other hosts, with a connection or with the error of connecting; nil if there
+	// are none.
+	Elsewhere func(ctx context.Context, f func(host string, c Conn, err error) error) error
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 

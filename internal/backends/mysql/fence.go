@@ -35,7 +35,7 @@ const fenceIdle = 30
 // Fence implements sqlload.Claims by LOCK TABLES … WRITE, which waits for every transaction that has used one of the tables,
 // and lets no later one begin.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
-	if !l.server.flavour.locksTables() {
+	if len(f.Claims) == 0 || !l.server.flavour.locksTables() { // LOCK TABLES on the runs' rows alone would wait for all batches, too
 		return l.fenceByRow(ctx, s, f, change)
 	}
 	lock := "LOCK TABLES " + s.Runs() + " WRITE"
@@ -43,14 +43,15 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 		lock += ", " + table + " WRITE"
 	}
 	return l.alone(ctx, func(c sqlload.Conn) error {
-		try := func() (bool, error) {
-			if _, err := c.Exec(ctx, lock); err != nil {
+		try := func(wait time.Duration) (bool, error) {
+			err := execAll(ctx, c, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(wait.Seconds())), lock)
+			if err != nil {
 				if is(err, lockTimeout, deadlock) {
 					return false, nil
 				}
 				return false, err
 			}
-			err := change(c)
+			err = change(c)
 			end := "COMMIT"
 			if err != nil {
 				end = "ROLLBACK"
@@ -68,11 +69,12 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 
 // alone calls f with a connection of its own, whose end releases its locks.
 func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
-	setup := append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false),
-		fmt.Sprintf("SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1, wait_timeout = %d", fenceIdle))
-	if !l.server.flavour.locksTables() {
-		setup = append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false),
-			"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	setup := append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false))
+	if l.server.flavour.locksTables() {
+		setup = append(setup, fmt.Sprintf("SET SESSION wait_timeout = %d", fenceIdle))
+	}
+	if l.server.vars["binlog_format"] != "STATEMENT" || l.server.vars["log_bin"] != "ON" { // which takes no other level than the default
+		setup = append(setup, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 	}
 	c, err := connector(l.home.config, setup).Dial(ctx)
 	if err != nil {

@@ -83,18 +83,18 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 }
 
 // elsewhere implements sqlload.Table.Elsewhere.
-func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn) error) error {
+func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
 	for _, e := range l.endpoints {
 		if e.config.Addr == l.home.config.Addr {
 			continue
 		}
 		c, err := connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
 		if err != nil {
-			l.log.Debug("a host does not answer", "host", e.config.Addr, "error", err)
-			continue
+			err = f(e.config.Addr, nil, err)
+		} else {
+			err = f(e.config.Addr, c, nil)
+			_ = c.Close()
 		}
-		err = f(e.config.Addr, c)
-		_ = c.Close()
 		if err != nil {
 			return err
 		}

@@ -31,9 +31,6 @@ func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
 	}
 }
 
-// fenceLock is for how long an attempt waits for the lock of the claims: batches of other runs wait with it.
-const fenceLock = "1s"
-
 // Fence implements sqlload.Claims by locks on tables that conflict with an INSERT and not with a SELECT. Row locks on the
 // runs' rows were tried: sharers pass a waiting UPDATE, which then took up to twelve seconds, and 64 workers' multixacts
 // would use up those of a cluster in two hours.
@@ -44,12 +41,7 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	if l.flavour == yugabyteDB {
 		return l.fenceInYugabyteDB(ctx, s, f, change)
 	}
-	lock := "BEGIN"
-	if l.flavour == postgreSQL {
-		// What the answer promises has to be on disk, whatever the user does without for rows.
-		lock = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '" + fenceLock + "'; " +
-			"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-	}
+	lock := ""
 	for _, table := range append([]string{s.Runs()}, f.Claims...) {
 		lock += "; LOCK TABLE " + table
 		if l.flavour == postgreSQL {
@@ -57,8 +49,15 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 		}
 	}
 	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		try := func() (bool, error) {
-			_, err := exec(ctx, c, lock)
+		try := func(wait time.Duration) (bool, error) {
+			begin := "BEGIN"
+			if l.flavour == postgreSQL {
+				// What the answer promises has to be on disk, whatever the user does without for rows.
+				begin = fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '%dms'; "+
+					"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')",
+					wait.Milliseconds())
+			}
+			_, err := exec(ctx, c, begin+lock)
 			if err == nil {
 				err = change(conn{c})
 			}

@@ -113,18 +113,19 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 }
 
 // elsewhere implements sqlload.Table.Elsewhere. YugabyteDB's nodes have named each other.
-func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn) error) error {
+func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
 	if l.flavour == yugabyteDB {
 		return nil
 	}
 	for _, e := range l.hosts[1:] {
 		c, err := l.connect(ctx, e, nil)
-		if err != nil {
-			l.deps.Log.Debug("a host does not answer", "host", e, "error", err)
+		if wrongRole(err) {
 			continue
 		}
-		err = f(e.String(), conn{c})
-		_ = closeConn(c)
+		err = f(e.String(), conn{c}, err)
+		if c != nil {
+			_ = closeConn(c)
+		}
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
 SELECT 1 FROM `db`.`terapush_runs` WHERE 1 = 0;
-SELECT 1 FROM `db`.`terapush_claims` WHERE 1 = 0;
+SELECT name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed FROM `db`.`terapush_runs` WHERE target = 'documents';
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SET SESSION autocommit = 0;
