@@ -124,6 +124,7 @@ func TestMissingTableIsFinal(t *testing.T) {
 			}
 			result, _, err := b.run(t.Context())
 			require.ErrorIs(t, err, missing)
+			require.ErrorAs(t, err, new(*loader.FinalError), "no resume helps")
 			require.Equal(t, c.unknown, result.Unknown)
 			require.Equal(t, []int{1, 1}, []int{sent, asked})
 		})

@@ -165,8 +165,10 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 			return applied, err
 		}
 		v := d.classify(err)
-		final := !v.Retry && (v.Class == loader.ClassMissing || v.Class == loader.ClassPermission)
-		if final || !waits.Failed(v, err) || !d.pause(waits, v.After) {
+		if v.Class == loader.ClassMissing {
+			return loader.Unknown, loader.Final(err)
+		}
+		if v.Class == loader.ClassPermission && !v.Retry || !waits.Failed(v, err) || !d.pause(waits, v.After) {
 			return loader.Unknown, err
 		}
 	}
@@ -250,9 +252,13 @@ func onlyThisOne(err error) bool {
 	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
 }
 
-// giveUp returns the error of a batch or group that gets no further attempt.
+// giveUp returns the error of a batch or group that gets no further attempt. Where the table is gone no resume helps; a
+// store can be made again.
 func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
 	d.abandon(t.first(), t.batches(), applied)
+	if !d.upload && d.classify(err).Class == loader.ClassMissing {
+		err = loader.Final(err)
+	}
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)
 	return &gaveUpError{applied: applied, err: fmt.Errorf("%s is %s after %d attempts: %w", what, applied, t.Attempt, err)}
 }

@@ -115,10 +115,15 @@ func (t *target) forget(ctx context.Context, run string) (rows int64, err error)
 	return rows, err
 }
 
-// ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent.
+// ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent. That the table is gone is
+// final.
 func (t *target) ask(ctx context.Context, what string, f func(context.Context) error) error {
 	lost := func(err error) { t.notes.log.Warn("asking again", "what", what, "error", err) }
-	return t.retries().Ask(ctx, t.driver.Classify, lost, f)
+	err := t.retries().Ask(ctx, t.driver.Classify, lost, f)
+	if err != nil && t.driver.Classify(err).Class == loader.ClassMissing {
+		return loader.Final(err)
+	}
+	return err
 }
 
 // askSoon is ask within preflightTime.

@@ -106,7 +106,7 @@ func faults() loader.Faults {
 			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD"),
 		refused("1044 1142 1143 1227 1370", loader.ClassPermission, "ask for the GRANT that the server names"),
 		refused("1049 1046", loader.ClassMissing, "create the database, or correct its name in the URL"),
-		refused("1146 1051", loader.ClassMissing, "let --create if-missing make it, or correct --table"),
+		refused("1146 1051", loader.ClassMissing, "was it dropped while the run was going? otherwise correct --table"),
 		refused("1054 1109", loader.ClassMissing, "the table has other columns; name another with --table"),
 		refused("1193 1238", loader.ClassMissing, "the server has no such session variable; correct --set"),
 		refused("1231 1232 1229", loader.ClassData, "correct the value in --set"),
