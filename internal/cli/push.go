@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -144,7 +145,10 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		return explicit, err
 	}
 	err = a.readRecord(f, c)
-	if config.IsRunName(c.Resume) {
+	switch named := config.IsRunName(c.Resume); {
+	case named && errors.Is(err, runlog.ErrNoRun) && !hasRun(c.State, c.Resume):
+		err = fmt.Errorf("%w; one that was begun with --run-id goes on by the same command", err)
+	case named:
 		err = fmt.Errorf("run %s has a name: resume it by --run-id %s and the flags it was begun with", c.Resume, c.Resume)
 	}
 	return explicit, err
@@ -155,6 +159,12 @@ func changed(f *pflag.FlagSet) func(string) bool {
 	given := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
 	return func(name string) bool { return given[name] }
+}
+
+// hasRun reports whether the state folder has a run of the name, or a shard of it.
+func hasRun(state, name string) bool {
+	all, _ := runlog.Records(state) // what cannot be read is no run that could be resumed
+	return slices.ContainsFunc(all, func(r runlog.Record) bool { return r.Run == name || strings.HasPrefix(r.Run, name+"-") })
 }
 
 // readRecord finds the run of c.Resume, and completes the flags from its record.
@@ -199,7 +209,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	if outcome == push.Usage {
 		return nil, err
 	}
-	printed := a.print(r, c.JSON)
+	printed := a.printRun(r, c.JSON)
 	w.linger(s)
 	return r, errors.Join(err, printed)
 }
@@ -219,6 +229,16 @@ func (a *app) print(r interface {
 		_, err = a.Stdout.Write(a.colored(text.Bytes()))
 	}
 	return err
+}
+
+// printRun prints the report of a run that has just ended. Its error is left to stderr, so that nobody reads it twice.
+func (a *app) printRun(r *report.Report, asJSON bool) error {
+	if !asJSON {
+		shown := *r
+		shown.Result.Error = ""
+		r = &shown
+	}
+	return a.print(r, asJSON)
 }
 
 func (a *app) demo() *cobra.Command {
