@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -66,27 +67,32 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 // find sends the request that finds out. A server that refuses it, or that cannot be reached, leaves that to the next
 // one. One that asks after all, when it has the body, was only late.
 func (a *asking) find(r *http.Request) (*http.Response, error) {
-	var late *time.Timer
+	over, end := context.WithCancel(r.Context())
+	defer end()
 	trace := &httptrace.ClientTrace{
-		Wait100Continue: func() {
-			late = time.AfterFunc(a.timeout, func() {
-				if a.answer.CompareAndSwap(unknown, saysNothing) {
-					close(a.known)
-					if a.silent != nil {
-						a.silent()
-					}
-				}
-			})
-		},
+		Wait100Continue: func() { go a.listen(over) }, // in a goroutine of the transport's
 		Got100Continue: func() {
 			if a.answer.Swap(asks) == unknown {
 				close(a.known)
 			}
 		},
 	}
-	answer, err := a.first.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if late != nil {
-		late.Stop()
+	return a.first.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+}
+
+// listen notes that the server says nothing, unless it answers in time, by whatever answer.
+func (a *asking) listen(over context.Context) {
+	select {
+	case <-time.After(a.timeout):
+	case <-a.known:
+	case <-over.Done():
+		return
 	}
-	return answer, err
+	if !a.answer.CompareAndSwap(unknown, saysNothing) {
+		return
+	}
+	if a.silent != nil {
+		a.silent()
+	}
+	close(a.known)
 }
