@@ -77,7 +77,12 @@ func (a *asking) find(r *http.Request) (*http.Response, error) {
 			}
 		},
 	}
-	return a.first.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	began := time.Now()
+	answer, err := a.first.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err == nil && answer.StatusCode < http.StatusMultipleChoices && time.Since(began) >= a.timeout {
+		a.heardNothing() // it took a body that it had not asked for, and listen comes too late
+	}
+	return answer, err
 }
 
 // listen notes that the server says nothing, unless it answers in time, by whatever answer.
@@ -88,6 +93,10 @@ func (a *asking) listen(over context.Context) {
 	case <-over.Done():
 		return
 	}
+	a.heardNothing()
+}
+
+func (a *asking) heardNothing() {
 	if !a.answer.CompareAndSwap(unknown, saysNothing) {
 		return
 	}
