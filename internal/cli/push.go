@@ -165,7 +165,9 @@ func changed(f *pflag.FlagSet) func(string) bool {
 // hasRun reports whether the state folder has a run of the name, or a shard of it.
 func hasRun(state, name string) bool {
 	all, _ := runlog.Records(state) // what cannot be read is no run that could be resumed
-	return slices.ContainsFunc(all, func(r runlog.Record) bool { return r.Run == name || strings.HasPrefix(r.Run, name+"-") })
+	return slices.ContainsFunc(all, func(r runlog.Record) bool {
+		return r.Run == name || strings.HasPrefix(r.Run, name+"-")
+	})
 }
 
 // readRecord finds the run of c.Resume, and completes the flags from its record.
