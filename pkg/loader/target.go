@@ -45,7 +45,10 @@ const (
 	TLSOff     TLSMode = "off"
 	TLSPrefer  TLSMode = "prefer"  // when the server offers it, unverified
 	TLSRequire TLSMode = "require" // unverified: protects against listening, not against a false server
-	TLSVerify  TLSMode = "verify"  // certificate and host name
+	// TLSVerifyCA verifies that a given authority has signed the certificate, and not the host name. Without a given
+	// authority it is TLSVerify.
+	TLSVerifyCA TLSMode = "verify-ca"
+	TLSVerify   TLSMode = "verify" // certificate and host name
 )
 
 // Setting is one session variable of --set.

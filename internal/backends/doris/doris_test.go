@@ -166,4 +166,12 @@ func TestFrontendURLs(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, all[0].http.String(), name)
 	}
+
+	// An authority is checked on this machine, too, by both protocols.
+	deps := testDeps()
+	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
+	all, secure, err := frontends(loader.Target{Hosts: []string{"127.0.0.1"}}, deps)
+	require.NoError(t, err)
+	assert.Equal(t, "https://127.0.0.1:8050", all[0].http.String())
+	assert.False(t, secure.InsecureSkipVerify || all[0].config.TLS.InsecureSkipVerify || all[0].config.AllowFallbackToPlaintext)
 }

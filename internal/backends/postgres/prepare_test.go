@@ -53,7 +53,7 @@ func TestOpen(t *testing.T) {
 	for want, change := range map[string]func(*loader.Target){
 		`unrecognized configuration parameter "no_such"`: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "no_such"}} },
 		`database "no_such" does not exist`:              func(to *loader.Target) { to.Database = "no_such" },
-		"the certificate is for another name":            func(to *loader.Target) { to.TLS = loader.TLSVerify },
+		"subject alternative name (SAN)":                 func(to *loader.Target) { to.TLS = loader.TLSVerify },
 		"server refused TLS connection": func(to *loader.Target) {
 			*to = newFake(t, auroraVersion).target("postgres", "copy")
 			to.TLS = loader.TLSVerify
