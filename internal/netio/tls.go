@@ -31,6 +31,8 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 	case mode == loader.TLSVerifyCA && t.CAFile == "": // or anybody with a certificate of a public authority would do
 		mode = loader.TLSVerify
 	case mode == loader.TLSVerifyCA:
+	case t.CAFile != "" && strings.HasPrefix(host, "/") && t.ServerName == "": // a socket has no name
+		mode = loader.TLSVerifyCA
 	case t.CAFile != "":
 		mode = loader.TLSVerify
 	case mode == loader.TLSAuto && Local(host) && t.ServerName == "": // a name is given to be compared
@@ -48,7 +50,7 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 		return nil, false, err
 	}
 	if mode == loader.TLSVerifyCA {
-		ChainOnly(config)
+		chainOnly(config)
 	}
 	return config, mode == loader.TLSPrefer, nil
 }
@@ -79,9 +81,40 @@ func (t Trust) Add(config *tls.Config) error {
 	return nil
 }
 
-// ChainOnly lets a configuration verify that one of its authorities has signed the server's certificate, and not that
+// Checked returns the mode for which an authority of a URL or of a client's own files is checked: at least the chain, as
+// libpq does, and all where no mode is asked for. Off stays off, as the flags refuse it and the URL says it.
+func (t Trust) Checked(mode loader.TLSMode) loader.TLSMode {
+	switch {
+	case t.CAFile == "" || mode == loader.TLSOff:
+		return mode
+	case mode == loader.TLSPrefer || mode == loader.TLSRequire:
+		return loader.TLSVerifyCA
+	case mode == loader.TLSAuto:
+		return loader.TLSVerify
+	}
+	return mode
+}
+
+// After returns the configuration of the flags for a host, with what they leave open.
+func (t Trust) After(
+	flags func(loader.TLSMode, string) (*tls.Config, bool, error), mode loader.TLSMode, host string,
+) (config *tls.Config, plain bool, err error) {
+	if config, plain, err = flags(mode, host); err != nil || config == nil {
+		return config, plain, err
+	}
+	chain := t.CAFile != "" && config.RootCAs == nil && (mode == loader.TLSVerifyCA || config.InsecureSkipVerify)
+	if err := t.Add(config); err != nil {
+		return nil, false, err
+	}
+	if chain {
+		chainOnly(config)
+	}
+	return config, plain, nil
+}
+
+// chainOnly lets a configuration verify that one of its authorities has signed the server's certificate, and not that
 // it is the host's: libpq's verify-ca. Package tls can only verify both.
-func ChainOnly(config *tls.Config) {
+func chainOnly(config *tls.Config) {
 	config.InsecureSkipVerify = true
 	VerifyAs(config, "")
 }

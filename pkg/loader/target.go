@@ -176,7 +176,9 @@ func IsSecret(name string) bool { return secretNames.MatchString(name) }
 func reaching(name string) bool {
 	return slices.Contains([]string{
 		"host", "hostaddr", "port", "socket", "dbname", "user", "tls", "http_port", "region", "path_style", "sid",
-	}, name) || strings.HasPrefix(name, "ssl") || slices.Contains(endpoints(), name)
+		"service", "servicefile", "gssencmode", "channel_binding", "require_auth", "requirepeer", "tls-version",
+		"verifyServerCertificate", "trustServerCertificate", "allowPublicKeyRetrieval",
+	}, name) || strings.Contains(strings.ToLower(name), "ssl") || slices.Contains(endpoints(), name)
 }
 
 // Inherit adds the parameters of another URL that this one does not have, except those by which the server is reached:

@@ -2,7 +2,7 @@ package mysql
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"net"
 	"time"
@@ -33,9 +33,6 @@ type dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 
 // endpoints makes the driver's configuration of every host.
 func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
-	if t.TLS, err = tlsMode(t); err != nil {
-		return nil, err
-	}
 	network, addresses := "unix", []string{t.Params.Get("socket")}
 	if addresses[0] == "" {
 		network, addresses = "tcp", nil
@@ -68,28 +65,8 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 
 // checkParams refuses unknown parameters, which must not be ignored silently.
 func checkParams(t loader.Target) error {
-	for name := range t.Params {
-		if name != "socket" && name != "tls" {
-			return fmt.Errorf("parameter %q of the target is not known; there are: socket, tls; session variables go into --set %s=…",
-				name, name)
-		}
-	}
-	return nil
-}
-
-// tlsMode reads the driver's tls parameter. The --tls flag comes first.
-func tlsMode(t loader.Target) (loader.TLSMode, error) {
-	if t.TLS != loader.TLSAuto {
-		return t.TLS, nil
-	}
-	mode, known := map[string]loader.TLSMode{
-		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer,
-		"skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
-	}[t.Params.Get("tls")]
-	if !known {
-		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", t.Params.Get("tls"))
-	}
-	return mode, nil
+	p, err := sqlload.ReadMySQLParams(t.Params)
+	return errors.Join(err, p.Unknown("socket"))
 }
 
 // connector makes connections to one host that have run their setup statements.

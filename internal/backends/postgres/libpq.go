@@ -190,35 +190,38 @@ func (s settings) encryption(t loader.Target, d loader.Deps, host string) (confi
 		mode = t.TLS
 	}
 	trust := netio.Trust{CAFile: s["sslrootcert"]}
-	switch root := trust.CAFile; {
-	case root == "system": // for which libpq allows nothing weaker
-		trust.CAFile, mode = "", stronger(mode, loader.TLSVerify, loader.TLSVerify)
-	case root != "":
-		mode = stronger(mode, loader.TLSVerifyCA, loader.TLSVerify)
+	switch {
+	case trust.CAFile == "system": // for which libpq allows nothing weaker
+		trust.CAFile = ""
+		if mode != loader.TLSOff {
+			mode = loader.TLSVerify
+		}
+	case trust.CAFile != "":
+		mode = trust.Checked(mode)
 	default:
+		// What is there by itself is not checked more than in libpq: where TLS is only preferred, a connection without may
+		// follow one that failed.
 		trust.CAFile = existing(inHome(".postgresql", "root.crt"))
-		if trust.CAFile != "" && mode == loader.TLSRequire {
-			mode = loader.TLSVerifyCA
+		if mode == loader.TLSRequire {
+			mode = trust.Checked(mode)
 		}
 	}
-	config, plain, err = d.TLS(mode, host)
+	named := false // by a flag
+	config, plain, err = trust.After(func(mode loader.TLSMode, host string) (*tls.Config, bool, error) {
+		config, plain, err := d.TLS(mode, host)
+		named = config != nil && config.RootCAs != nil
+		return config, plain, err
+	}, mode, host)
 	if err != nil || config == nil {
 		return nil, plain, err
 	}
-	if crl := existing(inHome(".postgresql", "root.crl")); crl != "" && trust.CAFile != "" && config.RootCAs == nil {
+	if crl := existing(inHome(".postgresql", "root.crl")); crl != "" && trust.CAFile != "" && !named {
 		return nil, false, fmt.Errorf("%s: lists of revoked certificates are not read; --tls-ca names an authority without one", crl)
 	}
-	chain := trust.CAFile != "" && config.RootCAs == nil && (mode == loader.TLSVerifyCA || config.InsecureSkipVerify)
 	if len(config.Certificates) == 0 && s["sslcertmode"] != "disable" {
-		if trust.CertFile, trust.KeyFile, err = s.clientCertificate(); err != nil {
+		if err := s.addClientCertificate(config); err != nil {
 			return nil, false, err
 		}
-	}
-	if err := trust.Add(config); err != nil {
-		return nil, false, err
-	}
-	if chain {
-		netio.ChainOnly(config)
 	}
 	config.MinVersion = max(config.MinVersion, tlsVersions[strings.ToLower(s["ssl_min_protocol_version"])])
 	config.MaxVersion = tlsVersions[strings.ToLower(s["ssl_max_protocol_version"])]
@@ -228,34 +231,22 @@ func (s settings) encryption(t loader.Target, d loader.Deps, host string) (confi
 	return config, plain, nil
 }
 
-// stronger returns the mode of a connection for which an authority is named: least, or usual where no mode is. No
-// authority is checked where TLS is switched off, as in libpq.
-func stronger(mode, least, usual loader.TLSMode) loader.TLSMode {
-	switch mode {
-	case loader.TLSAuto:
-		return usual
-	case loader.TLSPrefer, loader.TLSRequire, loader.TLSVerifyCA:
-		return least
-	}
-	return mode
-}
-
-// clientCertificate returns the files of sslcert and sslkey, or those at their usual places. A key that others can read
-// is refused, as libpq does.
-func (s settings) clientCertificate() (cert, key string, err error) {
-	cert = cmp.Or(s["sslcert"], existing(inHome(".postgresql", "postgresql.crt")))
+// addClientCertificate adds that of sslcert and sslkey, or that at its usual place. A key that others can read is
+// refused, as libpq does.
+func (s settings) addClientCertificate(config *tls.Config) error {
+	cert := cmp.Or(s["sslcert"], existing(inHome(".postgresql", "postgresql.crt")))
 	if cert == "" {
-		return "", "", nil
+		return nil
 	}
-	key = cmp.Or(s["sslkey"], inHome(".postgresql", "postgresql.key"))
+	key := cmp.Or(s["sslkey"], inHome(".postgresql", "postgresql.key"))
 	info, err := os.Stat(key)
 	if err != nil {
-		return "", "", fmt.Errorf("the key of certificate %s: %w", cert, err)
+		return fmt.Errorf("the key of certificate %s: %w", cert, err)
 	}
 	if open := info.Mode().Perm() & 0o037; open != 0 { // root's keys may be for a group to read
-		return "", "", fmt.Errorf("key %s can be read by others: chmod 600 %s", key, key)
+		return fmt.Errorf("key %s can be read by others: chmod 600 %s", key, key)
 	}
-	return cert, key, nil
+	return netio.Trust{CertFile: cert, KeyFile: key}.Add(config)
 }
 
 // passfile returns the file with passwords. One that others can read is not used, as in libpq, and problem says so; it
