@@ -50,8 +50,8 @@ func rules() []rule {
 		{from: "internal/backends/postgres", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/mysql", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/oracle", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
-		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
-		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
+		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
+		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/backendtest", may: with("internal/dataset", "internal/encode", "internal/netio")}, // for tests
 		{from: "internal/backends/all", may: with("internal/backends")},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -48,6 +49,15 @@ func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 		all = append(all, endpoint{config: c, dialAny: d.DialAny()})
 	}
 	return all, nil
+}
+
+// reach calls connect, and says if it is no MySQL that listens there.
+func (e endpoint) reach(ctx context.Context, d loader.Deps, connect func(context.Context) error) error {
+	if e.config.Net != "tcp" {
+		return connect(ctx)
+	}
+	answered := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+	return netio.Reach(ctx, d.Dial, e.config.Addr, netio.MySQL, answered, connect)
 }
 
 // loadingConfig is the configuration of sessions that load. In TiDB all servers behind a name take writes, and Resolve

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -40,6 +41,7 @@ type access struct {
 	target loader.Target
 	deps   loader.Deps
 	setup  string // the first statements of every connection; before the product is known only endless and those of --set
+	known  bool   // a PostgreSQL has answered
 }
 
 // defaultPort returns the port of the scheme's servers.
@@ -210,15 +212,32 @@ func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHan
 	}
 	config.RuntimeParams["application_name"] = adminName
 	config.OnNotice = notice
-	c, err := pgconn.ConnectConfig(ctx, config)
+	c, err := a.open(ctx, e, config)
 	if err != nil {
-		return nil, connectError(e, config, err)
+		return nil, err
 	}
 	if _, err := exec(ctx, c, a.setup); err != nil {
 		_ = closeConn(c)
 		return nil, failed("set up the session", err)
 	}
 	return c, nil
+}
+
+// open opens the connection. The first one finds out whether it is a PostgreSQL that listens there.
+func (a access) open(ctx context.Context, e endpoint, config *pgconn.Config) (c *pgconn.PgConn, err error) {
+	connect := func(ctx context.Context) error {
+		if c, err = pgconn.ConnectConfig(ctx, config); err != nil {
+			return connectError(e, config, err)
+		}
+		return nil
+	}
+	if a.known || e.unix() {
+		err = connect(ctx)
+		return c, err
+	}
+	answered := func(err error) bool { return errors.As(err, new(*pgconn.PgError)) || wrongRole(err) }
+	err = netio.Reach(ctx, a.deps.Dial, e.String(), netio.PostgreSQL, answered, connect)
+	return c, err
 }
 
 // wrongRole reports whether a host answered and target_session_attrs asks for another one.
