@@ -78,7 +78,8 @@ func unauthorized() loader.Faults {
 		{Words: []string{"no encryption", "ssl off"}, Hint: "pg_hba.conf has no line for this without TLS: --tls verify, or " +
 			"--tls require, which encrypts without verifying the server"},
 		{Words: []string{"ssl encryption", "ssl on"}, Hint: "pg_hba.conf has no line for this user, database and address"},
-		{Words: []string{"valid client certificate"}, Hint: "the server wants a client's certificate: --tls-cert and --tls-key"},
+		{Words: []string{"valid client certificate"}, Hint: "the server wants a client's certificate, signed by an authority that it " +
+			"trusts: --tls-cert and --tls-key"},
 		{Words: []string{"certificate authentication failed"}, Hint: "the client's certificate is for another user"},
 	}
 }

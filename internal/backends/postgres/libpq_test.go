@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -239,6 +240,26 @@ func TestClientCertificates(t *testing.T) {
 			require.ErrorContains(t, open(a), c.want)
 		})
 	}
+}
+
+// What a server's refusal means for TLS, in the words of version 15 and of those before 14.
+func TestRefusedByPgHba(t *testing.T) {
+	for message, want := range map[string]string{
+		`no pg_hba.conf entry for host "::1", user "u", database "d", no encryption`:    "--tls require",
+		`no pg_hba.conf entry for host "::1", user "u", database "d", SSL off`:          "--tls require",
+		`pg_hba.conf rejects connection for host "::1", user "u", database "d", SSL on`: "no line for this user",
+		`no pg_hba.conf entry for host "::1", user "u", database "d", SSL encryption`:   "no line for this user",
+		`connection requires a valid client certificate`:                                "--tls-cert",
+		`certificate authentication failed for user "u"`:                                "for another user",
+		`pg_hba.conf-Eintrag fehlt`:                                                     "check user and password",
+	} {
+		err := connectError(endpoint{"h", "1"}, &pgconn.Config{}, &pgconn.PgError{Severity: "FATAL", Code: "28000", Message: message})
+		assert.ErrorContains(t, err, want)
+	}
+	err := connectError(endpoint{"h", "1"}, &pgconn.Config{}, &pgconn.PgError{
+		Severity: "FATAL", Code: "42704", Message: `unrecognized configuration parameter "pgbouncer"`,
+	})
+	assert.ErrorContains(t, err, `"pgbouncer" (SQLSTATE 42704) (the target's parameters are those of libpq`)
 }
 
 // What libpq knows and terapush cannot do is refused by name, wherever it stands; what nobody misses is left out and not
