@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -254,4 +255,58 @@ func TestWhichSessionsTakeAnyServerOfAName(t *testing.T) {
 	require.NoError(t, err)
 	_, err = all[0].loadingConfig(tiDB).DialFunc(t.Context(), "tcp", "db:3306")
 	assert.EqualError(t, err, "the one", "where nobody spreads")
+}
+
+// MySQL makes an authority and a certificate by itself, with a common name only; MariaDB 10.11 has no TLS until it is
+// set up.
+func TestTLSOnServers(t *testing.T) {
+	foreign := backendtest.NewAuthority(t).File
+	eachServer(t, func(t *testing.T, s *testServer) {
+		open := func(query string, mode loader.TLSMode, flag string) error {
+			target := s.table("t")
+			target.TLS = mode
+			var err error
+			target.Params, err = url.ParseQuery(query)
+			require.NoError(t, err)
+			deps := s.deps
+			deps.TLS = netio.Trust{CAFile: flag}.TLS
+			l, err := New().Open(t.Context(), target, deps)
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		}
+		require.NoError(t, open("ssl-mode=PREFERRED&serverTimezone=UTC", "", ""))
+		var folder, file string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT @@datadir, COALESCE(@@ssl_ca, '')").Scan(&folder, &file))
+		if file == "" {
+			const want = "the server offers no TLS; --tls off connects without"
+			require.ErrorContains(t, open("ssl-mode=REQUIRED", "", ""), want)
+			require.ErrorContains(t, open("", "", foreign), want)
+			return
+		}
+		authority := filepath.Join(folder, file)
+		for _, c := range []struct {
+			query string
+			mode  loader.TLSMode
+			flag  string
+			want  string // "" if it connects
+		}{
+			{"useSSL=true", "", "", ""},
+			{"ssl-mode=VERIFY_CA&ssl-ca=" + authority, "", "", ""},
+			{"ssl-mode=VERIFY_IDENTITY&ssl-ca=" + authority, "", "", "subject alternative name (SAN)"},
+			{"ssl-mode=REQUIRED&ssl-ca=" + foreign, "", "", "tls: failed to verify certificate"},
+			{"", loader.TLSVerifyCA, authority, ""},
+			{"", loader.TLSVerifyCA, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSRequire, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSAuto, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSPrefer, foreign, "tls: failed to verify certificate"},
+		} {
+			if err := open(c.query, c.mode, c.flag); c.want == "" {
+				assert.NoError(t, err, "%+v", c)
+			} else {
+				assert.ErrorContains(t, err, c.want, "%+v", c)
+			}
+		}
+	})
 }
