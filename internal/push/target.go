@@ -69,7 +69,13 @@ func (t *target) open(ctx context.Context) error {
 func (t *target) tls(mode loader.TLSMode, host string) (config *tls.Config, plain bool, err error) {
 	config, plain, err = t.config.Connect.Trust.TLS(mode, host)
 	if config != nil {
-		config.VerifyConnection = func(tls.ConnectionState) error { // called at the end of every handshake
+		verify := config.VerifyConnection
+		config.VerifyConnection = func(s tls.ConnectionState) error { // called at the end of every handshake
+			if verify != nil {
+				if err := verify(s); err != nil {
+					return err
+				}
+			}
 			t.encrypted.Store(true)
 			return nil
 		}

@@ -29,10 +29,23 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 			return nil, fmt.Errorf("host %q of the target: %w", address, err)
 		}
 	}
-	if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(t.TLS, host); err != nil {
+	if err := secureMySQL(c, t, d, host); err != nil {
 		return nil, fmt.Errorf("TLS for %s: %w", address, err)
 	}
 	return c, nil
+}
+
+// secureMySQL configures TLS: the flags come before the URL.
+func secureMySQL(c *mysql.Config, t loader.Target, d loader.Deps, host string) error {
+	p, err := ReadMySQLParams(t.Params)
+	if err != nil {
+		return err
+	}
+	if t.TLS != loader.TLSAuto {
+		p.Mode = t.TLS
+	}
+	c.TLS, c.AllowFallbackToPlaintext, err = p.Trust.After(d.TLS, p.Trust.Checked(p.Mode), host)
+	return err
 }
 
 // connectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one

@@ -103,7 +103,10 @@ func faults() loader.Faults {
 			"lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"),
 		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then resume"),
 		refused("1045 1698 1130 1862 1820 3118 4151", loader.ClassPermission,
-			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD"),
+			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD; "+
+				"an account, or MariaDB as a whole, may want TLS (--tls require) or a client's certificate (--tls-cert)"),
+		refused("3159", loader.ClassPermission, "the server takes no connection without TLS: --tls verify, or --tls require, "+
+			"which encrypts without verifying the server"),
 		refused("1044 1142 1143 1227 1370", loader.ClassPermission, "ask for the GRANT that the server names"),
 		refused("1049 1046", loader.ClassMissing, "create the database, or correct its name in the URL"),
 		refused("1146 1051", loader.ClassMissing, "was it dropped while the run was going? otherwise correct --table"),

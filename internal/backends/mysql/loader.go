@@ -53,8 +53,10 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	var vars map[string]string
 	err = loader.FirstOf(ctx, l.endpoints, 0, func(ctx context.Context, e endpoint) (err error) {
 		l.home = e
-		vars, err = variables(ctx, e, t.Settings)
-		return loader.ConnectError(e.config.Addr, err, faultOf)
+		return e.reach(ctx, d, func(ctx context.Context) error {
+			vars, err = variables(ctx, e, t.Settings)
+			return loader.ConnectError(e.config.Addr, err, faultOf)
+		})
 	})
 	if err != nil {
 		return nil, err
