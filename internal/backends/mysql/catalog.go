@@ -86,7 +86,7 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 	}[l.server.flavour]
 	if query != "" {
 		found, err := sqlload.Rows(ctx, c, query)
-		if err != nil && !is(err, accessDenied...) {
+		if err != nil && !is(err, accessDenied...) && !is(err, notThere...) {
 			return "", err
 		}
 		if len(found) > 0 {

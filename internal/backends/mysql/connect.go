@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"time"
@@ -92,9 +93,11 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return mode, nil
 }
 
-// connector makes connections to one host that have run their setup statements.
-func connector(host *mysql.Config, setup []string) sqlload.MySQLConnector {
-	return sqlload.MySQLConnector{Hosts: []*mysql.Config{host}, Setup: setup, Timeout: connectTimeout}
+// connector makes connections to one host that are set up.
+func connector(host *mysql.Config, s setup, log *slog.Logger) sqlload.MySQLConnector {
+	return sqlload.MySQLConnector{
+		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: connectTimeout, Log: log,
+	}
 }
 
 // connect takes one of the control connections.

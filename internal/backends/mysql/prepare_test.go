@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -207,8 +209,53 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	_ = db.Count(t.Context(), loader.Grouping{Size: 1}, nil)
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
 	assert.Equal(t, int(connections.Load()), s.count(set))
-	assert.Contains(t, strings.Join(s.statements(), "; "), ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0; "+set,
-		"the user's settings win")
+	first := s.statements()
+	for i, statement := range first {
+		if strings.HasPrefix(statement, "SET SESSION sql_mode") {
+			assert.Contains(t, first[i-1], ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0")
+			assert.Equal(t, set, first[i+1], "the user's settings win")
+		}
+	}
+}
+
+// A server that knows another set of variables and views keeps no push off; what the user has set, and what a session's
+// promises rest on, is no wish.
+func TestWishesThatAreRefused(t *testing.T) {
+	unknown := func(refused ...string) *fakeServer {
+		return &fakeServer{vars: map[string]string{"version": "8.0.99-other"}, answer: func(query string) *fakeAnswer {
+			switch {
+			case slices.ContainsFunc(refused, func(part string) bool { return strings.Contains(query, part) }):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1193, Message: "Unknown system variable"}}
+			case strings.Contains(query, "innodb_tables"):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1109, Message: "Unknown table 'innodb_tables'"}}
+			case strings.Contains(query, "table_type"):
+				return rowsOf([]string{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"})
+			case strings.Contains(query, "column_type"):
+				return documentsColumns()
+			}
+			return nil
+		}}
+	}
+	s := unknown("sql_select_limit", "sql_big_selects", "net_read_timeout")
+	contract := contractOf(insert, 2)
+	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	target := s.start(t, "mysql")
+	target.Method = insert
+	db := prepared(t, target, backendtest.Deps(), preparation(documents(t, 10), contract))
+	db.testSession(t, contract)
+	assert.Equal(t, "created 2026-01-01", identityOf(t, db))
+	assert.NotZero(t, s.count("SET SESSION net_write_timeout = 300"), "the others are set")
+	assert.NotZero(t, s.count("SET SESSION information_schema_stats_expiry = 0"))
+
+	for refused, want := range map[string]string{
+		"sql_mode":   "SET SESSION sql_mode = ",
+		"their_name": "SET SESSION their_name = 7: Error 1193 (HY000): Unknown system variable (the server has no such session variable; correct --set)",
+	} {
+		target := unknown(refused).start(t, "mysql")
+		target.Settings = []loader.Setting{{Name: "their_name", Value: "7"}}
+		_, err := New().Open(t.Context(), target, backendtest.Deps())
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // Of several hosts every connection takes one that can be reached, and Resolve wants nothing of one that cannot.

@@ -39,7 +39,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 	require.NoError(t, err)
 	config := all[0].config.Clone()
 	config.DBName, config.InterpolateParams = "", true
-	s.db = sql.OpenDB(connector(config, nil))
+	s.db = sql.OpenDB(connector(config, setup{}, nil))
 	t.Cleanup(func() { _ = s.db.Close() })
 	s.target.Database = "tp-" + strings.ToLower(rand.Text()[:10]) // a dash: names need their quotes
 	s.exec(t, "CREATE DATABASE "+quote(s.target.Database))
