@@ -104,7 +104,8 @@ func TestLocalInfileOff(t *testing.T) {
 	assert.False(t, identify(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
 }
 
-// TiDB and SingleStore are not installed for tests: a golden file has the statements that a run sends them.
+// SingleStore cannot be installed for tests: a golden file has the statements that a run sends it. TiDB, of which there is
+// no cluster, has one, too.
 func TestFlavoursWithoutServer(t *testing.T) {
 	for _, c := range []struct {
 		scheme string

@@ -68,7 +68,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
-		Failed: failed, Classify: Driver{}.Classify,
+		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
 	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {

@@ -1,5 +1,5 @@
-// Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by multi-row
-// INSERT, or, SingleStore alone, by pipelines that read objects from S3.
+// Package mysql loads MySQL, MariaDB, TiDB, OceanBase and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by
+// multi-row INSERT, or, SingleStore alone, by pipelines that read objects from S3.
 //
 // Three findings shape it (measured on MariaDB 10.11 and MySQL 9.7 with go-sql-driver 1.10.1):
 //
@@ -11,7 +11,7 @@
 //   - The answer to a COMMIT can be lost. So every batch inserts a claim row first, in the same transaction (package
 //     sqlload), and Resolve looks for it.
 //
-// The four speak one protocol and differ in details; see flavour.go.
+// The five speak one protocol and differ in details; see flavour.go.
 package mysql
 
 import (

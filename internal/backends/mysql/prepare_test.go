@@ -268,6 +268,8 @@ func TestWishesThatAreRefused(t *testing.T) {
 				return &fakeAnswer{err: &mysql.MySQLError{Number: 1193, Message: "Unknown system variable"}}
 			case strings.Contains(query, "innodb_tables"):
 				return &fakeAnswer{err: &mysql.MySQLError{Number: 1109, Message: "Unknown table 'innodb_tables'"}}
+			case strings.Contains(query, "information_schema.statistics"):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1142, Message: "SELECT command denied"}}
 			case strings.Contains(query, "table_type"):
 				return rowsOf([]string{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"})
 			case strings.Contains(query, "column_type"):
@@ -284,6 +286,9 @@ func TestWishesThatAreRefused(t *testing.T) {
 	db := prepared(t, target, backendtest.Deps(), preparation(documents(t, 10), contract))
 	db.testSession(t, contract)
 	assert.Equal(t, "created 2026-01-01", identityOf(t, db))
+	parts, err := db.Parts(t.Context(), loader.KeyRange{Last: 100}, 4)
+	require.NoError(t, err)
+	assert.Equal(t, []string{""}, parts, "it does not say how to split the table")
 	assert.NotZero(t, s.count("SET SESSION net_write_timeout = 300"), "the others are set")
 	assert.NotZero(t, s.count("SET SESSION information_schema_stats_expiry = 0"))
 
