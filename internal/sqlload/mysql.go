@@ -68,8 +68,8 @@ func (m MySQLConnector) connect(ctx context.Context, c *mysql.Config) (driver.Co
 	return conn, nil
 }
 
-// wish sets the variables of Wishes: in one statement, or one by one where the server refuses that. Its error is one of the
-// connection.
+// wish sets the variables of Wishes: in one statement, or one by one where the server refuses that. Its error is one of
+// the connection.
 func (m MySQLConnector) wish(exec func(statement string) error) error {
 	if len(m.Wishes) == 0 {
 		return nil
@@ -96,8 +96,8 @@ func (m MySQLConnector) wish(exec func(statement string) error) error {
 type MySQLConnector struct {
 	Hosts []*mysql.Config
 	First int
-	// Wishes are assignments to session variables, as in "wait_timeout = 600", that only make a session better: which there
-	// are, and which values they take, differs between servers of one protocol, and a refused one is left as it is.
+	// Wishes are assignments to session variables, as in "wait_timeout = 600", that only make a session better: which
+	// there are, and which values they take, differs between servers of one protocol, and a refused one is left as it is.
 	Wishes  []string
 	Setup   []string      // statements that have to succeed; they come after the wishes, and win
 	Timeout time.Duration // for servers that accept a connection and then say nothing; 0 is no limit

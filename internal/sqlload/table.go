@@ -133,8 +133,8 @@ func (t *Table) Parts(ctx context.Context, r loader.KeyRange, n int) (parts []st
 	return parts, err
 }
 
-// refused reports whether a server that can be asked does not answer: no reason to stop where the answer would only save time.
-// It knows other views than we ask, or shows them to others.
+// refused reports whether a server that can be asked does not answer: no reason to stop where the answer would only save
+// time. It knows other views than we ask, or shows them to others.
 func (t *Table) refused(err error) bool {
 	v := t.Classify(err)
 	if v.Retry || v.SessionDead || loader.Ended(err) {

@@ -147,8 +147,9 @@ func (d *doctor) product([]string) loader.Finding {
 	}
 	for _, name := range []string{"transaction_read_only", "tx_read_only"} { // which bind every account
 		if f := d.server.flavour; d.on(name) && f != tiDB && f != singleStore { // they only show them
-			return sqlload.Fail(fmt.Sprintf("%s takes no rows: %s is %s, so transactions are read-only unless they say otherwise",
-				found, name, d.vars[name]), "--set "+name+"=0")
+			found += fmt.Sprintf(" takes no rows: %s is %s, so transactions are read-only unless they say otherwise",
+				name, d.vars[name])
+			return sqlload.Fail(found, "--set "+name+"=0")
 		}
 	}
 	return sqlload.OK(found)

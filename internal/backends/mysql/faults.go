@@ -66,8 +66,8 @@ const (
 // accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.
 var accessDenied = []uint16{1044, 1142, 1143, 1227}
 
-// notThere are the numbers of an unknown column and of an unknown table: also of information_schema, which has other views on
-// every server of the family.
+// notThere are the numbers of an unknown column and of an unknown table: also of information_schema, which has other
+// views on every server of the family.
 var notThere = []uint16{1054, 1109, 1146}
 
 // is reports whether the server answered with one of the numbers.

@@ -84,14 +84,16 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return l, nil
 }
 
-// askFreely lifts the limits under which SHOW VARIABLES is refused, ended or cut off, before the flavour is known: MariaDB
-// alone reads the first comment, and MySQL, from 5.7.8 on, and those like it the second one.
+// askFreely lifts the limits under which SHOW VARIABLES is refused, ended or cut off, before the flavour is known:
+// MariaDB alone reads the first comment, and MySQL, from 5.7.8 on, and those like it the second one.
 var askFreely = []string{
 	noLimit, "sql_big_selects = 1 /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */",
 }
 
 // variables reads a host's variables: a question that all flavours and proxies answer alike.
-func variables(ctx context.Context, e endpoint, settings []loader.Setting, log *slog.Logger) (map[string]string, error) {
+func variables(
+	ctx context.Context, e endpoint, settings []loader.Setting, log *slog.Logger,
+) (map[string]string, error) {
 	c, err := connector(e.config, setup{askFreely, sessionSettings(settings)}, log).Dial(ctx)
 	if err != nil {
 		return nil, err

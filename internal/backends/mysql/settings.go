@@ -65,8 +65,8 @@ func (f flavour) setup(settings []loader.Setting) setup {
 	return s
 }
 
-// controlSetup is that of all other sessions, with what one of them says besides. The user's settings hold there, too: a
-// limit on the time of statements is one on the proof.
+// controlSetup is that of all other sessions, with what one of them says besides. The user's settings hold there, too:
+// a limit on the time of statements is one on the proof.
 func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setup {
 	s := setup{
 		statements: slices.Concat([]string{f.strict()}, sessionSettings(settings), []string{autocommit(true)}, besides),

@@ -67,9 +67,11 @@ func (l *opened) splitTiDB(ctx context.Context, c sqlload.Conn, s *sqlload.State
 	return parts, nil
 }
 
-// rowIDs finds the range of TiDB's own row ids, nil if there are no rows. Every table has them, unless its primary key is
-// the rows' place.
-func (l *opened) rowIDs(ctx context.Context, c sqlload.Conn, s *sqlload.State) (ids *loader.KeyRange, clustered bool, err error) {
+// rowIDs finds the range of TiDB's own row ids, nil if there are no rows. Every table has them, unless its primary key
+// is the rows' place.
+func (l *opened) rowIDs(
+	ctx context.Context, c sqlload.Conn, s *sqlload.State,
+) (ids *loader.KeyRange, clustered bool, err error) {
 	kind, err := value(ctx, c, "SELECT tidb_pk_type FROM information_schema.tables WHERE "+l.name.where())
 	if err != nil || kind == "CLUSTERED" {
 		return nil, err == nil, err
