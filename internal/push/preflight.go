@@ -75,14 +75,22 @@ func (p *push) configure() error {
 }
 
 // checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
-// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
+// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped, and nothing is
+// waited for.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
 	mode := loader.CreateMode(p.Config.Create)
 	stops := p.check(ctx, run, draft)
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
 	}
-	if err := p.target.prepare(ctx, p.preparation(run, mode)); err != nil {
+	if stops == nil {
+		return p.target.prepare(ctx, p.preparation(run, mode))
+	}
+	err := within(ctx, func(bound context.Context) error {
+		_, err := p.target.loader.Prepare(bound, p.preparation(run, mode))
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return stops

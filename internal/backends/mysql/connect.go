@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"time"
@@ -79,9 +80,11 @@ func checkParams(t loader.Target) error {
 	return errors.Join(err, p.Unknown("socket"))
 }
 
-// connector makes connections to one host that have run their setup statements.
-func connector(host *mysql.Config, setup []string) sqlload.MySQLConnector {
-	return sqlload.MySQLConnector{Hosts: []*mysql.Config{host}, Setup: setup, Timeout: connectTimeout}
+// connector makes connections to one host that are set up.
+func connector(host *mysql.Config, s setup, log *slog.Logger) sqlload.MySQLConnector {
+	return sqlload.MySQLConnector{
+		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: connectTimeout, Log: log,
+	}
 }
 
 // connect takes one of the control connections.

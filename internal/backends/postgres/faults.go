@@ -120,7 +120,8 @@ func faults() loader.Faults {
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "create the database, or correct its name in the target"},
-		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing), Hint: "create the schema first"},
+		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "create the schema, or name one that exists: --table SCHEMA.TABLE"},
 		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "was the table dropped while the run was going?"},
 		{Codes: "57P04 42703", Verdict: loader.Refused(loader.ClassMissing)}, // database dropped; no such column

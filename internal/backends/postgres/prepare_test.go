@@ -138,6 +138,19 @@ func TestTables(t *testing.T) {
 		s.Preparation.Contract = contract("copy", batch.PGText)
 		s.Dates(t, `\\x%x`, "ALTER t TYPE timestamp(3)", "ALTER t TYPE timestamptz", "ALTER d TYPE timestamp")
 	})
+	t.Run("settings of the role", func(t *testing.T) {
+		to, _, role := ordinary(t)
+		for _, setting := range []string{
+			"row_security = off", "standard_conforming_strings = off", "extra_float_digits = -15", "bytea_output = escape",
+			"IntervalStyle = sql_standard", "DateStyle = 'SQL, DMY'", "client_min_messages = debug1", "array_nulls = off",
+			"default_transaction_isolation = serializable", "default_transaction_deferrable = on", "search_path = ''",
+			"enable_seqscan = off", "enable_indexscan = off", "enable_hashagg = off", "plan_cache_mode = force_generic_plan",
+			"statement_timeout = 1", "lock_timeout = 1", "idle_in_transaction_session_timeout = 1", "transform_null_equals = on",
+		} {
+			sql(t, "ALTER ROLE "+role+" SET "+setting)
+		}
+		tables(t, to).Arithmetic(t)
+	})
 }
 
 func TestPrepareChecksTheTable(t *testing.T) {
