@@ -113,7 +113,7 @@ soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of t
 	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 1h -v \
 		-run 'Bound|Chaos|Crash|Cut|Disk|Kill|Lost|Lose|Resume|Signal|Stuck' ./e2e | grep -v '^=== '
 
-servers-up: ## install and start PostgreSQL, MariaDB, MySQL, Databend's engine and an S3 server for tests, on free ports of this clone's own
+servers-up: ## install and start PostgreSQL, MariaDB, MySQL, OceanBase's seekdb, Databend's engine, an S3 server, and TiDB where it is built, for tests, on free ports of this clone's own
 	@$(SERVERS) up
 
 servers-down: ## stop them

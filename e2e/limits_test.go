@@ -101,7 +101,7 @@ func TestSinkHasNoTables(t *testing.T) {
 	sink := startSink(t, nil)
 	for _, protocol := range []string{"mysql", "postgres", "databend", "doris"} {
 		push := []string{"push", sink.url(protocol, ""), "--state-dir", t.TempDir(), "--payload-kind", "text"}
-		assert.Contains(t, invocation{args: push}.run(t).ends(t, 5).stdout, "a sink has no tables: push into it with --create never", protocol)
+		invocation{args: push}.run(t).ends(t, 5).says(t, "a sink has no tables: push into it with --create never")
 	}
 }
 

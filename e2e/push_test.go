@@ -12,10 +12,10 @@ import (
 // The issue's own command: a push on every server, proven, with a report that holds what the design promises.
 func TestPush(t *testing.T) {
 	t.Parallel()
-	onServers(t, sqlServers(), func(t *testing.T, d *database) {
+	onServers(t, everyServer(), func(t *testing.T, d *database) {
 		l := small(scaled[int64](20_000, 2_000_000))
 		l.payload, l.batchRows, l.first = 512, scaled[int64](1000, 10_000), 9_000_000_000
-		r := d.push(l.flags("--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
+		r := d.push(l.flags("--workers", "4", "--verify", "full", "--method", d.exact())...).run(t).ends(t, 0)
 		assert.Empty(t, besidesDurability(r.stderr), "nothing to say besides the report")
 
 		is := reportOf(t, r)
@@ -36,7 +36,9 @@ func TestPush(t *testing.T) {
 			Mode: "full", Ran: true, OK: true, ExpectedRows: l.rows, FoundRows: l.rows, SampledRows: 10_000,
 			BadBatches: []report.BadBatch{}, Problems: []string{},
 		}, is.Verify)
-		assert.Positive(t, is.Stored.Bytes)
+		if d.kind != tiDB && d.kind != oceanBase { // which count it later
+			assert.Positive(t, is.Stored.Bytes)
+		}
 		assert.NotEmpty(t, is.Target.Settings)
 		assert.Contains(t, strings.ToLower(is.Target.Server), strings.ToLower(string(d.kind)))
 		assert.Empty(t, besidesDurability(strings.Join(is.Warnings, "\n")))

@@ -16,17 +16,20 @@ import (
 // decide about the rows may be another in the resume, and once all is in nothing is left to do but to prove it.
 func TestSignalAndResume(t *testing.T) {
 	t.Parallel()
-	onServers(t, sqlServers(), func(t *testing.T, d *database) {
+	onServers(t, everyServer(), func(t *testing.T, d *database) {
 		end := map[kind]struct {
 			signal syscall.Signal
 			code   int
-		}{postgres: {syscall.SIGHUP, 129}, mariaDB: {syscall.SIGINT, 130}, mySQL: {syscall.SIGTERM, 143}}[d.kind]
+		}{
+			postgres: {syscall.SIGHUP, 129}, mariaDB: {syscall.SIGINT, 130}, mySQL: {syscall.SIGTERM, 143},
+			tiDB: {syscall.SIGHUP, 129}, oceanBase: {syscall.SIGTERM, 143},
+		}[d.kind]
 		l := small(12_000)
 		target := d.target()
 		if d.kind == postgres {
 			target = d.target(func(u *url.URL) { u.RawQuery += "&synchronous_commit=off" })
 		}
-		p := d.pushTo(target, l.flags("--workers", "4", "--max-rate", "256KiB/s")...).start(t)
+		p := d.pushTo(target, l.flags("--workers", "4", "--max-rate", "256KiB/s", "--method", d.exact())...).start(t)
 		d.untilClaims(t, p, 10)
 		p.signal(t, end.signal)
 		r := p.wait(t).ends(t, end.code)

@@ -19,6 +19,9 @@ const (
 	postgres kind = "postgres"
 	mariaDB  kind = "mariadb"
 	mySQL    kind = "mysql"
+	// The others that speak MySQL's protocol take part in a push and a resume.
+	tiDB      kind = "tidb"
+	oceanBase kind = "oceanbase"
 )
 
 // database is one on a real server that belongs to one test, with the state folder of its runs.
@@ -39,6 +42,8 @@ func eachServer(t *testing.T, test func(t *testing.T, d *database)) {
 func backEnds() []kind { return []kind{postgres, mariaDB} }
 
 func sqlServers() []kind { return append(backEnds(), mySQL) }
+
+func everyServer() []kind { return append(sqlServers(), tiDB, oceanBase) }
 
 func onServers(t *testing.T, kinds []kind, test func(t *testing.T, d *database)) {
 	for _, k := range kinds {
@@ -142,4 +147,12 @@ func (d *database) methods() []string {
 	default:
 		return []string{"load-data", "insert"}
 	}
+}
+
+// exact is the first method that is exactly once.
+func (d *database) exact() string {
+	if d.kind == oceanBase {
+		return "insert"
+	}
+	return d.methods()[0]
 }

@@ -327,6 +327,25 @@ func TestAnotherScheme(t *testing.T) {
 	}
 }
 
+// What the server says is printed once, wherever stdout and stderr lead; JSON has it for programs.
+func TestErrorIsPrintedOnce(t *testing.T) {
+	s := newShell(t)
+	for _, command := range []string{
+		"push postgres://u@127.0.0.1:1/d --rows 10",
+		"push mysql://u@127.0.0.1:1/d --rows 10 --progress none",
+		"verify postgres://u@127.0.0.1:1/d --run-id nightly --retry-for 0s",
+		"prepare postgres://u@127.0.0.1:1/d --run-id nightly --rows 10 --retry-for 0s",
+		"tune postgres://u@127.0.0.1:1/d --rows 10",
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.NotZero(t, r.code, command)
+		require.Equal(t, 1, strings.Count(r.stderr, "connection refused"), "%s\n%s", command, r.stderr)
+		require.NotContains(t, r.stdout, "connection refused", command)
+	}
+	r := s.run("push", "postgres://u@127.0.0.1:1/d", "--json")
+	require.Contains(t, r.stdout, "connection refused")
+}
+
 // The command that a push prints when it fails resumes it.
 func TestResumeCommand(t *testing.T) {
 	s := newShell(t)
@@ -370,6 +389,8 @@ func TestNamedRun(t *testing.T) {
 	require.NotContains(t, s.run("__complete", "forget", "discard://", "--run", "").stdout, "last")
 	for command, want := range map[string]string{
 		"push discard:// --resume last":      "run nightly has a name: resume it by --run-id nightly",
+		"push discard:// --resume nightly":   "run nightly has a name: resume it by --run-id nightly",
+		"push discard:// --resume nosuch":    `no run "nosuch" in ` + filepath.Join(s.env["XDG_STATE_HOME"], "terapush"),
 		"verify discard:// --run last":       "discard does not claim its batches", // and so the run was looked for
 		"verify discard:// --run nightly":    "discard does not claim its batches",
 		"verify discard:// --run-id nightly": "discard does not claim its batches",

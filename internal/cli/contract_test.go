@@ -90,6 +90,8 @@ var dryRuns = map[string][]string{
 		"mariadb://u@h/db --method insert --dataset journal --set unique_checks=0",
 		"tidb://u@h/db --method load-data",
 		"tidb://u@h/db --method insert --dataset lineitem",
+		"oceanbase://u@h/db --method load-data",
+		"oceanbase://u@h/db --method insert",
 		"singlestore://u@h/db --method load-data --dataset httplogs",
 		"singlestore://u@h/db --method insert",
 		"singlestore://u@h/db --method pipeline --dataset lineitem" + store,

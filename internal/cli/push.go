@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -144,7 +146,10 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 		return explicit, err
 	}
 	err = a.readRecord(f, c)
-	if config.IsRunName(c.Resume) {
+	switch named := config.IsRunName(c.Resume); {
+	case named && errors.Is(err, runlog.ErrNoRun) && !hasRun(c.State, c.Resume):
+		err = fmt.Errorf("%w; one that was begun with --run-id goes on by the same command", err)
+	case named:
 		err = fmt.Errorf("run %s has a name: resume it by --run-id %s and the flags it was begun with", c.Resume, c.Resume)
 	}
 	return explicit, err
@@ -155,6 +160,14 @@ func changed(f *pflag.FlagSet) func(string) bool {
 	given := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
 	return func(name string) bool { return given[name] }
+}
+
+// hasRun reports whether the state folder has a run of the name, or a shard of it.
+func hasRun(state, name string) bool {
+	all, _ := runlog.Records(state) // what cannot be read is no run that could be resumed
+	return slices.ContainsFunc(all, func(r runlog.Record) bool {
+		return r.Run == name || strings.HasPrefix(r.Run, name+"-")
+	})
 }
 
 // readRecord finds the run of c.Resume, and completes the flags from its record.
@@ -199,7 +212,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	if outcome == push.Usage {
 		return nil, err
 	}
-	printed := a.print(r, c.JSON)
+	printed := a.printRun(r, c.JSON)
 	w.linger(s)
 	return r, errors.Join(err, printed)
 }
@@ -221,22 +234,51 @@ func (a *app) print(r interface {
 	return err
 }
 
+// printRun prints the report of a run that has just ended. Its error is left to stderr, so that nobody reads it twice.
+func (a *app) printRun(r *report.Report, asJSON bool) error {
+	if !asJSON {
+		shown := *r
+		shown.Result.Error = ""
+		r = &shown
+	}
+	return a.print(r, asJSON)
+}
+
 func (a *app) demo() *cobra.Command {
-	var keep bool
+	var keep, stop bool
 	var c config.Push
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Download and start a PostgreSQL, push a gigabyte into it, and remove it",
 		Args:  exactly(0, "demo takes no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if keep && stop {
+				return usage(errors.New("either --keep or --stop"))
+			}
+			if stop {
+				return a.stopDemos(cmd.Context())
+			}
 			return a.runDemo(cmd.Context(), c, cmd.Flags(), keep)
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	showOnly(cmd.Flags(), "bytes", "verify", "json", "workers")
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running, and print how to connect")
+	cmd.Flags().BoolVar(&stop, "stop", false, "only stop the servers that --keep left, and remove their data")
 	return cmd
 }
+
+func (a *app) stopDemos(ctx context.Context) error {
+	stopped, err := demo.StopKept(ctx, "")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "%s stopped and removed\n", english.Plural(stopped, "server", ""))
+	return nil
+}
+
+// demoTable is the demo's: a push into a kept server finds the default table free.
+const demoTable = "demo"
 
 // runDemo starts a server, pushes into it and removes it.
 func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep bool) (err error) {
@@ -251,18 +293,24 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	c.Target, c.State = server.URL(), filepath.Join(server.Dir(), "runs")
+	c.Table, c.Target, c.State = demoTable, server.URL(), filepath.Join(server.Dir(), "runs")
 	if _, err := a.runPush(stop, c, f, func(string) bool { return true }); err != nil {
 		return err
 	}
 	if !keep {
 		return nil
 	}
-	command, err := server.Keep()
-	if err == nil {
-		fmt.Fprintf(a.Stdout, "\nthe server keeps running: psql '%s'\nto stop it: %s\n", server.URL(), command)
+	if err := server.Keep(); err != nil {
+		return err
 	}
-	return err
+	out := a.Stdout
+	if c.JSON { // which is for programs
+		out = a.terminal
+	}
+	url, password := server.Access()
+	fmt.Fprintf(out, "\nthe server keeps running:\nexport DATABASE_URL=%s\nexport TERAPUSH_PASSWORD=%s\n"+
+		"to stop it and remove its data: terapush demo --stop\n", quote(url), quote(password))
+	return nil
 }
 
 // watcher shows a run's progress on stderr and its metrics on --metrics-addr.

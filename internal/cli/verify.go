@@ -43,7 +43,7 @@ func (a *app) verify() *cobra.Command {
 		if push.OutcomeOf(err) == push.Usage {
 			return err
 		}
-		return errors.Join(err, a.print(r, j.Config.JSON))
+		return errors.Join(err, a.printRun(r, j.Config.JSON))
 	})
 	cmd.Flags().Lookup("verify").Usage = "how to scan the table: `count|full`; full also compares rows byte for byte"
 	return cmd

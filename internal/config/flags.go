@@ -151,9 +151,9 @@ func (p *Push) output(f *pflag.FlagSet) {
 // flags declares how to connect.
 func (c *Connect) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.PasswordFile, "password-file", "", "file with the password (default: "+passwordVariable+", the URL, the client's own files)")
-	f.Var(newChoice(&c.TLS, "auto", string(loader.TLSOff), string(loader.TLSPrefer), string(loader.TLSRequire), string(loader.TLSVerify)), "tls",
-		"auto: as the URL says, else prefer on this machine and verify elsewhere")
-	f.StringVar(&c.Trust.CAFile, "tls-ca", "", "PEM file with certificate authorities to trust")
+	f.Var(newChoice(&c.TLS, "auto", string(loader.TLSOff), string(loader.TLSPrefer), string(loader.TLSRequire), string(loader.TLSVerifyCA), string(loader.TLSVerify)), "tls",
+		"auto: as the URL says, else prefer on this machine and verify elsewhere; verify-ca: not the host name")
+	f.StringVar(&c.Trust.CAFile, "tls-ca", "", "PEM file with certificate authorities to trust; the server is verified, whatever --tls")
 	f.StringVar(&c.Trust.CertFile, "tls-cert", "", "PEM file with the client's certificate")
 	f.StringVar(&c.Trust.KeyFile, "tls-key", "", "PEM file with the client's key")
 	f.StringVar(&c.Trust.ServerName, "tls-server-name", "", "name in the server's certificate, if the URL has another")

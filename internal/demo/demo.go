@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -179,6 +180,14 @@ func (s *Server) remove() error { return errors.Join(os.RemoveAll(s.path), s.loc
 // URL returns the database's URL as its superuser, with the password.
 func (s *Server) URL() string { return s.url.String() }
 
+// Access returns the URL without the password, and the password.
+func (s *Server) Access() (bare, password string) {
+	u := s.url
+	u.User = url.User(s.url.User.Username())
+	password, _ = s.url.User.Password()
+	return u.String(), password
+}
+
 // Dir returns a folder of this process's user that lives as long as the data.
 func (s *Server) Dir() string { return s.path }
 
@@ -197,16 +206,18 @@ func (s *Server) Stop() (err error) {
 	return errors.Join(err, s.remove())
 }
 
-// Keep restarts the server to outlive this process, and returns the shell command that stops it. The next demo after
-// that removes its folder.
-func (s *Server) Keep() (stop string, err error) {
+// Keep restarts the server to outlive this process, until StopKept. If something else ends it, the next demo removes
+// its folder.
+func (s *Server) Keep() error {
 	s.end(syscall.SIGINT)
 	if err := s.start(context.Background(), true); err != nil {
-		return "", err
+		return err
 	}
-	stop = fmt.Sprintf("kill -INT %d", s.process.Pid)
+	if err := os.WriteFile(filepath.Join(s.path, keptName), []byte(strconv.Itoa(s.process.Pid)), 0o600); err != nil {
+		return err
+	}
 	s.process = nil
-	return stop, nil
+	return nil
 }
 
 // freeAddress returns an address with a random port below those of outgoing connections, one of which could take it

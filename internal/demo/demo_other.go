@@ -15,7 +15,10 @@ func Start(context.Context, string, io.Writer) (*Server, error) {
 	return nil, errors.New("the demo runs on Unix: push to a PostgreSQL of your own: terapush push postgres://user@host/database")
 }
 
-func (*Server) URL() string           { return "" }
-func (*Server) Dir() string           { return "" }
-func (*Server) Stop() error           { return nil }
-func (*Server) Keep() (string, error) { return "", nil }
+func StopKept(context.Context, string) (int, error) { return 0, nil }
+
+func (*Server) URL() string              { return "" }
+func (*Server) Access() (string, string) { return "", "" }
+func (*Server) Dir() string              { return "" }
+func (*Server) Stop() error              { return nil }
+func (*Server) Keep() error              { return nil }

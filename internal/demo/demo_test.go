@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,17 +29,15 @@ func TestDemoProcess(t *testing.T) {
 	}
 	s, err := Start(t.Context(), flag.Arg(0), io.Discard)
 	require.NoError(t, err)
-	stop := "-"
 	if flag.Arg(1) == "keep" {
-		stop, err = s.Keep()
-		require.NoError(t, err)
+		require.NoError(t, s.Keep())
 	}
-	println(s.URL(), s.path, stop)
+	println(s.URL(), s.path)
 	select {} // until somebody kills it
 }
 
 // killed starts a server in another process, kills that one and returns what is left.
-func killed(t *testing.T, task ...string) (left *Server, stop string) {
+func killed(t *testing.T, task ...string) (left *Server) {
 	t.Helper()
 	other := exec.Command("/proc/self/exe", append([]string{"-test.run=^TestDemoProcess$"}, task...)...)
 	stderr, err := other.StderrPipe()
@@ -50,10 +47,10 @@ func killed(t *testing.T, task ...string) (left *Server, stop string) {
 	require.NoError(t, err)
 	require.NoError(t, other.Process.Kill())
 	_ = other.Wait()
-	words := strings.SplitN(strings.TrimSpace(line), " ", 3)
+	words := strings.Fields(line)
 	u, err := url.Parse(words[0])
 	require.NoError(t, err)
-	return &Server{url: *u, path: words[1]}, words[2]
+	return &Server{url: *u, path: words[1]}
 }
 
 // testDir stays, so that the server is fetched once, and is not the folder of real demos.
@@ -143,22 +140,31 @@ func TestServer(t *testing.T) {
 func TestKilledDemos(t *testing.T) {
 	dir := testDir(t)
 	first := start(t, dir)
-	orphan, _ := killed(t, dir)
+	orphan := killed(t, dir)
 	requireEnded(t, orphan)
-	kept, stop := killed(t, dir, "keep")
+	kept := killed(t, dir, "keep")
 	require.NoDirExists(t, orphan.path)
-	start(t, dir)
-	connect(t, first)
-	connect(t, kept)
-
-	require.NoError(t, exec.Command("sh", "-c", stop).Run())
-	requireEnded(t, kept)
-	lock, err := os.Open(filepath.Join(kept.path, lockName))
-	require.NoError(t, err)
-	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX), "the server's last process has ended")
-	require.NoError(t, lock.Close())
 	last := start(t, dir)
-	require.NoDirExists(t, kept.path)
+	connect(t, first)
+	connect(t, kept) // and stays connected
+
+	bare, password := kept.Access()
+	require.NotContains(t, bare, password)
+	config, err := pgx.ParseConfig(bare)
+	require.NoError(t, err)
+	config.Password = password
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	require.NoError(t, err)
+	require.NoError(t, c.Close(t.Context()))
+
+	for _, want := range []int{1, 0} {
+		stopped, err := StopKept(t.Context(), dir)
+		require.NoError(t, err)
+		require.Equal(t, want, stopped)
+		require.NoDirExists(t, kept.path)
+		connect(t, first) // a demo that is at work
+	}
+	requireEnded(t, kept)
 
 	require.NoError(t, last.process.Kill())
 	<-last.ended

@@ -26,30 +26,39 @@ const (
 	repositoryEnv = "TERAPUSH_DEMO_REPOSITORY"
 	serverPrefix  = "server-"
 	lockName      = "owner.lock"
+	keptName      = "kept" // in the folder of a server that Keep has left; it holds the process id
 )
 
-// enter creates the folder of a user's demos if need be, locks it until the demo's server is up, and removes the
-// servers of demos that have ended.
-func enter(ctx context.Context, dir string) (_ string, lock *flock.Flock, err error) {
+// folder returns the folder of a user's demos, which it creates if need be.
+func folder(dir string) (_ string, err error) {
 	if dir == "" {
 		cache := "/var/cache" // the user nobody cannot enter root's own
 		if os.Geteuid() != 0 {
 			if cache, err = os.UserCacheDir(); err != nil {
-				return "", nil, err
+				return "", err
 			}
 		}
 		dir = filepath.Join(cache, "terapush", "postgres")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	// Who can write to it could have this process run any program.
 	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return "", nil, fmt.Errorf("others can write to %s, which is %s and user %d's: remove it", dir, info.Mode(), owner)
+		return "", fmt.Errorf("others can write to %s, which is %s and user %d's: remove it", dir, info.Mode(), owner)
+	}
+	return dir, nil
+}
+
+// enter locks the folder of a user's demos until the demo's server is up, and removes the servers of demos that have
+// ended.
+func enter(ctx context.Context, dir string) (_ string, lock *flock.Flock, err error) {
+	if dir, err = folder(dir); err != nil {
+		return "", nil, err
 	}
 	lock = flock.New(filepath.Join(dir, "lock"))
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
@@ -67,6 +76,55 @@ func enter(ctx context.Context, dir string) (_ string, lock *flock.Flock, err er
 	}
 	return dir, lock, nil
 }
+
+// StopKept ends the servers that Keep has left, removes their data and that of all others that have ended, and returns
+// how many it ended. dir is Start's.
+func StopKept(ctx context.Context, dir string) (stopped int, err error) {
+	if dir, err = folder(dir); err != nil {
+		return 0, fmt.Errorf("the demo's folder: %w", err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(dir, serverPrefix+"*", keptName))
+	for _, file := range kept {
+		ended, err := endKept(ctx, file)
+		if err != nil {
+			return stopped, fmt.Errorf("stopping the server in %s: %w", filepath.Dir(file), err)
+		}
+		if ended {
+			stopped++
+		}
+	}
+	_, lock, err := enter(ctx, dir) // which removes
+	if err != nil {
+		return stopped, fmt.Errorf("removing the servers in %s: %w", dir, err)
+	}
+	return stopped, lock.Close()
+}
+
+// endKept ends a kept server unless it has ended, and its process id may be another's.
+func endKept(ctx context.Context, file string) (ended bool, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		return false, err
+	}
+	owner := flock.New(filepath.Join(filepath.Dir(file), lockName))
+	defer func() { _ = owner.Close() }()
+	if free, err := owner.TryLock(); free || err != nil {
+		return false, err
+	}
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil { // its data is removed: nothing needs saving
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	return owner.TryLockContext(ctx, 20*time.Millisecond) // all its processes hold the lock
+}
+
+// endTime is how long a kept server may take to end.
+const endTime = 30 * time.Second
 
 // newFolder creates and locks a folder for a server, which its user may enter.
 func newFolder(dir string) (path string, lock *os.File, err error) {

@@ -12,7 +12,7 @@ import (
 // commitGroups commits full groups until there are no more. A failure of the run ends it after the current group:
 // stored batches stay for the resume. A run that is asked to stop still commits its full groups.
 func (r *run) commitGroups(ctx context.Context) {
-	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline}
+	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline, policy: r.Retry}
 	d.load = d.layers(d.committed)
 	for {
 		g, ok := r.groups.next(ctx, r.isBroken)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -73,6 +74,7 @@ type deliverer struct {
 	enter        func(event.State) // notes its state
 	closeSession func()            // closes a session that cannot be used again
 	deadline     *deadline
+	policy       retry.Policy
 	upload       bool // to a store: the table does not change
 	load         loadFunc
 }

@@ -170,6 +170,9 @@ func newRun(running context.Context, c Config) (*run, error) {
 	r.retryCtx, r.endRetries = context.WithCancel(running)
 	r.handoutCtx, r.numbers.ended = context.WithCancel(running)
 	if c.Contract.Staged() {
+		if c.Retry.Outage != nil {
+			r.storeOutage = &retry.Outage{Most: c.Retry.Outage.Most, Log: c.Log}
+		}
 		r.groups = newGroups(c)
 		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
 	}
@@ -205,6 +208,8 @@ type run struct {
 	groups   *groups   // nil unless the contract is staged
 	schedule *schedule // nil without a rate
 	deadline deadline
+	// storeOutage is that of a staged contract's store, which may answer while the database is away.
+	storeOutage *retry.Outage
 	// groupDeadline is learned from groups only: the time to load many batches does not predict that to upload one.
 	groupDeadline deadline
 	// retryCtx ends when the run is asked to stop, and with it all retries. handoutCtx ends when no number is left, or

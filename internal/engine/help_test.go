@@ -158,9 +158,14 @@ type spy struct {
 	load    func(ctx context.Context, b *batch.Batch, next loader.Session) (loader.Ack, error)
 	resolve func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error)
 	discard error // of Discard
+	asked   atomic.Int64
+	refused map[int]error // the n-th session, from 1
 }
 
 func (s *spy) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	if err := s.refused[int(s.asked.Add(1))]; err != nil {
+		return nil, err
+	}
 	next, err := s.database.Session(ctx, c)
 	if err != nil {
 		return nil, err

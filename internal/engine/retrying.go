@@ -21,7 +21,7 @@ import (
 // ones return, until the database has answered.
 func (d *deliverer) retrying(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
-		waits := d.Retry.Waits()
+		waits := d.policy.Waits()
 		applied := loader.No // of all attempts so far
 		if t.unresolved && d.Contract.Dedup == loader.DedupNone && !d.upload {
 			applied = loader.Unknown // and without deduplication the database cannot be asked
@@ -43,7 +43,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			began := time.Now()
 			ack, err := next(ctx, t)
 			if err == nil {
-				d.Retry.Outage.Answered(began)
+				d.policy.Outage.Answered(began)
 				return ack, nil
 			}
 			v := d.classify(err)
@@ -52,14 +52,16 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			if applied == loader.Yes || isRowsError(err) && !d.upload || isNeverSent(err) {
 				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
-			if d.mustResolve(v) {
+			if !another && applied == loader.No { // an answer would change nothing
+				return loader.Ack{}, d.giveUp(t, applied, err)
+			}
+			if d.mustResolve(v) && !isUnconnected(err) {
 				found, unanswered := d.resolveWithRetries(ctx, t, waits)
 				switch {
 				case isUndecided(unanswered): // an answer, about all attempts
 					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
 				case unanswered != nil: // "not applied" stays certain without an answer
-					another = another && d.classify(unanswered).Class != loader.ClassTakenOver
-					err = fmt.Errorf("%w; %w", err, unanswered)
+					return loader.Ack{}, d.giveUp(t, applied, fmt.Errorf("%w; %w", err, unanswered))
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
 				default:
@@ -96,6 +98,13 @@ func combined(before, newest loader.Applied) loader.Applied {
 func isRowsError(err error) bool { return errors.As(err, new(*loader.RowsError)) }
 
 func isNeverSent(err error) bool { return errors.As(err, new(*neverSentError)) }
+
+// unconnectedError is the error of an attempt that had no session: nothing was sent since the batch was last resolved.
+type unconnectedError struct{ error }
+
+func (e *unconnectedError) Unwrap() error { return e.error }
+
+func isUnconnected(err error) bool { return errors.As(err, new(*unconnectedError)) }
 
 // begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx)
 // report an applied batch when it is sent again.
@@ -145,15 +154,21 @@ func (d *deliverer) announce(t *delivery) error {
 }
 
 // resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an
-// error.
+// error, after which there is no retry left. That a table is missing is final, as after a failover to an empty server,
+// and so is a missing right. Other errors are not, whatever they say of themselves: an answer that no one can read may
+// be a proxy's.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
 	for {
-		applied, err := d.resolve(ctx, t)
+		applied, err := d.resolve(ctx, t, waits)
 		if err == nil || isUndecided(err) {
 			return applied, err
 		}
-		if !waits.Failed(d.classify(err), err) || !d.pause(waits, 0) {
+		v := d.classify(err)
+		if v.Class == loader.ClassMissing {
+			return loader.Unknown, loader.Final(err)
+		}
+		if v.Class == loader.ClassPermission && !v.Retry || !waits.Failed(v, err) || !d.pause(waits, v.After) {
 			return loader.Unknown, err
 		}
 	}
@@ -170,15 +185,24 @@ func (d *deliverer) mustResolve(v loader.Verdict) bool {
 	return !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
-// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the
-// user's deadline for an attempt.
-const resolveFloor = time.Minute
+const (
+	// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the
+	// user's deadline for an attempt.
+	resolveFloor = time.Minute
+	// lastTry is for a server that is away: how long Resolve may go on when the time to wait for it is over. Connections
+	// have as much.
+	lastTry = 10 * time.Second
+)
 
 // resolve asks the database once, and records a batch that is applied.
-func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, error) {
+func (d *deliverer) resolve(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.enter(event.Resolving)
 	start := time.Now()
-	bound, cancel := context.WithTimeout(ctx, max(d.deadline.limit(t.batches(), 0), resolveFloor))
+	limit := max(d.deadline.limit(t.batches(), 0), resolveFloor)
+	if waits.Away {
+		limit = min(limit, d.policy.Outage.Left()+lastTry)
+	}
+	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	found, err := d.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
@@ -228,9 +252,13 @@ func onlyThisOne(err error) bool {
 	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
 }
 
-// giveUp returns the error of a batch or group that gets no further attempt.
+// giveUp returns the error of a batch or group that gets no further attempt. Where the table is gone no resume helps; a
+// store can be made again.
 func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
 	d.abandon(t.first(), t.batches(), applied)
+	if !d.upload && d.classify(err).Class == loader.ClassMissing {
+		err = loader.Final(err)
+	}
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)
 	return &gaveUpError{applied: applied, err: fmt.Errorf("%s is %s after %d attempts: %w", what, applied, t.Attempt, err)}
 }

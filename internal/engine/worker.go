@@ -21,7 +21,10 @@ func newWorker(r *run, index int) *worker {
 	w := &worker{account: account}
 	w.deliverer = deliverer{
 		run: r, index: index, enter: account.Enter, closeSession: w.endSession,
-		deadline: &r.deadline, upload: r.Contract.Staged(),
+		deadline: &r.deadline, upload: r.Contract.Staged(), policy: r.Retry,
+	}
+	if w.upload {
+		w.policy.Outage = r.storeOutage
 	}
 	w.load = w.layers(w.connected)
 	return w
@@ -33,7 +36,7 @@ func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error)
 		w.enter(event.Connecting)
 		s, err := w.Loader.Session(ctx, w.Contract)
 		if err != nil {
-			return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}
+			return loader.Ack{}, &unconnectedError{&loader.Error{Op: "connect", Applied: loader.No, Err: err}}
 		}
 		w.session = s
 	}

@@ -28,13 +28,17 @@ type Options struct {
 	Connections int
 	// ExpectContinue is how long a request with "Expect: 100-continue" waits for the server before it sends the body; 0 does
 	// not wait. A server that refuses the body and keeps the connection open receives it, too: else the connection could
-	// not be used again.
+	// not be used again. Of a server that has never asked for a body, one request waits for a second at most, and later
+	// ones not at all.
 	ExpectContinue time.Duration
+	// Silent is called once if the server did not ask for the first body. It may be nil.
+	Silent func()
 }
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	transport *http.Transport
+	asking    *asking
 }
 
 // NewClient returns a client.
@@ -51,7 +55,7 @@ func NewClient(o Options) *Client {
 	if o.TLS != nil {
 		t.DialTLSContext = patient(encrypted(o.Dial, o.TLS))
 	}
-	return &Client{transport: t}
+	return &Client{transport: t, asking: newAsking(o, t)}
 }
 
 func onlyHTTP1() *http.Protocols {
@@ -74,7 +78,7 @@ const MaxAnswer = 16 << 20
 // unless loader.NotSent reports that it was not sent. The transport may read the request's body after Do has returned;
 // it must keep its bytes until it is closed, as batch.Body does.
 func (c *Client) Do(r *http.Request) (*Response, error) {
-	answer, err := c.transport.RoundTrip(r)
+	answer, err := c.roundTrip(r)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
@@ -93,7 +97,7 @@ func (c *Client) Do(r *http.Request) (*Response, error) {
 
 // RoundTrip is Do for a caller that reads and closes the answer itself.
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := c.transport.RoundTrip(r)
+	answer, err := c.roundTrip(r)
 	if err != nil {
 		return nil, &brokenError{err}
 	}
@@ -116,5 +120,6 @@ func Broken(err error) bool {
 // Close closes the idle connections.
 func (c *Client) Close() error {
 	c.transport.CloseIdleConnections()
+	c.asking.first.CloseIdleConnections()
 	return nil
 }

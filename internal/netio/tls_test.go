@@ -26,7 +26,16 @@ func TestTLSModes(t *testing.T) {
 		require.Equal(t, c.plain, plain, "%+v", c)
 		require.Equal(t, c.host, config.ServerName)
 	}
-	config, plain, err := netio.Trust{}.TLS(loader.TLSOff, "db.example")
+
+	// Names and authorities are given to be checked.
+	config, plain, err := netio.Trust{ServerName: "db.example"}.TLS(loader.TLSAuto, "127.0.0.1")
+	require.NoError(t, err)
+	require.False(t, config.InsecureSkipVerify || plain)
+	config, _, err = netio.Trust{}.TLS(loader.TLSVerifyCA, "127.0.0.1")
+	require.NoError(t, err)
+	require.False(t, config.InsecureSkipVerify, "the system's authorities sign for anybody")
+
+	config, plain, err = netio.Trust{}.TLS(loader.TLSOff, "db.example")
 	require.NoError(t, err)
 	require.Nil(t, config)
 	require.True(t, plain)

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +25,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -50,8 +53,12 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 		return nil, failed(op, err)
 	}
 	// A listing and not HeadBucket: answers to HEAD have no body, and without one every refusal is "403 Forbidden".
-	found, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
-		Bucket: &s.bucket, Prefix: aws.String(s.under()), MaxKeys: aws.Int32(1),
+	var found *s3.ListObjectsV2Output
+	err = s.reach(ctx, d, func(ctx context.Context) (err error) {
+		found, err = s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
+			Bucket: &s.bucket, Prefix: aws.String(s.under()), MaxKeys: aws.Int32(1),
+		})
+		return err
 	})
 	if err == nil && found.Name == nil && found.KeyCount == nil && found.MaxKeys == nil {
 		// To the SDK any text with status 200 is an empty listing.
@@ -65,6 +72,19 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 		s.software = answer.Header.Get("Server")
 	}
 	return s, nil
+}
+
+// reach calls list, and says if no HTTP server is at the endpoint.
+func (s *Store) reach(ctx context.Context, d loader.Deps, list func(context.Context) error) error {
+	u, err := url.Parse(s.endpoint)
+	if err != nil || u.Scheme != "http" {
+		return list(ctx)
+	}
+	answered := func(err error) bool {
+		var answer interface{ HTTPStatusCode() int }
+		return errors.As(err, &answer) && answer.HTTPStatusCode() > 0
+	}
+	return netio.Reach(ctx, d.Dial, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")), netio.HTTP, answered, list)
 }
 
 // Software is the server's name and version from its answers, or "".

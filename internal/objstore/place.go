@@ -97,7 +97,7 @@ func plainHost(endpoint string) bool {
 func tlsFits(mode loader.TLSMode, endpoint string) error {
 	plain := strings.HasPrefix(endpoint, "http:")
 	switch {
-	case plain && (mode == loader.TLSRequire || mode == loader.TLSVerify):
+	case plain && (mode == loader.TLSRequire || mode == loader.TLSVerifyCA || mode == loader.TLSVerify):
 		return fmt.Errorf("--tls %s and an http:// endpoint contradict each other: name an https:// endpoint", mode)
 	case !plain && mode == loader.TLSOff:
 		return errors.New("--tls off and https contradict each other: name an http:// endpoint")

@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 // Check, a dry run and the preflight refuse the same. None of these has asked a server.
@@ -136,14 +137,16 @@ func TestChecksThatEndThePreflight(t *testing.T) {
 		"before a table is emptied":    {" --create truncate", nil, stops, "open"},
 		"before the table is probed":   {"", nil, stops, "prepare"},
 		"after the server's own words": {"", errors.New("you may not"), "you may not", "prepare"},
+		"without a wait":               {"", loadertest.ErrThrottled, loadertest.ErrThrottled.Error(), "prepare"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, last := newFixture(t), ""
+			p, last, prepared := newFixture(t), "", 0
 			p.hook = func(_ context.Context, op string, _ int64) error {
 				if !strings.HasPrefix(op, "after ") {
 					last = op
 				}
 				if op == "prepare" {
+					prepared++
 					return c.prepare
 				}
 				return nil
@@ -153,6 +156,7 @@ func TestChecksThatEndThePreflight(t *testing.T) {
 			}})
 			p.fails(small+c.args, report.PreflightFailed, c.want)
 			require.Equal(t, c.last, last)
+			require.LessOrEqual(t, prepared, 1)
 		})
 	}
 }

@@ -116,7 +116,8 @@ func (m *meters) watchServers(ctx context.Context, c *config.Push) {
 	if len(urls) == 0 || m.servers != nil {
 		return
 	}
-	// The authorities of the target are trusted here too; its certificate name and TLS mode are not used.
+	// The authorities of the target are trusted here too; its certificate name and TLS mode are not used, but for those
+	// that verify nothing.
 	m.servers = host.WatchServers(ctx, urls, func(host string) (*tls.Config, error) {
 		trust, mode := c.Connect.Trust, loader.TLSMode(c.Connect.TLS)
 		trust.ServerName = ""

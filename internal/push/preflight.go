@@ -79,20 +79,27 @@ func (p *push) configure() error {
 }
 
 // checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
-// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
+// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped, and nothing is
+// waited for.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
 	mode := loader.CreateMode(p.Config.Create)
 	stops := p.check(ctx, run, draft)
 	if stops != nil && (ctx.Err() != nil || removes(mode)) {
 		return stops
 	}
-	if err := p.target.prepare(ctx, p.beginning(run, mode)); err != nil {
+	if stops == nil {
+		err := p.target.prepare(ctx, p.beginning(run, mode))
+		p.state.row = p.target.table.Row
 		return err
 	}
-	p.state.row = p.target.table.Row
-	if stops != nil {
-		p.giveBack(ctx)
+	err := within(ctx, func(bound context.Context) error {
+		_, err := p.target.loader.Prepare(bound, p.beginning(run, mode))
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	p.giveBack(ctx)
 	return stops
 }
 

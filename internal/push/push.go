@@ -96,6 +96,8 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = &push{Job: j, started: time.Now()}
 	p.connectParts(host.FullLink(soft))
+	// One for all questions: an outage is not waited for again by each of them.
+	policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
 	p.askFiles = func(what string, f func(context.Context) error) error {
 		bound := ctx // and not soft: the journal is kept while batches are finished
 		if ctx.Err() != nil {
@@ -106,7 +108,6 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		lost := func(err error) {
 			p.notes.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
 		}
-		policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
 		err := policy.Ask(bound, p.files.Classify, lost, f)
 		if err != nil {
 			err = failed(report.Failed, &storeError{err, p.files.Classify(err)}) // another start may help

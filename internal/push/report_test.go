@@ -246,6 +246,13 @@ func TestResumable(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the server is down")
 	failOn := func(op string) func(*fixture) { return func(p *fixture) { p.failOn(op, down) } }
+	drop := func(op string) func(*fixture) {
+		gone := errors.New("no such table")
+		return func(p *fixture) {
+			p.classes = map[error]loader.Class{gone: loader.ClassMissing}
+			p.failOn(op, gone)
+		}
+	}
 	inUse := func(p *fixture) {
 		l, err := runlog.Open(p.state, p.run(), func(event.Event) {})
 		require.NoError(p, err)
@@ -270,7 +277,11 @@ func TestResumable(t *testing.T) {
 		"the proof fails":            {args: small, between: failOn("count"), outcome: report.Failed, want: true},
 		"rows are gone": {args: small, between: func(p *fixture) { p.then("count", p.memory.Truncate) },
 			outcome: report.VerificationFailed},
-		"claims are gone": {args: small, between: func(p *fixture) { p.then("claimed", p.memory.RemoveClaims) }, outcome: report.Failed},
+		"claims are gone":             {args: small, between: func(p *fixture) { p.then("claimed", p.memory.RemoveClaims) }, outcome: report.Failed},
+		"dropped while it loads":      {args: small, between: drop("load"), outcome: report.Failed},
+		"dropped while a load begins": {args: small, between: drop("session"), outcome: report.Failed},
+		"dropped after the load":      {args: small, between: drop("claimed"), outcome: report.Failed},
+		"dropped while it is counted": {args: small, between: drop("count"), outcome: report.Failed},
 		"rows are missing": {args: small + " --delivery at-least-once --verify none",
 			between: func(p *fixture) { p.memory.Script = oddMissing }, outcome: report.Rejected},
 		"resumed, server down": {first: small, between: failOn("open"), outcome: report.PreflightFailed, want: true},

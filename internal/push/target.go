@@ -69,7 +69,13 @@ func (t *target) open(ctx context.Context) error {
 func (t *target) tls(mode loader.TLSMode, host string) (config *tls.Config, plain bool, err error) {
 	config, plain, err = t.config.Connect.Trust.TLS(mode, host)
 	if config != nil {
-		config.VerifyConnection = func(tls.ConnectionState) error { // called at the end of every handshake
+		verify := config.VerifyConnection
+		config.VerifyConnection = func(s tls.ConnectionState) error { // called at the end of every handshake
+			if verify != nil {
+				if err := verify(s); err != nil {
+					return err
+				}
+			}
 			t.encrypted.Store(true)
 			return nil
 		}
@@ -110,10 +116,15 @@ func removes(mode loader.CreateMode) bool {
 	return mode == loader.CreateRecreate || mode == loader.CreateTruncate
 }
 
-// ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent.
+// ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent. That the table is gone is
+// final.
 func (t *target) ask(ctx context.Context, what string, f func(context.Context) error) error {
 	lost := func(err error) { t.notes.log.Warn("asking again", "what", what, "error", err) }
-	return t.retries().Ask(ctx, t.driver.Classify, lost, f)
+	err := t.retries().Ask(ctx, t.driver.Classify, lost, f)
+	if err != nil && t.driver.Classify(err).Class == loader.ClassMissing {
+		return loader.Final(err)
+	}
+	return err
 }
 
 // askSoon is ask within preflightTime.

@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -29,16 +31,29 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 			return nil, fmt.Errorf("host %q of the target: %w", address, err)
 		}
 	}
-	if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(t.TLS, host); err != nil {
+	if err := secureMySQL(c, t, d, host); err != nil {
 		return nil, fmt.Errorf("TLS for %s: %w", address, err)
 	}
 	return c, nil
 }
 
-// connectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
+// secureMySQL configures TLS: the flags come before the URL.
+func secureMySQL(c *mysql.Config, t loader.Target, d loader.Deps, host string) error {
+	p, err := ReadMySQLParams(t.Params)
+	if err != nil {
+		return err
+	}
+	if t.TLS != loader.TLSAuto {
+		p.Mode = t.TLS
+	}
+	c.TLS, c.AllowFallbackToPlaintext, err = p.Trust.After(d.TLS, p.Trust.Checked(p.Mode), host)
+	return err
+}
+
+// connect connects and runs the setup statements. Config.Params would set variables in random order and in one
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
-func connectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
+func (m MySQLConnector) connect(ctx context.Context, c *mysql.Config) (driver.Conn, error) {
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err
@@ -47,22 +62,59 @@ func connectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
+	exec := func(statement string) error {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+		return nil
+	}
+	if err := m.wish(exec); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	for _, s := range m.Setup {
+		if err := exec(s); err != nil {
 			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", s, err)
+			return nil, err
 		}
 	}
 	return conn, nil
 }
 
+// wish sets the variables of Wishes: in one statement, or one by one where the server refuses that. Its error is one of
+// the connection.
+func (m MySQLConnector) wish(exec func(statement string) error) error {
+	if len(m.Wishes) == 0 {
+		return nil
+	}
+	refused := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+	err := exec("SET SESSION " + strings.Join(m.Wishes, ", "))
+	if !refused(err) {
+		return err
+	}
+	for _, one := range m.Wishes {
+		err := exec("SET SESSION " + one)
+		if err != nil && !refused(err) {
+			return err
+		}
+		if err != nil {
+			m.Log.Debug("the server keeps its own value of a session variable", "error", err)
+		}
+	}
+	return nil
+}
+
 // MySQLConnector makes connections for package sql that have run their setup statements. They go to the first host that
 // can be reached, beginning with number First; what a host answers is final.
 type MySQLConnector struct {
-	Hosts   []*mysql.Config
-	First   int
-	Setup   []string
+	Hosts []*mysql.Config
+	First int
+	// Wishes are assignments to session variables, as in "wait_timeout = 600", that only make a session better: which
+	// there are, and which values they take, differs between servers of one protocol, and a refused one is left as it is.
+	Wishes  []string
+	Setup   []string      // statements that have to succeed; they come after the wishes, and win
 	Timeout time.Duration // for servers that accept a connection and then say nothing; 0 is no limit
+	Log     *slog.Logger  // of refused wishes; nil without any
 }
 
 // Driver implements driver.Connector.
@@ -76,7 +128,7 @@ func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) 
 		defer cancel()
 	}
 	for i := range m.Hosts {
-		conn, err := connectMySQL(ctx, m.Hosts[(m.First+i)%len(m.Hosts)], m.Setup)
+		conn, err := m.connect(ctx, m.Hosts[(m.First+i)%len(m.Hosts)])
 		switch {
 		case err == nil:
 			return conn, nil

@@ -127,10 +127,14 @@ func (t *Table) scansLong(ctx context.Context, c Conn, s *State) (bool, error) {
 	if t.Indexed == nil {
 		return false, nil
 	}
-	if indexed, err := t.Indexed(ctx, c, s); indexed || err != nil {
+	indexed, err := t.Indexed(ctx, c, s)
+	if indexed || err != nil && !t.refused(err) {
 		return false, err
 	}
 	size, err := t.stored(ctx, c, s)
+	if err != nil && t.refused(err) {
+		return true, nil
+	}
 	return size > shortScan, err
 }
 

@@ -142,10 +142,26 @@ func (t *Table) Parts(ctx context.Context, r loader.KeyRange, n int) (parts []st
 		parts, err = t.Split(ctx, c, s, r, n)
 		return err
 	})
+	if err != nil && t.refused(err) {
+		parts, err = nil, nil
+	}
 	if len(parts) == 0 {
 		parts = []string{""}
 	}
 	return parts, err
+}
+
+// refused reports whether a server that can be asked does not answer: no reason to stop where the answer would only save
+// time. It knows other views than we ask, or shows them to others.
+func (t *Table) refused(err error) bool {
+	v := t.Classify(err)
+	if v.Retry || v.SessionDead || loader.Ended(err) {
+		return false
+	}
+	if t.Log != nil {
+		t.Log.Debug("a look-up is done without", "error", err)
+	}
+	return true
 }
 
 // Count implements loader.Counter in one scan.

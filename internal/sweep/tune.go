@@ -302,10 +302,12 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 	}
 	s.entries = append(s.entries, e)
 	if err != nil {
-		s.say(at, warmUp, "FAILED: "+units.OneLine(err.Error()))
-		if endsSearch(err) {
+		if endsSearch(err) { // it is the search's own, which the caller prints
+			s.say(at, warmUp, "FAILED")
 			s.end(err)
+			return 0, err
 		}
+		s.say(at, warmUp, "FAILED: "+units.OneLine(err.Error()))
 		return 0, err
 	}
 	s.rate = max(s.rate, r.Result.RowsPerSecond*float64(one.Plan.EncodedRowBytes))

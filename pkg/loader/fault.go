@@ -218,6 +218,11 @@ func isBroken(err error) bool {
 	}, func(one error) bool { return errors.Is(err, one) })
 }
 
+// unnamed reports whether a certificate has no subject alternative name.
+func unnamed(c *x509.Certificate) bool {
+	return c != nil && len(c.DNSNames)+len(c.IPAddresses)+len(c.EmailAddresses)+len(c.URIs) == 0
+}
+
 // tlsHint returns what to do about a failed TLS handshake.
 func tlsHint(err error) (hint string, ok bool) {
 	var (
@@ -230,12 +235,16 @@ func tlsHint(err error) (hint string, ok bool) {
 	switch {
 	case errors.As(err, &record):
 		return "the server has no TLS there; --tls off connects without", true
+	case errors.As(err, &name) && unnamed(name.Certificate):
+		return "the certificate has no name but a common name, which is not compared: have it made with a subject " +
+			"alternative name (SAN), or take --tls verify-ca, which compares no name", true
 	case errors.As(err, &name):
 		return "the certificate is for another name: see --tls-server-name", true
 	case errors.As(err, &invalid):
-		return "the certificate is not valid: renew it, or use --tls require to connect unverified", true
+		return "the certificate is not valid: renew it, or use --tls require without --tls-ca to connect unverified", true
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		hint = "name the certificate's authority with --tls-ca, or use --tls require, which encrypts without verifying the server"
+		hint = "name the certificate's authority with --tls-ca, or use --tls require without it, which encrypts without " +
+			"verifying the server"
 		return hint, true
 	}
 	return "", false

@@ -45,7 +45,10 @@ const (
 	TLSOff     TLSMode = "off"
 	TLSPrefer  TLSMode = "prefer"  // when the server offers it, unverified
 	TLSRequire TLSMode = "require" // unverified: protects against listening, not against a false server
-	TLSVerify  TLSMode = "verify"  // certificate and host name
+	// TLSVerifyCA verifies that a given authority has signed the certificate, and not the host name. Without a given
+	// authority it is TLSVerify.
+	TLSVerifyCA TLSMode = "verify-ca"
+	TLSVerify   TLSMode = "verify" // certificate and host name
 )
 
 // Setting is one session variable of --set.
@@ -173,7 +176,9 @@ func IsSecret(name string) bool { return secretNames.MatchString(name) }
 func reaching(name string) bool {
 	return slices.Contains([]string{
 		"host", "hostaddr", "port", "socket", "dbname", "user", "tls", "http_port", "region", "path_style", "sid",
-	}, name) || strings.HasPrefix(name, "ssl") || slices.Contains(endpoints(), name)
+		"service", "servicefile", "gssencmode", "channel_binding", "require_auth", "requirepeer", "tls-version",
+		"verifyServerCertificate", "trustServerCertificate", "allowPublicKeyRetrieval",
+	}, name) || strings.Contains(strings.ToLower(name), "ssl") || slices.Contains(endpoints(), name)
 }
 
 // Inherit adds the parameters of another URL that this one does not have, except those by which the server is reached:

@@ -227,6 +227,8 @@ func TestParametersOfTheURL(t *testing.T) {
 		"&app.secret=hunter2&pwd=hunter2&pass=hunter2&key=hunter2&options=-c+app.key%3Dhunter2")
 	require.Equal(t, written, target.String())
 	other := parse(t, "postgres://u@h2/db?synchronous_commit=on&port=7")
+	target.Params.Set("useSSL", "true")
+	target.Params.Set("channel_binding", "require")
 	other.Inherit(parse(t, target.String()))
 	require.Equal(t, "postgres://u@h2/db?application_name=a&connect_timeout=3&options=-c+search_path%3Dx&passfile=%2Fp&port=7"+
 		"&synchronous_commit=on&target_session_attrs=read-write", other.String())

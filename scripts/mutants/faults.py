@@ -337,7 +337,7 @@ FAULTS = [Fault(*f) for f in [
      "the answer of a server that refuses a body early is lost"),
     ("hl02", HL, "body.go", "func (f *framed) Close() error { return f.body.Close() }", "func (f *framed) Close() error { return nil }",
      "the body of a request is not closed: its buffer never returns to the ring"),
-    ("ni01", NI, "tls.go", "config.InsecureSkipVerify = mode != loader.TLSVerify", "config.InsecureSkipVerify = true",
+    ("ni01", NI, "tls.go", "config.InsecureSkipVerify = mode == loader.TLSPrefer || mode == loader.TLSRequire", "config.InsecureSkipVerify = true",
      "--tls verify verifies nothing"),
     ("ni02", NI, "tls.go", "return config, mode == loader.TLSPrefer, nil", "return config, mode != loader.TLSVerify, nil",
      "--tls require goes on without TLS"),

@@ -14,7 +14,8 @@ import (
 func Server(t testing.TB, variable string) string {
 	t.Helper()
 	url := os.Getenv(variable)
-	if advice := variable + ` is not set: run scripts/servers up and eval "$(scripts/servers env)"`; url == "" {
+	if advice := variable + ` is not set: run scripts/servers up (TiDB's program is built by scripts/servers tidb) and ` +
+		`eval "$(scripts/servers env)"`; url == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(advice)
 		}

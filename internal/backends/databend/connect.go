@@ -89,6 +89,9 @@ type clients struct {
 // yet, and a lower limit would open a new connection for nearly every batch.
 const idleConnections = 1024
 
+const silent = `no answer to "Expect: 100-continue" within a second, as from behind a proxy: batches are sent ` +
+	"without asking; one whose connection breaks may then be there twice, which the proof finds"
+
 // client returns the client for a URL.
 func (c *clients) client(u *url.URL) (*httpload.Client, error) {
 	key := u.Scheme + "://" + u.Host
@@ -113,6 +116,7 @@ func (c *clients) client(u *url.URL) (*httpload.Client, error) {
 	}
 	c.open[key] = httpload.NewClient(httpload.Options{
 		Dial: c.deps.Dial, TLS: config, Connections: idleConnections, ExpectContinue: expectTimeout,
+		Silent: func() { c.deps.Log.Warn(silent, "host", u.Host) },
 	})
 	return c.open[key], nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -66,8 +67,20 @@ func (l *opened) open(ctx context.Context, t loader.Target, deps loader.Deps) (e
 	if l.hosts, err = l.clients.nodes(ctx, t); err != nil {
 		return err
 	}
-	if err := l.probeServer(ctx, t); err != nil {
-		return loader.ConnectError(l.host().address, err, faultOf)
+	probe := func(ctx context.Context) error {
+		if err := l.probeServer(ctx, t); err != nil {
+			return loader.ConnectError(l.host().address, err, faultOf)
+		}
+		return nil
+	}
+	answered := func(err error) bool { return errors.As(err, new(*serverError)) }
+	if strings.HasPrefix(l.host().base, "https:") {
+		err = probe(ctx)
+	} else {
+		err = netio.Reach(ctx, deps.Dial, l.host().address, netio.HTTP, answered, probe)
+	}
+	if err != nil {
+		return err
 	}
 	if err := l.probeMethod(ctx); err != nil {
 		return failedBefore("try "+l.plan.method.Name, err)

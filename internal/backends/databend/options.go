@@ -107,10 +107,10 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	value := t.Params.Get("sslmode")
 	mode, known := map[string]loader.TLSMode{
 		"": loader.TLSAuto, "disable": loader.TLSOff, "prefer": loader.TLSPrefer, "require": loader.TLSRequire,
-		"enable": loader.TLSVerify, "verify-full": loader.TLSVerify,
+		"verify-ca": loader.TLSVerifyCA, "enable": loader.TLSVerify, "verify-full": loader.TLSVerify,
 	}[value]
 	if !known {
-		return "", fmt.Errorf("sslmode=%s of the target is unknown; valid are disable, prefer, require, verify-full", value)
+		return "", fmt.Errorf("sslmode=%s of the target is unknown; valid are disable, prefer, require, verify-ca, verify-full", value)
 	}
 	return mode, nil
 }

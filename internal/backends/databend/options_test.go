@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -77,6 +78,13 @@ func TestWhereNodesAre(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, nodes[0].base)
 	}
+
+	// An authority is checked on this machine, too.
+	deps := backendtest.Deps()
+	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
+	nodes, err := (&clients{deps: deps}).nodes(t.Context(), loader.Target{Hosts: []string{"127.0.0.1"}})
+	require.NoError(t, err)
+	require.Equal(t, "https://127.0.0.1:443", nodes[0].base)
 }
 
 func TestLabels(t *testing.T) {

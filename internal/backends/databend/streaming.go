@@ -21,8 +21,8 @@ import (
 // looked at the running queries, nobody ends it, and it would commit the rows that it has, beside the next attempt. The
 // server (43b24ec0, streaming_load.rs) lists a query before it reads a byte of the body, and hyper sends "100 Continue"
 // when a body is first read. So no row is sent before its query is listed; and a head that arrives alone fails, since
-// its form never begins. A server that takes longer than expectTimeout, and a proxy that asks for the body itself, lose
-// this protection.
+// its form never begins. A server that takes longer than expectTimeout, and a proxy that asks for the body itself or
+// swallows the question, lose this protection.
 func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error) {
 	sending, done := s.killOnCancel(ctx, t)
 	defer done()
@@ -61,8 +61,8 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, t tags) (ro
 	return body.Stats.Rows, nil
 }
 
-// expectTimeout is how long the server may take to ask for the rows: long enough for a load that waits for its slot,
-// and bounded since a proxy may swallow the question.
+// expectTimeout is how long the server may take to ask for the rows, once it has asked: long enough for a load that waits
+// for its slot.
 const expectTimeout = 5 * time.Second
 
 // killTimeout bounds the attempt to kill a query before its connection is closed.

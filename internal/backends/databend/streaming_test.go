@@ -1,11 +1,14 @@
 package databend
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -60,6 +63,51 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 	require.Equal(t, sessionState{Database: "db", Settings: map[string]string{
 		"timezone": "UTC", "max_threads": "2", "enable_query_result_cache": "0", "max_result_rows": "0",
 	}}, session)
+}
+
+// A proxy may swallow "Expect: 100-continue" or the answer to it. The first batch waits, the log says so, and no later
+// batch asks.
+func TestProxyThatNeverAsks(t *testing.T) {
+	f := newFake(t)
+	deps, log := backendtest.Deps(), bytes.Buffer{}
+	deps.Log = slog.New(slog.NewTextHandler(&log, nil))
+	dial := deps.Dial
+	deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return &swallowing{c}, err
+	}
+	l := backendtest.Open(t, New(), f.target(streamingLoad), deps)
+	_, err := l.Prepare(t.Context(), preparation(streamingLoad))
+	require.NoError(t, err)
+	f.streams(http.StatusOK, streamed(3))
+	before := len(f.asked("/v1/streaming_load"))
+	for range 2 {
+		s := backendtest.Session(t, l, contractOf(streamingLoad))
+		for range 2 {
+			ack, err := s.Load(t.Context(), testBatch(1))
+			require.NoError(t, err)
+			require.Equal(t, loader.Ack{Rows: 3}, ack)
+		}
+	}
+	loads := f.asked("/v1/streaming_load")[before:]
+	require.Len(t, loads, 4)
+	for i, load := range loads {
+		require.Equal(t, i == 0, load.header.Get("Expect") != "", "batch %d", i)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+	require.Contains(t, log.String(), "as from behind a proxy")
+}
+
+// swallowing is a connection on which "100 Continue" does not arrive.
+type swallowing struct{ net.Conn }
+
+func (c *swallowing) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	rest := bytes.TrimPrefix(p[:n], []byte("HTTP/1.1 100 Continue\r\n\r\n"))
+	if len(rest) == 0 && err == nil {
+		return c.Read(p)
+	}
+	return copy(p, rest), err
 }
 
 // At least once promises nothing that a label or an id would be for, and counts nothing.

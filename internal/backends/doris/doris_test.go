@@ -92,7 +92,8 @@ func TestCheckRefuses(t *testing.T) {
 		`method "bulk" does not exist`:                      func(t *loader.Target) { t.Method = "bulk" },
 		"the target names no database":                      func(t *loader.Target) { t.Database = "" },
 		`table "a.b.c"`:                                     func(t *loader.Target) { t.Table = "a.b.c" },
-		`the target has no parameter "tls"`:                 func(t *loader.Target) { t.Params.Set("tls", "true") },
+		`parameter "socket" of the target is not known`:     func(t *loader.Target) { t.Params.Set("socket", "/x") },
+		"parameter tls=x of the target is not known":        func(t *loader.Target) { t.Params.Set("tls", "x") },
 		"http_port=x is not a port":                         func(t *loader.Target) { t.Params.Set("http_port", "x") },
 		"--group-commit on: want one of off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
 		"--buckets -1: want a number":                       func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
@@ -166,4 +167,12 @@ func TestFrontendURLs(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, all[0].http.String(), name)
 	}
+
+	// An authority is checked on this machine, too, by both protocols.
+	deps := testDeps()
+	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
+	all, secure, err := frontends(loader.Target{Hosts: []string{"127.0.0.1"}}, deps)
+	require.NoError(t, err)
+	assert.Equal(t, "https://127.0.0.1:8050", all[0].http.String())
+	assert.False(t, secure.InsecureSkipVerify || all[0].config.TLS.InsecureSkipVerify || all[0].config.AllowFallbackToPlaintext)
 }

@@ -14,7 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -65,9 +68,13 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err != nil {
 		return nil, err
 	}
-	if err := l.probe(ctx); err != nil {
+	probe := func(ctx context.Context) error {
+		return loader.ConnectError(l.frontends[0].address, l.probe(ctx), faultOf)
+	}
+	answered := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+	if err := netio.Reach(ctx, d.Dial, l.frontends[0].address, netio.MySQL, answered, probe); err != nil {
 		_ = l.Close()
-		return nil, loader.ConnectError(l.frontends[0].address, err, faultOf)
+		return nil, err
 	}
 	if l.method.Name != s3Load {
 		return l, nil

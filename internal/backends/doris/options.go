@@ -204,10 +204,9 @@ func targetTable(t loader.Target) (tableName, error) {
 // checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	const port = "http_port"
-	for name := range t.Params {
-		if name != port {
-			return fmt.Errorf("the target has no parameter %q but %s; session variables go into --set %s=…", name, port, name)
-		}
+	p, err := sqlload.ReadMySQLParams(t.Params)
+	if err = errors.Join(err, p.Unknown(port)); err != nil {
+		return err
 	}
 	if n, err := strconv.Atoi(cmp.Or(t.Params.Get(port), httpPort)); err != nil || n < 1 || n > 65535 {
 		return fmt.Errorf("%s=%s is not a port", port, t.Params.Get(port))

@@ -74,7 +74,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 // Tried on MariaDB 10.11 and MySQL 9.7: InnoDB's table id changes on DROP and CREATE and on TRUNCATE, and stays when an
 // index is added; to read it takes the PROCESS privilege. The creation time, which everybody may read, changes on DROP
 // and CREATE and also when an index is added, and stays on TRUNCATE: with it alone a resume does not notice that the
-// table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
+// table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody, OceanBase to those
+// who may read its catalogue.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
 	// A partition is a table of its own to InnoDB.
@@ -83,10 +84,13 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 		tiDB:    "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where(),
 		mariaDB: "SELECT table_id FROM information_schema.innodb_sys_tables" + named,
 		mySQL:   "SELECT table_id FROM information_schema.innodb_tables" + named,
+		// The second number changes on TRUNCATE. Partitions have rows of another type.
+		oceanBase: "SELECT CONCAT(object_id, '-', data_object_id) FROM oceanbase.dba_objects WHERE owner = " +
+			literal(l.name.schema) + " AND object_name = " + literal(l.name.table) + " AND object_type = 'TABLE'",
 	}[l.server.flavour]
 	if query != "" {
 		found, err := sqlload.Rows(ctx, c, query)
-		if err != nil && !is(err, accessDenied...) {
+		if err != nil && !is(err, accessDenied...) && !is(err, notThere...) {
 			return "", err
 		}
 		if len(found) > 0 {

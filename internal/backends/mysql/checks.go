@@ -119,7 +119,7 @@ func (d *doctor) change(name string, value int64) string {
 func (d *doctor) checkMethod() {
 	if d.caps.Reason != "" {
 		fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
-		if d.server.flavour == tiDB {
+		if d.server.flavour == tiDB || d.server.flavour == oceanBase {
 			fix = "--method " + insert
 		}
 		d.warn("delivery", fix, "a push is at least once here: %s", d.caps.Reason)
@@ -144,6 +144,13 @@ func (d *doctor) product([]string) loader.Finding {
 			f.Grade = loader.GradeUnknown
 		}
 		return f
+	}
+	for _, name := range []string{"transaction_read_only", "tx_read_only"} { // which bind every account
+		if f := d.server.flavour; d.on(name) && f != tiDB && f != singleStore { // they only show them
+			found += fmt.Sprintf(" takes no rows: %s is %s, so transactions are read-only unless they say otherwise",
+				name, d.vars[name])
+			return sqlload.Fail(found, "--set "+name+"=0")
+		}
 	}
 	return sqlload.OK(found)
 }

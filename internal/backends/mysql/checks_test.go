@@ -231,6 +231,8 @@ func TestDoctorReadsVariables(t *testing.T) {
 		"torn pages":                 {vars: "innodb_doublewrite=OFF", want: warn("durability", "innodb_doublewrite is OFF", "innodb_doublewrite = ON")},
 		"replica":                    {vars: "super_read_only=ON", want: fail("server", "super_read_only is ON", "name the primary")},
 		"read-only":                  {vars: "read_only=ON", grants: tables, want: fail("server", "read_only is ON", "SET GLOBAL read_only = OFF")},
+		"read-only transactions":     {vars: "tx_read_only=ON", want: fail("server", "tx_read_only is ON", "--set tx_read_only=0")},
+		"made writable by the user":  {vars: "tx_read_only=ON", set: "tx_read_only=0"},
 		"read-only, and a privilege that stands above": {
 			vars: mariaDB + " read_only=ON", grants: strings.Replace(tables, "CREATE", "CREATE, READ ONLY ADMIN", 1),
 		},

@@ -76,7 +76,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	f := l.server.flavour
-	c, err := connector(e.config, append(f.controlSetup(l.target.Settings), f.dirtyReads()...)).Dial(ctx)
+	c, err := connector(e.config, f.controlSetup(l.target.Settings, f.dirtyReads()...), l.log).Dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,5 +145,14 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 		defer cancel()
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()
+	if l.server.flavour == oceanBase { // whose locking read does not see what is not committed; its key does
+		_, err := c.Exec(ctx, s.TryClaim(ref))
+		if err == nil {
+			return loader.Resolution{Applied: loader.No}, nil
+		}
+		if !is(err, duplicateKey) {
+			return loader.Resolution{}, err
+		}
+	}
 	return s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
 }

@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -35,6 +37,9 @@ func complete(t loader.Target) (loader.Target, error) {
 			t.Hosts = []string{host}
 		}
 	}
+	if t.Params, err = withTLS(t.Params, file); err != nil {
+		return t, err
+	}
 	t.User = cmp.Or(t.User, file["user"])
 	if t.User == "" {
 		if login, err := user.Current(); err == nil {
@@ -46,6 +51,44 @@ func complete(t loader.Target) (loader.Target, error) {
 		t.Password = cmp.Or(t.Password, loader.Secret(file["password"]))
 	}
 	return t, nil
+}
+
+// withTLS adds what the file says about TLS to what the URL leaves open.
+func withTLS(params url.Values, file map[string]string) (url.Values, error) {
+	given, err := sqlload.ReadMySQLParams(params)
+	if err != nil {
+		return nil, err
+	}
+	all := make(url.Values)
+	maps.Copy(all, params)
+	add := func(unless bool, names ...string) {
+		for _, name := range names {
+			if value, is := file[name]; is && !unless {
+				all.Set(name, value)
+			}
+		}
+	}
+	on := func(value string) bool {
+		return !slices.Contains([]string{"0", "off", "false"}, strings.ToLower(value))
+	}
+	ssl, asked := file["ssl"]
+	_, skipped := file["skip-ssl"]
+	verified, says := file["ssl-verify-server-cert"]
+	switch {
+	case given.Mode != loader.TLSAuto:
+	case file["ssl-mode"] != "":
+		all.Set("ssl-mode", file["ssl-mode"])
+	case skipped, asked && !on(ssl):
+		all.Set("ssl-mode", "DISABLED")
+	case says && on(verified):
+		all.Set("ssl-mode", "VERIFY_IDENTITY")
+	case asked, says: // in a URL ssl asks for a verified server
+		all.Set("ssl-mode", "REQUIRED")
+	}
+	add(given.Trust.CAFile != "", "ssl-ca", "ssl-capath", "ssl-crl", "ssl-crlpath", "ssl-fp", "ssl-fplist")
+	add(given.Trust.CertFile+given.Trust.KeyFile != "", "ssl-cert", "ssl-key")
+	add(false, "tls-version")
+	return all, nil
 }
 
 func readClientFile() (map[string]string, error) {

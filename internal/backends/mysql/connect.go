@@ -2,13 +2,15 @@ package mysql
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -33,9 +35,6 @@ type dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 
 // endpoints makes the driver's configuration of every host.
 func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
-	if t.TLS, err = tlsMode(t); err != nil {
-		return nil, err
-	}
 	network, addresses := "unix", []string{t.Params.Get("socket")}
 	if addresses[0] == "" {
 		network, addresses = "tcp", nil
@@ -53,6 +52,15 @@ func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 	return all, nil
 }
 
+// reach calls connect, and says if it is no MySQL that listens there.
+func (e endpoint) reach(ctx context.Context, d loader.Deps, connect func(context.Context) error) error {
+	if e.config.Net != "tcp" {
+		return connect(ctx)
+	}
+	answered := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+	return netio.Reach(ctx, d.Dial, e.config.Addr, netio.MySQL, answered, connect)
+}
+
 // loadingConfig is the configuration of sessions that load. In TiDB all servers behind a name take writes, and Resolve
 // finds and ends a session of one from any other, so sessions take them in turn. Elsewhere a name may stand for a
 // primary and its replicas, or for servers that know only their own connections.
@@ -68,33 +76,15 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 
 // checkParams refuses unknown parameters, which must not be ignored silently.
 func checkParams(t loader.Target) error {
-	for name := range t.Params {
-		if name != "socket" && name != "tls" {
-			return fmt.Errorf("parameter %q of the target is not known; there are: socket, tls; session variables go into --set %s=…",
-				name, name)
-		}
-	}
-	return nil
+	p, err := sqlload.ReadMySQLParams(t.Params)
+	return errors.Join(err, p.Unknown("socket"))
 }
 
-// tlsMode reads the driver's tls parameter. The --tls flag comes first.
-func tlsMode(t loader.Target) (loader.TLSMode, error) {
-	if t.TLS != loader.TLSAuto {
-		return t.TLS, nil
+// connector makes connections to one host that are set up.
+func connector(host *mysql.Config, s setup, log *slog.Logger) sqlload.MySQLConnector {
+	return sqlload.MySQLConnector{
+		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: connectTimeout, Log: log,
 	}
-	mode, known := map[string]loader.TLSMode{
-		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer,
-		"skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
-	}[t.Params.Get("tls")]
-	if !known {
-		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", t.Params.Get("tls"))
-	}
-	return mode, nil
-}
-
-// connector makes connections to one host that have run their setup statements.
-func connector(host *mysql.Config, setup []string) sqlload.MySQLConnector {
-	return sqlload.MySQLConnector{Hosts: []*mysql.Config{host}, Setup: setup, Timeout: connectTimeout}
 }
 
 // connect takes one of the control connections.

@@ -7,12 +7,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -39,36 +41,75 @@ func TestEndpoints(t *testing.T) {
 	assert.Equal(t, "/run/mysqld.sock", all[0].config.Addr)
 }
 
+// What providers and other clients write into URLs is accepted, or refused by name.
 func TestParameters(t *testing.T) {
-	for _, c := range []struct{ query, want string }{
-		{"multiStatements=true", `parameter "multiStatements" of the target is not known; there are: socket, tls; session variables go into --set multiStatements=…`},
-		{"timeout=5s", `parameter "timeout" of the target is not known; there are: socket, tls; session variables go into --set timeout=…`},
-		{"tls=maybe", "parameter tls=maybe is not known; there are: true, skip-verify, preferred, false"},
+	authority := backendtest.NewAuthority(t).File
+	const (
+		off, prefer, encrypt, chain, verify = "off", "prefer", "require", "chain", "verify"
+		usual                               = verify // of another machine
+	)
+	for query, want := range map[string]string{
+		"": usual, "tls=false": off, "tls=preferred": prefer, "tls=skip-verify": encrypt, "tls=true": verify,
+		"ssl-mode=REQUIRED": encrypt, "sslmode=require": encrypt, "ssl_mode=VERIFY_IDENTITY": verify, "sslMode=DISABLED": off,
+		"ssl-mode=PREFERRED": prefer, "ssl-mode=VERIFY_CA": verify, "sslmode=verify-full": verify,
+		"ssl-mode=VERIFY_CA&ssl-ca=" + authority: chain, "ssl-mode=REQUIRED&ssl-ca=" + authority: chain,
+		"sslmode=prefer&sslCA=" + authority: chain, "ssl-ca=" + authority: verify,
+		"useSSL=true": encrypt, "useSSL=false": off, "useSSL=true&requireSSL=false": encrypt, "requireSSL=true": encrypt,
+		"useSSL=true&verifyServerCertificate=true": verify, "useSSL=true&verifyServerCertificate=false": encrypt,
+		"useSSL=true&sslMode=VERIFY_IDENTITY": verify, "trustServerCertificate=true": encrypt,
+		`ssl={"rejectUnauthorized":true}`: verify, `ssl={"rejectUnauthorized": false}`: encrypt, "ssl=true": verify, "ssl=0": off,
+		"sslaccept=strict": verify, "allowPublicKeyRetrieval=true": usual, "tls=preferred&allowPublicKeyRetrieval=false": encrypt,
+		"charset=utf8mb4&useUnicode=true&characterEncoding=UTF-8&serverTimezone=UTC&parseTime=true&loc=Local": usual,
+		"serverVersion=8.0.32&connectTimeout=3&tls-version=TLSv1.2,TLSv1.3":                                   usual,
+
+		"useSSL=false&requireSSL=true":                   "parameters requireSSL=true and useSSL=false of the target contradict each other",
+		"allowPublicKeyRetrieval=false&sslMode=DISABLED": "contradict each other",
+		"sslMode=DISABLED&ssl-ca=/x":                     "names a certificate authority, and switches TLS off",
+		"ssl-cert=/x":                                    "a client's certificate and its key belong together",
+		"ssl-ca=/nowhere":                                "/nowhere",
+		"ssl-capath=/x":                                  "parameter ssl-capath of the target cannot be honoured: name a file with authorities by --tls-ca",
+		"trustCertificateKeyStoreUrl=file:/x":            "name a file in PEM by --tls-ca",
+		"ssl-crl=/x":                                     "lists of revoked certificates are not read",
+		"tlsVersion=TLSv1.3":                             "TLSv1.2 and TLSv1.3 are spoken here",
+		"ssl-mode=yes":                                   "parameter ssl-mode=yes of the target is not known; there are: disable, disabled, prefer",
+		"tls=maybe":                                      "parameter tls=maybe of the target is not known; there are: 0, 1, false, preferred, skipverify, true",
+		"useSsI=true":                                    `parameter "useSsI" of the target is not known; there are: socket, tls, ssl-mode, ssl-ca, ssl-cert, ssl-key`,
+		"sql_mode=ANSI":                                  "; a session variable goes into --set sql_mode=…",
 	} {
-		target, err := loader.ParseTarget("mysql://h/d?" + c.query)
+		target, err := loader.ParseTarget("mysql://h/d?" + query)
 		require.NoError(t, err)
-		_, err = endpoints(target, backendtest.Deps())
-		assert.EqualError(t, errors.Join(checkParams(target), err), c.want)
+		all, err := endpoints(target, backendtest.Deps())
+		if err = errors.Join(checkParams(target), err); err != nil {
+			assert.ErrorContains(t, err, want, query)
+			continue
+		}
+		got, config := verify, all[0].config
+		switch {
+		case config.TLS == nil:
+			got = off
+		case config.AllowFallbackToPlaintext:
+			got = prefer
+		case config.TLS.InsecureSkipVerify && config.TLS.VerifyConnection != nil:
+			got = chain
+		case config.TLS.InsecureSkipVerify:
+			got = encrypt
+		}
+		assert.Equal(t, want, got, query)
 	}
 }
 
-func TestTLSMode(t *testing.T) {
-	for _, c := range []struct {
-		param    string
-		explicit loader.TLSMode
-		want     loader.TLSMode
-	}{
-		{"", loader.TLSAuto, loader.TLSAuto},
-		{"false", loader.TLSAuto, loader.TLSOff},
-		{"preferred", loader.TLSAuto, loader.TLSPrefer},
-		{"skip-verify", loader.TLSAuto, loader.TLSRequire},
-		{"true", loader.TLSAuto, loader.TLSVerify},
-		{"false", loader.TLSVerify, loader.TLSVerify},
-	} {
-		got, err := tlsMode(loader.Target{TLS: c.explicit, Params: url.Values{"tls": {c.param}}})
-		require.NoError(t, err)
-		assert.Equal(t, c.want, got, c)
-	}
+// The --tls flags come before the URL, whose authority is checked all the same.
+func TestTLSFlagsAndParameters(t *testing.T) {
+	authority := backendtest.NewAuthority(t).File
+	target := loader.Target{Hosts: []string{"h"}, TLS: loader.TLSVerify, Params: url.Values{"tls": {"false"}}}
+	all, err := endpoints(target, backendtest.Deps())
+	require.NoError(t, err)
+	assert.False(t, all[0].config.TLS.InsecureSkipVerify)
+
+	target = loader.Target{Hosts: []string{"h"}, TLS: loader.TLSRequire, Params: url.Values{"ssl-ca": {authority}}}
+	all, err = endpoints(target, backendtest.Deps())
+	require.NoError(t, err)
+	assert.NotNil(t, all[0].config.TLS.VerifyConnection)
 }
 
 func TestTargetTable(t *testing.T) {
@@ -174,6 +215,23 @@ func TestComplete(t *testing.T) {
 	file("[client]\nsocket=/run/x.sock\n")
 	got = try("mysql:///d?tls=false")
 	assert.Equal(t, url.Values{"socket": {"/run/x.sock"}, "tls": {"false"}}, got.Params)
+
+	// TLS as mysql and mariadb read it there.
+	for text, want := range map[string]string{
+		"ssl-mode=VERIFY_IDENTITY\nssl=1\nssl_ca=/x": "ssl-ca=/x&ssl-mode=VERIFY_IDENTITY",
+		"ssl":                     "ssl-mode=REQUIRED",
+		"ssl=0":                   "ssl-mode=DISABLED",
+		"skip-ssl":                "ssl-mode=DISABLED",
+		"ssl-verify-server-cert":  "ssl-mode=VERIFY_IDENTITY",
+		"ssl-cert=/c\nssl-key=/k": "ssl-cert=/c&ssl-key=/k",
+		"ssl-cipher=x":            "",
+		"ssl-crl=/x":              "ssl-crl=%2Fx",
+	} {
+		file("[client]\n" + text + "\n")
+		assert.Equal(t, strings.ReplaceAll(want, "/", "%2F"), try("mysql://h/d").Params.Encode(), text)
+	}
+	file("[client]\nssl-mode=DISABLED\n")
+	assert.Equal(t, "useSSL=true", try("mysql://h/d?useSSL=true").Params.Encode(), "the URL comes first")
 }
 
 // Only where a session can be found and ended from any server may it be on any.
@@ -197,4 +255,58 @@ func TestWhichSessionsTakeAnyServerOfAName(t *testing.T) {
 	require.NoError(t, err)
 	_, err = all[0].loadingConfig(tiDB).DialFunc(t.Context(), "tcp", "db:3306")
 	assert.EqualError(t, err, "the one", "where nobody spreads")
+}
+
+// MySQL makes an authority and a certificate by itself, with a common name only; MariaDB 10.11 has no TLS until it is
+// set up.
+func TestTLSOnServers(t *testing.T) {
+	foreign := backendtest.NewAuthority(t).File
+	eachServer(t, func(t *testing.T, s *testServer) {
+		open := func(query string, mode loader.TLSMode, flag string) error {
+			target := s.table("t")
+			target.TLS = mode
+			var err error
+			target.Params, err = url.ParseQuery(query)
+			require.NoError(t, err)
+			deps := s.deps
+			deps.TLS = netio.Trust{CAFile: flag}.TLS
+			l, err := New().Open(t.Context(), target, deps)
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		}
+		require.NoError(t, open("ssl-mode=PREFERRED&serverTimezone=UTC", "", ""))
+		var folder, file string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT @@datadir, COALESCE(@@ssl_ca, '')").Scan(&folder, &file))
+		if file == "" {
+			const want = "the server offers no TLS; --tls off connects without"
+			require.ErrorContains(t, open("ssl-mode=REQUIRED", "", ""), want)
+			require.ErrorContains(t, open("", "", foreign), want)
+			return
+		}
+		authority := filepath.Join(folder, file)
+		for _, c := range []struct {
+			query string
+			mode  loader.TLSMode
+			flag  string
+			want  string // "" if it connects
+		}{
+			{"useSSL=true", "", "", ""},
+			{"ssl-mode=VERIFY_CA&ssl-ca=" + authority, "", "", ""},
+			{"ssl-mode=VERIFY_IDENTITY&ssl-ca=" + authority, "", "", "subject alternative name (SAN)"},
+			{"ssl-mode=REQUIRED&ssl-ca=" + foreign, "", "", "tls: failed to verify certificate"},
+			{"", loader.TLSVerifyCA, authority, ""},
+			{"", loader.TLSVerifyCA, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSRequire, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSAuto, foreign, "tls: failed to verify certificate"},
+			{"", loader.TLSPrefer, foreign, "tls: failed to verify certificate"},
+		} {
+			if err := open(c.query, c.mode, c.flag); c.want == "" {
+				assert.NoError(t, err, "%+v", c)
+			} else {
+				assert.ErrorContains(t, err, c.want, "%+v", c)
+			}
+		}
+	})
 }

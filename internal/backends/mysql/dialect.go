@@ -154,10 +154,11 @@ func columnType(c rows.Column) string {
 
 // loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a
 // CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
-// for escapes.
+// for escapes. OceanBase takes raw bytes in utf8mb4 as they are, and with "binary" encodes them (seekdb 1.4.0).
 func (s statements) loadData(reader string) string {
 	charset := "utf8mb4"
-	if slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes }) {
+	raw := slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes })
+	if raw && s.flavour != oceanBase {
 		charset = "binary"
 	}
 	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)",

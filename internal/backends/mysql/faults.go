@@ -68,6 +68,10 @@ const (
 // accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.
 var accessDenied = []uint16{1044, 1142, 1143, 1227}
 
+// notThere are the numbers of an unknown column and of an unknown table: also of information_schema, which has other
+// views on every server of the family.
+var notThere = []uint16{1054, 1109, 1146}
+
 // is reports whether the server answered with one of the numbers.
 func is(err error, numbers ...uint16) bool {
 	var server *mysql.MySQLError
@@ -86,10 +90,14 @@ func faults() loader.Faults {
 		{Codes: "1040 1203 1226", Verdict: loader.Again(loader.ClassThrottled),
 			Hint: "lower --workers, or raise max_connections or max_user_connections on the server"},
 		{Codes: "9003 9004", Verdict: loader.Again(loader.ClassThrottled)}, // TiDB: storage is busy
-		{Codes: "1290 1792 1836", Verdict: loader.Reconnect(loader.ClassShutdown),
+		{Codes: "1792", Verdict: loader.Reconnect(loader.ClassShutdown),
+			Hint: "transactions are read-only here: --set transaction_read_only=0, or --set tx_read_only=0 before MariaDB 11"},
+		{Codes: "1290 1836", Verdict: loader.Reconnect(loader.ClassShutdown),
 			Hint: "the server is read-only: after a failover a new connection reaches the writer, a replica has to " +
 				"be replaced in the URL"},
-		{Codes: "1053 1077 1079 3032", Verdict: loader.Lost(loader.ClassShutdown)},
+		{Codes: "1053 1077 1079", Verdict: loader.Lost(loader.ClassShutdown)},
+		{Codes: "3032", Verdict: loader.Lost(loader.ClassShutdown),
+			Hint: "an administrator has closed the server to others: SET GLOBAL offline_mode = OFF"},
 		{Codes: "2006 2013 8501 9001 9002 9005", Verdict: loader.Lost(loader.ClassConnection)},
 		// Killed, timed out, cut off: the server has rolled back.
 		{Codes: "1158 1159 1160 1161 1184 1317 1927 3169 4031", Verdict: loader.Reconnect(loader.ClassConnection)},
@@ -105,10 +113,13 @@ func faults() loader.Faults {
 			"lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"),
 		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then resume"),
 		refused("1045 1698 1130 1862 1820 3118 4151", loader.ClassPermission,
-			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD"),
+			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD; "+
+				"an account, or MariaDB as a whole, may want TLS (--tls require) or a client's certificate (--tls-cert)"),
+		refused("3159", loader.ClassPermission, "the server takes no connection without TLS: --tls verify, or --tls require, "+
+			"which encrypts without verifying the server"),
 		refused("1044 1142 1143 1227 1370", loader.ClassPermission, "ask for the GRANT that the server names"),
 		refused("1049 1046", loader.ClassMissing, "create the database, or correct its name in the URL"),
-		refused("1146 1051", loader.ClassMissing, "let --create if-missing make it, or correct --table"),
+		refused("1146 1051", loader.ClassMissing, "was it dropped while the run was going? otherwise correct --table"),
 		refused("1054 1109", loader.ClassMissing, "the table has other columns; name another with --table"),
 		refused("1193 1238", loader.ClassMissing, "the server has no such session variable; correct --set"),
 		refused("1231 1232 1229", loader.ClassData, "correct the value in --set"),

@@ -67,16 +67,18 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	})
 }
 
+const readCommitted = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
 // alone calls f with a connection of its own, whose end releases its locks.
 func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
-	setup := append(l.server.flavour.controlSetup(l.target.Settings), autocommit(false))
+	besides := []string{autocommit(false)}
 	if l.server.flavour.locksTables() {
-		setup = append(setup, fmt.Sprintf("SET SESSION wait_timeout = %d", fenceIdle))
+		besides = append(besides, fmt.Sprintf("SET SESSION wait_timeout = %d", fenceIdle))
 	}
 	if l.server.vars["binlog_format"] != "STATEMENT" || l.server.vars["log_bin"] != "ON" { // which takes no other level than the default
-		setup = append(setup, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+		besides = append(besides, readCommitted)
 	}
-	c, err := connector(l.home.config, setup).Dial(ctx)
+	c, err := connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...), l.log).Dial(ctx)
 	if err != nil {
 		return loader.ConnectError(l.home.config.Addr, err, faultOf)
 	}
@@ -99,7 +101,7 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 		if err != nil {
 			return "", err
 		}
-		committed, err := l.claimsBy(ctx, query, []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"})
+		committed, err := l.claimsBy(ctx, query, []string{readCommitted})
 		if err != nil {
 			return "", err
 		}
@@ -120,8 +122,8 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 
 // claimsBy reads the connection of each claim, in a session of the given isolation.
 func (l *opened) claimsBy(ctx context.Context, query string, isolation []string) (map[string]string, error) {
-	setup := append(l.server.flavour.controlSetup(l.target.Settings), isolation...)
-	c, err := connector(l.home.config, append(setup, "SET SESSION lock_wait_timeout = 10")).Dial(ctx)
+	besides := append(isolation, "SET SESSION lock_wait_timeout = 10")
+	c, err := connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...), l.log).Dial(ctx)
 	if err != nil {
 		return nil, err
 	}

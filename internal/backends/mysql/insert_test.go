@@ -29,7 +29,7 @@ func TestInserts(t *testing.T) {
 			target.TLS = mode
 			all, err := endpoints(target, backendtest.Deps())
 			require.NoError(t, err)
-			conn, err := connector(all[0].loadingConfig(mySQL), []string{autocommit(true)}).Dial(t.Context())
+			conn, err := connector(all[0].loadingConfig(mySQL), setup{statements: []string{autocommit(true)}}, nil).Dial(t.Context())
 			require.NoError(t, err)
 			defer func() { _ = conn.Close() }()
 			last := func() string { return s.statements()[len(s.statements())-1] }

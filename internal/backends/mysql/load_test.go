@@ -17,7 +17,7 @@ import (
 
 // LOAD DATA LOCAL calls all of these a success.
 func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload VARBINARY(20) NOT NULL) ENGINE=InnoDB",
 			tableName{s.target.Database, "narrow"}.quoted()))
@@ -29,7 +29,7 @@ func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
 			name, text, words string
 		}{
 			{"duplicate key", "2\tgood\n1\ttwice\n", "Duplicate entry '1'"},
-			{"no number", "2\tgood\nNaN\tx\n", "Incorrect integer value"},
+			{"no number", "2\tgood\nNaN\tx\n", "Incorrect integer value|Truncated incorrect DOUBLE value"},
 			{"too long", "2\tgood\n3\t" + strings.Repeat("x", 21) + "\n", "Data too long|Data truncated"},
 			{"short row", "2\tgood\n3\n", "doesn't contain data"},
 			{"long row", "2\tgood\n3\tx\ty\n", "was truncated"},
@@ -50,7 +50,7 @@ func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
 }
 
 func TestAtLeastOnce(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
 		contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload BLOB NOT NULL)",
@@ -72,7 +72,7 @@ func TestAtLeastOnce(t *testing.T) {
 		require.NoError(t, err, "a bent value fails nothing")
 		assert.EqualValues(t, 1, ack.Rows)
 		require.Len(t, ack.Detail, 1)
-		assert.Regexp(t, `^Warning \d+: .*'document_id'`, ack.Detail[0])
+		assert.Regexp(t, `^Warning \d+: .*'(document_id|4x)'`, ack.Detail[0])
 		assert.EqualValues(t, 0, s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'terapush_claims'"+
 			" AND table_schema = ?", s.target.Database))
 	})
@@ -80,7 +80,7 @@ func TestAtLeastOnce(t *testing.T) {
 
 // Without a transaction around it, too: a connection that closes in the body leaves nothing behind.
 func TestHalfSentLoadLeavesNoRows(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		faults := loadertest.NewFaults(s.deps.Dial)
 		defer faults.Close()
 		s.deps.Dial = faults.Dial

@@ -50,8 +50,10 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	var vars map[string]string
 	err = loader.FirstOf(ctx, l.endpoints, 0, func(ctx context.Context, e endpoint) (err error) {
 		l.home = e
-		vars, err = variables(ctx, e, t.Settings)
-		return loader.ConnectError(e.config.Addr, err, faultOf)
+		return e.reach(ctx, d, func(ctx context.Context) error {
+			vars, err = variables(ctx, e, t.Settings, d.Log)
+			return loader.ConnectError(e.config.Addr, err, faultOf)
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
-	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
+	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings), d.Log))
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
@@ -88,7 +90,7 @@ func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Co
 		if e.config.Addr == l.home.config.Addr {
 			continue
 		}
-		c, err := connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
+		c, err := connector(e.config, l.server.flavour.controlSetup(l.target.Settings), l.log).Dial(ctx)
 		if err != nil {
 			err = f(e.config.Addr, nil, err)
 		} else {
@@ -102,14 +104,21 @@ func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Co
 	return nil
 }
 
-// variables reads a host's variables: a question that all flavours and proxies answer alike, in one round trip.
-func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
-	c, err := connector(e.config, sessionSettings(settings)).Dial(ctx)
+// askFreely lifts the limits under which SHOW VARIABLES is refused, ended or cut off, before the flavour is known:
+// MariaDB alone reads the first comment, and MySQL, from 5.7.8 on, and those like it the second one.
+var askFreely = []string{
+	noLimit, "sql_big_selects = 1 /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */",
+}
+
+// variables reads a host's variables: a question that all flavours and proxies answer alike.
+func variables(
+	ctx context.Context, e endpoint, settings []loader.Setting, log *slog.Logger,
+) (map[string]string, error) {
+	c, err := connector(e.config, setup{askFreely, sessionSettings(settings)}, log).Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = c.Close() }()
-	_, _ = c.Exec(ctx, "SET SESSION "+noLimit) // the limit holds for SHOW, too; not every flavour has it
 	found, err := sqlload.Rows(ctx, c, "SHOW VARIABLES")
 	vars := make(map[string]string, len(found))
 	for _, row := range found {

@@ -1,5 +1,5 @@
-// Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by multi-row
-// INSERT, or, SingleStore alone, by pipelines that read objects from S3.
+// Package mysql loads MySQL, MariaDB, TiDB, OceanBase and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by
+// multi-row INSERT, or, SingleStore alone, by pipelines that read objects from S3.
 //
 // Three findings shape it (measured on MariaDB 10.11 and MySQL 9.7 with go-sql-driver 1.10.1):
 //
@@ -11,7 +11,7 @@
 //   - The answer to a COMMIT can be lost. So every batch inserts a claim row first, in the same transaction (package
 //     sqlload), and Resolve looks for it.
 //
-// The four speak one protocol and differ in details; see flavour.go.
+// The five speak one protocol and differ in details; see flavour.go.
 package mysql
 
 import (
@@ -55,7 +55,9 @@ func New() loader.Driver { return Driver{} }
 func (Driver) Name() string { return "mysql" }
 
 // Schemes are the URL schemes: mysql takes every flavour, the others assert theirs.
-func (Driver) Schemes() []string { return []string{"mysql", "mariadb", "tidb", "singlestore"} }
+func (Driver) Schemes() []string {
+	return []string{"mysql", "mariadb", "tidb", "oceanbase", "singlestore"}
+}
 
 // Methods lists the methods, the default first, with the Caps that they have on a MySQL server with its defaults.
 func (Driver) Methods() []loader.Method {
@@ -109,8 +111,12 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	if !found {
 		return loader.Caps{}, fmt.Errorf("mysql: method %q does not exist", t.Method)
 	}
+	caps := method.Caps
+	if ofScheme(t.Scheme) == oceanBase { // of all versions
+		caps = server{flavour: oceanBase}.caps(method)
+	}
 	name, err := targetTable(t)
-	return method.Caps, errors.Join(err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name))
+	return caps, errors.Join(err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name))
 }
 
 // checkVia refuses a staged method without an object store.

@@ -2,14 +2,17 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -37,7 +40,7 @@ func TestMyISAM(t *testing.T) {
 // tables is the table t for the tests that all servers with transactions share.
 func (s *testServer) tables(t *testing.T) backendtest.Tables {
 	return backendtest.Tables{
-		Driver: New(), Deps: s.deps, Target: s.table("t"), Preparation: preparation(documents(t, 20), contractOf(loadData, 2)),
+		Driver: New(), Deps: s.deps, Target: s.table("t"), Preparation: preparation(documents(t, 20), contractOf(s.target.Method, 2)),
 		Name:  s.table1(),
 		Exec:  func(statement string) { s.exec(t, statement) },
 		Count: func() int64 { return s.rowsIn(t, "t") },
@@ -45,7 +48,7 @@ func (s *testServer) tables(t *testing.T) backendtest.Tables {
 }
 
 func TestTables(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	everyServer(t, func(t *testing.T, s *testServer) {
 		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
 		t.Run("runs", func(t *testing.T) { s.tables(t).Runs(t) })
 		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
@@ -60,6 +63,10 @@ func TestTables(t *testing.T) {
 		t.Run("dates", func(t *testing.T) {
 			with := s.tables(t)
 			with.Target.Settings = []loader.Setting{{Name: "time_zone", Value: "-11:30"}}
+			if s.flavour == oceanBase { // the rows are written in load-data's format
+				with.Target.Method, with.Preparation.Contract = loadData, contractOf(loadData, 2)
+				with.Preparation.Contract.Dedup = loader.DedupNone
+			}
 			with.Dates(t, "%s", "MODIFY t DATETIME(3) NOT NULL", "MODIFY d DATETIME NOT NULL",
 				"MODIFY t TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)")
 		})
@@ -110,7 +117,7 @@ func TestUser(t *testing.T) {
 		printable.WriteByte(c)
 	}
 	password := printable.String()
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		target, account := s.account(t, password, "SELECT, INSERT")
 		d, contract := documents(t, 20), contractOf(loadData, 2)
 		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable(false))
@@ -140,7 +147,7 @@ func TestUser(t *testing.T) {
 		for number, want := range map[int64]loader.Applied{0: loader.Yes, 1: loader.No} {
 			backendtest.Resolves(t, db, loader.Ref{ID: id(number), First: number * 2, Rows: 2}, want)
 		}
-		assert.Regexp(t, `^created `, identityOf(t, db))
+		assert.Regexp(t, map[bool]string{false: `^created `, true: `^table id `}[s.flavour == tiDB], identityOf(t, db))
 
 		wrong := target
 		wrong.Password += "!"
@@ -151,7 +158,7 @@ func TestUser(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	everyServer(t, func(t *testing.T, s *testServer) {
 		for text, c := range map[string]struct {
 			change func(*loader.Target)
 			class  loader.Class
@@ -176,7 +183,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
 		target := s.table("t")
 		target.Settings = []loader.Setting{{Name: "unique_checks", Value: "0"}, {Name: "innodb_lock_wait_timeout", Value: "7"}}
@@ -188,6 +195,39 @@ func TestSet(t *testing.T) {
 		assert.Equal(t, []int{0, 7, 0}, []int{unique, wait, auto})
 		assert.Equal(t, "0", db.Server().Settings["unique_checks"])
 		assert.NotEmpty(t, db.Server().Settings["innodb_flush_log_at_trx_commit"])
+	})
+}
+
+// Settings that people give a server, and that our statements could break on, or mean something else under.
+func TestUnderSettingsOfTheServer(t *testing.T) {
+	backendtest.Server(t, "TERAPUSH_TEST_MARIADB") // a scratch server is of its programs
+	s := newTestServer(t, backendtest.Scratch(t, "mariadb"))
+	for _, setting := range []string{
+		"max_join_size = 10", "max_statement_time = 0.001", "sql_select_limit = 1", "sql_safe_updates = 1",
+		"group_concat_max_len = 4", "div_precision_increment = 0", "tx_isolation = 'SERIALIZABLE'", "autocommit = 0",
+		"completion_type = CHAIN", "default_storage_engine = MyISAM", "old_mode = ''", "sql_auto_is_null = 1",
+		"sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION'",
+	} {
+		s.exec(t, "SET GLOBAL "+setting)
+	}
+	account, _ := s.account(t, `it's \ "x"`, "ALL") // an administrator is spared some of them
+	with := s.tables(t)
+	with.Target = account
+	t.Run("arithmetic", func(t *testing.T) { with.Arithmetic(t) })
+	s.exec(t, "DROP TABLE "+s.table1())
+	t.Run("claims", func(t *testing.T) {
+		contract := contractOf(loadData, 2)
+		l := s.open(t, account, preparation(documents(t, 20), contract))
+		session, b := l.testSession(t, contract), batchOf(t, documents(t, 20), batch.TSV, id(0), 0, 2)
+		for _, want := range []loader.Ack{{Rows: 2}, {Rows: 2, AlreadyApplied: true}} {
+			ack, err := session.Load(t.Context(), b)
+			require.NoError(t, err)
+			assert.Equal(t, want, ack)
+		}
+		require.NoError(t, session.Close()) // a serializable transaction has locked what it has read
+		backendtest.Resolves(t, l, loader.RefOf(b), loader.Yes)
+		backendtest.Resolves(t, l, loader.Ref{ID: id(1), First: 2, Rows: 2}, loader.No)
+		assert.EqualValues(t, 2, s.rowsIn(t, "t"))
 	})
 }
 
@@ -211,13 +251,63 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	_ = db.Count(t.Context(), loader.Grouping{Size: 1}, nil)
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
 	assert.Equal(t, int(connections.Load()), s.count(set))
-	assert.Contains(t, strings.Join(s.statements(), "; "), ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0; "+set,
-		"the user's settings win")
+	first := s.statements()
+	for i, statement := range first {
+		if strings.HasPrefix(statement, "SET SESSION sql_mode") {
+			assert.Contains(t, first[i-1], ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0")
+			assert.Equal(t, set, first[i+1], "the user's settings win")
+		}
+	}
+}
+
+// A server that knows another set of variables and views keeps no push off; what the user has set, and what a session's
+// promises rest on, is no wish.
+func TestWishesThatAreRefused(t *testing.T) {
+	unknown := func(refused ...string) *fakeServer {
+		return &fakeServer{vars: map[string]string{"version": "8.0.99-other"}, answer: func(query string) *fakeAnswer {
+			switch {
+			case slices.ContainsFunc(refused, func(part string) bool { return strings.Contains(query, part) }):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1193, Message: "Unknown system variable"}}
+			case strings.Contains(query, "innodb_tables"):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1109, Message: "Unknown table 'innodb_tables'"}}
+			case strings.Contains(query, "information_schema.statistics"):
+				return &fakeAnswer{err: &mysql.MySQLError{Number: 1142, Message: "SELECT command denied"}}
+			case strings.Contains(query, "table_type"):
+				return rowsOf([]string{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"})
+			case strings.Contains(query, "column_type"):
+				return documentsColumns()
+			}
+			return nil
+		}}
+	}
+	s := unknown("sql_select_limit", "sql_big_selects", "net_read_timeout")
+	contract := contractOf(insert, 2)
+	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	target := s.start(t, "mysql")
+	target.Method = insert
+	db := prepared(t, target, backendtest.Deps(), preparation(documents(t, 10), contract))
+	db.testSession(t, contract)
+	assert.Equal(t, "created 2026-01-01", identityOf(t, db))
+	parts, err := db.Parts(t.Context(), loader.KeyRange{Last: 100}, 4)
+	require.NoError(t, err)
+	assert.Equal(t, []string{""}, parts, "it does not say how to split the table")
+	assert.NotZero(t, s.count("SET SESSION net_write_timeout = 300"), "the others are set")
+	assert.NotZero(t, s.count("SET SESSION information_schema_stats_expiry = 0"))
+
+	for refused, want := range map[string]string{
+		"sql_mode":   "SET SESSION sql_mode = ",
+		"their_name": "SET SESSION their_name = 7: Error 1193 (HY000): Unknown system variable (the server has no such session variable; correct --set)",
+	} {
+		target := unknown(refused).start(t, "mysql")
+		target.Settings = []loader.Setting{{Name: "their_name", Value: "7"}}
+		_, err := New().Open(t.Context(), target, backendtest.Deps())
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // Of several hosts every connection takes one that can be reached, and Resolve wants nothing of one that cannot.
 func TestSeveralHosts(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
+	transactional(t, func(t *testing.T, s *testServer) {
 		good := s.target.Hosts[0]
 		for i, hosts := range [][]string{{good, "127.0.0.1:1"}, {"127.0.0.1:1", good}} {
 			d, contract := documents(t, 20), contractOf(loadData, 2)
@@ -290,5 +380,46 @@ func TestSplit(t *testing.T) {
 				assert.Equal(t, []string{""}, parts)
 			}
 		}
+	})
+}
+
+// Without an index on the key rows are read at places, not by a scan; a gap is a place without a row.
+func TestSample(t *testing.T) {
+	onServers(t, []flavour{tiDB}, func(t *testing.T, s *testServer) {
+		contract := contractOf(loadData, 100)
+		db := s.open(t, s.table("t"), preparation(documents(t, 20), contract))
+		numbers := func() (found []int64) {
+			require.NoError(t, db.Sample(t.Context(), 10, func(number int64, values []any) error {
+				found = append(found, number)
+				assert.Len(t, values[1], 20)
+				return nil
+			}))
+			return found
+		}
+		assert.Empty(t, numbers(), "the table is empty")
+		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, documents(t, 20), batch.TSV, id(0), 0, 100))
+		require.NoError(t, err)
+		found := numbers()
+		assert.Len(t, found, 10)
+		assert.Less(t, slices.Min(found), int64(10))
+		assert.GreaterOrEqual(t, slices.Max(found), int64(90), "from all over the table")
+		var plan strings.Builder
+		rows, err := s.db.QueryContext(t.Context(), "EXPLAIN FORMAT = 'brief' SELECT * FROM "+s.table1()+" WHERE _tidb_rowid IN (1, 11)")
+		require.NoError(t, err)
+		for rows.Next() {
+			var step, ignored sql.NullString
+			require.NoError(t, rows.Scan(&step, &ignored, &ignored, &ignored, &ignored))
+			plan.WriteString(step.String)
+		}
+		require.NoError(t, rows.Err())
+		assert.Contains(t, plan.String(), "Batch_Point_Get")
+		assert.NotContains(t, plan.String(), "Scan")
+		s.exec(t, "DELETE FROM "+s.table1()+" WHERE document_id < 50")
+		s.exec(t, "ALTER TABLE "+s.table1()+" ADD KEY (document_id)")
+		assert.Empty(t, numbers(), "the index finds rows by their numbers")
+	})
+	eachServer(t, func(t *testing.T, s *testServer) {
+		db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+		require.NoError(t, db.Sample(t.Context(), 10, func(int64, []any) error { panic("only a scan would find it") }))
 	})
 }

@@ -18,16 +18,38 @@ import (
 
 // eachServer runs the test on MariaDB and on MySQL, in a database of its own.
 func eachServer(t *testing.T, test func(t *testing.T, s *testServer)) {
-	for name, variable := range map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"} {
-		t.Run(name, func(t *testing.T) { test(t, newTestServer(t, backendtest.Server(t, variable))) })
+	onServers(t, []flavour{mariaDB, mySQL}, test)
+}
+
+// transactional is eachServer for what holds wherever LOAD DATA can be rolled back.
+func transactional(t *testing.T, test func(t *testing.T, s *testServer)) {
+	onServers(t, []flavour{mariaDB, mySQL, tiDB}, test)
+}
+
+// everyServer is eachServer for what holds on all servers of the family.
+func everyServer(t *testing.T, test func(t *testing.T, s *testServer)) {
+	onServers(t, []flavour{mariaDB, mySQL, tiDB, oceanBase}, test)
+}
+
+func onServers(t *testing.T, all []flavour, test func(t *testing.T, s *testServer)) {
+	for _, f := range all {
+		t.Run(strings.ToLower(string(f)), func(t *testing.T) {
+			s := newTestServer(t, backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(f))))
+			s.flavour = f
+			if f == oceanBase { // where it alone is exactly once
+				s.target.Method = insert
+			}
+			test(t, s)
+		})
 	}
 }
 
 // testServer is a database of its own on a real server.
 type testServer struct {
-	target loader.Target // names the database, method load-data and no table
-	deps   loader.Deps
-	db     *sql.DB // an administrator's view, for setting the stage
+	flavour flavour
+	target  loader.Target // names the database, method load-data (OceanBase: insert) and no table
+	deps    loader.Deps
+	db      *sql.DB // an administrator's view, for setting the stage
 }
 
 func newTestServer(t testing.TB, url string) *testServer {
@@ -39,7 +61,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 	require.NoError(t, err)
 	config := all[0].config.Clone()
 	config.DBName, config.InterpolateParams = "", true
-	s.db = sql.OpenDB(connector(config, nil))
+	s.db = sql.OpenDB(connector(config, setup{}, nil))
 	t.Cleanup(func() { _ = s.db.Close() })
 	s.target.Database = "tp-" + strings.ToLower(rand.Text()[:10]) // a dash: names need their quotes
 	s.exec(t, "CREATE DATABASE "+quote(s.target.Database))

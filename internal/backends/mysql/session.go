@@ -66,7 +66,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.wire, _ = c.(*coalescer)
 		return c, err
 	}
-	to := connector(config, s.flavour.setup(s.owner.target.Settings))
+	to := connector(config, s.flavour.setup(s.owner.target.Settings), s.owner.log)
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}

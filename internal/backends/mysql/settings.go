@@ -3,6 +3,7 @@ package mysql
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -22,59 +23,97 @@ const (
 const (
 	// strict is the sql_mode of all sessions. NO_AUTO_VALUE_ON_ZERO keeps row 0 from becoming the next number where the
 	// key is AUTO_INCREMENT. NO_BACKSLASH_ESCAPES and ANSI_QUOTES are left out: they change what literals mean.
-	strict = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
+	strict = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION'"
 	// singleStoreStrict is the only one of these modes that SingleStore knows.
 	singleStoreStrict = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	// noLimit lets a query, and a SHOW, answer with all of its rows. DEFAULT would be the server's own limit.
 	noLimit = "sql_select_limit = 18446744073709551615"
 )
 
-// setup lists the first statements of a loading session. The user's settings come last and win.
-func (f flavour) setup(settings []loader.Setting) []string {
-	var first string
-	switch f {
-	case singleStore: // where the timeouts have other names
-		first = singleStoreStrict
-	case tiDB:
-		// Under optimistic locking a second claim of a batch would fail only at its commit.
-		first = fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, wait_timeout = %d,"+
-			" tidb_txn_mode = 'pessimistic'", strict, lockWait, sessionIdle)
-	default:
-		first = fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
-			" net_read_timeout = %d, net_write_timeout = %d, wait_timeout = %d",
-			strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)
-	}
-	return append([]string{first + f.unlimited()}, sessionSettings(settings)...)
+// setup is what a session says first.
+type setup struct {
+	// wishes are assignments to variables that only make a session better. Who speaks MySQL's protocol need not know them.
+	wishes     []string
+	statements []string // the user's settings among them, which come last and win
 }
 
-// controlSetup lists the first statements of all other sessions. The user's settings hold there, too: a limit on the
-// time of statements is one on the proof.
-func (f flavour) controlSetup(settings []loader.Setting) []string {
-	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d", strict, lockWait) + f.unlimited()
-	switch f {
-	case mySQL:
-		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack
-		// the variable and skip the comment.
-		first += " /*!80000 , information_schema_stats_expiry = 0 */"
-	case singleStore:
-		first = singleStoreStrict
+// all lists them in their order.
+func (s setup) all() []string {
+	if len(s.wishes) == 0 {
+		return s.statements
 	}
-	return append(append([]string{first}, sessionSettings(settings)...), autocommit(true))
+	return append([]string{"SET SESSION " + strings.Join(s.wishes, ", ")}, s.statements...)
+}
+
+// setup is that of a loading session.
+func (f flavour) setup(settings []loader.Setting) setup {
+	s := setup{statements: append([]string{f.strict()}, sessionSettings(settings)...)}
+	wait := func(variable string, seconds int) {
+		s.wishes = append(s.wishes, fmt.Sprintf("%s = %d", variable, seconds))
+	}
+	if f == singleStore { // where the timeouts have other names
+		return s
+	}
+	wait("innodb_lock_wait_timeout", lockWait)
+	if f != tiDB {
+		wait("lock_wait_timeout", lockWait)
+		wait("net_read_timeout", transferIdle)
+		wait("net_write_timeout", transferIdle)
+	}
+	wait("wait_timeout", sessionIdle)
+	s.wishes = append(s.wishes, f.unlimited()...)
+	return s
+}
+
+// controlSetup is that of all other sessions, with what one of them says besides. The user's settings hold there, too:
+// a limit on the time of statements is one on the proof.
+func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setup {
+	s := setup{
+		statements: slices.Concat([]string{f.strict()}, sessionSettings(settings), []string{autocommit(true)}, besides),
+	}
+	if f == singleStore {
+		return s
+	}
+	s.wishes = append([]string{fmt.Sprintf("innodb_lock_wait_timeout = %d", lockWait)}, f.unlimited()...)
+	if f == mySQL {
+		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack the
+		// variable.
+		s.wishes = append(s.wishes, "information_schema_stats_expiry = 0")
+	}
+	return s
+}
+
+// strict sets what is no wish: without the sql_mode a value that does not fit is bent.
+func (f flavour) strict() string {
+	switch f {
+	case singleStore:
+		return singleStoreStrict
+	case tiDB: // under optimistic locking a second claim of a batch would fail only at its commit
+		return strict + ", tidb_txn_mode = 'pessimistic'"
+	}
+	return strict
 }
 
 // unlimited lifts limits that are meant for people's queries, and cut answers off, end or refuse them. MariaDB's limit on
 // time holds for loads too, MySQL's for SELECT; the engine has its own deadline for a batch.
-func (f flavour) unlimited() string {
-	const all = ", " + noLimit + ", group_concat_max_len = 1048576"
+func (f flavour) unlimited() []string {
+	all := []string{noLimit, "group_concat_max_len = 1048576"}
 	switch f {
 	case singleStore: // which has no such limits
-		return ""
+		return nil
 	case tiDB:
-		return all + ", max_execution_time = 0"
+		return append(all, "max_execution_time = 0")
 	case mariaDB:
-		return all + ", max_statement_time = 0, sql_big_selects = 1, sql_safe_updates = 0"
+		return append(all, "max_statement_time = 0", "sql_big_selects = 1", "sql_safe_updates = 0")
+	case oceanBase:
+		// Its own time limit, of every statement, is 10 s by default and 102 years at most; unless it has one of its own, a
+		// statement waits for a lock as long. The limit on rows is signed.
+		return []string{
+			"sql_select_limit = 9223372036854775807", "group_concat_max_len = 1048576",
+			"ob_query_timeout = 3216672000000000", fmt.Sprintf("ob_trx_lock_timeout = %d", lockWait*1_000_000),
+		}
 	}
-	return all + ", max_execution_time = 0, sql_big_selects = 1, sql_safe_updates = 0"
+	return append(all, "max_execution_time = 0", "sql_big_selects = 1", "sql_safe_updates = 0")
 }
 
 // sessionSettings sets the variables of --set.

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql/driver"
 	"fmt"
 	"time"
@@ -125,9 +126,28 @@ func refuseCertificates(t loader.Target, d loader.Deps, host int) error {
 	if err != nil {
 		return err
 	}
-	if config != nil && (config.RootCAs != nil || len(config.Certificates) > 0 || config.ServerName != name) {
+	if named(config, name) {
 		return fmt.Errorf("certificates come from a wallet here (?%s=/folder): "+
 			"remove --tls-ca, --tls-cert and --tls-server-name", paramWallet)
 	}
 	return nil
+}
+
+// named reports whether the user has named certificates, or the name in the server's.
+func named(config *tls.Config, host string) bool {
+	return config != nil && (config.RootCAs != nil || len(config.Certificates) > 0 || config.ServerName != host)
+}
+
+// modeWith is the mode of a target whose flags name certificates: they could not be checked over TCP, which is what a
+// target means that does not ask for TLS, or only prefers it.
+func modeWith(t loader.Target, d loader.Deps) (loader.TLSMode, error) {
+	if encrypted(t.TLS) || d.TLS == nil || len(t.Hosts) == 0 {
+		return t.TLS, nil
+	}
+	name, _ := hostPort(t, 0)
+	config, _, err := d.TLS(t.TLS, name)
+	if err != nil || !named(config, name) {
+		return t.TLS, err
+	}
+	return loader.TLSVerify, nil
 }

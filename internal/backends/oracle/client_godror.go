@@ -54,7 +54,7 @@ func godrorDescriptor(t loader.Target, host int) string {
 	protocol, security := "TCP", ""
 	if encrypted(t.TLS) {
 		protocol, security = "TCPS", "(SSL_SERVER_DN_MATCH=YES)"
-		if t.TLS == loader.TLSRequire {
+		if t.TLS != loader.TLSVerify {
 			security = "(SSL_SERVER_DN_MATCH=NO)"
 		}
 		if wallet := t.Params.Get(paramWallet); wallet != "" {

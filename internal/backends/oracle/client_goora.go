@@ -15,6 +15,7 @@ import (
 	goora "github.com/sijms/go-ora/v2"
 	"github.com/sijms/go-ora/v2/network"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -59,7 +60,7 @@ func gooraURL(t loader.Target, host int) string {
 	}
 	if encrypted(t.TLS) {
 		params.Set("SSL", "true")
-		params.Set("SSL VERIFY", strconv.FormatBool(t.TLS == loader.TLSVerify))
+		params.Set("SSL VERIFY", strconv.FormatBool(t.TLS != loader.TLSRequire))
 	}
 	if wallet := t.Params.Get(paramWallet); wallet != "" {
 		params.Set("WALLET", wallet)
@@ -88,19 +89,9 @@ func gooraTLS(t loader.Target, d loader.Deps, host int) (*tls.Config, error) {
 		// go-ora overwrites ServerName with the host, so that the certificate is verified for the wanted name here.
 		config = config.Clone()
 		config.InsecureSkipVerify = true
-		config.VerifyConnection = func(s tls.ConnectionState) error { return verify(s, want, config.RootCAs) }
+		netio.VerifyAs(config, want)
 	}
 	return config, nil
-}
-
-// verify verifies the server's certificate as package tls does.
-func verify(s tls.ConnectionState, name string, roots *x509.CertPool) error {
-	options := x509.VerifyOptions{DNSName: name, Roots: roots, Intermediates: x509.NewCertPool()}
-	for _, c := range s.PeerCertificates[1:] {
-		options.Intermediates.AddCert(c)
-	}
-	_, err := s.PeerCertificates[0].Verify(options)
-	return err
 }
 
 // gooraCode reads an error of go-ora, which replaces ORA-24381 by the error of the first row.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -47,8 +48,15 @@ func (l *opened) dial(ctx context.Context, first int) (k *link, err error) {
 		hosts[i] = i
 	}
 	err = loader.FirstOf(ctx, hosts, first, func(ctx context.Context, host int) (err error) {
-		k, err = l.connect(ctx, host)
-		return err
+		connect := func(ctx context.Context) error {
+			k, err = l.connect(ctx, host)
+			return err
+		}
+		if l.server.Product != "" || len(l.target.Hosts) == 0 || encrypted(l.target.TLS) { // it has answered, or has no port
+			return connect(ctx)
+		}
+		answered := func(err error) bool { _, _, is := l.client.code(err); return is }
+		return netio.Reach(ctx, l.deps.Dial, l.target.Address(host, defaultPort), netio.Oracle, answered, connect)
 	})
 	return k, err
 }

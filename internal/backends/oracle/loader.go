@@ -46,6 +46,9 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 		return nil, err
 	}
 	t.TLS, _ = tlsMode(t) // Check has validated it
+	if t.TLS, err = modeWith(t, d); err != nil {
+		return nil, err
+	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}

@@ -148,7 +148,7 @@ func hostPort(t loader.Target, host int) (name, port string) {
 
 // encrypted reports whether a connection begins with TLS. A preference is TCP.
 func encrypted(mode loader.TLSMode) bool {
-	return mode == loader.TLSRequire || mode == loader.TLSVerify
+	return mode == loader.TLSRequire || mode == loader.TLSVerifyCA || mode == loader.TLSVerify
 }
 
 // checkVia validates the object store.

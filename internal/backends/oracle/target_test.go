@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -125,4 +127,27 @@ func TestTLSMode(t *testing.T) {
 	mode, err := tlsMode(target(t, plainURL+"?ssl=false", func(t *loader.Target) { t.TLS = loader.TLSRequire }))
 	require.NoError(t, err)
 	assert.Equal(t, loader.TLSRequire, mode, "the flag wins")
+}
+
+// Over TCP nobody could check what the flags name, so they mean TLS; with TLS off they are refused.
+func TestCertificatesMeanTLS(t *testing.T) {
+	authority := backendtest.NewAuthority(t).File
+	for _, c := range []struct {
+		mode  loader.TLSMode
+		trust netio.Trust
+		want  loader.TLSMode
+	}{
+		{loader.TLSAuto, netio.Trust{}, loader.TLSAuto},
+		{loader.TLSPrefer, netio.Trust{}, loader.TLSPrefer},
+		{loader.TLSAuto, netio.Trust{CAFile: authority}, loader.TLSVerify},
+		{loader.TLSPrefer, netio.Trust{CAFile: authority}, loader.TLSVerify},
+		{loader.TLSAuto, netio.Trust{ServerName: "db.example"}, loader.TLSVerify},
+		{loader.TLSVerifyCA, netio.Trust{CAFile: authority}, loader.TLSVerifyCA},
+	} {
+		mode, err := modeWith(loader.Target{Hosts: []string{"h"}, TLS: c.mode}, loader.Deps{TLS: c.trust.TLS})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, mode, "%+v", c)
+	}
+	_, err := modeWith(loader.Target{Hosts: []string{"h"}, TLS: loader.TLSOff}, loader.Deps{TLS: netio.Trust{CAFile: authority}.TLS})
+	assert.ErrorContains(t, err, "TLS is off")
 }

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -39,6 +41,7 @@ type access struct {
 	target loader.Target
 	deps   loader.Deps
 	setup  string // the first statements of every connection; before the product is known only endless and those of --set
+	known  bool   // a PostgreSQL has answered
 }
 
 // defaultPort returns the port of the scheme's servers.
@@ -54,11 +57,22 @@ func (a access) defaultPort() string {
 
 // endpoints lists the target's servers. A target without hosts is at PGHOST and PGPORT, or at the local socket.
 func (a access) endpoints() ([]endpoint, error) {
+	s, err := settingsOf(a.target)
+	if err != nil {
+		return nil, a.unreadable(err)
+	}
+	if _, problem := s.passfile(); problem != "" && a.target.Password == "" && a.deps.Log != nil {
+		a.deps.Log.Warn(problem)
+	}
 	var hosts []string
 	for i := range a.target.Hosts {
 		hosts = append(hosts, a.target.Address(i, a.defaultPort()))
 	}
-	if len(hosts) == 0 {
+	switch {
+	case len(hosts) > 0:
+	case s["host"] == "" && s["hostaddr"] != "":
+		hosts = strings.Split(s["hostaddr"], ",")
+	default:
 		hosts = strings.Split(a.target.Params.Get("host"), ",")
 	}
 	var all []endpoint
@@ -88,26 +102,29 @@ func (a access) endpoints() ([]endpoint, error) {
 // files: PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors
 // quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
-	params := map[string]string{
-		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
-		"sslmode": "disable", // TLS is set up below, as for every other database
+	s, err := settingsOf(a.target)
+	if err != nil {
+		return nil, a.unreadable(err)
 	}
+	passfile, _ := s.passfile()
+	params := map[string]string{"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database}
 	for name, values := range a.target.Params {
-		switch name {
-		case "host", "port", "password", "sslmode", "load_balance": // load_balance: all nodes are used anyway
-		default:
+		if !slices.Contains(own(), name) {
 			params[name] = values[len(values)-1]
 		}
 	}
+	maps.DeleteFunc(params, func(_, value string) bool { return value == "" })
+	// TLS is set up below, as for every other database.
+	maps.Copy(params, map[string]string{
+		"sslmode": "disable", "sslrootcert": "", "sslcert": "", "sslkey": "", "passfile": passfile,
+	})
 	var text strings.Builder
 	for name, value := range params {
-		if value != "" {
-			fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
-		}
+		fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
 	}
 	config, err := pgconn.ParseConfig(text.String())
 	if err != nil {
-		return nil, &loader.Error{Op: "read the target", Applied: loader.No, Err: parseReason(err), Hint: "the target is " + a.target.String()}
+		return nil, a.unreadable(parseReason(err))
 	}
 	for _, password := range []loader.Secret{loader.Secret(a.target.Params.Get("password")), a.target.Password} {
 		if password != "" {
@@ -121,11 +138,22 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		}
 		return &socket{Conn: c}, nil
 	}
+	for _, name := range own() { // of a service
+		delete(config.RuntimeParams, name)
+	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
-	if e.host == "" || e.unix() { // the caller only wants the server's address, or there is no TLS
+	if err := s.check(); err != nil {
+		return nil, a.unreadable(err)
+	}
+	if e.host == "" { // the caller only wants the server's address
 		return config, nil
 	}
-	return config, a.secure(config, e.host)
+	return config, a.secure(config, e, s)
+}
+
+// unreadable is the error of a target, or of libpq's environment and files.
+func (a access) unreadable(err error) error {
+	return &loader.Error{Op: "read the target", Applied: loader.No, Err: err, Hint: "the target is " + a.target.String()}
 }
 
 // parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and
@@ -140,40 +168,31 @@ func parseReason(err error) error {
 	return errors.New(strings.TrimPrefix(bare.Error(), "cannot parse ``: "))
 }
 
-// secure configures TLS.
-func (a access) secure(config *pgconn.Config, host string) error {
-	mode, err := tlsMode(a.target)
-	if err != nil {
-		return err
+// secure configures TLS and what else makes sure that this is the server.
+func (a access) secure(config *pgconn.Config, e endpoint, s settings) error {
+	config.TLSConfig, config.Fallbacks = nil, nil
+	if e.unix() {
+		if s["requirepeer"] != "" {
+			return a.unreadable(errors.New("parameter requirepeer: the user of the server's process is not looked up"))
+		}
+		return nil
 	}
-	encrypted, plain, err := a.deps.TLS(mode, host)
+	address, err := s.address(a.target, e.host)
+	if err != nil {
+		return a.unreadable(err)
+	}
+	if address != "" {
+		config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address}, nil }
+	}
+	encrypted, plain, err := s.encryption(a.target, a.deps, e.host)
 	if err != nil || encrypted == nil {
 		return err
 	}
-	config.TLSConfig, config.Fallbacks = encrypted, nil
+	config.TLSConfig = encrypted
 	if plain {
 		config.Fallbacks = []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}
 	}
 	return nil
-}
-
-// sslModes are libpq's.
-var sslModes = map[string]loader.TLSMode{
-	"": loader.TLSAuto, "disable": loader.TLSOff, "allow": loader.TLSPrefer, "prefer": loader.TLSPrefer,
-	"require": loader.TLSRequire, "verify-ca": loader.TLSVerify, "verify-full": loader.TLSVerify,
-}
-
-// tlsMode reads sslmode from the URL or PGSSLMODE, unless a flag has set the mode.
-func tlsMode(t loader.Target) (loader.TLSMode, error) {
-	if t.TLS != loader.TLSAuto {
-		return t.TLS, nil
-	}
-	text := cmp.Or(t.Params.Get("sslmode"), os.Getenv("PGSSLMODE"))
-	mode, ok := sslModes[text]
-	if !ok {
-		return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
-	}
-	return mode, nil
 }
 
 // adminName is the application_name of connections that load nothing, and the beginning of the sessions'.
@@ -193,15 +212,32 @@ func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHan
 	}
 	config.RuntimeParams["application_name"] = adminName
 	config.OnNotice = notice
-	c, err := pgconn.ConnectConfig(ctx, config)
+	c, err := a.open(ctx, e, config)
 	if err != nil {
-		return nil, connectError(e, config, err)
+		return nil, err
 	}
 	if _, err := exec(ctx, c, a.setup); err != nil {
 		_ = closeConn(c)
 		return nil, failed("set up the session", err)
 	}
 	return c, nil
+}
+
+// open opens the connection. The first one finds out whether it is a PostgreSQL that listens there.
+func (a access) open(ctx context.Context, e endpoint, config *pgconn.Config) (c *pgconn.PgConn, err error) {
+	connect := func(ctx context.Context) error {
+		if c, err = pgconn.ConnectConfig(ctx, config); err != nil {
+			return connectError(e, config, err)
+		}
+		return nil
+	}
+	if a.known || e.unix() {
+		err = connect(ctx)
+		return c, err
+	}
+	answered := func(err error) bool { return errors.As(err, new(*pgconn.PgError)) || wrongRole(err) }
+	err = netio.Reach(ctx, a.deps.Dial, e.String(), netio.PostgreSQL, answered, connect)
+	return c, err
 }
 
 // wrongRole reports whether a host answered and target_session_attrs asks for another one.

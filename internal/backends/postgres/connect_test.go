@@ -152,31 +152,6 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-func TestTLSMode(t *testing.T) {
-	for _, c := range []struct {
-		url, env string
-		flag     loader.TLSMode
-		want     loader.TLSMode
-	}{
-		{"", "", "", loader.TLSAuto},
-		{"disable", "", "", loader.TLSOff},
-		{"allow", "", "", loader.TLSPrefer},
-		{"prefer", "", "", loader.TLSPrefer},
-		{"require", "", "", loader.TLSRequire},
-		{"verify-ca", "", "", loader.TLSVerify},
-		{"verify-full", "disable", "", loader.TLSVerify},
-		{"", "require", "", loader.TLSRequire},
-		{"disable", "", loader.TLSVerify, loader.TLSVerify},
-	} {
-		t.Setenv("PGSSLMODE", c.env)
-		got, err := tlsMode(loader.Target{TLS: c.flag, Params: url.Values{"sslmode": {c.url}}})
-		require.NoError(t, err)
-		assert.Equal(t, c.want, got, "%+v", c)
-	}
-	_, err := tlsMode(loader.Target{Params: url.Values{"sslmode": {"off"}}})
-	assert.ErrorContains(t, err, "verify-full")
-}
-
 func TestSecure(t *testing.T) {
 	noClientFiles(t)
 	a := accessTo(t, "postgres://u@h/d")
@@ -198,7 +173,7 @@ func TestSecure(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for text, problem := range map[string]string{
-		"postgres://h/d?sslrootcert=x":                    "name certificates with the --tls flags",
+		"postgres://h/d?sslrootcert=x":                    "",
 		"yugabyte://h:5433/d?load_balance=true":           "",
 		"postgres://h/d?application_name=x&search_path=a": "",
 	} {

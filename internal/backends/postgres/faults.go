@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -32,6 +33,10 @@ func faultOf(err error) (loader.Fault, bool) {
 	case wrongRole(err): // until the failover is over
 		f := loader.Fault{Verdict: loader.Lost(loader.ClassShutdown), Hint: "target_session_attrs asks for another host"}
 		return f, true
+	case isNoTLS(err):
+		return loader.Fault{
+			Verdict: loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}, Hint: noTLSHint,
+		}, true
 	case errors.Is(err, pgconn.ErrConnClosed):
 		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
 	}
@@ -48,10 +53,35 @@ func serverFault(e *pgconn.PgError) loader.Fault {
 	if !listed {
 		f.Verdict = loader.Refused(loader.ClassOther)
 	}
+	if e.Code == "28000" {
+		if because, known := unauthorized().Message(e.Message); known { // in English; in other languages the hint is a wider one
+			f.Hint = because.Hint
+		}
+	}
 	if cmp.Or(e.SeverityUnlocalized, e.Severity) != "ERROR" { // the former since PostgreSQL 9.6
 		f.Applied, f.SessionDead = loader.Unknown, true
 	}
 	return f
+}
+
+const noTLSHint = "the server offers no TLS; --tls off connects without"
+
+// isNoTLS reports whether TLS is needed and the server has none; pgconn's error has no type.
+func isNoTLS(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "server refused TLS connection")
+}
+
+// unauthorized lists what SQLSTATE 28000 may mean (auth.c in the server's source). Before version 14 it says SSL on or
+// off.
+func unauthorized() loader.Faults {
+	return loader.Faults{
+		{Words: []string{"no encryption", "ssl off"}, Hint: "pg_hba.conf has no line for this without TLS: --tls verify, or " +
+			"--tls require, which encrypts without verifying the server"},
+		{Words: []string{"ssl encryption", "ssl on"}, Hint: "pg_hba.conf has no line for this user, database and address"},
+		{Words: []string{"valid client certificate"}, Hint: "the server wants a client's certificate, signed by an authority that it " +
+			"trusts: --tls-cert and --tls-key"},
+		{Words: []string{"certificate authentication failed"}, Hint: "the client's certificate is for another user"},
+	}
 }
 
 // faults lists SQLSTATEs, and classes of them by their first two digits (PostgreSQL manual, appendix A).
@@ -90,7 +120,8 @@ func faults() loader.Faults {
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "create the database, or correct its name in the target"},
-		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing), Hint: "create the schema first"},
+		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "create the schema, or name one that exists: --table SCHEMA.TABLE"},
 		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "was the table dropped while the run was going?"},
 		{Codes: "57P04 42703", Verdict: loader.Refused(loader.ClassMissing)}, // database dropped; no such column
@@ -131,10 +162,23 @@ func connectError(e endpoint, config *pgconn.Config, err error) error {
 	if outer := (*pgconn.ConnectError)(nil); errors.As(err, &outer) {
 		err = outer.Unwrap()
 	}
-	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
+	var (
+		server      *pgconn.PgError
+		certificate *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &server):
 		err = serverError{server}
-	} else if !wrongRole(err) {
+	case errors.As(err, &certificate):
+		err = certificate
+	case !wrongRole(err):
 		err = loader.NetworkError(err)
+	}
+	if server != nil && (server.Code == "42704" || strings.HasPrefix(server.Message, "unsupported startup parameter")) {
+		return &loader.Error{
+			Op: "connect to " + e.String(), Applied: loader.No, Err: err,
+			Hint: "the target's parameters are those of libpq and settings of the server; leave this one out",
+		}
 	}
 	return loader.ConnectError(fmt.Sprintf("%s as user %q, database %q", e, config.User, config.Database), err, faultOf)
 }

@@ -61,6 +61,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		if l.flavour, l.server, err = detect(ctx, c, t.Settings); err != nil {
 			return err
 		}
+		l.known = true
 		l.ahead = takesAhead[l.flavour] && l.server.Product == productPostgreSQL
 		l.setup = l.flavour.sessionSetup(t)
 		l.server.Endpoint = e.String()

@@ -60,7 +60,7 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	case o.s3Keys && o.iamRole != defaultRole:
 		unusable = fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
 	}
-	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), checkParams(t))
+	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), ofTarget(t).check())
 }
 
 // checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
@@ -74,16 +74,6 @@ func checkTable(t loader.Target) error {
 		return fmt.Errorf("table %q: write it as table or schema.table", t.Table)
 	}
 	return sqlload.CheckTable(sqlload.Bytes(most), strings.Split(t.Table, ".")...)
-}
-
-// checkParams refuses the certificates that libpq reads: they would be ignored silently.
-func checkParams(t loader.Target) error {
-	for _, name := range [...]string{"sslcert", "sslkey", "sslrootcert"} {
-		if t.Params.Has(name) {
-			return fmt.Errorf("parameter %s of the target: name certificates with the --tls flags", name)
-		}
-	}
-	return nil
 }
 
 // checkVia refuses a staged method without an object store, and a store that the server cannot read.

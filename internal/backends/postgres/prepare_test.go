@@ -2,7 +2,9 @@ package postgres_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -53,7 +56,7 @@ func TestOpen(t *testing.T) {
 	for want, change := range map[string]func(*loader.Target){
 		`unrecognized configuration parameter "no_such"`: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "no_such"}} },
 		`database "no_such" does not exist`:              func(to *loader.Target) { to.Database = "no_such" },
-		"the certificate is for another name":            func(to *loader.Target) { to.TLS = loader.TLSVerify },
+		"subject alternative name (SAN)":                 func(to *loader.Target) { to.TLS = loader.TLSVerify },
 		"server refused TLS connection": func(to *loader.Target) {
 			*to = newFake(t, auroraVersion).target("postgres", "copy")
 			to.TLS = loader.TLSVerify
@@ -63,6 +66,46 @@ func TestOpen(t *testing.T) {
 		change(&to)
 		_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 		assert.ErrorContains(t, err, want)
+	}
+}
+
+// The server's certificate has signed itself, and has a common name only.
+func TestAuthorityOnAServer(t *testing.T) {
+	to := target(t)
+	to.Params.Del("sslmode")
+	authority := filepath.Join(t.TempDir(), "server.crt")
+	require.NoError(t, os.WriteFile(authority, []byte(sql(t, "SELECT pg_read_file('server.crt')")[0][0]), 0o600))
+	foreign := backendtest.NewAuthority(t).File
+	for _, c := range []struct {
+		params map[string]string
+		tls    loader.TLSMode
+		flag   string
+		want   string // "" if it connects
+	}{
+		{map[string]string{"sslmode": "verify-ca", "sslrootcert": authority}, "", "", ""},
+		{map[string]string{"sslmode": "require", "sslrootcert": authority}, "", "", ""},
+		{map[string]string{"sslmode": "verify-full", "sslrootcert": authority}, "", "", "subject alternative name (SAN)"},
+		{map[string]string{"sslmode": "require", "sslrootcert": foreign}, "", "", "tls: failed to verify certificate"},
+		{nil, loader.TLSVerifyCA, authority, ""},
+		{nil, loader.TLSVerifyCA, foreign, "tls: failed to verify certificate"},
+		{nil, loader.TLSRequire, foreign, "tls: failed to verify certificate"},
+		{nil, loader.TLSAuto, foreign, "tls: failed to verify certificate"},
+	} {
+		to := to
+		to.TLS, to.Params = c.tls, url.Values{}
+		for name, value := range c.params {
+			to.Params.Set(name, value)
+		}
+		deps := backendtest.Deps()
+		deps.TLS = netio.Trust{CAFile: c.flag}.TLS
+		l, err := postgres.New().Open(t.Context(), to, deps)
+		if c.want != "" {
+			assert.ErrorContains(t, err, c.want, "%+v", c)
+			continue
+		}
+		if assert.NoError(t, err, "%+v", c) {
+			require.NoError(t, l.Close())
+		}
 	}
 }
 
@@ -94,6 +137,19 @@ func TestTables(t *testing.T) {
 		s := tables(t, to)
 		s.Preparation.Contract = contract("copy", batch.PGText)
 		s.Dates(t, `\\x%x`, "ALTER t TYPE timestamp(3)", "ALTER t TYPE timestamptz", "ALTER d TYPE timestamp")
+	})
+	t.Run("settings of the role", func(t *testing.T) {
+		to, _, role := ordinary(t)
+		for _, setting := range []string{
+			"row_security = off", "standard_conforming_strings = off", "extra_float_digits = -15", "bytea_output = escape",
+			"IntervalStyle = sql_standard", "DateStyle = 'SQL, DMY'", "client_min_messages = debug1", "array_nulls = off",
+			"default_transaction_isolation = serializable", "default_transaction_deferrable = on", "search_path = ''",
+			"enable_seqscan = off", "enable_indexscan = off", "enable_hashagg = off", "plan_cache_mode = force_generic_plan",
+			"statement_timeout = 1", "lock_timeout = 1", "idle_in_transaction_session_timeout = 1", "transform_null_equals = on",
+		} {
+			sql(t, "ALTER ROLE "+role+" SET "+setting)
+		}
+		tables(t, to).Arithmetic(t)
 	})
 }
 

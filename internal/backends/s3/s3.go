@@ -80,5 +80,22 @@ func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 	if err != nil {
 		return nil, err
 	}
+	if err := checkAuthority(store, deps); err != nil {
+		_ = store.Close()
+		return nil, err
+	}
 	return &opened{store: store}, nil
+}
+
+// checkAuthority refuses an authority that could not be checked. It is not refused where the store is only on the way to
+// a database, for which the authority may be meant.
+func checkAuthority(store *objstore.Store, deps loader.Deps) error {
+	if deps.TLS == nil || !strings.HasPrefix(store.Endpoint(), "http:") {
+		return nil
+	}
+	config, _, err := deps.TLS(loader.TLSVerify, "")
+	if err == nil && config.RootCAs != nil {
+		err = errors.New("--tls-ca and an http:// endpoint contradict each other: name an https:// endpoint")
+	}
+	return err
 }

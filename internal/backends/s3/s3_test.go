@@ -14,6 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -217,4 +218,14 @@ func TestChecks(t *testing.T) {
 		require.NotEqual(t, "store from the server", f.Check)
 		require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
 	}
+}
+
+// Nobody could check the authority of a store that is asked over http.
+func TestAuthorityAndHTTP(t *testing.T) {
+	target := targetOf(t, "s3://bucket/prefix", fakeStore(t, nil).URL)
+	target.Method = methodPut
+	deps := backendtest.Deps()
+	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
+	_, err := New().Open(t.Context(), target, deps)
+	require.ErrorContains(t, err, "--tls-ca and an http:// endpoint contradict each other")
 }

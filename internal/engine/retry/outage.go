@@ -70,6 +70,19 @@ func (o *Outage) lasts(v loader.Verdict, err error, failed *time.Time) (away, ov
 	return true, false
 }
 
+// Left returns how much of Most is left: all of it while the server is there.
+func (o *Outage) Left() time.Duration {
+	if o == nil {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		return o.Most
+	}
+	return max(o.Most-time.Since(o.since), 0)
+}
+
 // unreachable reports whether an attempt did not find a server that takes it.
 func unreachable(v loader.Verdict) bool {
 	return v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassTimeout && v.SessionDead

@@ -76,12 +76,17 @@ func (w *Waits) Failed(v loader.Verdict, err error) bool {
 	return true
 }
 
-// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if the context ends.
+// Wait sleeps before the next attempt, at least as long as the server asked for. Of a server that is away the last
+// attempt begins when the outage has lasted for its most, and not a wait later. Wait returns false if the context ends.
 func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	timer := time.NewTimer(max(w.next.NextBackOff(), atLeast))
+	pause := max(w.next.NextBackOff(), atLeast)
+	if w.Away {
+		pause = min(pause, w.outage.Left())
+	}
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

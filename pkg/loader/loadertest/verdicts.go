@@ -63,7 +63,9 @@ func Failures() []Failure {
 		{"closed pipe", io.ErrClosedPipe},
 		{"closed", net.ErrClosed},
 		{"authority", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}},
-		{"other name", &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "db.example"}}},
+		{"other name", &tls.CertificateVerificationError{
+			Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"db.other"}}, Host: "db.example"},
+		}},
 		{"expired", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}},
 		{"bare authority", x509.UnknownAuthorityError{}},
 		{"no TLS", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}},

@@ -1,4 +1,4 @@
-SET SESSION sql_select_limit = 18446744073709551615;
+SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1 /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';

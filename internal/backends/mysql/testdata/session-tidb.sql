@@ -1,5 +1,6 @@
-SET SESSION sql_select_limit = 18446744073709551615;
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1 /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */;
+SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
@@ -48,7 +49,8 @@ CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic', sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION innodb_lock_wait_timeout = 60, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SELECT CONNECTION_ID();
 INSERT INTO `db`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('test', -1000, 0, 0, 0);
 COMMIT;
@@ -59,7 +61,8 @@ SHOW WARNINGS;
 COMMIT;
 SELECT 1 FROM `db`.`terapush_runs` WHERE run = 'test' AND part = '0/1' AND epoch = 'CHOSEN' AND state = 'open';
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SET SESSION autocommit = 1;
 SELECT id FROM information_schema.cluster_processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);
 START TRANSACTION;
