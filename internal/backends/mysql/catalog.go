@@ -107,12 +107,15 @@ func storageName(name string) string {
 	})
 }
 
-// Columns implements sqlload.Catalog.
+// Columns implements sqlload.Catalog. What the server fills is told by the words of extra: others, as INVISIBLE and "on update
+// CURRENT_TIMESTAMP", leave a column that a load omits without a value, and LOAD DATA puts a zero there even in the strict
+// sql_mode (tried on MySQL 9.7). MariaDB calls that zero the default of a column with ON UPDATE.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, s *sqlload.State, _ *sqlload.Relation,
 ) (columns []sqlload.Column, err error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT column_name, column_type, COALESCE(character_set_name, ''),"+
-		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> ''"+
+		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL"+
+		" AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra)"+
 		" FROM information_schema.columns WHERE "+l.name.where()+" ORDER BY ordinal_position")
 	for _, row := range found {
 		full := strings.ToLower(row[1])
@@ -121,7 +124,8 @@ func (l catalog) Columns(
 			return nil, err
 		}
 		columns = append(columns, sqlload.Column{
-			Name: row[0], Type: row[1], Optional: row[4] == "1",
+			Name: row[0], Type: row[1], Computed: generated.MatchString(row[5]),
+			Optional: row[4] == "1" || generated.MatchString(row[5]) || strings.Contains(row[5], "auto_"),
 			Takes: func(want rows.Column) bool {
 				signed := !strings.Contains(full, "unsigned")
 				return takes(full, row[2], length, want) && (signed || !computed(s.Schema, want))
@@ -130,6 +134,10 @@ func (l catalog) Columns(
 	}
 	return columns, err
 }
+
+// generated finds a column that the server computes: "virtual generated", "stored generated", "persistent" before MariaDB
+// 10.2, "computed" in SingleStore. MySQL's "default_generated" is a default that is an expression.
+var generated = regexp.MustCompile(`\b(virtual|stored|persistent|computed)\b`)
 
 // takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length
 // that of a blob or text in bytes, of a varchar in characters.

@@ -39,7 +39,7 @@ func (d *checker) createChecks() []sqlload.Check {
 }
 
 // selectTable reads the user's privileges on the table with the oid $1, and what makes its rows more expensive.
-const selectTable = "SELECT has_any_column_privilege($1, 'SELECT'), has_table_privilege($1, 'TRUNCATE'), " +
+const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), row_security_active($1), " +
 	"(SELECT string_agg(CAST(CAST(indexrelid AS regclass) AS text), ', ' ORDER BY indexrelid) FROM pg_index " +
@@ -64,7 +64,9 @@ func (d *checker) tableChecks() []sqlload.Check {
 	if d.table.Relation == nil || d.flavour == redshift {
 		return nil
 	}
-	about := func(query string) string { return strings.ReplaceAll(query, "$1", d.table.Relation.ID) }
+	id := d.table.Relation.ID
+	known := strings.NewReplacer("$1", id, "$may", catalog{d.opened}.may("SELECT", id, d.table.State))
+	about := known.Replace
 	kept := d.intent.Create != loader.CreateRecreate
 	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
 	if kept {

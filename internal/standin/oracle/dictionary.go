@@ -155,7 +155,8 @@ func (x *session) columns(m []string) (all [][]any) {
 			fallback = "1"
 		}
 		nullable := map[bool]string{true: "Y", false: "N"}[c.Nullable]
-		all = append(all, []any{c.Name, kind, size, precision, scale, nullable, fallback})
+		virtual := map[bool]string{true: "YES", false: "NO"}[c.Virtual]
+		all = append(all, []any{c.Name, kind, size, precision, scale, nullable, fallback, virtual, c.Identity})
 	}
 	return all
 }
