@@ -35,6 +35,10 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 	return c, nil
 }
 
+// SetNames is the first statement of every connection. The driver's greeting asks for the same, but init_connect and
+// skip-character-set-client-handshake have the last word: under latin1 texts and names would be stored encoded twice.
+const SetNames = "SET NAMES utf8mb4"
+
 // connectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
@@ -47,7 +51,7 @@ func connectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range setup {
+	for _, s := range append([]string{SetNames}, setup...) {
 		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
 			_ = conn.Close()
 			return nil, fmt.Errorf("%s: %w", s, err)

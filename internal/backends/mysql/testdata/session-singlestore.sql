@@ -1,4 +1,6 @@
+SET NAMES utf8mb4;
 SET SESSION sql_select_limit = 18446744073709551615;
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
@@ -21,6 +23,7 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   connection BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SELECT CONNECTION_ID();
 SET SESSION autocommit = 0;
@@ -29,6 +32,7 @@ SET SESSION autocommit = 0;
 SHOW WARNINGS;
 COMMIT;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);

@@ -1,4 +1,6 @@
+SET NAMES utf8mb4;
 SET SESSION sql_select_limit = 18446744073709551615;
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
@@ -20,6 +22,7 @@ CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   connection BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic', sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SELECT CONNECTION_ID();
 SET SESSION autocommit = 0;
@@ -28,6 +31,7 @@ SET SESSION autocommit = 0;
 SHOW WARNINGS;
 COMMIT;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION autocommit = 1;
 SELECT id FROM information_schema.cluster_processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);
