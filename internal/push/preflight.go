@@ -74,18 +74,13 @@ func (p *push) configure() error {
 	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
 }
 
-// checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
-// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
+// checkAndPrepare makes the table if the checks find nothing that would stop the push. Even CREATE TABLE may never end
+// where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
-	mode := loader.CreateMode(p.Config.Create)
-	stops := p.check(ctx, run, draft)
-	if stops != nil && (ctx.Err() != nil || removes(mode)) {
-		return stops
-	}
-	if err := p.target.prepare(ctx, p.preparation(run, mode)); err != nil {
+	if err := p.check(ctx, run, draft); err != nil {
 		return err
 	}
-	return stops
+	return p.target.prepare(ctx, p.preparation(run, loader.CreateMode(p.Config.Create)))
 }
 
 // preparation returns what the back-end is to make or check.
@@ -244,7 +239,7 @@ func (p *push) probe(ctx context.Context, run string, first int64, caps loader.C
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("probing for transactions: %w", err)
+		return fmt.Errorf("probing for transactions: %w", p.blameTable(err))
 	}
 	if proof.Transactional {
 		return nil

@@ -79,6 +79,9 @@ func (d *doctor) tableChecks() (checks []sqlload.Check) {
 	if d.tables.Relation == nil || d.creates() {
 		return nil
 	}
+	if d.Effects != nil {
+		checks = append(checks, d.CheckEffects(d.tables.State))
+	}
 	if d.server.flavour != singleStore { // which lists its shard and sort keys as indexes; they cost nothing extra
 		query := "SELECT 'foreign key', constraint_name FROM information_schema.table_constraints WHERE " + d.name.where() +
 			" AND constraint_type = 'FOREIGN KEY'" +

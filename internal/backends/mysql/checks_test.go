@@ -82,7 +82,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"indexes, triggers": {
 			given: made + "CREATE TABLE $s.other (id BIGINT PRIMARY KEY) ENGINE = InnoDB; ALTER TABLE $s.t ADD PRIMARY KEY (document_id), ADD KEY slow (payload(9)), " +
-				"ADD CONSTRAINT known FOREIGN KEY (document_id) REFERENCES $s.other (id); CREATE TRIGGER $s.each_row BEFORE INSERT ON $s.t FOR EACH ROW SET @n = 1; " +
+				"ADD CONSTRAINT known FOREIGN KEY (document_id) REFERENCES $s.other (id); CREATE TRIGGER $s.each_row AFTER INSERT ON $s.t FOR EACH ROW SET @n = 1; " +
 				"GRANT TRIGGER ON $s.* TO $a",
 			want: warn("indexes, triggers", "$d.t has foreign key known, index slow, trigger each_row: every row pays",
 				"--set foreign_key_checks=0, which skips the check; ALTER TABLE $s.`t` DROP INDEX `slow`; DROP TRIGGER $s.`each_row`"),

@@ -80,6 +80,9 @@ func (x *doctor) tableChecks() []sqlload.Check {
 	checks := []sqlload.Check{{
 		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", Judge: x.checkCreate, // some two hundred rows
 	}}
+	if x.checked.Relation != nil && x.intent.Create != loader.CreateRecreate {
+		checks = append(checks, x.CheckEffects(x.checked.State))
+	}
 	if r := x.checked.Relation; r != nil && r.Schema != x.user {
 		checks = append(checks, sqlload.Check{
 			Name: "privileges",

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,7 @@ func (d *checker) createChecks() []sqlload.Check {
 	if len(d.table.Missing) == 0 {
 		return nil
 	}
-	schema, _ := unquoted(d.table.Table)
-	schema = cmp.Or(schema, d.facts.schema)
+	schema := d.schema()
 	makes := "the run makes " + strings.Join(d.table.Missing, " and ")
 	return []sqlload.Check{{
 		Name: "privilege to create",
@@ -38,6 +38,19 @@ func (d *checker) createChecks() []sqlload.Check {
 	}}
 }
 
+// schema returns where missing tables are made.
+func (d *checker) schema() string {
+	schema, _ := unquoted(d.table.Table)
+	return cmp.Or(schema, d.facts.schema)
+}
+
+// makes lists the tables that were not there before.
+func (d *checker) makes() []string {
+	return slices.DeleteFunc(slices.Clone(d.table.Missing), func(name string) bool {
+		return d.table.Relation != nil && name == d.table.Table
+	})
+}
+
 // selectTable reads the user's privileges on the table with the oid $1, and what makes its rows more expensive.
 const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') " +
@@ -49,7 +62,8 @@ const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"WHERE tgrelid = $1 AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 4 <> 0), " +
 	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype = 'f'), " +
 	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint " +
-	"WHERE conrelid = $1 AND contype IN ('u', 'x'))"
+	"WHERE conrelid = $1 AND contype IN ('u', 'x')), " +
+	"(SELECT string_agg(quote_ident(polname), ', ' ORDER BY polname) FROM pg_policy WHERE polrelid = $1)"
 
 // selectLock reads a lock that conflicts with a load's ROW EXCLUSIVE (PostgreSQL manual, "Explicit Locking").
 const selectLock = "SELECT l.pid, l.mode, COALESCE(a.usename, ''), COALESCE(a.state, 'of unknown state'), " +
@@ -70,7 +84,7 @@ func (d *checker) tableChecks() []sqlload.Check {
 	kept := d.intent.Create != loader.CreateRecreate
 	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
 	if kept {
-		checks = append(checks, sqlload.Check{
+		checks = append(checks, d.CheckEffects(d.table.State), sqlload.Check{
 			Name: "indexes, triggers", Advice: true, Ask: about(selectTable), Judge: d.checkRowCost,
 		})
 	}
@@ -99,7 +113,8 @@ func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
 		return sqlload.Fail(fmt.Sprintf("user %s owns neither %s nor its schema and may not drop the table", user, name),
 			fmt.Sprintf("ALTER TABLE %s OWNER TO %s", name, d.user()))
 	case d.intent.Create != loader.CreateRecreate && secured && d.method == methodCopy:
-		return sqlload.Fail(fmt.Sprintf("%s has row-level security for user %s, under which COPY is refused", name, user),
+		return sqlload.Fail(fmt.Sprintf("%s has row-level security for user %s (policies: %s), under which COPY is refused",
+			name, user, cmp.Or(row[8], "none")),
 			fmt.Sprintf("ALTER ROLE %s BYPASSRLS, or --method %s", d.user(), methodInsert))
 	}
 	return f

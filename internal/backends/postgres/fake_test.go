@@ -74,6 +74,7 @@ func newFake(t *testing.T, version string) *fake {
 		{part: "FROM pg_settings", rows: [][]string{{"fsync", "on"}}},
 		{part: "FROM pg_proc", rows: [][]string{{"1.2"}}},
 		{part: "FROM yb_servers()"},
+		{part: "FROM pg_policy WHERE polrelid = CAST"},
 		{part: "pid = pg_backend_pid()", rows: [][]string{{"100", "1700000000.5"}}},
 		{part: "SET application_name", tags: []string{"SET"}}, // before the next one
 		{part: "application_name ="},
