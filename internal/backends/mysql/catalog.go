@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -77,8 +78,13 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 // table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
-	// A partition is a table of its own to InnoDB.
-	named := " WHERE name = " + literal(name) + " OR name LIKE " + literal(name+"#p#%") + " ORDER BY 1"
+	if l.server.vars["lower_case_table_names"] != "0" {
+		name = strings.ToLower(name)
+	}
+	// A partition is a table of its own to InnoDB, name#p#…. The comparison is of bytes: to the view's collation T and t are
+	// one name, and to LIKE an underscore is any letter.
+	named := fmt.Sprintf(" WHERE CAST(name AS BINARY) = %s OR CAST(LEFT(name, %d) AS BINARY) = %s ORDER BY 1",
+		literal(name), utf8.RuneCountInString(name)+1, literal(name+"#"))
 	query := map[flavour]string{
 		tiDB:    "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where(),
 		mariaDB: "SELECT table_id FROM information_schema.innodb_sys_tables" + named,

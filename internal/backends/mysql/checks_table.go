@@ -17,9 +17,14 @@ func (d *doctor) checkKey() {
 	if !d.creates() || d.intent.PrimaryKey || d.on("sql_generate_invisible_primary_key") {
 		return
 	}
-	for _, name := range []string{"sql_require_primary_key", "innodb_force_primary_key"} {
-		if d.on(name) {
-			d.note("primary key", sqlload.Fail(name+" is ON, and the run creates a table without a key", "--primary-key"))
+	for name, wanted := range map[string]bool{
+		"sql_require_primary_key":  d.on("sql_require_primary_key"),
+		"innodb_force_primary_key": d.on("innodb_force_primary_key"),
+		"pxc_strict_mode":          slices.Contains([]string{"ENFORCING", "MASTER"}, d.vars["pxc_strict_mode"]),
+		"wsrep_mode":               strings.Contains(d.vars["wsrep_mode"], "REQUIRED_PRIMARY_KEY"),
+	} {
+		if wanted {
+			d.note("primary key", sqlload.Fail(name+" is "+d.vars[name]+", and the run creates a table without a key", "--primary-key"))
 			return
 		}
 	}

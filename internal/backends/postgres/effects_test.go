@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -84,6 +86,23 @@ func TestPoliciesThatRefuseCopy(t *testing.T) {
 	found := complaints(t, to, intent(t))
 	require.NotEmpty(t, found)
 	assert.Contains(t, found[0].Found, "has row-level security for user "+role+" (policies: half), under which COPY is refused")
+}
+
+// The server names a policy that refuses a row only if it is restrictive.
+func TestPolicyRefusesRows(t *testing.T) {
+	to, _, role := ordinary(t)
+	sql(t, fmt.Sprintf(documentsTable, to.Table)+fmt.Sprintf("GRANT ALL ON %[1]s TO %[2]s; ALTER TABLE %[1]s ENABLE ROW LEVEL SECURITY; "+
+		"CREATE POLICY half ON %[1]s USING (true) WITH CHECK (document_id < 5)", to.Table, role))
+	to.Method = "insert"
+	p := preparation(t, loader.CreateIfMissing)
+	p.Contract = contract("insert", batch.PGValues)
+	l := prepared(t, to, p)
+	b := backendtest.Batch(t, documents(t), batch.PGValues, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err := backendtest.Session(t, l, p.Contract).Load(t.Context(), b)
+	assert.Equal(t, loader.ClassPermission, postgres.New().Classify(err).Class)
+	assert.ErrorContains(t, err, "a policy of row-level security refuses the rows")
+	assert.Contains(t, suspectsOf(t, l), "policy half of table")
 }
 
 // New tables of a database that is published stop a subscriber that lacks them. Without one it is a warning.

@@ -87,6 +87,7 @@ func TestTables(t *testing.T) {
 		tables(t, to).Resume(t, claimsOf(to))
 	})
 	t.Run("arithmetic", func(t *testing.T) { tables(t, target(t)).Arithmetic(t) })
+	t.Run("next free", func(t *testing.T) { tables(t, target(t)).NextFree(t, map[string]string{"": "9223372036854775807"}) })
 	t.Run("microseconds", func(t *testing.T) { tables(t, target(t)).Microseconds(t) })
 	t.Run("dates", func(t *testing.T) {
 		to := target(t)
