@@ -89,6 +89,9 @@ func (d *checker) publicationChecks() []sqlload.Check {
 			tables := strings.Join(made, " and ")
 			fix := fmt.Sprintf("make %s (--dry-run) on every subscriber and then here; or name a schema that is not published: --table schema.table",
 				tables)
+			if d.table.Relation != nil {
+				fix += "; or --delivery at-least-once"
+			}
 			if row[1] == "" {
 				return sqlload.Warn(fmt.Sprintf("publication %s takes up what the run makes, %s; nobody subscribes now, and a subscriber without "+
 					"these tables could not", row[0], tables), fix)

@@ -120,7 +120,7 @@ func TestPublications(t *testing.T) {
 	for _, create := range []loader.CreateMode{loader.CreateIfMissing, loader.CreateRecreate} {
 		i := intent(t)
 		i.Create = create
-		backendtest.Only(t, warn("publication", claims, "--dry-run"), complaints(t, to, i))
+		backendtest.Only(t, warn("publication", claims, "or --delivery at-least-once"), complaints(t, to, i))
 	}
 	i := intent(t)
 	i.Contract.Delivery, i.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
