@@ -55,6 +55,7 @@ func (d *doctor) checkPrivileges() {
 		onTable = append(onTable, "DROP") // TRUNCATE takes it, too
 	}
 	want(d.name, onTable...)
+	fills := len(missing) == 0
 	claims, claiming := d.name.claims(), d.intent.Contract.Dedup == loader.DedupTx
 	if claiming {
 		onClaims := []string{"SELECT", "INSERT"}
@@ -62,6 +63,9 @@ func (d *doctor) checkPrivileges() {
 			onClaims = append(onClaims, "CREATE")
 		}
 		want(claims, onClaims...)
+	}
+	if fills && len(missing) > 0 {
+		fixes = append(fixes, "or --delivery at-least-once")
 	}
 	finding := sqlload.OK("this account has the privileges of the run")
 	switch {

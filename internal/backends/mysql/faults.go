@@ -124,6 +124,7 @@ func faults() loader.Faults {
 		refused("1264 1265 1292 1364 1366 1406 1411 1690 3988", loader.ClassData, ""),
 		// MySQL's sql_require_primary_key and MariaDB's innodb_force_primary_key; 3098 is group replication's, at the first row.
 		refused("3750 1173 3098", loader.ClassConstraint, "the server wants a primary key on every table: add --primary-key"),
+		refused("8216", loader.ClassConstraint, "--set allow_auto_random_explicit_insert=1 lets an AUTO_RANDOM column take the run's keys"),
 		refused("1644", loader.ClassConstraint, "a trigger of the table refuses the rows"),
 	}
 }

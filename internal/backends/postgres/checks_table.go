@@ -30,8 +30,11 @@ func (d *checker) createChecks() []sqlload.Check {
 				return sqlload.Fail(fmt.Sprintf("%s, and schema %s does not exist", makes, schema),
 					fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION %s", qualified("", schema), d.user()))
 			case row[0] != "t":
-				return sqlload.Fail(fmt.Sprintf("%s, and user %s may not create tables in schema %s", makes, d.facts.user, schema),
-					fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), d.user()))
+				fix := fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), d.user())
+				if !slices.Contains(d.table.Missing, d.table.Table) { // only the claims
+					fix += ", or --delivery at-least-once"
+				}
+				return sqlload.Fail(fmt.Sprintf("%s, and user %s may not create tables in schema %s", makes, d.facts.user, schema), fix)
 			}
 			return sqlload.OK(fmt.Sprintf("%s; user %s may, in schema %s", makes, d.facts.user, schema))
 		},
