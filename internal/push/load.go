@@ -195,9 +195,13 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 // do not move them.
 func (p *push) syncSequences(ctx context.Context) error {
 	can, move := p.target.can.Sequencer, p.Config.SyncSequences
-	if can == nil || p.plan.Rows == 0 || p.state.stage() != runlog.Loaded || !move && (p.silent() || p.target.table.Created) {
+	if can == nil || p.plan.Rows == 0 || p.state.stage() != runlog.Loaded {
 		return nil
 	}
+	if !move && (p.silent() || p.target.table.Created) { // a table of ours has none
+		return nil
+	}
+
 	var statements []string
 	err := p.target.ask(ctx, "sequences", func(ctx context.Context) (err error) {
 		statements, err = can.Sequences(ctx, p.plan.FirstKey+p.plan.Rows-1, move)

@@ -71,7 +71,9 @@ func (p *push) verify(ctx context.Context) error {
 		return nil
 	}
 	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
-	v := event.Verification{OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows}
+	v := event.Verification{
+		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+	}
 	p.meters.stats.Verified(v)
 	if !p.verified.OK {
 		return &Error{Outcome: report.VerificationFailed, Err: p.suspects(errors.New(p.verified.Failure()))}

@@ -62,7 +62,9 @@ func (s *State) nextFree(ctx context.Context, c Conn, rows, last int64) (int64, 
 // outOfRange reports whether a number was too large for the server to compute with: SQLSTATE 22003 in every dialect.
 func outOfRange(err error) bool {
 	const state = "22003"
-	standard := (interface{ SQLState() string })(nil)
-	server := (*mysql.MySQLError)(nil)
-	return errors.As(err, &standard) && standard.SQLState() == state || errors.As(err, &server) && string(server.SQLState[:]) == state
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
+		return string(server.SQLState[:]) == state
+	}
+	server := (interface{ SQLState() string })(nil)
+	return errors.As(err, &server) && server.SQLState() == state
 }
