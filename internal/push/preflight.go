@@ -77,10 +77,14 @@ func (p *push) configure() error {
 // checkAndPrepare makes the table if the checks find nothing that would stop the push. Even CREATE TABLE may never end
 // where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
-	if err := p.check(ctx, run, draft); err != nil {
+	stops := p.check(ctx, run, draft)
+	if stops != nil && !p.target.says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
+		return stops
+	}
+	if err := p.target.prepare(ctx, p.preparation(run, loader.CreateMode(p.Config.Create))); err != nil {
 		return err
 	}
-	return p.target.prepare(ctx, p.preparation(run, loader.CreateMode(p.Config.Create)))
+	return stops
 }
 
 // preparation returns what the back-end is to make or check.
