@@ -86,6 +86,8 @@ func (p *Push) what(f *pflag.FlagSet) {
 	p.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&p.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
 	f.BoolVar(&p.PrimaryKey, "primary-key", false, "make the key column a primary key")
+	f.BoolVar(&p.SyncSequences, "sync-sequences", false,
+		"after the load move the sequence or identity of the key column behind the run's keys, which are not its own")
 }
 
 func (p *Push) howMuch(f *pflag.FlagSet) {

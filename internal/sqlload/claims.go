@@ -88,7 +88,7 @@ func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int6
 	if len(found) > 0 {
 		return ParseNumber(found[0][0])
 	}
-	if first, err = Number(ctx, c, s.SelectNextFree()); err != nil {
+	if first, err = s.nextFree(ctx, c, rows, last); err != nil {
 		return 0, err
 	}
 	if err := loader.Fits(first, rows, last); err != nil {

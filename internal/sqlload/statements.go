@@ -216,8 +216,13 @@ func (s Statements) SelectNextFree() string {
 	if s.single() { // the index has the column's values, which sort as the numbers do
 		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
-	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE %s))",
-		largest, s.Table, s.Claims, s.reserved())
+	return s.selectFreeAfter(fmt.Sprintf("(SELECT COALESCE(%s, -1) + 1 FROM %s)", largest, s.Table))
+}
+
+// selectFreeAfter is SelectNextFree with an expression for the number after the rows.
+func (s Statements) selectFreeAfter(rows string) string {
+	free := fmt.Sprintf("GREATEST(%s, (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE %s))",
+		rows, s.Claims, s.reserved())
 	return "SELECT " + s.digits(free) + s.Dual
 }
 
