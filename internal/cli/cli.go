@@ -141,6 +141,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 const (
 	exitFailed      = 1
 	exitThreshold   = 6
+	exitDoubt       = 8
 	exitInterrupted = 128 // plus the signal's number
 )
 
@@ -148,6 +149,9 @@ func (a *app) exitCode(err error) int {
 	outcome := push.OutcomeOf(err)
 	if errors.As(err, new(tooSlowError)) {
 		return exitThreshold
+	}
+	if errors.As(err, new(inconclusiveError)) {
+		return exitDoubt
 	}
 	if outcome == report.Interrupted {
 		return exitInterrupted + a.signal.number()
