@@ -50,10 +50,10 @@ type tuner struct {
 
 func (t *tuner) addFlags(f *pflag.FlagSet) {
 	t.near = 0.05
-	f.DurationVar(&t.Trial, "trial", 5*time.Second, "length of a trial, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time for all trials, after which no trial begins")
+	f.Var(config.Duration(&t.Trial, 5*time.Second), "trial", "length of a trial, unless --rows, --bytes or --duration is given")
+	f.Var(config.Duration(&t.Budget, 10*time.Minute), "budget", "time for all trials, after which no trial begins")
 	f.Var(&t.near, "tolerance", "share of the best rate to give up for a smaller setting")
-	f.IntVar(&t.MaxWorkers, "max-workers", 256, "most workers to try")
+	f.Var(config.Count(&t.MaxWorkers, 256), "max-workers", "most workers to try")
 	f.Var(&t.most, "max-batch-bytes", "largest batch to try (default: what the method takes, at most 256MiB)")
 	f.StringVar(&t.record, "record", "", "new file for the results of all trials, for terapush report")
 	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
