@@ -161,9 +161,12 @@ func ParseDuration(text string) (time.Duration, error) {
 // PlainError returns an error of pflag without the words of a Go function.
 func PlainError(err error) error {
 	var number *strconv.NumError
-	if !errors.As(err, &number) || number.Func != "ParseBool" {
+	if !errors.As(err, &number) {
 		return err
 	}
 	text, _, _ := strings.Cut(err.Error(), ": strconv.")
-	return fmt.Errorf("%s: write true or false", text)
+	if number.Func == "ParseBool" {
+		return fmt.Errorf("%s: write true or false", text)
+	}
+	return fmt.Errorf("%s: write a whole number", text)
 }

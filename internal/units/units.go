@@ -128,6 +128,10 @@ func Parse(text string) (amount float64, isDuration, ok bool) {
 	if err == nil && finite(n) {
 		return n, false, true
 	}
+	if whole, ok := Whole(text); ok {
+		n, _ := new(big.Float).SetInt(whole).Float64()
+		return n, false, true
+	}
 	// Durations come first: "10m" is also ten million bytes.
 	if d, err := time.ParseDuration(text); err == nil {
 		return d.Seconds(), true, true
