@@ -61,7 +61,7 @@ func rules() []rule {
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
 			"internal/host", "internal/report", "internal/stats", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
-		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio")},
+		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/units")},
 		{from: "internal/stats", may: with("internal/units")},
 		{from: "internal/live", may: with("internal/stats", "internal/units")},
 		{from: "internal/report", may: with("internal/stats", "internal/units")},

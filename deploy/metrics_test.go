@@ -40,6 +40,39 @@ func TestDashboardAndAlertsAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
+// A variable that a query leaves out chooses nothing there. Only terapush_run_info has the run, so every other metric is
+// joined with it.
+func TestDashboardQueriesUseItsVariables(t *testing.T) {
+	var dashboard struct {
+		Templating struct{ List []struct{ Name, Type string } }
+	}
+	require.NoError(t, json.Unmarshal(read(t, "grafana/terapush.json"), &dashboard))
+	var names []string
+	for _, v := range dashboard.Templating.List {
+		if v.Type == "query" {
+			names = append(names, v.Name)
+		}
+	}
+	require.Equal(t, []string{"job", "run", "instance"}, names)
+	for _, query := range dashboardQueries(t, "grafana/terapush.json") {
+		if strings.HasPrefix(query, "label_values(") { // what fills the variables
+			continue
+		}
+		asked := selectors(query)
+		filter := func(name string) int { return strings.Count(query, fmt.Sprintf(`%s=~"$%s"`, name, name)) }
+		require.Equal(t, len(asked), filter("job"), query)
+		require.Equal(t, len(asked), filter("instance"), query)
+		runs := 0
+		for _, one := range asked {
+			if one.metric == "terapush_run_info" {
+				runs++
+			}
+		}
+		require.Equal(t, runs, filter("run"), query)
+		require.Equal(t, len(asked)-runs, runs, "a metric is not joined with the run: %s", query)
+	}
+}
+
 func TestPromtool(t *testing.T) {
 	_, err := exec.LookPath("promtool")
 	needs(t, err == nil, "promtool is not installed: scripts/tools promtool")
@@ -61,7 +94,7 @@ func rulesOf(t *testing.T, queries []string) (path string) {
 		Expr   string `json:"expr"`
 	}
 	var rules []rule
-	variables := strings.NewReplacer("$__rate_interval", "1m", "$job", ".*", "$instance", ".*")
+	variables := strings.NewReplacer("$__rate_interval", "1m", "$job", ".*", "$run", ".*", "$instance", ".*")
 	for i, q := range queries {
 		if !strings.HasPrefix(q, "label_values(") { // Grafana's own
 			rules = append(rules, rule{Record: fmt.Sprintf("panel:%d", i), Expr: variables.Replace(q)})

@@ -20,6 +20,6 @@ func main() {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // ends no run; children would inherit signal.Ignore
 	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Process{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Signals: signals,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Environ: os.Environ, Signals: signals,
 	}))
 }

@@ -46,12 +46,12 @@ type calibrateFlags struct {
 func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
-	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "payload of a row in bytes, 1 to 1048576")
+	f.Var(config.Payload(&o.PayloadBytes, dataset.DefaultPayloadBytes), "payload-bytes", "payload of a row in bytes, 1 to 1048576")
 	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload consists of: bytes or text (default: bytes, for doris text)")
 	f.Var(&o.memory, "memory", "memory for all buffers (default: a quarter of the machine's or the cgroup's)")
 	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections in parallel")
 	f.StringSliceVar(&o.only, "only", nil, "protocols to measure: mysql, postgres, doris, databend, s3 (default: all)")
-	f.DurationVar(&o.Time, "time", time.Minute, "approximate time for all measurements")
+	f.Var(config.Duration(&o.Time, time.Minute), "time", "approximate time for all measurements")
 	f.StringVar(&o.tls, "tls", "both", "measure with TLS (on), without (off), or both")
 	f.BoolVar(&o.json, "json", false, "print the results as one JSON object")
 	f.StringVar(&o.State, "state-dir", "", "folder for the figures (default: the user's state folder)")

@@ -29,6 +29,7 @@ type Process struct {
 	Stdin          io.Reader // may be nil
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
+	Environ        func() []string // all variables, as NAME=value; nil finds none
 	Signals        <-chan os.Signal
 }
 
@@ -38,6 +39,7 @@ type app struct {
 	// terminal is stderr, shared by goroutines and a progress line that is redrawn.
 	terminal *live.Terminal
 	columns  int // of stdout; 0 if it is no terminal
+	commands *cobra.Command
 	drivers  *loader.Registry
 	signal   caught
 	logging  config.Log
@@ -56,6 +58,7 @@ func Run(ctx context.Context, args []string, p Process) int {
 	p.Stdout = &pipe{out: p.Stdout}
 	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), columns: columns, drivers: drivers}
 	root := a.root()
+	a.commands = root
 	root.SetArgs(args)
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
@@ -125,12 +128,17 @@ func (a *app) root() *cobra.Command {
 
 // unknownFlag adds the flag that was probably meant.
 func unknownFlag(c *cobra.Command, err error) error {
+	err = config.PlainError(err)
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return usage(err)
 	}
 	var flags []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden { // many commands declare what only push has
+			flags = append(flags, f.Name)
+		}
+	})
 	if guess := config.Suggest(unknown.GetSpecifiedName(), flags); guess != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, guess)
 	}
@@ -141,6 +149,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 const (
 	exitFailed      = 1
 	exitThreshold   = 6
+	exitDoubt       = 8
 	exitInterrupted = 128 // plus the signal's number
 )
 
@@ -148,6 +157,9 @@ func (a *app) exitCode(err error) int {
 	outcome := push.OutcomeOf(err)
 	if errors.As(err, new(tooSlowError)) {
 		return exitThreshold
+	}
+	if errors.As(err, new(inconclusiveError)) {
+		return exitDoubt
 	}
 	if outcome == report.Interrupted {
 		return exitInterrupted + a.signal.number()

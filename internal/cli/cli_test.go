@@ -41,6 +41,12 @@ func (s shell) process(stdout, stderr io.Writer, signals <-chan os.Signal) cli.P
 	return cli.Process{
 		Stdout: stdout, Stderr: stderr, Signals: signals,
 		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
+		Environ: func() (all []string) {
+			for name, text := range s.env {
+				all = append(all, name+"="+text)
+			}
+			return all
+		},
 	}
 }
 
@@ -106,6 +112,14 @@ func TestMistakes(t *testing.T) {
 		"version now":                                 "version takes no arguments: 1 argument given",
 		"push discard:// --rows 1 --bytes 1 --retries -1": "terapush: --rows, --bytes and --duration exclude each other\n" +
 			"terapush: --retries -1: 0 or more\n",
+
+		"demo --port 5":                  "unknown flag: --port\n", // not --report, which only push has
+		"demo --byte 5":                  "did you mean --bytes?",
+		"verify discard:// --row 5":      "unknown flag: --row\n",
+		"push discard:// --rows 10m":     `"10m" is not a whole number: write it as 2000000, 2e6 or 2M`,
+		"push discard:// --bytes 1Gb":    `"1Gb": bits or bytes? Sizes are in bytes: write 1GB if that is meant`,
+		"push discard:// --append=maybe": "write true or false",
+		"doctor --gbps fast":             `"fast" is not a rate: write it as 25 or 25Gbps`,
 
 		"doctor a b":                          "doctor takes one TARGET or none: 2 arguments given",
 		"doctor --gbps 0":                     "--gbps 0: more than 0",
@@ -480,4 +494,13 @@ func TestFailBelow(t *testing.T) {
 	require.Zero(t, s.run("push", "discard://", "-n", "1000").code)
 	r = s.run("push", "discard://", "--resume", "last", "--fail-below", "1000TiB/s") // has nothing left to send
 	require.Zero(t, r.code, r.stderr)
+}
+
+func TestMisspelledVariable(t *testing.T) {
+	s := newShell(t)
+	s.env["TERAPUSH_BATCHROWS"], s.env["TERAPUSH_BUDGET"] = "10", "1h" // the latter is sweep's and tune's
+	r := s.run("push", "discard://", "--rows", "1e2", "--progress", "none")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stderr, "TERAPUSH_BATCHROWS is not read: did you mean TERAPUSH_BATCH_ROWS?")
+	require.NotContains(t, r.stderr, "BUDGET")
 }

@@ -17,6 +17,11 @@ type tooSlowError string
 
 func (e tooSlowError) Error() string { return string(e) }
 
+// inconclusiveError is the error of a comparison that cannot decide.
+type inconclusiveError string
+
+func (e inconclusiveError) Error() string { return string(e) }
+
 func (a *app) compare() *cobra.Command {
 	var threshold share
 	var asJSON, redact bool
@@ -24,12 +29,15 @@ func (a *app) compare() *cobra.Command {
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
 		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the median rate, and
-whether the change is more than noise. That takes 5 pushes of the case in A and in B, or 4 and 6, 3 and 9, 2 and 19. It lists
-every input that differs.
+where the change lies with a confidence of 95 %, since trials of one speed differ, too. A case is inconclusive if that
+range leaves open whether the change matters, which is one of 5 % or of --fail-if-slower. Then it says how many pushes
+would decide: at least 4 in A and in B, or 3 and 5, 2 and 8. It lists every input that differs.
 
-With --fail-if-slower the exit code is 6 if a case failed in B alone, or if its median rate in B is lower by more than that.
-With enough pushes the difference must also be more than noise. With too few pushes every such difference counts: repeat
-the sweep five times. The exit code is 2 if no case is in both A and B.`,
+With --fail-if-slower the exit code is 6 if a case failed in B alone, or is certainly slower in B by more than that. It is
+8, inconclusive, if a case may be slower by so much, was not measured in B, or is of other rows or another database.
+
+Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-if-slower allows, 8 inconclusive; without
+--fail-if-slower 8 means that A and B have other rows.`,
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
 		Args:    exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,22 +57,28 @@ the sweep five times. The exit code is 2 if no case is in both A and B.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%")
+	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%, and with 8 if that is not certain")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.BoolVar(&redact, "redact", false, redactHelp)
 	return cmd
 }
 
-// missed returns the error of a missed threshold. A comparison of nothing has missed it.
+// missed returns the error of a missed threshold, or of a comparison that says nothing. Doubt is not success.
 func missed(c results.Comparison, threshold float64) error {
 	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
+	undecided := len(c.Undecided(threshold)) + len(c.Missing())
 	switch {
+	case len(c.Cells)+broken == 0:
+		return usage(errors.New("the records have no measured case in common"))
+	case threshold == 0 && c.OtherRows():
+		return inconclusiveError("inconclusive: A and B have other rows")
 	case threshold == 0:
 		return nil
-	case len(c.Cells)+broken == 0:
-		return usage(errors.New("--fail-if-slower: the records have no measured case in common"))
 	case slower+broken > 0:
 		return tooSlowError(fmt.Sprintf("slower than --fail-if-slower allows: %d of %d cases slower, %d failed", slower, len(c.Cells), broken))
+	case undecided > 0:
+		return inconclusiveError(fmt.Sprintf("inconclusive: %d of %d cases may be slower than --fail-if-slower allows",
+			undecided, len(c.Cells)+len(c.Missing())))
 	}
 	return nil
 }

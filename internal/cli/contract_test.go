@@ -187,6 +187,8 @@ func TestFields(t *testing.T) {
 			Threshold float64        `json:"threshold"`
 			Slower    []results.Pair `json:"slower"`
 			Broken    []results.Lost `json:"broken"`
+			Undecided []results.Pair `json:"inconclusive"`
+			Missing   []results.Lost `json:"missing"`
 			results.Comparison
 		}{}},
 		"doctor":    {host.Report{}},

@@ -73,7 +73,7 @@ func (a *app) doctor() *cobra.Command {
 	})
 	asJSON := cmd.Flags().Lookup("json")
 	asJSON.Usage, asJSON.Hidden = "print the findings as one JSON object", false
-	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate that the machine should reach, in Gbps")
+	cmd.Flags().Var(config.Link(&gbps, 50), "gbps", "rate that the machine should reach, in Gbps")
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/live"
@@ -117,4 +119,21 @@ func TestDrivers(t *testing.T) {
 	require.Equal(t, "terapush development  "+platform+"\ndrivers  go-ora v2.9.0\n", versionOf(info).String())
 	info.Main.Version = "v1.2.3" // go install …@v1.2.3
 	require.Equal(t, "v1.2.3", versionOf(info).Version)
+}
+
+// No flag of any command answers in the words of a Go function.
+func TestWrongValuesHaveWords(t *testing.T) {
+	drivers, err := all.Drivers()
+	require.NoError(t, err)
+	a := &app{drivers: drivers}
+	for _, c := range a.root().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			for _, text := range []string{"1x", "", "-", "1e99", "99999999999999999999"} {
+				if err := config.PlainError(c.Flags().Set(f.Name, text)); err != nil {
+					require.NotContains(t, err.Error(), "strconv", "%s --%s=%s", c.Name(), f.Name, text)
+					require.NotContains(t, err.Error(), "invalid syntax", "%s --%s=%s", c.Name(), f.Name, text)
+				}
+			}
+		})
+	}
 }

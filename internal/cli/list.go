@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -28,18 +30,75 @@ func (a *app) list() *cobra.Command {
 			if len(args) == 0 {
 				args = names
 			}
-			out := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+			var out strings.Builder
 			for _, name := range args {
 				table, ok := tables[name]
 				if !ok {
 					return usage(config.Unknown("list", name, names))
 				}
-				table(func(cells ...string) { fmt.Fprintln(out, strings.Join(cells, "\t")) })
-				fmt.Fprintln(out)
+				var rows [][]string
+				table(func(cells ...string) { rows = append(rows, cells) })
+				writeTable(&out, rows, cmp.Or(a.columns, listColumns))
+				out.WriteString("\n")
 			}
-			return out.Flush()
+			_, err := io.WriteString(a.Stdout, out.String())
+			return err
 		},
 	}
+}
+
+// listColumns is the width of a list that does not go to a terminal.
+const listColumns = 80
+
+// writeTable writes rows, of which the first has the titles, in so many columns. The cells that have no room follow on
+// lines of their own, with their titles.
+func writeTable(out *strings.Builder, rows [][]string, columns int) {
+	const gap, indent = 2, 4
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	inLine, width := 0, 0
+	for inLine < len(widths) && (inLine == 0 || width+widths[inLine] <= columns) {
+		width += widths[inLine] + gap
+		inLine++
+	}
+	for n, row := range rows {
+		line := ""
+		for i, cell := range row[:inLine] {
+			line += cell + strings.Repeat(" ", widths[i]+gap-utf8.RuneCountInString(cell))
+		}
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
+		if n == 0 {
+			continue
+		}
+		for i, cell := range row[inLine:] {
+			if cell == "" {
+				continue
+			}
+			title := strings.ToLower(rows[0][inLine+i]) + ":"
+			for _, line := range wrapped(title+" "+cell, columns-indent) {
+				fmt.Fprintf(out, "%*s%s\n", indent, "", line)
+			}
+		}
+	}
+}
+
+// wrapped breaks a text between words into lines of at most so many characters, if its words are not longer.
+func wrapped(text string, columns int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line+" "+word) > columns {
+			lines, line = append(lines, line), " "
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }
 
 func (a *app) listTargets(row func(...string)) {

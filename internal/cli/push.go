@@ -117,7 +117,7 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	if c.State == "" {
 		c.State, err = a.stateDir()
 	}
-	for _, text := range config.OldNames(f) {
+	for _, text := range append(config.OldNames(f), a.misspelled()...) {
 		a.log().Warn(text)
 	}
 	if config.PasswordInArguments(c.Target) {
@@ -127,6 +127,19 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 		c.Progress = string(live.None)
 	}
 	return err
+}
+
+// misspelled returns a sentence for each variable that is nearly that of a flag of any command. It is no error: the
+// variable may be another program's.
+func (a *app) misspelled() (all []string) {
+	if a.Environ == nil {
+		return nil
+	}
+	var names []string
+	for _, c := range a.commands.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	}
+	return config.Misspelled(a.Environ(), names)
 }
 
 // restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was

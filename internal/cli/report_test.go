@@ -68,21 +68,28 @@ func TestReportNamesEveryBadFile(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(r.stderr), "\n"), 4)
 }
 
-func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
+func TestCompareEndsWith6BeyondTheThresholdAnd8InDoubt(t *testing.T) {
 	s := newShell(t)
 	before, after := recorded("workers.jsonl"), recorded("workers-after.jsonl")
+	people := filepath.Join(t.TempDir(), "people.json")
+	other := strings.Replace(read(t, recorded("run-4.json")), `"dataset": "documents"`, `"dataset": "people"`, 1)
+	require.NoError(t, os.WriteFile(people, []byte(other), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int
 		has  string
 	}{
-		{[]string{before, after}, 0, "-12.0 %  0.008  slower"},
+		{[]string{before, after}, 0, "0.008  slower"},
 		{[]string{before, after, "--fail-if-slower", "5%"}, 6, "slower by more than 5 %: copy-workers: set.synchronous_commit on, workers 8, -12.0 %"},
-		{[]string{before, after, "--fail-if-slower=12.5%"}, 0, "no case is slower by more than 12.5 %"},
-		{[]string{before, before, "--fail-if-slower", "0.1%"}, 0, "no input differs"},
+		{[]string{before, after, "--fail-if-slower=12.5%"}, 8, "0 of 10 cases slower by more than 12.5 %, 0 failed, 2 inconclusive"},
+		{[]string{before, after, "--fail-if-slower=30%"}, 0, "no case is slower by more than 30 %"},
+		{[]string{before, before, "--fail-if-slower", "10%"}, 0, "no input differs"},
+		{[]string{before, before, "--fail-if-slower", "0.1%"}, 8, "10 inconclusive"},
 		{[]string{before, after, "--fail-if-slower", "5%", "--json"}, 6, `"schema": "terapush.compare/v1"`},
-		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 6, "too few repeats to tell noise"},
+		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 8, "1 and 1 pushes cannot tell any difference from noise"},
 		{[]string{recorded("run-4.json"), recorded("two-parts.jsonl"), "--fail-if-slower", "5%"}, 2, "nothing to compare"},
+		{[]string{recorded("run-4.json"), recorded("two-parts.jsonl")}, 2, "nothing to compare"},
+		{[]string{recorded("run-4.json"), people}, 8, "not alike: the rows differ: a pushes documents, b people"},
 	} {
 		r := s.run(append([]string{"compare"}, c.args...)...)
 		require.Equal(t, c.code, r.code, "%v: %s", c.args, r.stderr)
@@ -98,9 +105,10 @@ func TestRedactedCommands(t *testing.T) {
 		{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl"), "--format", "text"},
 		{"compare", recorded("workers.jsonl"), recorded("run-4.json"), "--json"},
 	} {
-		require.Contains(t, s.run(args...).stdout, "db1.shop.internal", args)
+		open := s.run(args...)
+		require.Contains(t, open.stdout, "db1.shop.internal", args)
 		r := s.run(append(args, "--redact")...)
-		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, open.code, r.code, r.stderr)
 		for _, name := range []string{"anna", "db1", "shop", "orders", "archive", "10.1.2.3"} {
 			require.NotContains(t, r.stdout, name, args)
 		}

@@ -101,7 +101,7 @@ such as INSERT … SELECT and COPY … WHERE.`,
 	flags.BoolVar(&f.options.NoCount, "no-count", false, "discard the data in the kernel, and acknowledge 0 rows")
 	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge a row for this many bytes")
 	flags.Var(&f.readRate, "read-rate", "limit of each connection")
-	flags.DurationVar(&f.options.AckDelay, "ack-delay", 0, "wait before each answer to a load")
+	flags.Var(config.Duration(&f.options.AckDelay, 0), "ack-delay", "wait before each answer to a load")
 	flags.Var(&f.fail, "fail", "fail every N-th load with an error that clients retry")
 	flags.BoolVar(&f.options.CRC, "crc", false, "print the exclusive or of the CRC-32C of all loads; costs CPU")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate (default: a self-signed one)")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/push"
@@ -63,8 +64,8 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
 	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
-	f.IntVar(&s.repeats, "repeats", 0, "pushes of every case (default: the plan's)")
-	f.DurationVar(&s.budget, "budget", 0, "time for the sweep, after which no push begins (default: the plan's)")
+	f.Var(config.Count(&s.repeats, 0), "repeats", "pushes of every case (default: the plan's)")
+	f.Var(config.Duration(&s.budget, 0), "budget", "time for the sweep, after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
 	s.pushFlags(f, "print all cases and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
 		map[string]string{"create": string(loader.CreateRecreate)})

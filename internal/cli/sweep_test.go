@@ -260,8 +260,9 @@ func newRecord(t *testing.T) string {
 func TestTune(t *testing.T) {
 	s := newShell(t)
 	file := filepath.Join(t.TempDir(), "tune.jsonl")
+	// Tiny trials are noise: who gives away half and more has a command all the same.
 	r := s.run("tune", "discard://", "--rows", "1000", "--payload-bytes", "100", "--max-workers", "2", "--max-batch-bytes", "128KiB",
-		"--json", "--record", file)
+		"--tolerance", "60%", "--json", "--record", file)
 	require.Zero(t, r.code, r.stderr)
 	var found sweep.Found
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &found), r.stdout)

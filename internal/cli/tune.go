@@ -21,10 +21,12 @@ import (
 )
 
 const tuneHelp = `Find the smallest number of workers and batch size that reach nearly the best rate, and print the command to push with.
+Where the noise is too large to choose, it says so and prints no command.
 
 A trial is a push that lasts for --trial, or one of --rows or --bytes. The first one is a warm-up and does not count.
 The search begins with the defaults of push. It doubles workers and batch size while that pays, then halves them while
-the rate stays near the best. Settings that decide are measured three times. --workers, --batch-bytes or --batch-rows
+the rate stays near the best. Settings that decide are measured three times. In the end the choice and its rival, which
+is the best or the next best, are measured six times in turns, which alone decides. --workers, --batch-bytes or --batch-rows
 hold for all trials, and the search varies the others. It does not vary rows per transaction and commit groups.
 
 Trials have other defaults than push: --verify ack, --distinct-bytes 64MiB, so that filling buffers does not take longer
@@ -50,10 +52,10 @@ type tuner struct {
 
 func (t *tuner) addFlags(f *pflag.FlagSet) {
 	t.near = 0.05
-	f.DurationVar(&t.Trial, "trial", 5*time.Second, "length of a trial, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time for all trials, after which no trial begins")
+	f.Var(config.Duration(&t.Trial, 5*time.Second), "trial", "length of a trial, unless --rows, --bytes or --duration is given")
+	f.Var(config.Duration(&t.Budget, 10*time.Minute), "budget", "time for all trials, after which no trial begins")
 	f.Var(&t.near, "tolerance", "share of the best rate to give up for a smaller setting")
-	f.IntVar(&t.MaxWorkers, "max-workers", 256, "most workers to try")
+	f.Var(config.Count(&t.MaxWorkers, 256), "max-workers", "most workers to try")
 	f.Var(&t.most, "max-batch-bytes", "largest batch to try (default: what the method takes, at most 256MiB)")
 	f.StringVar(&t.record, "record", "", "new file for the results of all trials, for terapush report")
 	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
@@ -149,7 +151,7 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
 	t.closeTrials(trials)
-	if len(found.Trials) > 0 {
+	if found.Decided {
 		found.Command = t.command(shown, found.Use)
 	}
 	return found, err

@@ -80,45 +80,47 @@ func (p *Push) what(f *pflag.FlagSet) {
 	f.StringVar(&p.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
 	f.StringVar(&p.Format, "format", "", "format on the wire (default: the method's best)")
 	f.Var(&p.Staging, "staging", "object store for methods that stage objects first, s3://bucket/prefix")
-	f.IntVar(&p.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "payload of a row in bytes, 1 to 1048576")
+	f.Var(Payload(&p.PayloadBytes, dataset.DefaultPayloadBytes), "payload-bytes", "payload of a row in bytes, 1 to 1048576")
 	f.Var(newChoice(&p.PayloadKind, string(dataset.Bytes), string(dataset.Text)), "payload-kind", "what a payload consists of")
-	f.Uint64Var(&p.Seed, "seed", 1, "seed of the rows; the same seed gives the same rows")
+	f.Var(Count(&p.Seed, 1), "seed", "seed of the rows; the same seed gives the same rows")
 	p.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&p.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
 	f.BoolVar(&p.PrimaryKey, "primary-key", false, "make the key column a primary key")
+	f.BoolVar(&p.SyncSequences, "sync-sequences", false,
+		"after the load move the sequence or identity of the key column behind the run's keys, which are not its own")
 }
 
 func (p *Push) howMuch(f *pflag.FlagSet) {
-	f.Int64VarP(&p.Rows, "rows", "n", 0, "rows to push")
+	f.VarP(Count(&p.Rows, 0), "rows", "n", "rows to push")
 	f.VarP(&p.Bytes, "bytes", "b", "column data to push (default 1GiB)")
-	f.DurationVar(&p.Duration, "duration", 0, "push for this long")
-	f.DurationVar(&p.WarmUp, "warm-up", 0, "push for this long before rates, latencies and CPU count; --duration begins after it")
+	f.Var(Duration(&p.Duration, 0), "duration", "push for this long")
+	f.Var(Duration(&p.WarmUp, 0), "warm-up", "push for this long before rates, latencies and CPU count; --duration begins after it")
 	f.Var(&p.FirstKey, "first-key", "key of the first row")
 	f.BoolVar(&p.Append, "append", false, "add to a table that has rows, from --first-key or else after its largest key")
 }
 
 func (p *Push) howFast(f *pflag.FlagSet) {
-	f.IntVarP(&p.Workers, "workers", "w", 0, "connections in parallel (default: two a core, or more if the network is faster)")
-	f.Int64Var(&p.BatchRows, "batch-rows", 0, "rows of a batch, the unit of work and retry")
+	f.VarP(Count(&p.Workers, 0), "workers", "w", "connections in parallel (default: two a core, or more if the network is faster)")
+	f.Var(Count(&p.BatchRows, 0), "batch-rows", "rows of a batch, the unit of work and retry")
 	f.Var(&p.BatchBytes, "batch-bytes", "encoded bytes of a batch (default: the method's, but at least four batches a worker)")
-	f.Int64Var(&p.CommitBatches, "commit-batches", 0, "staged batches to commit at once (default: the method's, but at least four groups)")
+	f.Var(Count(&p.CommitBatches, 0), "commit-batches", "staged batches to commit at once (default: the method's, but at least four groups)")
 	f.Var(&p.Memory, "memory", "memory for all buffers (default: a quarter of the machine's or the cgroup's)")
 	f.Var(&p.MaxRate, "max-rate", "limit of encoded bytes per second, such as 500MiB/s or 5Gbps (open loop)")
 }
 
 func (p *Push) safety(f *pflag.FlagSet) {
 	f.Var(newChoice(&p.Delivery, string(loader.DeliveryAuto), string(loader.ExactlyOnce), string(loader.AtLeastOnce)), "delivery",
-		"auto is the method's best; exactly-once refuses less; at-least-once sends the load alone")
+		"auto: the method's best; exactly-once: fail rather than give a weaker guarantee; at-least-once: send the load alone")
 	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate), string(loader.CreateTruncate)), "create",
 		"when to create the table; recreate drops it first, truncate empties it and keeps its indexes")
 	f.StringVar(&p.AllowDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
 		"ack compares acknowledgements, count scans the table, full also compares rows byte for byte")
-	f.IntVar(&p.VerifyRows, "verify-rows", DefaultVerifyRows, "rows that --verify full reads back and compares")
-	f.IntVar(&p.VerifyWorkers, "verify-workers", 0, "connections for the verification (default: as many as --workers)")
-	f.IntVar(&p.Retries, "retries", DefaultRetries, "retries of a batch, and of each question to the database")
-	f.DurationVar(&p.RetryFor, "retry-for", DefaultRetryFor, "time to wait for a server that is away; 0: only --retries counts")
-	f.DurationVar(&p.BatchTimeout, "batch-timeout", 0, "timeout of one attempt (default: 20 times the slowest so far, at least 2m)")
+	f.Var(Count(&p.VerifyRows, DefaultVerifyRows), "verify-rows", "rows that --verify full reads back and compares")
+	f.Var(Count(&p.VerifyWorkers, 0), "verify-workers", "connections for the verification (default: as many as --workers)")
+	f.Var(Count(&p.Retries, DefaultRetries), "retries", "retries of a batch, and of each question to the database")
+	f.Var(Duration(&p.RetryFor, DefaultRetryFor), "retry-for", "time to wait for a server that is away; 0: only --retries counts")
+	f.Var(Duration(&p.BatchTimeout, 0), "batch-timeout", "timeout of one attempt (default: 20 times the slowest so far, at least 2m)")
 }
 
 func (p *Push) runs(f *pflag.FlagSet) {
@@ -140,7 +142,7 @@ func (p *Push) output(f *pflag.FlagSet) {
 	f.BoolVar(&p.JSON, "json", false, "print the report as one JSON object")
 	f.BoolVar(&p.DryRun, "dry-run", false, "print statements, batches and memory, and connect to nothing")
 	f.StringVar(&p.MetricsAddr, "metrics-addr", "", "serve /metrics and /healthz on this address during the run, such as :9099")
-	f.DurationVar(&p.MetricsLinger, "metrics-linger", 0, "keep serving for this long after the run, so that the last scrape is not lost")
+	f.Var(Duration(&p.MetricsLinger, 0), "metrics-linger", "keep serving for this long after the run, so that the last scrape is not lost")
 	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, to report its CPU; repeatable")
 	f.StringVar(&p.Prices, "prices", "", "YAML file with prices, for the cost of the run in the report and in --dry-run")
 	f.Var(&p.FailBelow, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")

@@ -42,6 +42,7 @@ type Push struct {
 	FirstKey      FirstKey
 	Append        bool
 	PrimaryKey    bool
+	SyncSequences bool
 
 	Workers       int
 	BatchRows     int64

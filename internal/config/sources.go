@@ -18,6 +18,9 @@ import (
 
 const envPrefix = "TERAPUSH_"
 
+// variableOf returns the name of a flag's variable, without the prefix.
+func variableOf(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
 // Complete sets the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from
 // the YAML file, whose keys are the flags' names. Unknown keys are an error.
 func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) error {
@@ -30,7 +33,7 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 	}
 	err = fill(f, func(flag *pflag.Flag) (string, []string) {
 		for _, name := range append([]string{flag.Name}, oldNames(flag.Name)...) {
-			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			variable := envPrefix + variableOf(name)
 			if text, _ := env(variable); text != "" {
 				if name != flag.Name {
 					annotate(flag, usedKey, variable)
@@ -83,7 +86,7 @@ func fill(f *pflag.FlagSet, from func(*pflag.Flag) (where string, values []strin
 		where, values := from(flag)
 		for _, text := range values {
 			if err := f.Set(flag.Name, text); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", where, err))
+				problems = append(problems, fmt.Errorf("%s: %w", where, PlainError(err)))
 			}
 		}
 	})

@@ -45,6 +45,30 @@ func known(kind, word string, valid []string) error {
 	return Unknown(kind, word, valid)
 }
 
+// Misspelled returns a sentence for each variable, of a list with NAME=value, that is not a flag's but nearly. Kubernetes
+// sets some in every pod for a service of the name terapush.
+func Misspelled(environ, flags []string) (all []string) {
+	valid := []string{strings.TrimPrefix(passwordVariable, envPrefix), "CONFIG"}
+	for _, flag := range flags {
+		for _, name := range append([]string{flag}, oldNames(flag)...) {
+			valid = append(valid, variableOf(name))
+		}
+	}
+	for _, line := range environ {
+		variable, value, _ := strings.Cut(line, "=")
+		name, ours := strings.CutPrefix(variable, envPrefix)
+		kubernetes := strings.Contains(name, "SERVICE_") || strings.HasPrefix(name, "PORT")
+		if !ours || value == "" || slices.Contains(valid, name) || kubernetes {
+			continue
+		}
+		if guess := Suggest(name, valid); guess != "" {
+			all = append(all, fmt.Sprintf("%s is not read: did you mean %s%s?", variable, envPrefix, guess))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // distance is Levenshtein's, in bytes, with one row of the table.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

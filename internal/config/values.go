@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,6 +23,10 @@ type Bytes int64
 
 // Set implements pflag.Value.
 func (b *Bytes) Set(text string) error {
+	if smallB.MatchString(text) {
+		big := strings.TrimSuffix(text, "b") + "B"
+		return fmt.Errorf("%q: bits or bytes? Sizes are in bytes: write %s if that is meant", text, big)
+	}
 	n, ok := parseBytes(text)
 	if !ok {
 		return fmt.Errorf("%q is not a size: write it as 64MiB, 64MB or 1GiB", text)
@@ -29,8 +35,14 @@ func (b *Bytes) Set(text string) error {
 	return nil
 }
 
+// smallB matches what may be bits, whatever the case of the letters before.
+var smallB = regexp.MustCompile(`[0-9] *(?i:[kmgtpe]i?)?b$`)
+
 // parseBytes refuses commas: humanize would read 1,5GiB as fifteen.
 func parseBytes(text string) (Bytes, bool) {
+	if n, ok := units.Whole(text); ok && !strings.Contains(text, ",") && n.Sign() >= 0 && n.IsInt64() {
+		return Bytes(n.Int64()), true // 1e9, too
+	}
 	n, err := humanize.ParseBytes(text)
 	return Bytes(n), err == nil && n <= math.MaxInt64 && !strings.Contains(text, ",")
 }
@@ -83,16 +95,22 @@ func (d *DistinctBytes) String() string {
 // Rate is a number of bytes a second, given as 500MiB/s or, as for networks, 5Gbps.
 type Rate int64
 
-// Set implements pflag.Value. It refuses Gb/s, an eighth of GB/s: sizes are read without regard to case, so that the
-// two would be confused.
+// Set implements pflag.Value. It refuses Gb/s, an eighth of GB/s, which many write for both.
 func (r *Rate) Set(text string) error {
-	if bits, ok := strings.CutSuffix(text, "bps"); ok {
+	plain := strings.ReplaceAll(text, " ", "")
+	if bits, ok := strings.CutSuffix(plain, "bit/s"); ok {
+		plain = bits + "bps"
+	}
+	if bytes, ok := strings.CutSuffix(plain, "Bps"); ok {
+		plain = bytes + "B/s"
+	}
+	if bits, ok := strings.CutSuffix(plain, "bps"); ok {
 		n, unit, err := humanize.ParseSI(bits + "b")
 		if err == nil && unit == "b" && n >= 8 && n <= math.MaxInt64/8 {
 			*r = Rate(n / 8)
 			return nil
 		}
-	} else if bytes, ok := strings.CutSuffix(text, "/s"); ok && !strings.HasSuffix(bytes, "b") {
+	} else if bytes, ok := strings.CutSuffix(plain, "/s"); ok && !smallB.MatchString(bytes) {
 		n, ok := parseBytes(bytes)
 		if ok && n > 0 {
 			*r = Rate(n)
@@ -152,11 +170,11 @@ type FirstKey struct {
 
 // Set implements pflag.Value.
 func (k *FirstKey) Set(text string) error {
-	n, err := strconv.ParseInt(text, 0, 64)
-	if err != nil {
+	n, ok := units.Whole(text)
+	if !ok || !n.IsInt64() {
 		return fmt.Errorf("%q is not a key: keys are whole numbers", text)
 	}
-	*k = FirstKey{Key: n, Given: true}
+	*k = FirstKey{Key: n.Int64(), Given: true}
 	return nil
 }
 
@@ -292,7 +310,10 @@ func (v *optionValue) Set(text string) error {
 	case loader.BoolOption:
 		value, err = strconv.ParseBool(text)
 	case loader.IntOption:
-		value, err = strconv.ParseUint(text, 10, 63)
+		n, ok := units.Whole(text)
+		if value = n; !ok || !n.IsInt64() || n.Sign() < 0 {
+			err = strconv.ErrSyntax
+		}
 	case loader.StringOption:
 	}
 	if err != nil {

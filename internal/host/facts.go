@@ -172,6 +172,16 @@ func ThisMachine() Machine {
 	return m
 }
 
+// Place returns what tells the processes apart that share this machine's cores: the host's name, and what is the same in
+// all containers of a machine, with the number of its cores. The latter are "" and 0 where the system does not tell.
+func Place() (name, machine string, cores int) {
+	root := tree("/")
+	name, _ = os.Hostname()
+	machine, _ = root.text("proc/sys/kernel/random/boot_id")
+	stat, _ := root.text("proc/stat")
+	return name, machine, len(busy(stat))
+}
+
 // tree is the folder of /proc and /sys: "/", and another one in tests.
 type tree string
 

@@ -13,7 +13,6 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 // Check, a dry run and the preflight refuse the same. None of these has asked a server.
@@ -128,26 +127,19 @@ func TestPreflightChecksTheServer(t *testing.T) {
 func TestChecksThatEndThePreflight(t *testing.T) {
 	const stops = "the server would stop the push: b: is fail; fix: SET b\nthe server would stop the push: c: is fail; fix: SET c"
 	for name, c := range map[string]struct {
-		args    string
-		prepare error
-		want    string
-		last    string // that was asked of the server
+		args string
+		want string
+		last string // that was asked of the server
 	}{
-		"before a table is dropped":    {" --create recreate", nil, stops, "open"},
-		"before a table is emptied":    {" --create truncate", nil, stops, "open"},
-		"before the table is probed":   {"", nil, stops, "prepare"},
-		"after the server's own words": {"", errors.New("you may not"), "you may not", "prepare"},
-		"without a wait":               {"", loadertest.ErrThrottled, loadertest.ErrThrottled.Error(), "prepare"},
+		"before a table is dropped": {" --create recreate", stops, "open"},
+		"before a table is emptied": {" --create truncate", stops, "open"},
+		"before a table is made":    {"", stops, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, last, prepared := newFixture(t), "", 0
+			p, last := newFixture(t), ""
 			p.hook = func(_ context.Context, op string, _ int64) error {
 				if !strings.HasPrefix(op, "after ") {
 					last = op
-				}
-				if op == "prepare" {
-					prepared++
-					return c.prepare
 				}
 				return nil
 			}
@@ -156,7 +148,6 @@ func TestChecksThatEndThePreflight(t *testing.T) {
 			}})
 			p.fails(small+c.args, report.PreflightFailed, c.want)
 			require.Equal(t, c.last, last)
-			require.LessOrEqual(t, prepared, 1)
 		})
 	}
 }

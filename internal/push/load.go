@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/engine"
@@ -194,7 +195,7 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	if err == nil && !result.Drained {
 		r.Stage = runlog.Loaded
 	}
-	err = failed(report.Failed, errors.Join(err, p.state.log.Save(r)))
+	err = failed(report.Failed, errors.Join(p.blameTable(err), p.state.log.Save(r)))
 	if n := len(result.Unknown); n > 0 {
 		some := result.Unknown[:min(n, 10)]
 		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
@@ -203,6 +204,36 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 		err = errors.Join(err, failed(report.Interrupted, errStopped))
 	}
 	return err
+}
+
+// syncSequences looks for sequences that are behind the run's keys, and says or does what helps. Rows that brought their own keys
+// do not move them.
+func (p *push) syncSequences(ctx context.Context) error {
+	can, move := p.target.can.Sequencer, p.Config.SyncSequences
+	if can == nil || p.plan.Rows == 0 || p.state.stage() != runlog.Loaded {
+		return nil
+	}
+	if !move && (p.silent() || p.target.table.Created) { // a table of ours has none
+		return nil
+	}
+
+	var statements []string
+	err := p.target.ask(ctx, "sequences", func(ctx context.Context) (err error) {
+		statements, err = can.Sequences(ctx, p.plan.FirstKey+p.plan.Rows-1, move)
+		return err
+	})
+	switch {
+	case err != nil && move:
+		return failed(report.Failed, fmt.Errorf("the rows are in, and the sequence of the key is not moved: %w", err))
+	case err != nil:
+		p.notes.warnf("whether a sequence is behind the rows' keys is not known: %v", err)
+	case move && len(statements) > 0:
+		p.Log.Info("the sequence of the key was moved behind the rows", "statements", strings.Join(statements, "; "))
+	case len(statements) > 0:
+		p.notes.warnf("the sequence of the key is behind the rows, so that other programs get keys that are taken: run %s, or push with "+
+			"--sync-sequences", strings.Join(statements, "; "))
+	}
+	return nil
 }
 
 // awaitRows waits until acknowledged rows are visible, before they are verified. A resumed process does so too, since

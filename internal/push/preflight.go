@@ -78,28 +78,20 @@ func (p *push) configure() error {
 	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
 }
 
-// checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
-// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped, and nothing is
-// waited for.
+// checkAndPrepare makes the table if the checks find nothing that would stop the push. Even CREATE TABLE may never end
+// where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
-	mode := loader.CreateMode(p.Config.Create)
 	stops := p.check(ctx, run, draft)
-	if stops != nil && (ctx.Err() != nil || removes(mode)) {
+	if stops != nil && !p.target.says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
 		return stops
 	}
-	if stops == nil {
-		err := p.target.prepare(ctx, p.beginning(run, mode))
-		p.state.row = p.target.table.Row
+	if err := p.target.prepare(ctx, p.beginning(run, loader.CreateMode(p.Config.Create))); err != nil {
 		return err
 	}
-	err := within(ctx, func(bound context.Context) error {
-		_, err := p.target.loader.Prepare(bound, p.beginning(run, mode))
-		return err
-	})
-	if err != nil {
-		return err
+	p.state.row = p.target.table.Row
+	if stops != nil {
+		p.giveBack(ctx)
 	}
-	p.giveBack(ctx)
 	return stops
 }
 
@@ -284,7 +276,7 @@ func (p *push) probe(ctx context.Context, run string, first int64, caps loader.C
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("probing for transactions: %w", err)
+		return fmt.Errorf("probing for transactions: %w", p.blameTable(err))
 	}
 	if proof.Transactional {
 		return nil

@@ -43,7 +43,7 @@ func (p *push) prove(ctx context.Context) error {
 	}
 	// A row that the server did not take may be counted all the same: another program's, with the same key.
 	if n := p.meters.stats.Snapshot().MissingRows; n != 0 {
-		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: fmt.Errorf("the server took %d rows less than it was sent", n)})
+		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: p.suspects(fmt.Errorf("the server took %d rows less than it was sent", n))})
 	}
 	return err
 }
@@ -78,10 +78,13 @@ func (p *push) verify(ctx context.Context) error {
 	if mode == verify.None {
 		return nil
 	}
-	v := event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows}
+	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
+	v := event.Verification{
+		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+	}
 	p.meters.stats.Verified(v)
-	if !v.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Failure())}
+	if !p.verified.OK {
+		return &Error{Outcome: report.VerificationFailed, Err: p.suspects(errors.New(p.verified.Failure()))}
 	}
 	return nil
 }
@@ -100,6 +103,33 @@ func (p *push) verifyClosed(ctx context.Context) error {
 		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.state.runName())
 	}
 	return err
+}
+
+// blameTable adds the suspects to an error of rows that the server refused or did not take.
+func (p *push) blameTable(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch p.target.driver.Classify(err).Class {
+	case loader.ClassRows, loader.ClassPermission, loader.ClassConstraint, loader.ClassData:
+		return p.suspects(err)
+	}
+	return err
+}
+
+// suspects adds to an error what the table does by itself, which may be its reason.
+func (p *push) suspects(err error) error {
+	can := p.target.can.Suspecter
+	if can == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), preflightTime) // the run may have ended
+	defer cancel()
+	found, problem := can.Suspects(ctx)
+	if problem != nil || len(found) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; the reason may be %s", err, strings.Join(found, ", or "))
 }
 
 // progress returns what shows how far a proof is, of which an earlier process may have done a part.

@@ -184,7 +184,8 @@ func (p *push) run(ctx, soft context.Context) error {
 	if err := p.awaitRows(soft); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	return p.prove(soft)
+	moved := p.syncSequences(soft)
+	return errors.Join(p.prove(soft), moved)
 }
 
 // awaitStart waits until --start-at, so that shards begin together.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -70,6 +71,7 @@ func (p *push) reportMeters(r *report.Report) {
 		r.Price = p.plan.price(s, p.target.loader.Caps(), p.started)
 	}
 	r.Client.LoadSeconds = m.loadCPU
+	r.Client.Host, r.Client.Machine, r.Client.MachineCores = host.Place()
 	r.Timeline = report.NewTimeline(m.timeline.Stop())
 	if m.servers == nil {
 		return

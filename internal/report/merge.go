@@ -46,7 +46,8 @@ type Window struct {
 
 // Merge makes one report of those of all shards of a run, in any order. A shard that is missing or there twice is an error,
 // and so are reports that do not belong together. Counts and CPU time are summed, phases and peak memory are the largest;
-// latencies are those of all batches. Prices and the machines' evidence are left out.
+// latencies are those of all batches. Cores of one machine count once. Prices are left out, and the machines' evidence but
+// for the client's CPU.
 func Merge(all []Report) (Report, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Report) int { return cmp.Compare(a.index(), b.index()) })
@@ -91,6 +92,12 @@ func Merge(all []Report) (Report, error) {
 		courses[i] = courses[i].measured(r)
 	}
 	whole.measure(courses)
+	moving := whole.Result.Seconds
+	if whole.Measured != nil {
+		moving = whole.Measured.Seconds
+	}
+	whole.Client.Cores = coresOf(all)
+	whole.BoundBy.Evidence.ClientCPU = min(ratio(whole.Client.LoadSeconds, moving*float64(whole.Client.Cores)), 1)
 	whole.Complete()
 	return whole, nil
 }
@@ -205,7 +212,6 @@ func (r *Report) add(of Report) {
 	} {
 		*into = max(*into, seconds)
 	}
-	r.Client.Cores += of.Client.Cores
 	r.Client.UserSeconds += of.Client.UserSeconds
 	r.Client.SystemSeconds += of.Client.SystemSeconds
 	r.Client.LoadSeconds += of.Client.LoadSeconds
@@ -218,6 +224,35 @@ func (r *Report) add(of Report) {
 			r.Warnings = append(r.Warnings, w)
 		}
 	}
+}
+
+// coresOf returns the cores of all processes, those that several of them shared once: a host's, and of several hosts of
+// one machine, which are containers, no more than the machine has.
+func coresOf(all []Report) int {
+	type place struct{ machine, host string }
+	hosts, machines, unknown := map[place]int{}, map[string]int{}, 0
+	for _, r := range all {
+		c := r.Client
+		if c.Host == "" && c.Machine == "" { // by an earlier version
+			unknown += c.Cores
+			continue
+		}
+		at := place{c.Machine, c.Host}
+		hosts[at] = max(hosts[at], c.Cores)
+		machines[c.Machine] = max(machines[c.Machine], c.MachineCores)
+	}
+	used := map[string]int{}
+	for at, cores := range hosts {
+		used[at.machine] += cores
+	}
+	sum := unknown
+	for machine, cores := range used {
+		if most := machines[machine]; machine != "" && most > 0 {
+			cores = min(cores, most)
+		}
+		sum += cores
+	}
+	return sum
 }
 
 func addAll[M ~map[string]N, N int64 | float64](into *M, more M) {

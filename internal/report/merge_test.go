@@ -55,6 +55,40 @@ func shards(t *testing.T, count int, latencies func(shard int) []float64) []repo
 	return all
 }
 
+// Shards that share cores have them once; containers of one machine have no more than it has.
+func TestMergeCountsCoresOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		clients []report.Client // with 4 cores to use
+		cores   int
+	}{
+		"one host":             {[]report.Client{{Host: "a", Machine: "m"}, {Host: "a", Machine: "m"}}, 4},
+		"two hosts":            {[]report.Client{{Host: "a", Machine: "m", MachineCores: 4}, {Host: "b", Machine: "n", MachineCores: 4}}, 8},
+		"hosts without a boot": {[]report.Client{{Host: "a"}, {Host: "b"}}, 8},
+		"containers, no quota": {[]report.Client{{Host: "a", Machine: "m", MachineCores: 4}, {Host: "b", Machine: "m", MachineCores: 4}}, 4},
+		"containers, quotas":   {[]report.Client{{Host: "a", Machine: "m", MachineCores: 64}, {Host: "b", Machine: "m", MachineCores: 64}}, 8},
+		"earlier versions":     {[]report.Client{{}, {}}, 8},
+	} {
+		all := shards(t, 2, none)
+		for i := range all {
+			all[i].Client = c.clients[i]
+			all[i].Client.Cores, all[i].Client.LoadSeconds = 4, 11
+		}
+		r, err := report.Merge(all)
+		require.NoError(t, err)
+		require.Equal(t, c.cores, r.Client.Cores, name)
+		// 22 s of CPU in the 11 s in which rows moved.
+		require.InDelta(t, 2/float64(c.cores), r.BoundBy.Evidence.ClientCPU, 1e-9, name)
+		var text strings.Builder
+		require.NoError(t, r.WriteText(&text))
+		require.Contains(t, text.String(), fmt.Sprintf("client CPU %.0f %% of %d cores", 200/float64(c.cores), c.cores))
+	}
+	old, err := report.Merge(shards(t, 2, none))
+	require.NoError(t, err)
+	var text strings.Builder
+	require.NoError(t, old.WriteText(&text))
+	require.NotContains(t, text.String(), "client CPU", "what is not known is not 0 %")
+}
+
 func none(int) []float64 { return nil }
 
 func TestMerge(t *testing.T) {

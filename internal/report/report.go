@@ -5,9 +5,11 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/terapush/terapush/internal/stats"
@@ -125,6 +127,15 @@ type Plan struct {
 	Options map[string]string `json:"options"` // of the method that were given, by loader.Option.Name
 }
 
+// DistinctOf returns how many of the run's rows are distinct, and their column data. DistinctRows are whole batches and
+// may be more: the last batch is short, or a run by duration ended before the first row repeats. rows is 0 if not known.
+func (p Plan) DistinctOf(rows int64) (distinct, bytes int64) {
+	if rows == 0 || rows >= p.DistinctRows {
+		return p.DistinctRows, p.Distinct
+	}
+	return rows, int64(float64(p.Distinct) / float64(p.DistinctRows) * float64(rows))
+}
+
 // Result is what the run did. Rows, Batches, PayloadBytes and EncodedBytes include those of earlier processes of a
 // resumed run; everything else is this process's.
 type Result struct {
@@ -239,13 +250,29 @@ type Moment struct {
 	BoundBy      string  `json:"bound_by"` // the interval's event.Limit, as Bound.Verdict
 }
 
-// Quantiles are those of the acknowledged attempts of this process.
+// Quantiles are those of the acknowledged attempts of this process. Of too few a quantile is the largest of them, and Has
+// reports which are more than that.
 type Quantiles struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
+
+	Count int64 `json:"count"` // of the attempts; 0 in reports of earlier versions
+}
+
+// Has reports whether a quantile, such as 0.99, of count values says more than that it is the largest of them.
+func Has(quantile float64, count int64) bool {
+	return math.Ceil(quantile*float64(count)) < float64(count)
+}
+
+// Batches returns how many batches the latencies are of, or 0 if there are none.
+func (l Latency) Batches(all int64) int64 {
+	if l.BatchSeconds.Max == 0 {
+		return 0
+	}
+	return cmp.Or(l.BatchSeconds.Count, all)
 }
 
 // Client is the machine's resources that the push used. The peak is the push's on Linux, the process's elsewhere.
@@ -256,6 +283,12 @@ type Client struct {
 	PeakRSSBytes  int64   `json:"peak_rss_bytes"`
 	// LoadSeconds is the CPU time, user and system, of the load: without filling buffers and verification.
 	LoadSeconds float64 `json:"cpu_load_seconds"`
+	// Host, Machine and MachineCores say which processes of a run shared cores. A container has a host name of its own, and
+	// Machine, if known, is the same in all containers of a machine, until it is booted again. MachineCores are all of the
+	// machine's, of which Cores may be used; 0 is not known.
+	Host         string `json:"host"`
+	Machine      string `json:"machine"`
+	MachineCores int    `json:"machine_cores"`
 }
 
 // Stored is the size of the table with its indexes, as the server counts it; 0 if it does not.

@@ -256,3 +256,56 @@ func TestEvidence(t *testing.T) {
 	}, report.NewEvidence(a, 10))
 	require.Equal(t, report.Evidence{}, report.NewEvidence(stats.Account{}, 0), "nothing is infinite")
 }
+
+// A quantile of too few batches is the largest of them, and is not printed beside it.
+func TestQuantilesOfFewBatches(t *testing.T) {
+	for n, want := range map[int64]string{
+		0:    "",
+		1:    "closed loop · max 5.00 s a batch",
+		2:    "closed loop · p50 1.00 s · max 5.00 s a batch",
+		9:    "closed loop · p50 1.00 s · max 5.00 s a batch",
+		10:   "closed loop · p50 1.00 s · p90 2.00 s · max 5.00 s a batch",
+		99:   "closed loop · p50 1.00 s · p90 2.00 s · max 5.00 s a batch",
+		100:  "closed loop · p50 1.00 s · p90 2.00 s · p99 3.00 s · max 5.00 s a batch",
+		999:  "closed loop · p50 1.00 s · p90 2.00 s · p99 3.00 s · max 5.00 s a batch",
+		1000: "closed loop · p50 1.00 s · p90 2.00 s · p99 3.00 s · p99.9 4.00 s · max 5.00 s a batch",
+	} {
+		for _, count := range []int64{n, 0} { // earlier versions count the batches only
+			r := report.Report{Plan: report.Plan{Workers: 1}, Result: report.Result{Outcome: report.OK, Batches: n}}
+			if n > 0 {
+				r.Latency.BatchSeconds = report.Quantiles{P50: 1, P90: 2, P99: 3, P999: 4, Max: 5, Count: count}
+			}
+			var text strings.Builder
+			require.NoError(t, r.WriteText(&text))
+			if n == 0 {
+				require.NotContains(t, text.String(), "latency")
+				continue
+			}
+			require.Contains(t, text.String(), "latency   "+want+"\n", n)
+		}
+	}
+}
+
+// A process that pushed nothing, as verify does, has no rates and no latency.
+func TestNothingPushedHasNoRates(t *testing.T) {
+	r := report.Report{Plan: report.Plan{Workers: 4, Rows: 20_000}, Result: report.Result{Outcome: report.OK, Rows: 20_000, Batches: 7}}
+	r.Verify = report.Verify{Mode: "full", Ran: true, OK: true, ExpectedRows: 20_000, FoundRows: 20_000}
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	require.True(t, strings.HasPrefix(text.String(), "ok: 20,000 rows\n"), text.String())
+	require.NotContains(t, text.String(), "/s")
+	require.NotContains(t, text.String(), "time ")
+	require.NotContains(t, text.String(), "p50")
+
+	r.Run = report.Run{Resumed: true, ResumedRows: 20_000}
+	text.Reset()
+	require.NoError(t, r.WriteText(&text))
+	require.True(t, strings.HasPrefix(text.String(), "ok: 20,000 rows, 0 of them now\n"), text.String())
+}
+
+func TestNoMoreDistinctRowsThanRows(t *testing.T) {
+	r := report.Report{Plan: report.Plan{Workers: 1, DistinctRows: 2000, Distinct: 1 << 20}, Result: report.Result{Outcome: report.OK, Rows: 500}}
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	require.Contains(t, text.String(), "256.0 KiB distinct in 500 rows", "a run by duration that ended early")
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -66,6 +67,9 @@ func (r Report) headline() string {
 	if r.Run.Resumed {
 		rows += fmt.Sprintf(", %s of them now,", units.Count(r.Result.Rows-r.Run.ResumedRows))
 	}
+	if r.Result.Seconds == 0 { // nothing was pushed, as by verify
+		return fmt.Sprintf("%s: %s", r.Result.Outcome, strings.TrimSuffix(rows, ","))
+	}
 	all := fmt.Sprintf("%s: %s in %s", r.Result.Outcome, rows, duration(r.Result.Seconds))
 	if r.Unmeasured() {
 		return join(all, "nothing measured: it ended within the warm-up")
@@ -80,7 +84,8 @@ func (r Report) addPlan(add func(word string, parts ...string)) {
 	p := r.Plan
 	distinct := "all rows distinct"
 	if p.DistinctRows > 0 {
-		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(p.Distinct), counted(p.DistinctRows, "row"))
+		rows, bytes := p.DistinctOf(cmp.Or(p.Rows, r.Result.Rows))
+		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(bytes), counted(rows, "row"))
 	}
 	add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker"),
 		fmt.Sprintf("batches of %s, %s", counted(p.BatchRows, "row"), units.Bytes(p.BatchBytes)),
@@ -95,14 +100,24 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	add("bytes", "payload "+units.Bytes(is.PayloadBytes), "encoded "+units.Bytes(is.EncodedBytes),
 		when(is.StoredBytes > 0, "uploaded "+units.Bytes(is.StoredBytes)), "wire "+units.Bytes(is.WireBytes),
 		when(r.Stored.Bytes > 0, "stored "+units.Bytes(r.Stored.Bytes)+perRow))
-	add("time", r.Phases.parts()...)
+	if times := r.Phases.parts(); len(times) > 0 {
+		add("time", times...)
+	}
 	loop := "closed loop"
 	if r.Latency.Loop == Open {
 		loop = "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
-	if !r.Unmeasured() {
-		add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "p99.9 "+duration(q.P999), "max "+duration(q.Max)+" a batch",
-			when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))
+	if n := r.Latency.Batches(is.Batches); n > 0 && !r.Unmeasured() {
+		parts := []string{loop}
+		for _, p := range []struct {
+			name    string
+			of      float64
+			seconds float64
+		}{{"p50", 0.5, q.P50}, {"p90", 0.9, q.P90}, {"p99", 0.99, q.P99}, {"p99.9", 0.999, q.P999}} {
+			parts = append(parts, when(Has(p.of, n), p.name+" "+duration(p.seconds)))
+		}
+		add("latency", append(parts, "max "+duration(q.Max)+" a batch",
+			when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))...)
 	}
 	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
 		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),
@@ -120,7 +135,7 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	}
 }
 
-// parts returns the phases that took time, and at least load or stage.
+// parts returns the phases that took time.
 func (p Phases) parts() []string {
 	var all []string
 	for _, phase := range []struct {
@@ -130,7 +145,7 @@ func (p Phases) parts() []string {
 		{"prepare", p.Prepare}, {"fill", p.Fill}, {"stage", p.Stage}, {"load", p.Load},
 		{"commit", p.Commit}, {"finish", p.Finish}, {"verify", p.Verify},
 	} {
-		if phase.seconds > 0 || phase.name == "load" && p.Stage == 0 {
+		if phase.seconds > 0 {
 			all = append(all, phase.name+" "+duration(phase.seconds))
 		}
 	}

@@ -1,11 +1,16 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/perf/benchmath"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Verdict is the result of comparing a case.
@@ -13,12 +18,17 @@ type Verdict string
 
 // The verdicts.
 const (
-	Same   Verdict = "no difference" // none, or one that may be chance
+	Same   Verdict = "no difference" // none that matters: the range lies within the margin on either side of 0
 	Slower Verdict = "slower"
 	Faster Verdict = "faster"
-	// TooFew is a difference that may be noise: there are too few pushes to tell.
-	TooFew Verdict = "too few repeats to tell noise"
+	// Inconclusive is a change that the pushes do not tell from none, nor from one that matters.
+	Inconclusive Verdict = "inconclusive"
+	// OtherRows is a case whose rows differ, so that the rates say nothing about each other.
+	OtherRows Verdict = "other rows"
 )
+
+// margin is the share by which a change matters to those who give no threshold, as for the smallest case of a table.
+const margin = 0.05
 
 // Comparison is two records compared case by case. Its lists are never nil.
 type Comparison struct {
@@ -27,6 +37,8 @@ type Comparison struct {
 	Cells  []Pair       `json:"cells"`  // measured in both
 	Lost   []Lost       `json:"lost"`   // measured in one
 	Inputs []Difference `json:"inputs"` // that differ
+	// Unlike says in sentences why rates that are compared are of different things.
+	Unlike []string `json:"unlike"`
 }
 
 // Pair is one case in both records.
@@ -40,6 +52,15 @@ type Pair struct {
 	P       float64 `json:"p"`
 	Tested  bool    `json:"tested"`
 	Verdict Verdict `json:"verdict"`
+	// The true change lies from Low to High with a confidence of 95 %. Both are 0 if Tested is false or A's rate is 0.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Enough is about how many pushes on either side would decide; 0 if the case is decided, or if more would hardly.
+	Enough int `json:"enough"`
+
+	span         // Low and High, or infinite
+	otherRows    bool
+	otherBackend bool
 }
 
 // Lost is a case that was measured in one record only.
@@ -64,6 +85,7 @@ func Compare(a, b Record) Comparison {
 	both := []Record{a, b}
 	c := Comparison{
 		A: fileName(a, 0, both), B: fileName(b, 1, both), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{},
+		Unlike: []string{},
 	}
 	tablesA, tablesB := Tables([]Record{a}), Tables([]Record{b})
 	matched := map[int]bool{}
@@ -91,15 +113,39 @@ func Compare(a, b Record) Comparison {
 	return c
 }
 
-// SlowerBy lists the cases that are slower in B by more than a share of A's rate. With enough pushes the difference
-// must be more than noise as well; with too few it counts, and the verdict is TooFew.
+// SlowerBy lists the cases that are certainly slower in B by more than a share of A's rate.
 func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 	for _, p := range c.Cells {
-		if p.Change < -threshold && (p.Verdict == Slower || p.Verdict == TooFew) {
+		if p.comparable() && p.high < -threshold {
 			cells = append(cells, p)
 		}
 	}
 	return cells
+}
+
+// Undecided lists the cases of which it is not certain whether they are slower in B by more than a share of A's rate.
+func (c Comparison) Undecided(threshold float64) (cells []Pair) {
+	for _, p := range c.Cells {
+		if !p.comparable() || p.high >= -threshold && p.low <= -threshold {
+			cells = append(cells, p)
+		}
+	}
+	return cells
+}
+
+// Missing lists the cases that were measured in A, and in B neither measured nor failed.
+func (c Comparison) Missing() (cells []Lost) {
+	for _, l := range c.Lost {
+		if l.In == "a" && l.Other != Failed {
+			cells = append(cells, l)
+		}
+	}
+	return cells
+}
+
+// OtherRows reports whether the rows of all cases differ, so that nothing was compared.
+func (c Comparison) OtherRows() bool {
+	return len(c.Cells) > 0 && !slices.ContainsFunc(c.Cells, func(p Pair) bool { return !p.otherRows })
 }
 
 // Broken lists the cases that were measured in A and failed in B.
@@ -132,6 +178,7 @@ func (c *Comparison) addCells(a, b Table) {
 		switch {
 		case p.measured() && other.measured():
 			c.Cells = append(c.Cells, newPair(a.Name, p, other))
+			c.addUnlike(p, other)
 		case p.measured():
 			c.Lost = append(c.Lost, Lost{a.Name, p.Settings, "a", other.Status, other.Error})
 		case other.measured():
@@ -150,20 +197,106 @@ func newPair(table string, a, b Point) Pair {
 	if change := p.B.Median/p.A.Median - 1; finite(change) {
 		p.Change = change
 	}
-	if p.Tested = canTell(p.A.N, p.B.N, compareAlpha); p.Tested {
+	if p.Tested = canTell(p.A.N, p.B.N); p.Tested {
 		p.P = significance(p.A.Values, p.B.Values)
 	}
+	p.span = spanOf(p.A.Values, p.B.Values)
+	if finite(p.low) && finite(p.high) {
+		p.Low, p.High = p.low, p.high
+	}
+	p.otherRows, p.otherBackend = otherRows(a, b) != "", otherBackend(a, b) != ""
+	return p.judged(0)
+}
+
+// comparable reports whether both rates are of the same rows and database.
+func (p Pair) comparable() bool { return !p.otherRows && !p.otherBackend }
+
+// judged returns the pair with its verdict. A threshold of 0 is none: then a change that matters is one of margin.
+func (p Pair) judged(threshold float64) Pair {
+	near := cmp.Or(threshold, margin)
+	p.Enough = 0
 	switch {
-	case p.B.Median == p.A.Median || p.Tested && p.P >= compareAlpha:
-		p.Verdict = Same
-	case !p.Tested:
-		p.Verdict = TooFew
-	case p.B.Median < p.A.Median:
+	case p.otherRows:
+		p.Verdict = OtherRows
+	case p.high < 0:
 		p.Verdict = Slower
-	default:
+	case p.low > 0:
 		p.Verdict = Faster
+	case p.low > -near && p.high < near:
+		p.Verdict = Same
+	default:
+		p.Verdict = Inconclusive
+	}
+	away := max(math.Abs(p.Change), near-math.Abs(p.Change)) // from what the range must leave out
+	undecided := p.Verdict == Inconclusive
+	if threshold > 0 {
+		away, undecided = math.Abs(p.Change+threshold), p.high >= -threshold && p.low <= -threshold
+	}
+	if undecided && !p.otherRows {
+		p.Enough = p.enough(away)
 	}
 	return p
+}
+
+// enough returns about how many pushes on either side make the range reach less far than away on either side: it
+// narrows with the square root of their number. 0 is more than anybody makes.
+func (p Pair) enough(away float64) int {
+	least := 1
+	for !canTell(least, least) {
+		least++
+	}
+	if !p.Tested {
+		return least
+	}
+	const most = 100
+	has := float64(max(p.A.N, p.B.N))
+	needs := math.Ceil(has * math.Pow(p.seen()/away, 2))
+	if !finite(needs) || needs > most {
+		return 0
+	}
+	return max(int(needs), int(has)+1)
+}
+
+// seen returns the difference that the pushes would have shown: half of the range.
+func (p Pair) seen() float64 { return (p.high - p.low) / 2 }
+
+// addUnlike notes, once, in what the things measured in two points differ.
+func (c *Comparison) addUnlike(a, b Point) {
+	for _, text := range []string{otherRows(a, b), otherBackend(a, b)} {
+		if text != "" && !slices.Contains(c.Unlike, text) {
+			c.Unlike = append(c.Unlike, text)
+		}
+	}
+}
+
+// otherRows says in what the rows of two points differ, "" if their rates are of like rows.
+func otherRows(a, b Point) string {
+	one, two := a.Typical, b.Typical
+	if one == nil || two == nil {
+		return ""
+	}
+	if one.Plan.Dataset != two.Plan.Dataset {
+		return fmt.Sprintf("the rows differ: a pushes %s, b %s", orNone(one.Plan.Dataset), orNone(two.Plan.Dataset))
+	}
+	const alike = 1.1 // those of a dataset vary in length
+	first, second := bytesOfRow(one), bytesOfRow(two)
+	if ratio := max(first, second) / min(first, second); finite(ratio) && ratio > alike {
+		return fmt.Sprintf("the rows differ: those of a have %.0f bytes, those of b %.0f", first, second)
+	}
+	return ""
+}
+
+func bytesOfRow(r *report.Report) float64 {
+	return float64(r.Result.PayloadBytes) / float64(r.Result.Rows)
+}
+
+// otherBackend says that two points are of different databases, "" if they are not.
+func otherBackend(a, b Point) string {
+	if a.Typical == nil || b.Typical == nil || a.Typical.Target.Backend == b.Typical.Target.Backend {
+		return ""
+	}
+	return fmt.Sprintf("the databases differ: a is %s, b %s",
+		orNone(a.Typical.Target.Backend), orNone(b.Typical.Target.Backend))
 }
 
 // matching returns the axes that vary in at least one of two tables.
@@ -213,12 +346,10 @@ func inputsWithout(these, others []Input) []Input {
 	return slices.DeleteFunc(slices.Clone(these), func(in Input) bool { return known[in] })
 }
 
-// How often samples of one speed may be called different. A comparison of sweeps with 0.05 would have an alarm in every
-// twentieth case.
-const (
-	warningAlpha = 0.05
-	compareAlpha = 0.01
-)
+// alpha is how often samples of one speed may be called different. A listing of many cases has such an alarm in every
+// twentieth; a threshold is missed, or kept, by mistake in every fortieth of those that lie exactly on it, and in far
+// fewer of all others.
+const alpha = 0.05
 
 // significance returns the probability that two samples of one distribution differ as much as these do, by the test of
 // Mann and Whitney, which assumes no distribution and is what benchstat prints. With ties the library's result depends
@@ -234,7 +365,7 @@ func significance(a, b []float64) float64 {
 
 // canTell reports whether the test can find a difference between samples of these sizes: two of all distributions of
 // the ranks have the clearest order.
-func canTell(n, m int, alpha float64) bool {
+func canTell(n, m int) bool {
 	ways := 1.0
 	for i := 1; i <= min(n, m); i++ {
 		ways *= float64(max(n, m)+i) / float64(i)
@@ -242,11 +373,50 @@ func canTell(n, m int, alpha float64) bool {
 	return 2/ways < alpha
 }
 
+// span is where a change lies, as a share.
+type span struct{ low, high float64 }
+
+// spanOf returns where the change from a to b lies with a confidence of 1-alpha: all changes from which the test of
+// Mann and Whitney does not tell it. The test counts in how many pairs of a and b the change is smaller, so the ends are
+// among those of the pairs. Without enough values nothing is known.
+func spanOf(a, b []float64) span {
+	if !canTell(len(a), len(b)) {
+		return span{-1, math.Inf(1)}
+	}
+	var changes []float64
+	for _, before := range a {
+		for _, after := range b {
+			change := after/before - 1
+			if math.IsNaN(change) { // nothing, and before that nothing
+				change = 0
+			}
+			changes = append(changes, change)
+		}
+	}
+	slices.Sort(changes)
+	rare := sort.Search(len(changes)/2, func(smaller int) bool { return significanceOf(len(a), len(b), smaller) >= alpha })
+	return span{changes[rare-1], changes[len(changes)-rare]}
+}
+
+// significanceOf returns the test's result for samples of n and m values without ties, of which so many pairs have the
+// smaller value in the second.
+func significanceOf(n, m, smaller int) float64 {
+	a, b := make([]float64, n), make([]float64, m)
+	for i := range a {
+		a[i] = float64(m + i*(m+1))
+	}
+	for i := range b {
+		under := min(max(smaller-i*n, 0), n) // values of a that are larger
+		b[i] = float64((n-under)*(m+1) + i)
+	}
+	return significance(a, b)
+}
+
 // apart reports whether two rates differ by more than their noise. With too few pushes for the test their ranges must
 // not overlap; known is false for a single push.
 func apart(a, b Sample) (differ, known bool) {
-	if canTell(a.N, b.N, warningAlpha) {
-		return significance(a.Values, b.Values) < warningAlpha, true
+	if canTell(a.N, b.N) {
+		return significance(a.Values, b.Values) < alpha, true
 	}
 	if a.N < 2 || b.N < 2 {
 		return false, false

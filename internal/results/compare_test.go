@@ -1,39 +1,104 @@
 package results_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
 
 func TestVerdicts(t *testing.T) {
 	five, slower := []float64{100, 101, 102, 103, 104}, []float64{90, 91, 92, 93, 94}
+	tight := []float64{100, 100.1, 100.2, 100.3, 100.4}
 	nothing := []float64{0, 0, 0, 0, 0}
+	const passes, fails, doubt = 0, 6, 8 // at a threshold of 5 %
 	for _, c := range []struct {
 		name    string
 		a, b    []float64
 		verdict results.Verdict
 		change  float64
-		fails   bool // by 5 %
+		gate    int
 	}{
-		{"clear", five, slower, results.Slower, -10.0 / 102, true},
-		{"faster", slower, five, results.Faster, 10.0 / 92, false},
-		{"within the noise", five, []float64{60, 101, 85, 130, 94}, results.Same, -8.0 / 102, false},
-		{"clear and small", five, []float64{96, 97, 98, 98.5, 99}, results.Slower, -4.0 / 102, false},
-		{"few and large", five[:3], slower[:3], results.TooFew, -10.0 / 101, true},
-		{"few and small", five[:3], []float64{99, 100, 101}, results.TooFew, -1.0 / 101, false},
-		{"one and faster", slower[:1], five[:1], results.TooFew, 10.0 / 90, false},
-		{"from nothing", nothing, five, results.Faster, 0, false}, // which is no number
-		{"to nothing", five, nothing, results.Slower, -1, true},
-		{"equal", five, five, results.Same, 0, false},
-		{"nothing at all", nothing, nothing, results.Same, 0, false},
+		{"clear", five, slower, results.Slower, -10.0 / 102, fails},
+		{"faster", slower, five, results.Faster, 10.0 / 92, passes},
+		{"within the noise", five, []float64{60, 101, 85, 130, 94}, results.Inconclusive, -8.0 / 102, doubt},
+		{"slower, perhaps not by so much", five, []float64{96, 97, 98, 98.5, 99}, results.Slower, -4.0 / 102, doubt},
+		{"slower, and not by so much", tight, []float64{99, 98.9, 98.8, 98.7, 98.6}, results.Slower, 98.8/100.2 - 1, passes},
+		{"few and large", five[:3], slower[:3], results.Inconclusive, -10.0 / 101, doubt},
+		{"few and equal", five[:3], five[:3], results.Inconclusive, 0, doubt},
+		{"four and four", five[:4], slower[:4], results.Slower, 91.5/101.5 - 1, fails},
+		{"one and faster", slower[:1], five[:1], results.Inconclusive, 10.0 / 90, doubt},
+		{"from nothing", nothing, five, results.Faster, 0, passes}, // which is no number
+		{"to nothing", five, nothing, results.Slower, -1, fails},
+		{"equal", five, five, results.Same, 0, passes},
+		{"nothing at all", nothing, nothing, results.Same, 0, passes},
 	} {
 		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
 		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
 		require.InDelta(t, c.change, got.Cells[0].Change, 1e-12, c.name)
-		require.Equal(t, c.fails, len(got.SlowerBy(0.05)) == 1, c.name)
+		gate := 6*len(got.SlowerBy(0.05)) + 8*len(got.Undecided(0.05))
+		require.Equal(t, c.gate, gate, c.name)
+	}
+}
+
+// Two sinks that read 10 and 9.3 MiB/s on a busy machine: the change is larger than the threshold, and nothing is
+// certain.
+func TestWhatADoubtSays(t *testing.T) {
+	a := sweep("workers", []string{"1"}, []float64{20480, 19900, 18200, 20300, 20470})
+	b := sweep("workers", []string{"1"}, []float64{19046, 19040, 18900, 16100, 20300})
+	var text strings.Builder
+	require.NoError(t, results.Compare(a, b).Text(&text, 0.05))
+	require.Regexp(t, `inconclusive: s: workers 1, -6\.2 %: the change is within -\d+\.\d … \+\d+\.\d %; `+
+		`a difference of \d+\.\d % would have been seen; `, text.String())
+	require.Contains(t, text.String(), "0 of 1 cases slower by more than 5 %, 0 failed, 1 inconclusive\n")
+
+	text.Reset()
+	require.NoError(t, results.Compare(a, b).Text(&text, 0))
+	require.Contains(t, text.String(), "1 of 1 cases inconclusive; the worst is s: workers 1: the change is within")
+
+	few := sweep("workers", []string{"1"}, []float64{100, 101, 102})
+	text.Reset()
+	require.NoError(t, results.Compare(few, few).Text(&text, 0.05))
+	require.Contains(t, text.String(), "3 and 3 pushes cannot tell any difference from noise: it takes at least 4 on either side")
+
+	// What would decide is decided by that many.
+	values := func(n int, change float64) (all []float64) {
+		for i := range n {
+			all = append(all, (100+8*float64(i%5))*(1+change))
+		}
+		return all
+	}
+	got := results.Compare(sweep("workers", []string{"1"}, values(5, 0)), sweep("workers", []string{"1"}, values(5, 0)))
+	enough := got.Undecided(0.05)[0].Enough
+	require.Greater(t, enough, 5)
+	more := 5 * (1 + enough/5)
+	got = results.Compare(sweep("workers", []string{"1"}, values(more, 0)), sweep("workers", []string{"1"}, values(more, 0)))
+	require.Empty(t, got.Undecided(0.05), "%d pushes", more)
+}
+
+// Rates of other rows and other databases are shown, and are no reason to pass.
+func TestUnlikeRecords(t *testing.T) {
+	five := []float64{100, 100.1, 100.2, 100.3, 100.4}
+	for want, change := range map[string]func(*report.Report){
+		"the rows differ: a pushes documents, b people":              func(r *report.Report) { r.Plan.Dataset = "people" },
+		"the rows differ: those of a have 512 bytes, those of b 256": func(r *report.Report) { r.Result.PayloadBytes /= 2 },
+		"the databases differ: a is postgres, b mysql":               func(r *report.Report) { r.Target.Backend = "mysql" },
+		"": func(r *report.Report) { r.Target.Server, r.Plan.Method = "PostgreSQL 18", "insert" },
+	} {
+		a, b := sweep("workers", []string{"1"}, five), sweep("workers", []string{"1"}, five)
+		for _, e := range b.Entries {
+			change(e.Report)
+		}
+		c := results.Compare(a, b)
+		require.Equal(t, want != "", len(c.Unlike) == 1, want)
+		require.Equal(t, want != "", len(c.Undecided(0.05)) == 1, want)
+		require.Equal(t, strings.HasPrefix(want, "the rows"), c.OtherRows(), want)
+		var text strings.Builder
+		require.NoError(t, c.Text(&text, 0.05))
+		require.Contains(t, text.String(), want)
 	}
 }
 
@@ -58,6 +123,8 @@ func TestCellsMatchBySettings(t *testing.T) {
 	require.Len(t, c.Broken(), 1)
 	b.Entries[len(b.Entries)-1].Status = results.Skipped
 	require.Empty(t, results.Compare(a, b).Broken())
+	require.Len(t, results.Compare(a, b).Missing(), 1, "what is not measured is not known")
+	require.Empty(t, results.Compare(b, a).Missing(), "a new case is no doubt")
 
 	a, b = sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2})
 	c = results.Compare(a, b)

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/units"
@@ -12,7 +14,11 @@ import (
 // threshold above 0, a share of A's rate, it ends with the cases that are slower by more than that.
 func (c Comparison) Text(w io.Writer, threshold float64) error {
 	var b strings.Builder
+	c = c.judged(threshold)
 	fmt.Fprintf(&b, "a %s\nb %s\n", printable(c.A), printable(c.B))
+	for _, text := range c.Unlike {
+		fmt.Fprintf(&b, "not alike: %s\n", printable(text))
+	}
 	if len(c.Cells) > 0 {
 		b.WriteString("\n" + c.grid().text())
 	}
@@ -33,10 +39,24 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	for _, d := range c.Inputs {
 		fmt.Fprintf(&b, "%-17s a %s\n%-17s b %s\n", printable(d.Name), orNone(d.A), "", orNone(d.B))
 	}
-	if threshold > 0 {
+	if len(c.Cells)+len(c.Broken()) == 0 {
+		b.WriteString("\nnothing to compare: no case was measured in both\n")
+	} else if threshold > 0 {
 		b.WriteString("\n" + c.slowerText(threshold))
+	} else if text := c.unseenText(); text != "" {
+		b.WriteString("\n" + text)
 	}
 	return write(w, "comparison", b.String())
+}
+
+// judged returns the comparison with the verdicts of a threshold.
+func (c Comparison) judged(threshold float64) Comparison {
+	cells := make([]Pair, len(c.Cells))
+	for i, p := range c.Cells {
+		cells[i] = p.judged(threshold)
+	}
+	c.Cells = cells
+	return c
 }
 
 func (c Comparison) grid() grid {
@@ -45,8 +65,8 @@ func (c Comparison) grid() grid {
 		several = several || p.Table != c.Cells[0].Table
 	}
 	g := grid{
-		lines: [][]string{{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""}},
-		right: []bool{false, true, true, true, true, true, true, false},
+		lines: [][]string{{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "95 % within", "p", ""}},
+		right: []bool{false, true, true, true, true, true, true, true, false},
 	}
 	for _, p := range c.Cells {
 		tested, table := "", ""
@@ -58,7 +78,7 @@ func (c Comparison) grid() grid {
 		}
 		g.lines = append(g.lines, []string{
 			cell(table, p.Settings), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
-			p.change(), tested, string(p.Verdict),
+			p.change(), p.within(), tested, string(p.Verdict),
 		})
 	}
 	return g
@@ -72,33 +92,78 @@ func (p Pair) change() string {
 	return fmt.Sprintf("%+.1f %%", 100*p.Change)
 }
 
+// within formats where the change lies; "" if that is not known.
+func (p Pair) within() string {
+	if !p.Tested || !finite(p.low) || !finite(p.high) {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f … %+.1f %%", 100*p.low, 100*p.high)
+}
+
 func (c Comparison) slowerText(threshold float64) string {
 	var b strings.Builder
 	limit := fmt.Sprintf("%.4g %%", 100*threshold)
-	slower, broken, uncertain := c.SlowerBy(threshold), c.Broken(), 0
-	if len(c.Cells)+len(broken) == 0 {
-		return "nothing to compare: no case was measured in both\n"
-	}
-	if len(slower)+len(broken) == 0 {
-		return "no case is slower by more than " + limit + "\n"
-	}
+	slower, broken, undecided, missing := c.SlowerBy(threshold), c.Broken(), c.Undecided(threshold), c.Missing()
 	for _, p := range slower {
-		fmt.Fprintf(&b, "slower by more than %s: %s, %s", limit, cell(p.Table, p.Settings), p.change())
-		if p.Verdict == TooFew {
-			uncertain++
-			b.WriteString("; " + string(TooFew) + ", so it counts as slower")
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "slower by more than %s: %s, %s\n", limit, cell(p.Table, p.Settings), p.change())
 	}
 	for _, l := range broken {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings))
 	}
+	for i, p := range undecided {
+		if more := len(undecided) - i; i == 3 && more > 1 {
+			fmt.Fprintf(&b, "inconclusive: %d more cases\n", more)
+			break
+		}
+		fmt.Fprintf(&b, "inconclusive: %s, %s: %s\n", cell(p.Table, p.Settings), p.change(), p.doubt())
+	}
+	for _, l := range missing {
+		fmt.Fprintf(&b, "inconclusive: %s: not measured in b\n", cell(l.Table, l.Settings))
+	}
+	if len(slower)+len(broken)+len(undecided)+len(missing) == 0 {
+		return "no case is slower by more than " + limit + "\n"
+	}
 	fmt.Fprintf(&b, "%d of %d cases slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
-	if uncertain > 0 {
-		fmt.Fprintf(&b, "; %d of the slower may be noise: 5 pushes on either side would tell", uncertain)
+	if n := len(undecided) + len(missing); n > 0 {
+		fmt.Fprintf(&b, ", %d inconclusive", n)
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// doubt says why a pair is not decided, what its pushes would have shown, and what would decide.
+func (p Pair) doubt() string {
+	if !p.comparable() {
+		return "a and b are not alike"
+	}
+	if !p.Tested {
+		return fmt.Sprintf("%d and %d pushes cannot tell any difference from noise: it takes at least %d on either side",
+			p.A.N, p.B.N, p.Enough)
+	}
+	if !finite(p.seen()) {
+		return "a acknowledged nothing in some of its pushes"
+	}
+	text := fmt.Sprintf("the change is within %s; a difference of %s would have been seen; ", p.within(), units.Percent(p.seen()))
+	if p.Enough == 0 {
+		return text + "more pushes of this length would hardly decide: make them longer, or the server quieter"
+	}
+	return text + fmt.Sprintf("about %d pushes on either side would decide, or longer ones", p.Enough)
+}
+
+// unseenText says, without a threshold, what the cases that are not decided could have shown; "" if all are decided.
+func (c Comparison) unseenText() string {
+	var undecided []Pair
+	for _, p := range c.Cells {
+		if p.Verdict == Inconclusive {
+			undecided = append(undecided, p)
+		}
+	}
+	if len(undecided) == 0 {
+		return ""
+	}
+	widest := slices.MaxFunc(undecided, func(a, b Pair) int { return cmp.Compare(a.seen(), b.seen()) })
+	return fmt.Sprintf("%d of %d cases inconclusive; the worst is %s: %s\n",
+		len(undecided), len(c.Cells), cell(widest.Table, widest.Settings), widest.doubt())
 }
 
 func orNone(s string) string {
@@ -116,18 +181,24 @@ func cell(table string, settings Settings) string {
 	return "the run"
 }
 
-// JSON writes a comparison as one object, with the cases that are slower by more than the threshold. Fields may be
-// added under the same schema.
+// JSON writes a comparison as one object, with the cases that are slower by more than the threshold and those of which
+// that is not certain. Fields may be added under the same schema.
 func (c Comparison) JSON(w io.Writer, threshold float64) error {
 	out := struct {
 		Schema    string  `json:"schema"`
 		Threshold float64 `json:"threshold"` // a share; 0 is none
 		Slower    []Pair  `json:"slower"`
 		Broken    []Lost  `json:"broken"` // measured in a, failed in b
+		Undecided []Pair  `json:"inconclusive"`
+		Missing   []Lost  `json:"missing"` // measured in a, neither measured nor failed in b
 		Comparison
-	}{Schema: "terapush.compare/v1", Threshold: threshold, Slower: []Pair{}, Broken: []Lost{}, Comparison: c}
+	}{
+		Schema: "terapush.compare/v1", Threshold: threshold, Slower: []Pair{}, Broken: []Lost{}, Undecided: []Pair{},
+		Missing: []Lost{}, Comparison: c.judged(threshold),
+	}
 	if threshold > 0 {
-		out.Slower, out.Broken = append(out.Slower, c.SlowerBy(threshold)...), append(out.Broken, c.Broken()...)
+		out.Slower, out.Broken = append(out.Slower, out.SlowerBy(threshold)...), append(out.Broken, c.Broken()...)
+		out.Undecided, out.Missing = append(out.Undecided, out.Comparison.Undecided(threshold)...), append(out.Missing, c.Missing()...)
 	}
 	text, err := asJSON(out)
 	if err != nil {

@@ -106,7 +106,8 @@ func distinctRows(p report.Plan) string {
 	if p.DistinctRows == 0 {
 		return "all"
 	}
-	return fmt.Sprintf("%s in %s", units.Count(p.DistinctRows), size(p.Distinct, ""))
+	rows, bytes := p.DistinctOf(p.Rows)
+	return fmt.Sprintf("%s in %s", units.Count(rows), size(bytes, ""))
 }
 
 func loop(l report.Loop) string {

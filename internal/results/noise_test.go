@@ -1,6 +1,7 @@
 package results
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -26,15 +27,43 @@ func TestSignificance(t *testing.T) {
 
 func TestCanTell(t *testing.T) {
 	for _, c := range []struct {
-		n, m  int
-		alpha float64
-		can   bool
+		n, m int
+		can  bool
 	}{
-		{0, 0, warningAlpha, false}, {1, 9, warningAlpha, false}, {3, 3, warningAlpha, false}, {4, 4, warningAlpha, true},
-		{4, 4, compareAlpha, false}, {5, 5, compareAlpha, true}, {4, 8, compareAlpha, true}, {1000, 1000, compareAlpha, true},
+		{0, 0, false}, {1, 9, false}, {3, 3, false}, {4, 4, true}, {3, 5, true}, {2, 7, false}, {2, 8, true}, {1000, 1000, true},
 	} {
-		require.Equal(t, c.can, canTell(c.n, c.m, c.alpha), "%d and %d at %v", c.n, c.m, c.alpha)
+		require.Equal(t, c.can, canTell(c.n, c.m), "%d and %d", c.n, c.m)
 	}
+}
+
+// The ends are the changes that the test itself begins to tell from a sample's. Those of the first are of Hollander and
+// Wolfe's table: for 5 and 5 values the third smallest and the third largest of the 25 pairs.
+func TestSpan(t *testing.T) {
+	a, b := []float64{100, 101, 103, 106, 110}, []float64{90, 99, 104, 111, 95}
+	changes := []float64{}
+	for _, x := range a {
+		for _, y := range b {
+			changes = append(changes, y/x-1)
+		}
+	}
+	slices.Sort(changes)
+	require.Equal(t, span{changes[2], changes[22]}, spanOf(a, b))
+
+	for _, n := range []int{4, 5, 8, 20, 60} {
+		scaled := func(change float64) (values []float64) {
+			for i := range n {
+				values = append(values, (100+float64(i*i%17)+float64(i)/1000)*(1+change))
+			}
+			return values
+		}
+		differs := func(change float64) bool { return significance(scaled(change), scaled(-0.07)) < alpha }
+		s := spanOf(scaled(0), scaled(-0.07))
+		require.True(t, differs(s.low-1e-9) && differs(s.high+1e-9), n)
+		require.False(t, differs(s.low+1e-9) || differs(s.high-1e-9), n)
+	}
+
+	require.Equal(t, span{-1, math.Inf(1)}, spanOf(a[:3], b[:3]), "three and three never tell")
+	require.Equal(t, span{}, spanOf(make([]float64, 5), make([]float64, 5)))
 }
 
 func TestApart(t *testing.T) {

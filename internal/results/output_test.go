@@ -162,8 +162,8 @@ func TestNoEscapeSequences(t *testing.T) {
 func TestACompareThatCannotTellSaysSo(t *testing.T) {
 	of := records(t, "run-8.json", "run-4.json")
 	text := outputs(t, of)["compare"]
-	require.Contains(t, text, "slower by more than 5 %: the run, -35.9 %; too few repeats to tell noise, so it counts as slower\n"+
-		"1 of 1 cases slower by more than 5 %, 0 failed; 1 of the slower may be noise: 5 pushes on either side would tell\n")
+	require.Contains(t, text, "inconclusive: the run, -35.9 %: 1 and 1 pushes cannot tell any difference from noise: "+
+		"it takes at least 4 on either side\n0 of 1 cases slower by more than 5 %, 0 failed, 1 inconclusive\n")
 	of[0].Entries[0].Report.Result.RowsPerSecond = 0
 	text = outputs(t, of)["compare"]
 	require.NotContains(t, text, "Inf")

@@ -106,12 +106,17 @@ func figuresOf(r *report.Report) map[string]float64 {
 		all[overallRate] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
 		all[seconds] = result.Seconds
 	}
-	if batches.Max > 0 { // the others may have taken no time that counts
-		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
-		all["batch_p99_seconds"], all["batch_max_seconds"] = batches.P99, batches.Max
-	}
-	if batches.P999 > 0 { // reports of earlier versions have none
-		all["batch_p999_seconds"] = batches.P999
+	if n := r.Latency.Batches(result.Batches); n > 0 {
+		all["batch_max_seconds"] = batches.Max
+		for name, q := range map[string]struct{ of, seconds float64 }{
+			"batch_p50_seconds": {0.5, batches.P50}, "batch_p90_seconds": {0.9, batches.P90}, "batch_p99_seconds": {0.99, batches.P99},
+			"batch_p999_seconds": {0.999, batches.P999},
+		} {
+			unknown := name == "batch_p999_seconds" && q.seconds == 0 // reports of earlier versions have none
+			if report.Has(q.of, n) && !unknown {
+				all[name] = q.seconds // perhaps no time that counts
+			}
+		}
 	}
 	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else unchecked
 		all["visible_seconds"] = visible

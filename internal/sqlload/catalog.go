@@ -81,10 +81,22 @@ func (r *Relation) String() string {
 	return r.Schema + "." + r.Name
 }
 
+// Elsewhere is the advice for a table that cannot take the run's rows. One that terapush has not made is never to be
+// dropped for them.
+func (r *Relation) Elsewhere() string {
+	if r.Comment != loader.MadeBy {
+		return "choose another --table"
+	}
+	return "choose another --table, or use --create recreate"
+}
+
 // Column is a column of a relation.
 type Column struct {
 	Name, Type string // Type is for messages
 	Optional   bool   // the server fills it where a load leaves it out
+	// Computed says that the column holds what the server computes, whatever a load sends: refused by some servers,
+	// dropped in silence by MySQL's LOAD DATA.
+	Computed bool
 	// Takes reports whether the column returns values of the dataset's column unchanged.
 	Takes func(want rows.Column) bool
 }

@@ -50,6 +50,10 @@ func secureMySQL(c *mysql.Config, t loader.Target, d loader.Deps, host string) e
 	return err
 }
 
+// SetNames is the first statement of every connection. The driver's greeting asks for the same, but init_connect and
+// skip-character-set-client-handshake have the last word: under latin1 texts and names would be stored encoded twice.
+const SetNames = "SET NAMES utf8mb4"
+
 // connect connects and runs the setup statements. Config.Params would set variables in random order and in one
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
@@ -67,6 +71,10 @@ func (m MySQLConnector) connect(ctx context.Context, c *mysql.Config) (driver.Co
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 		return nil
+	}
+	if err := exec(SetNames); err != nil {
+		_ = conn.Close()
+		return nil, err
 	}
 	if err := m.wish(exec); err != nil {
 		_ = conn.Close()

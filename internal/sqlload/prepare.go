@@ -300,7 +300,7 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 		return t.Failed("read the columns of "+s.Table, err)
 	}
 	if wrong := s.differences(columns); len(wrong) > 0 {
-		return refuse("choose another --table, or use --create recreate", "table %s cannot take the rows of dataset %s: %s",
+		return refuse(found.Elsewhere(), "table %s cannot take the rows of dataset %s: %s",
 			found, s.Schema.Dataset, strings.Join(wrong, "; "))
 	}
 	return t.Failed("check table "+found.String(), t.Catalog.Fits(ctx, c, s, found))
@@ -316,9 +316,12 @@ func (s *State) differences(have []Column) (wrong []string) {
 	}
 	for _, w := range s.Schema.Columns {
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
-		if i < 0 {
+		switch {
+		case i < 0:
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Type(w)))
-		} else if !have[i].Takes(w) {
+		case have[i].Computed:
+			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
+		case !have[i].Takes(w):
 			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, s.Type(w)))
 		}
 	}

@@ -391,7 +391,11 @@ func (t ClaimedTable) Reserve(ctx context.Context, first, rows, last int64) (int
 	}
 	behind := first < 0
 	if behind {
-		if first, err = t.number(ctx, "look for the largest key", func(s *State) string { return s.SelectNextFree() }); err != nil {
+		err := t.do(ctx, "look for the largest key", func(c Conn, s *State) (err error) {
+			first, err = s.nextFree(ctx, c, rows, last)
+			return err
+		})
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -34,6 +34,12 @@ type Table struct {
 	// Elsewhere calls f for each of the target's other hosts, with a connection or with the error of connecting; nil if there
 	// are none.
 	Elsewhere func(ctx context.Context, f func(host string, c Conn, err error) error) error
+	// Effects is a query for what on the table may change, divert or hide rows: what it is, what it may do, and what helps; nil:
+	// there is nothing like that.
+	Effects func(s *State) string
+	// Behind returns the statements that move a sequence of the key's column behind its largest value, where one is before
+	// it; nil: the server moves them by itself.
+	Behind func(ctx context.Context, c Conn, s *State, largest int64) ([]string, error)
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 

@@ -32,6 +32,8 @@ type Column struct {
 	Name, Type string // without quotes; the type in upper case, with its length
 	Nullable   bool
 	Default    bool
+	Virtual    bool
+	Identity   string // ALWAYS or BY DEFAULT
 }
 
 // Row is a row with its number. Values are as loader.Fetcher returns them, in the schema's order; nil is NULL.

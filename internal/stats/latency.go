@@ -28,6 +28,8 @@ func bucketBounds() []float64 {
 // batch to its session until the answer; with --max-rate from the intended start, which includes the wait for a worker.
 type Quantiles struct {
 	P50, P90, P99, P999, Max float64
+
+	Count int64 // of the batches
 }
 
 // latency keeps durations in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, which can be
@@ -86,7 +88,7 @@ func QuantilesOf(h *hdrhistogram.Histogram, largest float64) Quantiles {
 		// The upper end of a bucket can exceed its largest value.
 		return min(float64(units)*resolution.Seconds(), largest)
 	}
-	return Quantiles{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: largest}
+	return Quantiles{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: largest, Count: h.TotalCount()}
 }
 
 func (l *latency) histogram() event.Histogram {

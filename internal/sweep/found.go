@@ -34,7 +34,11 @@ type Found struct {
 	Best     Tried    `json:"best"`
 	Smallest Tried    `json:"smallest"` // within Near of the best
 	Warnings []string `json:"warnings"` // sentences
-	Command  string   `json:"use"`      // the push to make, which the caller fills in
+	Command  string   `json:"use"`      // the push to make, which the caller fills in if the choice is decided
+
+	// Decided reports whether the noise allows to say that Smallest is enough, by Turns or since nothing else is possible.
+	Decided bool  `json:"decided"`
+	Turns   Turns `json:"turns"`
 
 	// Use are the flags of the smallest setting, and those that a push needs after the last trial.
 	Use     map[string][]string `json:"-"`
@@ -134,8 +138,24 @@ func (f Found) WriteText(w io.Writer) error {
 	for _, text := range f.Warnings {
 		fmt.Fprintf(w, "note      %s\n", text)
 	}
-	_, err := fmt.Fprintf(w, "use: %s\n", f.Command)
+	if low, high, known := f.Turns.within(); known {
+		fmt.Fprintf(w, "in turns  %s reached %.1f to %.1f %% of %s\n", f.Turns.Setting, 100*low, 100*high, f.Turns.Rival)
+	}
+	if f.Decided {
+		_, err := fmt.Fprintf(w, "use: %s\n", f.Command)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "undecided %s\n", f.doubt())
 	return err
+}
+
+// doubt says why no command is printed, and what would decide.
+func (f Found) doubt() string {
+	if _, _, known := f.Turns.within(); !known {
+		return "the search ended before its choice was measured again, in turns with its rival: give a larger --budget"
+	}
+	return fmt.Sprintf("with --tolerance %.4g %% the noise is too large to choose between the two: give a longer --trial, "+
+		"a larger --tolerance, or the server less to do beside this", 100*f.Near)
 }
 
 // Explain prints what a search would do, and connects to nothing.
@@ -152,11 +172,11 @@ func (s *Search) Explain(w io.Writer) error {
 	_, err = fmt.Fprintf(w, `dry run: nothing was connected to, so limits of the server are not in these numbers
 target    %s, table %s
 method    %s, verify %s
-trials    of %s, what decides %d times, for at most %s
+trials    of %s, what decides %d times and then %d times in turns, for at most %s
 start     %s
 workers   %d to %d
 batches   %s to %s
-`, shown, s.Table(), p.Method, s.base.Config.Verify, each, repeats, s.Budget, s.start,
+`, shown, s.Table(), p.Method, s.base.Config.Verify, each, repeats, rounds, s.Budget, s.start,
 		s.least.Workers, s.most.Workers, batch(s.least.BatchBytes), batch(s.most.BatchBytes))
 	return err
 }

@@ -6,15 +6,16 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 )
 
 type planner struct {
@@ -24,13 +25,16 @@ type planner struct {
 	names []string            // of the flags that a case may have
 	given map[string][]string // flags of the command line, with set.NAME for the entries of set
 	knee  string
-	old   []string // sentences about old names of flags
+	flags *pflag.FlagSet // of a push that is never made: it tells which values are wrong
+	old   []string       // sentences about old names of flags
 }
 
 // ParsePlan reads a plan. file is its name for errors. The error lists the problems with file and line; the plan is
-// useless then. The values of flags are left to New.
+// useless then. Values that contradict each other are left to New.
 func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 	p := &planner{Options: o, file: file, names: FlagNames(o.Drivers), given: map[string][]string{}}
+	p.flags = pflag.NewFlagSet("plan", pflag.ContinueOnError)
+	new(config.Push).Flags(p.flags, o.Drivers)
 	maps.Copy(p.given, o.Push)
 	delete(p.given, setFlag)
 	for _, text := range o.Push[setFlag] {
@@ -129,6 +133,7 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 	for i, s := range []scalar{keys.Rows, keys.Bytes, keys.Duration} {
 		if s.line > 0 {
 			part.Push[sizes()[i]] = []string{p.expand(s)}
+			p.check(sizes()[i], p.expand(s), s.line)
 		}
 	}
 	for name := range p.given {
@@ -141,7 +146,7 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 		p.add(line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(name+": ", ": "))
 	}
 	for _, e := range keys.Axes {
-		p.axis(&part, e)
+		p.axis(&part, keys, e)
 	}
 	p.methods(&part, keys.Methods)
 	if part.hasAxis(targetName) {
@@ -216,7 +221,9 @@ func (p *planner) readFlags(flags entries, put func(name string, s scalar, value
 		}
 		for _, s := range values {
 			if name != setFlag {
-				put(name, s, p.expand(s))
+				value := p.expand(s)
+				p.check(name, value, s.line)
+				put(name, s, value)
 				continue
 			}
 			variable, value, found := strings.Cut(p.expand(s), "=")
@@ -225,6 +232,16 @@ func (p *planner) readFlags(flags entries, put func(name string, s scalar, value
 			}
 			put(setPrefix+variable, s, strings.TrimSpace(value))
 		}
+	}
+}
+
+// check adds a problem if a flag does not take a value.
+func (p *planner) check(name, value string, line int) {
+	if value == "" || p.flags.Lookup(name) == nil { // set.NAME and target are no flags
+		return
+	}
+	if err := p.flags.Set(name, value); err != nil {
+		p.add(line, "%s: %v", name, config.PlainError(err))
 	}
 }
 
@@ -259,7 +276,7 @@ func (p *planner) methods(part *Part, methods entries) {
 	}
 }
 
-func (p *planner) axis(part *Part, e entry) {
+func (p *planner) axis(part *Part, keys partKeys, e entry) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
 	switch {
@@ -271,7 +288,16 @@ func (p *planner) axis(part *Part, e entry) {
 		p.add(e.line, "knee: targets have no order")
 	}
 	if part.Push[axis.Name] != nil || part.hasAxis(axis.Name) {
-		p.add(e.line, "axis %s: push, the command line or another axis has it as well", axis.Name)
+		where := "in push"
+		switch {
+		case part.hasAxis(axis.Name):
+			where = "as another axis"
+		case p.given[axis.Name] != nil:
+			where = "on the command line"
+		case slices.Contains(sizes(), axis.Name) && !slices.ContainsFunc(keys.Push, func(of entry) bool { return normal(of.key) == axis.Name }):
+			where = "beside push"
+		}
+		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, where)
 	}
 	items := p.scalars(e.node)
 	if isTarget && p.Target != "" {
@@ -283,6 +309,7 @@ func (p *planner) axis(part *Part, e entry) {
 				part.targets = append(part.targets, value)
 				value = p.shown(value, s.line)
 			}
+			p.check(axis.Name, value, s.line)
 			if slices.Contains(axis.Values, value) {
 				p.add(s.line, "axis %s: %s is here twice", axis.Name, value)
 			}
@@ -305,18 +332,19 @@ func (p *planner) count(s scalar, what string, least int) int {
 	if s.line == 0 {
 		return least
 	}
-	n, err := strconv.Atoi(p.expand(s))
-	if err != nil || n < least || n > most {
+	n, ok := units.Whole(p.expand(s))
+	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > most {
 		p.add(s.line, "%s: write a number from %d to %d", what, least, most)
+		return least
 	}
-	return n
+	return int(n.Int64())
 }
 
 func (p *planner) duration(s scalar, what string) time.Duration {
 	if s.line == 0 {
 		return 0
 	}
-	d, err := time.ParseDuration(p.expand(s))
+	d, err := config.ParseDuration(p.expand(s))
 	if err != nil || d < 0 {
 		p.add(s.line, "%s: write a time as 90s, 10m or 1h30m", what)
 	}

@@ -289,8 +289,8 @@ func TestCommandLineStandsForThePlan(t *testing.T) {
 	_, err := tryParse(t, whole, func(o *sweep.Options) {
 		o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"Max_Threads=4"}}
 	})
-	require.ErrorContains(t, err, "plan.yaml:9: axis batch-rows: push, the command line or another axis has it as well")
-	require.ErrorContains(t, err, "plan.yaml:10: axis set.Max_Threads: push, the command line")
+	require.ErrorContains(t, err, "plan.yaml:9: batch-rows is set twice: as an axis and on the command line; leave one out")
+	require.ErrorContains(t, err, "plan.yaml:10: set.Max_Threads is set twice: as an axis and on the command line")
 
 	plan = parse(t, "name: p\naxes: {method: [copy, insert]}\nmethods: {copy: {batch_bytes: 4, set: [a=1, b=1], verify: ack}}", to(url),
 		func(o *sweep.Options) { o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"a=2"}} })
@@ -369,7 +369,7 @@ func TestProblems(t *testing.T) {
 			`plan.yaml:3: flag "metod" does not exist; did you mean "method"?`,
 			"plan.yaml:3: axis set: write set.NAME",
 		}},
-		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, '']\n  method: []\npush: {set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
+		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5x\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, '']\n  method: []\npush: {set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
 			"plan.yaml:1: name: a plan needs one, of letters, digits",
 			"plan.yaml:2: repeats: write a number from 1 to 1000",
 			"plan.yaml:3: warm_up: write a number from 0 to 1000",
@@ -393,7 +393,7 @@ func TestProblems(t *testing.T) {
 		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', verify: '${EMPTY}'}\nfacts:\n  points: |\n    worker seconds\n    1 1\n", []string{
 			"plan.yaml:1: name: a plan needs one",
 			"plan.yaml: no target: give TARGET",
-			"plan.yaml:2: axis workers: push, the command line or another axis has it as well",
+			"plan.yaml:2: workers is set twice: as an axis and in push; leave one out",
 			"plan.yaml:3: ${}: the environment variable",
 			"plan.yaml:3: ${EMPTY}: the environment variable EMPTY is not set",
 			"plan.yaml: facts: say where they were published",
@@ -401,6 +401,16 @@ func TestProblems(t *testing.T) {
 		}},
 		{"name: p\ntarget: databend://h\nparts: {a: {axes: {workers: [1]}}, b: {}, c: {axes: {}}}", []string{
 			"plan.yaml:3: b: no axes", "plan.yaml:3: c: no axes",
+		}},
+		{"name: p\ntarget: databend://h\naxes: {method: streaming-load, rows: [1M, 2m]}\nrows: 1e6\nduration: 5y\npush: {verify: fall, append: maybe, " +
+			"batch_bytes: 1Gb}\nmethods: {streaming-load: {workers: many}}", []string{
+			`plan.yaml:3: rows: invalid argument "2m" for "-n, --rows" flag: "2m" is not a whole number: write it as 2000000, 2e6 or 2M`,
+			"plan.yaml:3: rows is set twice: as an axis and beside push; leave one out",
+			`plan.yaml:5: duration: invalid argument "5y" for "--duration" flag: "5y" is not a time: write it as 90s, 10m or 1h30m`,
+			`plan.yaml:6: verify: invalid argument "fall" for "--verify" flag: value "fall" does not exist; did you mean "full"?`,
+			`plan.yaml:6: append: invalid argument "maybe" for "--append" flag: write true or false`,
+			`plan.yaml:6: batch-bytes: invalid argument "1Gb" for "--batch-bytes" flag: "1Gb": bits or bytes?`,
+			`plan.yaml:7: workers: invalid argument "many" for "-w, --workers" flag: "many" is not a whole number`,
 		}},
 		{"name: p\ntarget: databend://h\nparts: {}", []string{"plan.yaml: parts: at least one"}},
 		{"name: p\ntarget: databend://h\naxes: {method: [copy], workers: 2}\nmethods: {copy: {workers: 3}}", []string{

@@ -55,8 +55,9 @@ type Search struct {
 	trial   Trial
 	tell    func(line string)
 	started time.Time
-	rate    float64 // encoded bytes a second of the best trial so far
-	begun   float64 // bytes in flight of the first setting
+	rate    float64       // encoded bytes a second of the best trial so far
+	begun   float64       // bytes in flight of the first setting
+	longest time.Duration // of a trial so far
 	entries []results.Entry
 	rows    map[Setting]int64 // of a batch
 }
@@ -226,16 +227,41 @@ func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, t
 	t := &tune{
 		Start: start, Least: s.least, Most: s.most, Near: s.Near,
 		Measure: func(at Setting) (float64, error) { return s.push(at, false) },
+		Late: func() bool {
+			turns := (2*rounds + 1) * s.longest // and for the trial that is asked for
+			possible := turns <= s.Budget*2/3   // else all of the budget is the search's
+			return possible && time.Since(s.started) > s.Budget-turns
+		},
 	}
 	best, smallest, err := t.run(searching)
 	if best == nil {
 		return Found{}, err
 	}
+	turns, decided := Turns{Ratios: []float64{}}, !t.cut // of one setting alone
+	if rival := t.rival(best, smallest); rival != nil {
+		chosen := smallest
+		if turns = t.inTurns(chosen, rival); len(turns.Ratios) == rounds {
+			var top, enough *Tried
+			if top, enough, decided = t.decide(turns, chosen, rival); decided {
+				best, smallest = top, enough
+			}
+		} else {
+			decided = false
+		}
+	}
 	cause := context.Cause(searching)
+	if err == nil && cause != nil { // in the turns
+		err = cause
+	}
 	if errors.Is(cause, errBudget) {
 		err = nil
 	}
-	return s.found(t, best, smallest, cause), err
+	if t.cut && cause == nil {
+		cause = errBudget // but for the turns
+	}
+	f := s.found(t, best, smallest, cause)
+	f.Turns, f.Decided = turns, decided
+	return f, err
 }
 
 // warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's if
@@ -284,7 +310,8 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 		}
 	}
 	r, err := s.trial(s.ctx, one, s.drain)
-	e.Seconds, e.Report = time.Since(e.Started).Seconds(), r
+	took := time.Since(e.Started)
+	e.Seconds, e.Report, s.longest = took.Seconds(), r, max(s.longest, took)
 	switch {
 	case closed(s.drain) || s.ctx.Err() != nil:
 		s.end(errSearchStopped)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,6 +126,62 @@ func TestSpreadIsTold(t *testing.T) {
 	require.NoError(t, f.WriteText(&text))
 	require.Regexp(t, `(?m)^note +measurements of the best differ by \d+\.\d %, more than --tolerance 5 %: use longer trials$`, text.String())
 	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
+}
+
+// With so much noise any setting may be the best one, and no command is the answer.
+func TestNoCommandInNoise(t *testing.T) {
+	b := newTuneBench(t)
+	dice := rand.New(rand.NewPCG(3, 4))
+	b.push = func(s sweep.Setup) (float64, error) { return kneeAt8(s) * (1 + 0.3*(2*dice.Float64()-1)), nil }
+	f, err := b.find()
+	require.NoError(t, err)
+	require.True(t, f.Complete)
+	require.False(t, f.Decided)
+	require.Len(t, f.Turns.Ratios, 6)
+	var text strings.Builder
+	require.NoError(t, f.WriteText(&text))
+	require.NotContains(t, text.String(), "use:")
+	require.Regexp(t, `(?m)^in turns  \d+ workers?, .* reached \d+\.\d to \d+\.\d % of \d+ workers?, `, text.String())
+	require.Contains(t, text.String(), "undecided with --tolerance 5 % the noise is too large")
+
+	in := bounds()
+	in.Near = 0.45
+	f, err = b.findIn(in)
+	require.NoError(t, err)
+	require.True(t, f.Decided, "who gives away more needs less certainty")
+}
+
+// The best of a search was lucky, or measured before the server slowed down: only what is measured in turns decides.
+func TestTurnsDecide(t *testing.T) {
+	b := newTuneBench(t)
+	seen := map[string]int{}
+	in := bounds()
+	in.Near = 0.3
+	in.MaxWorkers = 8
+	b.push = func(s sweep.Setup) (float64, error) {
+		asked := b.asked[len(b.asked)-1]
+		seen[asked]++
+		rate := map[int]float64{1: 100, 2: 200, 4: 990, 8: 1000}[s.Plan.Workers]
+		if s.Plan.Workers == 8 && seen[asked] > 3 {
+			rate = 300 // was fast in the search alone
+		}
+		return rate, nil
+	}
+	f, err := b.findIn(in, "batch-rows=1000")
+	require.NoError(t, err)
+	require.Equal(t, []int{8, 4}, []int{f.Turns.Setting.Workers, f.Turns.Rival.Workers})
+	require.True(t, f.Decided)
+	require.Equal(t, []string{"4"}, f.Use["workers"])
+	turns := b.asked[len(b.asked)-12:]
+	require.Equal(t, []string{"8 1000", "4 1000", "4 1000", "8 1000", "8 1000", "4 1000"}, turns[:6])
+
+	// One possible setting has no rival.
+	b = newTuneBench(t)
+	in.MaxWorkers = 1
+	f, err = b.findIn(in, "batch-rows=1000")
+	require.NoError(t, err)
+	require.True(t, f.Decided)
+	require.Empty(t, f.Turns.Ratios)
 }
 
 func TestWhatIsGivenHolds(t *testing.T) {
@@ -276,5 +333,28 @@ func TestSearchBudget(t *testing.T) {
 		var text strings.Builder
 		require.NoError(t, f.WriteText(&text))
 		require.Contains(t, text.String(), "the budget was used up: the search is incomplete, and there may be better settings")
+		require.False(t, f.Decided, "nothing was measured again")
+		require.NotContains(t, text.String(), "use:")
+	})
+}
+
+// The search leaves time to measure in turns.
+func TestTurnsAreInTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTuneBench(t)
+		in := bounds()
+		in.Budget = 20 * time.Minute
+		began := time.Now()
+		b.push = func(s sweep.Setup) (float64, error) {
+			time.Sleep(in.Trial)
+			return kneeAt8(s), nil
+		}
+		f, err := b.findIn(in)
+		require.NoError(t, err)
+		require.False(t, f.Complete)
+		require.Equal(t, "the budget was used up", f.Why)
+		require.True(t, f.Decided)
+		require.Len(t, f.Turns.Ratios, 6)
+		require.LessOrEqual(t, time.Since(began), in.Budget)
 	})
 }

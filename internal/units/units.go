@@ -4,6 +4,8 @@ package units
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,6 +83,42 @@ func Join(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(t string) bool { return t == "" }), separator)
 }
 
+var (
+	wholeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)(?:[eE]\+?([0-9]{1,2}))?([kKMGT]i?)?$`)
+	grouped   = regexp.MustCompile(`^-?[0-9]{1,3}(?:,[0-9]{3})+$|^-?[0-9]+(?:_[0-9]+)+$`)
+)
+
+// Whole parses a whole number: 2000000, 2,000,000, 2_000_000, 2e6 and 2M are the same, and 16Ki is 16384. A small m is
+// no unit of counts, which may mean minutes or thousandths.
+func Whole(text string) (n *big.Int, ok bool) {
+	text = strings.TrimSpace(text)
+	if grouped.MatchString(text) {
+		text = strings.NewReplacer(",", "", "_", "").Replace(text)
+	}
+	m := wholeForm.FindStringSubmatch(text)
+	if m == nil {
+		return new(big.Int).SetString(text, 0) // 0x10
+	}
+	value, ok := new(big.Rat).SetString(m[1])
+	if !ok {
+		return nil, false
+	}
+	power := func(base, exponent int64) *big.Rat {
+		return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(base), big.NewInt(exponent), nil))
+	}
+	exponent, _ := strconv.ParseInt(m[2], 10, 64) // 0 for none
+	value.Mul(value, power(10, exponent))
+	if unit := m[3]; unit != "" {
+		step := int64(strings.Index("KMGT", strings.ToUpper(unit[:1])) + 1)
+		base := int64(1000)
+		if len(unit) > 1 {
+			base = 1024
+		}
+		value.Mul(value, power(base, step))
+	}
+	return value.Num(), value.IsInt()
+}
+
 func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
 
 // Parse reads a number, a size or a duration: 2000, "2,000" and 2e3 are one amount, 16MiB is 16777216, and 1m30s is 90.
@@ -88,6 +126,10 @@ func Parse(text string) (amount float64, isDuration, ok bool) {
 	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	if err == nil && finite(n) {
+		return n, false, true
+	}
+	if whole, ok := Whole(text); ok {
+		n, _ := new(big.Float).SetInt(whole).Float64()
 		return n, false, true
 	}
 	// Durations come first: "10m" is also ten million bytes.

@@ -47,6 +47,8 @@ type Result struct {
 	ExpectedRows int64
 	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
 	SampledRows  int64 // compared byte for byte; Full only
+	// Untaken is how many rows the server did not take. What was found in their place another program may have written.
+	Untaken int64
 
 	// The lists have the first maxKept, the counts count all.
 	BadBatches  []report.BadBatch
@@ -106,9 +108,12 @@ func (r *Result) Report() report.Verify {
 		return report.Verify{Mode: string(r.Mode)}
 	}
 	v := report.Verify{
-		Mode: string(r.Mode), Ran: true, OK: r.OK,
+		Mode: string(r.Mode), Ran: true, OK: r.OK && r.Untaken == 0,
 		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
 		BadBatches: r.BadBatches, BadCount: r.BadCount,
+	}
+	if r.Untaken > 0 {
+		v.Problems = append(v.Problems, fmt.Sprintf("the server took %d rows less than it was sent", r.Untaken))
 	}
 	for _, b := range r.BadRows {
 		v.Problems = append(v.Problems, b.String())

@@ -22,6 +22,8 @@ type Features struct {
 	Sizer     Sizer
 	Measurer  Measurer
 	Checker   Checker
+	Suspecter Suspecter
+	Sequencer Sequencer
 }
 
 // FeaturesOf returns the optional interfaces of l, right after Driver.Open. l must not be wrapped, since a wrapper
@@ -39,6 +41,8 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Sizer, _ = l.(Sizer)
 	f.Measurer, _ = l.(Measurer)
 	f.Checker, _ = l.(Checker)
+	f.Suspecter, _ = l.(Suspecter)
+	f.Sequencer, _ = l.(Sequencer)
 	return f
 }
 
@@ -246,4 +250,19 @@ type Measurer interface {
 	// Measured is called after the last session was closed. Names end with their unit, as "redo_bytes" or
 	// "cpu_seconds", and become part of the report. What could not be measured is a note.
 	Measured(ctx context.Context) (cost map[string]float64, notes []string)
+}
+
+// Suspecter names what a table does by itself, and a user may not think of when rows are missing, refused or others than were
+// sent.
+type Suspecter interface {
+	// Suspects lists triggers, rules and policies. It is asked for the words of an error.
+	Suspects(ctx context.Context) ([]string, error)
+}
+
+// Sequencer finds the sequences that number other programs' rows. A load that brings its own keys leaves them behind, and the
+// next row of another program gets a key that is taken.
+type Sequencer interface {
+	// Sequences returns the statements that move sequences behind the row number last, for those that are not. move has them
+	// executed.
+	Sequences(ctx context.Context, last int64, move bool) (statements []string, err error)
 }

@@ -28,6 +28,8 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Sizer
 		loader.Measurer
 		loader.Checker
+		loader.Suspecter
+		loader.Sequencer
 	}{}))
 	for i := range f.NumField() {
 		require.False(t, f.Field(i).IsNil(), f.Type().Field(i).Name)

@@ -299,3 +299,46 @@ func (s Tables) Microseconds(t *testing.T) {
 	require.NoError(t, loader.FeaturesOf(l).Counter.Count(t.Context(), g, func(b loader.Bucket) error { counted += b.Rows; return nil }))
 	assert.EqualValues(t, len(numbers), counted)
 }
+
+// NextFree checks which keys are free behind those of other programs. changes are those of a table whose number has another type,
+// with the largest number that it holds.
+func (s Tables) NextFree(t *testing.T, changes map[string]string) {
+	reserve := func() (int64, error) {
+		_, l, err := s.Prepare(t, nil)
+		require.NoError(t, err)
+		claims := loader.FeaturesOf(l).Claims
+		first, err := claims.Reserve(t.Context(), -1, 10, 9_999)
+		require.NoError(t, claims.GiveBack(t.Context()))
+		return first, err
+	}
+	for _, of := range []rows.Column{
+		{Name: "k", Type: rows.Int64, Derived: true},
+		{Name: "k", Type: rows.Text, MaxBytes: 4, Declared: 20, Derived: true, Plain: true},
+	} {
+		s.Preparation.Schema = rows.Schema{Columns: []rows.Column{of}, Number: []rows.Term{{Times: 1}}}
+		first, err := reserve()
+		require.NoError(t, err)
+		assert.Zero(t, first)
+		s.Exec("INSERT INTO " + s.Name + " VALUES ('0041')")
+		first, err = reserve()
+		require.NoError(t, err)
+		assert.EqualValues(t, 42, first)
+		if of.Type == rows.Text {
+			for _, own := range []string{"9999999", "abc", "z-42"} { // each sorts after the one before
+				s.Exec("INSERT INTO " + s.Name + " VALUES ('" + own + "')")
+				_, err = reserve()
+				assert.ErrorContains(t, err, `"`+own+`", is no number of 4 digits, so it does not tell which keys are free (give --first-key)`)
+			}
+		} else {
+			for change, largest := range changes {
+				if change != "" {
+					s.Exec("ALTER TABLE " + s.Name + " " + change)
+				}
+				s.Exec("INSERT INTO " + s.Name + " VALUES (" + largest + ")")
+				_, err = reserve()
+				assert.ErrorContains(t, err, "there is no room for 10 rows", largest)
+			}
+		}
+		s.Exec("DROP TABLE " + s.Name)
+	}
+}

@@ -58,7 +58,7 @@ func (l catalog) Columns(
 func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) error {
 	if engine := r.Traits[0]; engine != "FUSE" {
 		return &loader.Error{
-			Op: "check the table", Applied: loader.No, Hint: "choose another --table, or use --create recreate",
+			Op: "check the table", Applied: loader.No, Hint: r.Elsewhere(),
 			Err: fmt.Errorf("table %s has engine %s; labels and atomic loads need FUSE", r, engine),
 		}
 	}

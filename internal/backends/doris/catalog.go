@@ -92,19 +92,27 @@ func (l *opened) tableProperty(name string) string {
 	return ""
 }
 
-// Columns implements sqlload.Catalog.
-func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+// Columns implements sqlload.Catalog. What the server computes or counts is in the table's definition only.
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	var all []sqlload.Column
 	const what = "SELECT column_name, column_type, data_type, is_nullable, column_default"
 	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
 		kind := strings.ToLower(cmp.Or(string(row[1]), string(row[2])))
 		all = append(all, sqlload.Column{
-			Name: string(row[0]), Type: kind, Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil,
+			Name: string(row[0]), Type: kind, Computed: declares(r.Traits[0], string(row[0]), `AS \(`),
+			Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil ||
+				declares(r.Traits[0], string(row[0]), `AS \(|AUTO_INCREMENT\(`),
 			Takes: func(want rows.Column) bool { return takes(kind, want) },
 		})
 		return nil
 	})
 	return all, err
+}
+
+// declares reports whether a column of a CREATE TABLE, as the server writes it, has one of the words that a pattern finds: its
+// type, AS (…), NULL or NOT NULL, AUTO_INCREMENT(…), and then what is quoted (Column.toSql in its sources).
+func declares(definition, column, words string) bool {
+	return regexp.MustCompile("(?m)^\\s*" + regexp.QuoteMeta(sqlload.Backtick(column)) + " [^\"'\n]*?\\b(" + words + ")").MatchString(definition)
 }
 
 // takes reports whether a column of a type, in lower case and with its arguments, returns values as they were loaded.

@@ -52,7 +52,7 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 		return sqlload.Warn(found+": some replicas stay behind", fix)
 	case h.buckets > 0 && h.buckets*max(h.replication, 1) < alive:
 		return sqlload.Warn(found+": some backends take no rows",
-			fmt.Sprintf("recreate it with --%s %d", optBuckets, bucketsPerBackend*alive))
+			fmt.Sprintf("a table made with --%s %d would use all", optBuckets, bucketsPerBackend*alive))
 	}
 	return sqlload.OK(found)
 }

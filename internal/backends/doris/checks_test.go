@@ -85,7 +85,7 @@ func TestCheckServer(t *testing.T) {
 		"fewer buckets than backends": {backends: 3, create: id,
 			want: warn("buckets and replicas", "d.t: 1 buckets a partition, 1 replicas, 3 backends: some", "--buckets 12")},
 		"a table of other columns": {create: append(id, standin.Column{Name: "v", Type: "INT"}),
-			want: fail("table", "cannot take the rows of dataset : column v (int) is unknown", "--create recreate")},
+			want: fail("table", "cannot take the rows of dataset : column v (int) is unknown", "choose another --table")},
 		"group commit that makes workers wait": {options: map[string]string{optGroupCommit: "sync"}, create: id,
 			want: warn("group commit", "its interval of 10000 ms", "--group-commit-interval-ms 1000, or --group-commit off")},
 		"rights that are given elsewhere": {shows: [2]string{"GlobalPrivs", ""},

@@ -108,6 +108,9 @@ func TestCheckRefuses(t *testing.T) {
 		"--set group_commit is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
 		},
+		"all that is sent and read is UTF-8": func(t *loader.Target) {
+			t.Method, t.Settings = insert, []loader.Setting{{Name: "collation_connection", Value: "x"}}
+		},
 		"not the name of a session variable": func(t *loader.Target) { t.Method, t.Settings = insert, []loader.Setting{{Name: "a b", Value: "x"}} },
 		"NO_BACKSLASH_ESCAPES is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "sql_mode", Value: "no_backslash_escapes"}}

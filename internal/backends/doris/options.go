@@ -229,7 +229,7 @@ func checkSettings(t loader.Target) error {
 			return errors.New("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}
 	}
-	return nil
+	return sqlload.CheckSettings(t.Settings)
 }
 
 // checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end the

@@ -77,6 +77,15 @@ func TestCreateTable(t *testing.T) {
 	assert.Contains(t, s.createTable(shape{unique: true, buckets: 2}), "UNIQUE KEY(`l_orderkey`, `l_linenumber`)")
 }
 
+func TestColumnsOfADefinition(t *testing.T) {
+	const definition = "CREATE TABLE `t` (\n  `id` bigint NOT NULL AUTO_INCREMENT(1),\n  `a` int AS ((`id` + 1)) NULL,\n" +
+		"  `b` varchar(9) NOT NULL DEFAULT \"x AS (\" COMMENT 'AS ('\n) ENGINE=OLAP"
+	for column, want := range map[string][2]bool{"id": {false, true}, "a": {true, true}, "b": {}, "i": {}, "d": {}} {
+		got := [2]bool{declares(definition, column, `AS \(`), declares(definition, column, `AS \(|AUTO_INCREMENT\(`)}
+		assert.Equal(t, want, got, column)
+	}
+}
+
 func TestShapeFollowsTheBackends(t *testing.T) {
 	for alive, want := range map[int64]shape{
 		-1: {buckets: 16}, 0: {buckets: 16}, 1: {buckets: 4, replication: 1}, 2: {buckets: 8, replication: 2}, 9: {buckets: 36, replication: 3},

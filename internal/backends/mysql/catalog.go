@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -78,8 +79,13 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 // who may read its catalogue.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
-	// A partition is a table of its own to InnoDB.
-	named := " WHERE name = " + literal(name) + " OR name LIKE " + literal(name+"#p#%") + " ORDER BY 1"
+	if l.server.vars["lower_case_table_names"] != "0" {
+		name = strings.ToLower(name)
+	}
+	// A partition is a table of its own to InnoDB, name#p#…. The comparison is of bytes: to the view's collation T and t are
+	// one name, and to LIKE an underscore is any letter.
+	named := fmt.Sprintf(" WHERE CAST(name AS BINARY) = %s OR CAST(LEFT(name, %d) AS BINARY) = %s ORDER BY 1",
+		literal(name), utf8.RuneCountInString(name)+1, literal(name+"#"))
 	query := map[flavour]string{
 		tiDB:    "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where(),
 		mariaDB: "SELECT table_id FROM information_schema.innodb_sys_tables" + named,
@@ -111,12 +117,15 @@ func storageName(name string) string {
 	})
 }
 
-// Columns implements sqlload.Catalog.
+// Columns implements sqlload.Catalog. What the server fills is told by the words of extra: others, as INVISIBLE and "on update
+// CURRENT_TIMESTAMP", leave a column that a load omits without a value, and LOAD DATA puts a zero there even in the strict
+// sql_mode (tried on MySQL 9.7). MariaDB calls that zero the default of a column with ON UPDATE.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, s *sqlload.State, _ *sqlload.Relation,
 ) (columns []sqlload.Column, err error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT column_name, column_type, COALESCE(character_set_name, ''),"+
-		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> ''"+
+		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL"+
+		" AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra)"+
 		" FROM information_schema.columns WHERE "+l.name.where()+" ORDER BY ordinal_position")
 	for _, row := range found {
 		full := strings.ToLower(row[1])
@@ -125,7 +134,8 @@ func (l catalog) Columns(
 			return nil, err
 		}
 		columns = append(columns, sqlload.Column{
-			Name: row[0], Type: row[1], Optional: row[4] == "1",
+			Name: row[0], Type: row[1], Computed: generated.MatchString(row[5]),
+			Optional: row[4] == "1" || generated.MatchString(row[5]) || strings.Contains(row[5], "auto_"),
 			Takes: func(want rows.Column) bool {
 				signed := !strings.Contains(full, "unsigned")
 				return takes(full, row[2], length, want) && (signed || !computed(s.Schema, want))
@@ -134,6 +144,10 @@ func (l catalog) Columns(
 	}
 	return columns, err
 }
+
+// generated finds a column that the server computes: "virtual generated", "stored generated", "persistent" before MariaDB
+// 10.2, "computed" in SingleStore. MySQL's "default_generated" is a default that is an expression.
+var generated = regexp.MustCompile(`\b(virtual|stored|persistent|computed)\b`)
 
 // takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length
 // that of a blob or text in bytes, of a varchar in characters.

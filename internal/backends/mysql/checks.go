@@ -66,6 +66,7 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	d.checkPrivileges()
 	d.checkSizes()
 	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others show these variables for compatibility only
+		d.checkTransaction()
 		if d.intent.Advice {
 			d.checkLogs()
 		}

@@ -32,6 +32,23 @@ func (d *doctor) checkSizes() {
 	}
 }
 
+// checkTransaction compares a batch with what bounds a transaction. Only the commit, or the last rows, would fail.
+func (d *doctor) checkTransaction() {
+	batch := d.intent.BatchBytes
+	_, set := d.vars["sql_log_bin"]
+	for name, holds := range map[string]bool{
+		"max_binlog_cache_size":                    d.on("log_bin") && (!set || d.on("sql_log_bin")),
+		"group_replication_transaction_size_limit": d.vars["group_replication_group_name"] != "",
+		"wsrep_max_ws_size":                        d.on("wsrep_on"),
+	} {
+		if most := d.number(name); holds && most > 0 && batch > most {
+			d.note("transaction size", sqlload.Fail(
+				fmt.Sprintf("%s is %s, and a batch of %s is one transaction", name, ibytes(most), ibytes(batch)),
+				fmt.Sprintf("--batch-bytes %d, or %s", most/2, d.change(name, 2*batch))))
+		}
+	}
+}
+
 // checkLogs compares a batch with the binary log, and the run with redo log and buffer pool.
 func (d *doctor) checkLogs() {
 	batch, cache := d.intent.BatchBytes, d.number("binlog_cache_size")

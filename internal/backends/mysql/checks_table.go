@@ -17,9 +17,14 @@ func (d *doctor) checkKey() {
 	if !d.creates() || d.intent.PrimaryKey || d.on("sql_generate_invisible_primary_key") {
 		return
 	}
-	for _, name := range []string{"sql_require_primary_key", "innodb_force_primary_key"} {
-		if d.on(name) {
-			d.note("primary key", sqlload.Fail(name+" is ON, and the run creates a table without a key", "--primary-key"))
+	for name, wanted := range map[string]bool{
+		"sql_require_primary_key":  d.on("sql_require_primary_key"),
+		"innodb_force_primary_key": d.on("innodb_force_primary_key"),
+		"pxc_strict_mode":          slices.Contains([]string{"ENFORCING", "MASTER"}, d.vars["pxc_strict_mode"]),
+		"wsrep_mode":               strings.Contains(d.vars["wsrep_mode"], "REQUIRED_PRIMARY_KEY"),
+	} {
+		if wanted {
+			d.note("primary key", sqlload.Fail(name+" is "+d.vars[name]+", and the run creates a table without a key", "--primary-key"))
 			return
 		}
 	}
@@ -50,6 +55,7 @@ func (d *doctor) checkPrivileges() {
 		onTable = append(onTable, "DROP") // TRUNCATE takes it, too
 	}
 	want(d.name, onTable...)
+	fills := len(missing) == 0
 	claims, claiming := d.name.claims(), d.intent.Contract.Dedup == loader.DedupTx
 	if claiming {
 		locks := []string{}
@@ -65,6 +71,9 @@ func (d *doctor) checkPrivileges() {
 		makes(claims, "SELECT", "INSERT")
 		makes(d.name.runs(), "SELECT", "INSERT", "UPDATE", "DELETE")
 		want(tableName{d.name.schema, everything}, locks...)
+	}
+	if fills && len(missing) > 0 {
+		fixes = append(fixes, "or --delivery at-least-once")
 	}
 	finding := sqlload.OK("this account has the privileges of the run")
 	switch {
@@ -86,6 +95,9 @@ func (d *doctor) checkPrivileges() {
 func (d *doctor) tableChecks() (checks []sqlload.Check) {
 	if d.tables.Relation == nil || d.creates() {
 		return nil
+	}
+	if d.Effects != nil {
+		checks = append(checks, d.CheckEffects(d.tables.State))
 	}
 	if d.server.flavour != singleStore { // which lists its shard and sort keys as indexes; they cost nothing extra
 		query := "SELECT 'foreign key', constraint_name FROM information_schema.table_constraints WHERE " + d.name.where() +

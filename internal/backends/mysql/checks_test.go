@@ -89,7 +89,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"indexes, triggers": {
 			given: made + "CREATE TABLE $s.other (id BIGINT PRIMARY KEY) ENGINE = InnoDB; ALTER TABLE $s.t ADD PRIMARY KEY (document_id), ADD KEY slow (payload(9)), " +
-				"ADD CONSTRAINT known FOREIGN KEY (document_id) REFERENCES $s.other (id); CREATE TRIGGER $s.each_row BEFORE INSERT ON $s.t FOR EACH ROW SET @n = 1; " +
+				"ADD CONSTRAINT known FOREIGN KEY (document_id) REFERENCES $s.other (id); CREATE TRIGGER $s.each_row AFTER INSERT ON $s.t FOR EACH ROW SET @n = 1; " +
 				"GRANT TRIGGER ON $s.* TO $a",
 			want: warn("indexes, triggers", "$d.t has foreign key known, index slow, trigger each_row: every row pays",
 				"--set foreign_key_checks=0, which skips the check; ALTER TABLE $s.`t` DROP INDEX `slow`; DROP TRIGGER $s.`each_row`"),
@@ -220,6 +220,17 @@ func TestDoctorReadsVariables(t *testing.T) {
 			want: warn("binary log", "binlog_cache_size is 32 KiB, and a batch of 16 MiB goes through a temporary file",
 				"SET GLOBAL binlog_cache_size = 16777216 (of each session: 64 MiB for 4 workers)"),
 		},
+		"binary log too small": {
+			vars: "max_binlog_cache_size=8388608",
+			want: fail("transaction size", "max_binlog_cache_size is 8.0 MiB, and a batch of 16 MiB is one transaction",
+				"--batch-bytes 4194304, or SET GLOBAL max_binlog_cache_size = 33554432"),
+		},
+		"a small one that is not in use": {vars: "max_binlog_cache_size=8388608", set: "sql_log_bin=0"},
+		"group replication's transactions": {
+			vars:   "group_replication_group_name=g group_replication_transaction_size_limit=8388608",
+			change: func(i *loader.Intent) { i.PrimaryKey = true },
+			want:   fail("transaction size", "group_replication_transaction_size_limit is 8.0 MiB", "--batch-bytes 4194304"),
+		},
 		"binary log is left out": {vars: "binlog_cache_size=32768", set: "sql_log_bin=0"},
 		"no binary log":          {vars: "binlog_cache_size=32768 log_bin=OFF sync_binlog=0"},
 		"log not flushed": {
@@ -247,6 +258,8 @@ func TestDoctorReadsVariables(t *testing.T) {
 			vars: "group_replication_group_name=g", want: warn("primary key", "group replication", "--primary-key"),
 		},
 		"managed":                {vars: "sql_require_primary_key=ON", want: fail("primary key", "sql_require_primary_key is ON", "--primary-key")},
+		"Percona's cluster":      {vars: "pxc_strict_mode=ENFORCING", want: fail("primary key", "pxc_strict_mode is ENFORCING", "--primary-key")},
+		"a permissive cluster":   {vars: "pxc_strict_mode=PERMISSIVE"},
 		"managed, with a key":    {vars: "sql_require_primary_key=ON", change: func(i *loader.Intent) { i.PrimaryKey = true }},
 		"managed, a hidden key":  {vars: "sql_require_primary_key=ON sql_generate_invisible_primary_key=ON"},
 		"MariaDB, without a key": {vars: mariaDB + " innodb_force_primary_key=ON", want: fail("primary key", "without a key", "--primary-key")},

@@ -141,9 +141,10 @@ func TestSettings(t *testing.T) {
 		assert.Equal(t, want, settingValue(value), value)
 	}
 	for name, wrong := range map[string]string{
-		"unique_checks": "",
-		"a b":           "--set a b: not the name of a session variable",
-		"Autocommit":    "--set autocommit is refused: where a transaction ends follows from --delivery",
+		"unique_checks":         "",
+		"a b":                   "--set a b: not the name of a session variable",
+		"Character_Set_Results": "--set Character_Set_Results is refused: all that is sent and read is UTF-8",
+		"Autocommit":            "--set autocommit is refused: where a transaction ends follows from --delivery",
 	} {
 		err := checkSettings([]loader.Setting{{Name: name, Value: "1"}})
 		if wrong == "" {

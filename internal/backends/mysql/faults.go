@@ -34,8 +34,12 @@ func faultOf(err error) (loader.Fault, bool) {
 			number = diskFull
 		}
 		f, listed := faults().Code(strconv.Itoa(int(number)))
-		if !listed {
+		switch {
+		case !listed:
 			f.Verdict = loader.Refused(loader.ClassOther)
+		case number == optionPrevents && !readOnly.MatchString(server.Message):
+			f = loader.Fault{Verdict: loader.Refused(loader.ClassPermission),
+				Hint: "the server was started with the option that it names, which forbids the statement"}
 		}
 		return f, true
 	case loader.Ended(err):
@@ -56,13 +60,18 @@ var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
 // (Errcode: 28).
 var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
 
+// readOnly finds the option in such a text: --read-only, --super-read-only, --innodb-read-only, read_only in some flavours. Other
+// options have the same number: --skip-grant-tables, --secure-file-priv, a provider's LOCK_WRITE_GROWTH.
+var readOnly = regexp.MustCompile(`(?i)read[-_ ]only`)
+
 // Numbers that the code compares with.
 const (
-	diskFull     = 1021
-	duplicateKey = 1062
-	noSuchThread = 1094
-	lockTimeout  = 1205
-	deadlock     = 1213
+	diskFull       = 1021
+	duplicateKey   = 1062
+	noSuchThread   = 1094
+	lockTimeout    = 1205
+	deadlock       = 1213
+	optionPrevents = 1290
 )
 
 // accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.
@@ -108,7 +117,8 @@ func faults() loader.Faults {
 			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true},
 			Hint:    "lower --batch-bytes, or raise max_allowed_packet on the server"},
 		refused("1197 3100", loader.ClassTooLarge,
-			"lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication bounds it"),
+			"a batch is one transaction, and max_binlog_cache_size or group replication bounds it: raise that on the server, or start a "+
+				"new run with smaller --batch-bytes, since a resume keeps those of its run"),
 		refused("8004 8025", loader.ClassTooLarge,
 			"lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"),
 		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then resume"),
@@ -124,7 +134,10 @@ func faults() loader.Faults {
 		refused("1193 1238", loader.ClassMissing, "the server has no such session variable; correct --set"),
 		refused("1231 1232 1229", loader.ClassData, "correct the value in --set"),
 		refused("1062 1586 1169 1048 1216 1217 1451 1452 3819 4025", loader.ClassConstraint, ""),
-		refused("1264 1265 1292 1364 1366 1406 1411 3988", loader.ClassData, ""),
-		refused("3750", loader.ClassConstraint, "the server wants a primary key on every table: add --primary-key"),
+		refused("1264 1265 1292 1364 1366 1406 1411 1690 3988", loader.ClassData, ""),
+		// MySQL's sql_require_primary_key and MariaDB's innodb_force_primary_key; 3098 is group replication's, at the first row.
+		refused("3750 1173 3098", loader.ClassConstraint, "the server wants a primary key on every table: add --primary-key"),
+		refused("8216", loader.ClassConstraint, "--set allow_auto_random_explicit_insert=1 lets an AUTO_RANDOM column take the run's keys"),
+		refused("1644", loader.ClassConstraint, "a trigger of the table refuses the rows"),
 	}
 }

@@ -70,6 +70,12 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
 	}
 	l.Elsewhere = l.elsewhere
+	switch l.server.flavour {
+	case mariaDB:
+		l.Effects, l.Behind = l.effects, l.behind
+	case mySQL:
+		l.Effects = l.effects
+	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too

@@ -54,6 +54,9 @@ func TestTables(t *testing.T) {
 		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
 		t.Run("arithmetic", func(t *testing.T) { s.tables(t).Arithmetic(t) })
 		s.exec(t, "DROP TABLE "+s.table1())
+		t.Run("next free", func(t *testing.T) {
+			s.tables(t).NextFree(t, map[string]string{"": "9223372036854775807", "MODIFY k BIGINT UNSIGNED": "18446744073709551615"})
+		})
 		t.Run("microseconds", func(t *testing.T) {
 			with := s.tables(t)
 			with.Preparation.PrimaryKey = true
@@ -108,6 +111,28 @@ func identityOf(t *testing.T, db *opened) string {
 	found, err := db.Catalog.Locate(t.Context(), c, nil)
 	require.NoError(t, err)
 	return found.Identity
+}
+
+// To LIKE an underscore is any letter, and to the view's collation T is t. A partition is a table of its own.
+func TestIdentityIsOfThisTable(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d := documents(t, 20)
+		create := func(name, partitions string) {
+			s.exec(t, "CREATE TABLE "+tableName{s.target.Database, name}.quoted()+
+				" (document_id BIGINT NOT NULL, payload LONGBLOB NOT NULL) ENGINE = InnoDB"+partitions)
+		}
+		const halves = " PARTITION BY HASH (document_id) PARTITIONS 2"
+		create("a_b", halves)
+		before := identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(loadData, 2))))
+		assert.Regexp(t, `^table id \d+,\d+$`, before)
+		for _, other := range []string{"aXb", "A_B", "A_b", "a_b_", "a_bc"} {
+			create(other, halves)
+		}
+		create("plain", "")
+		create("Plain", "")
+		assert.Equal(t, before, identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(loadData, 2)))))
+		assert.Regexp(t, `^table id \d+$`, identityOf(t, s.open(t, s.table("plain"), preparation(d, contractOf(loadData, 2)))))
+	})
 }
 
 // A user with few privileges, and a password of every printable character, over every kind of connection.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -157,7 +158,7 @@ func checkSettings(settings []loader.Setting) error {
 			return fmt.Errorf("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}
 	}
-	return nil
+	return sqlload.CheckSettings(settings)
 }
 
 // uncheckedHelp warns of a pair of settings that every tuning guide recommends.

@@ -31,6 +31,11 @@ func TestVerdicts(t *testing.T) {
 		{1, `Can't create/write to file '/tmp/28' (Errcode: 13 "Permission denied")`},
 		{3, "Error writing file '/tmp/MYbd0Yk9' (Errcode: 28)"},
 		{3, "Error writing file '/tmp/MLfd=80' (OS errno 28 - No space left on device)"},
+		{1290, "The MySQL server is running with the --read-only option so it cannot execute this statement"},
+		{1290, "The MariaDB server is running with the --super-read-only option so it cannot execute this statement"},
+		{1290, "The MySQL server is running with the --innodb_read_only option so it cannot execute this statement"},
+		{1290, "The MySQL server is running with the --skip-grant-tables option so it cannot execute this statement"},
+		{1290, "The MySQL server is running with the LOCK_WRITE_GROWTH option so it cannot execute this statement"},
 		{1005, "Can't create table `tera`.`documents` (errno: 28 \"No space left on device\")"},
 	} {
 		name := strings.Replace(fmt.Sprint(said.number, " ", said.text), full, "of 28", 1)

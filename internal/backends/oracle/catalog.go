@@ -68,17 +68,24 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog. A column with a default has a default_length.
+// Columns implements sqlload.Catalog. A column with a default has a default_length, and so have virtual columns and those that
+// a sequence fills. Only the views that are asked besides tell them apart; an INSERT of a value is ORA-54013 or ORA-32795.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), "+
-		"TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c "+
+		"TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length), "+
+		"(SELECT MAX(v.virtual_column) FROM all_tab_cols v WHERE v.owner = c.owner AND v.table_name = c.table_name "+
+		"AND v.column_name = c.column_name), (SELECT MAX(i.generation_type) FROM all_tab_identity_cols i "+
+		"WHERE i.owner = c.owner AND i.table_name = c.table_name AND i.column_name = c.column_name) FROM all_tab_columns c "+
 		"WHERE c.owner = "+sqlload.Literal(r.Schema)+" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		t := typeOf(row[1], row[2], row[3], row[4])
-		columns[i] = sqlload.Column{Name: row[0], Type: t.String(), Optional: row[5] == "Y" || row[6] != "", Takes: t.takes}
+		columns[i] = sqlload.Column{
+			Name: row[0], Type: t.String(), Optional: row[5] == "Y" || row[6] != "", Takes: t.takes,
+			Computed: row[7] == "YES" || row[8] == "ALWAYS",
+		}
 	}
 	return columns, err
 }
@@ -140,7 +147,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
 			"ALL_TABLES does not show it to this user")
 	}
-	if err := l.checkTraits(r.Table, traits[0]); err != nil {
+	if err := l.checkTraits(r, traits[0]); err != nil {
 		return err
 	}
 	if err := l.checkPartition(ctx, c, r); err != nil || !s.Want.PrimaryKey {
@@ -152,7 +159,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	}
 	there, err := hasUniqueIndex(ctx, c, r, names...)
 	if err == nil && !there {
-		err = refuse("add it, or use --create recreate", "it has no primary key (%s)", strings.Join(names, ", "))
+		err = refuse("add it, or "+r.Elsewhere(), "it has no primary key (%s)", strings.Join(names, ", "))
 	}
 	return err
 }
@@ -180,7 +187,8 @@ func (l catalog) selectTraits(r *sqlload.Relation) string {
 // checkTraits judges a row of selectTraits. Where a table does not support Fast Ingest or direct path, the server
 // inserts conventionally without saying so. A server without Fast Ingest into compressed tables refuses to create one
 // (ORA-62146).
-func (l catalog) checkTraits(table string, row []string) error {
+func (l catalog) checkTraits(r *sqlload.Relation, row []string) error {
+	table := r.Table
 	temporary, organized, cluster, triggers, foreign, external := row[0], row[1], row[2], row[3], row[4], row[5]
 	var reason, hint string
 	switch {
@@ -198,7 +206,7 @@ func (l catalog) checkTraits(table string, row []string) error {
 		reason, hint = "it is in a cluster or organized as an index", anotherTable
 	case l.method == methodFast && row[6] != "ENABLED":
 		reason = "it is not MEMOPTIMIZE FOR WRITE"
-		hint = "ALTER TABLE " + table + " MEMOPTIMIZE FOR WRITE, or use --create recreate"
+		hint = "ALTER TABLE " + table + " MEMOPTIMIZE FOR WRITE, or " + r.Elsewhere()
 	default:
 		return nil
 	}

@@ -80,11 +80,16 @@ func (x *doctor) tableChecks() []sqlload.Check {
 	checks := []sqlload.Check{{
 		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", Judge: x.checkCreate, // some two hundred rows
 	}}
+	if x.checked.Relation != nil && x.intent.Create != loader.CreateRecreate {
+		checks = append(checks, x.CheckEffects(x.checked.State))
+	}
 	if r := x.checked.Relation; r != nil && r.Schema != x.user {
 		checks = append(checks, sqlload.Check{
 			Name: "privileges",
 			Ask: "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + sqlload.Literal(r.Schema) +
-				" AND p.table_name = " + sqlload.Literal(r.Name),
+				" AND p.table_name = " + sqlload.Literal(r.Name) + // or on columns
+				" UNION ALL SELECT q.privilege FROM all_col_privs q WHERE q.table_schema = " + sqlload.Literal(r.Schema) +
+				" AND q.table_name = " + sqlload.Literal(r.Name),
 			Judge: x.checkGrants,
 		})
 	}

@@ -57,6 +57,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify, Log: d.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
+	l.Effects, l.Behind = l.effects, l.behind
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	l.warnUnencrypted()
 	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })

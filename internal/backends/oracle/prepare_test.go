@@ -147,6 +147,10 @@ func TestPrepareRefuses(t *testing.T) {
 			"column id is NUMBER(10,0), want VARCHAR2(40 BYTE)", "column payload (VARCHAR2(4000 BYTE)) is missing",
 			"column X (DATE) is unknown to the dataset and has no default",
 		}},
+		"a virtual column": {
+			table: strings.Replace(plain, "ID VARCHAR2(40)", "ID VARCHAR2(40) GENERATED ALWAYS AS ('x')", 1),
+			says:  []string{"column id is generated"},
+		},
 		"a missing key":         {table: plain, change: keyed, says: []string{"it has no primary key", "(ID)"}},
 		"a longer key":          {table: compound, change: pairs, says: []string{"it has no primary key (K)"}},
 		"not for Fast Ingest":   {method: methodFast, table: plain, says: []string{"not MEMOPTIMIZE FOR WRITE"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -126,7 +127,7 @@ func TestUnfit(t *testing.T) {
 				if method != methodFast { // which alone asks for the last
 					row = row[:6]
 				}
-				err := catalog{&opened{method: method}}.checkTraits(`"T"`, row)
+				err := catalog{&opened{method: method}}.checkTraits(&sqlload.Relation{Table: `"T"`}, row)
 				if want == "" {
 					require.NoError(t, err, method)
 					continue

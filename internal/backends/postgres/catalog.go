@@ -57,7 +57,7 @@ func (l *opened) statements(s *sqlload.State) statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	about := func(fileNode, persistence string) string {
 		return "SELECT c.oid, " + fileNode + ", n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
-			persistence + ", has_table_privilege(c.oid, 'INSERT') "
+			persistence + ", " + l.may("INSERT", "c.oid", s) + " "
 	}
 	query := about("c.relfilenode", "c.relpersistence") +
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
@@ -87,19 +87,31 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog.
+// may is the condition that this user has a privilege on all of the rows' columns, which suffices for COPY and INSERT.
+// Redshift is asked about the table: its function for columns takes no numbers.
+func (l catalog) may(privilege, oid string, s *sqlload.State) string {
+	if l.flavour == redshift {
+		return "has_table_privilege(" + oid + ", '" + privilege + "')"
+	}
+	return "COALESCE((SELECT bool_and(has_column_privilege(attrelid, attnum, '" + privilege + "')) FROM pg_attribute " +
+		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), false)"
+}
+
+// Columns implements sqlload.Catalog. A domain may have a default of its own, and NOT NULL. COPY refuses generated columns;
+// those GENERATED ALWAYS AS IDENTITY it fills, and so does our INSERT.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
-	identity := " OR attidentity <> ''"
-	if l.flavour == redshift { // an identity is a default there
-		identity = ""
+	filled := "NOT (attnotnull OR typnotnull) OR atthasdef OR typdefault IS NOT NULL OR attidentity <> ''"
+	computed := "COALESCE(to_jsonb(a) ->> 'attgenerated', '') <> ''" // a column of PostgreSQL 12
+	if l.flavour == redshift {                                       // an identity is a default there
+		filled, computed = "NOT attnotnull OR atthasdef", "false"
 	}
 	found, err := sqlload.Rows(ctx, c, "SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), "+
-		"NOT attnotnull OR atthasdef"+identity+" FROM pg_attribute "+
+		filled+", "+computed+" FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid "+
 		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "+r.ID+" ORDER BY attnum")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		columns[i] = sqlload.Column{
-			Name: row[0], Type: row[2], Optional: row[3] == "t",
+			Name: row[0], Type: row[2], Optional: row[3] == "t", Computed: row[4] == "t",
 			Takes: func(want rows.Column) bool { return l.flavour.takes(row[1], row[2], want) },
 		}
 	}
@@ -115,13 +127,22 @@ func (f flavour) takes(bare, full string, want rows.Column) bool {
 		return full == ours
 	case want.Type == rows.Timestamp: // fewer digits would round
 		return full == ours || full == "timestamp(6) without time zone"
-	case f == redshift && want.Type.Variable():
-		var have int
-		_, _ = fmt.Sscanf(strings.TrimPrefix(full, bare), "(%d)", &have)
+	case bare == ours: // without a length
+		return true
+	case want.Type.Variable():
 		kind, _, _ := strings.Cut(ours, "(")
-		return kind == bare && have >= max(want.MaxBytes, 1)
+		varying := bare == kind || want.Type == rows.Text && bare == "character varying"
+		return varying && (full == bare || declared(full) >= max(want.MaxBytes, 1))
 	}
-	return bare == ours || want.Type == rows.Text && bare == "character varying"
+	return false
+}
+
+// declared is the length in a type's name. As many characters as bytes are always enough, and where lengths count bytes they
+// are needed.
+func declared(full string) (length int) {
+	_, bracket, _ := strings.Cut(full, "(")
+	_, _ = fmt.Sscanf(bracket, "%d)", &length)
+	return length
 }
 
 // Fits implements sqlload.Catalog.
@@ -133,7 +154,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	case r.Traits[traitMayInsert] != "t":
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)), "this user may not insert")
 	case l.options.unlogged && persistence != "u":
-		return refuse("omit the option, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
+		return refuse("omit the option, or "+r.Elsewhere(), "it is logged, but option %s was given", optionUnlogged)
 	}
 	return l.keyFits(ctx, c, s, r)
 }
@@ -162,7 +183,7 @@ func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 		return refuse("change the table, or omit the option",
 			"option %s needs a table whose only index is %s", optionRowsPerTransaction, l.statements(s).primary())
 	case !keyed:
-		return refuse("add it, or use --create recreate", "a primary key was asked for, and the table's is not (%s)", key)
+		return refuse("add it, or "+r.Elsewhere(), "a primary key was asked for, and the table's is not (%s)", key)
 	}
 	return nil
 }

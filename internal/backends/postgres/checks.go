@@ -44,7 +44,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 		if err != nil {
 			return err
 		}
-		return ask(slices.Concat(d.createChecks(), d.tableChecks(), d.logChecks()))
+		return ask(slices.Concat(d.createChecks(), d.publicationChecks(), d.tableChecks(), d.logChecks()))
 	})
 	return findings, err
 }
@@ -84,7 +84,7 @@ var settingNames = [...]string{
 	"transaction_read_only", "max_wal_size",
 	"checkpoint_completion_target", "fsync", "full_page_writes", "synchronous_commit",
 	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "yb_default_copy_from_rows_per_transaction",
-	"rds.extensions",
+	"rds.extensions", "server_version_num",
 }
 
 // factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,7 @@ func (d *checker) createChecks() []sqlload.Check {
 	if len(d.table.Missing) == 0 {
 		return nil
 	}
-	schema, _ := unquoted(d.table.Table)
-	schema = cmp.Or(schema, d.facts.schema)
+	schema := d.schema()
 	makes := "the run makes " + strings.Join(d.table.Missing, " and ")
 	return []sqlload.Check{{
 		Name: "privilege to create",
@@ -30,16 +30,32 @@ func (d *checker) createChecks() []sqlload.Check {
 				return sqlload.Fail(fmt.Sprintf("%s, and schema %s does not exist", makes, schema),
 					fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION %s", qualified("", schema), d.user()))
 			case row[0] != "t":
-				return sqlload.Fail(fmt.Sprintf("%s, and user %s may not create tables in schema %s", makes, d.facts.user, schema),
-					fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), d.user()))
+				fix := fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), d.user())
+				if !slices.Contains(d.table.Missing, d.table.Table) { // only the claims
+					fix += ", or --delivery at-least-once"
+				}
+				return sqlload.Fail(fmt.Sprintf("%s, and user %s may not create tables in schema %s", makes, d.facts.user, schema), fix)
 			}
 			return sqlload.OK(fmt.Sprintf("%s; user %s may, in schema %s", makes, d.facts.user, schema))
 		},
 	}}
 }
 
+// schema returns where missing tables are made.
+func (d *checker) schema() string {
+	schema, _ := unquoted(d.table.Table)
+	return cmp.Or(schema, d.facts.schema)
+}
+
+// makes lists the tables that were not there before.
+func (d *checker) makes() []string {
+	return slices.DeleteFunc(slices.Clone(d.table.Missing), func(name string) bool {
+		return d.table.Relation != nil && name == d.table.Table
+	})
+}
+
 // selectTable reads the user's privileges on the table with the oid $1, and what makes its rows more expensive.
-const selectTable = "SELECT has_any_column_privilege($1, 'SELECT'), has_table_privilege($1, 'TRUNCATE'), " +
+const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), row_security_active($1), " +
 	"(SELECT string_agg(CAST(CAST(indexrelid AS regclass) AS text), ', ' ORDER BY indexrelid) FROM pg_index " +
@@ -49,7 +65,8 @@ const selectTable = "SELECT has_any_column_privilege($1, 'SELECT'), has_table_pr
 	"WHERE tgrelid = $1 AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 4 <> 0), " +
 	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype = 'f'), " +
 	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint " +
-	"WHERE conrelid = $1 AND contype IN ('u', 'x'))"
+	"WHERE conrelid = $1 AND contype IN ('u', 'x')), " +
+	"(SELECT string_agg(quote_ident(polname), ', ' ORDER BY polname) FROM pg_policy WHERE polrelid = $1)"
 
 // selectLock reads a lock that conflicts with a load's ROW EXCLUSIVE (PostgreSQL manual, "Explicit Locking").
 const selectLock = "SELECT l.pid, l.mode, COALESCE(a.usename, ''), COALESCE(a.state, 'of unknown state'), " +
@@ -64,11 +81,13 @@ func (d *checker) tableChecks() []sqlload.Check {
 	if d.table.Relation == nil || d.flavour == redshift {
 		return nil
 	}
-	about := func(query string) string { return strings.ReplaceAll(query, "$1", d.table.Relation.ID) }
+	id := d.table.Relation.ID
+	known := strings.NewReplacer("$1", id, "$may", catalog{d.opened}.may("SELECT", id, d.table.State))
+	about := known.Replace
 	kept := d.intent.Create != loader.CreateRecreate
 	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
 	if kept {
-		checks = append(checks, sqlload.Check{
+		checks = append(checks, d.CheckEffects(d.table.State), sqlload.Check{
 			Name: "indexes, triggers", Advice: true, Ask: about(selectTable), Judge: d.checkRowCost,
 		})
 	}
@@ -97,7 +116,8 @@ func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
 		return sqlload.Fail(fmt.Sprintf("user %s owns neither %s nor its schema and may not drop the table", user, name),
 			fmt.Sprintf("ALTER TABLE %s OWNER TO %s", name, d.user()))
 	case d.intent.Create != loader.CreateRecreate && secured && d.method == methodCopy:
-		return sqlload.Fail(fmt.Sprintf("%s has row-level security for user %s, under which COPY is refused", name, user),
+		return sqlload.Fail(fmt.Sprintf("%s has row-level security for user %s (policies: %s), under which COPY is refused",
+			name, user, cmp.Or(row[8], "none")),
 			fmt.Sprintf("ALTER ROLE %s BYPASSRLS, or --method %s", d.user(), methodInsert))
 	}
 	return f
@@ -155,7 +175,7 @@ func (d *checker) checkTablets(row []string) (f loader.Finding) {
 	switch {
 	case row[1] == "0":
 		return sqlload.Warn(fmt.Sprintf("the key of %s is not hashed: rows in key order all go to one tablet of %d, on one node", name, n),
-			"make the table with "+d.statements(d.table.State).primary()+", as --create recreate does")
+			"a table made with "+d.statements(d.table.State).primary()+", as terapush makes them, would spread them")
 	case n < len(d.hosts):
 		return sqlload.Warn(fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(d.hosts)),
 			fmt.Sprintf("make the table again with SPLIT INTO %d TABLETS", len(d.hosts)))

@@ -162,7 +162,7 @@ func TestDoctorFixesTheTable(t *testing.T) {
 		"CREATE INDEX slow ON $s.documents (payload); "+
 		"ALTER TABLE $s.documents ADD CONSTRAINT \"It's known\" FOREIGN KEY (document_id) REFERENCES $s.documents; "+
 		"CREATE FUNCTION $s.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "+
-		"CREATE TRIGGER each BEFORE INSERT ON $s.documents FOR EACH ROW EXECUTE FUNCTION $s.f(); "+
+		"CREATE TRIGGER each AFTER INSERT ON $s.documents FOR EACH ROW EXECUTE FUNCTION $s.f(); "+
 		"CREATE TRIGGER unlike BEFORE DELETE ON $s.documents FOR EACH ROW EXECUTE FUNCTION $s.f(); "+
 		"GRANT ALL ON $s.documents TO $r"))
 	found := complaints(t, to, intent(t))
@@ -218,7 +218,7 @@ func healthy(settings ...string) []answer {
 		roles("1", "f"),
 		{part: "SELECT current_user, current_user", rows: [][]string{{"u", "u", "d", "public"}}}, // Redshift
 		{part: "has_schema_privilege", rows: [][]string{{"t"}}},
-		{part: "row_security_active", rows: [][]string{{"t", "t", "t", "f", "", "", "", ""}}},
+		{part: "'TRUNCATE'", rows: [][]string{{"t", "t", "t", "f", "", "", "", "", ""}}},
 		{part: "yb_table_properties", rows: [][]string{{"6", "1"}}},
 		{part: "pg_locks"},
 		replication("0", "0", "", "", "f"),
@@ -233,8 +233,16 @@ func replication(row ...string) answer {
 	return answer{part: "pg_stat_replication", rows: [][]string{row}}
 }
 
+// published is a publication, with a subscriber's slot.
+func published(slot string) answer {
+	return answer{part: "FROM pg_publication WHERE puballtables OR oid IN", rows: [][]string{{"p", slot}}}
+}
+
+// noClaims hides the claim table, which the run then makes.
+func noClaims() answer { return answer{part: "has_table_privilege(c.oid, 'DELETE')"} }
+
 func costs(indexes, triggers string) answer {
-	return answer{part: "row_security_active", rows: [][]string{{"t", "t", "t", "f", indexes, triggers, "", ""}}}
+	return answer{part: "'TRUNCATE'", rows: [][]string{{"t", "t", "t", "f", indexes, triggers, "", "", ""}}}
 }
 
 // What depends on settings that no session can change, and on products that cannot be installed here.
@@ -282,6 +290,11 @@ func TestDoctorScripted(t *testing.T) {
 		"views that the user may not see": {
 			says: []answer{{part: "pg_stat_replication", code: "42501", message: "permission denied"}},
 			want: unknown("replication", "permission denied", `GRANT pg_monitor TO "u"`),
+		},
+		"a publication with a subscriber": {
+			settings: []string{"server_version_num=150000"}, says: []answer{published("sub"), noClaims()},
+			want: fail("publication", `publication p takes up what the run makes, "public"."terapush_claims": a subscriber (slot sub) without these tables stops`,
+				"make \"public\".\"terapush_claims\" (--dry-run) on every subscriber and then here"),
 		},
 		"connections kept for others": {
 			settings: []string{"reserved_connections=91"},

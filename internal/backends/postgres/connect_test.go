@@ -189,6 +189,8 @@ func TestOptions(t *testing.T) {
 	_, _, err := planOf(loader.Target{Table: "d.s.t", Options: map[string]string{"iam-role": "x", "s3-keys": "true"}})
 	assert.ErrorContains(t, err, `table "d.s.t": write it as table or schema.table`)
 	assert.ErrorContains(t, err, "options iam-role and s3-keys exclude each other")
+	_, _, err = planOf(loader.Target{Method: "copy", Settings: []loader.Setting{{Name: "client_encoding", Value: "latin1"}}})
+	assert.ErrorContains(t, err, "--set client_encoding is refused")
 	_, _, err = planOf(loader.Target{Method: "load-data"})
 	assert.ErrorContains(t, err, "does not exist")
 }

@@ -64,16 +64,17 @@ func newFake(t *testing.T, version string) *fake {
 		text = "character varying"
 	}
 	columns := [][]string{
-		{"id", "bigint", "bigint", "t"}, {"name", text, text + "(40)", "t"}, {"birthday", "date", "date", "t"}, {"t", timestamp, timestamp, "t"},
+		{"id", "bigint", "bigint", "t", "f"}, {"name", text, text + "(40)", "t", "f"}, {"birthday", "date", "date", "t", "f"}, {"t", timestamp, timestamp, "t", "f"},
 	}
 	if version == yugabyteVersion {
-		table, columns = "documents", [][]string{{"document_id", "bigint", "bigint", "t"}, {"payload", "bytea", "bytea", "t"}}
+		table, columns = "documents", [][]string{{"document_id", "bigint", "bigint", "t", "f"}, {"payload", "bytea", "bytea", "t", "f"}}
 	}
 	f.answers = []answer{
 		{part: "SELECT version()", rows: [][]string{{version}}},
 		{part: "FROM pg_settings", rows: [][]string{{"fsync", "on"}}},
 		{part: "FROM pg_proc", rows: [][]string{{"1.2"}}},
 		{part: "FROM yb_servers()"},
+		{part: "FROM pg_policy WHERE polrelid = CAST"},
 		{part: "pid = pg_backend_pid()", rows: [][]string{{"100", "1700000000.5"}}},
 		{part: "SET application_name", tags: []string{"SET"}}, // before the next one
 		{part: "application_name ="},

@@ -58,6 +58,9 @@ func serverFault(e *pgconn.PgError) loader.Fault {
 			f.Hint = because.Hint
 		}
 	}
+	if e.Code == "42501" && e.Routine == "ExecWithCheckOptions" { // the message says it in the server's language
+		f.Hint = "a policy of row-level security refuses the rows: load as the table's owner or a role with BYPASSRLS, or change the policy"
+	}
 	if cmp.Or(e.SeverityUnlocalized, e.Severity) != "ERROR" { // the former since PostgreSQL 9.6
 		f.Applied, f.SessionDead = loader.Unknown, true
 	}
@@ -118,6 +121,7 @@ func faults() loader.Faults {
 		{Codes: "28P01 28000", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
+		{Codes: "P0001", Verdict: loader.Refused(loader.ClassConstraint), Hint: "a trigger of the table refuses the rows"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "create the database, or correct its name in the target"},
 		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing),

@@ -60,7 +60,7 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	case o.s3Keys && o.iamRole != defaultRole:
 		unusable = fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
 	}
-	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), ofTarget(t).check())
+	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), ofTarget(t).check(), sqlload.CheckSettings(t.Settings))
 }
 
 // checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may

@@ -130,6 +130,7 @@ func TestTables(t *testing.T) {
 		tables(t, to).Resume(t, claimsOf(to))
 	})
 	t.Run("arithmetic", func(t *testing.T) { tables(t, target(t)).Arithmetic(t) })
+	t.Run("next free", func(t *testing.T) { tables(t, target(t)).NextFree(t, map[string]string{"": "9223372036854775807"}) })
 	t.Run("microseconds", func(t *testing.T) { tables(t, target(t)).Microseconds(t) })
 	t.Run("dates", func(t *testing.T) {
 		to := target(t)
@@ -166,7 +167,12 @@ func TestPrepareChecksTheTable(t *testing.T) {
 		"CREATE TABLE %s (document_id bigint)":                                                                "column payload (bytea) is missing",
 		"CREATE TABLE %s (document_id integer, payload varchar(20))": "column document_id is integer, want bigint; " +
 			"column payload is character varying(20), want bytea",
-		fitting + ", n int NOT NULL)": "column n (integer) is unknown to the dataset and has no default",
+		fitting + ", n int NOT NULL)":                                                      "column n (integer) is unknown to the dataset and has no default",
+		"CREATE DOMAIN %s_d AS int NOT NULL; " + fitting + ", n %s_d)":                     "_d) is unknown to the dataset and has no default",
+		"CREATE DOMAIN %s_d AS int NOT NULL DEFAULT 1; " + fitting + ", n %s_d)":           "",
+		"CREATE TABLE %s (document_id bigint GENERATED ALWAYS AS IDENTITY, payload bytea)": "",
+		"CREATE TABLE %s (document_id bigint, payload bytea GENERATED ALWAYS AS ('x') STORED)": "column payload is generated: it holds what the server computes, " +
+			"and no row's value (choose another --table)",
 		// With --primary-key.
 		fitting + ", n int)":                                                   noKey,
 		fitting + ", PRIMARY KEY (document_id, payload))":                      noKey,
@@ -189,6 +195,57 @@ func TestPrepareChecksTheTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Lengths too short for the longest text, which would fail in the middle of the run.
+func TestPrepareChecksLengths(t *testing.T) {
+	s := tables(t, target(t))
+	s.Preparation.Schema = sourceOf(t, "people").Schema()
+	_, _, err := s.Prepare(t, nil)
+	require.NoError(t, err)
+	longest := 0
+	for _, c := range s.Preparation.Schema.Columns {
+		if c.Name == "bank" {
+			longest = c.MaxBytes
+		}
+	}
+	for change, want := range map[string]string{
+		fmt.Sprintf("varchar(%d)", longest):   "",
+		"varchar":                             "",
+		fmt.Sprintf("varchar(%d)", longest-1): fmt.Sprintf("column bank is character varying(%d), want text", longest-1),
+		fmt.Sprintf("char(%d)", longest):      fmt.Sprintf("column bank is character(%d), want text", longest),
+	} {
+		sql(t, "ALTER TABLE "+s.Name+" ALTER bank TYPE "+change)
+		_, _, err := s.Prepare(t, nil)
+		if want == "" {
+			assert.NoError(t, err, change)
+			continue
+		}
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// COPY needs the privilege on its own columns only.
+func TestColumnPrivileges(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea, secret int)")
+	role := "r_" + schema
+	sql(t, fmt.Sprintf("CREATE ROLE %[1]s LOGIN PASSWORD 'x'; GRANT ALL ON SCHEMA %[2]s TO %[1]s; "+
+		"GRANT INSERT (document_id, payload), SELECT (document_id, payload) ON %[3]s TO %[1]s", role, schema, to.Table))
+	t.Cleanup(func() { sql(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	to.User, to.Password = role, "x"
+	p := preparation(t, loader.CreateIfMissing)
+	l := prepared(t, to, p)
+	_, err := backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	require.NoError(t, err)
+	backendtest.Only(t, loader.Finding{}, complaints(t, to, intent(t)))
+
+	sql(t, "REVOKE SELECT (payload) ON "+to.Table+" FROM "+role)
+	backendtest.Only(t, fail("privileges", "may insert into", "GRANT SELECT ON"), complaints(t, to, intent(t)))
+	sql(t, "REVOKE INSERT (payload) ON "+to.Table+" FROM "+role)
+	_, err = open(t, to).Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, "this user may not insert")
 }
 
 // A decimal has to have the very digits, and a key of two columns both of them.

@@ -167,7 +167,7 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 }
 
 // sessionSetup returns the first statements of every connection: the settings that the statements here need, and then
-// those of --set, which override them.
+// those of --set, which override them. The startup message asks for UTF-8, too; a trigger on login comes after that.
 func (f flavour) sessionSetup(t loader.Target) string {
 	// Literals need standard_conforming_strings; quote_all_identifiers changes names that the server returns.
 	setup := fmt.Sprintf("; SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
@@ -179,7 +179,7 @@ func (f flavour) sessionSetup(t loader.Target) string {
 		// system views, and can select a queue.
 		setup = "; SET query_group TO 'terapush'"
 	}
-	return endless + setup + sessionSettings(t.Settings)
+	return endless + "; SET client_encoding = 'UTF8'" + setup + sessionSettings(t.Settings)
 }
 
 // endless lifts the timeout of the server, the database or the role, as pg_dump and pg_restore do: a COPY and the scan of a proof take

@@ -16,7 +16,7 @@ func TestVerdicts(t *testing.T) {
 	codes := []string{
 		"53100", "53200", "53300", "55P03", "57014", "57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04", "42P01", "42P07", "42703", "42704",
 		"42710", "3D000", "3F000", "25006", "42501", "28P01", "22P02", "22P03", "22021", "23502", "23505", "40001", "40P01", "08006",
-		"XX000", "XX001", "42601", "40002", "", "5701",
+		"XX000", "XX001", "P0001", "42601", "40002", "", "5701",
 	}
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for _, a := range digits {
@@ -32,6 +32,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	all = append(all,
 		loadertest.Failure{Name: "before PostgreSQL 9.6", Err: &pgconn.PgError{Severity: "ERROR", Code: "40001"}},
+		loadertest.Failure{Name: "42501 by a policy", Err: &pgconn.PgError{Severity: "ERROR", Code: "42501", Routine: "ExecWithCheckOptions"}},
 		loadertest.Failure{Name: "conn closed", Err: pgconn.ErrConnClosed},
 		loadertest.Failure{Name: "read-only", Err: pgconn.ErrReadOnlyConnection},
 		loadertest.Failure{Name: "read-write", Err: pgconn.ErrReadWriteConnection},

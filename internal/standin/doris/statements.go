@@ -34,6 +34,7 @@ const fromSchema = ` FROM information_schema\.\w+ WHERE table_schema = '([^']*)'
 var shapes = []shape{
 	of(`SELECT @@(\w+)`, (*session).showVariable),
 	of(`SET (\w+) = '?(\w+)'?`, (*session).setVariable),
+	of(`SET NAMES utf8mb4`, func(*session, []string) (*result, error) { return &result{}, nil }),
 	of(`SHOW BACKENDS`, (*session).showBackends),
 	of(`SHOW FRONTEND CONFIG`, (*session).showFrontendConfig),
 	of(`SHOW BACKEND CONFIG LIKE '(\w+)'`, (*session).showBackendConfig),

@@ -52,6 +52,9 @@ var asked = []question{
 	{"SELECT t.table_name FROM all_external_tables t WHERE t.owner = ? AND t.table_name LIKE '?%' …", (*session).externals},
 	{"SELECT … FROM all_objects o WHERE o.owner = ? AND o.object_name = '?' AND …", (*session).relation},
 	{"SELECT … FROM all_tab_columns c WHERE c.owner = ? AND c.table_name = '?' …", (*session).columns},
+	{"SELECT 'trigger ' … FROM all_triggers g WHERE … UNION ALL SELECT … FROM all_policies p WHERE …", fixed()},
+	{"SELECT k.default_on_null FROM all_tab_identity_cols i … WHERE i.owner = ? AND i.table_name = '?' AND i.column_name = '?' …",
+		(*session).identities},
 	{"SELECT … FROM all_tables t WHERE t.owner = ? AND t.table_name = '?'", (*session).traits},
 	{"SELECT … FROM all_tab_partitions p WHERE …", fixed([]any{"0"})},
 	{"SELECT … FROM all_indexes i … WHERE i.table_owner = ? AND i.table_name = '?' AND … HAVING COUNT(*) = ? AND " +
@@ -131,6 +134,20 @@ func (x *session) traits(m []string) [][]any {
 	return [][]any{traits}
 }
 
+// identities answers for a column that a sequence fills by default, and has not filled.
+func (x *session) identities(m []string) (all [][]any) {
+	t := x.named(m)
+	if t == nil {
+		return nil
+	}
+	for _, c := range t.Columns {
+		if c.Name == m[3] && c.Identity == "BY DEFAULT" {
+			all = append(all, []any{"NO"})
+		}
+	}
+	return all
+}
+
 var numberShape = regexp.MustCompile(`^NUMBER\((\d+)(?:,(\d+))?\)$`)
 
 // columns answers with the types in the parts that ALL_TAB_COLUMNS has them in.
@@ -155,7 +172,8 @@ func (x *session) columns(m []string) (all [][]any) {
 			fallback = "1"
 		}
 		nullable := map[bool]string{true: "Y", false: "N"}[c.Nullable]
-		all = append(all, []any{c.Name, kind, size, precision, scale, nullable, fallback})
+		virtual := map[bool]string{true: "YES", false: "NO"}[c.Virtual]
+		all = append(all, []any{c.Name, kind, size, precision, scale, nullable, fallback, virtual, c.Identity})
 	}
 	return all
 }

@@ -49,8 +49,32 @@ var shapes = slices.Concat(questions(), []shape{
 	{regexp.MustCompile(`^(?:SELECT (.+)|DELETE) FROM (\S+) WHERE run = '([^']*)'(?: AND batch (.+))?$`), (*session).claims},
 	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), " +
 		"(SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
+	{like("SELECT TO_CHAR(GREATEST(?, (SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"),
+		func(x *session, m []string) (answer, error) {
+			free, err := strconv.ParseInt(m[1], 10, 64)
+			if err != nil {
+				return answer{}, Ora(1722, m[1])
+			}
+			return x.nextFreeAfter(free, m[2:])
+		}},
 
 	// The target.
+	{like("SELECT MAX(?) FROM ?"), func(x *session, m []string) (answer, error) {
+		t, err := x.table(m[2])
+		if err != nil {
+			return answer{}, err
+		}
+		largest, column := []byte(nil), t.column(m[1])
+		for _, r := range t.Rows {
+			if text, is := r.Values[column].([]byte); is && string(text) > string(largest) {
+				largest = text
+			}
+		}
+		if largest == nil {
+			return answer{cells: [][]any{{nil}}}, nil
+		}
+		return answer{cells: [][]any{{string(largest)}}}, nil
+	}},
 	{like("SELECT 1 FROM ? WHERE ROWNUM = 1"), func(x *session, m []string) (a answer, err error) {
 		t, err := x.table(m[1])
 		if err == nil && len(t.Rows) > 0 {
@@ -111,16 +135,24 @@ func (x *session) claims(m []string) (a answer, err error) {
 
 func (x *session) nextFree(m []string) (answer, error) {
 	t, err := x.table(m[2])
-	c, otherErr := x.table(m[3])
-	if err != nil || otherErr != nil {
+	if err != nil {
 		return answer{}, Ora(942)
 	}
 	free := int64(0)
 	for _, r := range t.Rows {
 		free = max(free, r.Number+1)
 	}
+	return x.nextFreeAfter(free, m[3:])
+}
+
+// nextFreeAfter is nextFree behind what the claim table, named first, has under two numbers.
+func (x *session) nextFreeAfter(free int64, m []string) (answer, error) {
+	c, err := x.table(m[0])
+	if err != nil {
+		return answer{}, Ora(942)
+	}
 	for _, r := range c.Rows {
-		if n := str(r.Number); n == m[4] || n == m[5] {
+		if n := str(r.Number); n == m[1] || n == m[2] {
 			free = max(free, r.Values[2].(int64)+r.Values[3].(int64))
 		}
 	}

@@ -63,6 +63,16 @@ func length(of string) int {
 // definition is an element of a list, up to a comma outside of parentheses.
 var definition = regexp.MustCompile(`[^,\s](?:[^,(]|\([^)]*\))*`)
 
+// identity returns how a column's sequence is used.
+func identity(column string) string {
+	how, _, is := strings.Cut(column, " AS IDENTITY")
+	_, how, _ = strings.Cut(how, "GENERATED ")
+	if !is {
+		return ""
+	}
+	return strings.TrimSuffix(how, " ON NULL")
+}
+
 // newTable makes the table of a column list.
 func (x *session) newTable(name, list string) (*table, error) {
 	var columns []standin.Column
@@ -80,6 +90,7 @@ func (x *session) newTable(name, list string) (*table, error) {
 		columns = append(columns, standin.Column{
 			Name: strings.ToUpper(m[1]), Type: m[2],
 			Nullable: !strings.Contains(m[3], "NOT NULL"), Default: strings.Contains(m[3], "DEFAULT"),
+			Virtual: strings.Contains(m[3], "ALWAYS AS ("), Identity: identity(m[3]),
 		})
 	}
 	t.Table = standin.NewTable(name, columns, claimsSchema)

@@ -10,6 +10,8 @@ COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 32
 PROPERTIES ("group_commit_data_bytes" = "1048576", "group_commit_interval_ms" = "1000", "replication_num" = "1");
 -- per session
+SET NAMES utf8mb4;
+-- per session
 SET enable_insert_strict = true;
 -- per session
 SET group_commit = async_mode;

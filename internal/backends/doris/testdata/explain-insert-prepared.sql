@@ -10,6 +10,8 @@ PROPERTIES ("group_commit_interval_ms" = "1000", "replication_num" = "1");
 -- once
 ALTER TABLE `shop`.`documents` SET ("group_commit_interval_ms" = "1000") -- if the table is there with another value;
 -- per session
+SET NAMES utf8mb4;
+-- per session
 SET enable_insert_strict = true;
 -- per session
 SET group_commit = async_mode;

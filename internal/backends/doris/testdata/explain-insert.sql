@@ -10,6 +10,8 @@ COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 4
 PROPERTIES ("replication_num" = "1");
 -- per session
+SET NAMES utf8mb4;
+-- per session
 SET enable_insert_strict = true;
 -- per session
 SET group_commit = off_mode;

@@ -14,6 +14,8 @@ PUT s3://bucket/pre/fix/RUN/000000000000.parquet;
 -- per group
 HEAD of every object;
 -- per group
+SET NAMES utf8mb4;
+-- per group
 SET enable_insert_strict = true;
 -- per group
 SET group_commit = off_mode;

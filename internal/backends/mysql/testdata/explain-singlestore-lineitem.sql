@@ -48,6 +48,8 @@ CREATE TABLE IF NOT EXISTS `shop`.`lineitem` (
   SORT KEY (`l_orderkey`, `l_linenumber`)
 ) COMMENT = 'made by terapush';
 -- per session
+SET NAMES utf8mb4;
+-- per session
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 -- per session
 SET SESSION autocommit = 0;

@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS `shop`.`documents` (
   SORT KEY (`document_id`)
 ) COMMENT = 'made by terapush';
 -- per session
+SET NAMES utf8mb4;
+-- per session
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 -- per session
 SET SESSION unique_checks = 0;

@@ -1,4 +1,6 @@
+SET NAMES utf8mb4;
 SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1 /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */;
+SET NAMES utf8mb4;
 SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SET SESSION autocommit = 1;
@@ -37,7 +39,7 @@ CREATE TABLE IF NOT EXISTS `db`.`documents` (
 ) COMMENT = 'made by terapush';
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
 SELECT tidb_table_id FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
-SELECT column_name, column_type, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> '' FROM information_schema.columns WHERE table_schema = 'db' AND table_name = 'documents' ORDER BY ordinal_position;
+SELECT column_name, column_type, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra) FROM information_schema.columns WHERE table_schema = 'db' AND table_name = 'documents' ORDER BY ordinal_position;
 SELECT 1 FROM `db`.`documents` LIMIT 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'terapush_claims';
 CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
@@ -49,6 +51,7 @@ CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
+SET NAMES utf8mb4;
 SET SESSION innodb_lock_wait_timeout = 60, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SELECT CONNECTION_ID();
@@ -61,6 +64,7 @@ SHOW WARNINGS;
 COMMIT;
 SELECT 1 FROM `db`.`terapush_runs` WHERE run = 'test' AND part = '0/1' AND epoch = 'CHOSEN' AND state = 'open';
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SET NAMES utf8mb4;
 SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SET SESSION autocommit = 1;

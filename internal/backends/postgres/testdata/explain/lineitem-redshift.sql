@@ -9,7 +9,7 @@ CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NU
 -- once
 COMMENT ON TABLE "lineitem" IS 'made by terapush';
 -- per group
-SET statement_timeout = 0; SET query_group TO 'terapush';
+SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group
 SET application_name = 'terapush/RUN';
 -- per group

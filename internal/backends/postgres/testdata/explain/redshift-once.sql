@@ -7,7 +7,7 @@ CREATE TABLE "people" ("id" bigint NOT NULL, "name" character varying(40) NOT NU
 -- once
 COMMENT ON TABLE "people" IS 'made by terapush';
 -- per group
-SET statement_timeout = 0; SET query_group TO 'terapush';
+SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group
 SET application_name = 'terapush/RUN';
 -- per group

@@ -1,0 +1,67 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// A trigger that sees a row before it is in is named before the first one, and for the error of a count that differs.
+func TestEffects(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		s.exec(t, "CREATE TABLE "+s.table1()+" (document_id BIGINT, payload LONGBLOB) ENGINE = InnoDB")
+		on := func(name, when string) {
+			s.exec(t, "CREATE TRIGGER "+tableName{s.target.Database, name}.quoted()+" "+when+" ON "+s.table1()+" FOR EACH ROW SET @n = 1")
+		}
+		on("after it", "AFTER INSERT")
+		on("update", "BEFORE UPDATE")
+		i := loader.Intent{Preparation: preparation(documents(t, 20), contractOf(loadData, 2)), Workers: 1, BatchBytes: 1000}
+		names := func() (all []string) {
+			for _, f := range backendtest.Doctor(t, New(), s.deps, s.table("t"), i) {
+				if f.Check == "triggers, policies" {
+					all = append(all, f.Found)
+				}
+			}
+			return all
+		}
+		assert.Empty(t, names())
+		on("seen first", "BEFORE INSERT")
+		assert.Equal(t, []string{s.table1() + " has trigger seen first, which may change rows or refuse them"}, names())
+		db := s.open(t, s.table("t"), i.Preparation)
+		found, err := db.Suspects(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"trigger seen first of table " + s.table1() + ", which may change rows or refuse them (choose another --table)"}, found)
+	})
+}
+
+// AUTO_INCREMENT moves by itself; a sequence of MariaDB does not.
+func TestSequences(t *testing.T) {
+	s := newTestServer(t, backendtest.Server(t, "TERAPUSH_TEST_MARIADB"))
+	own := tableName{s.target.Database, "a`b"}.quoted()
+	s.exec(t, "CREATE SEQUENCE "+own)
+	s.exec(t, "CREATE TABLE "+s.table1()+" (document_id BIGINT DEFAULT NEXTVAL("+own+") PRIMARY KEY, payload LONGBLOB)")
+	db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+	found, err := db.Sequences(t.Context(), 1099, false)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"SELECT SETVAL(" + own + ", 1099)"}, found)
+	next := func() int64 { return s.count(t, "SELECT NEXTVAL("+own+")") }
+	assert.EqualValues(t, 1, next())
+	_, err = db.Sequences(t.Context(), 1099, true)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1100, next())
+	s.exec(t, "DO SETVAL("+own+", 5000)")
+	found, err = db.Sequences(t.Context(), 1099, true)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+
+	s.exec(t, "DROP TABLE "+s.table1())
+	s.exec(t, "CREATE TABLE "+s.table1()+" (document_id BIGINT AUTO_INCREMENT PRIMARY KEY, payload LONGBLOB)")
+	db = s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+	found, err = db.Sequences(t.Context(), 1099, true)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+}

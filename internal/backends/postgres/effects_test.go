@@ -1,0 +1,178 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+const documentsTable = "CREATE TABLE %s (document_id bigint, payload bytea); "
+
+func suspectsOf(t *testing.T, l loader.Loader) string {
+	t.Helper()
+	found, err := loader.FeaturesOf(l).Suspecter.Suspects(t.Context())
+	require.NoError(t, err)
+	return strings.Join(found, "\n")
+}
+
+// What changes, diverts or hides rows is named before the first one, and for the error of a count that differs.
+func TestEffects(t *testing.T) {
+	const function = "CREATE FUNCTION $s.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+	for name, c := range map[string]struct {
+		given, method string
+		want          string // "" is nothing, of $t
+		effect, fix   string
+	}{
+		"nothing": {method: "copy"},
+		"a trigger before each row": {
+			function + "CREATE TRIGGER away BEFORE INSERT OR UPDATE ON $t FOR EACH ROW EXECUTE FUNCTION $s.f()", "copy",
+			"trigger away", "may change rows, drop them or put them elsewhere", "ALTER TABLE $t DISABLE TRIGGER away",
+		},
+		"triggers that see no row before it is in": {
+			function + "CREATE TRIGGER a AFTER INSERT ON $t FOR EACH ROW EXECUTE FUNCTION $s.f(); CREATE TRIGGER b BEFORE INSERT ON $t " +
+				"EXECUTE FUNCTION $s.f(); CREATE TRIGGER c BEFORE UPDATE ON $t FOR EACH ROW EXECUTE FUNCTION $s.f()", "copy", "", "", "",
+		},
+		"a trigger that is off": {
+			function + "CREATE TRIGGER away BEFORE INSERT ON $t FOR EACH ROW EXECUTE FUNCTION $s.f(); ALTER TABLE $t DISABLE TRIGGER away",
+			"copy", "", "", "",
+		},
+		"a rule":           {"CREATE RULE away AS ON INSERT TO $t DO INSTEAD NOTHING", "insert", "rule away", "may do something else in place of an INSERT", "--method copy, which ignores it"},
+		"a rule, and COPY": {"CREATE RULE away AS ON INSERT TO $t DO INSTEAD NOTHING", "copy", "", "", ""},
+		"policies, of a table that is the user's own": {"ALTER TABLE $t ENABLE ROW LEVEL SECURITY; CREATE POLICY half ON $t USING (document_id < 5)", "insert", "", "", ""},
+		"a policy": {
+			"ALTER TABLE $t ENABLE ROW LEVEL SECURITY, OWNER TO CURRENT_USER; GRANT ALL ON $t TO $r; " +
+				"CREATE POLICY half ON $t FOR SELECT USING (document_id < 5); CREATE POLICY others ON $t TO postgres; CREATE POLICY change ON $t FOR UPDATE",
+			"insert", "policy half", "may hide rows", "load as a role with BYPASSRLS",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to, schema, role := ordinary(t)
+			table := `"` + schema + `"."documents"`
+			known := strings.NewReplacer("$t", table, "$s", schema, "$r", role)
+			sql(t, fmt.Sprintf(documentsTable, table)+"ALTER TABLE "+table+" OWNER TO "+role)
+			sql(t, known.Replace("SELECT 1; "+c.given))
+			to.Method = c.method
+			i := intent(t)
+			want := loader.Finding{}
+			if c.want != "" {
+				want = warn("triggers, policies", table+" has "+c.want+", which "+c.effect, known.Replace(c.fix))
+			}
+			i.Contract.Method, i.Advice = c.method, false
+			backendtest.Only(t, want, complaints(t, to, i))
+
+			l := prepared(t, to, i.Preparation)
+			if c.want == "" {
+				assert.Empty(t, suspectsOf(t, l))
+				return
+			}
+			assert.Equal(t, fmt.Sprintf("%s of table %s, which %s (%s)", c.want, table, c.effect, known.Replace(c.fix)), suspectsOf(t, l))
+		})
+	}
+}
+
+// A COPY under row-level security is refused by the server; the finding names the policies.
+func TestPoliciesThatRefuseCopy(t *testing.T) {
+	to, _, role := ordinary(t)
+	sql(t, fmt.Sprintf(documentsTable, to.Table)+fmt.Sprintf("GRANT ALL ON %[1]s TO %[2]s; ALTER TABLE %[1]s ENABLE ROW LEVEL SECURITY; "+
+		"CREATE POLICY half ON %[1]s USING (true)", to.Table, role))
+	found := complaints(t, to, intent(t))
+	require.NotEmpty(t, found)
+	assert.Contains(t, found[0].Found, "has row-level security for user "+role+" (policies: half), under which COPY is refused")
+}
+
+// The server names a policy that refuses a row only if it is restrictive.
+func TestPolicyRefusesRows(t *testing.T) {
+	to, _, role := ordinary(t)
+	sql(t, fmt.Sprintf(documentsTable, to.Table)+fmt.Sprintf("GRANT ALL ON %[1]s TO %[2]s; ALTER TABLE %[1]s ENABLE ROW LEVEL SECURITY; "+
+		"CREATE POLICY half ON %[1]s USING (true) WITH CHECK (document_id < 5)", to.Table, role))
+	to.Method = "insert"
+	p := preparation(t, loader.CreateIfMissing)
+	p.Contract = contract("insert", batch.PGValues)
+	l := prepared(t, to, p)
+	b := backendtest.Batch(t, documents(t), batch.PGValues, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err := backendtest.Session(t, l, p.Contract).Load(t.Context(), b)
+	assert.Equal(t, loader.ClassPermission, postgres.New().Classify(err).Class)
+	assert.ErrorContains(t, err, "a policy of row-level security refuses the rows")
+	assert.Contains(t, suspectsOf(t, l), "policy half of table")
+}
+
+// New tables of a database that is published stop a subscriber that lacks them. Without one it is a warning.
+func TestPublications(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE PUBLICATION pub_"+schema+" FOR TABLES IN SCHEMA "+schema)
+	t.Cleanup(func() { sql(t, "DROP PUBLICATION IF EXISTS pub_"+schema) })
+	both := fmt.Sprintf(`publication pub_%s takes up what the run makes, "%[1]s"."documents" and "%[1]s"."terapush_claims"`, schema)
+	backendtest.Only(t, warn("publication", both, "name a schema that is not published"), complaints(t, to, intent(t)))
+
+	// A table that is there is what the publication is for, and stays it when it is made again.
+	sql(t, fmt.Sprintf(documentsTable, to.Table)+"COMMENT ON TABLE "+to.Table+" IS 'made by terapush'")
+	claims := fmt.Sprintf(`takes up what the run makes, "%s"."terapush_claims"; nobody subscribes`, schema)
+	for _, create := range []loader.CreateMode{loader.CreateIfMissing, loader.CreateRecreate} {
+		i := intent(t)
+		i.Create = create
+		backendtest.Only(t, warn("publication", claims, "or --delivery at-least-once"), complaints(t, to, i))
+	}
+	i := intent(t)
+	i.Contract.Delivery, i.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	backendtest.Only(t, loader.Finding{}, complaints(t, to, i))
+
+	// Unlogged tables are in no publication.
+	sql(t, "DROP TABLE "+to.Table)
+	to.Options = options("unlogged", "true")
+	backendtest.Only(t, loader.Finding{}, complaints(t, to, intent(t)))
+}
+
+// A load does not move the sequence that other programs take their keys from.
+func TestSequences(t *testing.T) {
+	for name, column := range map[string]string{
+		"serial":    "bigserial",
+		"identity":  "bigint GENERATED BY DEFAULT AS IDENTITY",
+		"always":    "bigint GENERATED ALWAYS AS IDENTITY",
+		"a default": "bigint DEFAULT nextval('%s')",
+		"nothing":   "bigint",
+		"downwards": "bigint GENERATED BY DEFAULT AS IDENTITY (INCREMENT -1)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := target(t)
+			schema, _, _ := strings.Cut(to.Table, ".")
+			own := schema + ".own"
+			column = strings.ReplaceAll(column, "%s", own)
+			sql(t, "CREATE SEQUENCE "+own+"; CREATE TABLE "+to.Table+" (document_id "+column+", payload bytea DEFAULT 'x')")
+			l := prepared(t, to, preparation(t, loader.CreateIfMissing))
+			can := loader.FeaturesOf(l).Sequencer
+			found, err := can.Sequences(t.Context(), 1099, false)
+			require.NoError(t, err)
+			if name == "nothing" || name == "downwards" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Regexp(t, `^SELECT setval\('"`+schema+`"\."\w+"', GREATEST\(last_value, 1099\)\) FROM "`+schema+`"\."\w+"$`, found[0])
+			late, sequence := found[0], found[0][strings.LastIndex(found[0], " ")+1:]
+			next := func() string {
+				return sql(t, "INSERT INTO "+to.Table+" VALUES (DEFAULT) RETURNING document_id")[0][0]
+			}
+			assert.Equal(t, "1", next())
+			_, err = can.Sequences(t.Context(), 1099, true)
+			require.NoError(t, err)
+			assert.Equal(t, "1100", next())
+			found, err = can.Sequences(t.Context(), 1099, true)
+			require.NoError(t, err)
+			assert.Empty(t, found, "it is behind the rows")
+
+			sql(t, "SELECT setval('"+sequence+"', 5000)")
+			sql(t, late)
+			assert.Equal(t, "5001", next(), "a statement that comes late moves nothing back")
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package sqlload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// nextFree returns the first row number after all rows of the table. A key at the end of its type leaves no room
+// for rows. Texts of other programs have no number: some servers take them for 0, and digits of another length sort elsewhere.
+func (s *State) nextFree(ctx context.Context, c Conn, rows, last int64) (int64, error) {
+	full := &loader.RangeError{First: math.MaxInt64, Rows: rows, Last: last}
+	query := s.SelectNextFree()
+	if s.Schema.TextKey() {
+		key := s.Schema.Key()
+		found, err := Rows(ctx, c, fmt.Sprintf("SELECT MAX(%s) FROM %s", s.key(), s.Table))
+		if err != nil {
+			return 0, err
+		}
+		largest, after := "", int64(0)
+		if len(found) > 0 {
+			largest = found[0][0]
+		}
+		if largest != "" {
+			n, err := strconv.ParseUint(largest, 10, 63)
+			switch {
+			case errors.Is(err, strconv.ErrRange) || err == nil && n == math.MaxInt64:
+				return 0, full
+			case err != nil || len(largest) != key.MaxBytes:
+				return 0, &loader.Error{
+					Op: "reserve row numbers", Applied: loader.No, Hint: "give --first-key",
+					Err: fmt.Errorf("the largest %s of table %s, %.40q, is no number of %d digits, so it does not tell which keys are free",
+						key.Name, s.Table, largest, key.MaxBytes),
+				}
+			}
+			after = int64(n) + 1
+		}
+		return after, nil
+	}
+	found, err := Rows(ctx, c, query)
+	switch {
+	case outOfRange(err):
+		return 0, full
+	case err != nil:
+		return 0, err
+	case len(found) != 1:
+		return 0, fmt.Errorf("the server returned %d rows instead of one number", len(found))
+	}
+	first, err := strconv.ParseInt(found[0][0], 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, full
+	}
+	return first, err
+}
+
+// outOfRange reports whether a number was too large for the server to compute with: SQLSTATE 22003 in every dialect.
+func outOfRange(err error) bool {
+	const state = "22003"
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
+		return string(server.SQLState[:]) == state
+	}
+	server := (interface{ SQLState() string })(nil)
+	return errors.As(err, &server) && server.SQLState() == state
+}

@@ -1,0 +1,22 @@
+package sqlload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// CheckSettings refuses those of --set that change what the bytes of texts and names mean.
+func CheckSettings(settings []loader.Setting) error {
+	encodings := []string{
+		"character_set_client", "character_set_connection", "character_set_results", "collation_connection", "names", "client_encoding",
+	}
+	for _, s := range settings {
+		if slices.Contains(encodings, strings.ToLower(s.Name)) {
+			return fmt.Errorf("--set %s is refused: all that is sent and read is UTF-8", s.Name)
+		}
+	}
+	return nil
+}
