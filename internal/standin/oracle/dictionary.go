@@ -53,6 +53,12 @@ var asked = []question{
 	{"SELECT … FROM all_objects o WHERE o.owner = ? AND o.object_name = '?' AND …", (*session).relation},
 	{"SELECT … FROM all_tab_columns c WHERE c.owner = ? AND c.table_name = '?' …", (*session).columns},
 	{"SELECT … FROM all_tables t WHERE t.owner = ? AND t.table_name = '?'", (*session).traits},
+	{"SELECT owner FROM all_tables WHERE table_name = '?'", func(x *session, m []string) [][]any {
+		if x.server.tables[m[1]] == nil {
+			return nil
+		}
+		return [][]any{{x.server.options.Owner}}
+	}},
 	{"SELECT … FROM all_tab_partitions p WHERE …", fixed([]any{"0"})},
 	{"SELECT … FROM all_indexes i … WHERE i.table_owner = ? AND i.table_name = '?' AND … HAVING COUNT(*) = ? AND " +
 		"SUM(CASE WHEN c.column_name IN (?) THEN 1 ELSE 0 END) = ?)", (*session).uniqueIndexes},
