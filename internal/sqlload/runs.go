@@ -82,6 +82,13 @@ func newEpoch(after string) string {
 	return fmt.Sprintf("%d-%s", n+1, strings.ToLower(rand.Text()[:10]))
 }
 
+// nextEpoch is the epoch after one's own. It has the same letters, so that who has lost the answer to a change knows it again.
+func nextEpoch(own string) string {
+	_, letters, _ := strings.Cut(own, "-")
+	number, _, _ := strings.Cut(newEpoch(own), "-")
+	return number + "-" + letters
+}
+
 // ours is the condition that finds the row of this process, unless another one has changed it.
 func (s Statements) ours() string {
 	return fmt.Sprintf("run = '%s' AND part = '%s' AND epoch = '%s'", s.Row.Run, s.Row.Part, s.Row.Epoch)
@@ -237,6 +244,7 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 	if err := t.refuseOpen(ctx, c, s, mine); err != nil {
 		return err
 	}
+	s.Row = mine // before the fence, whose answer may be lost: then Prepare gives back what may be there
 	// No batch is waited for: whoever may still write to the table has a row that is open.
 	err := t.fence(ctx, s, Fence{}, func(c Conn) error {
 		return t.insertRuns(ctx, c, s, mine, anew)
@@ -244,7 +252,6 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 	if err != nil {
 		return err
 	}
-	s.Row = mine
 	return t.sameEverywhere(ctx, s)
 }
 
@@ -391,7 +398,10 @@ func (t ClaimedTable) Reserve(ctx context.Context, first, rows, last int64) (int
 	}
 	behind := first < 0
 	if behind {
-		err := t.do(ctx, "look for the largest key", func(c Conn, s *State) (err error) {
+		err = t.do(ctx, "look for the largest key", func(c Conn, s *State) (err error) {
+			if s.Flush != "" {
+				_, _ = c.Exec(ctx, s.Flush) // queries do not see what is in memory
+			}
 			first, err = s.nextFree(ctx, c, rows, last)
 			return err
 		})
@@ -593,7 +603,7 @@ func (t ClaimedTable) Settle(ctx context.Context, state loader.RunState, keys lo
 		return err
 	}
 	mine := s.Row
-	mine.State, mine.Keys, mine.Changed, mine.Epoch = state, keys, time.Now(), newEpoch(mine.Epoch)
+	mine.State, mine.Keys, mine.Changed, mine.Epoch = state, keys, time.Now(), nextEpoch(mine.Epoch)
 	set := fmt.Sprintf("state = '%s', first_key = %d, last_key = %d, ", state, keys.First, keys.Last) +
 		s.signed(mine.Epoch, mine.Owner, mine.Changed)
 	err = t.do(ctx, "close run "+s.Want.Run, func(c Conn, s *State) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -39,29 +40,56 @@ func (catalog) SelectRunSchemas() string {
 	return "SELECT owner FROM all_tables WHERE table_name = " + sqlload.Literal(strings.ToUpper(sqlload.RunsTable))
 }
 
-// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins.
+// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins. It does not wait for others by itself
+// (ORA-00054).
 func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
 
-// Fence implements sqlload.Claims by locks on the tables, which wait for the transactions that have changed them. Rows that
-// other runs have in the memory of Fast Ingest are flushed first, since queries do not see them.
+// Fence implements sqlload.Claims by locks on the tables that wait for the transactions which have changed them, and that a
+// claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same order.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
+	tables := append([]string{s.Runs()}, f.Claims...)
 	return l.withLink(ctx, func(k *link) error {
-		if s.Flush != "" {
-			_, _ = k.exec(ctx, s.Flush)
-		}
-		if err := k.begin(ctx); err != nil {
-			return err
-		}
-		for _, table := range append([]string{s.Runs()}, f.Claims...) {
-			if _, err := k.exec(ctx, lockAlone(table)); err != nil {
-				return k.waitError("wait for the batches of earlier processes", err)
-			}
-		}
-		if err := change(k); err != nil {
-			return errors.Join(err, k.rollback(ctx))
-		}
-		return k.commit(ctx)
+		try := func(wait time.Duration) (bool, error) { return k.changeAlone(ctx, wait, tables, change) }
+		return sqlload.AwaitFence(ctx, try, holders)
 	})
+}
+
+// holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's privileges.
+func holders() (string, error) {
+	return "V$LOCKED_OBJECT names their sessions to an administrator; SQLNET.EXPIRE_TIME in the server's sqlnet.ora makes it " +
+		"notice that a client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others", nil
+}
+
+// changeAlone calls change while nobody else changes the tables, and commits. It reports false if the tables were not free
+// in time: then nothing has changed.
+func (k *link) changeAlone(
+	ctx context.Context, wait time.Duration, tables []string, change func(sqlload.Conn) error,
+) (bool, error) {
+	if err := k.begin(ctx); err != nil {
+		return false, err
+	}
+	for _, table := range tables {
+		_, err := k.exec(ctx, lockAlone(table, wait))
+		if isORA(err, codeBusy, codeWaitedForLock, codeDeadlock) {
+			return false, k.rollback(ctx)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if err := change(begun{k}); err != nil {
+		return false, err // the end of the connection rolls back
+	}
+	err := k.commit(ctx)
+	return err == nil, err
+}
+
+// begun is a link whose statements are part of the transaction that it has begun.
+type begun struct{ *link }
+
+// Exec implements sqlload.Conn.
+func (b begun) Exec(ctx context.Context, statement string) (rows int64, err error) {
+	return b.exec(ctx, statement)
 }
 
 // EndOthers implements sqlload.Claims. It does not kill sessions, which would need the privilege ALTER SYSTEM.
@@ -124,16 +152,19 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (s
 		return sqlload.Sent{}, err
 	}
 	row := s.Row
-	n, err := k.execPrepared(ctx, &k.claim, s.claim(), cmp.Or(row.Run, ref.ID.Run), ref.ID.Number, ref.First, ref.Rows,
+	_, err := k.execPrepared(ctx, &k.claim, s.claim(), cmp.Or(row.Run, ref.ID.Run), ref.ID.Number, ref.First, ref.Rows,
 		row.Run, row.Part, row.Epoch)
-	if isORA(err, codeUnique) {
-		if err := k.rollback(ctx); err != nil {
-			return sqlload.Sent{}, err
-		}
-		rows, err := sqlload.Number(ctx, k, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-		return sqlload.Sent{Taken: true, Rows: rows}, err
+	if isORA(err, codeMayNotWrite) {
+		return sqlload.Sent{}, nil
 	}
-	return sqlload.Sent{Claimed: n == 1}, err
+	if !isORA(err, codeUnique) {
+		return sqlload.Sent{Claimed: err == nil}, err
+	}
+	if err := k.rollback(ctx); err != nil {
+		return sqlload.Sent{}, err
+	}
+	rows, err := sqlload.Number(ctx, k, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	return sqlload.Sent{Taken: true, Rows: rows}, err
 }
 
 // waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the

@@ -122,9 +122,11 @@ func (k *link) affected(ctx context.Context, result sql.Result, err error) (rows
 	return rows, k.observe(ctx, err)
 }
 
-// Exec implements sqlload.Conn. A DELETE gets its own transaction; DDL commits by itself.
+// Exec implements sqlload.Conn. A change of rows gets its own transaction; DDL commits by itself.
 func (k *link) Exec(ctx context.Context, statement string) (rows int64, err error) {
-	if !strings.HasPrefix(statement, "DELETE ") {
+	switch word, _, _ := strings.Cut(statement, " "); word {
+	case "INSERT", "UPDATE", "DELETE":
+	default:
 		return k.exec(ctx, statement)
 	}
 	if err = k.begin(ctx); err == nil {

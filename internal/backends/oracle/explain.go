@@ -49,9 +49,6 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		p.Create = loader.CreateNever // other modes are refused
 	}
 	all := table.Explain(p, loads)
-	if c.Dedup == loader.DedupTx {
-		all = append(all, loader.Statement{When: "afterwards", Text: "COMMIT"})
-	}
 	for i := range all { // a block has its own semicolon, and another one is added
 		all[i].Text = strings.TrimSuffix(all[i].Text, ";")
 	}

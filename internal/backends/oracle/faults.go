@@ -183,6 +183,8 @@ const (
 	codeUnique        = 1
 	codeBusy          = 54    // resource busy and NOWAIT
 	codeWaitedForLock = 30006 // the same, and WAIT has ended
+	codeDeadlock      = 60    // the server has ended one statement of those that wait for each other
+	codeMayNotWrite   = 20735 // raised by statements.claim
 	codeNoColumn      = 904   // invalid identifier
 	codeNameTaken     = 955   // CREATE TABLE: there is an object of this name
 	codeReferenced    = 2266  // TRUNCATE: enabled foreign keys of other tables refer to the table

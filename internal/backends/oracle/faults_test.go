@@ -155,7 +155,7 @@ func (o *one) holds(t *testing.T, rows int64) {
 func (s *standIn) transacted(t *testing.T) {
 	t.Helper()
 	for _, r := range s.Requests() {
-		if !strings.HasPrefix(r.SQL, "SELECT ") && (r.Is("INSERT") || r.Is("DELETE") || r.Is("LOCK TABLE")) {
+		if !strings.HasPrefix(r.SQL, "SELECT ") && (r.Is("INSERT") || r.Is("UPDATE") || r.Is("DELETE") || r.Is("LOCK TABLE")) {
 			require.True(t, r.Explicit, "outside of a transaction: %s", r.SQL)
 		}
 	}
@@ -240,6 +240,7 @@ func TestOverlappingAttempts(t *testing.T) {
 			if w.contract.Dedup == loader.DedupRange {
 				n, waits, want = 4, "IN SHARE MODE", loader.Resolution{Applied: loader.No, Rows: 4}
 			}
+			begun := o.requests(fake.Commit) // those of Prepare
 			until := make(chan struct{})
 			o.SetScript(fake.At(fake.Commit, n, fake.Fault{Hold: until}))
 			session := backendtest.Session(t, o.loader, o.contract)
@@ -250,7 +251,7 @@ func TestOverlappingAttempts(t *testing.T) {
 				_, err := load(ctx, session, o.batch)
 				failed <- err
 			}()
-			o.reached(t, fake.Commit, n)
+			o.reached(t, fake.Commit, begun+n)
 			cancel()
 			err := <-failed
 			require.Error(t, err)

@@ -138,10 +138,18 @@ func (s *standIn) prepare(
 	return o, table, err
 }
 
-// open prepares a table for the run "r".
+// begins changes a preparation to that of a run that begins, and shares the table.
+func begins(run string) func(*loader.Preparation) {
+	return func(p *loader.Preparation) {
+		p.Run, p.Begin, p.Owner = run, &loader.Beginning{Appends: true}, "it's me@here, process 1"
+	}
+}
+
+// open prepares a table, in which the run "r" begins.
 func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *opened {
 	t.Helper()
 	l, _, err := s.prepare(t, target, func(p *loader.Preparation) {
+		begins("r")(p)
 		p.Schema, p.Contract, p.PrimaryKey = d.Schema(), c, c.Delivery == loader.ExactlyOnce
 	})
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package oracle
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,7 @@ func planFor(table string, s rows.Schema, method string, o options) statements {
 // What the golden files of Explain do not show: the statements of Fetch and Reserve.
 func TestStatements(t *testing.T) {
 	s := planFor("u.Every", every(), methodArray, options{})
-	assert.Equal(t, `LOCK TABLE "U"."TERAPUSH_CLAIMS" IN EXCLUSIVE MODE WAIT 45`, s.lockClaims())
+	assert.Equal(t, `LOCK TABLE "U"."TERAPUSH_RUNS" IN EXCLUSIVE MODE WAIT 1`, lockAlone(s.Runs(), time.Second))
 	assert.Equal(t, `SELECT TO_CHAR("ID"), TO_CHAR("ID"), "BODY", "NAME", TO_CHAR("DAY", 'YYYY-MM-DD HH24:MI:SS'), `+
 		`TO_CHAR("AT", 'YYYY-MM-DD HH24:MI:SS.FF6'), TO_CHAR("PRICE", 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''') `+
 		`FROM "U"."EVERY" WHERE "ID" IN (7)`, s.SelectRows([]int64{7}))

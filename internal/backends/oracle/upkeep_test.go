@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"context"
+	"crypto/rand"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,24 +53,29 @@ func everyRequest(t *testing.T, least int, setUp func(t *testing.T) (*standIn, c
 func TestEveryRequestOfPrepareFails(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []loader.CreateMode{loader.CreateIfMissing, loader.CreateRecreate} {
-		everyRequest(t, 6, func(t *testing.T) (*standIn, chore) {
+		everyRequest(t, 12, func(t *testing.T) (*standIn, chore) {
 			s := startStandIn(t, fake.Options{})
 			target := s.table(methodFast) // which asks for the most
-			prepare := func(ctx context.Context) error {
+			var begun loader.Claims
+			prepare := func(ctx context.Context) error { // each time another run, which wants the table for itself
 				l, err := s.backend.Open(ctx, target, backendtest.Deps())
 				if err != nil {
 					return err
 				}
-				defer l.Close()
 				c := contractOf(methodFast, 10)
 				c.Dedup = loader.DedupTx // for the claim table's sake
-				_, err = l.Prepare(ctx, loader.Preparation{
-					Run: "r", Schema: schemaOf(t, "journal"), Contract: c, Create: mode, MayDrop: target.Table, PrimaryKey: true,
-				})
+				p := loader.Preparation{
+					Schema: schemaOf(t, "journal"), Contract: c, Create: mode, MayDrop: target.Table, PrimaryKey: true,
+				}
+				begins("r-" + strings.ToLower(rand.Text()))(&p)
+				p.Begin.Appends = false
+				_, err = l.Prepare(ctx, p)
+				begun = loader.FeaturesOf(l).Claims
 				return err
 			}
 			if mode == loader.CreateRecreate {
 				require.NoError(t, prepare(t.Context()))
+				require.NoError(t, begun.GiveBack(t.Context()))
 				s.insert(t, target, "journal", 1)
 			}
 			return s, chore{prepare, func(t *testing.T, err error) {
@@ -76,11 +83,14 @@ func TestEveryRequestOfPrepareFails(t *testing.T) {
 					assert.True(t, s.Has(name(target)))
 					assert.True(t, s.Has("TERAPUSH_CLAIMS"))
 					assert.Zero(t, s.Rows(name(target)))
+					assert.Equal(t, 1, s.Rows("TERAPUSH_RUNS"))
 				}
 				if err == nil {
 					created()
+					require.NoError(t, begun.GiveBack(t.Context()))
 				} else {
 					assert.NotEqual(t, loader.Yes, s.backend.Classify(err).Applied)
+					assert.Zero(t, s.Rows("TERAPUSH_RUNS"), "it keeps others off the table: %v", err)
 				}
 				require.NoError(t, prepare(t.Context()))
 				created()
@@ -91,24 +101,75 @@ func TestEveryRequestOfPrepareFails(t *testing.T) {
 
 func TestEveryRequestOfReserveFails(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{methodArray, methodFast} { // with a claim table, and without one
+	for _, shared := range []bool{false, true} {
 		everyRequest(t, 5, func(t *testing.T) (*standIn, chore) {
 			s := startStandIn(t, fake.Options{})
-			l := s.open(t, s.table(method), documents(t), contractOf(method, 10))
+			target := s.table(methodFast) // whose rows may be in memory
+			l, _, err := s.prepare(t, target, func(p *loader.Preparation) {
+				begins("a")(p)
+				p.Begin.Appends = shared
+			})
+			require.NoError(t, err)
 			first := int64(-1)
 			return s, chore{func(ctx context.Context) (err error) {
-				first, err = l.Reserve(ctx, "a", 100, math.MaxInt64)
+				first, err = l.Reserve(ctx, -1, 100, math.MaxInt64)
 				return err
 			}, func(t *testing.T, err error) {
-				again, failed := l.Reserve(t.Context(), "a", 100, math.MaxInt64)
+				again, failed := l.Reserve(t.Context(), -1, 100, math.MaxInt64)
 				require.NoError(t, failed)
 				if err == nil {
 					assert.Equal(t, first, again)
 				}
-				other, failed := l.Reserve(t.Context(), "b", 100, math.MaxInt64)
+				if !shared {
+					return
+				}
+				l, _, err := s.prepare(t, target, begins("b"))
+				require.NoError(t, err)
+				other, failed := l.Reserve(t.Context(), -1, 100, math.MaxInt64)
 				require.NoError(t, failed)
 				assert.Equal(t, again+100, other)
-				assert.Equal(t, 2, s.Rows("TERAPUSH_CLAIMS"))
+			}}
+		})
+	}
+}
+
+// Whatever changes the run's row can be done again after any failure.
+func TestEveryRequestOfARunsRowFails(t *testing.T) {
+	t.Parallel()
+	for want, do := range map[loader.RunState]func(context.Context, loader.Claims) error{
+		loader.RunOpen: func(ctx context.Context, c loader.Claims) error { _, err := c.Take(ctx, "r"); return err },
+		loader.RunClosed: func(ctx context.Context, c loader.Claims) error {
+			return c.Settle(ctx, loader.RunClosed, loader.KeyRange{})
+		},
+		loader.RunForgotten: func(ctx context.Context, c loader.Claims) error {
+			_, known, err := c.Forget(ctx, "r")
+			assert.True(t, known || err != nil)
+			return err
+		},
+		"": func(ctx context.Context, c loader.Claims) error { return c.GiveBack(ctx) },
+	} {
+		everyRequest(t, 2, func(t *testing.T) (*standIn, chore) {
+			o := oneBatch(t, way{contract: contractOf(methodArray, 2)}, 2)
+			loads(t, o.loader, o.contract, o.batch)
+			state := func() loader.RunState {
+				found, err := o.loader.Runs(t.Context(), "r")
+				require.NoError(t, err)
+				if len(found) == 0 {
+					return ""
+				}
+				return found[0].State
+			}
+			again := func(ctx context.Context) error { return do(ctx, o.loader) }
+			return o.standIn, chore{again, func(t *testing.T, err error) {
+				if err == nil {
+					assert.Equal(t, want, state())
+				}
+				require.NoError(t, again(t.Context()))
+				assert.Equal(t, want, state())
+				o.transacted(t)
+				if want == loader.RunForgotten {
+					assert.Zero(t, o.Rows("TERAPUSH_CLAIMS"))
+				}
 			}}
 		})
 	}
@@ -158,9 +219,9 @@ func startCopying(t *testing.T, change func(loader.Contract) loader.Contract) co
 		c = change(c)
 	}
 	l := backendtest.Open(t, s.backend, target, backendtest.Deps())
-	_, err := l.Prepare(t.Context(), loader.Preparation{
-		Run: "r-1", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing,
-	})
+	p := loader.Preparation{Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing}
+	begins("r-1")(&p)
+	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	g := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "r-1"}, Rows: 20}}
 	for n := range int64(2) {
@@ -199,8 +260,10 @@ func TestEveryRequestOfACommitFails(t *testing.T) {
 			require.NoError(t, commit(t.Context())) // whatever the first attempt has left
 			c.exact(t, c.target, 20)
 			assert.False(t, c.external())
-			_, err = c.loader.Forget(t.Context(), "r-1")
+			claims, known, err := c.loader.Forget(t.Context(), "r-1")
 			require.NoError(t, err)
+			assert.True(t, known)
+			assert.EqualValues(t, 1, claims)
 			assert.False(t, c.external())
 			assert.Zero(t, c.Rows("TERAPUSH_CLAIMS"))
 		}}
@@ -219,11 +282,9 @@ func TestForgetOfACopy(t *testing.T) {
 		require.True(t, c.external())
 		st := statements{Statements: settled(t, c.loader.opened).Statements}
 		require.NoError(t, c.Run(st.createExternal(others, []string{"u"})))
-		_, err = c.loader.Forget(t.Context(), "r-1")
-		if change != nil && c.backend.Classify(err).Class == loader.ClassMissing {
-			err = nil // the claim table, which the product takes for none
-		}
+		_, known, err := c.loader.Forget(t.Context(), "r-1")
 		require.NoError(t, err)
+		assert.True(t, known)
 		assert.False(t, c.external())
 		assert.True(t, c.Has(others))
 	}
@@ -241,7 +302,9 @@ func TestCommitWithoutCredentials(t *testing.T) {
 	bare, err := c.backend.Open(t.Context(), c.target, backendtest.Deps())
 	if err == nil { // else the store says so when it is opened
 		defer bare.Close()
-		_, err = bare.Prepare(t.Context(), settled(t, c.loader.opened).Want)
+		again := settled(t, c.loader.opened).Want
+		again.Begin = nil
+		_, err = bare.Prepare(t.Context(), again)
 		require.NoError(t, err)
 		_, err = bare.(*staged).Commit(t.Context(), c.group)
 	}

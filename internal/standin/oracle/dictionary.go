@@ -56,6 +56,12 @@ var asked = []question{
 	{"SELECT k.default_on_null FROM all_tab_identity_cols i … WHERE i.owner = ? AND i.table_name = '?' AND i.column_name = '?' …",
 		(*session).identities},
 	{"SELECT … FROM all_tables t WHERE t.owner = ? AND t.table_name = '?'", (*session).traits},
+	{"SELECT owner FROM all_tables WHERE table_name = '?'", func(x *session, m []string) [][]any {
+		if x.server.tables[m[1]] == nil {
+			return nil
+		}
+		return [][]any{{x.server.options.Owner}}
+	}},
 	{"SELECT … FROM all_tab_partitions p WHERE …", fixed([]any{"0"})},
 	{"SELECT … FROM all_indexes i … WHERE i.table_owner = ? AND i.table_name = '?' AND … HAVING COUNT(*) = ? AND " +
 		"SUM(CASE WHEN c.column_name IN (?) THEN 1 ELSE 0 END) = ?)", (*session).uniqueIndexes},

@@ -30,7 +30,7 @@ func (s *Server) drain(n int) {
 	for _, p := range s.memory[:n] {
 		_, taken := p.table.taken[p.table.keyOf(p.row)]
 		if s.tables[p.table.Name] == p.table && (p.table.key == nil || !taken) {
-			change{table: p.table, row: p.row}.settle(false)
+			change{table: p.table, row: p.row}.settle()
 		}
 	}
 	s.memory = s.memory[n:]

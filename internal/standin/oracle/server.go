@@ -134,6 +134,7 @@ type Server struct {
 	tables   map[string]*table
 	open     map[*transaction]bool
 	sessions map[*session]bool
+	waiting  int      // sessions that wait for a transaction
 	object   int64    // the last table's number
 	sequence int64    // the last number of Fast Ingest
 	memory   []pooled // of Fast Ingest, oldest first
@@ -228,6 +229,12 @@ func (s *Server) Quiet() (quiet bool) {
 	return quiet
 }
 
+// Waiting returns how many sessions wait for another one's transaction.
+func (s *Server) Waiting() (n int) {
+	s.locked(func() { n = s.waiting })
+	return n
+}
+
 // Has reports whether there is a table of that name.
 func (s *Server) Has(name string) (has bool) {
 	s.locked(func() { has = s.tables[name] != nil })
@@ -269,7 +276,9 @@ func (s *Server) Insert(name string, values []any) error {
 // Delete removes the rows with a number.
 func (s *Server) Delete(name string, number int64) error {
 	return s.alone(name, func(x *session, t *table) error {
-		x.remove(t, func(r standin.Row) bool { return r.Number == number })
+		if _, refused := x.remove(t, func(r standin.Row) bool { return r.Number == number }); refused != nil {
+			return refused
+		}
 		return nil
 	})
 }

@@ -151,7 +151,7 @@ type transaction struct {
 	over    bool
 }
 
-// change is a row that was inserted, and is seen when the transaction is committed, or one that was removed.
+// change is a row that was inserted, or one that was removed. Others see it when the transaction is committed.
 type change struct {
 	table   *table
 	row     standin.Row
@@ -180,7 +180,7 @@ func (tx *transaction) end(commit bool) {
 		tx.undo(0)
 	}
 	for _, c := range tx.changes {
-		c.settle(c.removed)
+		c.settle()
 	}
 	tx.over, tx.session.tx = true, nil
 	delete(tx.session.server.open, tx)
@@ -190,19 +190,46 @@ func (tx *transaction) end(commit bool) {
 // undo takes back the changes behind the first n.
 func (tx *transaction) undo(n int) {
 	for _, c := range slices.Backward(tx.changes[n:]) {
-		c.settle(!c.removed)
+		if key := c.table.keyOf(c.row); c.removed {
+			c.table.taken[key] = nil
+		} else {
+			delete(c.table.taken, key)
+		}
 	}
 	tx.changes = tx.changes[:n]
 }
 
-// settle ends a change: its row is gone, or committed.
-func (c change) settle(gone bool) {
-	if gone {
-		delete(c.table.taken, c.table.keyOf(c.row))
+// settle commits a change.
+func (c change) settle() {
+	key := c.table.keyOf(c.row)
+	if c.removed {
+		c.table.Rows = slices.DeleteFunc(c.table.Rows, c.isOf)
+		delete(c.table.taken, key)
 		return
 	}
 	c.table.Rows = append(c.table.Rows, c.row)
-	c.table.taken[c.table.keyOf(c.row)] = nil
+	c.table.taken[key] = nil
+}
+
+// isOf reports whether the change is one of this row.
+func (c change) isOf(row standin.Row) bool { return &c.row.Values[0] == &row.Values[0] }
+
+// seen returns the rows that a statement of the session sees: those that are committed, and its own.
+func (x *session) seen(t *table) []standin.Row {
+	found := slices.Clone(t.Rows)
+	if x.tx == nil {
+		return found
+	}
+	for _, c := range x.tx.changes {
+		switch {
+		case c.table != t:
+		case c.removed:
+			found = slices.DeleteFunc(found, c.isOf)
+		default:
+			found = append(found, c.row)
+		}
+	}
+	return found
 }
 
 // wait waits until the other transaction is over.
@@ -218,6 +245,8 @@ func (x *session) wait(other *transaction) *Error {
 		})
 		defer timer.Stop()
 	}
+	s.waiting++
+	defer func() { s.waiting-- }()
 	for !other.over {
 		if s.closed || x.killed {
 			return Ora(28)
@@ -271,19 +300,28 @@ func (x *session) put(t *table, row standin.Row) *Error {
 	return nil
 }
 
-// remove removes the rows of which is is true in the transaction.
-func (x *session) remove(t *table, is func(standin.Row) bool) (n int64) {
+// remove removes the rows of which is is true in the transaction. It waits for those that have changed one of them, and looks
+// again.
+func (x *session) remove(t *table, is func(standin.Row) bool) (gone []standin.Row, err *Error) {
 	mine := x.begin()
-	t.Rows = slices.DeleteFunc(t.Rows, func(row standin.Row) bool {
-		if !is(row) {
-			return false
+	for {
+		gone = slices.DeleteFunc(x.seen(t), func(r standin.Row) bool { return !is(r) })
+		i := slices.IndexFunc(gone, func(r standin.Row) bool {
+			other := t.taken[t.keyOf(r)]
+			return t.key != nil && other != nil && other != mine
+		})
+		if i < 0 {
+			break
 		}
-		n++
-		t.taken[t.keyOf(row)] = mine
-		mine.changes = append(mine.changes, change{table: t, row: row, removed: true})
-		return true
-	})
-	return n
+		if err := x.wait(t.taken[t.keyOf(gone[i])]); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range gone {
+		t.taken[t.keyOf(r)] = mine
+		mine.changes = append(mine.changes, change{table: t, row: r, removed: true})
+	}
+	return gone, nil
 }
 
 // table finds a table by the name in a statement.

@@ -28,7 +28,7 @@ func like(statement string) *regexp.Regexp {
 // into is an INSERT up to its table, with its hint.
 const into = `^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)`
 
-var shapes = slices.Concat(questions(), []shape{
+var shapes = slices.Concat(questions(), ownShapes(), []shape{
 	{like("ALTER SESSION SET ? = ?"), (*session).set},
 	{regexp.MustCompile(`^CREATE TABLE (\S+) \((.*)\)([A-Z ]*)$`), (*session).createTable},
 	{like("COMMENT ON TABLE ? IS '?'"), func(x *session, m []string) (answer, error) {
@@ -44,19 +44,6 @@ var shapes = slices.Concat(questions(), []shape{
 	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
 		"field_list => '?', format => '?'); END;"), (*session).createExternal},
 	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
-
-	// The claim table.
-	{regexp.MustCompile(`^(?:SELECT (.+)|DELETE) FROM (\S+) WHERE run = '([^']*)'(?: AND batch (.+))?$`), (*session).claims},
-	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), " +
-		"(SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
-	{like("SELECT TO_CHAR(GREATEST(?, (SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"),
-		func(x *session, m []string) (answer, error) {
-			free, err := strconv.ParseInt(m[1], 10, 64)
-			if err != nil {
-				return answer{}, Ora(1722, m[1])
-			}
-			return x.nextFreeAfter(free, m[2:])
-		}},
 
 	// The target.
 	{like("SELECT MAX(?) FROM ?"), func(x *session, m []string) (answer, error) {
@@ -82,6 +69,17 @@ var shapes = slices.Concat(questions(), []shape{
 		}
 		return a, err
 	}},
+	{regexp.MustCompile(`(?s)^SELECT TO_CHAR\(COALESCE\(.*, -1\) \+ 1\) FROM (\S+)$`), func(x *session, m []string) (a answer, err error) {
+		t, err := x.table(m[1])
+		if err != nil {
+			return a, err
+		}
+		free := int64(0)
+		for _, r := range t.Rows {
+			free = max(free, r.Number+1)
+		}
+		return answer{cells: [][]any{{str(free)}}}, nil
+	}},
 	{like("SELECT ? FROM ?"), func(x *session, _ []string) (answer, error) {
 		cells, known, err := standin.Select(x.SQL, func(name string) (*standin.Table, error) {
 			t, err := x.table(name)
@@ -98,66 +96,6 @@ var shapes = slices.Concat(questions(), []shape{
 })
 
 func str(n int64) string { return strconv.FormatInt(n, 10) }
-
-var (
-	integers = regexp.MustCompile(`-?\d+`)
-	selected = regexp.MustCompile(`TO_CHAR\((\w+)\)`)
-)
-
-// claims selects or deletes claims of a run: all, those of batches, or those of the batches that are named.
-func (x *session) claims(m []string) (a answer, err error) {
-	t, err := x.table(m[2])
-	if err != nil {
-		return a, err
-	}
-	is := func(r standin.Row) bool {
-		return string(r.Values[0].([]byte)) == m[3] && (m[4] == "" || m[4] == ">= 0" && r.Number >= 0 ||
-			slices.Contains(integers.FindAllString(m[4], -1), str(r.Number)))
-	}
-	if m[1] == "" {
-		if err = x.lock(t, rowExclusive); err == nil {
-			a.rows = x.remove(t, is)
-		}
-		return a, err
-	}
-	for _, r := range t.Rows {
-		if !is(r) {
-			continue
-		}
-		var line []any
-		for _, name := range selected.FindAllStringSubmatch(m[1], -1) {
-			line = append(line, str(r.Values[t.column(name[1])].(int64)))
-		}
-		a.cells = append(a.cells, line)
-	}
-	return a, nil
-}
-
-func (x *session) nextFree(m []string) (answer, error) {
-	t, err := x.table(m[2])
-	if err != nil {
-		return answer{}, Ora(942)
-	}
-	free := int64(0)
-	for _, r := range t.Rows {
-		free = max(free, r.Number+1)
-	}
-	return x.nextFreeAfter(free, m[3:])
-}
-
-// nextFreeAfter is nextFree behind what the claim table, named first, has under two numbers.
-func (x *session) nextFreeAfter(free int64, m []string) (answer, error) {
-	c, err := x.table(m[0])
-	if err != nil {
-		return answer{}, Ora(942)
-	}
-	for _, r := range c.Rows {
-		if n := str(r.Number); n == m[1] || n == m[2] {
-			free = max(free, r.Values[2].(int64)+r.Values[3].(int64))
-		}
-	}
-	return answer{cells: [][]any{{str(free)}}}, nil
-}
 
 // show writes a value as the server does in the formats that the statements ask for.
 func show(c rows.Column, value any) any {
@@ -200,6 +138,9 @@ type value struct {
 	literal any
 }
 
+// valueShape is one of a list of values, in which a text may have commas.
+var valueShape = regexp.MustCompile(`'(?:[^']|'')*'|[^,\s](?:[^,]*[^,\s])?`)
+
 var bindShape = regexp.MustCompile(`^:(\d+)(?: / (\d+))?$`)
 
 func valueOf(text string) (value, error) {
@@ -208,8 +149,8 @@ func valueOf(text string) (value, error) {
 		divide, _ := strconv.ParseInt(m[2], 10, 64)
 		return value{bind: bind - 1, divide: max(divide, 1)}, err
 	}
-	if quoted, is := strings.CutPrefix(text, "'"); is {
-		return value{bind: -1, literal: strings.TrimSuffix(quoted, "'")}, nil
+	if strings.HasPrefix(text, "'") {
+		return value{bind: -1, literal: literalOf(text)}, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return value{bind: -1, literal: n, divide: 1}, err
@@ -217,7 +158,7 @@ func valueOf(text string) (value, error) {
 
 // values reads the column list and the values of an INSERT.
 func (x *session) values(t *table, columns, list string) (all []value, err error) {
-	names, texts := strings.Split(columns, ", "), strings.Split(list, ", ")
+	names, texts := strings.Split(columns, ", "), valueShape.FindAllString(list, -1)
 	if len(names) != len(texts) || len(t.Schema.Columns) == 0 {
 		return nil, Ora(900, x.SQL)
 	}
@@ -233,7 +174,7 @@ func (x *session) values(t *table, columns, list string) (all []value, err error
 		binds = max(binds, v.bind+1)
 		all = append(all, v)
 	}
-	if binds != len(x.Binds) {
+	if binds > len(x.Binds) {
 		return nil, Ora(1008)
 	}
 	return all, nil
@@ -249,6 +190,9 @@ func (x *session) insert(m []string) (a answer, err error) {
 	values, err := x.values(t, m[3], m[4])
 	if err != nil {
 		return a, err
+	}
+	if bound := slices.DeleteFunc(slices.Clone(values), func(v value) bool { return v.bind < 0 }); len(bound) != len(x.Binds) {
+		return a, Ora(1008)
 	}
 	n, native, mode := 1, x.server.options.Native, rowExclusive
 	if len(x.Binds) > 0 {
@@ -300,7 +244,16 @@ func (x *session) row(t *table, values []value, n int) (standin.Row, *Error) {
 		}
 		row[v.column] = fitted
 	}
+	return t.complete(row)
+}
+
+// complete makes a row of its values, and fills columns that have a default: the time.
+func (t *table) complete(row []any) (standin.Row, *Error) {
 	for i, v := range row {
+		if v == nil && t.Columns[i].Default {
+			row[i] = time.Now().UnixMicro()
+			continue
+		}
 		if v == nil && !t.Columns[i].Nullable {
 			return standin.Row{}, Ora(1400, t.Columns[i].Name)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/standin"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // table is a table. Rows are those that are committed.
@@ -33,15 +32,6 @@ func (t *table) keyOf(row standin.Row) string {
 func (t *table) column(name string) int {
 	name = strings.ToUpper(strings.Trim(name, `"`))
 	return slices.IndexFunc(t.Columns, func(c standin.Column) bool { return c.Name == name })
-}
-
-// claimsSchema numbers claims by their batch.
-var claimsSchema = rows.Schema{
-	Columns: []rows.Column{
-		{Name: "run", Type: rows.Text}, {Name: "batch", Type: rows.Int64}, {Name: "first_key", Type: rows.Int64},
-		{Name: "row_count", Type: rows.Int64},
-	},
-	Number: []rows.Term{{Column: 1, Times: 1}},
 }
 
 var (
@@ -93,7 +83,7 @@ func (x *session) newTable(name, list string) (*table, error) {
 			Virtual: strings.Contains(m[3], "ALWAYS AS ("), Identity: identity(m[3]),
 		})
 	}
-	t.Table = standin.NewTable(name, columns, claimsSchema)
+	t.Table = standin.NewTable(name, columns, claimsSchema, runsSchema)
 	for name := range strings.SplitSeq(key, ", ") {
 		if key != "" {
 			t.key = append(t.key, t.column(name))

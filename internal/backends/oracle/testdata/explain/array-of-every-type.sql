@@ -1,5 +1,9 @@
 -- once
-CREATE TABLE "BULK"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS;
+CREATE TABLE "BULK"."TERAPUSH_RUNS" (name VARCHAR2(255) NOT NULL, run VARCHAR2(255) NOT NULL, part VARCHAR2(255) NOT NULL, state VARCHAR2(255) NOT NULL, epoch VARCHAR2(255) NOT NULL, target VARCHAR2(255) NOT NULL, owner VARCHAR2(255) NOT NULL, appends NUMBER(19) NOT NULL, fingerprint NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, last_key NUMBER(19) NOT NULL, changed NUMBER(19) NOT NULL, PRIMARY KEY (run, part)) NOCOMPRESS;
+-- once
+INSERT INTO "BULK"."TERAPUSH_RUNS" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'every', 'OWNER', 0, 0, 0, -1, 0);
+-- once
+CREATE TABLE "BULK"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, claimed_at TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS;
 -- once
 DROP TABLE "BULK"."EVERY" PURGE;
 -- once
@@ -11,13 +15,13 @@ ALTER SESSION SET commit_logging = batch;
 -- per session
 ALTER SESSION SET nls_date_format = 'YYYY-MM-DD';
 -- per batch
-INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4);
+BEGIN LOCK TABLE "BULK"."TERAPUSH_CLAIMS" IN ROW EXCLUSIVE MODE; INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM "BULK"."TERAPUSH_RUNS" WHERE run = :5 AND part = :6 AND epoch = :7 AND state = 'open'; IF SQL%ROWCOUNT = 0 THEN RAISE_APPLICATION_ERROR(-20735, 'the run is not open for this process'); END IF; END;
 -- per batch
 INSERT INTO "BULK"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT", "PRICE") VALUES (:1, :2, :3, :4, :5, :6 / 100);
 -- per batch
 COMMIT;
 -- after a lost answer
-INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4);
+INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 3000);
 -- after a lost answer
 SELECT TO_CHAR(row_count) FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
 -- after a lost answer
@@ -26,7 +30,3 @@ ROLLBACK;
 SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- to verify
 SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC(("ID" - 0) / 3000) AS bucket, MOD(("ID" - 0), 3000) AS o FROM "BULK"."EVERY" WHERE "ID" BETWEEN 0 AND 2999) t GROUP BY bucket;
--- afterwards
-DELETE FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN';
--- afterwards
-COMMIT;

@@ -1,4 +1,8 @@
 -- once
+CREATE TABLE "TERAPUSH_RUNS" (name VARCHAR2(255) NOT NULL, run VARCHAR2(255) NOT NULL, part VARCHAR2(255) NOT NULL, state VARCHAR2(255) NOT NULL, epoch VARCHAR2(255) NOT NULL, target VARCHAR2(255) NOT NULL, owner VARCHAR2(255) NOT NULL, appends NUMBER(19) NOT NULL, fingerprint NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, last_key NUMBER(19) NOT NULL, changed NUMBER(19) NOT NULL, PRIMARY KEY (run, part)) NOCOMPRESS;
+-- once
+INSERT INTO "TERAPUSH_RUNS" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'journal', 'OWNER', 0, 0, 0, -1, 0);
+-- once
 CREATE TABLE "JOURNAL" ("ID" VARCHAR2(40 BYTE) NOT NULL, "TS" TIMESTAMP(6) NOT NULL, "PAYLOAD" VARCHAR2(4000 BYTE) CHECK ("PAYLOAD" IS JSON));
 -- once
 COMMENT ON TABLE "JOURNAL" IS 'made by terapush';
