@@ -121,14 +121,15 @@ func (k keptProof) Load() []byte { return k.Proof() }
 
 func (k keptProof) Save(text []byte) { _ = k.SaveProof(text) }
 
-// finish records that the run is verified, on disk and in the database.
+// finish records that the run is verified, in the database and then on disk: what was counted proves nothing if another
+// process has the run by now.
 func (p *push) finish(ctx context.Context) error {
-	r := p.state.log.Record()
-	r.Stage = runlog.Verified
-	if err := p.state.log.Save(r); err != nil {
+	if err := p.settle(ctx, loader.RunProven); err != nil {
 		return err
 	}
-	return p.settle(ctx, loader.RunProven)
+	r := p.state.log.Record()
+	r.Stage = runlog.Verified
+	return p.state.log.Save(r)
 }
 
 // settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another process
