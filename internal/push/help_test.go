@@ -36,6 +36,7 @@ type fixture struct {
 	*testing.T
 	memory *loadertest.Memory
 	state  string
+	target string
 	// hook is called before each call of the database, with its name, and after it with "after " and its name if it
 	// succeeded. number is the batch's or group's, where there is one. Its error is the database's. It may be nil.
 	hook     func(ctx context.Context, op string, number int64) error
@@ -55,6 +56,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	return &fixture{
 		T: t, memory: &loadertest.Memory{Identity: "table-1"}, state: filepath.Join(t.TempDir(), "state"), drain: make(chan struct{}),
+		target: "memory://u@h/d",
 	}
 }
 
@@ -119,7 +121,7 @@ func (p *fixture) job(args string) push.Job {
 	require.NoError(p, config.Complete(f, func(string) (string, bool) { return "", false }, ""))
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	c.Target = "memory://u@h/d"
+	c.Target = p.target
 	if c.State == "" {
 		c.State = p.state
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,7 +117,7 @@ func TestRunOfAnotherDatabase(t *testing.T) {
 	_, err := push.Verify(t.Context(), p.job("--resume "+proven))
 	require.ErrorIs(t, err, loader.ErrUnknownRun)
 	require.NotEqual(t, report.VerificationFailed, push.OutcomeOf(err))
-	p.fails("--resume "+proven, report.Failed, loader.ErrUnknownRun.Error())
+	p.fails("--resume "+proven, report.PreflightFailed, loader.ErrUnknownRun.Error())
 	open.fails("--resume "+killed, report.PreflightFailed, loader.ErrUnknownRun.Error())
 	require.Len(t, other.Applied(), 20)
 
@@ -242,4 +244,75 @@ func TestOtherShards(t *testing.T) {
 	p.exact(0, 1000)
 	p.succeeds(nightly)
 	require.Equal(t, []loader.RunState{loader.RunProven}, p.states("nightly"))
+}
+
+// Of a run without a row its record alone says where it was: another database is refused, another host is not, if the table is
+// the same one.
+func TestRunWithoutARowElsewhere(t *testing.T) {
+	t.Parallel()
+	const refused = "was pushed into memory://u@h/d, and nothing says that "
+	for _, c := range []struct{ target, identity, says string }{
+		{"memory://other:pw@h:5432/d?x=y", "table-1", ""},
+		{"memory://u@h2/d", "table-1", ""},
+		{"memory://u@h2/d", "table-2", refused + "memory://u@h2/d is the same database: give that target"},
+		{"memory://u@h/prod", "table-1", refused},
+	} {
+		p := newLabelled(t)
+		p.wrap = func(h hooked) loader.Loader { return bare{h, h, h} }
+		run := p.killOnTheWay(small, 7)
+		p.memory.Script = nil
+		p.target, p.memory.Identity = c.target, c.identity
+		if c.says != "" {
+			p.fails("--resume "+run, push.Usage, c.says)
+			p.target, p.memory.Identity = "memory://u@h/d", "table-1"
+		}
+		p.succeeds("--resume " + run)
+		p.exact(0, 195)
+		p.target, p.memory.Identity = c.target, c.identity
+		_, err := push.Verify(t.Context(), p.job("--resume "+run))
+		if c.says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, refused)
+		require.Equal(t, push.Usage, push.OutcomeOf(err))
+		p.fails("--resume "+run, push.Usage, refused)
+	}
+
+	p, _ := newStore(t)
+	p.memory.Identity = "" // it says nothing of itself
+	run := p.succeeds(small).Run.ID
+	p.target = "memory://u@h2/d"
+	r := p.verifies(run)
+	require.Equal(t, []string{"run " + run + " was pushed into memory://u@h/d: nothing shows whether memory://u@h2/d is the same database"},
+		r.Warnings)
+}
+
+// What was proven long ago is forgotten, and nothing else: neither the claims of open runs nor of closed ones.
+func TestForgetOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		elsewhere := func() string { return " --state-dir " + t.TempDir() }
+		old := p.succeeds(small + " --append").Run.ID
+		shard := nightly + " --append --shard 0/2" + elsewhere()
+		p.succeeds(shard)
+		closed := p.succeeds(small + " --append --verify none" + elsewhere()).Run.ID
+		time.Sleep(8 * 24 * time.Hour)
+		late := p.succeeds(small + " --append" + elsewhere()).Run.ID
+		older := func(age time.Duration) {
+			require.NoError(t, push.ForgetOlder(t.Context(), p.job(""), age))
+		}
+		older(9 * 24 * time.Hour)
+		require.Equal(t, 20, p.claims(old))
+		older(7 * 24 * time.Hour)
+		require.Contains(t, p.log.String(), "20 claims of 1 runs removed")
+		require.Zero(t, p.claims(old))
+		require.Equal(t, []int{50, 20, 20}, []int{p.claims("nightly"), p.claims(closed), p.claims(late)})
+		require.Equal(t, []loader.RunState{loader.RunForgotten}, p.states(old))
+		require.Equal(t, []loader.RunState{loader.RunClosed}, p.states(closed))
+		time.Sleep(time.Second)
+		older(time.Second)
+		require.Zero(t, p.claims(late))
+		require.Equal(t, []int{50, 20}, []int{p.claims("nightly"), p.claims(closed)})
+	})
 }

@@ -177,12 +177,19 @@ func newest(rows []loader.RunRow) []loader.RunRow {
 // Runs implements loader.Claims.
 func (t ClaimedTable) Runs(ctx context.Context, name string) (found []loader.RunRow, err error) {
 	err = t.do(ctx, "look for run "+name, func(c Conn, s *State) error {
-		found, err = readRuns(ctx, c, s.SelectRuns(named(name)))
+		condition := named(name)
+		if name == "" {
+			condition = "1 = 1"
+		}
+		found, err = readRuns(ctx, c, s.SelectRuns(condition))
 		if t.isMissing(err) {
 			return nil
 		}
 		return err
 	})
+	if name == "" {
+		return found, err
+	}
 	return newest(found), err
 }
 
