@@ -216,7 +216,11 @@ func (p *push) lookUp(ctx context.Context) error {
 	over := row.State == loader.RunForgotten || row.State == loader.RunGone
 	switch {
 	case over && (row.State == loader.RunGone || p.Config.Shard.Count > 0):
-		return fmt.Errorf("%w; terapush forget and terapush prepare begin it anew", loader.Final(&loader.TakenOverError{Run: run, Row: &row}))
+		anew := "terapush prepare begins it anew"
+		if row.State == loader.RunGone {
+			anew = "terapush forget frees its name"
+		}
+		return fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: run, Row: &row}), anew)
 	case over:
 		return nil
 	}

@@ -134,7 +134,7 @@ func TestForgetNamed(t *testing.T) {
 	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume nightly")), "another dataset")
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume nightly")))
 	require.Zero(t, p.claims("nightly"))
-	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nigthly")), loader.ErrUnknownRun)
+	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume other")), loader.ErrUnknownRun)
 }
 
 // Rows of others are refused by the process that begins the run, and by no other.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,30 +61,35 @@ func TestStaleProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := c.new(t)
 			var applied []loader.Ref
-			tidied := 0
-			p.at(c.op, c.number, func() error {
-				p.hook = nil
-				other := "--resume " + p.run()
+			var other atomic.Bool // is at work, or was
+			var ended atomic.Bool
+			var tidied atomic.Int64
+			replace := func() {
+				again := "--resume " + p.run()
 				if p.record().Run == "nightly" {
-					other = c.args
+					again = c.args
 				}
-				p.succeeds(other + " --state-dir " + p.copied())
+				p.succeeds(again + " --state-dir " + p.copied())
 				applied = p.memory.Applied()
-				p.hook = func(_ context.Context, op string, _ int64) error {
-					if op == "discard" || op == "objects" {
-						tidied++
-					}
-					return nil
+				ended.Store(true)
+			}
+			p.hook = func(_ context.Context, op string, number int64) error {
+				switch {
+				case op == c.op && number == c.number && other.CompareAndSwap(false, true):
+					replace()
+				case ended.Load() && (op == "discard" || op == "objects"):
+					tidied.Add(1)
 				}
 				return nil
-			})
+			}
 			r := p.fails(c.args+" --workers 1", report.TakenOver, " was closed ")
 			require.False(t, r.Run.Resumable)
 			require.Equal(t, applied, p.memory.Applied())
+			committed := int64(0) // by itself, whose objects it may remove
 			if c.op == "after commit" {
-				tidied-- // the objects that it has committed itself
+				committed = 1
 			}
-			require.Zero(t, tidied)
+			require.Equal(t, committed, tidied.Load())
 			require.NotEqual(t, runlog.Verified, p.record().Stage)
 		})
 	}
@@ -197,7 +203,7 @@ func TestNameIsFreeAgain(t *testing.T) {
 				require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly")), runlog.ErrBusy, "it is on this machine")
 				require.NoError(t, p.forgets("nightly"))
 				for _, shard := range []string{" --shard 0/2", " --shard 1/2"} {
-					p.fails(atOnce+shard+" --state-dir "+t.TempDir(), report.TakenOver, "terapush forget and terapush prepare begin it anew")
+					p.fails(atOnce+shard+" --state-dir "+t.TempDir(), report.TakenOver, "terapush prepare begins it anew")
 				}
 				again(p)
 				p.exact(0, 1000)

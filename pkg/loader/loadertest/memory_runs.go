@@ -47,7 +47,7 @@ func (l *memoryLoader) begin(p loader.Preparation) error {
 			return loader.ErrBegun
 		case r.Name == p.Run:
 			l.runs[i].State, l.runs[i].Epoch = loader.RunForgotten, l.epoch()
-		case r.State == loader.RunOpen && !(r.Appends && mine.Appends):
+		case r.State == loader.RunOpen && (!r.Appends || !mine.Appends):
 			return loader.Busy(&loader.BusyError{Table: memoryTable, Row: r})
 		}
 	}
