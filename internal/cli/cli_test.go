@@ -88,6 +88,44 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
+func runOf(t *testing.T, text string) string {
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	return r.Run.ID
+}
+
+// The last run is that of the target. To forget a run no target is needed, since its record has it.
+func TestLastRunOfATarget(t *testing.T) {
+	s := newShell(t)
+	ran := map[string]string{}
+	for _, host := range []string{"a", "b"} {
+		r := s.run("push", "discard://u1@"+host+"/d", "--rows", "10", "--json")
+		require.Zero(t, r.code, r.stderr)
+		ran[host] = runOf(t, r.stdout)
+	}
+	r := s.run("verify", "discard://u2:secret@A/d?x=y", "--run", "last", "--json")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, ran["a"], runOf(t, r.stdout))
+	for command, says := range map[string]string{
+		"push discard://c/d --resume last":             "no run of this target in ",
+		"verify discard://a/e --run last":              "no run of this target in ",
+		"forget postgres://a/d --run last":             "no run of this target in ",
+		"forget --older-than 7d":                       "--older-than needs TARGET",
+		"forget discard://a/d --older-than 7d --run x": "and neither --run nor --run-id",
+		"forget discard://a/d --older-than -1h":        "write it as 7d or 12h",
+		"forget discard://a/d --older-than 7d":         "discard keeps no claims to remove",
+		"forget discard://a/d discard://b/d --run x":   "forget takes one TARGET",
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, says, command)
+	}
+	require.Zero(t, s.run("forget", "--run", "last").code)
+	left := s.run("runs").stdout
+	require.Contains(t, left, ran["a"])
+	require.NotContains(t, left, ran["b"])
+}
+
 // Every mistake is said on a line of its own, before anything is done.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
@@ -400,7 +438,7 @@ func TestNamedRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	require.Contains(t, s.run("__complete", "verify", "discard://", "--run", "n").stdout, "nightly\tincomplete, table t\n")
-	require.NotContains(t, s.run("__complete", "forget", "discard://", "--run", "").stdout, "last")
+	require.Contains(t, s.run("__complete", "forget", "discard://", "--run", "").stdout, "last\tthe newest run of the target\n")
 	for command, want := range map[string]string{
 		"push discard:// --resume last":      "run nightly has a name: resume it by --run-id nightly",
 		"push discard:// --resume nightly":   "run nightly has a name: resume it by --run-id nightly",
@@ -408,7 +446,9 @@ func TestNamedRun(t *testing.T) {
 		"verify discard:// --run last":       "discard does not claim its batches", // and so the run was looked for
 		"verify discard:// --run nightly":    "discard does not claim its batches",
 		"verify discard:// --run-id nightly": "discard does not claim its batches",
-		"forget discard:// --run last":       "forget takes no last",
+		"forget discard:// --run last":       "the journals of its runs are in an object store",
+		"forget --run nightly":               "the journals of its runs are in an object store", // of a target that was found
+		"forget --run other":                 `no run "other" in `,
 		"forget discard:// --run-id nightly": "the journals of its runs are in an object store",
 		"push discard:// --run-id last":      "is not last",
 	} {

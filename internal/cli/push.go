@@ -42,7 +42,7 @@ over its own protocol (use --method s3-copy).
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
 5 preflight failed: no row was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
-129, 130 or 143 stopped by a signal and saved.`
+9 another process has taken the run over, 129, 130 or 143 stopped by a signal and saved.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
@@ -185,7 +185,7 @@ func hasRun(state, name string) bool {
 
 // readRecord finds the run of c.Resume, and completes the flags from its record.
 func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
-	if c.Resume, err = runlog.Find(c.State, c.Resume); err != nil {
+	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c.Target)); err != nil {
 		return err
 	}
 	r, err := runlog.Read(c.State, c.Resume)
@@ -193,6 +193,15 @@ func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
 		return err
 	}
 	return config.Restore(f, r.Flags)
+}
+
+// fits tells the runs of a target from others; "" is any.
+func (a *app) fits(target string) func(runlog.Record) bool {
+	is, err := config.PlaceOf(target, a.drivers)
+	return func(r runlog.Record) bool {
+		was, unknown := config.PlaceOf(r.Target, a.drivers)
+		return target == "" || err == nil && unknown == nil && was == is
+	}
 }
 
 // stateDir returns the user's state folder, after the XDG base directory specification.

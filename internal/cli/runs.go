@@ -124,9 +124,7 @@ func age(d time.Duration) string {
 // runsFor offers the ids and names of runs.
 func (a *app) runsFor(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var all []string
-	if cmd.Name() != "forget" {
-		all = append(all, cobra.CompletionWithDesc(config.LastRun, "the newest run"))
-	}
+	all = append(all, cobra.CompletionWithDesc(config.LastRun, "the newest run of the target"))
 	state := cmd.Flags().Lookup("state-dir").Value.String()
 	if state == "" {
 		state, _ = a.LookupEnv("TERAPUSH_STATE_DIR")

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,8 +24,12 @@ processes is verified as a whole, with --run-id NAME and the flags of the push.
 
 Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, ` + moreCodes
 
-const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table. If
-the state folder does not have the run, forget removes its claims; give the --table then.
+const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table, and
+the table is free for another run. A process that still works on the run, on another machine, stores nothing more.
+
+Without TARGET it is the one that the run was pushed into. If the state folder does not have the run, forget removes its
+claims; give TARGET and --table then. With --older-than it removes the claims of all runs whose proof is so old; those of
+runs that were not proven stay.
 
 Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
 
@@ -32,11 +39,12 @@ run changes nothing.
 
 Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
 
-const moreCodes = "5 preflight failed, 129, 130 or 143 stopped by a signal."
+const moreCodes = "5 preflight failed, 9 another process has the run or has forgotten it,\n129, 130 or 143 stopped by a signal."
 
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
-	cmd := a.again("verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
+	var c config.Push
+	cmd := a.again(&c, "verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
 		w := watcher{config: j.Config, terminal: a.terminal}
 		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
@@ -82,24 +90,96 @@ func (a *app) prepare() *cobra.Command {
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove the claims and the journal of a run", forgetHelp, []string{"table", "run-id"}, push.Forget)
+	var c config.Push
+	var older elapsed
+	shown := []string{"table", "run-id"}
+	cmd := a.again(&c, "forget", "Remove the claims and the journal of a run", forgetHelp, shown, push.Forget)
+	cmd.Use = "forget [TARGET] --run ID | --run-id NAME | --older-than AGE"
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exactly(1, "forget takes one TARGET")(cmd, args)
+	}
+	one := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if older == 0 {
+			return one(cmd, args)
+		}
+		if err := a.complete(cmd.Flags(), &c, ""); err != nil {
+			return usage(err)
+		}
+		if len(args) == 0 || c.Resume != "" || c.RunID != "" {
+			return usage(errors.New("forget --older-than needs TARGET, and neither --run nor --run-id"))
+		}
+		c.Target = args[0]
+		stop, release := a.stopping(cmd.Context())
+		defer release()
+		return push.ForgetOlder(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()}, time.Duration(older))
+	}
+	cmd.Flags().Var(&older, "older-than", "forget all runs that were proven at least so long ago: 7d, 12h")
+	return cmd
+}
+
+// elapsed is a time above 0, which may be in days.
+type elapsed time.Duration
+
+// Set implements pflag.Value.
+func (e *elapsed) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n := 0
+		n, err = strconv.Atoi(days)
+		d = time.Duration(min(n, 100*365)) * 24 * time.Hour
+	}
+	if err != nil || d <= 0 {
+		return errors.New("write it as 7d or 12h")
+	}
+	*e = elapsed(d)
+	return nil
+}
+
+// String implements pflag.Value.
+func (e *elapsed) String() string {
+	if *e == 0 {
+		return ""
+	}
+	return time.Duration(*e).String()
+}
+
+// Type implements pflag.Value.
+func (*elapsed) Type() string { return "AGE" }
+
+// addressOf completes the target of a run that was named without it, from the record of one of its processes.
+func (a *app) addressOf(c *config.Push) error {
+	records, err := runlog.Records(c.State)
+	for _, r := range records {
+		if r.Run == c.Resume {
+			c.Target = r.Target
+			return nil
+		}
+	}
+	return errors.Join(fmt.Errorf("%w %q in %s: give the TARGET that it was pushed into", runlog.ErrNoRun, c.Resume, c.State), err)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
 // in addition to those that find the run and connect.
-func (a *app) again(name, short, long string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
-	var c config.Push
+func (a *app) again(
+	c *config.Push, name, short, long string, shown []string, do func(context.Context, push.Job) error,
+) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " TARGET --run ID | --run-id NAME",
 		Short: short,
 		Long:  long,
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Target = args[0]
+			if len(args) > 0 {
+				c.Target = args[0]
+			}
 			if mode := verify.Mode(c.Verify); name == "verify" && mode.Scans() == 0 { // on the command line: a variable or record is push's
 				return usage(fmt.Errorf("verify --verify %s: an earlier run is verified by count or full", mode))
 			}
-			if err := a.complete(cmd.Flags(), &c, ""); err != nil {
+			if err := a.complete(cmd.Flags(), c, ""); err != nil {
 				return usage(err)
 			}
 			explicit := changed(cmd.Flags())
@@ -111,13 +191,16 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 				return usage(fmt.Errorf("%s works on the whole run: leave out --shard", name))
 			case c.Resume == "":
 				return usage(errors.New("--run is needed: the id or name of a run (see terapush runs)"))
-			case c.Resume == config.LastRun && name == "forget": // it may be of another server
-				return usage(errors.New("forget takes no last: give the id or name of the run (see terapush runs)"))
 			}
-			err := a.readRecord(cmd.Flags(), &c)
+			err := a.readRecord(cmd.Flags(), c)
 			named := config.IsRunName(c.Resume)
-			if err != nil && (!errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
+			if err != nil && (c.Resume == "" || !errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
 				return usage(err)
+			}
+			if c.Target == "" {
+				if err := a.addressOf(c); err != nil {
+					return usage(err)
+				}
 			}
 			if named && name == "verify" {
 				c.Resume, c.RunID = "", c.Resume
@@ -125,7 +208,7 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c),
+				Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c),
 			})
 		},
 	}
@@ -134,11 +217,7 @@ func (a *app) again(name, short, long string, shown []string, do func(context.Co
 	ofAllShards(cmd.Flags())
 	shown = append(shown, "staging", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	showOnly(cmd.Flags(), shown...)
-	of := "the run: its id, the beginning of its id, or its name"
-	if name != "forget" {
-		of += "; last is the newest"
-	}
-	cmd.Flags().StringVar(&c.Resume, "run", "", of)
+	cmd.Flags().StringVar(&c.Resume, "run", "", "the run: its id, the beginning of its id, its name, or last, the newest of TARGET")
 	return cmd
 }
 

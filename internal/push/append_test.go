@@ -11,7 +11,6 @@ import (
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -35,10 +34,10 @@ func TestAppendThatDoesNotBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFixture(t)
-			forgotten := 0
+			back := 0
 			p.hook = func(ctx context.Context, op string, _ int64) error {
-				if op == "forget" {
-					forgotten++
+				if op == "give back" {
+					back++
 				}
 				if op == "after reserve" {
 					return c.fail(ctx, p)
@@ -48,7 +47,8 @@ func TestAppendThatDoesNotBegin(t *testing.T) {
 			r, err := p.push(small + " --append --rows 1000000")
 			require.ErrorContains(t, err, c.says)
 			require.Empty(t, r.Run.ID)
-			require.Equal(t, 1, forgotten)
+			require.Equal(t, 1, back)
+			require.Empty(t, p.memory.Runs())
 			p.forgetFolder()
 			p.hook, p.drain = nil, make(chan struct{})
 			require.Zero(t, p.succeeds(small+" --append").Plan.FirstKey)
@@ -70,18 +70,18 @@ func TestAppendWithKeysTooLong(t *testing.T) {
 func TestAppendToAFullTable(t *testing.T) {
 	p := newFixture(t)
 	p.succeeds(small + " --first-key 4611686018427387000")
-	p.failOn("forget", errors.New("it is down"))
+	p.failOn("give back", errors.New("it is down"))
 	r := p.fails(small+" --append --rows 1000", report.PreflightFailed, "--append to table memory: the first free key is 4611686018427387195, "+
 		"after all rows and all keys reserved for other runs, and the largest one is 4611686018427387903: there is no room for 1000 rows; "+
 		"choose another --table, fewer --rows, or a --first-key with room after it")
 	require.Len(t, r.Warnings, 1)
-	require.Contains(t, r.Warnings[0], "keys may still be reserved for run ")
-	require.Contains(t, r.Warnings[0], "remove its rows from the claim table (it is down)")
+	require.Contains(t, r.Warnings[0], "the table may still belong to run ")
+	require.Contains(t, r.Warnings[0], "which did not begin: terapush forget frees it (it is down)")
 	p.hook = nil
 	require.EqualValues(t, 4611686018427387195, p.succeeds(small+" --append --rows 700").Plan.FirstKey)
 }
 
-// bare is a back-end that can be asked, and that reserves no keys.
+// bare is a back-end that can be asked, and that keeps no rows of runs.
 type bare struct {
 	loader.Loader
 	loader.Resolver
@@ -109,9 +109,8 @@ func TestAppendFromAChosenKey(t *testing.T) {
 		require.EqualValues(t, 1000, p.succeeds("--append --first-key 1000 "+timed+"2s").Plan.FirstKey)
 	})
 
-	p = newFixture(t) // one that could reserve keys is not asked to
+	p = newFixture(t)
 	p.succeeds(small + " --first-key 194")
-	p.failOn("reserve", errors.New("not asked for"))
 	p.fails(small+" --append --first-key 0", report.PreflightFailed,
 		"1 rows of table memory have keys from 0 to 194, which the run needs: choose a larger --first-key")
 	p.fails(small+" --append --first-key 388", report.PreflightFailed, "1 rows of table memory have keys from 388 to 582")
@@ -122,27 +121,59 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	require.Equal(t, []string{"it was not checked that the keys from 200 on are free in table memory"}, r.Warnings)
 }
 
-// A run holds its table against others as long as it sends: alone, or with others that add to it. Verifying holds nothing.
-func TestHold(t *testing.T) {
+// A run has its table alone while it is open, whatever has become of its process; runs that append share it. Who is refused
+// reads which run it is, whose, and the command that frees the table.
+func TestTableOfAnOpenRun(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
-	held := func(want loader.Hold, do func()) {
-		p.prepared = nil
-		do()
-		require.Len(t, p.prepared, 1)
-		require.Equal(t, want, p.prepared[0].Hold)
+	run := p.kill(small, 5)
+	for _, args := range []string{"", " --create recreate", " --create truncate", " --append"} {
+		r := p.fails("--state-dir "+t.TempDir()+" "+small+args, report.PreflightFailed, "table memory belongs to run "+run+" of ")
+		require.Contains(t, r.Result.Error, "terapush forget TARGET --run "+run+" frees the table")
+		require.Empty(t, r.Run.ID)
+		require.Len(t, p.memory.Applied(), 5)
 	}
-	held(loader.HoldAlone, func() { p.succeeds(small) })
-	run := p.run()
-	held(loader.HoldNone, func() { p.succeeds("--resume " + run) })
-	p.forgetFolder()
-	held(loader.HoldShared, func() { run = p.kill(small+" --append", 25) })
-	p.fails("--resume "+run+" --first-key 7", push.Usage, "--first-key cannot change in a resumed run: it was 195, now it is 7")
-	held(loader.HoldShared, func() { require.EqualValues(t, 195, p.succeeds("--resume "+run).Plan.FirstKey) })
+	p.succeeds("--resume " + run)
+	p.succeeds(small + " --append --state-dir " + t.TempDir())
+
+	p = newFixture(t)
+	run = p.kill(small+" --append", 5)
+	other := p.succeeds(small + " --append --state-dir " + t.TempDir())
+	require.EqualValues(t, 195, other.Plan.FirstKey)
+	p.fails("--resume "+run+" --first-key 7", push.Usage, "--first-key cannot change in a resumed run: it was 0, now it is 7")
+	p.succeeds("--resume " + run)
 	p.exact(0, 390)
-	require.Equal(t, runlog.Verified, p.record().Stage)
-	held(loader.HoldNone, func() { p.verifies(run) })
-	held(loader.HoldNone, func() {
-		_, err := push.CheckServer(t.Context(), p.job(small+" --append"))
-		require.NoError(t, err)
+	p.failOn("take", errors.New("a look at the table takes nothing"))
+	_, err := push.CheckServer(t.Context(), p.job(small+" --append"))
+	require.NoError(t, err)
+	require.Len(t, p.memory.Runs(), 2)
+}
+
+// Two runs that begin with the same keys find no row that has one of them yet.
+func TestAppendsWithTheSameFirstKey(t *testing.T) {
+	p := newFixture(t)
+	var second error
+	elsewhere := " --state-dir " + t.TempDir()
+	p.then("after reserve", func() {
+		p.hook = nil
+		_, second = p.push(small + " --append --first-key 100" + elsewhere)
 	})
+	r := p.succeeds(small + " --append --first-key 0")
+	require.ErrorContains(t, second, "table memory belongs to run "+r.Run.ID)
+	require.Equal(t, report.PreflightFailed, push.OutcomeOf(second))
+	p.exact(0, 195)
+	p.succeeds(small + " --append --first-key 195" + elsewhere)
+}
+
+// What a preflight finds after the run's row was made leaves the table to the next run.
+func TestPreflightGivesTheTableBack(t *testing.T) {
+	p := newFixture(t)
+	p.failOn("probe", errors.New("no room on the device"))
+	p.fails(small, report.PreflightFailed, "no room on the device")
+	require.Empty(t, p.memory.Runs())
+	p.hook = nil
+	p.succeeds(small)
+	p.fails(small, report.PreflightFailed, "table memory holds rows")
+	require.Len(t, p.memory.Runs(), 1)
+	p.succeeds(small + " --append")
 }

@@ -36,10 +36,12 @@ type fixture struct {
 	*testing.T
 	memory *loadertest.Memory
 	state  string
+	target string
 	// hook is called before each call of the database, with its name, and after it with "after " and its name if it
 	// succeeded. number is the batch's or group's, where there is one. Its error is the database's. It may be nil.
 	hook     func(ctx context.Context, op string, number int64) error
 	wrap     func(hooked) loader.Loader // gives the loader other features; may be nil
+	claiming bool                       // the loader has claims
 	prepared []loader.Preparation       // those that Prepare was called with
 	drain    chan struct{}              // of the next process
 	watch    func(push.Watched) (func(), error)
@@ -54,6 +56,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	return &fixture{
 		T: t, memory: &loadertest.Memory{Identity: "table-1"}, state: filepath.Join(t.TempDir(), "state"), drain: make(chan struct{}),
+		target: "memory://u@h/d",
 	}
 }
 
@@ -118,7 +121,7 @@ func (p *fixture) job(args string) push.Job {
 	require.NoError(p, config.Complete(f, func(string) (string, bool) { return "", false }, ""))
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	c.Target = "memory://u@h/d"
+	c.Target = p.target
 	if c.State == "" {
 		c.State = p.state
 	}
@@ -217,14 +220,30 @@ func (p *fixture) journal() string {
 	return string(text)
 }
 
-// claims counts the claims of a run.
-func (p *fixture) claims(run string) int {
+// claims counts the claims of a run, by its id or name.
+func (p *fixture) claims(name string) int {
 	p.Helper()
 	l, err := p.memory.Driver().Open(p.Context(), loader.Target{}, loader.Deps{})
 	require.NoError(p, err)
 	n := 0
-	require.NoError(p, l.(loader.Claims).Claimed(p.Context(), run, func(int64, int64) error { n++; return nil }))
+	known := map[string]bool{}
+	for _, r := range p.memory.Runs() {
+		if r.Name == name && !known[r.Run] {
+			known[r.Run] = true
+			require.NoError(p, l.(loader.Claims).Claimed(p.Context(), r.Run, func(int64, int64) error { n++; return nil }))
+		}
+	}
 	return n
+}
+
+// states are those of the rows of a run.
+func (p *fixture) states(name string) (all []loader.RunState) {
+	for _, r := range p.memory.Runs() {
+		if r.Name == name {
+			all = append(all, r.State)
+		}
+	}
+	return all
 }
 
 func (p *fixture) batchesFile() string { return filepath.Join(p.state, p.run(), "batches") }
@@ -307,6 +326,7 @@ func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l 
 		if l = h; d.fixture.wrap != nil {
 			l = d.fixture.wrap(h)
 		}
+		_, d.fixture.claiming = l.(loader.Claims)
 		return nil
 	})
 	return l, err
@@ -343,7 +363,6 @@ type whole interface {
 	loader.Resolver
 	loader.Claims
 	loader.Prober
-	loader.Reserver
 	loader.Counter
 	loader.Fetcher
 	loader.Sizer
@@ -368,6 +387,9 @@ func (l hooked) Server() loader.Server {
 func (l hooked) Prepare(ctx context.Context, p loader.Preparation) (t loader.Table, err error) {
 	err = l.call(ctx, "prepare", 0, func() error {
 		l.prepared = append(l.prepared, p)
+		if !l.claiming {
+			p.Begin = nil
+		}
 		t, err = l.whole.Prepare(ctx, p)
 		if p.Silent {
 			t.Identity, t.HasRows = "", false
@@ -382,8 +404,8 @@ func (l hooked) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (p
 	return proof, err
 }
 
-func (l hooked) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
-	err = l.call(ctx, "reserve", rows, func() error { first, err = l.whole.Reserve(ctx, run, rows, last); return err })
+func (l hooked) Reserve(ctx context.Context, from, rows, last int64) (first int64, err error) {
+	err = l.call(ctx, "reserve", rows, func() error { first, err = l.whole.Reserve(ctx, from, rows, last); return err })
 	return first, err
 }
 
@@ -391,9 +413,26 @@ func (l hooked) Claimed(ctx context.Context, run string, f func(number, rows int
 	return l.call(ctx, "claimed", 0, func() error { return l.whole.Claimed(ctx, run, f) })
 }
 
-func (l hooked) Forget(ctx context.Context, run string) (rows int64, err error) {
-	err = l.call(ctx, "forget", 0, func() error { rows, err = l.whole.Forget(ctx, run); return err })
-	return rows, err
+func (l hooked) Announce(ctx context.Context, fingerprint int64) error {
+	return l.call(ctx, "announce", 0, func() error { return l.whole.Announce(ctx, fingerprint) })
+}
+
+func (l hooked) Take(ctx context.Context, run string) (row loader.RunRow, err error) {
+	err = l.call(ctx, "take", 0, func() error { row, err = l.whole.Take(ctx, run); return err })
+	return row, err
+}
+
+func (l hooked) Settle(ctx context.Context, state loader.RunState, keys loader.KeyRange) error {
+	return l.call(ctx, "settle "+string(state), 0, func() error { return l.whole.Settle(ctx, state, keys) })
+}
+
+func (l hooked) GiveBack(ctx context.Context) error {
+	return l.call(ctx, "give back", 0, func() error { return l.whole.GiveBack(ctx) })
+}
+
+func (l hooked) Forget(ctx context.Context, run string) (claims int64, known bool, err error) {
+	err = l.call(ctx, "forget", 0, func() error { claims, known, err = l.whole.Forget(ctx, run); return err })
+	return claims, known, err
 }
 
 func (l hooked) Resolve(ctx context.Context, ref loader.Ref) (answer loader.Resolution, err error) {

@@ -117,7 +117,8 @@ func (p *push) load(ctx context.Context) error {
 // whoseRun returns a *loader.TakenOverError if the load has failed because another process has the run: its rows may be what a
 // batch was refused for.
 func (p *push) whoseRun(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || p.state.row.Epoch == "" || errors.As(err, new(*loader.TakenOverError)) {
+	unexplained := err != nil && ctx.Err() == nil && !errors.As(err, new(*loader.TakenOverError))
+	if !unexplained || p.state.row.Epoch == "" {
 		return nil
 	}
 	taken := (*loader.TakenOverError)(nil)

@@ -47,8 +47,8 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 			if err := p.target.prepare(ctx, ours); err != nil {
 				return err
 			}
-			if p.shared == nil {
-				return p.take(ctx)
+			if err := p.take(ctx); err != nil || p.shared == nil {
+				return err
 			}
 			return p.takeJournal()
 		})
@@ -84,9 +84,6 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		return 0, err
 	}
 	checked, alone := false, p.beginning(c.RunID, loader.CreateMode(c.Create))
-	if p.shared != nil {
-		alone.Begin = nil
-	}
 	marked := p.shared == nil || !removes(alone.Create)
 	err = p.waiting(ctx, func() (err error) {
 		if announced, err = p.announced(ctx); err != nil || announced != 0 {
@@ -110,7 +107,7 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		err = p.target.prepare(ctx, alone)
 		p.state.row = p.target.table.Row
 		if err == nil && p.shared != nil {
-			announced, err = p.announcement(ctx) // by the process that was waited for
+			announced, err = p.announceIn(0) // by the process that was waited for
 		}
 		if err == nil && announced != 0 && removes(alone.Create) {
 			err = loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", c.RunID))
@@ -173,10 +170,13 @@ func (p *push) announced(ctx context.Context) (int64, error) {
 	look := p.preparation(p.Config.RunID, loader.CreateNever)
 	look.Shard = ""
 	if p.shared != nil {
-		announced, err := p.announcement(ctx)
+		announced, err := p.announceIn(0)
 		if err == nil && announced != 0 {
 			look.Run, look.Resume = p.Config.RunID, true
 			err = p.target.prepare(ctx, look)
+		}
+		if err == nil && announced != 0 {
+			err = p.lookUp(ctx)
 		}
 		return announced, err
 	}
@@ -187,32 +187,42 @@ func (p *push) announced(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.announcement(ctx)
-}
-
-// announcement is announced for a table that is prepared.
-func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) {
-	if p.shared != nil {
-		return p.announceIn(0)
-	}
-	run, given := p.Config.RunID, p.Config.Shard.Count > 0
-	err = p.target.askSoon(ctx, "run "+run, func(ctx context.Context) (err error) {
-		p.state.shards, err = p.target.can.Claims.Runs(ctx, run)
-		return err
-	})
-	if err != nil || len(p.state.shards) == 0 {
+	if err = p.lookUp(ctx); err != nil || len(p.state.shards) == 0 {
 		return 0, err
 	}
-	row := p.state.shards[0]
+	return p.state.shards[0].Fingerprint, nil
+}
+
+// lookUp finds the rows of a named run in the database. One that is over is an error to a shard: its name stands for nothing
+// until somebody begins a run again.
+func (p *push) lookUp(ctx context.Context) error {
+	p.state.shards = nil
+	if p.target.can.Claims == nil || p.silent() {
+		return nil
+	}
+	run := p.state.runName()
+	var found []loader.RunRow
+	err := p.target.askSoon(ctx, "run "+run, func(ctx context.Context) (err error) {
+		found, err = p.target.can.Claims.Runs(ctx, run)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	row := found[0]
 	over := row.State == loader.RunForgotten || row.State == loader.RunGone
 	switch {
-	case over && (row.State == loader.RunGone || given):
-		return 0, fmt.Errorf("%w; terapush forget and terapush prepare begin it anew", loader.Final(&loader.TakenOverError{Run: run, Row: &row}))
+	case over && (row.State == loader.RunGone || p.Config.Shard.Count > 0):
+		anew := "terapush prepare begins it anew"
+		if row.State == loader.RunGone {
+			anew = "terapush forget frees its name"
+		}
+		return fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: run, Row: &row}), anew)
 	case over:
-		return 0, nil
+		return nil
 	}
-	p.state.row.Run = row.Run // its claims can be read
-	return row.Fingerprint, nil
+	p.state.shards, p.state.row.Run = found, row.Run // its claims can be read
+	return nil
 }
 
 // agree fixes the plan and compares it with that of the run's other processes. The first one finds the table empty, and
@@ -220,12 +230,13 @@ func (p *push) announcement(ctx context.Context) (fingerprint int64, err error) 
 func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) (err error) {
 	run := p.Config.RunID
 	first := p.Config.FirstKey.Key
-	if begun && len(p.state.shards) > 0 {
+	if begun && len(p.state.shards) > 0 && p.Config.Append && !p.Config.FirstKey.Given {
 		first = p.state.shards[0].Keys.First
 	}
+	told := begun // others may build upon it from now on
 	if !begun {
 		defer func() {
-			if err != nil && p.shared == nil {
+			if err != nil && !told {
 				p.giveBack(ctx)
 			}
 		}()
@@ -252,12 +263,14 @@ func (p *push) agree(ctx context.Context, caps loader.Caps, begun bool) (err err
 	}
 	is := p.plan.fingerprint(table)
 	was := is
+	told = true
 	switch {
 	case p.shared != nil:
 		was, err = p.announceIn(is)
 	case begun:
 		was = p.state.shards[0].Fingerprint
-	default:
+	}
+	if err == nil && !begun && was == is && p.state.row.Epoch != "" {
 		err = p.target.ask(ctx, "run "+run, func(ctx context.Context) error {
 			return p.target.can.Claims.Announce(ctx, is)
 		})

@@ -46,7 +46,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if err = p.state.takeClaims(ctx); err == nil && p.shared != nil {
 		err = p.readJournals()
 	}
-	if err == nil && p.shared == nil {
+	if err == nil {
 		err = p.closeShards(ctx)
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		if p.shared == nil {
 			p.plan.Dedup = loader.DedupTx
 		}
-		rows, err := p.forgetClaims(ctx, p.Config.RunID)
+		rows, err := p.forgetClaims(ctx, p.state.runName())
 		if err != nil {
 			return err
 		}

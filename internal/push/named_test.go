@@ -77,13 +77,12 @@ func TestShardsWait(t *testing.T) {
 	p.exact(0, 1000)
 
 	p = newFixture(t)
-	busy := loader.Busy("memory", "nightly", "kill it")
+	busy := loader.Busy(&loader.BusyError{Table: "memory", Row: loader.RunRow{Name: "other", Owner: "somebody"}})
 	p.failFirst("prepare", busy, busy)
 	p.succeeds(nightly)
 	require.Contains(t, p.log.String(), "waiting for run nightly")
-	require.Equal(t, []any{loader.HoldAlone, "0/1"}, []any{p.prepared[len(p.prepared)-1].Hold, p.prepared[len(p.prepared)-1].Shard})
 	p.failOn("prepare", busy)
-	p.fails(atOnce, report.Failed, "waiting for run nightly, 0s: prepare: table memory is being filled by run nightly")
+	p.fails(atOnce, report.Failed, "waiting for run nightly, 0s: prepare: table memory belongs to run other of somebody")
 }
 
 // A server that is away when a process starts is waited for: a platform takes a refused process for one with wrong flags.
@@ -126,17 +125,16 @@ func TestNamedRunWhoseTableIsEmpty(t *testing.T) {
 	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
 }
 
-// Nothing is forgotten while a process is at work on the run.
+// A name is forgotten wherever its processes are, and also where the table is gone or another one.
 func TestForgetNamed(t *testing.T) {
 	p := newFixture(t)
 	p.succeeds(nightly)
-	p.failOn("prepare", loader.Busy("memory", "nightly", "kill it"))
-	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume nightly --retry-for 0s")), loader.ErrBusy)
-	require.Equal(t, 100, p.claims("nightly"))
 	p.fails("--resume nightly", push.Usage, "run nightly is continued with --run-id nightly")
 	p.failFirst("prepare", errors.New("the table is of another dataset"))
+	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume nightly")), "another dataset")
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume nightly")))
 	require.Zero(t, p.claims("nightly"))
+	require.ErrorIs(t, push.Forget(t.Context(), p.job("--resume other")), loader.ErrUnknownRun)
 }
 
 // Rows of others are refused by the process that begins the run, and by no other.
@@ -164,7 +162,7 @@ func TestPrepareNamed(t *testing.T) {
 		if len(p.prepared) == 1 {
 			p.hook = nil
 			p.succeeds(nightly + " --shard 0/2")
-			return loader.Busy("memory", "nightly", "kill it")
+			return loader.ErrBegun
 		}
 		return nil
 	})

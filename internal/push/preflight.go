@@ -104,7 +104,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	return loader.Preparation{
 		Run: run, Shard: shard, Owner: owner(), Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || p.plan.Dedup != loader.DedupTx),
+		Resume: p.state.resumed,
 		Silent: p.silent(),
 	}
 }

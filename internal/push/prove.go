@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
@@ -151,14 +152,15 @@ func (k keptProof) Load() []byte { return k.Proof() }
 
 func (k keptProof) Save(text []byte) { _ = k.SaveProof(text) }
 
-// finish records that the run is verified, on disk and in the database.
+// finish records that the run is verified, in the database and then on disk: what was counted proves nothing if another
+// process has the run by now.
 func (p *push) finish(ctx context.Context) error {
-	r := p.state.log.Record()
-	r.Stage = runlog.Verified
-	if err := p.state.log.Save(r); err != nil {
+	if err := p.settle(ctx, loader.RunProven); err != nil {
 		return err
 	}
-	return p.settle(ctx, loader.RunProven)
+	r := p.state.log.Record()
+	r.Stage = runlog.Verified
+	return p.state.log.Save(r)
 }
 
 // settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another process
@@ -178,7 +180,7 @@ func (p *push) settle(ctx context.Context, state loader.RunState) error {
 func (p *push) closed(ctx context.Context, name string) (epochs []string, err error) {
 	claims := p.target.can.Claims
 	if claims == nil || p.silent() {
-		return nil, nil
+		return nil, p.samePlace()
 	}
 	var found []loader.RunRow
 	err = p.target.ask(ctx, "run", func(ctx context.Context) (err error) {
@@ -190,6 +192,9 @@ func (p *push) closed(ctx context.Context, name string) (epochs []string, err er
 	}
 	if len(found) == 0 && p.plan.Dedup == loader.DedupTx {
 		return nil, loader.Final(fmt.Errorf("%w %s; terapush runs lists the targets of all runs", loader.ErrUnknownRun, name))
+	}
+	if len(found) == 0 {
+		return nil, p.samePlace()
 	}
 	for _, r := range found {
 		switch r.State {
@@ -316,6 +321,64 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	}
 	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, run))
 	return nil
+}
+
+// ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.
+func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetOlder(ctx, age)), p.close())
+}
+
+func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.target.open(ctx); err != nil {
+		return err
+	}
+	claims := p.target.can.Claims
+	if claims == nil {
+		return failed(Usage, fmt.Errorf("%s keeps no claims to remove", p.target.driver.Name()))
+	}
+	if err := p.prepareToForget(ctx, runlog.NewID(p.started)); err != nil {
+		return err
+	}
+	var all []loader.RunRow
+	err := p.target.ask(ctx, "runs", func(ctx context.Context) (err error) {
+		all, err = claims.Runs(ctx, "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	old := provenBefore(all, p.started.Add(-age))
+	var total int64
+	for _, name := range old {
+		n, err := p.forgetClaims(ctx, name)
+		if total += n; err != nil {
+			return err
+		}
+	}
+	p.Log.Info(fmt.Sprintf("%d claims of %d runs removed", total, len(old)))
+	return nil
+}
+
+// provenBefore returns the names of runs all of whose rows were proven by then. Of a name that was used again the forgotten
+// rows do not count.
+func provenBefore(all []loader.RunRow, then time.Time) (names []string) {
+	keep := map[string]bool{}
+	for _, r := range all {
+		switch {
+		case r.State == loader.RunForgotten:
+		case r.State != loader.RunProven || r.Changed.After(then):
+			keep[r.Name] = true
+		default:
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return keep[name] })
 }
 
 // forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know is an

@@ -69,7 +69,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Without the state folder the claims and the reserved keys can be removed all the same.
+// Without the state folder the claims can be removed all the same.
 func TestForgetWithoutTheFolder(t *testing.T) {
 	p := newFixture(t)
 	mine := p.succeeds(small + " --verify ack --append").Run.ID
@@ -91,11 +91,11 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 
 	p.hook = nil
 	require.NoError(t, forget(mine))
-	require.Contains(t, p.log.String(), "21 rows of run "+mine+" removed from the claim table")
+	require.Contains(t, p.log.String(), "20 claims of run "+mine+" removed; the state folder has no such run")
 	require.Zero(t, p.claims(mine))
 	require.Equal(t, 20, p.claims(other))
 	require.NoError(t, forget(mine), "once more")
-	require.Contains(t, p.log.String(), "0 rows of run "+mine)
+	require.Contains(t, p.log.String(), "0 claims of run "+mine)
 
 	l, err := runlog.Open(p.state, other, func(event.Event) {})
 	require.NoError(t, err)
@@ -107,20 +107,6 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	require.NoError(t, forget(other), "a folder without a record is no run")
 	require.Zero(t, p.claims(other))
 	require.NoDirExists(t, filepath.Join(p.state, other))
-}
-
-// A run at least once has no claims, but one that appends has reserved keys.
-func TestReservationsAreForgotten(t *testing.T) {
-	for _, verify := range []string{"count", "ack"} {
-		p := newFixture(t)
-		const args = small + " --delivery at-least-once --append --verify "
-		run := p.succeeds(args + verify).Run.ID
-		if verify == "ack" { // which proves too little to remove them
-			require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-		}
-		p.memory.Crash()
-		require.Zero(t, p.succeeds(args+verify).Plan.FirstKey, "no row and no reservation is left")
-	}
 }
 
 // The plan's keys, seed and distinct rows are those of the feed and of the proof: what goes in is compared with the

@@ -29,9 +29,12 @@ func (p *push) resume(ctx context.Context) error {
 		return err
 	}
 	if record.Stage != runlog.Verified {
-		if err := p.take(ctx); err != nil {
-			return err
-		}
+		err = p.take(ctx)
+	} else { // before the rows of another database are counted
+		_, err = p.closed(ctx, record.Run)
+	}
+	if err != nil {
+		return err
 	}
 	return p.proceed(ctx, record)
 }
@@ -40,14 +43,14 @@ func (p *push) resume(ctx context.Context) error {
 func (p *push) take(ctx context.Context) error {
 	claims := p.target.can.Claims
 	if claims == nil || p.silent() {
-		return nil
+		return p.samePlace()
 	}
 	err := p.target.ask(ctx, "run", func(ctx context.Context) (err error) {
 		p.state.row, err = claims.Take(ctx, p.state.runName())
 		return err
 	})
 	if errors.Is(err, loader.ErrUnknownRun) && p.plan.Dedup != loader.DedupTx {
-		return nil
+		return p.samePlace()
 	}
 	return err
 }

@@ -23,9 +23,7 @@ func TestResumeAfterKill(t *testing.T) {
 	for _, after := range []int{0, 1, 19} {
 		p := newFixture(t)
 		run := p.kill(small, after)
-		before := p.memory.Resolved()
 		r := p.succeeds("--resume " + run + " --workers 3 --memory 64KiB")
-		require.Equal(t, 1, p.memory.Resolved()-before, "the session of the earlier worker is ended")
 		p.exact(0, 195)
 		require.Equal(t, run, r.Run.ID)
 		require.True(t, r.Run.Resumed)
@@ -213,6 +211,7 @@ func (l without) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 // A table that was rewritten has another identity and the same rows. One that was emptied, or made again, has not.
 func TestResumeOnAnotherTable(t *testing.T) {
 	t.Parallel()
+	const bare = " --create never --delivery at-least-once --verify none" // no run's row keeps it off
 	const nothing = "there are no rows to recognize it by; start a new run"
 	for name, c := range map[string]struct {
 		args    string
@@ -228,7 +227,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 		"one batch is gone": {after: 5, change: func(p *fixture) {
 			p.wrap = func(h hooked) loader.Loader { return without{h, 2} }
 		}, refused: "1 of the 5 batches that were in are missing or incomplete"},
-		"filled by another run": {after: 5, change: func(p *fixture) { p.memory.Truncate(); p.succeeds(small) },
+		"filled by another run": {after: 5, change: func(p *fixture) { p.memory.Truncate(); p.succeeds(small + bare) },
 			refused: "15 batches have rows that this run has not sent"},
 		"not counted": {after: 5, change: func(p *fixture) { p.failOn("count", errors.New("not now")) }, refused: "looking for rows of run"},
 		"another engine": {after: 5, change: func(p *fixture) {

@@ -31,6 +31,32 @@ func (p *push) sameDatabase(r runlog.Record) error {
 	return nil
 }
 
+// samePlace returns an error if a run of which the database has no row was pushed into another one. Another host may be the
+// same database, after a failover: the table's identity decides, if the back-end gives one, else there is a warning.
+func (p *push) samePlace() error {
+	r := p.state.log.Record()
+	was, err := config.PlaceOf(r.Target, p.Drivers)
+	if err != nil {
+		return err
+	}
+	is, err := config.PlaceOf(p.target.String(), p.Drivers)
+	if err != nil || is == was {
+		return err
+	}
+	known := r.Identity != "" && p.target.table.Identity != ""
+	switch {
+	case is.Database != was.Database, known && r.Identity != p.target.table.Identity:
+		return failed(Usage, fmt.Errorf("run %s was pushed into %s, and nothing says that %s is the same database: give that target",
+			r.Run, r.Target, p.target.String()))
+	case !known:
+		text := fmt.Sprintf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
+		if !slices.Contains(p.notes.list, text) { // the proof asks again
+			p.notes.warn(text)
+		}
+	}
+	return nil
+}
+
 // tableOf returns the table as the user names it.
 func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Plan.Dataset) }
 

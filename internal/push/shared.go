@@ -40,6 +40,7 @@ func (p *push) openFiles(ctx context.Context) error {
 		}
 	}
 	p.shared = &runlog.Shared{Files: p.files, Name: p.Config.RunID, Ask: p.askFiles}
+	p.state.name = p.Config.RunID
 	return nil
 }
 

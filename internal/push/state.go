@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -23,6 +24,7 @@ type state struct {
 	// row is the run's row in the database, or that of this shard; shards are those of a named run when it was looked for.
 	row    loader.RunRow
 	shards []loader.RunRow
+	name   string // of a run whose id is another one; "" without
 
 	resumed bool            // an earlier process worked on the run
 	history history         // of earlier processes
@@ -37,19 +39,14 @@ type state struct {
 }
 
 func (s *state) run() string {
-	if s.log == nil { // a named run is forgotten, of which this process has no record
+	if s.log == nil { // a named run of which this process has no record
 		return s.plan.config.RunID
 	}
 	return s.log.Record().Run
 }
 
 // runName is what the database knows the run by.
-func (s *state) runName() string {
-	if name := s.plan.config.RunID; name != "" {
-		return name
-	}
-	return s.run()
-}
+func (s *state) runName() string { return cmp.Or(s.name, s.plan.config.RunID, s.run()) }
 
 func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
 

@@ -136,8 +136,8 @@ func (t *target) retries() retry.Policy {
 	return retry.Policy{Retries: t.config.Retries, Outage: &t.outage}
 }
 
-// errTooLate is the cause of a context that ended after preflightTime.
-var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
+// errTooLate is in the cause of a context that ended after preflightTime.
+var errTooLate = errors.New("no answer")
 
 // fenceTime is how long the beginning of a run may wait for the batches of others.
 const fenceTime = 70 * time.Second
@@ -148,7 +148,7 @@ func within(ctx context.Context, step func(context.Context) error) error {
 }
 
 func withinTime(ctx context.Context, limit time.Duration, step func(context.Context) error) error {
-	bound, cancel := context.WithTimeoutCause(ctx, limit, errTooLate)
+	bound, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within %s", errTooLate, limit))
 	defer cancel()
 	err := step(bound)
 	if err != nil && bound.Err() != nil {

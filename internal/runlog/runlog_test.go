@@ -473,6 +473,7 @@ func TestRunsAndFind(t *testing.T) {
 	require.Equal(t, plan.BatchSize(0)+plan.BatchSize(2)+plan.BatchSize(3), all[1].Rows)
 	require.NoError(t, running.Close())
 
+	any := func(runlog.Record) bool { return true }
 	for name, want := range map[string]string{
 		"last":                   "20260101-000000-bbbbbb",
 		"20260101-000000-a":      "20260101-000000-aaaaaa",
@@ -483,12 +484,18 @@ func TestRunsAndFind(t *testing.T) {
 		"n":                      "n",
 		"../../etc":              "../../etc",
 	} {
-		found, err := runlog.Find(state, name)
+		found, err := runlog.Find(state, name, any)
 		require.NoError(t, err)
 		require.Equal(t, want, found)
 	}
-	_, err = runlog.Find(state, "2026")
+	found, err := runlog.Find(state, "last", func(r runlog.Record) bool { return r.Run != "20260101-000000-bbbbbb" })
+	require.NoError(t, err)
+	require.Equal(t, "20260101-000000-aaaaaa", found)
+	_, err = runlog.Find(state, "last", func(runlog.Record) bool { return false })
+	require.ErrorIs(t, err, runlog.ErrNoRun)
+	require.ErrorContains(t, err, "no run of this target in "+state)
+	_, err = runlog.Find(state, "2026", any)
 	require.ErrorContains(t, err, `2 runs begin with "2026": 20260101-000000-aaaaaa, 20260101-000000-bbbbbb`)
-	_, err = runlog.Find(t.TempDir(), "last")
+	_, err = runlog.Find(t.TempDir(), "last", any)
 	require.ErrorIs(t, err, runlog.ErrNoRun)
 }

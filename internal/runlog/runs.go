@@ -115,10 +115,11 @@ func isLocked(dir string) bool {
 	return err == nil && !free
 }
 
-// Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun. A name that a
+// Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun, which is the newest one
+// that fits. A name that a
 // user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3.
 // What fits no run is returned as it is, for Read to refuse.
-func Find(stateDir, name string) (string, error) {
+func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {
 		return "", fmt.Errorf("looking for run %s: %w", name, err)
@@ -131,7 +132,11 @@ func Find(stateDir, name string) (string, error) {
 		if len(all) == 0 {
 			return "", errors.Join(fmt.Errorf("%w in %s", ErrNoRun, stateDir), err)
 		}
-		return all[0].Run, nil
+		i := slices.IndexFunc(all, fits)
+		if i < 0 {
+			return "", errors.Join(fmt.Errorf("%w of this target in %s; terapush runs lists those of all targets", ErrNoRun, stateDir), err)
+		}
+		return all[i].Run, nil
 	}
 	found := slices.DeleteFunc(names, func(n string) bool { return !IsID(n) || !strings.HasPrefix(n, name) })
 	switch len(found) {

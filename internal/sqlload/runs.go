@@ -189,12 +189,19 @@ func newest(rows []loader.RunRow) []loader.RunRow {
 // Runs implements loader.Claims.
 func (t ClaimedTable) Runs(ctx context.Context, name string) (found []loader.RunRow, err error) {
 	err = t.do(ctx, "look for run "+name, func(c Conn, s *State) error {
-		found, err = readRuns(ctx, c, s.SelectRuns(named(name)))
+		condition := named(name)
+		if name == "" {
+			condition = "1 = 1"
+		}
+		found, err = readRuns(ctx, c, s.SelectRuns(condition))
 		if t.isMissing(err) {
 			return nil
 		}
 		return err
 	})
+	if name == "" {
+		return found, err
+	}
 	return newest(found), err
 }
 
@@ -555,8 +562,15 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 	if err != nil {
 		return mine, t.Failed(op, err)
 	}
-	err = t.fence(ctx, s, Fence{Claims: claims, Run: s.Want.Run, Shard: s.Want.Shard}, func(c Conn) error {
+	f := Fence{Claims: claims, Run: s.Want.Run, Shard: s.Want.Shard}
+	if !slices.ContainsFunc(known, func(r loader.RunRow) bool { return r.Part == f.Shard }) {
+		f.Shard = "" // the run is cut anew
+	}
+	err = t.fence(ctx, s, f, func(c Conn) error {
 		found, err := readRuns(ctx, c, s.SelectRuns(these))
+		if err == nil && len(found) == 0 && s.Want.Shard != "" {
+			found, err = t.cut(ctx, c, s, known[0].Run)
+		}
 		if err != nil {
 			return err
 		}
@@ -584,6 +598,37 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 		return mine, err
 	}
 	return mine, t.sameEverywhere(ctx, now)
+}
+
+// cut makes the rows of a run those of as many shards as this process says, and returns its own: terapush prepare knows no
+// number, and a run may be finished with another one than it began with. All that had an old row have lost it.
+func (t *Table) cut(ctx context.Context, c Conn, s *State, run string) ([]loader.RunRow, error) {
+	these := fmt.Sprintf("run = '%s'", run)
+	found, err := readRuns(ctx, c, s.SelectRuns(these))
+	if err != nil || len(found) == 0 || found[0].State == loader.RunForgotten || found[0].State == loader.RunGone {
+		return found, err
+	}
+	_, number, _ := strings.Cut(s.Want.Shard, "/")
+	count, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Exec(ctx, "DELETE FROM "+s.Runs()+" WHERE "+these); err != nil {
+		return nil, err
+	}
+	var mine []loader.RunRow
+	r := found[0]
+	r.Epoch = newEpoch(r.Epoch)
+	for i := range count {
+		r.Part = fmt.Sprintf("%d/%d", i, count)
+		if _, err := c.Exec(ctx, s.insertRun(r)); err != nil {
+			return nil, err
+		}
+		if r.Part == s.Want.Shard {
+			mine = append(mine, r)
+		}
+	}
+	return mine, nil
 }
 
 // unknown is the error of a run that the database does not have.

@@ -118,7 +118,8 @@ type Claims interface {
 	// Claimed calls f with every claimed batch of the run, in any order, until f returns an error. Under a staged contract
 	// number and rows are those of commit groups. run is RunRow.Run.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Runs returns the rows of all shards of the newest run with that name, in any order; none if there is no such run.
+	// Runs returns the rows of all shards of the newest run with that name, in any order; none if there is no such run. "" is all
+	// rows of all runs.
 	Runs(ctx context.Context, name string) ([]RunRow, error)
 	// Reserve gives the run that Prepare has begun its row numbers: from first on, or, if that is negative, behind all rows of the
 	// table and all numbers of other runs. If the range would end after last, the error is a *RangeError; if a run that is

@@ -81,9 +81,7 @@ func (l *memoryLoader) Resolve(_ context.Context, ref loader.Ref) (loader.Resolu
 	if err := l.mayWrite(*l.row); err != nil {
 		return loader.Resolution{}, err
 	}
-	if l.row.Run != "" {
-		ref.ID.Run = l.row.Run
-	}
+	ref.ID = l.claimant(ref.ID)
 	if c, there := l.claims[ref.ID]; there && c.Rows != ref.Rows {
 		return loader.Resolution{Reason: fmt.Sprintf("%d of its %d rows are there", c.Rows, ref.Rows)}, nil
 	} else if there {

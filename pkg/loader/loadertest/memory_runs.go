@@ -47,7 +47,7 @@ func (l *memoryLoader) begin(p loader.Preparation) error {
 			return loader.ErrBegun
 		case r.Name == p.Run:
 			l.runs[i].State, l.runs[i].Epoch = loader.RunForgotten, l.epoch()
-		case r.State == loader.RunOpen && !(r.Appends && mine.Appends):
+		case r.State == loader.RunOpen && (!r.Appends || !mine.Appends):
 			return loader.Busy(&loader.BusyError{Table: memoryTable, Row: r})
 		}
 	}
@@ -88,6 +88,14 @@ func (m *Memory) mayWrite(row loader.RunRow) error {
 	return err
 }
 
+// claimant returns what the claim of a batch or group has: a name may have been used before. A label has the run's id.
+func (l *memoryLoader) claimant(id batch.ID) batch.ID {
+	if l.caps.Dedup == loader.DedupTx {
+		id.Run = cmp.Or(l.row.Run, id.Run)
+	}
+	return id
+}
+
 func (l *memoryLoader) newest(name string) (found []loader.RunRow) {
 	for _, r := range l.runs {
 		if r.Name != name {
@@ -106,6 +114,9 @@ func (l *memoryLoader) newest(name string) (found []loader.RunRow) {
 func (l *memoryLoader) Runs(_ context.Context, name string) ([]loader.RunRow, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if name == "" {
+		return slices.Clone(l.runs), nil
+	}
 	return l.newest(name), nil
 }
 
@@ -178,6 +189,7 @@ func (l *memoryLoader) Take(_ context.Context, name string) (loader.RunRow, erro
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	epoch, taken := l.epoch(), false
+	l.cut(l.newest(name))
 	for _, known := range l.newest(name) {
 		if l.shard != "" && known.Part != l.shard {
 			continue
@@ -196,6 +208,22 @@ func (l *memoryLoader) Take(_ context.Context, name string) (loader.RunRow, erro
 		return loader.RunRow{}, loader.Final(fmt.Errorf("%w %s", loader.ErrUnknownRun, name))
 	}
 	return *l.row, nil
+}
+
+// cut makes the rows of a run those of as many shards as this process says, if it is one that the run was not begun with.
+func (l *memoryLoader) cut(rows []loader.RunRow) {
+	has := func(r loader.RunRow) bool { return r.Part == l.shard }
+	if l.shard == "" || len(rows) == 0 || slices.ContainsFunc(rows, has) {
+		return
+	}
+	l.runs = slices.DeleteFunc(l.runs, func(r loader.RunRow) bool { return r.Run == rows[0].Run })
+	made := rows[0]
+	var count int
+	_, _ = fmt.Sscanf(l.shard[strings.Index(l.shard, "/")+1:], "%d", &count)
+	for i := range count {
+		made.Part, made.Epoch = fmt.Sprintf("%d/%d", i, count), l.epoch()
+		l.runs = append(l.runs, made)
+	}
 }
 
 func (l *memoryLoader) Settle(_ context.Context, state loader.RunState, keys loader.KeyRange) error {

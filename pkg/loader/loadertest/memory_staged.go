@@ -63,7 +63,13 @@ func (l *memoryLoader) Commit(ctx context.Context, g loader.Group) (loader.Ack, 
 func (l *memoryLoader) commit(g loader.Group, missing int64) (loader.Ack, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c, taken := l.claims[g.ID]; taken {
+	if l.caps.Dedup == loader.DedupTx {
+		if err := l.mayWrite(*l.row); err != nil {
+			return loader.Ack{}, &loader.Error{Op: "claim", Applied: loader.No, Err: err}
+		}
+	}
+	id := l.claimant(g.ID)
+	if c, taken := l.claims[id]; taken {
 		return loader.Ack{Rows: c.Rows, AlreadyApplied: true}, nil
 	}
 	var refs []loader.Ref
@@ -76,7 +82,7 @@ func (l *memoryLoader) commit(g loader.Group, missing int64) (loader.Ack, error)
 		refs, rows = append(refs, o.ref), rows+o.ref.Rows
 	}
 	refs[len(refs)-1].Rows -= missing
-	l.claims[g.ID] = loader.Ref{ID: g.ID, First: g.First, Rows: rows - missing}
+	l.claims[id] = loader.Ref{ID: g.ID, First: g.First, Rows: rows - missing}
 	l.applied = append(l.applied, refs...)
 	return loader.Ack{Rows: rows - missing}, nil
 }
