@@ -28,7 +28,9 @@ func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (table loader
 		t.state.Store(nil)
 		return loader.Table{}, t.Failed("prepare", err)
 	}
-	table.Row = s.Row
+	if s.hasRow() {
+		table.Row = s.Row
+	}
 	return table, nil
 }
 

@@ -148,13 +148,13 @@ func (s Tables) Runs(t *testing.T) {
 		p.Silent, p.Begin = true, nil
 		_, err := l.Prepare(t.Context(), p)
 		require.NoError(t, err)
-		_, known, err := l.(loader.Claims).Forget(t.Context(), run)
+		_, known, err := loader.FeaturesOf(l).Claims.Forget(t.Context(), run)
 		require.NoError(t, err)
 		require.True(t, known)
 	}
 	_, l, err := s.Prepare(t, nil)
 	require.NoError(t, err)
-	require.NoError(t, l.(loader.Claims).GiveBack(t.Context()))
+	require.NoError(t, loader.FeaturesOf(l).Claims.GiveBack(t.Context()))
 
 	alone, err := begin("r-1", false, nil)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func (s Tables) Runs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = begin("r-4", true, nil)
 	require.NoError(t, err)
-	require.NoError(t, one.(loader.Claims).GiveBack(t.Context()))
+	require.NoError(t, loader.FeaturesOf(one).Claims.GiveBack(t.Context()))
 	_, err = begin("r-5", false, recreate)
 	busy(err, "r-4")
 	forget("r-4")

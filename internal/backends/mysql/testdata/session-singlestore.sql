@@ -17,6 +17,7 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
 ) COMMENT = 'made by terapush';
 SELECT 1 FROM `db`.`terapush_runs` WHERE 1 = 0;
 SELECT name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed FROM `db`.`terapush_runs` WHERE target = 'documents';
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SET SESSION autocommit = 0;

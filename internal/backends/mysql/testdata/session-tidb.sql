@@ -18,7 +18,9 @@ CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
 ) COMMENT = 'made by terapush';
 SELECT 1 FROM `db`.`terapush_runs` WHERE 1 = 0;
 SELECT name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed FROM `db`.`terapush_runs` WHERE target = 'documents';
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET NAMES utf8mb4;
+SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SET SESSION autocommit = 1;
 SET SESSION autocommit = 0;
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
