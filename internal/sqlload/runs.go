@@ -553,7 +553,7 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 	if len(known) == 0 {
 		return mine, t.unknown(s, name)
 	}
-	these := fmt.Sprintf("run = '%s'", known[0].Run)
+	these := named(name) + fmt.Sprintf(" AND run = '%s'", known[0].Run)
 	if s.Want.Shard != "" {
 		these += fmt.Sprintf(" AND part = '%s'", s.Want.Shard)
 	}
@@ -603,7 +603,7 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 // cut makes the rows of a run those of as many shards as this process says, and returns its own: terapush prepare knows no
 // number, and a run may be finished with another one than it began with. All that had an old row have lost it.
 func (t *Table) cut(ctx context.Context, c Conn, s *State, run string) ([]loader.RunRow, error) {
-	these := fmt.Sprintf("run = '%s'", run)
+	these := named(s.Want.Run) + fmt.Sprintf(" AND run = '%s'", run)
 	found, err := readRuns(ctx, c, s.SelectRuns(these))
 	if err != nil || len(found) == 0 || found[0].State == loader.RunForgotten || found[0].State == loader.RunGone {
 		return found, err

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,24 +136,22 @@ func (l *opened) claimsBy(ctx context.Context, query string, isolation []string)
 }
 
 func (l *opened) kill(ctx context.Context, connection string) error {
-	c, err := l.connect(ctx)
-	if err != nil {
-		return err
+	err := l.exec(ctx, "KILL "+connection)
+	if is(err, noSuchThread) {
+		return nil
 	}
-	defer func() { _ = c.Close() }()
-	if _, err := c.Exec(ctx, "KILL "+connection); err != nil && !is(err, noSuchThread) {
-		return err
-	}
-	return nil
+	return err
 }
+
+// runColumns are those of the runs' rows.
+const runColumns = "(name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed)"
 
 // fenceByRow is Fence where LOCK TABLES does nothing or reaches one server only. A row that is locked keeps two processes
 // apart; then the run's sessions are ended, whose epoch is old by now.
 func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
-	const columns = "(name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed)"
 	err := l.alone(ctx, func(c sqlload.Conn) error {
 		err := execAll(ctx, c,
-			"INSERT IGNORE INTO "+s.Runs()+" "+columns+" VALUES ('', '', '', 'lock', '', '', '', 0, 0, 0, 0, 0)",
+			"INSERT IGNORE INTO "+s.Runs()+" "+runColumns+" VALUES ('', '', '', 'lock', '', '', '', 0, 0, 0, 0, 0)",
 			"COMMIT",
 			"SELECT epoch FROM "+s.Runs()+" WHERE run = '' AND part = '' FOR UPDATE",
 		)
@@ -183,24 +180,32 @@ func execAll(ctx context.Context, c sqlload.Conn, statements ...string) error {
 	return nil
 }
 
-// registered is below the batch numbers of the rows that name the sessions of a run, where a fence has to end them.
-const registered = -1000
-
-// insertSession names a session to later fences.
-func (s statements) insertSession(connection int64, shard string) string {
-	index, _, _ := strings.Cut(cmp.Or(shard, loader.WholeRun), "/")
-	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, %s, %d)",
-		s.Claims, s.Row.Run, registered-connection, index, connection)
+// insertSession names a session of the run to later fences, where these have to end it: a row without a name, whose epoch is the
+// shard and whose fingerprint the connection.
+func (s statements) insertSession(connection int64) string {
+	return fmt.Sprintf("INSERT INTO %s %s VALUES ('', '%s', 'session %d', 'session', '%s', '', '', 0, %d, 0, 0, 0)",
+		s.Runs(), runColumns, s.Row.Run, connection, s.Row.Part, connection)
 }
 
 // endRun ends the sessions of the fence's run, and waits until they are gone.
 func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
+	found, err := l.rows(ctx, fmt.Sprintf("SELECT DISTINCT run FROM %s WHERE name = %s", s.Runs(), literal(f.Run)))
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	sessions := fmt.Sprintf("state = 'session' AND run IN (%s)", sqlload.Literals(firsts(found)))
+	if f.Shard != "" {
+		sessions += " AND epoch = " + literal(f.Shard)
+	}
 	for {
-		alive, err := l.sessionsOf(ctx, s, f)
-		if err != nil || len(alive) == 0 {
+		alive, err := l.alive(ctx, fmt.Sprintf("SELECT fingerprint FROM %s WHERE %s", s.Runs(), sessions))
+		if err != nil {
 			return err
+		}
+		if len(alive) == 0 {
+			break
 		}
 		for _, connection := range alive {
 			if err := l.kill(ctx, connection); err != nil {
@@ -211,10 +216,11 @@ func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) 
 			return fmt.Errorf("%d earlier sessions do not end: %w", len(alive), err)
 		}
 	}
+	return l.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", s.Runs(), sessions))
 }
 
-// sessionsOf lists the connections of the fence's run that are open.
-func (l *opened) sessionsOf(ctx context.Context, s *sqlload.State, f sqlload.Fence) (alive []string, err error) {
+// alive returns those of the connections that a query names that are open.
+func (l *opened) alive(ctx context.Context, query string) (alive []string, err error) {
 	list := "information_schema.processlist"
 	if l.server.flavour == tiDB { // every server of a cluster has a list of its own
 		list = "information_schema.cluster_processlist"
@@ -223,22 +229,24 @@ func (l *opened) sessionsOf(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	if err != nil {
 		return nil, err
 	}
-	for _, table := range f.Claims {
-		query := fmt.Sprintf("SELECT DISTINCT connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s) AND batch < %d",
-			table, s.Runs(), literal(f.Run), registered)
-		if f.Shard != "" {
-			index, _, _ := strings.Cut(f.Shard, "/")
-			query += " AND row_count = " + index
-		}
-		theirs, err := l.rows(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for _, connection := range firsts(theirs) {
-			if slices.Contains(firsts(open), connection) {
-				alive = append(alive, connection)
-			}
+	theirs, err := l.rows(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	for _, connection := range firsts(theirs) {
+		if slices.Contains(firsts(open), connection) {
+			alive = append(alive, connection)
 		}
 	}
 	return alive, nil
+}
+
+func (l *opened) exec(ctx context.Context, statement string) error {
+	c, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	_, err = c.Exec(ctx, statement)
+	return err
 }

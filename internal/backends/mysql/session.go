@@ -75,7 +75,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
 	if err == nil && s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
-		err = execAll(ctx, s.conn, s.insertSession(s.id, s.Row.Part), "COMMIT")
+		err = execAll(ctx, s.conn, s.insertSession(s.id), "COMMIT")
 	}
 	if err == nil && s.joined {
 		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)

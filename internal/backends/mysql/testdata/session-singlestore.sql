@@ -55,7 +55,7 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
 SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SELECT CONNECTION_ID();
-INSERT INTO `db`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('test', -1000, 0, 0, 0);
+INSERT INTO `db`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('', 'test', 'session 0', 'session', '0/1', '', '', 0, 0, 0, 0, 0);
 COMMIT;
 SET SESSION autocommit = 0;
 /* terapush run=test batch=0 */ INSERT INTO `db`.`terapush_claims` (run, batch, first_key, row_count, connection) SELECT 'test', 0, 0, 3, 0 FROM `db`.`terapush_runs` WHERE run = 'test' AND part = '0/1' AND epoch = 'CHOSEN' AND state = 'open';
