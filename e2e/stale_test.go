@@ -117,7 +117,7 @@ func (s *stale) forgets(t *testing.T) {
 // inTransaction reports whether a session of the frozen process has one open.
 func (s *stale) inTransaction(t *testing.T) bool {
 	t.Helper()
-	query := "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id " +
+	query := "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN " + s.sessions() + " p ON p.id = x.trx_mysql_thread_id " +
 		"WHERE p.db = '" + s.name() + "'"
 	if s.kind == postgres {
 		query = "SELECT COUNT(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL AND application_name LIKE 'terapush/%' " +
@@ -126,13 +126,22 @@ func (s *stale) inTransaction(t *testing.T) bool {
 	return s.number(t, query) > 0
 }
 
+// sessions is the list of MySQL's or MariaDB's sessions. MySQL's own information_schema.processlist fails while a session sends raw
+// bytes.
+func (s *stale) sessions() string {
+	if s.kind == mySQL {
+		return "(SELECT processlist_id AS id, processlist_db AS db FROM performance_schema.threads)"
+	}
+	return "information_schema.processlist"
+}
+
 // endSessions ends all sessions in the database but this one.
 func (s *stale) endSessions() error {
 	if s.kind == postgres {
 		return s.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + s.name() + "' AND pid <> pg_backend_pid()")
 	}
 	var ids []int64
-	err := s.query("SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db = '"+s.name()+"'",
+	err := s.query("SELECT id FROM "+s.sessions()+" p WHERE id <> CONNECTION_ID() AND db = '"+s.name()+"'",
 		func(scan func(...any) error) error {
 			var id int64
 			if err := scan(&id); err != nil {

@@ -73,8 +73,8 @@ func TestStatementsSent(t *testing.T) {
 var ofOneRun = [][2]string{
 	{`\d{8}[-_]\d{6}[-_][a-z2-7]{6}`, "RUN"}, {`\be2e_[a-z2-7]{10}\b`, "DB"},
 	{`\bterapush-[A-Z2-7]{26}\b`, "NAME"}, {`\b[0-9a-f]{32}\b`, "QUERY"},
-	{`terapush_claims-[0-9a-f]{40}`, "LOCK"}, // of the database's name
-	{`(, connection\) VALUES \(.*, )\d+\)`, "${1}ID)"}, {`(attrelid = )\d+`, "${1}OID"}, {`(host:127.0.0.\d:)\d+`, "${1}PORT"},
+	{`\b\d+-[a-z2-7]{10}\b`, "EPOCH"}, {`'[^']*@[^']*, process \d+'`, "'OWNER'"}, {`(changed = )\d+`, "${1}TIME"},
+	{`('OWNER', \d, \d+, \d+, -?\d+, )\d+\)`, "${1}TIME)"}, {`(, connection\) SELECT '[^']*'(?:, -?\d+){3}, )\d+`, "${1}ID"}, {`(attrelid = )\d+`, "${1}OID"}, {`(host:127.0.0.\d:)\d+`, "${1}PORT"},
 }
 
 func ofAnyRun(text string) string {
@@ -104,6 +104,7 @@ func showsWhatIsSent(t *testing.T, explained string, sent []string) {
 	for statement := range strings.SplitSeq(explained, ";\n") {
 		statement = regexp.MustCompile(`(?m)^-- .*$`).ReplaceAllString(statement, "")
 		statement, _, _ = strings.Cut(normal(statement), "(…)")
+		statement, _, _ = strings.Cut(statement, "('RUN', 'RUN'") // the run's row, which is shortened where it is sent
 		require.Contains(t, all, strings.TrimSpace(statement))
 	}
 }
