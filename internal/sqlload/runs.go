@@ -355,15 +355,16 @@ func (t *Table) refuseOpen(ctx context.Context, c Conn, s *State, mine loader.Ru
 		return err
 	}
 	for _, r := range others {
-		if r.State == loader.RunOpen && r.Name != mine.Name && !(r.Appends && mine.Appends) {
-			return t.busy(ctx, c, s, r)
+		together := r.Appends && mine.Appends
+		if r.State == loader.RunOpen && r.Name != mine.Name && !together {
+			return t.busy(ctx, s, r)
 		}
 	}
 	return nil
 }
 
 // busy returns the error about a run that is open. Its activity is only a help.
-func (t *Table) busy(ctx context.Context, c Conn, s *State, r loader.RunRow) error {
+func (t *Table) busy(ctx context.Context, s *State, r loader.RunRow) error {
 	b := &loader.BusyError{Table: s.bareTable(), Row: r}
 	if len(s.Claims) > 0 {
 		b.Activity = t.activity(ctx, s, r.Run)
@@ -461,7 +462,7 @@ func (t *Table) findFree(ctx context.Context, c Conn, s *State, first *int64, ro
 		case behind:
 			*first = max(*first, r.Keys.Last+1)
 		case r.State == loader.RunOpen && r.Keys.First < *first+rows && *first <= r.Keys.Last:
-			busy := t.busy(ctx, c, s, r)
+			busy := t.busy(ctx, s, r)
 			return fmt.Errorf("the keys from %d to %d are those of another run: %w", r.Keys.First, r.Keys.Last, busy)
 		}
 	}

@@ -96,10 +96,9 @@ func (s statements) createRuns() string {
 // claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run, part and
 // epoch of the row: with literals the server would parse and cache a statement for each batch.
 //
-// What an INSERT … SELECT reads is as old as the statement (READ COMMITTED), and the manuals do not say whether a statement that
-// waits for its table's lock is older than the wait; nor is it restarted because a row that it only reads has changed. So
-// the lock is taken by a statement before it, in the same round trip: then the row is read as the fence has left it. No
-// server has judged this here; go-ora's own tests execute a prepared block with binds again.
+// An INSERT … SELECT reads as of the time it was opened (READ COMMITTED), and the manuals do not say whether one that waits for
+// its table's lock is older than the wait. So the lock is taken by a statement before it, in the same round trip: then the
+// row is read as the fence has left it. No server has run this block here; go-ora's own tests execute such blocks.
 func (s statements) claim() string {
 	return "BEGIN LOCK TABLE " + s.Claims + " IN ROW EXCLUSIVE MODE; " +
 		"INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM " + s.Runs() +
