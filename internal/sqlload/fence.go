@@ -1,0 +1,85 @@
+package sqlload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Fence says what Claims.Fence waits for.
+type Fence struct {
+	// Claims are claim tables, quoted: transactions that have a claim in one of them have to end. Without any a fence only
+	// keeps those apart who change rows of runs.
+	Claims     []string
+	Run, Shard string // whose sessions may be ended if they do not; "": nobody's, or those of all shards
+}
+
+// How long a fence waits: for the batches of its run, before their sessions are ended, and in all.
+const (
+	fencePatience = 3 * time.Second
+	fenceTime     = time.Minute
+)
+
+// AwaitFence tries to take a fence until it has it. Each try lasts as long as it is told: a second, so that other runs are not
+// held up, and longer when that is not enough, since their batches may be longer. After fencePatience it lets end end the
+// sessions of its run that are in the way, and describe those of others: a transaction that is frozen in the middle of a batch
+// would hold it up for ever.
+func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error), end func() (others string, err error)) error {
+	began, wait, ended := time.Now(), time.Second, false
+	for {
+		done, err := try(wait)
+		if done || err != nil {
+			return err
+		}
+		if !ended && time.Since(began) >= fencePatience {
+			ended = true
+			if _, err := end(); err != nil {
+				return err
+			}
+		} else if ended {
+			wait *= 2
+		}
+		if time.Since(began)+wait > fenceTime {
+			return fenceLate(end)
+		}
+		if err := Wait(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func fenceLate(end func() (string, error)) error {
+	others, err := end()
+	if err != nil {
+		return err
+	}
+	return &loader.Error{
+		Op: "wait for the batches of other runs", Applied: loader.No,
+		Err:  fmt.Errorf("their transactions have held the claim table for %s: %s", fenceTime, cmp.Or(others, "by whom the server does not say")),
+		Hint: "wait until they have ended; batches of fewer --batch-bytes are shorter",
+	}
+}
+
+// fence calls change while nobody else changes the rows of runs and no claim of claims is open.
+func (t *Table) fence(ctx context.Context, s *State, f Fence, change func(Conn) error) error {
+	return t.Claims.Fence(ctx, s, f, change)
+}
+
+// claimTables lists the claim tables of s that exist. Of a table that was not looked at there may be two.
+func (t *Table) claimTables(ctx context.Context, c Conn, s *State) (there []string, err error) {
+	for _, claims := range [...]string{s.Claims, s.OtherClaims} {
+		if claims == "" {
+			continue
+		}
+		if _, err := Rows(ctx, c, "SELECT 1 FROM "+claims+" WHERE 1 = 0"); t.isMissing(err) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		there = append(there, claims)
+	}
+	return there, nil
+}
