@@ -47,6 +47,7 @@ func (p *push) preflight(ctx context.Context) error {
 		return p.join(ctx, caps)
 	}
 	run := runlog.NewID(p.started)
+	p.forgetKilled(ctx)
 	end, err := runlog.Begin(p.Config.State, runlog.Record{Run: run, Started: p.started, Target: p.target.String(), Flags: p.Given})
 	if err != nil {
 		return err
@@ -60,6 +61,32 @@ func (p *push) preflight(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// forgetKilled frees the tables of runs that processes with this state folder had begun, and of which they had no record yet when
+// they were killed.
+func (p *push) forgetKilled(ctx context.Context) {
+	if p.target.can.Claims == nil {
+		return
+	}
+	for _, r := range runlog.Killed(p.Config.State) {
+		if r.Target != p.target.String() {
+			continue
+		}
+		err := within(ctx, func(bound context.Context) error {
+			if err := p.prepareToForget(bound, r.Run); err != nil {
+				return err
+			}
+			_, _, err := p.target.can.Claims.Forget(bound, r.Run)
+			return err
+		})
+		if err == nil {
+			err = runlog.RemoveRest(p.Config.State, r.Run)
+		}
+		if err != nil {
+			p.notes.warnf("run %s was killed before it sent anything, and may still have the table: %v", r.Run, err)
+		}
+	}
 }
 
 // configure finds driver, method and dataset, and returns every mistake of the command line: these are reported before

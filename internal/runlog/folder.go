@@ -74,12 +74,33 @@ func Begin(stateDir string, r Record) (end func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
 	}
-	end = func() { _ = os.RemoveAll(dir) }
-	if err := (&Log{dir: dir}).save(r); err != nil {
+	l, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	end = func() {
+		_ = os.RemoveAll(dir)
+		_ = l.lock.Unlock()
+	}
+	if err := l.save(r); err != nil {
 		end()
 		return nil, err
 	}
 	return end, nil
+}
+
+// Killed lists the runs that processes of this state folder had begun, and had made no folder of when they were killed: none of
+// them has sent a batch.
+func Killed(stateDir string) (all []Record) {
+	entries, _ := os.ReadDir(stateDir)
+	for _, e := range entries {
+		r, begun := Begun(stateDir, e.Name())
+		if !begun || isLocked(filepath.Join(stateDir, e.Name())) {
+			continue
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // Begun returns the record of a folder that Begin has made and nobody has ended.
@@ -96,7 +117,8 @@ func removeAbandoned(stateDir string) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || time.Since(info.ModTime()) < abandonedAfter {
+		temporary := strings.HasPrefix(e.Name(), tempPrefix) && !strings.HasSuffix(e.Name(), begunSuffix)
+		if err != nil || !e.IsDir() || !temporary || time.Since(info.ModTime()) < abandonedAfter {
 			continue
 		}
 		dir := filepath.Join(stateDir, e.Name())
