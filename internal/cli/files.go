@@ -79,7 +79,8 @@ func (a *app) reportWriter(ctx context.Context, c *config.Push) (
 	}
 	return func(ctx context.Context, r *report.Report, err error) error {
 		defer func() { _ = done() }()
-		if r == nil || r.Run.ID == "" || errors.Is(err, runlog.ErrBusy) {
+		takenOver := push.OutcomeOf(err) == report.TakenOver // the report is that of the process that has the shard now
+		if r == nil || r.Run.ID == "" || takenOver || errors.Is(err, runlog.ErrBusy) {
 			return nil
 		}
 		shard := config.Shard{}

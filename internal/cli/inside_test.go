@@ -21,6 +21,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestColors(t *testing.T) {
@@ -50,6 +51,7 @@ func TestReportOfALostShard(t *testing.T) {
 	require.FileExists(t, path)
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, write(t.Context(), &r, &push.Error{Outcome: report.Failed, Err: runlog.ErrBusy}))
+	require.NoError(t, write(t.Context(), &r, &loader.TakenOverError{Run: "nightly"}))
 	require.NoFileExists(t, path)
 }
 
