@@ -196,17 +196,22 @@ func (s Statements) SelectAny() string {
 
 // InsertClaim claims a batch from the run's row: it inserts nothing if this process may not write.
 func (s Statements) InsertClaim(r loader.Ref) string {
-	return s.claimFrom("", "", r)
+	return s.claimFrom(r.ID.Run, "", r.ID.Number, r.First, r.Rows, "")
 }
 
 // InsertClaimBy is InsertClaim with one more column.
 func (s Statements) InsertClaimBy(r loader.Ref, column, value string) string {
-	return s.claimFrom(", "+column, ", "+value, r)
+	return s.claimFrom(r.ID.Run, ", "+column, r.ID.Number, r.First, r.Rows, ", "+value)
 }
 
-func (s Statements) claimFrom(columns, values string, r loader.Ref) string {
-	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count%s) SELECT '%s', %d, %d, %d%s %s",
-		s.Claims, columns, s.claimant(r.ID.Run), r.ID.Number, r.First, r.Rows, values, s.MayWrite())
+// InsertAnyClaim is InsertClaim of batches whose number, first row and rows are given when it is executed.
+func (s Statements) InsertAnyClaim(number, first, rows string) string {
+	return s.claimFrom("", "", number, first, rows, "")
+}
+
+func (s Statements) claimFrom(run, columns string, number, first, rows any, values string) string {
+	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count%s) SELECT '%s', %v, %v, %v%s %s",
+		s.Claims, columns, s.claimant(run), number, first, rows, values, s.MayWrite())
 }
 
 // TryClaim inserts the claim of a batch whoever may write, to be rolled back: it waits for a session that has inserted it.

@@ -116,7 +116,7 @@ func TestPublications(t *testing.T) {
 
 	// A table that is there is what the publication is for, and stays it when it is made again.
 	sql(t, fmt.Sprintf(documentsTable, to.Table)+"COMMENT ON TABLE "+to.Table+" IS 'made by terapush'")
-	claims := fmt.Sprintf(`takes up what the run makes, "%s"."terapush_claims"; nobody subscribes`, schema)
+	claims := fmt.Sprintf(`takes up what the run makes, "%[1]s"."terapush_claims" and "%[1]s"."terapush_runs"; nobody subscribes`, schema)
 	for _, create := range []loader.CreateMode{loader.CreateIfMissing, loader.CreateRecreate} {
 		i := intent(t)
 		i.Create = create

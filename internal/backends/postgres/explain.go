@@ -38,6 +38,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	case claims && f == redshift:
 		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
 	case claims && s.ahead && !c.Staged():
+		setup = append(setup, s.prepareClaim())
 		load = s.claimAndLoad(first, c.Format)
 	case claims:
 		each = append(each, claim(s.Statements, first))

@@ -121,6 +121,9 @@ func faults() loader.Faults {
 		{Codes: "28P01 28000", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
+		// invalid_sql_statement_name: another connection prepares the claim again.
+		{Codes: "26000", Verdict: loader.Reconnect(loader.ClassConnection),
+			Hint: "a pooler that pools transactions loses the session's claim: let it pool sessions, or name the server itself"},
 		{Codes: "P0001", Verdict: loader.Refused(loader.ClassConstraint), Hint: "a trigger of the table refuses the rows"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "create the database, or correct its name in the target"},

@@ -70,6 +70,11 @@ func (s *session) setUp(ctx context.Context) error {
 		s.owner.sessions[s] = struct{}{}
 		s.owner.mu.Unlock()
 	}
+	if s.ahead && s.contract.Dedup == loader.DedupTx && !s.contract.Staged() {
+		if _, err := exec(ctx, s.conn, s.prepareClaim()); err != nil {
+			return err
+		}
+	}
 	_, err := exec(ctx, s.conn, nameSession(s.run, s.owner.shard()))
 	return err
 }

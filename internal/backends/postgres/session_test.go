@@ -163,6 +163,33 @@ func TestTakenClaims(t *testing.T) {
 	})
 }
 
+// A claim that waits for a fence goes by who may write after it, whatever was so when its statement began.
+func TestClaimBehindAFence(t *testing.T) {
+	byMethod(t, func(t *testing.T, s loader.Session, to loader.Target, batch func(number, first, rows int64) *batch.Batch) {
+		fence, err := pgconn.Connect(t.Context(), server(t))
+		require.NoError(t, err)
+		defer func() { _ = fence.Close(context.Background()) }()
+		const before = 10 // batches, by when the server has made a plan for all others
+		for number := range int64(before) {
+			_, err := s.Load(t.Context(), batch(number, 10*number, 10))
+			require.NoError(t, err)
+		}
+		schema, _, _ := strings.Cut(to.Table, ".")
+		taken := fmt.Sprintf("BEGIN; LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE; UPDATE %s.terapush_runs SET epoch = 'later'", claimsOf(to), schema)
+		require.NoError(t, fence.Exec(t.Context(), taken).Close())
+		var ended sync.WaitGroup
+		var failed error
+		ended.Go(func() { _, failed = s.Load(t.Context(), batch(before, 10*before, 10)) })
+		require.Eventually(t, func() bool {
+			return len(sql(t, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'terapush/run-1' AND wait_event_type = 'Lock'")) > 0
+		}, time.Minute, 10*time.Millisecond)
+		require.NoError(t, fence.Exec(t.Context(), "COMMIT").Close())
+		ended.Wait()
+		assert.Equal(t, loader.ClassTakenOver, postgres.New().Classify(failed).Class, "%v", failed)
+		assert.EqualValues(t, 10*before, count(t, to.Table))
+	})
+}
+
 // Rows do not go in without their claim, whatever keeps it out.
 func TestClaimLeftOut(t *testing.T) {
 	byMethod(t, func(t *testing.T, s loader.Session, to loader.Target, batch func(number, first, rows int64) *batch.Batch) {

@@ -14,8 +14,10 @@ TRUNCATE TABLE "documents";
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout');
 -- per session
 SET application_name = 'terapush/RUN';
+-- per session
+DEALLOCATE ALL; PREPARE "terapush EPOCH" (bigint, bigint, bigint) AS INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', $1, $2, $3 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 50000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open'; COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary);
+BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE "terapush EPOCH"(0, 0, 50000); COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary);
 -- per batch
 COMMIT;
 -- to verify

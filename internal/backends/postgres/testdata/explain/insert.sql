@@ -12,8 +12,10 @@ COMMENT ON TABLE "public"."documents" IS 'made by terapush';
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout');
 -- per session
 SET application_name = 'terapush/RUN';
+-- per session
+DEALLOCATE ALL; PREPARE "terapush EPOCH" (bigint, bigint, bigint) AS INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', $1, $2, $3 FROM "public"."terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per batch
-BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 50000 FROM "public"."terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open'; INSERT INTO "public"."documents" ("document_id", "payload") OVERRIDING SYSTEM VALUE VALUES (…), (…), …;
+BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE "terapush EPOCH"(0, 0, 50000); INSERT INTO "public"."documents" ("document_id", "payload") OVERRIDING SYSTEM VALUE VALUES (…), (…), …;
 -- per batch
 COMMIT;
 -- to verify
