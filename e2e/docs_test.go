@@ -94,7 +94,7 @@ func onPath(t *testing.T, script string) string {
 
 // bash is a shell that a command without an end does not keep.
 func bash(t *testing.T, script string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // a page has several sweeps
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, "/bin/bash", "-c", script)
 	c.WaitDelay = time.Second

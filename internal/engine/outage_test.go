@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,13 +39,19 @@ func TestOutageHasOneBudget(t *testing.T) {
 			b := newBench(t, 100, &loadertest.Memory{})
 			b.config.Retry.Outage = &retry.Outage{Most: c.most, Log: b.config.Log}
 			var first time.Time
+			var mu sync.Mutex
 			b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
 				if batch.ID.Number < 10 {
 					return next.Load(ctx, batch)
 				}
-				if first.IsZero() {
+				mu.Lock()
+				lost := !first.IsZero()
+				mu.Unlock()
+				if !lost {
 					time.Sleep(time.Second) // the attempts that were answered had begun before
+					mu.Lock()
 					first = time.Now()
+					mu.Unlock()
 				}
 				return loader.Ack{}, c.lost
 			}

@@ -80,8 +80,8 @@ func (p *push) forgetKilled(ctx context.Context) {
 			_, _, err := p.target.can.Claims.Forget(bound, r.Run)
 			return err
 		})
-		if err == nil {
-			err = runlog.RemoveRest(p.Config.State, r.Run)
+		if err == nil || errors.Is(err, loader.ErrUnknownRun) { // of one that was killed before it had a row
+			err = runlog.RemoveBegun(p.Config.State, r.Run)
 		}
 		if err != nil {
 			p.notes.warnf("run %s was killed before it sent anything, and may still have the table: %v", r.Run, err)

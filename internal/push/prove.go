@@ -316,7 +316,10 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	}
 	p.plan.Dedup = loader.DedupTx // a run that nobody knows is one that has claims
 	rows, err := p.forgetClaims(ctx, run)
-	if err != nil {
+	if err != nil && !errors.Is(err, loader.ErrUnknownRun) {
+		return err
+	}
+	if err := errors.Join(err, runlog.RemoveBegun(p.Config.State, run)); err != nil {
 		return err
 	}
 	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, run))

@@ -251,9 +251,6 @@ func RemoveRest(stateDir, run string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix)); err != nil {
-		return err
-	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -262,6 +259,11 @@ func RemoveRest(stateDir, run string) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
+}
+
+// RemoveBegun removes what Begin has noted of a run, once the database has freed its table.
+func RemoveBegun(stateDir, run string) error {
+	return os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix))
 }
 
 // RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.

@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,7 +71,7 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 // batch asks.
 func TestProxyThatNeverAsks(t *testing.T) {
 	f := newFake(t)
-	deps, log := backendtest.Deps(), bytes.Buffer{}
+	deps, log := backendtest.Deps(), lines{}
 	deps.Log = slog.New(slog.NewTextHandler(&log, nil))
 	dial := deps.Dial
 	deps.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -94,8 +96,27 @@ func TestProxyThatNeverAsks(t *testing.T) {
 	for i, load := range loads {
 		require.Equal(t, i == 0, load.header.Get("Expect") != "", "batch %d", i)
 	}
+	// It is logged beside the request.
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "as from behind a proxy") }, time.Minute, time.Millisecond)
 	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
-	require.Contains(t, log.String(), "as from behind a proxy")
+}
+
+// lines is a log that one goroutine reads while others write.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // swallowing is a connection on which "100 Continue" does not arrive.
