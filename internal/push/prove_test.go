@@ -86,11 +86,15 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 		require.ErrorContains(t, err, "ids look like 20")
 		require.Equal(t, push.Usage, push.OutcomeOf(err))
 	}
+	begun := filepath.Join(p.state, ".new-"+mine+"-begun") // of a process that was killed before it made a folder
+	require.NoError(t, os.Mkdir(begun, 0o700))
 	p.failOn("forget", errors.New("the server is down"))
 	require.ErrorContains(t, forget(mine), "removing the claims of run "+mine+": the server is down")
+	require.DirExists(t, begun, "the run may still have the table")
 
 	p.hook = nil
 	require.NoError(t, forget(mine))
+	require.NoDirExists(t, begun)
 	require.Contains(t, p.log.String(), "20 claims of run "+mine+" removed; the state folder has no such run")
 	require.Zero(t, p.claims(mine))
 	require.Equal(t, 20, p.claims(other))
