@@ -56,20 +56,22 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 			}
 		}
 		each := int(r.load.batches()) / r.shards
-		begun := func() bool {
-			own := fmt.Sprintf("(SELECT * FROM terapush_claims WHERE batch BETWEEN %d AND %d) AS own", index*each, (index+1)*each-1)
-			return d.claimsIn(own) > 0
+		done := func() int64 {
+			return d.claimsIn(fmt.Sprintf("(SELECT * FROM terapush_claims WHERE batch BETWEEN %d AND %d) AS own", index*each, (index+1)*each-1))
 		}
+		begun := func() bool { return done() > 0 }
 		switch {
 		case index == lost && i.nth == 1:
 			until(begun)
 			_ = i.Process.Signal(syscall.SIGSTOP) // or it could end before the other one starts
 			stopped <- i
 			return true
-		case index == lost:
-			until(func() bool { return strings.Contains(r.log(i), "waiting for run nightly") })
-			assert.True(t, i.running(), r.log(i))
-			_ = (<-stopped).Process.Signal(syscall.SIGCONT)
+		case index == lost: // it waits only for a transaction that is open
+			stale, left := <-stopped, done()
+			until(func() bool { return done() > left || strings.Contains(r.log(i), "waiting for run nightly") })
+			_ = stale.Process.Signal(syscall.SIGCONT)
+			<-stale.done
+			assert.Equal(t, 9, stale.ProcessState.ExitCode(), r.log(stale))
 		case index == evicted && i.nth == 1:
 			until(begun)
 			name := i.pod.Metadata.Name

@@ -146,7 +146,7 @@ func TestTables(t *testing.T) {
 			"IntervalStyle = sql_standard", "DateStyle = 'SQL, DMY'", "client_min_messages = debug1", "array_nulls = off",
 			"default_transaction_isolation = serializable", "default_transaction_deferrable = on", "search_path = ''",
 			"enable_seqscan = off", "enable_indexscan = off", "enable_hashagg = off", "plan_cache_mode = force_generic_plan",
-			"statement_timeout = 1", "lock_timeout = 1", "idle_in_transaction_session_timeout = 1", "transform_null_equals = on",
+			"statement_timeout = 50", "lock_timeout = 1", "idle_in_transaction_session_timeout = 1", "transform_null_equals = on",
 		} {
 			sql(t, "ALTER ROLE "+role+" SET "+setting)
 		}
