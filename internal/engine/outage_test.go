@@ -96,15 +96,20 @@ func TestStoreIsNotTheDatabase(t *testing.T) {
 	})
 }
 
-// After a failover to an empty server the claim table is missing: that is no outage, and asking again does not help.
-func TestMissingTableIsFinal(t *testing.T) {
+// After a failover to an empty server the claim table is missing, and a process whose sessions were ended may have lost its
+// run: that is no outage, and asking again does not help.
+func TestFinalAnswers(t *testing.T) {
 	missing := errors.New(`relation "terapush_claims" does not exist`)
+	refused := &loader.Error{Op: "load", Applied: loader.No, Err: loadertest.ErrConnection}
 	for name, c := range map[string]struct {
 		lost    error
+		answer  error
 		unknown []int64
 	}{
-		"after a lost answer": {loadertest.ErrConnection, []int64{3}},
-		"after a refusal":     {&loader.Error{Op: "load", Applied: loader.No, Err: loadertest.ErrConnection}, nil},
+		"no table after a lost answer":   {loadertest.ErrConnection, missing, []int64{3}},
+		"no table after a refusal":       {refused, missing, nil},
+		"taken over after a lost answer": {loadertest.ErrConnection, loader.Final(&loader.TakenOverError{Run: "r"}), []int64{3}},
+		"taken over after a refusal":     {refused, loader.Final(&loader.TakenOverError{Run: "r"}), nil},
 	} {
 		subtest(t, name, func(t *testing.T) {
 			b := newBench(t, 40, &loadertest.Memory{})
@@ -127,10 +132,10 @@ func TestMissingTableIsFinal(t *testing.T) {
 			}
 			b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
 				asked++
-				return loader.Resolution{}, &loader.Error{Op: "look for the batch", Applied: loader.Unknown, Err: missing}
+				return loader.Resolution{}, &loader.Error{Op: "look for the batch", Applied: loader.Unknown, Err: c.answer}
 			}
 			result, _, err := b.run(t.Context())
-			require.ErrorIs(t, err, missing)
+			require.ErrorIs(t, err, c.answer)
 			require.ErrorAs(t, err, new(*loader.FinalError), "no resume helps")
 			require.Equal(t, c.unknown, result.Unknown)
 			require.Equal(t, []int{1, 1}, []int{sent, asked})

@@ -155,7 +155,7 @@ func (d *deliverer) announce(t *delivery) error {
 
 // resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an
 // error, after which there is no retry left. That a table is missing is final, as after a failover to an empty server,
-// and so is a missing right. Other errors are not, whatever they say of themselves: an answer that no one can read may
+// and so are a missing right and that another process has the run. Other errors are not, whatever they say of themselves: an answer that no one can read may
 // be a proxy's.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
@@ -165,8 +165,11 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 			return applied, err
 		}
 		v := d.classify(err)
-		if v.Class == loader.ClassMissing {
+		switch v.Class {
+		case loader.ClassMissing:
 			return loader.Unknown, loader.Final(err)
+		case loader.ClassTakenOver:
+			return loader.Unknown, err
 		}
 		if v.Class == loader.ClassPermission && !v.Retry || !waits.Failed(v, err) || !d.pause(waits, v.After) {
 			return loader.Unknown, err
