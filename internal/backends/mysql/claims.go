@@ -54,8 +54,12 @@ const killTimeout = 30 * time.Second
 //
 // It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
 // server shows every user the user's own connections, and an uncommitted claim names its connection. The connection of
-// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing.
+// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing. TiDB's sessions
+// are not ended (see endRun): ResolveBatch waits for them.
 func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref) error {
+	if l.server.flavour == tiDB {
+		return nil
+	}
 	found, err := l.rows(ctx, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	if err != nil || len(found) > 0 {
 		return err
@@ -125,11 +129,7 @@ func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.
 		})
 		return ids, err
 	}
-	list := "information_schema.processlist"
-	if s.flavour == tiDB { // every server of a cluster has a list of its own
-		list = "information_schema.cluster_processlist"
-	}
-	found, err := sqlload.Rows(ctx, c, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
+	found, err := sqlload.Rows(ctx, c, "SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
 		" AND id <> CONNECTION_ID() AND (info LIKE "+literal(tag(ref.ID)+"%")+" OR id = "+cmp.Or(holder, "0")+")")
 	return firsts(found), err
 }

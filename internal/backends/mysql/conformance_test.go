@@ -27,6 +27,9 @@ func TestConformance(t *testing.T) {
 					Driver: New(), Deps: s.deps, Contract: contractOf(method, 2001), Commit: "COMMIT",
 					Target: func(*testing.T) loader.Target {
 						target := s.table("t_" + strings.ToLower(rand.Text()))
+						if s.flavour == tiDB { // which ends a vanished client's transaction by itself
+							target.Settings = []loader.Setting{{Name: "tidb_idle_transaction_timeout", Value: "1"}}
+						}
 						target.Method = method
 						return target
 					},
@@ -46,7 +49,7 @@ func TestConformance(t *testing.T) {
 					}
 					h.Without = append(vanishes, "stored") // of rows in memory it counts none
 				case tiDB:
-					h.Without = append(vanishes, "stored") // its statistics come later
+					h.Without = []string{"stored"} // its statistics come later
 				}
 				loadertest.Run(t, backendtest.Harness(d, h))
 			})

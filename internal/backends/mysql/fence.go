@@ -187,9 +187,20 @@ func (s statements) insertSession(connection int64) string {
 		s.Runs(), runColumns, s.Row.Run, connection, s.Row.Part, connection)
 }
 
+// idleTransactions is how long endRun waits on TiDB.
+const idleTransactions = 3*transactionIdle*time.Second + killTimeout
+
 // endRun ends the sessions of the fence's run, and waits until they are gone.
+//
+// On TiDB it waits for their transactions only: a server of version 8.5 may crash when a session with a transaction is
+// killed (github.com/pingcap/tidb/issues/63956). They end transactionIdle seconds after their client's last packet, and in
+// the middle of a LOAD DATA three times as long after it: the reader drains the file, and then there is a next statement.
 func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	most := killTimeout
+	if l.server.flavour == tiDB {
+		most = idleTransactions
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	found, err := l.rows(ctx, fmt.Sprintf("SELECT DISTINCT run FROM %s WHERE name = %s", s.Runs(), literal(f.Run)))
 	if err != nil || len(found) == 0 {
@@ -199,42 +210,66 @@ func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) 
 	if f.Shard != "" {
 		sessions += " AND epoch = " + literal(f.Shard)
 	}
-	for {
-		alive, err := l.alive(ctx, fmt.Sprintf("SELECT fingerprint FROM %s WHERE %s", s.Runs(), sessions))
-		if err != nil {
-			return err
-		}
-		if len(alive) == 0 {
-			break
-		}
+	if err := l.awaitSessions(ctx, f.Run, fmt.Sprintf("SELECT fingerprint FROM %s WHERE %s", s.Runs(), sessions)); err != nil {
+		return err
+	}
+	return l.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", s.Runs(), sessions))
+}
+
+// awaitSessions ends the connections that a query names, and waits until they are gone; on TiDB, until their transactions are.
+func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
+	end := func(alive []string) error {
 		for _, connection := range alive {
 			if err := l.kill(ctx, connection); err != nil {
 				return err
 			}
 		}
-		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("%d earlier sessions do not end: %w", len(alive), err)
+		return nil
+	}
+	if l.server.flavour == tiDB {
+		end = func(alive []string) error {
+			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
+			end = func([]string) error { return nil }
+			return nil
+		}
+		if err := sqlload.Wait(ctx, 100*time.Millisecond); err != nil { // one that begins just now may not be on the list yet
+			return err
 		}
 	}
-	return l.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", s.Runs(), sessions))
+	for {
+		alive, err := l.alive(ctx, query)
+		if err != nil || len(alive) == 0 {
+			return err
+		}
+		if err := end(alive); err != nil {
+			return err
+		}
+		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
+			return &loader.Error{
+				Op: "wait for an earlier process of the run", Applied: loader.No,
+				Err:  fmt.Errorf("connections %s do not end: %w", strings.Join(alive, ", "), err),
+				Hint: "end the process that has them, and try again",
+			}
+		}
+	}
 }
 
-// alive returns those of the connections that a query names that are open.
+// alive returns those of the connections that a query names that are open; on TiDB, that have a transaction.
 func (l *opened) alive(ctx context.Context, query string) (alive []string, err error) {
-	list := "information_schema.processlist"
-	if l.server.flavour == tiDB { // every server of a cluster has a list of its own
-		list = "information_schema.cluster_processlist"
+	open := "SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID()"
+	if l.server.flavour == tiDB {
+		open = "SELECT session_id FROM information_schema.cluster_tidb_trx"
 	}
-	open, err := l.rows(ctx, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID()")
+	theirs, err := l.rows(ctx, open)
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := l.rows(ctx, query)
+	named, err := l.rows(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	for _, connection := range firsts(theirs) {
-		if slices.Contains(firsts(open), connection) {
+	for _, connection := range firsts(named) {
+		if slices.Contains(firsts(theirs), connection) {
 			alive = append(alive, connection)
 		}
 	}

@@ -19,6 +19,9 @@ const (
 	transferIdle = 300
 	// sessionIdle is for the next statement.
 	sessionIdle = 600
+	// transactionIdle is for the next packet of a transaction, on TiDB, where nothing else ends one: see opened.endRun. It has
+	// room for a long packet on a slow link.
+	transactionIdle = 30
 )
 
 const (
@@ -56,7 +59,9 @@ func (f flavour) setup(settings []loader.Setting) setup {
 		return s
 	}
 	wait("innodb_lock_wait_timeout", lockWait)
-	if f != tiDB {
+	if f == tiDB {
+		wait("tidb_idle_transaction_timeout", transactionIdle)
+	} else {
 		wait("lock_wait_timeout", lockWait)
 		wait("net_read_timeout", transferIdle)
 		wait("net_write_timeout", transferIdle)
