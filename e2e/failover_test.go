@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,24 @@ func TestNameMeansAnotherHost(t *testing.T) {
 		require.NoError(t, first.Close())
 		means("127.0.0.2")
 		p.wait(t).ends(t, 0).says(t, "the server is away", "the server is back")
+		d.isExact(t, l)
+	})
+}
+
+// Two servers that know nothing of each other are no hosts of one database, also where both have the table: nothing is pushed.
+func TestUnrelatedHosts(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		s := newScratch(t, d.kind)
+		other := s.database(t)
+		other.must(t, "CREATE DATABASE "+d.name())
+		u, err := url.Parse(s.url)
+		require.NoError(t, err)
+		both := d.target(func(both *url.URL) { both.Host += "," + u.Host })
+		l := small(2400)
+		d.push(l.flags()...).run(t).ends(t, 0)
+
+		r := d.pushTo(both, l.flags("--append", "--workers", "4")...).run(t).ends(t, 5)
+		r.says(t, u.Host+" is another database than the first host", "push into two databases by two runs")
 		d.isExact(t, l)
 	})
 }
