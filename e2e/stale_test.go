@@ -67,8 +67,11 @@ func TestStale(t *testing.T) {
 		for _, k := range everyServer() {
 			t.Run(fmt.Sprintf("%s/%s", name, k), func(t *testing.T) {
 				t.Parallel()
-				if k == tiDB && (name == killed || name == ended) {
+				switch {
+				case k == tiDB && (name == killed || name == ended):
 					t.Skip("the store of a single tidb-server does not survive it, nor does the server a KILL in a transaction")
+				case k == oceanBase && name == killed:
+					t.Skip("seekdb recovers a transaction that was open, and keeps its locks for ever")
 				}
 				rounds := 4
 				if slices.Contains(backEnds(), k) {
@@ -162,6 +165,9 @@ func (s *stale) inTransaction(t *testing.T) bool {
 	case oceanBase:
 		query = "SELECT COUNT(*) FROM oceanbase.V$OB_TRANSACTION_SCHEDULERS x JOIN " + s.sessions() + " p ON p.id = x.session_id " +
 			"WHERE x.state LIKE '%ACTIVE' AND p.db = '" + s.name() + "'"
+	case mySQL: // whose innodb_trx fails as its processlist does
+		query = "SELECT COUNT(*) FROM performance_schema.events_transactions_current x JOIN performance_schema.threads t USING (thread_id) " +
+			"WHERE x.state = 'ACTIVE' AND t.processlist_db = '" + s.name() + "'"
 	default:
 		query = "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN " + s.sessions() + " p ON p.id = x.trx_mysql_thread_id " +
 			"WHERE p.db = '" + s.name() + "'"
