@@ -109,8 +109,8 @@ bench-micro: ## fill, encode, stamp and array binds, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed ./internal/backends/oracle
 
 soak: SHELL := /bin/bash -o pipefail
-soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of the client per database: half an hour
-	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 1h -v \
+soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of the client per database: three quarters of an hour
+	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 2h -parallel 4 -v \
 		-run 'Bound|Chaos|Crash|Cut|Disk|Kill|Lost|Lose|Resume|Signal|Stale|Stuck' ./e2e | grep -v '^=== '
 
 servers-up: ## install and start PostgreSQL, MariaDB, MySQL, OceanBase's seekdb, Databend's engine, an S3 server, and TiDB where it is built, for tests, on free ports of this clone's own
