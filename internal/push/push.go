@@ -175,7 +175,7 @@ func (p *push) run(ctx, soft context.Context) error {
 			err = p.load(ctx)
 		}
 	}
-	if !errors.As(err, new(*loader.TakenOverError)) { // the objects are those of the process that has the run now
+	if OutcomeOf(err) != report.TakenOver { // the objects are those of the process that has the run now
 		p.state.tidy(ctx, err == nil)
 	}
 	if err != nil {
@@ -339,7 +339,7 @@ func OutcomeOf(err error) report.Outcome {
 	if err == nil {
 		return report.OK
 	}
-	if errors.As(err, new(*loader.TakenOverError)) {
+	if errors.As(err, new(*loader.TakenOverError)) || errors.Is(err, runlog.ErrTakenOver) {
 		return report.TakenOver
 	}
 	all := outcomes(err)

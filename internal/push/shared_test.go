@@ -122,6 +122,6 @@ func TestSharedJournalIsTakenOver(t *testing.T) {
 		}
 		return nil
 	})
-	p.fails(nightly+" --workers 1", report.TakenOver, "another process is working on run nightly, which it has taken over")
+	p.fails(nightly+" --workers 1", report.TakenOver, "another process has taken over run nightly")
 	p.exact(0, 1000)
 }

@@ -172,7 +172,7 @@ func (s *Shared) Take(shard config.Shard) (*Journal, error) {
 			return nil, err
 		}
 		err := j.add(nil, nil)
-		if errors.Is(err, ErrBusy) { // the other process has just written
+		if errors.Is(err, ErrTakenOver) { // the other process has just written
 			j.pieces++
 			continue
 		}
@@ -215,14 +215,17 @@ func (j *Journal) count() error {
 	})
 }
 
-// add makes the next piece. ErrBusy reports that another process has made it, to which the shard belongs now.
+// ErrTakenOver reports that a shard belongs to another process now.
+var ErrTakenOver = errors.New("another process has taken over run")
+
+// add makes the next piece. It returns ErrTakenOver if another process has made it.
 func (j *Journal) add(r *Record, lines []byte) error {
 	content, err := event.AppendLine(nil, piece{Schema: pieceSchema, Owner: j.owner, Record: r})
 	if err == nil {
 		err = j.shared.create(j.name(j.pieces+1), append(content, lines...))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w %s, which it has taken over", ErrBusy, FolderOf(j.shared.Name, j.shard))
+		return fmt.Errorf("%w %s", ErrTakenOver, FolderOf(j.shared.Name, j.shard))
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the journal: %w", err)
