@@ -133,6 +133,10 @@ func unknownFlag(c *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return usage(err)
 	}
+	if removed := config.Removed("--" + unknown.GetSpecifiedName()); removed != nil {
+		return usage(removed)
+	}
+
 	var flags []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden { // many commands declare what only push has

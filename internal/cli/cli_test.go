@@ -139,6 +139,7 @@ func TestMistakes(t *testing.T) {
 		"push":                              "push takes one TARGET: 0 arguments given",
 		"push discard:// --resume=":         "--resume needs a run",
 		"push discard:// --row 1":           "unknown flag: --row; did you mean --rows?",
+		"push discard:// --yes-drop t":      "terapush: --yes-drop was removed: it is called --allow-drop\n",
 		"push discard:// -x":                "unknown shorthand flag: 'x'",
 		"push postgres://h/d --method copi": `did you mean "copy"?`,
 		"push discard:// --resume 20260101-000000-xx": `no run "20260101-000000-xx"`,
@@ -458,15 +459,6 @@ func TestNamedRun(t *testing.T) {
 	}
 }
 
-// A renamed flag tells its new name, and only once.
-func TestOldName(t *testing.T) {
-	s := newShell(t)
-	s.env["TERAPUSH_YES_DROP"] = "t"
-	r := s.run("push", "discard://", "--rows", "10", "--yes-drop", "t")
-	require.Zero(t, r.code)
-	require.Equal(t, 1, strings.Count(r.stderr, "is now called --allow-drop"), r.stderr)
-}
-
 // Every command has a man page, and a release the same ones always.
 func TestMan(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "0")
@@ -480,7 +472,7 @@ func TestMan(t *testing.T) {
 // What stderr has: nothing with --quiet, and objects for a log collector.
 func TestLog(t *testing.T) {
 	s := newShell(t)
-	r := s.run("push", "discard://", "--rows", "10", "--yes-drop", "t", "--quiet")
+	r := s.run("push", "discard://u:pw@h", "--rows", "10", "--quiet")
 	require.Zero(t, r.code)
 	require.Empty(t, r.stderr)
 	r = s.run("push", "discard://u:pw@h", "--rows", "10", "--log-format", "json", "--progress", "none")

@@ -117,7 +117,7 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	if c.State == "" {
 		c.State, err = a.stateDir()
 	}
-	for _, text := range append(config.OldNames(f), a.misspelled()...) {
+	for _, text := range a.misspelled() {
 		a.log().Warn(text)
 	}
 	if config.PasswordInArguments(c.Target) {

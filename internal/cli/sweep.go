@@ -318,7 +318,7 @@ func (s *sweeper) begin(file *results.File) error {
 	if n := len(file.Record().Entries); n > 0 {
 		s.note("continuing %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
 	}
-	for _, text := range append(s.Plan.OldNames, warnings...) {
+	for _, text := range warnings {
 		s.log().Warn(text)
 	}
 	return nil

@@ -145,6 +145,7 @@ func TestFile(t *testing.T) {
 	require.EqualValues(t, 9, c.Seed)
 
 	for file, want := range map[string]string{
+		"yes-drop: t":                    "--yes-drop was removed: it is called --allow-drop",
 		"sed: 1":                         `key "sed" does not exist; did you mean "seed"?`,
 		"batch_rows: 1":                  `did you mean "batch-rows"?`,
 		"table:":                         "table: write one value, or a list if the flag is repeatable",
@@ -310,28 +311,4 @@ func TestFromValuesSaysAllThatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, 4, strings.Count(err.Error(), "\n")+1)
-}
-
-// An old name is taken from every source, and told.
-func TestOldNames(t *testing.T) {
-	for source, given := range map[string]struct {
-		args, file string
-		env        env
-		was        string
-	}{
-		"command line": {args: "--yes-drop t", was: "--yes-drop"},
-		"environment":  {env: env{"TERAPUSH_YES_DROP": "t"}, was: "TERAPUSH_YES_DROP"},
-		"file":         {file: "yes-drop: t", was: "yes-drop"},
-		"new name":     {args: "--allow-drop t"},
-	} {
-		c, f, err := parse(t, given.args, given.env, given.file)
-		require.NoError(t, err, source)
-		require.Equal(t, "t", c.AllowDrop, source)
-		require.Equal(t, map[string][]string{"allow-drop": {"t"}}, config.Given(f), source)
-		var want []string
-		if given.was != "" {
-			want = []string{given.was + " is now called --allow-drop"}
-		}
-		require.Equal(t, want, config.OldNames(f), source)
-	}
 }

@@ -62,7 +62,6 @@ func annotate(flag *pflag.Flag, key, value string) {
 
 // Flags declares every flag of push, including those of the drivers' methods, and sets the defaults.
 func (p *Push) Flags(f *pflag.FlagSet, drivers *loader.Registry) {
-	AcceptOldNames(f)
 	Group(f, GroupWhat, p.what)
 	Group(f, GroupHowMuch, p.howMuch)
 	Group(f, GroupHowFast, p.howFast)

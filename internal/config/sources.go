@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,14 +33,9 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 		return err
 	}
 	err = fill(f, func(flag *pflag.Flag) (string, []string) {
-		for _, name := range append([]string{flag.Name}, oldNames(flag.Name)...) {
-			variable := envPrefix + variableOf(name)
-			if text, _ := env(variable); text != "" {
-				if name != flag.Name {
-					annotate(flag, usedKey, variable)
-				}
-				return variable, []string{text}
-			}
+		variable := envPrefix + variableOf(flag.Name)
+		if text, _ := env(variable); text != "" {
+			return variable, []string{text}
 		}
 		return "", nil
 	})
@@ -135,18 +131,12 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	})
 	values := make(map[string][]string)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		name := Current(key)
-		if err := known("key", name, valid); err != nil {
+		if err := cmp.Or(Removed("--"+key), known("key", key, valid)); err != nil {
 			return nil, fmt.Errorf("--config %s: %w", path, err)
 		}
-		if name != key {
-			if keys[name] != nil {
-				return nil, fmt.Errorf("--config %s: %s is the old name of %s: leave it out", path, key, name)
-			}
-			annotate(f.Lookup(name), usedKey, key)
-		}
+
 		list, ok := keys[key].([]any)
-		if _, takes := f.Lookup(name).Value.(pflag.SliceValue); !takes || !ok {
+		if _, takes := f.Lookup(key).Value.(pflag.SliceValue); !takes || !ok {
 			list = []any{keys[key]}
 		}
 		for _, v := range list {
@@ -154,7 +144,7 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 			case nil, []any, map[string]any:
 				return nil, fmt.Errorf("--config %s: %s: write one value, or a list if the flag is repeatable", path, key)
 			}
-			values[name] = append(values[name], fmt.Sprint(v))
+			values[key] = append(values[key], fmt.Sprint(v))
 		}
 	}
 	return values, nil

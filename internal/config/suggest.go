@@ -28,8 +28,12 @@ func Suggest(word string, valid []string) string {
 	return best
 }
 
-// Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all.
+// Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all. Of
+// one that was removed it says what to use instead.
 func Unknown(kind, word string, valid []string) error {
+	if err := Removed("--" + kind + " " + word); err != nil {
+		return err
+	}
 	list := strings.Join(valid, ", ")
 	if guess := Suggest(word, valid); guess != "" {
 		return fmt.Errorf("%s %q does not exist; did you mean %q? There is: %s", kind, word, guess, list)
@@ -45,20 +49,22 @@ func known(kind, word string, valid []string) error {
 	return Unknown(kind, word, valid)
 }
 
-// Misspelled returns a sentence for each variable, of a list with NAME=value, that is not a flag's but nearly. Kubernetes
-// sets some in every pod for a service of the name terapush.
+// Misspelled returns a sentence for each variable, of a list with NAME=value, that is not a flag's but nearly, or that of
+// a removed flag. Kubernetes sets some in every pod for a service of the name terapush.
 func Misspelled(environ, flags []string) (all []string) {
 	valid := []string{strings.TrimPrefix(passwordVariable, envPrefix), "CONFIG"}
 	for _, flag := range flags {
-		for _, name := range append([]string{flag}, oldNames(flag)...) {
-			valid = append(valid, variableOf(name))
-		}
+		valid = append(valid, variableOf(flag))
 	}
 	for _, line := range environ {
 		variable, value, _ := strings.Cut(line, "=")
 		name, ours := strings.CutPrefix(variable, envPrefix)
 		kubernetes := strings.Contains(name, "SERVICE_") || strings.HasPrefix(name, "PORT")
 		if !ours || value == "" || slices.Contains(valid, name) || kubernetes {
+			continue
+		}
+		if err := Removed("--" + strings.ToLower(name)); err != nil {
+			all = append(all, fmt.Sprintf("%s is not read: %v", variable, err))
 			continue
 		}
 		if guess := Suggest(name, valid); guess != "" {

@@ -173,6 +173,7 @@ func TestMisspelled(t *testing.T) {
 		"TERAPUSH_BATCHROWS is not read: did you mean TERAPUSH_BATCH_ROWS?",
 		"TERAPUSH_PASSWROD is not read: did you mean TERAPUSH_PASSWORD?",
 		"TERAPUSH_ROW is not read: did you mean TERAPUSH_ROWS?",
+		"TERAPUSH_YES_DROP is not read: --yes-drop was removed: it is called --allow-drop",
 		"TERAPUSH_batch_rows is not read: did you mean TERAPUSH_BATCH_ROWS?",
 	}, config.Misspelled([]string{
 		"TERAPUSH_ROW=5", "TERAPUSH_BATCHROWS=1", "TERAPUSH_BATCH_ROWS=1", "TERAPUSH_YES_DROP=x", "TERAPUSH_PASSWROD=hunter2",

@@ -157,8 +157,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		fixed = append(fixed, value{"staging", cmp.Or(r.Via, "none"), via})
 	}
 	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
-		flag := config.Current(option)
-		fixed = append(fixed, value{flag, cmp.Or(r.Flag(flag), "not given"), c.Options[option]})
+		fixed = append(fixed, value{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
 	}
 	var problems []error
 	for _, v := range fixed {

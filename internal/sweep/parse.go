@@ -26,7 +26,6 @@ type planner struct {
 	given map[string][]string // flags of the command line, with set.NAME for the entries of set
 	knee  string
 	flags *pflag.FlagSet // of a push that is never made: it tells which values are wrong
-	old   []string       // sentences about old names of flags
 }
 
 // ParsePlan reads a plan. file is its name for errors. The error lists the problems with file and line; the plan is
@@ -100,8 +99,6 @@ func (p *planner) plan(root *ast.MappingNode) Plan {
 		}
 	}
 	p.checkAxes(plan, keys.Knee.line)
-	slices.Sort(p.old)
-	plan.OldNames = slices.Compact(p.old)
 	return plan
 }
 
@@ -188,10 +185,10 @@ func exclusiveWith(name string) []string {
 // isFlag reports whether a case may have the flag, and adds a problem if not.
 func (p *planner) isFlag(key string, line int) bool {
 	name := normal(key)
-	if old := strings.ReplaceAll(key, "_", "-"); config.Current(old) != old {
-		p.old = append(p.old, config.Renamed(key, name))
-	}
+	removed := config.Removed("--" + name)
 	switch {
+	case removed != nil:
+		p.add(line, "%v", removed)
 	case slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix):
 		return true
 	case name == targetName:

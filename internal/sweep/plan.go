@@ -38,8 +38,7 @@ type Plan struct {
 	// effect. A part with the knee's axis goes up that axis instead, with all repeats of all rows at one value before the
 	// next: a drift falls on all rows alike, but looks like an effect of that axis. False keeps the cases in order.
 	Interleaved bool
-	Parts       []Part   // at least one
-	OldNames    []string // a sentence for each flag that has an old name in the file
+	Parts       []Part // at least one
 }
 
 // Part is one table of the sweep.

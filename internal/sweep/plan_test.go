@@ -143,14 +143,6 @@ func TestDefaults(t *testing.T) {
 	require.Nil(t, plan.Parts[0].Facts)
 }
 
-// A plan may have the old names of flags, as keys of push and as axes.
-func TestOldNames(t *testing.T) {
-	p := parse(t, "name: x\npush: {yes_drop: t}\naxes:\n  via: [s3://a/b, s3://c/d]\n  workers: [1]\n", to("postgres://h/db"))
-	require.Equal(t, []string{"via is now called staging", "yes_drop is now called allow-drop"}, p.OldNames)
-	require.Equal(t, []string{"t"}, p.Parts[0].Push["allow-drop"])
-	require.Equal(t, "staging", p.Parts[0].Axes[0].Name)
-}
-
 func TestPartsInheritAndOverride(t *testing.T) {
 	plan := parse(t, `name: p
 target: databend://h/d
@@ -362,12 +354,13 @@ func TestProblems(t *testing.T) {
 		{"name: p\npush: 5", []string{"plan.yaml:2: push: keys and values belong here"}},
 		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: facts.points: a table as text (points: |) belongs here"}},
 		{"name: p\nschemes: {databent: {rows: 1}}\ntarget: x", []string{`plan.yaml:2: target scheme "databent" does not exist; did you mean "databend"?`}},
-		{"name: p\npush: {worker: 1, target: x, dataset: [a, b]}\naxes: {metod: 1, set: a=1}", []string{
+		{"name: p\npush: {worker: 1, target: x, dataset: [a, b]}\naxes: {metod: 1, set: a=1, yes_drop: t}", []string{
 			`plan.yaml:2: flag "worker" does not exist; did you mean "workers"?`,
 			"plan.yaml:2: target is not a flag",
 			"plan.yaml:2: dataset: a list is here, one value belongs",
 			`plan.yaml:3: flag "metod" does not exist; did you mean "method"?`,
 			"plan.yaml:3: axis set: write set.NAME",
+			"plan.yaml:3: --yes-drop was removed: it is called --allow-drop",
 		}},
 		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5x\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, '']\n  method: []\npush: {set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
 			"plan.yaml:1: name: a plan needs one, of letters, digits",

@@ -170,13 +170,12 @@ func (e *entries) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// normal writes a key as the flag is called: with dashes, and not by an old name. The name of a session variable is left
-// as it is.
+// normal writes a key as the flag is called, with dashes. The name of a session variable is left as it is.
 func normal(key string) string {
 	if strings.HasPrefix(key, setPrefix) {
 		return key
 	}
-	return config.Current(strings.ReplaceAll(key, "_", "-"))
+	return strings.ReplaceAll(key, "_", "-")
 }
 
 // merge returns base with a patch applied, and changes neither: mappings are merged, everything else is replaced, and

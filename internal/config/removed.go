@@ -1,0 +1,25 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// removed are the flags that there are no more, and values of flags, with what to use instead.
+var removed = map[string]string{
+	"--be":       "it is called --backend-hosts",
+	"--near":     "it is called --tolerance",
+	"--via":      "it is called --staging",
+	"--yes-drop": "it is called --allow-drop",
+}
+
+// Removed returns the error for a flag that there is no more, as in --prices, or for a value of a flag, as in
+// --format csv; nil for all others. A flag may be written as in a variable or a plan, with underscores.
+func Removed(given string) error {
+	given = strings.ReplaceAll(given, "_", "-")
+	instead, was := removed[given]
+	if !was {
+		return nil
+	}
+	return fmt.Errorf("%s was removed: %s", given, instead)
+}
