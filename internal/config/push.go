@@ -77,7 +77,6 @@ type Push struct {
 	MetricsAddr   string
 	MetricsLinger time.Duration
 	ServerMetrics ServerMetrics
-	Prices        string // a file
 	FailBelow     Rate   // of payload
 	Report        string // an HTML file
 	ReportTo      string // a folder, or s3://bucket/prefix

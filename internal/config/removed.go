@@ -9,6 +9,7 @@ import (
 var removed = map[string]string{
 	"--be":       "it is called --backend-hosts",
 	"--near":     "it is called --tolerance",
+	"--prices":   "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
 	"--via":      "it is called --staging",
 	"--yes-drop": "it is called --allow-drop",
 }

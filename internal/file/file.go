@@ -16,7 +16,7 @@ import (
 
 // Limits for Read. A parser may take thirty times the bytes of its text.
 const (
-	MaxSettings = 1 << 20  // what people write: plans, settings, prices, passwords
+	MaxSettings = 1 << 20  // what people write: plans, settings, passwords
 	MaxCerts    = 16 << 20 // the bundles of systems have 250 KB
 )
 

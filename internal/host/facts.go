@@ -1,6 +1,5 @@
 // Package host reads facts about the machine that terapush runs on: memory, cores and network cards, the EC2 instance,
-// the route to a target. It has the doctor's checks of all that, the price of a run, and reads the CPU use of servers
-// from their metrics.
+// the route to a target. It has the doctor's checks of all that, and reads the CPU use of servers from their metrics.
 //
 // What cannot be found out is empty, 0 or a finding of grade unknown, and never an error.
 package host

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -15,9 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/verify"
-	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -109,9 +105,6 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		line("groups    of %s stored batches, %s committed at a time", humanize.Comma(made.GroupBatches), humanize.Comma(int64(made.Commits)))
 	}
 	line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
-	if c.Prices != "" {
-		line("price     %s", p.estimatePrice())
-	}
 	line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range p.notes.list {
 		line("warning   %s", warning)
@@ -126,63 +119,4 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	}
 	_, err = io.WriteString(out, text.String())
 	return err
-}
-
-// price returns the cost of this process. Of the requests it counts those that carry rows: puts, and for a staged
-// method one get of each object by the database.
-func (p *plan) price(s event.Snapshot, caps loader.Caps, started time.Time) report.Price {
-	u := host.Usage{WireBytes: s.WireBytes, Time: s.At.Sub(started)}
-	switch {
-	case p.Staged():
-		u.Puts, u.Gets = s.StoredBatches, s.StoredBatches
-	case caps.StoresObjects():
-		u.Puts = s.Attempts // failed requests cost as well
-	}
-	return p.prices.Cost(u)
-}
-
-// estimatePrice returns the cost of the planned run, as far as its traffic and time are known.
-func (p *push) estimatePrice() string {
-	caps, _ := p.target.driver.Check(p.target.Target) // dryRun has seen its error
-	rate, note := float64(p.Config.MaxRate), ""
-	seconds, bytes := 0.0, float64(p.plan.Rows*p.plan.EncodedRowBytes)
-	if p.plan.ByDuration {
-		seconds = (p.Config.WarmUp + p.Config.Duration).Seconds()
-		bytes, note = rate*seconds, "traffic and requests are not known before"
-	} else if p.plan.prices.InstancePerHour > 0 {
-		note = "without the instance, whose time is not known before"
-	}
-	if rate > 0 {
-		seconds, note = bytes/rate, "at --max-rate all the time"
-	}
-	u := host.Usage{WireBytes: int64(bytes), Time: time.Duration(seconds * float64(time.Second))}
-	if caps.StoresObjects() {
-		u.Puts = int64(math.Ceil(bytes / float64(p.plan.BatchBytes())))
-	}
-	if caps.Staged {
-		u.Gets = u.Puts
-	}
-	price := p.plan.prices.Cost(u)
-	switch {
-	case len(price.Items) == 0 && note == "":
-		return "nothing: no price of the file is for what the run takes"
-	case len(price.Items) == 0:
-		return "not known before"
-	}
-	text := fmt.Sprintf("about %s %s", money(price.Total), price.Currency)
-	for _, item := range price.Items {
-		text += ", " + item.Name + " " + money(item.Cost)
-	}
-	if note != "" {
-		text += ", " + note
-	}
-	return text
-}
-
-// money formats an amount with two decimals, smaller ones with two digits.
-func money(amount float64) string {
-	if amount != 0 && amount < 0.01 {
-		return fmt.Sprintf("%.2g", amount)
-	}
-	return fmt.Sprintf("%.2f", amount)
 }

@@ -21,7 +21,6 @@ type plan struct {
 	notes   *notes
 	data    dataset.Dataset
 	encoder encode.Encoder
-	prices  host.Prices
 	method  string
 	workers int
 }

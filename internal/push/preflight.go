@@ -11,7 +11,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/feed"
-	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -93,11 +92,6 @@ func (p *push) forgetKilled(ctx context.Context) {
 // a server is asked.
 func (p *push) configure() error {
 	valid := p.Config.Validate()
-	if p.Config.Prices != "" {
-		var err error
-		p.plan.prices, err = host.ReadPrices(p.Config.Prices)
-		valid = joinOnce(valid, err)
-	}
 	caps, err := p.target.configure(p.Drivers)
 	if err := joinOnce(valid, err); err != nil {
 		return err

@@ -67,9 +67,6 @@ func (p *push) reportMeters(r *report.Report) {
 	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, s.AppliedBatches+s.AlreadyBatches-m.warm.AppliedBatches-m.warm.AlreadyBatches))
 	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
 	r.BoundBy = report.NewBound(account.Seconds, e)
-	if p.Config.Prices != "" {
-		r.Price = p.plan.price(s, p.target.loader.Caps(), p.started)
-	}
 	r.Client.LoadSeconds = m.loadCPU
 	r.Client.Host, r.Client.Machine, r.Client.MachineCores = host.Place()
 	r.Timeline = report.NewTimeline(m.timeline.Stop())

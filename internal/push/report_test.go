@@ -8,8 +8,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -325,66 +323,6 @@ func TestOutcomes(t *testing.T) {
 			require.Equal(t, graver, push.OutcomeOf(errors.Join(errors.New("x"), fmt.Errorf("%w, %w", of(graver), of(other)))))
 			require.Equal(t, graver, push.OutcomeOf(&push.Error{Outcome: other, Err: of(graver)}))
 		}
-	}
-}
-
-func (p *fixture) prices(text string) (flag string) {
-	path := filepath.Join(p.TempDir(), "prices.yaml")
-	require.NoError(p, os.WriteFile(path, []byte(text), 0o600))
-	return " --prices " + path
-}
-
-func rowsOrObjects(objects bool) *loader.Caps {
-	return &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, Atomic: true, DefaultBatchBytes: 1000, Objects: objects}
-}
-
-func TestPriceOfARun(t *testing.T) {
-	p := newFixture(t)
-	p.memory.Caps = rowsOrObjects(true)
-	r := p.succeeds(small + p.prices("currency: EUR\nput_per_1000: 5\nget_per_1000: 1\ninstance_per_hour: 3600\ncross_az: true\ncross_az_per_gb: 1"))
-	require.Equal(t, "EUR", r.Price.Currency)
-	require.Len(t, r.Price.Items, 2, "nothing went over a wire")
-	require.Equal(t, report.PriceItem{Name: "PUT requests", Amount: 0.02, Unit: "1000 requests", Each: 5, Cost: 0.1}, r.Price.Items[0])
-	instance := r.Price.Items[1]
-	require.Equal(t, "instance", instance.Name)
-	require.Greater(t, instance.Cost, r.Result.Seconds/2, "a second costs 1, and there is more to a run than the load")
-	require.InDelta(t, 0.1+instance.Cost, r.Price.Total, 1e-9)
-
-	p = newFixture(t)
-	require.Equal(t, report.Price{Items: []report.PriceItem{}}, p.succeeds(small).Price, "none without a file")
-	p.fails(small+p.prices("currency: EUR\nput_per_1k: 5")+" --set x", push.Usage, "put_per_1k")
-	p.fails(small+" --prices nowhere.yaml --set x", push.Usage, "write it as name=value")
-}
-
-func TestDryRunEstimatesThePrice(t *testing.T) {
-	const traffic = "currency: USD\ncross_az: true\ncross_az_per_gb: 0.01\nput_per_1000: 5\n"
-	const instance = traffic + "instance_per_hour: 7.2"
-	for _, c := range []struct {
-		name, args, prices, want string
-		objects                  bool
-	}{
-		// In pgbinary a row of 520 bytes takes 530, so a tebibyte of columns is 1.1207 TB.
-		{name: "a tebibyte", args: "--bytes 1TiB", prices: traffic, want: "about 22.41 USD, cross-AZ traffic 22.41"},
-		{name: "requests", args: "--rows 1000000000 --batch-rows 1000000", prices: traffic, objects: true,
-			want: "about 15.60 USD, cross-AZ traffic 10.60, PUT requests 5.00"},
-		{name: "the instance", args: "--bytes 1TiB", prices: "currency: USD\ninstance_per_hour: 7.2", want: "not known before"},
-		{name: "traffic and an instance", args: "--rows 1000000000", prices: instance,
-			want: "about 10.60 USD, cross-AZ traffic 10.60, without the instance, whose time is not known before"},
-		{name: "the same zone", args: "--bytes 1TiB", prices: "currency: USD\ncross_az_per_gb: 0.01\nput_per_1000: 5",
-			want: "nothing: no price of the file is for what the run takes"},
-		{name: "at a rate", args: "--rows 1000000000 --max-rate 147222222B/s", prices: instance,
-			want: "about 17.80 USD, cross-AZ traffic 10.60, instance 7.20, at --max-rate all the time"},
-		{name: "for a time", args: "--duration 30m", prices: instance,
-			want: "about 3.60 USD, instance 3.60, traffic and requests are not known before"},
-		{name: "for a time at a rate", args: "--duration 1h --max-rate 1GB/s", prices: instance,
-			want: "about 79.20 USD, cross-AZ traffic 72.00, instance 7.20, at --max-rate all the time"},
-	} {
-		p := newFixture(t)
-		p.memory.Caps = rowsOrObjects(c.objects)
-		j := p.job(c.args + " --workers 4 --distinct-bytes 1MiB" + p.prices(c.prices))
-		var text strings.Builder
-		require.NoError(t, push.Explain(&text, &j.Config, j.Drivers), c.name)
-		require.Contains(t, text.String(), "\nprice     "+c.want+"\n", c.name)
 	}
 }
 

@@ -99,19 +99,3 @@ type ServerLoad struct {
 	// Cores is their number; 0 if the metrics do not have it: then CPU is in cores.
 	Cores int `json:"cores"`
 }
-
-// Price is the cost of the run by the user's prices; empty without any.
-type Price struct {
-	Currency string      `json:"currency"`
-	Total    float64     `json:"total"`
-	Items    []PriceItem `json:"items"`
-}
-
-// PriceItem is one line of the bill.
-type PriceItem struct {
-	Name   string  `json:"name"` // "cross-AZ traffic", "PUT requests"
-	Amount float64 `json:"amount"`
-	Unit   string  `json:"unit"` // "GB", "1000 requests"
-	Each   float64 `json:"each"` // price of a unit
-	Cost   float64 `json:"cost"`
-}

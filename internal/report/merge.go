@@ -46,8 +46,8 @@ type Window struct {
 
 // Merge makes one report of those of all shards of a run, in any order. A shard that is missing or there twice is an error,
 // and so are reports that do not belong together. Counts and CPU time are summed, phases and peak memory are the largest;
-// latencies are those of all batches. Cores of one machine count once. Prices are left out, and the machines' evidence but
-// for the client's CPU.
+// latencies are those of all batches. Cores of one machine count once. The machines' evidence is left out, but for the
+// client's CPU.
 func Merge(all []Report) (Report, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Report) int { return cmp.Compare(a.index(), b.index()) })

@@ -52,7 +52,6 @@ type Report struct {
 	WorkerSeconds map[string]float64 `json:"worker_seconds"`
 	Timeline      Timeline           `json:"timeline"`
 	BoundBy       Bound              `json:"bound_by"`
-	Price         Price              `json:"price"`
 	Measured      *Measured          `json:"measured,omitempty"` // of a push with a warm-up
 	Merged        *Merged            `json:"merged,omitempty"`   // of a report that Merge has made
 
@@ -433,7 +432,6 @@ func (r *Report) Complete() {
 	if r.BoundBy.Shares == nil {
 		r.BoundBy.Shares, r.BoundBy.Seconds = byLimit(nil), byLimit(nil)
 	}
-	emptyList(&r.Price.Items)
 	emptyList(&r.Timeline.Moments)
 	emptyList(&r.Verify.BadBatches)
 	emptyList(&r.Verify.Problems)

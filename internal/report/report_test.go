@@ -135,10 +135,6 @@ func reports() map[string]report.Report {
 	r.Cost = report.Cost{
 		"redo_bytes": 1_288_490_189, "round_trips": 812, "cpu_seconds": 3.44, "commits": 1230, "sorted_rows": 0.5,
 	}
-	r.Price = report.Price{Currency: "USD", Total: 10.29, Items: []report.PriceItem{
-		{Name: "cross-AZ traffic", Amount: 1024.5, Unit: "GB", Each: 0.01, Cost: 10.245},
-		{Name: "PUT requests", Amount: 9, Unit: "1000 requests", Each: 0.005, Cost: 0.045},
-	}}
 	r.Result.Outcome, r.Result.Error = report.Failed, "ORA-01653: unable to extend table"
 	r.Warnings = all["rejected"].Warnings
 	all["server_cost"] = r

@@ -130,9 +130,6 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	if len(r.Cost) > 0 {
 		add("server", r.Cost.parts()...)
 	}
-	if len(r.Price.Items) > 0 {
-		add("price", r.Price.parts()...)
-	}
 }
 
 // parts returns the phases that took time.

@@ -2,9 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -146,31 +143,6 @@ func (s ServerLoad) text() string {
 		return fmt.Sprintf("server CPU %.1f cores", s.CPU)
 	}
 	return fmt.Sprintf("server CPU %s of %s", percent(s.CPU), counted(int64(s.Cores), "core"))
-}
-
-// parts returns the sum and its items.
-func (p Price) parts() []string {
-	parts := []string{money(p.Total, p.Currency)}
-	for _, i := range p.Items {
-		parts = append(parts, fmt.Sprintf("%s %s (%s × %s at %s)", i.Name, money(i.Cost, ""), amount(i.Amount), i.Unit, amount(i.Each)))
-	}
-	return parts
-}
-
-func money(n float64, currency string) string {
-	text := fmt.Sprintf("%.2f", n)
-	if n > 0 && n < 0.005 {
-		text = "< 0.01"
-	}
-	return strings.TrimSpace(text + " " + currency)
-}
-
-// amount formats numbers below one with three digits, others with up to three decimals.
-func amount(n float64) string {
-	if n > 0 && n < 1 {
-		return strconv.FormatFloat(n, 'g', 3, 64)
-	}
-	return humanize.Commaf(math.Round(n*1000) / 1000)
 }
 
 // percent formats small shares with one more digit: half a percent of retransmitted segments is a lot.
