@@ -195,11 +195,13 @@ func TestMistakes(t *testing.T) {
 
 		"report": "report takes one FILE or more: 0 arguments given",
 		"report " + one + " " + recorded("../testdata/run-4.json"): "run-4.json and " + one + " are the same file: name each file once",
+		"report " + one + " --format csv":                          "terapush: --format csv was removed: --format json has the same figures\n",
+		"report " + one + " --out x.csv":                           "--format csv was removed",
 		"report " + one + " --format htlm":                         `format "htlm" does not exist; did you mean "html"?`,
 		"report " + one + " --only copy":                           `--only "copy": single runs have no parts`,
 		"report " + parts + " --only strem":                        `part "strem" does not exist; did you mean "stream"?`,
 		"report " + one + " --out x.pdf": "--out x.pdf: no format has the extension .pdf; use one of " +
-			".bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format",
+			".bench, .htm, .html, .json, .md, .svg, .txt, or give --format",
 		"compare " + one: "compare takes two files: 1 argument given",
 		"compare " + one + " " + one + " --fail-if-slower 5":  `"5" is not a share: write it as 5%`,
 		"compare " + one + " " + one + " --fail-if-slower 0%": "more than 0% and less than 100%",

@@ -71,7 +71,7 @@ inputs; name those that may differ: benchstat -ignore terapush,server before.ben
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench (default: as --out ends, else text)")
+	f.StringVar(&format, "format", "", "text, markdown, json, html, svg or bench (default: as --out ends, else text)")
 	f.StringVar(&out, "out", "", "file to write to instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)
@@ -146,10 +146,13 @@ const redactHelp = "leave out hosts, users, databases, tables, buckets and addre
 // formatOf returns the format of a name, or else the one that a file's extension stands for; text without either.
 func formatOf(name, out string) (results.Format, error) {
 	byEnd := map[string]results.Format{
-		"": results.Text, ".txt": results.Text, ".md": results.Markdown, ".json": results.JSON, ".csv": results.CSV,
+		"": results.Text, ".txt": results.Text, ".md": results.Markdown, ".json": results.JSON,
 		".bench": results.Benchmarks, ".html": results.HTML, ".htm": results.HTML, ".svg": results.SVG,
 	}
 	end := strings.ToLower(filepath.Ext(out))
+	if err := config.Removed("--format " + cmp.Or(name, strings.TrimPrefix(end, "."))); err != nil {
+		return "", err
+	}
 	if _, known := byEnd[end]; name == "" && !known {
 		return "", fmt.Errorf("--out %s: no format has the extension %s; use one of %s, or give --format", out, end,
 			strings.Join(slices.Sorted(maps.Keys(byEnd))[1:], ", "))

@@ -7,11 +7,12 @@ import (
 
 // removed are the flags that there are no more, and values of flags, with what to use instead.
 var removed = map[string]string{
-	"--be":       "it is called --backend-hosts",
-	"--near":     "it is called --tolerance",
-	"--prices":   "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
-	"--via":      "it is called --staging",
-	"--yes-drop": "it is called --allow-drop",
+	"--be":         "it is called --backend-hosts",
+	"--format csv": "--format json has the same figures",
+	"--near":       "it is called --tolerance",
+	"--prices":     "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
+	"--via":        "it is called --staging",
+	"--yes-drop":   "it is called --allow-drop",
 }
 
 // Removed returns the error for a flag that there is no more, as in --prices, or for a value of a flag, as in

@@ -20,7 +20,6 @@ const (
 	Text       Format = "text"     // for people and terminals
 	Markdown   Format = "markdown" // as GitHub shows it
 	JSON       Format = "json"
-	CSV        Format = "csv"
 	Benchmarks Format = "bench" // lines of Go's benchmarks, for benchstat
 	HTML       Format = "html"  // one page with charts
 	SVG        Format = "svg"   // the first chart of the first table
@@ -28,7 +27,7 @@ const (
 
 func writers() map[Format]func([]Table) (string, error) {
 	return map[Format]func([]Table) (string, error){
-		Text: asText, Markdown: asMarkdown, JSON: tablesAsJSON, CSV: asCSV, Benchmarks: asBenchmarks,
+		Text: asText, Markdown: asMarkdown, JSON: tablesAsJSON, Benchmarks: asBenchmarks,
 		HTML: asHTML, SVG: asSVG,
 	}
 }

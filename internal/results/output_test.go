@@ -19,14 +19,14 @@ import (
 )
 
 func TestGolden(t *testing.T) {
-	ends := map[string]results.Format{"txt": results.Text, "md": results.Markdown, "csv": results.CSV, "json": results.JSON, "bench": results.Benchmarks}
+	ends := map[string]results.Format{"txt": results.Text, "md": results.Markdown, "json": results.JSON, "bench": results.Benchmarks}
 	for _, c := range []struct{ name, files, ends string }{
-		{"four-methods", "four-methods.jsonl", "txt md csv"},
+		{"four-methods", "four-methods.jsonl", "txt md"},
 		{"workers", "workers.jsonl", "txt"},
 		{"two-parts", "two-parts.jsonl", "txt md"},
 		{"one-run", "run-4.json", "txt json"},
 		{"two-runs", "run-8.json run-4.json", "txt"},
-		{"all", "workers.jsonl run-4.json two-parts.jsonl run-8.json", "csv bench"},
+		{"all", "workers.jsonl run-4.json two-parts.jsonl run-8.json", "bench"},
 	} {
 		of := records(t, strings.Fields(c.files)...)
 		for end := range strings.FieldsSeq(c.ends) {

@@ -246,7 +246,7 @@ func longErrors(t Table) []Input {
 		lines = append(lines, Input{p.ending(), units.Join(": ", p.Settings.String(), text)})
 	}
 	if more := len(lines) - maxLines; more > 1 {
-		lines = append(lines[:maxLines], Input{"failed", fmt.Sprintf("for %d more reasons: see --format csv", more)})
+		lines = append(lines[:maxLines], Input{"failed", fmt.Sprintf("for %d more reasons: see --format json", more)})
 	}
 	return lines
 }
