@@ -24,7 +24,7 @@ func (e inconclusiveError) Error() string { return string(e) }
 
 func (a *app) compare() *cobra.Command {
 	var threshold share
-	var asJSON, redact bool
+	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
@@ -41,7 +41,7 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
 		Args:    exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			records, err := readRecords(args, redact)
+			records, err := readRecords(args, full || !asJSON)
 			if err != nil {
 				return usage(err)
 			}
@@ -58,8 +58,8 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 	}
 	f := cmd.Flags()
 	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%, and with 8 if that is not certain")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	f.BoolVar(&redact, "redact", false, redactHelp)
+	f.BoolVar(&asJSON, "json", false, "print one JSON object, without names")
+	f.BoolVar(&full, "full", false, fullHelp)
 	return cmd
 }
 

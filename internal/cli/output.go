@@ -84,9 +84,13 @@ func canWrite(path string) error {
 	return nil
 }
 
-// writePage writes the tables and charts of a record to an HTML file.
+// writePage writes the tables and charts of a record to an HTML file, for others to see: without names.
 func writePage(path string, r results.Record) error {
-	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables([]results.Record{r})) })
+	shown, err := results.WithoutNames([]results.Record{r})
+	if err != nil {
+		return fmt.Errorf("--report %s: %w", path, err)
+	}
+	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables(shown)) })
 }
 
 // writeFile writes the file that a flag names once its text is complete: half a report looks like a whole one.

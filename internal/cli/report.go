@@ -23,7 +23,7 @@ import (
 
 func (a *app) report() *cobra.Command {
 	var format, out, part string
-	var redact bool
+	var full bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Show recorded sweeps and runs as tables, charts or benchmark lines",
@@ -31,12 +31,15 @@ func (a *app) report() *cobra.Command {
 appear side by side. So do single runs, by the inputs in which they differ; equal runs are repeats. The same files give the
 same output, byte for byte.
 
+Text is for you and has everything. The other formats are to be shown: hosts, users, databases, tables and files are
+numbered, as in postgres 2 and table 1, and what servers said is left out, unless --full is given.
+
 An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results with equal
 inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
   terapush report sweep.jsonl --only copy --out copy.svg
-  terapush report before.json after.json --format markdown --redact`,
+  terapush report before.json after.json --format markdown`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			show, err := formatOf(format, out)
 			if err != nil {
@@ -54,7 +57,7 @@ inputs; name those that may differ: benchstat -ignore terapush,server before.ben
 					return usage(fmt.Errorf("%s and %s are the same file: name each file once", name, args[other]))
 				}
 			}
-			records, err := readRecords(args, redact)
+			records, err := readRecords(args, full || show == results.Text)
 			if err != nil {
 				return usage(err)
 			}
@@ -74,7 +77,7 @@ inputs; name those that may differ: benchstat -ignore terapush,server before.ben
 	f.StringVar(&format, "format", "", "text, markdown, json, html, svg or bench (default: as --out ends, else text)")
 	f.StringVar(&out, "out", "", "file to write to instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
-	f.BoolVar(&redact, "redact", false, redactHelp)
+	f.BoolVar(&full, "full", false, fullHelp)
 	cmd.AddCommand(a.merge())
 	return cmd
 }
@@ -141,7 +144,7 @@ func parseReport(name string, text []byte) (r report.Report, err error) {
 // maxReport is far more than the report of a run.
 const maxReport = 64 << 20
 
-const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
+const fullHelp = "show hosts, users, databases, tables, files and what servers said, as text does"
 
 // formatOf returns the format of a name, or else the one that a file's extension stands for; text without either.
 func formatOf(name, out string) (results.Format, error) {
@@ -192,8 +195,8 @@ func onlyPart(tables []results.Table, part string) ([]results.Table, error) {
 	return nil, fmt.Errorf("--only: %w", config.Unknown("part", part, names))
 }
 
-// readRecords reads all files; the error names every bad one.
-func readRecords(paths []string, redact bool) ([]results.Record, error) {
+// readRecords reads all files, without names unless full; the error names every bad one.
+func readRecords(paths []string, full bool) ([]results.Record, error) {
 	var records []results.Record
 	var bad []error
 	for _, path := range paths {
@@ -206,10 +209,10 @@ func readRecords(paths []string, redact bool) ([]results.Record, error) {
 	if err := errors.Join(bad...); err != nil {
 		return nil, err
 	}
-	if redact {
-		results.Redact(records)
+	if full {
+		return records, nil
 	}
-	return records, nil
+	return results.WithoutNames(records)
 }
 
 // show writes to a file or to stdout once all text is made.

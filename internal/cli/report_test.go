@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,19 +100,47 @@ func TestCompareEndsWith6BeyondTheThresholdAnd8InDoubt(t *testing.T) {
 	require.Contains(t, s.run("compare", before, after, "--fail-if-slower", "5%").stderr, "2 of 10 cases slower, 0 failed")
 }
 
-func TestRedactedCommands(t *testing.T) {
+// Text is for its reader. All other formats are to be shown, and name nobody unless asked.
+func TestWhatIsShownNamesNobody(t *testing.T) {
+	names := []string{"anna", "db1", "shop", "orders", "archive", "10.1.2.3"}
 	s := newShell(t)
-	for _, args := range [][]string{
-		{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl"), "--format", "text"},
-		{"compare", recorded("workers.jsonl"), recorded("run-4.json"), "--json"},
-	} {
-		open := s.run(args...)
-		require.Contains(t, open.stdout, "db1.shop.internal", args)
-		r := s.run(append(args, "--redact")...)
-		require.Equal(t, open.code, r.code, r.stderr)
-		for _, name := range []string{"anna", "db1", "shop", "orders", "archive", "10.1.2.3"} {
+	sweeps := []string{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl")}
+	compared := []string{"compare", recorded("workers.jsonl"), recorded("run-4.json")}
+	for _, args := range [][]string{sweeps, compared} {
+		require.Contains(t, s.run(args...).stdout, "db1.shop.internal", args)
+	}
+
+	commands := [][]string{append(compared, "--json")}
+	for _, format := range []string{"markdown", "json", "html", "bench"} {
+		commands = append(commands, append(slices.Clone(sweeps), "--format", format))
+	}
+	for _, args := range commands {
+		r := s.run(args...)
+		for _, name := range names {
 			require.NotContains(t, r.stdout, name, args)
 		}
+		full := s.run(append(args, "--full")...)
+		require.Contains(t, full.stdout, "db1.shop.internal", args)
+		require.Equal(t, full.code, r.code, r.stderr)
+	}
+}
+
+// A page is made to be shown; what is printed and kept stays whole.
+func TestPagesNameNobody(t *testing.T) {
+	s, dir := newShell(t), t.TempDir()
+	page, kept := filepath.Join(dir, "page.html"), filepath.Join(dir, "kept")
+	r := s.run("push", "discard://anna@db1.shop.internal", "--rows", "10", "--table", "orders", "--json", "--report", page, "--report-to", kept)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "db1.shop.internal")
+	files, err := filepath.Glob(filepath.Join(kept, "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.Contains(t, read(t, files[0]), "db1.shop.internal")
+
+	text := read(t, page)
+	require.Contains(t, text, "discard 1")
+	for _, name := range []string{"anna", "db1", "shop", "orders", dir} {
+		require.NotContains(t, text, name)
 	}
 }
 

@@ -11,6 +11,7 @@ var removed = map[string]string{
 	"--format csv": "--format json has the same figures",
 	"--near":       "it is called --tolerance",
 	"--prices":     "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
+	"--redact":     "all formats but text leave names out unless --full is given",
 	"--via":        "it is called --staging",
 	"--yes-drop":   "it is called --allow-drop",
 }

@@ -234,7 +234,7 @@ func FuzzShow(f *testing.F) {
 			c := results.Compare(r, r)
 			require.NoError(t, c.Text(io.Discard, 0.05))
 			require.NoError(t, c.JSON(io.Discard, 0.05))
-			results.Redact([]results.Record{r})
+			r = withoutNames(t, r)[0]
 		}
 	})
 }

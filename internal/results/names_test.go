@@ -14,7 +14,7 @@ import (
 )
 
 // Equal values get equal numbers in all records, so that what differs is still seen to.
-func TestRedactedNamesAreNumbered(t *testing.T) {
+func TestNamesAreNumbered(t *testing.T) {
 	targets := func() results.Record {
 		r := sweep("target", []string{"postgres://anna@db1/orders", "mysql://otto@db2/orders", "postgres://anna@db3/orders"}, []float64{1}, []float64{2}, []float64{3})
 		r.Head.Parts[0].Facts = &results.Facts{Source: "an article of 2025", Machine: "8 cores", Points: []results.Fact{
@@ -22,9 +22,8 @@ func TestRedactedNamesAreNumbered(t *testing.T) {
 		}}
 		return r
 	}
-	clean := []results.Record{targets(), targets()}
-	results.Redact(clean)
-	want := []string{"target 1", "target 2", "target 3"}
+	clean := withoutNames(t, targets(), targets())
+	want := []string{"postgres 1", "mysql 1", "postgres 2"}
 	for _, c := range clean {
 		part := c.Head.Parts[0]
 		require.Equal(t, want, part.Axes[0].Values)
@@ -32,7 +31,7 @@ func TestRedactedNamesAreNumbered(t *testing.T) {
 			require.Equal(t, want[i], e.Settings[0].Value)
 		}
 		require.Equal(t, &results.Facts{Source: "an article of 2025", Machine: "8 cores", Points: []results.Fact{
-			{At: map[string]string{"target": "target 2", "table": "table 1", "batch_rows": "5"}, Figures: map[string]float64{"rows_per_second": 7}},
+			{At: map[string]string{"target": "mysql 1", "table": "table 1", "batch_rows": "5"}, Figures: map[string]float64{"rows_per_second": 7}},
 		}}, part.Facts, "what was published stays")
 	}
 	require.Empty(t, results.Compare(clean[0], clean[1]).Lost)
@@ -45,7 +44,7 @@ func TestNumbersThatAreNames(t *testing.T) {
 	p := r.Entries[0].Report
 	p.Target.Table = `public."20240101"`
 	p.Target.Settings = map[string]string{"innodb_log_file_size": "100MB"}
-	results.Redact([]results.Record{r})
+	r = withoutNames(t, r)[0]
 	require.NotContains(t, printed(t, []results.Record{r}), "20240101")
 	require.Equal(t, []string{"table 1", "table 2"}, r.Head.Parts[0].Axes[0].Values)
 	require.Equal(t, map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=role 1", "innodb_file_per_table=1"}}, r.Head.Parts[0].Push)
@@ -59,8 +58,10 @@ func TestNothingOfANameIsLeft(t *testing.T) {
 	for _, what := range []string{"host", "domain", "user", "database", "schema", "table", "bucket", "prefix", "machine", "node"} {
 		names[what] = "qz_" + what + "_7"
 	}
-	of := []results.Record{naming(names)}
-	results.Redact(of)
+	named := naming(names)
+	before := printed(t, []results.Record{named})
+	of := withoutNames(t, named)
+	require.Equal(t, before, printed(t, []results.Record{named}), "a report may be shown and then kept")
 	text, r := strings.ToLower(printed(t, of)), of[0]
 	for _, output := range outputs(t, []results.Record{r, r}) {
 		text += strings.ToLower(output)
@@ -73,6 +74,13 @@ func TestNothingOfANameIsLeft(t *testing.T) {
 	require.EqualValues(t, 7, r.Entries[0].Report.Verify.BadBatches[0].Number)
 	require.Equal(t, results.LeftOut, r.Entries[1].Error)
 	require.Equal(t, "past the knee", r.Entries[2].Error)
+}
+
+func withoutNames(t *testing.T, of ...results.Record) []results.Record {
+	t.Helper()
+	shown, err := results.WithoutNames(of)
+	require.NoError(t, err)
+	return shown
 }
 
 // printed is all that can be told of records: they themselves, their tables and their comparison.
@@ -106,7 +114,7 @@ func naming(n map[string]string) results.Record {
 		Head: results.Head{
 			Schema: results.Schema, Name: "mine", Title: "My sweep", Machine: host.Machine{Host: n["machine"] + "." + n["domain"]},
 			Parts: []results.Part{{Cells: 2, Axes: axes, Push: map[string][]string{
-				"target": {target}, "via": {via}, "table": {table}, "yes-drop": {table}, "allow-drop": {table}, "staging": {via}, "set": {"role=" + n["user"], "work_mem=64MB"},
+				"target": {target}, "via": {via}, "table": {table}, "allow-drop": {table}, "staging": {via}, "set": {"role=" + n["user"], "work_mem=64MB"},
 				"password-file": {"/home/" + n["user"] + "/pw"}, "tls-server-name": {server}, "rows": {"5"},
 			}}},
 		},

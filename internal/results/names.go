@@ -1,6 +1,7 @@
 package results
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,18 +12,28 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// LeftOut replaces a text that Redact removes.
-const LeftOut = "(left out)"
+// LeftOut replaces a text that WithoutNames leaves out.
+const LeftOut = "(left out, see --full)"
 
-// Redact removes from records what names hosts, users, databases, tables and files, and the texts of servers, which may
-// quote such names. Flags, axes and settings that hold a name get numbers instead, equal values the same one in all
-// records, so that differences remain visible. Names, titles and facts of plans stay.
+// WithoutNames returns copies of records for others to see, without what names hosts, users, databases, tables and files,
+// and without the texts of servers, which may quote such names. Flags, axes and settings that hold a name get numbers
+// instead, as in postgres 2 and table 1, equal values the same one in all records, so that differences remain visible.
+// Names, titles and facts of plans stay. The error is that of a figure that JSON has no word for.
 //
 // Names are found by their fields only: patterns for names in free text would miss some.
-func Redact(records []Record) {
-	r := redactor{}
-	for i := range records {
-		rec := &records[i]
+func WithoutNames(records []Record) ([]Record, error) {
+	var copies []Record
+	text, err := json.Marshal(records)
+	if err == nil {
+		err = json.Unmarshal(text, &copies)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("leaving names out: %w", err)
+	}
+
+	r := numbers{}
+	for i := range copies {
+		rec := &copies[i]
 		if rec.File != "" {
 			rec.File = r.number("record", rec.File)
 		}
@@ -43,18 +54,19 @@ func Redact(records []Record) {
 			}
 		}
 	}
+	return copies, nil
 }
 
-// redactor holds the numbers of names, by the flag or setting that has them. Each of these counts from 1, so the order
-// of a map does not matter.
-type redactor map[string]map[string]int
+// numbers are those of names, by the flag or setting that has them, or by the scheme of a target. Each of these counts
+// from 1, so the order of a map does not matter.
+type numbers map[string]map[string]int
 
 // naming matches flags, axes and settings whose values are names.
 var naming = regexp.MustCompile(
 	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|` +
-		`file|url|uri|-drop|resume|config|tls-|stage|staging|credential|partition|metrics|prices|^be$)`)
+		`file|url|uri|-drop|resume|config|tls-|stage|staging|credential|partition|metrics)`)
 
-func (r redactor) number(what, name string) string {
+func (r numbers) number(what, name string) string {
 	if r[what] == nil {
 		r[what] = map[string]int{}
 	}
@@ -66,18 +78,21 @@ func (r redactor) number(what, name string) string {
 
 // value returns the value of a flag, an axis or, if its name begins with "set.", a setting, numbered if it is a name. A
 // table may be called 20240101; the number of a setting is a size or a switch, as in innodb_file_per_table.
-func (r redactor) value(name, v string) string {
+func (r numbers) value(name, v string) string {
 	setting, isSetting := strings.CutPrefix(name, "set.")
+	scheme, _, isURL := strings.Cut(v, "://")
 	switch {
 	case v == "", isSetting && !parseValue(v).isText:
 		return v
-	case naming.MatchString(setting), strings.Contains(v, "://"):
+	case isURL && name == axisTarget:
+		return r.number(scheme, v)
+	case naming.MatchString(setting), isURL:
 		return r.number(setting, v)
 	}
 	return v
 }
 
-func (r redactor) part(p *Part) {
+func (r numbers) part(p *Part) {
 	r.flags(p.Push)
 	for _, method := range slices.Sorted(maps.Keys(p.Methods)) { // equal records get equal numbers
 		r.flags(p.Methods[method])
@@ -96,7 +111,7 @@ func (r redactor) part(p *Part) {
 	}
 }
 
-func (r redactor) flags(all map[string][]string) {
+func (r numbers) flags(all map[string][]string) {
 	for flag, values := range all {
 		for i, v := range values {
 			if name, value, ok := strings.Cut(v, "="); ok && flag == "set" {
@@ -108,7 +123,7 @@ func (r redactor) flags(all map[string][]string) {
 	}
 }
 
-func (r redactor) report(t *report.Report) {
+func (r numbers) report(t *report.Report) {
 	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
 	t.Target.Table, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), ""
 	t.Client.Host, t.Client.Machine = r.value("host", t.Client.Host), r.value("host of containers", t.Client.Machine)
