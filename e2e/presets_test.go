@@ -52,7 +52,7 @@ func TestPresets(t *testing.T) {
 			}
 			r := p.wait(t).ends(t, 0)
 			t.Logf("%s\n%s", r.took, r.stdout)
-			assert.Contains(t, r.stdout, "seed", "what was published stands beside")
+			assert.Contains(t, r.stdout, "published", "what was published stands beside")
 
 			swept, err := results.Read(file)
 			require.NoError(t, err)

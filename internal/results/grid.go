@@ -64,12 +64,12 @@ func figures() (columns []column) {
 	for _, f := range []struct {
 		quantity, head string
 		show           func(float64) string
-		seed           string // the head of the published figure, "" without such a column
+		published      string // the head of the published figure, "" without such a column
 	}{
-		{rowRate, "rows/s", units.Amount, "seed rows/s"},
-		{overallRate, "overall rows/s", units.Amount, "seed overall"},
-		{byteRate, "MiB/s", inMiB, "seed MiB/s"},
-		{seconds, "time", units.Seconds, "seed time"},
+		{rowRate, "rows/s", units.Amount, "published rows/s"},
+		{overallRate, "overall rows/s", units.Amount, "published overall"},
+		{byteRate, "MiB/s", inMiB, "published MiB/s"},
+		{seconds, "time", units.Seconds, "published time"},
 		{"batch_p50_seconds", "p50", units.Seconds, ""},
 		{"batch_p99_seconds", "p99", units.Seconds, ""},
 		{"visible_seconds", "visible", later, ""},
@@ -89,17 +89,17 @@ func figures() (columns []column) {
 		if f.quantity == rowRate {
 			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
 		}
-		if f.seed == "" {
+		if f.published == "" {
 			continue
 		}
-		add(f.seed, func(p Point) string {
+		add(f.published, func(p Point) string {
 			if p.published(f.quantity) == 0 {
 				return ""
 			}
 			return f.show(p.published(f.quantity))
 		})
 		if f.quantity != seconds { // its ratio is that of the rate
-			add("here/seed", func(p Point) string { return times(p.sample(f.quantity).Median, p.published(f.quantity)) })
+			add("here/published", func(p Point) string { return times(p.sample(f.quantity).Median, p.published(f.quantity)) })
 		}
 	}
 	return columns
@@ -111,7 +111,7 @@ func alsoPublished() (columns []column) {
 		if slices.Contains([]string{rowRate, overallRate, byteRate, seconds}, name) {
 			continue
 		}
-		columns = append(columns, column{words(name) + " (seed)", true, func(_ int, p Point) string {
+		columns = append(columns, column{words(name) + " (published)", true, func(_ int, p Point) string {
 			there := p.published(name)
 			if there == 0 {
 				return ""

@@ -244,7 +244,7 @@ func TestNarrowText(t *testing.T) {
 	tables := results.Tables(records(t, "four-methods.jsonl"))
 	for columns, want := range map[int]string{
 		70:  `(?m)^method +batch-rows +rows/s +spread +notes$`,
-		100: `(?m)^method +batch-rows +rows/s +spread .*overall rows/s +notes$`,
+		110: `(?m)^method +batch-rows +rows/s +spread .*overall rows/s +notes$`,
 	} {
 		var text bytes.Buffer
 		require.NoError(t, results.WriteText(&text, tables, columns))

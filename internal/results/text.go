@@ -256,7 +256,7 @@ func published(t Table) []Input {
 	if t.Facts == nil {
 		return nil
 	}
-	lines := []Input{{"seed", units.Join("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
+	lines := []Input{{"published", units.Join("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
 	if here := units.Join("; ", t.input(inputServer), t.input(inputDurability), t.input(inputMachine)); here != "" {
 		lines = append(lines, Input{"here", here})
 	}
@@ -268,7 +268,7 @@ func published(t Table) []Input {
 	}
 	if missing > 0 {
 		text := fmt.Sprintf("%d of %d published figures have no case of the same settings here", missing, len(t.Facts.Points))
-		lines = append(lines, Input{"seed", text})
+		lines = append(lines, Input{"published", text})
 	}
 	return lines
 }
