@@ -131,7 +131,7 @@ func podIsRefused(t *testing.T, c *controlPlane, d *database) {
 	assert.Contains(t, why, fmt.Sprintf("failed with exit code %d ", code))
 	assert.Contains(t, why, `"reason":"PodFailurePolicy"`)
 
-	r.sh(docs(t, "kubectl logs")).ends(t, 2).says(t, "shard 3 is missing: keys 6000 to 7999")
+	r.sh(docs(t, "kubectl logs")).ends(t, 2).says(t, "keys 6000 to 7999 are missing: no report has them, between shard 2 and shard 4")
 	proof := invocation{args: append([]string{"verify", d.target(), "--run-id", "nightly", "--json"}, r.load.flags()...)}
 	bad := reportOf(t, proof.run(t).ends(t, 4)).Verify.BadBatches
 	require.NotEmpty(t, bad)
