@@ -64,11 +64,11 @@ func (c Comparison) grid() grid {
 	for _, p := range c.Cells {
 		several = several || p.Table != c.Cells[0].Table
 	}
-	g := grid{
-		lines: [][]string{{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "95 % within", "p", ""}},
-		right: []bool{false, true, true, true, true, true, true, true, false},
+	g := grid{Rows: make([]gridRow, len(c.Cells))}
+	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "95 % within", "p", ""} {
+		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != ""})
 	}
-	for _, p := range c.Cells {
+	for i, p := range c.Cells {
 		tested, table := "", ""
 		if p.Tested {
 			tested = fmt.Sprintf("%.3f", p.P)
@@ -76,10 +76,12 @@ func (c Comparison) grid() grid {
 		if several {
 			table = p.Table
 		}
-		g.lines = append(g.lines, []string{
+		for n, text := range []string{
 			cell(table, p.Settings), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
 			p.change(), p.within(), tested, string(p.Verdict),
-		})
+		} {
+			g.Rows[i].Cells = append(g.Rows[i].Cells, gridCell{Text: text, Number: g.Head[n].Number})
+		}
 	}
 	return g
 }

@@ -8,12 +8,39 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// grid is a table of text. Numbers stand to the right.
+// grid is a table of text. Text and Markdown show what the cells say, pages also their notes and bars.
 type grid struct {
-	lines [][]string // the first one names the columns
-	right []bool
+	Head []gridCell
+	Rows []gridRow
+
 	axes  int  // of the first columns
 	notes bool // the last column has notes
+}
+
+// gridRow is a line of a grid. Class is the case's status, or best.
+type gridRow struct {
+	Class string
+	Cells []gridCell
+}
+
+// gridCell is one cell. Numbers stand to the right. Note is for pages, as is Share, the length in per cent of the bar
+// behind the text.
+type gridCell struct {
+	Text, Note string
+	Number     bool
+	Share      int
+}
+
+// Long reports whether the text may wrap.
+func (c gridCell) Long() bool { return len(c.Text) > 24 }
+
+// addColumn adds a column to a grid that has its rows.
+func (g *grid) addColumn(head gridCell, cells []gridCell) {
+	g.Head = append(g.Head, head)
+	for i, c := range cells {
+		c.Number = head.Number
+		g.Rows[i].Cells = append(g.Rows[i].Cells, c)
+	}
 }
 
 // column is one column of a table of points. One in which no point has a value is left out.
@@ -35,12 +62,21 @@ func gridOf(t Table, notes func(i int) string) grid {
 	columns = append(columns, alsoPublished()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
 
-	g := grid{lines: make([][]string, len(t.Points)+1)}
+	g := grid{Rows: make([]gridRow, len(t.Points))}
+	for i, p := range t.Points {
+		g.Rows[i].Class = string(p.Status)
+		if i == t.Best {
+			g.Rows[i].Class = "best"
+		}
+	}
 	for n, c := range columns {
-		cells, some := []string{printable(c.head)}, false
+		cells, some := make([]gridCell, len(t.Points)), false
 		for i, p := range t.Points {
-			text := printable(c.of(i, p))
-			cells, some = append(cells, text), some || text != ""
+			cells[i].Text = printable(c.of(i, p))
+			if c.head == rateHead {
+				cells[i].Share = t.share(p)
+			}
+			some = some || cells[i].Text != ""
 		}
 		if !some {
 			continue
@@ -49,12 +85,22 @@ func gridOf(t Table, notes func(i int) string) grid {
 			g.axes++
 		}
 		g.notes = n == len(columns)-1
-		g.right = append(g.right, c.right)
-		for i, text := range cells {
-			g.lines[i] = append(g.lines[i], text)
-		}
+		g.addColumn(gridCell{Text: printable(c.head), Number: c.right}, cells)
 	}
 	return g
+}
+
+// rateHead is the column whose figures have bars.
+const rateHead = "rows/s"
+
+// share returns a point's rate in per cent of the best; 0 if that is nothing to draw.
+func (t Table) share(p Point) int {
+	best, measured := t.at(t.Best)
+	share := 100 * p.rate() / best.rate()
+	if measured && share >= 1 && share <= 100 {
+		return int(share)
+	}
+	return 0
 }
 
 // figures returns the columns of measured figures, each followed by the published one.
@@ -66,7 +112,7 @@ func figures() (columns []column) {
 		show           func(float64) string
 		published      string // the head of the published figure, "" without such a column
 	}{
-		{rowRate, "rows/s", units.Amount, "published rows/s"},
+		{rowRate, rateHead, units.Amount, "published rows/s"},
 		{overallRate, "overall rows/s", units.Amount, "published overall"},
 		{byteRate, "MiB/s", inMiB, "published MiB/s"},
 		{seconds, "time", units.Seconds, "published time"},
@@ -145,11 +191,20 @@ func spread(s Sample) string {
 	return "±" + units.Percent(s.Spread())
 }
 
+// lines returns the head and the rows.
+func (g grid) lines() [][]gridCell {
+	all := [][]gridCell{g.Head}
+	for _, row := range g.Rows {
+		all = append(all, row.Cells)
+	}
+	return all
+}
+
 func (g grid) widths() []int {
-	widths := make([]int, len(g.right))
-	for _, line := range g.lines {
+	widths := make([]int, len(g.Head))
+	for _, line := range g.lines() {
 		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
 		}
 	}
 	return widths
@@ -170,6 +225,7 @@ func (g *grid) fit(columns int) (omitted []string) {
 		if columns == 0 || over <= 0 {
 			return omitted
 		}
+
 		last := len(widths) - 1
 		if g.notes {
 			if w := max(widths[last]-over, minNotes); w < widths[last] {
@@ -181,36 +237,36 @@ func (g *grid) fit(columns int) (omitted []string) {
 		if last <= g.axes {
 			return omitted
 		}
-		omitted = slices.Insert(omitted, 0, g.lines[0][last])
+		omitted = slices.Insert(omitted, 0, g.Head[last].Text)
 		g.remove(last)
 	}
 }
 
-func (g *grid) cut(column, width int) {
-	for _, line := range g.lines {
-		if text := []rune(line[column]); len(text) > width {
-			line[column] = string(text[:width-1]) + "…"
+func (g grid) cut(column, width int) {
+	for _, line := range g.lines() {
+		if text := []rune(line[column].Text); len(text) > width {
+			line[column].Text = string(text[:width-1]) + "…"
 		}
 	}
 }
 
 func (g *grid) remove(column int) {
-	for i, line := range g.lines {
-		g.lines[i] = slices.Delete(line, column, column+1)
+	g.Head = slices.Delete(g.Head, column, column+1)
+	for i, row := range g.Rows {
+		g.Rows[i].Cells = slices.Delete(row.Cells, column, column+1)
 	}
-	g.right = slices.Delete(g.right, column, column+1)
 }
 
 // text lays the grid out in columns of one width, with two spaces between.
 func (g grid) text() string {
 	widths := g.widths()
 	var b strings.Builder
-	for _, line := range g.lines {
+	for _, line := range g.lines() {
 		padded := make([]string, len(line))
 		for i, cell := range line {
-			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if padded[i] = cell + gap; g.right[i] {
-				padded[i] = gap + cell
+			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text))
+			if padded[i] = cell.Text + gap; cell.Number {
+				padded[i] = gap + cell.Text
 			}
 		}
 		b.WriteString(strings.TrimRight(strings.Join(padded, "  "), " ") + "\n")
@@ -220,18 +276,18 @@ func (g grid) text() string {
 
 func (g grid) markdown() string {
 	rule := "|"
-	for _, right := range g.right {
-		if right {
+	for _, head := range g.Head {
+		if head.Number {
 			rule += " --: |"
 		} else {
 			rule += " :-- |"
 		}
 	}
 	var b strings.Builder
-	for i, line := range g.lines {
+	for i, line := range g.lines() {
 		b.WriteString("|")
-		for _, text := range line {
-			b.WriteString(" " + escape(text) + " |")
+		for _, cell := range line {
+			b.WriteString(" " + escape(cell.Text) + " |")
 		}
 		b.WriteString("\n")
 		if i == 0 {

@@ -26,7 +26,7 @@ type part struct {
 	About           string // name, scale and settings of durability
 	Tiles           []tile
 	Figures         []figure
-	Cells, All      htmlTable
+	Cells, All      grid
 	Knees           []Input
 	Failures        []Input // cases, and why
 	Warnings        []string
@@ -43,26 +43,6 @@ type figure struct {
 	Title, Caption string
 	Narrow, Wide   template.HTML
 }
-
-type htmlTable struct {
-	Head []htmlCell
-	Rows []htmlRow
-}
-
-type htmlRow struct {
-	Class string // the case's status, or best
-	Cells []htmlCell
-}
-
-// htmlCell is one cell. Share is the length of the bar behind it in per cent.
-type htmlCell struct {
-	Text, Note string
-	Number     bool
-	Share      int
-}
-
-// Long reports whether the text may wrap.
-func (c htmlCell) Long() bool { return len(c.Text) > 24 }
 
 // asHTML formats tables as one page without scripts, network access or fonts, light or dark as the reader's system, for
 // phones and paper. All text of tables is escaped.
@@ -121,10 +101,11 @@ func when(tables []Table) string {
 
 func newPart(n int, t Table, page string) part {
 	scale, durability := around("scale ", t.Scale, ""), around("durability ", t.input(inputDurability), "")
+	cells := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine)), About: units.Join(" · ", t.Name, scale, durability),
-		Tiles: tiles(t), Cells: cellTable(t), All: allQuantities(t),
+		Tiles: tiles(t), Cells: cells, All: allQuantities(t),
 		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
 	}
 	if t.Best >= 0 {
@@ -186,60 +167,36 @@ func tiles(t Table) []tile {
 	return append(list, tile{"Cases measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
 }
 
-// cellTable returns the table of all formats, with a bar behind each rate. The page has errors elsewhere.
-func cellTable(t Table) htmlTable {
-	g := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) })
-	rate := slices.Index(g.lines[0], "rows/s")
-	best, measured := t.at(t.Best)
-	var h htmlTable
-	for i, head := range g.lines[0] {
-		h.Head = append(h.Head, htmlCell{Text: head, Number: g.right[i]})
-	}
-	for n, texts := range g.lines[1:] {
-		p := t.Points[n]
-		row := htmlRow{Class: string(p.Status)}
-		if n == t.Best {
-			row.Class = "best"
-		}
-		for i, text := range texts {
-			cell := htmlCell{Text: text, Number: g.right[i]}
-			if share := 100 * p.rate() / best.rate(); i == rate && measured && share >= 1 && share <= 100 {
-				cell.Share = int(share)
-			}
-			row.Cells = append(row.Cells, cell)
-		}
-		h.Rows = append(h.Rows, row)
-	}
-	return h
-}
-
 // allQuantities returns every quantity of each measured case, with its range.
-func allQuantities(t Table) htmlTable {
-	h := htmlTable{Head: []htmlCell{{Text: "case"}, {Text: "pushes", Number: true}}}
+func allQuantities(t Table) grid {
 	points := t.measured()
-	for _, n := range points {
-		p := t.Points[n]
-		h.Rows = append(h.Rows, htmlRow{Cells: []htmlCell{
-			{Text: t.cellName(p.Settings)}, {Text: strconv.Itoa(p.RowsPerSecond.N), Number: true},
-		}})
+	g := grid{Rows: make([]gridRow, len(points))}
+	add := func(head gridCell, of func(Point) gridCell) {
+		var cells []gridCell
+		for _, n := range points {
+			cells = append(cells, of(t.Points[n]))
+		}
+		g.addColumn(head, cells)
 	}
+	add(gridCell{Text: "case"}, func(p Point) gridCell { return gridCell{Text: t.cellName(p.Settings)} })
+	add(gridCell{Text: "pushes", Number: true}, func(p Point) gridCell { return gridCell{Text: strconv.Itoa(p.RowsPerSecond.N)} })
+
 	for _, name := range Quantities() {
 		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].sample(name).N > 0 }) {
 			continue
 		}
-		h.Head = append(h.Head, htmlCell{Text: words(name), Number: true})
-		for row, n := range points {
-			cell, s := htmlCell{Number: true}, t.Points[n].sample(name)
+		add(gridCell{Text: words(name), Number: true}, func(p Point) (cell gridCell) {
+			s := p.sample(name)
 			if s.N > 0 {
 				cell.Text = show(name, s.Median)
 			}
 			if low, high := show(name, s.Low), show(name, s.High); s.N > 1 && low != high {
 				cell.Note = low + " … " + high
 			}
-			h.Rows[row].Cells = append(h.Rows[row].Cells, cell)
-		}
+			return cell
+		})
 	}
-	return h
+	return g
 }
 
 // at returns a point, false if it was not measured.

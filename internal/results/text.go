@@ -64,7 +64,7 @@ func textIn(tables []Table, columns int) string {
 			b.WriteString("\n\n")
 		}
 		b.WriteString(s.heading + "\n\n")
-		if len(s.cells.lines) > 0 {
+		if len(s.cells.Head) > 0 {
 			omitted := s.cells.fit(columns)
 			b.WriteString(s.cells.text() + "\n")
 			if len(omitted) > 0 {
@@ -98,7 +98,7 @@ func asMarkdown(tables []Table) (string, error) {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "## %s\n\n", escape(s.heading))
-		if len(s.cells.lines) > 0 {
+		if len(s.cells.Head) > 0 {
 			b.WriteString(s.cells.markdown() + "\n")
 		}
 		for _, line := range s.lines {
