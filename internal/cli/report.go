@@ -126,7 +126,7 @@ were working. A shard that is missing, or that two files have, is an error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
-	cmd.Flags().StringVar(&page, "report", "", "also write the results with charts to this HTML file")
+	cmd.Flags().StringVar(&page, "report", "", "also write the results with charts, without names, to this HTML file")
 	return cmd
 }
 

@@ -144,7 +144,7 @@ func (p *Push) output(f *pflag.FlagSet) {
 	f.Var(Duration(&p.MetricsLinger, 0), "metrics-linger", "keep serving for this long after the run, so that the last scrape is not lost")
 	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, to report its CPU; repeatable")
 	f.Var(&p.FailBelow, "fail-below", "exit with 6 if the payload per second is below this, such as 500MiB/s")
-	f.StringVar(&p.Report, "report", "", "also write the results with charts to this HTML file")
+	f.StringVar(&p.Report, "report", "", "also write the results with charts, without names, to this HTML file")
 	f.StringVar(&p.ReportTo, "report-to", "", "also keep the JSON report in this folder or s3://bucket/prefix, for report merge")
 }
 
