@@ -14,13 +14,13 @@ import (
 )
 
 type factKeys struct {
-	Source, Machine, Note scalar
-	Points                points
+	Source, Machine, Note *value
+	Points                *points
 }
 
 // points are a table as text: a line of names, of axes and quantities, then a line for each case, with - for what was not
 // published.
-type points []map[string]scalar
+type points []map[string]value
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (p *points) UnmarshalYAML(n ast.Node) error {
@@ -28,6 +28,7 @@ func (p *points) UnmarshalYAML(n ast.Node) error {
 	if !ok {
 		return unexpected(n, "a table as text (points: |) belongs")
 	}
+	*p = nil
 	var head []string
 	for line := range strings.Lines(table.Value.Value) {
 		fields := strings.Fields(line)
@@ -39,10 +40,10 @@ func (p *points) UnmarshalYAML(n ast.Node) error {
 			return unexpected(n, fmt.Sprintf("%d values stand below %d names (%s); one for each, or -, belongs",
 				len(fields), len(head), strings.TrimSpace(line)))
 		}
-		point := map[string]scalar{}
+		point := map[string]value{}
 		for i, name := range head {
 			if fields[i] != "-" {
-				point[name] = scalar{text: fields[i], line: lineOf(n)}
+				point[name] = value{text: fields[i], line: lineOf(n)}
 			}
 		}
 		*p = append(*p, point)
@@ -59,7 +60,10 @@ func (p *planner) facts(keys *factKeys) *results.Facts {
 	if f.Source == "" {
 		p.add(0, "facts: say where they were published, as source")
 	}
-	for _, point := range keys.Points {
+	if keys.Points == nil {
+		return f
+	}
+	for _, point := range *keys.Points {
 		fact := results.Fact{At: map[string]string{}, Figures: map[string]float64{}}
 		for _, name := range slices.Sorted(maps.Keys(point)) {
 			value := point[name]
@@ -68,10 +72,10 @@ func (p *planner) facts(keys *factKeys) *results.Facts {
 					!slices.Contains(valid, normal(name)) {
 					p.add(value.line, "facts: %v", config.Unknown("flag or quantity", name, valid))
 				}
-				fact.At[normal(name)] = p.expand(value)
+				fact.At[normal(name)] = p.expand(&value)
 				continue
 			}
-			v, _, ok := units.Parse(p.expand(value))
+			v, _, ok := units.Parse(p.expand(&value))
 			if !ok || v <= 0 {
 				p.add(value.line, "facts: %s: write a number above 0, a size as 9.8MiB or a time as 18m21s", name)
 			}

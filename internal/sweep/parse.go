@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
@@ -44,11 +42,13 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
-	root, scaled := p.override(root)
+	d, scaled := p.load(root)
+	tables := p.tables(d)
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
-	plan := p.plan(root)
+
+	plan := p.plan(d, tables)
 	if plan.Scale = p.Scale; scaled {
 		plan.Scale = cmp.Or(p.Scale, DefaultScale)
 	}
@@ -57,49 +57,52 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 
 var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
-func (p *planner) plan(root *ast.MappingNode) Plan {
-	var keys planKeys
-	p.decode(root, &keys)
+func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan := Plan{
-		Name:    p.expand(keys.Name),
-		Repeats: p.count(keys.Repeats, "repeats", 1), WarmUp: p.count(keys.WarmUp, "warm_up", 0),
-		Settle: p.duration(keys.Settle, "settle"), Limit: p.duration(keys.Limit, "limit"),
-		Budget: p.duration(keys.Budget, "budget"), Knee: normal(p.expand(keys.Knee)), Interleaved: true,
+		Name:    p.expand(d.Name),
+		Repeats: p.count(d.Repeats, "repeats", 1), WarmUp: p.count(d.WarmUp, "warm_up", 0),
+		Settle: p.duration(d.Settle, "settle"), Limit: p.duration(d.Limit, "limit"),
+		Budget: p.duration(d.Budget, "budget"), Knee: normal(p.expand(d.Knee)), Interleaved: p.interleaved(d.Order),
 	}
-	plan.Title = cmp.Or(p.expand(keys.Shared.Title), plan.Name)
+	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
-		p.add(max(keys.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
+		p.add(max(d.Name.at(), 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
 			"and no . first, since files are named after it")
 	}
-	switch order := normal(p.expand(keys.Order)); order {
-	case "", "interleaved":
-	case "in-order":
-		plan.Interleaved = false
-	default:
-		p.add(keys.Order.line, "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
-	}
-	if keys.Parts == nil {
-		plan.Parts = []Part{p.part("", plan.Title, keys.Target, root, 1)}
-	}
-	methods := slices.Clone(keys.Shared.Methods)
-	for _, e := range keys.Parts {
-		var own partKeys
-		p.decode(e.node, &own, yaml.Strict())
-		title := cmp.Or(p.expand(own.Title), e.key)
-		plan.Parts = append(plan.Parts, p.part(e.key, title, keys.Target, merge(root, e.node), e.line))
-		methods = append(methods, own.Methods...)
+
+	for _, e := range tables {
+		title := cmp.Or(p.expand(e.value.Title), e.key, plan.Title)
+		plan.Parts = append(plan.Parts, p.part(e, title, d.Target))
 	}
 	if len(plan.Parts) == 0 {
 		p.add(0, "parts: at least one")
 	}
-	for _, e := range methods { // most likely a misspelled name
+	for _, e := range append(tables, entry[table]{value: d.Shared}) {
+		p.checkMethods(plan, e.value.Methods)
+	}
+	p.checkAxes(plan, d.Knee.at())
+	return plan
+}
+
+func (p *planner) interleaved(v *value) bool {
+	switch order := normal(p.expand(v)); order {
+	case "", "interleaved":
+		return true
+	case "in-order":
+	default:
+		p.add(v.at(), "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
+	}
+	return false
+}
+
+// checkMethods refuses the flags of a method that no case has: most likely its name is misspelled.
+func (p *planner) checkMethods(plan Plan, methods *mapping[mapping[values]]) {
+	for _, e := range methods.entries() {
 		if !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
 			p.add(e.line, "methods: no case has the method %s", e.key)
 		}
 	}
-	p.checkAxes(plan, keys.Knee.line)
-	return plan
 }
 
 // checkAxes refuses a knee that is no axis, and too many cases.
@@ -121,16 +124,15 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 	}
 }
 
-// part reads one table from the keys of the plan with its own merged in.
-func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, line int) Part {
-	var keys partKeys
-	p.decode(n, &keys)
-	part := Part{Name: name, Title: title, Push: map[string][]string{}, Facts: p.facts(keys.Facts)}
-	p.readFlags(keys.Push, func(name string, _ scalar, value string) { part.Push[name] = []string{value} })
-	for i, s := range []scalar{keys.Rows, keys.Bytes, keys.Duration} {
-		if s.line > 0 {
-			part.Push[sizes()[i]] = []string{p.expand(s)}
-			p.check(sizes()[i], p.expand(s), s.line)
+// part reads one table. target is the plan's.
+func (p *planner) part(e entry[table], title string, target *value) Part {
+	t := e.value
+	part := Part{Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts)}
+	p.readFlags(t.Push, func(name string, _ int, text string) { part.Push[name] = []string{text} })
+	for i, size := range t.sized() {
+		if size != nil {
+			part.Push[sizes()[i]] = []string{p.expand(size)}
+			p.check(sizes()[i], p.expand(size), size.line)
 		}
 	}
 	for name := range p.given {
@@ -139,24 +141,28 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 		}
 	}
 	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
-	if len(keys.Axes) == 0 {
-		p.add(line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(name+": ", ": "))
+
+	if len(t.Axes.entries()) == 0 {
+		p.add(e.line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(e.key+": ", ": "))
 	}
-	for _, e := range keys.Axes {
-		p.axis(&part, keys, e)
+	for _, axis := range t.Axes.entries() {
+		p.axis(&part, t, axis)
 	}
-	p.methods(&part, keys.Methods)
+	p.methods(&part, t.Methods)
 	if part.hasAxis(targetName) {
 		return part
 	}
-	if p.Target != "" {
-		target = scalar{text: p.Target, line: target.line}
-	} else if target.text = p.expand(target); target.text == "" {
+
+	text := p.Target
+	if text == "" {
+		text = p.expand(target)
+	}
+	if text == "" {
 		p.add(0, "no target: give TARGET on the command line, or target in the plan")
 		return part
 	}
-	p.shown(target.text, target.line)
-	part.Push[targetName] = []string{target.text}
+	p.shown(text, target.at())
+	part.Push[targetName] = []string{text}
 	return part
 }
 
@@ -206,28 +212,28 @@ func (p *planner) isFlag(key string, line int) bool {
 }
 
 // readFlags calls put for every flag, and for every entry of set as the flag set.NAME.
-func (p *planner) readFlags(flags entries, put func(name string, s scalar, value string)) {
-	for _, e := range flags {
+func (p *planner) readFlags(flags *mapping[values], put func(name string, line int, text string)) {
+	for _, e := range flags.entries() {
 		name := normal(e.key)
 		if !p.isFlag(e.key, e.line) {
 			continue
 		}
-		values := p.scalars(e.node)
-		if name != setFlag && len(values) > 1 {
+		if name != setFlag && len(e.value) > 1 {
 			p.add(e.line, "%s: a list is here, one value belongs", e.key)
 		}
-		for _, s := range values {
+
+		for _, v := range e.value {
+			text := p.expand(&v)
 			if name != setFlag {
-				value := p.expand(s)
-				p.check(name, value, s.line)
-				put(name, s, value)
+				p.check(name, text, v.line)
+				put(name, v.line, text)
 				continue
 			}
-			variable, value, found := strings.Cut(p.expand(s), "=")
+			variable, value, found := strings.Cut(text, "=")
 			if variable = strings.TrimSpace(variable); !found || variable == "" {
-				p.add(s.line, "set: write it as name=value")
+				p.add(v.line, "set: write it as name=value")
 			}
-			put(setPrefix+variable, s, strings.TrimSpace(value))
+			put(setPrefix+variable, v.line, strings.TrimSpace(value))
 		}
 	}
 }
@@ -243,28 +249,27 @@ func (p *planner) check(name, value string, line int) {
 }
 
 // methods reads the flags of those methods that the part has.
-func (p *planner) methods(part *Part, methods entries) {
+func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
 	has := part.Push[methodFlag]
 	for _, a := range part.Axes {
 		if a.Name == methodFlag {
 			has = a.Values
 		}
 	}
-	for _, e := range methods {
+	for _, e := range methods.entries() {
 		if !slices.Contains(has, e.key) {
 			continue
 		}
+
 		own := map[string][]string{}
-		var flags entries
-		p.decode(e.node, &flags)
-		p.readFlags(flags, func(name string, s scalar, value string) {
+		p.readFlags(&e.value, func(name string, line int, text string) {
 			if slices.ContainsFunc(exclusiveWith(name), func(other string) bool { return p.given[other] != nil }) {
 				return // the command line's value holds for all cases
 			}
 			if part.hasAxis(name) {
-				p.add(s.line, "%s: %s is an axis", name, name)
+				p.add(line, "%s: %s is an axis", name, name)
 			}
-			own[name] = []string{value}
+			own[name] = []string{text}
 		})
 		if part.Methods == nil {
 			part.Methods = map[string]map[string][]string{}
@@ -273,7 +278,7 @@ func (p *planner) methods(part *Part, methods entries) {
 	}
 }
 
-func (p *planner) axis(part *Part, keys partKeys, e entry) {
+func (p *planner) axis(part *Part, t table, e entry[values]) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
 	switch {
@@ -284,37 +289,29 @@ func (p *planner) axis(part *Part, keys partKeys, e entry) {
 	case p.knee == targetName:
 		p.add(e.line, "knee: targets have no order")
 	}
-	if part.Push[axis.Name] != nil || part.hasAxis(axis.Name) {
-		where := "in push"
-		switch {
-		case part.hasAxis(axis.Name):
-			where = "as another axis"
-		case p.given[axis.Name] != nil:
-			where = "on the command line"
-		case slices.Contains(sizes(), axis.Name) && !slices.ContainsFunc(keys.Push, func(of entry) bool { return normal(of.key) == axis.Name }):
-			where = "beside push"
-		}
-		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, where)
+	if part.Push[axis.Name] != nil {
+		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, p.whereSet(axis.Name, t.Push))
 	}
-	items := p.scalars(e.node)
+
+	items := e.value
 	if isTarget && p.Target != "" {
-		items = []scalar{{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}
+		items = values{{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}
 	}
-	for _, s := range items {
-		for _, value := range p.values(s, axis.Name) {
+	for _, v := range items {
+		for _, text := range p.values(&v, axis.Name) {
 			if isTarget {
-				part.targets = append(part.targets, value)
-				value = p.shown(value, s.line)
+				part.targets = append(part.targets, text)
+				text = p.shown(text, v.line)
 			}
-			p.check(axis.Name, value, s.line)
-			if slices.Contains(axis.Values, value) {
-				p.add(s.line, "axis %s: %s is here twice", axis.Name, value)
+			p.check(axis.Name, text, v.line)
+			if slices.Contains(axis.Values, text) {
+				p.add(v.line, "axis %s: %s is here twice", axis.Name, text)
 			}
-			if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], value) {
-				p.add(s.line, "knee: %s comes after %s: the values of %s have to be numbers, sizes or durations that rise",
-					value, axis.Values[n-1], axis.Name)
+			if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], text) {
+				p.add(v.line, "knee: %s comes after %s: the values of %s have to be numbers, sizes or durations that rise",
+					text, axis.Values[n-1], axis.Name)
 			}
-			axis.Values = append(axis.Values, value)
+			axis.Values = append(axis.Values, text)
 		}
 	}
 	if len(axis.Values) == 0 {
@@ -323,27 +320,38 @@ func (p *planner) axis(part *Part, keys partKeys, e entry) {
 	part.Axes = append(part.Axes, axis)
 }
 
+// whereSet says where a flag is set that is an axis as well.
+func (p *planner) whereSet(name string, push *mapping[values]) string {
+	switch {
+	case p.given[name] != nil:
+		return "on the command line"
+	case slices.Contains(sizes(), name) && push.find(name) < 0:
+		return "beside push"
+	}
+	return "in push"
+}
+
 // count reads a number from least to 1000; least if the key is missing.
-func (p *planner) count(s scalar, what string, least int) int {
+func (p *planner) count(v *value, what string, least int) int {
 	const most = 1000
-	if s.line == 0 {
+	if v == nil {
 		return least
 	}
-	n, ok := units.Whole(p.expand(s))
+	n, ok := units.Whole(p.expand(v))
 	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > most {
-		p.add(s.line, "%s: write a number from %d to %d", what, least, most)
+		p.add(v.line, "%s: write a number from %d to %d", what, least, most)
 		return least
 	}
 	return int(n.Int64())
 }
 
-func (p *planner) duration(s scalar, what string) time.Duration {
-	if s.line == 0 {
+func (p *planner) duration(v *value, what string) time.Duration {
+	if v == nil {
 		return 0
 	}
-	d, err := config.ParseDuration(p.expand(s))
+	d, err := config.ParseDuration(p.expand(v))
 	if err != nil || d < 0 {
-		p.add(s.line, "%s: write a time as 90s, 10m or 1h30m", what)
+		p.add(v.line, "%s: write a time as 90s, 10m or 1h30m", what)
 	}
 	return d
 }

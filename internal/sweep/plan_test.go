@@ -183,6 +183,27 @@ scales: {ci: {parts: {a: ~}, push: {dataset: people, workers: ~}}}
 	require.Equal(t, map[string]map[string][]string{"copy": {"batch-rows": {"5"}}}, plan.Parts[0].Methods)
 }
 
+// What an override of a part takes away, the part does not inherit either.
+func TestOverridesOfParts(t *testing.T) {
+	plan := parse(t, `name: p
+push: {dataset: people, workers: 3}
+axes: {method: [copy, insert]}
+duration: 5s
+parts: {a: {push: {verify: ack}}, b: {}}
+scales: {ci: {parts: {a: {push: {workers: ~, dataset: pairs}, rows: 1}, c: {title: C}}}}
+`, to(url), at("ci"))
+	require.Len(t, plan.Parts, 3)
+	require.Equal(t, map[string][]string{
+		"dataset": {"pairs"}, "verify": {"ack"}, "rows": {"1"}, "target": {url},
+	}, plan.Parts[0].Push)
+	for _, part := range plan.Parts[1:] {
+		require.Equal(t, map[string][]string{
+			"dataset": {"people"}, "workers": {"3"}, "duration": {"5s"}, "target": {url},
+		}, part.Push, "what one part overrides is not the others'")
+	}
+	require.Equal(t, "C", plan.Parts[2].Title)
+}
+
 const scaled = `name: p
 axes:
   method: [copy, insert]
@@ -417,6 +438,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml: more than 10000 cases"}},
 		{"name: p\nname: q", []string{"plan.yaml:2: mapping key"}},
+		{"name: p\naxes:\n  batch_rows: 1\n  batch-rows: 2", []string{"plan.yaml:4: batch-rows is here twice"}},
 		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: duplicate key \"warm_up\""}},
 		{"name: p\naxes: {batch_rows: [~]}\npush: {method: ~}\nrepeats:", []string{"axis batch-rows: an empty value"}},
 		{"name: &a p\ntitle: *a\npush: !!map {}", []string{

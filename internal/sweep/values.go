@@ -11,9 +11,13 @@ import (
 
 var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
 
-// expand replaces ${NAME} by the environment's variable, which has to be set. $${NAME} stands for ${NAME} itself.
-func (p *planner) expand(s scalar) string {
-	return variable.ReplaceAllStringFunc(s.text, func(text string) string {
+// expand replaces ${NAME} by the environment's variable, which has to be set. $${NAME} stands for ${NAME} itself. The
+// text of nil is "".
+func (p *planner) expand(v *value) string {
+	if v == nil {
+		return ""
+	}
+	return variable.ReplaceAllStringFunc(v.text, func(text string) string {
 		if text[1] == '$' {
 			return text[1:]
 		}
@@ -23,25 +27,25 @@ func (p *planner) expand(s scalar) string {
 			value, _ = p.LookupEnv(name)
 		}
 		if value == "" {
-			p.add(s.line, "${%s}: the environment variable %s is not set", name, name)
+			p.add(v.line, "${%s}: the environment variable %s is not set", name, name)
 		}
 		return value
 	})
 }
 
 // values lists those of one item of an axis: itself, or all of a range. What is quoted is no range.
-func (p *planner) values(s scalar, axis string) []string {
-	text := p.expand(s)
+func (p *planner) values(v *value, axis string) []string {
+	text := p.expand(v)
 	if text == "" {
-		p.add(s.line, "axis %s: an empty value", axis)
+		p.add(v.line, "axis %s: an empty value", axis)
 		return nil
 	}
-	if axis == targetName || s.quoted {
+	if axis == targetName || v.quoted {
 		return []string{text}
 	}
 	values, err := expandRange(text)
 	if err != nil {
-		p.add(s.line, "axis %s: %s: %v", axis, text, err)
+		p.add(v.line, "axis %s: %s: %v", axis, text, err)
 	}
 	return values
 }

@@ -15,43 +15,203 @@ import (
 	"github.com/terapush/terapush/internal/config"
 )
 
-// The keys of a plan file, all of them optional. Overrides are merged as nodes, so that values keep their lines.
-type (
-	planKeys struct {
-		Name, Target, Repeats, Settle, Limit, Budget, Knee, Order scalar
+// document is a plan file. All keys are optional. Decoding an override over it does what RFC 7396 says: mappings are
+// merged, everything else is replaced, and null removes the key, which is why all fields are pointers.
+type document struct {
+	Name, Target, Repeats, Settle, Limit, Budget, Knee, Order *value
 
-		WarmUp                 scalar `yaml:"warm_up"`
-		Parts, Scales, Schemes entries
-		Shared                 partKeys `yaml:",inline"` // by all parts
-	}
-	partKeys struct {
-		Title, Rows, Bytes, Duration scalar
+	WarmUp *value          `yaml:"warm_up"`
+	Parts  *mapping[nodes] // each decoded over what is shared
 
-		Push, Axes, Methods entries
-		Facts               *factKeys
+	Scales, Schemes *mapping[nodes] // decoded over the document
+
+	Shared table `yaml:",inline"` // by all parts
+}
+
+// table holds the keys that a part may have.
+type table struct {
+	Title, Rows, Bytes, Duration *value
+
+	Push, Axes *mapping[values]
+	Methods    *mapping[mapping[values]]
+	Facts      *factKeys
+}
+
+const keyNames = "name title target push methods axes rows bytes duration repeats warm_up settle limit budget knee order " +
+	"parts facts scales schemes source machine note points"
+
+// sized returns the sizes of a trial, in the order of sizes.
+func (t *table) sized() []*value { return []*value{t.Rows, t.Bytes, t.Duration} }
+
+// value is one word of a plan, before its variables are expanded.
+type value struct {
+	text   string
+	line   int
+	quoted bool // never a range
+}
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (v *value) UnmarshalYAML(n ast.Node) error {
+	*v = value{line: lineOf(n)}
+
+	switch n := n.(type) {
+	case *ast.NullNode: // in a list
+	case *ast.StringNode:
+		v.text = n.Value
+		v.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+	case *ast.LiteralNode:
+		v.text, v.quoted = n.Value.Value, true
+	case *ast.IntegerNode:
+		v.text = fmt.Sprint(n.Value) // without the _ of 2_000_000
+	case *ast.BoolNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		v.text = n.GetToken().Value
+	default:
+		return unexpected(n, "one value belongs")
 	}
-)
+	return nil
+}
+
+// at returns the line of a value, 0 without one.
+func (v *value) at() int {
+	if v == nil {
+		return 0
+	}
+	return v.line
+}
+
+// values are one value, or a list of them.
+type values []value
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (v *values) UnmarshalYAML(n ast.Node) error {
+	items := []ast.Node{n}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		items = list.Values
+	}
+
+	*v = make(values, len(items))
+	for i, item := range items {
+		if err := (*v)[i].UnmarshalYAML(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodes are what will be decoded over something else, one after the other.
+type nodes []ast.Node
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (all *nodes) UnmarshalYAML(n ast.Node) error {
+	*all = append(slices.Clip(*all), n)
+	return nil
+}
+
+// mapping holds keys that the user chooses, in the order of the file.
+type mapping[T any] struct{ list []entry[T] }
+
+type entry[T any] struct {
+	key   string // as it is written
+	line  int
+	value T
+}
+
+// entries lists those of a mapping, none of a nil one.
+func (m *mapping[T]) entries() []entry[T] {
+	if m == nil {
+		return nil
+	}
+	return m.list
+}
+
+// find returns the index of a key, however it is written, or -1.
+func (m *mapping[T]) find(key string) int {
+	return slices.IndexFunc(m.entries(), func(e entry[T]) bool { return normal(e.key) == normal(key) })
+}
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler. It merges: others may have the entries that are there, so they are
+// copied. A flag removes those that it excludes.
+func (m *mapping[T]) UnmarshalYAML(n ast.Node) error {
+	over, ok := n.(*ast.MappingNode)
+	if !ok {
+		return unexpected(n, "keys and values belong")
+	}
+	m.list = slices.DeleteFunc(slices.Clone(m.list), func(e entry[T]) bool {
+		return !has(over, e.key) && has(over, exclusiveWith(normal(e.key))...)
+	})
+
+	for i, v := range over.Values {
+		if again := (&ast.MappingNode{Values: over.Values[:i]}); has(again, keyOf(v)) {
+			return &yaml.SyntaxError{Message: keyOf(v) + " is here twice", Token: v.Key.GetToken()}
+		}
+
+		at := m.find(keyOf(v))
+		if v.Value.Type() == ast.NullType {
+			if at >= 0 {
+				m.list = slices.Delete(m.list, at, at+1)
+			}
+			continue
+		}
+		if at < 0 {
+			at = len(m.list)
+			m.list = append(m.list, entry[T]{})
+		}
+		m.list[at].key, m.list[at].line = keyOf(v), lineOf(v.Key)
+		if err := yaml.NodeToValue(v.Value, &m.list[at].value, yaml.Strict()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether a mapping has one of the keys, however they are written.
+func has(n *ast.MappingNode, keys ...string) bool {
+	return slices.ContainsFunc(n.Values, func(v *ast.MappingValueNode) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return normal(keyOf(v)) == normal(key) })
+	})
+}
+
+func keyOf(v *ast.MappingValueNode) string { return v.Key.GetToken().Value }
+
+func lineOf(n ast.Node) int {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 1
+}
+
+func unexpected(n ast.Node, belongs string) error {
+	path := strings.TrimLeft(n.GetPath(), "$.")
+	return &yaml.SyntaxError{Message: fmt.Sprintf("%s: %s here", path, belongs), Token: n.GetToken()}
+}
+
+// normal writes a key as the flag is called, with dashes. The name of a session variable is left as it is.
+func normal(key string) string {
+	if strings.HasPrefix(key, setPrefix) {
+		return key
+	}
+	return strings.ReplaceAll(key, "_", "-")
+}
 
 // read parses a plan file. It returns nil after an error, which it adds.
-func (p *planner) read(text []byte) *ast.MappingNode {
+func (p *planner) read(text []byte) ast.Node {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		p.addYAML(err)
 		return nil
 	}
-	var root *ast.MappingNode
-	if len(file.Docs) == 1 {
-		root, _ = file.Docs[0].Body.(*ast.MappingNode)
-	}
-	if root == nil {
+
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() != ast.MappingType {
 		p.add(1, "a plan is one document of keys and values")
 		return nil
 	}
+	root := file.Docs[0].Body
 	ast.Walk(p, root)
 	return root
 }
 
-// Visit implements ast.Visitor. It writes keys with _, as the structs have them, and refuses what merge does not follow.
+// Visit implements ast.Visitor. It writes keys with _, as the structs have them, and refuses what would move values to
+// other lines.
 func (p *planner) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -64,215 +224,76 @@ func (p *planner) Visit(n ast.Node) ast.Visitor {
 	return p
 }
 
-// addYAML adds an error of the library without the lines of the file that it shows, which may hold a password.
-func (p *planner) addYAML(err error) {
-	var e yaml.Error
-	if !errors.As(err, &e) || e.GetToken() == nil {
-		p.add(1, "this is not YAML")
-		return
-	}
-	text := e.GetMessage()
-	if unknown := new(yaml.UnknownFieldError); errors.As(err, &unknown) {
-		key := unknown.Token.Value
-		text = fmt.Sprintf("key %q does not exist here", key)
-		if guess := config.Suggest(key, strings.Fields(keyNames)); guess != "" && guess != key {
-			text += fmt.Sprintf("; did you mean %q?", guess)
+// decode decodes nodes over a table, or over the document that has the table, one after the other. A size removes the
+// other sizes.
+func (p *planner) decode(over nodes, t *table, into any) {
+	for _, n := range over {
+		if m, ok := n.(*ast.MappingNode); ok && has(m, sizes()...) {
+			t.Rows, t.Bytes, t.Duration = nil, nil, nil
+		}
+		if err := yaml.NodeToValue(n, into, yaml.Strict()); err != nil {
+			p.addYAML(err)
 		}
 	}
-	p.add(e.GetToken().Position.Line, "%s", text)
 }
 
-const keyNames = "name title target push methods axes rows bytes duration repeats warm_up settle limit budget knee order parts " +
-	"facts scales schemes source machine note points"
-
-// decode reads keys, and refuses unknown ones if it is strict.
-func (p *planner) decode(n ast.Node, into any, options ...yaml.DecodeOption) {
-	if err := yaml.NodeToValue(n, into, options...); err != nil {
-		p.addYAML(err)
-	}
-}
-
-func unexpected(n ast.Node, belongs string) error {
-	path := strings.TrimLeft(n.GetPath(), "$.")
-	return &yaml.SyntaxError{Message: fmt.Sprintf("%s: %s here", path, belongs), Token: n.GetToken()}
-}
-
-func keyOf(v *ast.MappingValueNode) string { return v.Key.GetToken().Value }
-
-func lineOf(n ast.Node) int {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line
-	}
-	return 1
-}
-
-// scalar is one value, before its variables are expanded.
-type scalar struct {
-	text   string
-	line   int  // 0: the key is missing
-	quoted bool // never a range
-}
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (s *scalar) UnmarshalYAML(n ast.Node) error {
-	*s = scalar{line: lineOf(n)}
-	switch n := n.(type) {
-	case *ast.NullNode:
-		*s = scalar{}
-	case *ast.StringNode:
-		s.text = n.Value
-		s.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
-	case *ast.LiteralNode:
-		s.text, s.quoted = n.Value.Value, true
-	case *ast.IntegerNode:
-		s.text = fmt.Sprint(n.Value) // without the _ of 2_000_000
-	case *ast.BoolNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		s.text = n.GetToken().Value
-	default:
-		return unexpected(n, "one value belongs")
-	}
-	return nil
-}
-
-func (p *planner) scalars(n ast.Node) []scalar {
-	nodes := []ast.Node{n}
-	if list, ok := n.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	all := make([]scalar, len(nodes))
-	for i, item := range nodes {
-		p.decode(item, &all[i])
-	}
-	return all
-}
-
-// entries are keys that the user chooses, in the order of the file, without those whose value is null.
-type entries []entry
-
-type entry struct {
-	key  string // as it is written
-	line int
-	node ast.Node
-}
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (e *entries) UnmarshalYAML(n ast.Node) error {
-	m, ok := n.(*ast.MappingNode)
-	if !ok {
-		return unexpected(n, "keys and values belong")
-	}
-	*e = entries{}
-	for _, v := range m.Values {
-		if v.Value.Type() != ast.NullType {
-			*e = append(*e, entry{keyOf(v), lineOf(v.Key), v.Value})
-		}
-	}
-	return nil
-}
-
-// normal writes a key as the flag is called, with dashes. The name of a session variable is left as it is.
-func normal(key string) string {
-	if strings.HasPrefix(key, setPrefix) {
-		return key
-	}
-	return strings.ReplaceAll(key, "_", "-")
-}
-
-// merge returns base with a patch applied, and changes neither: mappings are merged, everything else is replaced, and
-// null removes the key, as in RFC 7396. A flag removes those that it excludes.
-func merge(base *ast.MappingNode, patch ast.Node) *ast.MappingNode {
-	over, ok := patch.(*ast.MappingNode)
-	if !ok {
-		return base // null
-	}
-	merged := *base
-	merged.Values = slices.DeleteFunc(slices.Clone(base.Values), func(v *ast.MappingValueNode) bool {
-		return index(over, keyOf(v)) < 0 &&
-			slices.ContainsFunc(exclusiveWith(normal(keyOf(v))), func(key string) bool { return index(over, key) >= 0 })
-	})
-	for _, v := range over.Values {
-		at := index(&merged, keyOf(v))
-		if inner, ok := v.Value.(*ast.MappingNode); ok {
-			under := &ast.MappingNode{BaseNode: inner.BaseNode, Start: inner.Start}
-			if at >= 0 {
-				if was, ok := merged.Values[at].Value.(*ast.MappingNode); ok {
-					under = was
-				}
-			}
-			entry := *v
-			entry.Value = merge(under, inner)
-			v = &entry
-		}
-		switch isNull := v.Value.Type() == ast.NullType; {
-		case at >= 0 && isNull:
-			merged.Values = slices.Delete(merged.Values, at, at+1)
-		case at >= 0:
-			merged.Values[at] = v
-		case !isNull:
-			merged.Values = append(merged.Values, v)
-		}
-	}
-	return &merged
-}
-
-func index(n *ast.MappingNode, key string) int {
-	return slices.IndexFunc(n.Values, func(v *ast.MappingValueNode) bool { return normal(keyOf(v)) == normal(key) })
-}
-
-// override merges the overrides of scale and scheme into the plan: the scale's, the scheme's, the scheme's own scale's.
-// scaled reports whether the plan has scales.
-func (p *planner) override(root *ast.MappingNode) (merged *ast.MappingNode, scaled bool) {
-	var keys planKeys
-	p.decode(root, &keys, yaml.Strict())
+// load decodes the plan and the overrides of scale and scheme over it: the scale's, the scheme's, the scheme's own
+// scale's. scaled reports whether the plan has scales.
+func (p *planner) load(root ast.Node) (d document, scaled bool) {
+	p.decode(nodes{root}, &d.Shared, &d)
+	plan := d
 	scale := cmp.Or(p.Scale, DefaultScale)
-	found, valid := scale == DefaultScale, []string{DefaultScale}
-	apply := func(scales entries) {
-		scaled = scaled || len(scales) > 0
-		for _, e := range scales {
+	known, valid := scale == DefaultScale, []string{DefaultScale}
+
+	apply := func(scales *mapping[nodes]) {
+		for _, e := range scales.entries() {
+			scaled = true
 			if e.key == scale {
-				root, found = p.merge(root, e), true
+				known = true
+				p.decode(e.value, &d.Shared, &d)
 			}
 		}
 	}
-	apply(keys.Scales)
-	for _, e := range keys.Scales {
+	apply(plan.Scales)
+	for _, e := range plan.Scales.entries() {
 		valid = append(valid, e.key)
 	}
-	known := p.Drivers.Schemes()
-	for _, e := range keys.Schemes {
+
+	for _, e := range plan.Schemes.entries() {
 		schemes := strings.FieldsFunc(e.key, func(r rune) bool { return r == ',' || r == ' ' })
-		for _, name := range schemes {
-			if !slices.Contains(known, name) {
-				p.add(e.line, "%v", config.Unknown("target scheme", name, known))
-			}
-		}
-		var own planKeys
-		p.decode(e.node, &own)
-		scaled = scaled || len(own.Scales) > 0
-		if p.isFor(schemes, e.line, root) {
-			root = p.merge(root, e)
+		p.checkSchemes(schemes, e.line)
+
+		var own document
+		p.decode(e.value, &own.Shared, &own)
+		scaled = scaled || len(own.Scales.entries()) > 0
+		if p.isFor(schemes, e.line, d) {
+			p.decode(e.value, &d.Shared, &d)
 			apply(own.Scales)
 		}
 	}
-	if !found {
+	if !known {
 		p.add(0, "%v", config.Unknown("scale", p.Scale, valid))
 	}
-	return root, scaled
+	return d, scaled
 }
 
-// merge merges an override, after a check of its keys.
-func (p *planner) merge(root *ast.MappingNode, e entry) *ast.MappingNode {
-	p.decode(e.node, &planKeys{}, yaml.Strict())
-	return merge(root, e.node)
+func (p *planner) checkSchemes(names []string, line int) {
+	known := p.Drivers.Schemes()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			p.add(line, "%v", config.Unknown("target scheme", name, known))
+		}
+	}
 }
 
 // isFor reports whether an override of some schemes applies to the plan's targets. It has to apply to all of them or to
 // none, since one table has the same axes for all.
-func (p *planner) isFor(schemes []string, line int, root *ast.MappingNode) bool {
+func (p *planner) isFor(schemes []string, line int, d document) bool {
 	targets := []string{p.Target}
 	if p.Target == "" {
-		targets = p.targets(root)
+		targets = p.targets(d)
 	}
+
 	matches := 0
 	for _, target := range targets {
 		if scheme, _, _ := strings.Cut(strings.ToLower(target), "://"); slices.Contains(schemes, scheme) {
@@ -280,31 +301,39 @@ func (p *planner) isFor(schemes []string, line int, root *ast.MappingNode) bool 
 		}
 	}
 	if matches > 0 && matches < len(targets) {
-		p.add(line, "the plan's targets have several schemes, and this override applies to some of them: sweep them separately")
+		p.add(line, "the plan's targets have several schemes, and this override applies to some of them: "+
+			"sweep them separately")
 	}
 	return matches > 0
 }
 
 // targets lists all targets of a plan.
-func (p *planner) targets(root *ast.MappingNode) (all []string) {
-	var keys planKeys
-	p.decode(root, &keys)
-	if keys.Target.line > 0 {
-		all = append(all, p.expand(keys.Target))
+func (p *planner) targets(d document) (all []string) {
+	if d.Target != nil {
+		all = append(all, p.expand(d.Target))
 	}
-	axes := slices.Clone(keys.Shared.Axes)
-	for _, e := range keys.Parts {
-		var part partKeys
-		p.decode(e.node, &part)
-		axes = append(axes, part.Axes...)
+	for _, e := range p.tables(d) {
+		if at := e.value.Axes.find(targetName); at >= 0 {
+			for _, v := range e.value.Axes.list[at].value {
+				all = append(all, p.expand(&v))
+			}
+		}
 	}
-	for _, e := range axes {
-		if e.key != targetName {
-			continue
-		}
-		for _, s := range p.scalars(e.node) {
-			all = append(all, p.expand(s))
-		}
+	return all
+}
+
+// tables returns the parts by name, each decoded over what all share except for the title; one without a name if the
+// plan has no parts.
+func (p *planner) tables(d document) (all []entry[table]) {
+	if d.Parts == nil {
+		return []entry[table]{{line: 1, value: d.Shared}}
+	}
+
+	for _, e := range d.Parts.entries() {
+		t := d.Shared
+		t.Title = nil
+		p.decode(e.value, &t, &t)
+		all = append(all, entry[table]{e.key, e.line, t})
 	}
 	return all
 }
@@ -321,9 +350,29 @@ func (p *planner) add(line int, format string, args ...any) {
 	}
 }
 
+// addYAML adds an error of the library without the lines of the file that it shows, which may hold a password.
+func (p *planner) addYAML(err error) {
+	var e yaml.Error
+	if !errors.As(err, &e) || e.GetToken() == nil {
+		p.add(1, "this is not YAML")
+		return
+	}
+
+	text := e.GetMessage()
+	if unknown := new(yaml.UnknownFieldError); errors.As(err, &unknown) {
+		key := unknown.Token.Value
+		text = fmt.Sprintf("key %q does not exist here", key)
+		if guess := config.Suggest(key, strings.Fields(keyNames)); guess != "" && guess != key {
+			text += fmt.Sprintf("; did you mean %q?", guess)
+		}
+	}
+	p.add(e.GetToken().Position.Line, "%s", text)
+}
+
 // err returns the problems in the order of their lines, nil if there are none.
 func (p *planner) err() error {
 	slices.SortStableFunc(p.all, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
+
 	var all []error
 	for _, one := range p.all {
 		if one.line == 0 {
