@@ -366,6 +366,9 @@ func TestProblems(t *testing.T) {
 	}{
 		{"name: p\ntitel: x", []string{`plan.yaml:2: key "titel" does not exist here; did you mean "title"?`}},
 		{"name: p\nscales: {cloud: {repeat: 2}}", []string{`plan.yaml:2: key "repeat" does not exist here; did you mean "repeats"?`}},
+		{"name: p\ntarget: databend://h\naxes: {workers: 1}\nscales: {ci: {repeat: 2}}", []string{
+			`plan.yaml:4: key "repeat" does not exist here; did you mean "repeats"?`,
+		}},
 		{"name: p\ntarget: x\naxes: {workers: 1}\nfacts:\n  source: s\n  points: |\n    secons rows_per_second\n    1 many\n", []string{
 			"plan.yaml:6: facts: rows_per_second: write a number above 0", `plan.yaml:6: facts: flag or quantity "secons" does not exist; did you mean "seconds"?`,
 		}},

@@ -248,6 +248,7 @@ func (p *planner) load(root ast.Node) (d document, scaled bool) {
 	apply := func(scales *mapping[nodes]) {
 		for _, e := range scales.entries() {
 			scaled = true
+			p.decode(e.value, new(table), new(document)) // for its mistakes, chosen or not
 			if e.key == scale {
 				known = true
 				p.decode(e.value, &d.Shared, &d)
