@@ -220,14 +220,12 @@ func (s *sweeper) sweepCases(stop stop, file *results.File) error {
 	}
 	trials := s.trials(sweep.StateFor(s.process.State, "sweep", path), s.Targets())
 	trials.Clear(stop.hard) // what a killed process left
-	err = sweep.Run(stop.hard, sweep.Job{
-		Plan: s.Plan, Cases: s.Cases, Digest: results.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
-		RetryFailed: s.retryFailed,
-		Push: func(ctx context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
-			return trials.Push(ctx, c.Setup, drain, begun)
-		},
-		Drain: stop.drain, End: func(p sweep.Progress, e results.Entry) { s.tell(s.Line(p, e)) },
-	})
+
+	job := s.job(trials, stop.drain)
+	job.Plan, job.Cases, job.Digest = s.Plan, s.Cases, results.Digest(s.Parts, s.Plan.Limit)
+	job.Done, job.RetryFailed, job.Keep = file.Record().Entries, s.retryFailed, file.Append
+	job.End = func(p sweep.Progress, e results.Entry) { s.tell(s.Line(p, e)) }
+	err = sweep.Run(stop.hard, job)
 	s.closeTrials(trials)
 	return err
 }

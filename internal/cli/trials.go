@@ -112,6 +112,18 @@ func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
 	}
 }
 
+// job returns the part of a sweep that makes the pushes.
+func (t *trialsCommand) job(trials *sweep.Trials, drain <-chan struct{}) sweep.Job {
+	return sweep.Job{
+		Drain: drain,
+		Push: func(
+			ctx context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool),
+		) (*report.Report, error) {
+			return trials.Push(ctx, c.Setup, drain, begun)
+		},
+	}
+}
+
 // closeTrials warns of runs that could not be forgotten.
 func (t *trialsCommand) closeTrials(trials *sweep.Trials) {
 	if err := trials.Close(); err != nil {

@@ -24,10 +24,12 @@ const tuneHelp = `Find the smallest number of workers and batch size that reach 
 Where the noise is too large to choose, it says so and prints no command.
 
 A trial is a push that lasts for --trial, or one of --rows or --bytes. The first one is a warm-up and does not count.
-The search begins with the defaults of push. It doubles workers and batch size while that pays, then halves them while
-the rate stays near the best. Settings that decide are measured three times. In the end the choice and its rival, which
-is the best or the next best, are measured six times in turns, which alone decides. --workers, --batch-bytes or --batch-rows
-hold for all trials, and the search varies the others. It does not vary rows per transaction and commit groups.
+tune is a sweep that chooses its cases by what it has measured. It begins with the defaults of push, and doubles workers
+and batch size until two values lie beyond the knee, which is the first value within --tolerance of the best. Then it
+halves them while the rate stays that near. What the choice hangs on is measured three times, in a mixed order. In the end
+the choice and its rival, which is the best or the next best, are measured six times in turns, which alone decides.
+--workers, --batch-bytes or --batch-rows hold for all trials, and the search varies the others. It does not vary rows per
+transaction and commit groups.
 
 Trials have other defaults than push: --verify ack, --distinct-bytes 64MiB, so that filling buffers does not take longer
 than the trial, and --create recreate, which works for tables that terapush created. The rows of the last trial stay in the
@@ -117,9 +119,9 @@ func (t *tuner) run(ctx context.Context) error {
 	}
 	stop, release := t.stopping(ctx)
 	defer release()
-	found, err := t.find(stop)
+	found, err := t.find(stop, file)
 	if file != nil {
-		err = errors.Join(err, keep(file, found), file.Close())
+		err = errors.Join(err, file.Close())
 	}
 	tried := len(found.Trials) > 0
 	// A search that fails before its first trial fails as that push did.
@@ -135,8 +137,8 @@ func (t *tuner) run(ctx context.Context) error {
 }
 
 // find searches by trials in a folder of their own, named after the table: two searches of a table would disturb each
-// other.
-func (t *tuner) find(stop stop) (sweep.Found, error) {
+// other. file may be nil.
+func (t *tuner) find(stop stop, file *results.File) (sweep.Found, error) {
 	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
 		return sweep.Found{}, err
@@ -146,10 +148,12 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	trials.Clear(stop.hard) // what a killed process left
-	push := func(ctx context.Context, s sweep.Setup, drain <-chan struct{}) (*report.Report, error) {
-		return trials.Push(ctx, s, drain, nil)
+
+	job := t.job(trials, stop.drain)
+	if file != nil {
+		job.Keep = t.keepIn(file)
 	}
-	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
+	found, err := t.search.Find(stop.hard, job, t.tell)
 	t.closeTrials(trials)
 	if found.Decided {
 		found.Command = t.command(shown, found.Use)
@@ -157,20 +161,16 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 	return found, err
 }
 
-// keep writes all trials to the record.
-func keep(file *results.File, found sweep.Found) error {
-	if len(found.Entries) == 0 {
-		return nil
-	}
-	head, entries := found.Record()
-	head.Version, head.Machine = buildVersion().Version, host.ThisMachine()
-	err := file.Begin(head)
-	for _, e := range entries {
-		if err == nil {
-			err = file.Append(e)
+// keepIn returns what writes trials to the record. The first of them begins it.
+func (t *tuner) keepIn(file *results.File) func(results.Entry) error {
+	return func(e results.Entry) error {
+		if file.Record().Head.Schema != "" {
+			return file.Append(e)
 		}
+		head := t.search.Head()
+		head.Version, head.Machine = buildVersion().Version, host.ThisMachine()
+		return errors.Join(file.Begin(head), file.Append(e))
 	}
-	return err
 }
 
 // command returns the push with the flags that were found, without those that only the trials needed.

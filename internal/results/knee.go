@@ -12,6 +12,13 @@ const Near = 0.05
 
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
+// KneeOf returns the index of the knee in a row of rates, which are in the order of their axis and at least one: the first
+// that is within near, a share, of the best.
+func KneeOf(rates []float64, near float64) int {
+	best := slices.Max(rates)
+	return slices.IndexFunc(rates, func(rate float64) bool { return rate >= (1-near)*best })
+}
+
 // Knee is where more of an axis stops paying in one row of cases: the first value within Near of the row's best.
 type Knee struct {
 	Axis string   `json:"axis"`
@@ -83,8 +90,12 @@ func (t Table) findKnees() []Knee {
 		if len(row) < 2 {
 			continue // nothing to compare with
 		}
+		rates := make([]float64, len(row))
+		for n, i := range row {
+			rates[n] = t.Points[i].rate()
+		}
 		best := t.Points[fastest(t.Points, row)]
-		n := slices.IndexFunc(row, func(i int) bool { return nearly(t.Points[i].rate(), best.rate()) })
+		n := KneeOf(rates, Near)
 		p := t.Points[row[n]]
 		knees = append(knees, Knee{
 			Axis: axis.Name, Row: p.Settings.Without(axis.Name), Reached: n < len(row)-1,

@@ -43,16 +43,13 @@ type Found struct {
 	// Use are the flags of the smallest setting, and those that a push needs after the last trial.
 	Use     map[string][]string `json:"-"`
 	Entries []results.Entry     `json:"-"` // every trial
-
-	search *Search
 }
 
 func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	f := Found{
-		Schema: Schema, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
-		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, search: s, Use: map[string][]string{},
+		Schema: Schema, Target: s.target, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
+		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
 	}
-	f.Target, _ = ShownTarget(s.base.Config.Target)
 	if t.cut && cause != nil {
 		f.Why = cause.Error()
 	}
@@ -68,7 +65,7 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	if smallest != best {
 		f.warnOfSpread("what is enough", smallest)
 	}
-	for _, one := range s.settings(smallest.Setting) {
+	for _, one := range results.Combination(s.part.Axes, s.number(smallest.Setting)) {
 		f.Use[one.Axis] = []string{one.Value}
 	}
 	// What was given is passed on. So is create, since the rows of the last trial are in the table.
@@ -165,52 +162,28 @@ func (s *Search) Explain(w io.Writer) error {
 	if p.ByDuration {
 		each = s.base.Config.Duration.String()
 	}
-	shown, err := ShownTarget(s.base.Config.Target)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, `dry run: nothing was connected to, so limits of the server are not in these numbers
+	_, err := fmt.Fprintf(w, `dry run: nothing was connected to, so limits of the server are not in these numbers
 target    %s, table %s
 method    %s, verify %s
 trials    of %s, what decides %d times and then %d times in turns, for at most %s
 start     %s
 workers   %d to %d
 batches   %s to %s
-`, shown, s.Table(), p.Method, s.base.Config.Verify, each, repeats, rounds, s.Budget, s.start,
+`, s.target, s.Table(), p.Method, s.base.Config.Verify, each, repeats, rounds, s.Budget, s.start,
 		s.least.Workers, s.most.Workers, batch(s.least.BatchBytes), batch(s.most.BatchBytes))
 	return err
 }
 
-// Record returns the search as the record of a sweep, without version and machine. Its cases are all combinations of the
-// values that were tried.
-func (f Found) Record() (results.Head, []results.Entry) {
-	part := results.Part{Sparse: true}
-	for i, name := range f.search.sought {
-		var values []string
-		for _, e := range f.Entries {
-			values = append(values, e.Settings[i].Value)
-		}
-		slices.SortFunc(values, results.CompareValues)
-		values = slices.Compact(values)
-		part.Axes = append(part.Axes, results.Axis{Name: name, Values: values})
-	}
-	part.Cells = results.Combinations(part.Axes)
-	part.Push = recorded(f.search.base.Given, part.Axes)
-	part.Push[targetName] = []string{f.Target}
-	entries := slices.Clone(f.Entries)
-	most := 1
-	for i := range entries {
-		entries[i].Cell = 0
-		for j, a := range part.Axes {
-			entries[i].Cell = entries[i].Cell*len(a.Values) + slices.Index(a.Values, entries[i].Settings[j].Value)
-		}
-		most = max(most, entries[i].Repeat+1)
-	}
+// Head returns the head of the search's record, without version and machine: that of a sweep which makes few of its cases.
+func (s *Search) Head() results.Head {
+	part := results.Part{Sparse: true, Axes: s.part.Axes, Cells: results.Combinations(s.part.Axes)}
+	part.Push = recorded(s.base.Given, part.Axes)
+	part.Push[targetName] = []string{s.target}
 	parts := []results.Part{part}
 	return results.Head{
-		Schema: results.Schema, Name: "tune", Title: "Workers and batch size of " + f.Method, Digest: results.Digest(parts, 0),
-		Started: entries[0].Started, Repeats: most, Parts: parts,
-	}, entries
+		Schema: results.Schema, Name: "tune", Title: "Workers and batch size of " + s.base.Plan.Method,
+		Digest: results.Digest(parts, 0), Started: s.started, Repeats: repeats + rounds, Parts: parts,
+	}
 }
 
 // String returns the setting for people.

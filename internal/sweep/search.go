@@ -29,18 +29,40 @@ type Tried struct {
 	Share     float64   `json:"share"`                    // of the best rate
 	Error     string    `json:"error"`                    // of the last trial, if all failed
 
-	err error // of the last trial that failed
+	at    spot
+	times int   // it was tried, failures included
+	err   error // of the last trial that failed
 }
 
 func (t *Tried) usable() bool { return len(t.Measured) > 0 }
 
+// spot is a setting by its place among the values of workers and of batch sizes.
+type spot [2]int
+
+const (
+	byWorkers = iota
+	byBatch
+)
+
+// doublings lists a start and what doubling and halving make of it between the bounds, which are included, rising.
+func doublings(start, least, most int64) (values []int64) {
+	for n := start; n > least; n = max(n/2, least) {
+		values = append(values, n)
+	}
+	values = append(values, least)
+	slices.Reverse(values)
+	for n := start; n < most; values = append(values, n) {
+		n = min(2*n, most)
+	}
+	return values
+}
+
 // tune seeks the smallest setting within a few percent of the best rate in as few trials as it can.
 type tune struct {
-	Start       Setting
-	Least, Most Setting // included
-	Near        float64 // share of the best rate to give away for a smaller setting, 0 to 1
-	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a doubling, not the
-	// search.
+	Start  Setting    // of the values
+	Values [2][]int64 // workers and batch sizes to choose from, rising
+	Near   float64    // share of the best rate to give away for a smaller setting, 0 to 1
+	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a row, not the search.
 	Measure func(Setting) (float64, error)
 	// Late reports whether the time left is needed to measure in turns; nil is never.
 	Late func() bool
@@ -56,29 +78,22 @@ const repeats = 3
 // errNothing is joined to the error of the first trial if no setting could be measured.
 var errNothing = errors.New("no setting could be measured")
 
-// run doubles workers and batch in turn, from the start, as long as that pays. Then it halves both as long as the rate
-// stays near the best, and finally tries settings between the halves. Settings that decide are measured several times and
-// compared by their medians, since a single measurement of a busy server is worth little. The result is valid after the
-// context's end, too.
+// run measures what the measurements so far ask for, until they ask for no more. The result is valid after the context's
+// end, too.
 func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
 	s.ctx = ctx
-	at := s.Start
-	s.try(at)
-	for before := (Setting{}); before != at && !s.cut; {
-		before = at
-		for _, d := range dimensions() {
-			at = s.grow(at, d)
+	wanted := []spot{{
+		slices.Index(s.Values[byWorkers], int64(s.Start.Workers)), slices.Index(s.Values[byBatch], s.Start.BatchBytes),
+	}}
+	for pass := 0; len(wanted) > 0 && !s.cut; pass++ {
+		shuffle := seeded("tune", "", pass, 0)
+		shuffle.Shuffle(len(wanted), func(i, j int) { wanted[i], wanted[j] = wanted[j], wanted[i] })
+		for _, at := range wanted {
+			s.measure(at)
 		}
+		wanted = s.wanted()
 	}
-	for before := (Setting{}); before != at && !s.cut; {
-		before = at
-		for _, d := range slices.Backward(dimensions()) { // batches first: smaller ones cost the server less than fewer connections
-			at = s.shrink(at, d)
-		}
-	}
-	for _, d := range dimensions() {
-		at = s.bisect(at, d)
-	}
+
 	if best = s.best(); best == nil {
 		var first error
 		if len(s.tried) > 0 {
@@ -89,78 +104,76 @@ func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
 	return best, s.smallest(best), context.Cause(ctx)
 }
 
-// dimension is one of the two numbers of a setting.
-type dimension struct {
-	of   func(Setting) int64
-	with func(Setting, int64) Setting
-}
-
-func dimensions() []dimension {
-	return []dimension{
-		{func(s Setting) int64 { return int64(s.Workers) }, func(s Setting, n int64) Setting { s.Workers = int(n); return s }},
-		{func(s Setting) int64 { return s.BatchBytes }, func(s Setting, n int64) Setting { s.BatchBytes = n; return s }},
+// wanted returns what to measure next, each setting once. Larger settings come first: in the rows through the best until
+// two lie beyond the knee, as in a sweep. Then smaller ones, as long as the next is nearly as good: batches first, since
+// smaller ones cost the server less than fewer connections. What the choice hangs on is measured several times.
+func (s *tune) wanted() []spot {
+	best := s.best()
+	if best == nil {
+		return nil
 	}
-}
-
-// walk takes steps as long as they are good, and one beyond the first that is not: the next may be good again.
-func (s *tune) walk(from Setting, d dimension, step func(int64) int64, good func(next, last Setting) bool) Setting {
-	last, misses := from, 0
-	for next := from; misses < 2 && !s.cut; {
-		n := step(d.of(next))
-		if n == d.of(next) {
-			break
-		}
-		if next = d.with(next, n); good(next, last) {
-			last, misses = next, 0
-		} else if misses++; s.try(next) == nil {
-			break // impossible, as the next would be
+	for axis := range best.at {
+		row := s.row(best.at, axis)
+		more := row[len(row)-1].at
+		more[axis]++
+		if beyond := len(row) - 1 - s.knee(row); beyond < flatStop && s.isNew(more) {
+			return []spot{more}
 		}
 	}
-	return last
-}
 
-func (s *tune) grow(from Setting, d dimension) Setting {
-	return s.walk(from, d, func(n int64) int64 { return min(2*n, d.of(s.Most)) },
-		func(next, last Setting) bool { return s.atLeast(next, last, 1+s.Near) })
-}
-
-func (s *tune) shrink(from Setting, d dimension) Setting {
-	return s.walk(from, d, func(n int64) int64 { return max(n/2, d.of(s.Least)) },
-		func(next, _ Setting) bool { return s.enough(next) })
-}
-
-// bisect tries two settings between a setting and its half, which is not enough or below the least.
-func (s *tune) bisect(from Setting, d dimension) Setting {
-	low, high := d.of(from)/2, d.of(from)
-	for range 2 {
-		middle := (low + high) / 2
-		if middle <= low || middle < d.of(s.Least) || s.cut {
-			break
-		}
-		if s.enough(d.with(from, middle)) {
-			high = middle
-		} else {
-			low = middle
+	less := s.smallest(best).at
+	for _, axis := range []int{byBatch, byWorkers} {
+		next := less
+		next[axis]--
+		if s.isNew(next) {
+			return []spot{next}
 		}
 	}
-	return d.with(from, high)
+
+	var doubted []spot
+	for _, t := range s.tried {
+		if t.usable() && t.times < repeats && t.Rate >= (1-doubtful)*(1-s.Near)*best.Rate {
+			doubted = append(doubted, t.at)
+		}
+	}
+	return doubted
 }
 
-// try measures a setting unless that was done before. It returns nil if the setting cannot be measured.
-func (s *tune) try(at Setting) *Tried {
-	i := slices.IndexFunc(s.tried, func(t *Tried) bool { return t.Setting == at })
+// row returns what was measured and differs along one axis only, in the order of that axis.
+func (s *tune) row(through spot, axis int) (row []*Tried) {
+	for through[axis] = range s.Values[axis] {
+		if t := s.find(through); t != nil && t.usable() {
+			row = append(row, t)
+		}
+	}
+	return row
+}
+
+func (s *tune) knee(row []*Tried) int {
+	rates := make([]float64, len(row))
+	for i, t := range row {
+		rates[i] = t.Rate
+	}
+	return results.KneeOf(rates, s.Near)
+}
+
+// find returns what was tried, or nil.
+func (s *tune) find(at spot) *Tried {
+	i := slices.IndexFunc(s.tried, func(t *Tried) bool { return t.at == at })
 	if i < 0 {
-		if s.ended() {
-			return nil
-		}
-		i = len(s.tried)
-		s.tried = append(s.tried, &Tried{Setting: at, Measured: []float64{}})
-		s.measure(s.tried[i], 1)
-	}
-	if !s.tried[i].usable() {
 		return nil
 	}
 	return s.tried[i]
+}
+
+// isNew reports whether there are such values and they were not tried.
+func (s *tune) isNew(at spot) bool {
+	for axis, i := range at {
+		if i < 0 || i >= len(s.Values[axis]) {
+			return false
+		}
+	}
+	return s.find(at) == nil
 }
 
 func (s *tune) ended() bool {
@@ -205,8 +218,7 @@ func (s *tune) again(t *Tried) bool {
 	if err != nil {
 		return false
 	}
-	t.Measured = append(t.Measured, rate)
-	t.Rate = results.Median(t.Measured)
+	t.add(rate)
 	return true
 }
 
@@ -256,66 +268,52 @@ func (s *tune) rival(best, smallest *Tried) *Tried {
 	return rival
 }
 
-// measure measures a setting until it has so many rates, and reports whether it has them.
-func (s *tune) measure(t *Tried, times int) bool {
-	for len(t.Measured) < times {
-		if s.ended() {
-			return false
-		}
-		rate, err := s.Measure(t.Setting)
-		if err != nil {
-			t.err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
-			s.ended() // the context's end may be why it failed
-			return false
-		}
-		t.Measured = append(t.Measured, rate)
-		t.Rate = results.Median(t.Measured)
+// measure measures a setting once, unless the time is up.
+func (s *tune) measure(at spot) {
+	if s.ended() {
+		return
 	}
-	return true
+	t := s.find(at)
+	if t == nil {
+		setting := Setting{int(s.Values[byWorkers][at[byWorkers]]), s.Values[byBatch][at[byBatch]]}
+		t = &Tried{Setting: setting, Measured: []float64{}, at: at}
+		s.tried = append(s.tried, t)
+	}
+
+	t.times++
+	rate, err := s.Measure(t.Setting)
+	if err != nil {
+		t.err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
+		s.ended() // the context's end may be why it failed
+		return
+	}
+	t.add(rate)
 }
 
-// doubtful is how near to the mark the ratio of two single rates says nothing.
+func (t *Tried) add(rate float64) {
+	t.Measured = append(t.Measured, rate)
+	t.Rate = results.Median(t.Measured)
+}
+
+// doubtful is how near to the mark a single rate says nothing.
 const doubtful = 0.08
 
-func (s *tune) enough(at Setting) bool {
-	best := s.best()
-	return best != nil && s.atLeast(at, best.Setting, 1-s.Near)
-}
-
-// atLeast reports whether a's rate is at least factor times b's. Doubtful rates are measured again.
-func (s *tune) atLeast(a, b Setting, factor float64) bool {
-	first, second := s.try(a), s.try(b)
-	if first == nil || second == nil {
-		return second == nil && first != nil
-	}
-	mark := factor * second.Rate
-	if d := first.Rate - mark; max(d, -d) < doubtful*mark {
-		s.measure(first, repeats)
-		s.measure(second, repeats)
-	}
-	return first.Rate >= factor*second.Rate
-}
-
-// best returns the setting with the highest median, measured often enough not to be the luckiest; nil without any.
+// best returns the setting with the highest median; nil without any.
 func (s *tune) best() *Tried {
-	for {
-		var top *Tried
-		for _, t := range s.tried {
-			if t.usable() && (top == nil || t.Rate > top.Rate) {
-				top = t
-			}
-		}
-		if top == nil || len(top.Measured) >= repeats || !s.measure(top, repeats) {
-			return top
+	var top *Tried
+	for _, t := range s.tried {
+		if t.usable() && (top == nil || t.Rate > top.Rate) {
+			top = t
 		}
 	}
+	return top
 }
 
 // smallest returns the setting near the best with the fewest bytes in flight, and of several the one with fewest workers.
 func (s *tune) smallest(best *Tried) *Tried {
 	near := slices.DeleteFunc(slices.Clone(s.tried), func(t *Tried) bool {
 		few := len(t.Measured) < min(repeats, len(best.Measured)) // perhaps lucky
-		return t != best && (few || t.Rate < (1-s.Near)*best.Rate)
+		return t != best && (!t.usable() || few || t.Rate < (1-s.Near)*best.Rate)
 	})
 	return slices.MinFunc(near, func(a, b *Tried) int {
 		return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.Workers, b.Workers))

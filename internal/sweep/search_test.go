@@ -12,12 +12,8 @@ import (
 
 // search makes a search with this measurement.
 func search(measure func(Setting) (float64, error)) *tune {
-	return &tune{
-		Start: Setting{Workers: 4, BatchBytes: 16 << 20},
-		Least: Setting{Workers: 1, BatchBytes: 64 << 10},
-		Most:  Setting{Workers: 512, BatchBytes: 256 << 20},
-		Near:  0.05, Measure: measure,
-	}
+	values := [2][]int64{doublings(4, 1, 512), doublings(16<<20, 64<<10, 256<<20)}
+	return &tune{Start: Setting{Workers: 4, BatchBytes: 16 << 20}, Values: values, Near: 0.05, Measure: measure}
 }
 
 // server is a simulated database: its rate grows in proportion to workers and to batches up to a knee of each, falls

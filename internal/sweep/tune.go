@@ -43,27 +43,27 @@ type Search struct {
 	Sources
 	Bounds
 	flags       map[string][]string // of all trials
+	target      string              // without secrets
 	base        Setup               // without any setting
 	start       Setting
 	least, most Setting
-	sought      []string // axes, in the order of tables
+	values      [2][]int64 // between them
+	part        Part       // of the sweep: its axes are what is sought
 
 	// Of the search under way.
 	ctx     context.Context //nolint:containedctx // of one Find; it ends the connections
 	end     context.CancelCauseFunc
-	drain   <-chan struct{}
-	trial   Trial
+	job     Job
+	runner  *runner
 	tell    func(line string)
 	started time.Time
 	rate    float64       // encoded bytes a second of the best trial so far
 	begun   float64       // bytes in flight of the first setting
 	longest time.Duration // of a trial so far
 	entries []results.Entry
+	failed  error             // of the trial under way
 	rows    map[Setting]int64 // of a batch
 }
-
-// Trial makes one trial, as Trials does.
-type Trial func(ctx context.Context, s Setup, drain <-chan struct{}) (*report.Report, error)
 
 // NewSearch plans a search for a push of these flags, as config.FromValues takes them, without a server.
 func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, error) {
@@ -95,6 +95,9 @@ func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, erro
 	if err != nil {
 		return nil, err
 	}
+	if s.target, err = ShownTarget(s.base.Config.Target); err != nil {
+		return nil, err
+	}
 	return s, s.bound(caps)
 }
 
@@ -113,12 +116,12 @@ func (s *Search) complete(given map[string][]string) error {
 		}
 	}
 	if given["workers"] == nil {
-		s.sought = append(s.sought, "workers")
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: "workers"})
 	}
 	if given["batch-bytes"] == nil && given["batch-rows"] == nil {
-		s.sought = append(s.sought, "batch-bytes")
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: "batch-bytes"})
 	}
-	if len(s.sought) == 0 {
+	if len(s.part.Axes) == 0 {
 		return errors.New("--workers and the size of a batch are both given: there is nothing left to find")
 	}
 	return nil
@@ -150,56 +153,61 @@ func (s *Search) bound(caps loader.Caps) error {
 	if most.BatchBytes < row {
 		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most.BatchBytes, row)
 	}
-	if !slices.Contains(s.sought, "workers") {
+	if !s.part.hasAxis("workers") {
 		least.Workers, most.Workers = start.Workers, start.Workers
 	}
-	if !slices.Contains(s.sought, "batch-bytes") {
+	if !s.part.hasAxis("batch-bytes") {
 		least.BatchBytes, most.BatchBytes = start.BatchBytes, start.BatchBytes
 	}
 	start.Workers, start.BatchBytes = min(start.Workers, most.Workers), min(start.BatchBytes, most.BatchBytes)
 	least.BatchBytes = min(least.BatchBytes, start.BatchBytes)
 	s.start, s.least, s.most = start, least, most
+	s.values[byWorkers] = doublings(int64(start.Workers), int64(least.Workers), int64(most.Workers))
+	s.values[byBatch] = doublings(start.BatchBytes, least.BatchBytes, most.BatchBytes)
+
+	s.part.Push = s.flags
+	for i, a := range s.part.Axes {
+		of, text := s.values[byWorkers], func(n int64) string { return strconv.FormatInt(n, 10) }
+		if a.Name == "batch-bytes" {
+			of, text = s.values[byBatch], batch
+		}
+		for _, n := range of {
+			s.part.Axes[i].Values = append(s.part.Axes[i].Values, text(n))
+		}
+	}
 	return nil
 }
 
 // Table returns the table that trials fill.
 func (s *Search) Table() string { return cmp.Or(s.base.Config.Table, s.base.Config.Dataset) }
 
-// settings returns the sought part of a setting, as flags.
-func (s *Search) settings(at Setting) results.Settings {
-	all := results.Settings{}
-	for _, name := range s.sought {
-		value := strconv.Itoa(at.Workers)
-		if name == "batch-bytes" {
-			value = batch(at.BatchBytes)
-		}
-		all = append(all, results.Setting{Axis: name, Value: value})
-	}
-	return all
+// number returns which of the sweep's cases a setting is.
+func (s *Search) number(at Setting) int {
+	workers, batches := s.values[byWorkers], s.values[byBatch]
+	return slices.Index(workers, int64(at.Workers))*len(batches) + slices.Index(batches, at.BatchBytes)
 }
 
-// setup returns the push of a setting. It refuses settings that a trial's rows or this machine's memory do not suffice for.
-func (s *Search) setup(at Setting) (Setup, error) {
-	flags := maps.Clone(s.flags)
-	for _, one := range s.settings(at) {
-		flags[one.Axis] = []string{one.Value}
+// caseOf returns the push of a setting. It refuses what a trial's rows or this machine's memory do not suffice for.
+func (s *Search) caseOf(at Setting) (Case, error) {
+	c := s.part.caseAt(0, s.number(at))
+	var err error
+	if c.Setup, err = s.Setup(c.Push); err != nil {
+		return c, err
 	}
-	one, err := s.Setup(flags)
-	if err == nil {
-		err = one.Outline(s.Drivers)
+	if err = c.Outline(s.Drivers); err != nil {
+		return c, err
 	}
-	switch p := one.Plan; {
-	case err != nil:
-		return one, err
+
+	switch p := c.Plan; {
 	case p.Workers < at.Workers:
-		return one, fmt.Errorf("the rows of a trial make %d batches", p.Batches())
+		return c, fmt.Errorf("the rows of a trial make %d batches", p.Batches())
 	case p.Buffers < at.Workers:
-		return one, fmt.Errorf("--memory holds %d batches", p.Buffers)
+		return c, fmt.Errorf("--memory holds %d batches", p.Buffers)
 	case s.tooLong(at):
-		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: give a longer --trial",
-			one.Config.Duration)
+		return c, fmt.Errorf("trials of %s are too short for it at the best rate so far: give a longer --trial",
+			c.Config.Duration)
 	}
-	return one, nil
+	return c, nil
 }
 
 // tooLong reports whether a trial of the setting, at the best rate so far, would end before each worker's first batch is
@@ -212,20 +220,28 @@ func (s *Search) tooLong(at Setting) bool {
 // errBudget ends a search that has used up its time, which is no failure.
 var errBudget = errors.New("the budget was used up")
 
-// Find searches. Closing drain ends it in order. Found holds what is known by then, also if there is an error; without
-// trials nothing is known. A used up budget is no error.
-func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, tell func(line string)) (Found, error) {
-	searching, end := push.Until(ctx, drain, errSearchStopped)
+// Find searches, by trials of a sweep: of the job it takes Push, Drain and Keep, which may be nil. Found holds what is known
+// when Drain is closed or a trial fails for good, also if there is an error; without trials nothing is known. A used up
+// budget is no error.
+func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Found, error) {
+	searching, end := push.Until(ctx, job.Drain, errSearchStopped)
 	defer end(nil)
 	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
 	defer clock.Stop()
-	s.ctx, s.end, s.drain, s.trial, s.tell, s.started = ctx, end, drain, trial, tell, time.Now()
+	s.ctx, s.end, s.job, s.tell, s.started = ctx, end, job, tell, time.Now()
+	job.End = func(_ Progress, e results.Entry) { s.entries = append(s.entries, e) }
+	job.Push = s.try
+	if job.Keep == nil {
+		job.Keep = func(results.Entry) error { return nil }
+	}
+	s.runner = newRunner(job)
+
 	start, err := s.warmUp(searching)
 	if err != nil {
 		return Found{}, err
 	}
 	t := &tune{
-		Start: start, Least: s.least, Most: s.most, Near: s.Near,
+		Start: start, Values: s.values, Near: s.Near,
 		Measure: func(at Setting) (float64, error) { return s.push(at, false) },
 		Late: func() bool {
 			turns := (2*rounds + 1) * s.longest // and for the trial that is asked for
@@ -296,50 +312,67 @@ var errImpossible = errors.New("cannot be tried")
 
 // push makes one trial of a setting and returns its rows a second.
 func (s *Search) push(at Setting, warmUp bool) (float64, error) {
-	one, err := s.setup(at)
+	one, err := s.caseOf(at)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errImpossible, err)
 		s.say(at, warmUp, err.Error())
 		return 0, err
 	}
 	s.rows[at] = one.Plan.BatchRows
-	e := results.Entry{Started: time.Now(), WarmUp: warmUp, Settings: s.settings(at)}
+
+	trial := step{one: one, warmUp: warmUp}
 	for _, was := range s.entries {
-		if was.WarmUp == warmUp && slices.Equal(was.Settings, e.Settings) {
-			e.Repeat++
+		if was.WarmUp == warmUp && was.Cell == one.Number {
+			trial.repeat++
 		}
 	}
-	r, err := s.trial(s.ctx, one, s.drain)
-	took := time.Since(e.Started)
-	e.Seconds, e.Report, s.longest = took.Seconds(), r, max(s.longest, took)
-	switch {
-	case closed(s.drain) || s.ctx.Err() != nil:
+	r := s.runner
+	r.steps = append(r.steps, trial)
+	s.failed = nil
+	switch err := r.push(s.ctx, len(r.steps)-1, trial); {
+	case errors.Is(err, ErrStopped):
 		s.end(errSearchStopped)
 		return 0, errSearchStopped
-	case err == nil && r.Result.Rows == 0:
-		err = errors.New("no row was acknowledged")
-	case err == nil && r.Unmeasured():
-		err = errors.New("it ended within its --warm-up")
-	case err == nil && r.Plan.Workers < at.Workers:
-		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
-	}
-	e.Status = results.Measured
-	if err != nil {
-		e.Status, e.Error = results.Failed, err.Error()
-	}
-	s.entries = append(s.entries, e)
-	if err != nil {
-		if endsSearch(err) { // it is the search's own, which the caller prints
-			s.say(at, warmUp, "FAILED")
-			s.end(err)
-			return 0, err
-		}
-		s.say(at, warmUp, "FAILED: "+units.OneLine(err.Error()))
+	case err != nil && !endsSearch(s.failed): // the record could not be kept
+		s.end(err)
 		return 0, err
 	}
-	s.rate = max(s.rate, r.Result.RowsPerSecond*float64(one.Plan.EncodedRowBytes))
-	s.say(at, warmUp, rates(r.Result.RowsPerSecond, r.Result.BytesPerSecond))
-	return r.Result.RowsPerSecond, nil
+
+	e := s.entries[len(s.entries)-1]
+	s.longest = max(s.longest, seconds(e.Seconds))
+	if e.Status == results.Failed && s.failed == nil {
+		s.failed = errors.New(e.Error)
+	}
+	switch {
+	case endsSearch(s.failed): // it is the search's own, which the caller prints
+		s.say(at, warmUp, "FAILED")
+		s.end(s.failed)
+		return 0, s.failed
+	case s.failed != nil:
+		s.say(at, warmUp, "FAILED: "+units.OneLine(s.failed.Error()))
+		return 0, s.failed
+	}
+
+	measured := e.Report.Result
+	s.rate = max(s.rate, measured.RowsPerSecond*float64(one.Plan.EncodedRowBytes))
+	s.say(at, warmUp, rates(measured.RowsPerSecond, measured.BytesPerSecond))
+	return measured.RowsPerSecond, nil
+}
+
+// try makes the push of one trial. What it did not do as the setting says is its failure.
+func (s *Search) try(
+	ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool),
+) (*report.Report, error) {
+	r, err := s.job.Push(ctx, one, drain, begun)
+	switch {
+	case err != nil:
+	case r.Result.Rows == 0:
+		err = errors.New("no row was acknowledged")
+	case r.Plan.Workers < one.Plan.Workers:
+		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
+	}
+	s.failed = err
+	return r, err
 }
 
 // endsSearch reports whether the error of a trial concerns the server or the rows, and not the setting.

@@ -26,6 +26,8 @@ type tuneBench struct {
 	asked []string // "workers batch-rows" of every trial
 	drain chan struct{}
 	push  func(s sweep.Setup) (rate float64, err error)
+	kept  []results.Entry
+	head  func() results.Head
 }
 
 func newTuneBench(t *testing.T) *tuneBench {
@@ -60,12 +62,26 @@ func (b *tuneBench) findIn(bounds sweep.Bounds, flags ...string) (sweep.Found, e
 	b.Helper()
 	s, err := b.search("postgres://u:hunter2@h/db", bounds, flags...)
 	require.NoError(b, err)
-	return s.Find(b.Context(), b.drain, b.scripted, func(line string) { b.lines = append(b.lines, line) })
+	b.head = s.Head
+	job := sweep.Job{Push: b.scripted, Drain: b.drain, Keep: func(e results.Entry) error {
+		b.kept = append(b.kept, e)
+		return nil
+	}}
+	return s.Find(b.Context(), job, func(line string) { b.lines = append(b.lines, line) })
 }
 
-func (b *tuneBench) scripted(_ context.Context, s sweep.Setup, _ <-chan struct{}) (*report.Report, error) {
-	b.asked = append(b.asked, fmt.Sprint(s.Plan.Workers, " ", s.Plan.BatchRows))
-	rate, err := b.push(s)
+func (b *tuneBench) scripted(
+	_ context.Context, c sweep.Case, drain <-chan struct{}, _ func(func() bool),
+) (*report.Report, error) {
+	b.asked = append(b.asked, fmt.Sprint(c.Plan.Workers, " ", c.Plan.BatchRows))
+	rate, err := b.push(c.Setup)
+	select {
+	case <-b.drain:
+		<-drain
+		err = errors.New("interrupted")
+	default:
+	}
+	s := c.Setup
 	r := &report.Report{}
 	r.Plan.Workers, r.Result.Rows, r.Result.RowsPerSecond = s.Plan.Workers, 1000, rate
 	return r, err
@@ -83,7 +99,8 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	require.Len(t, f.Entries, len(b.asked))
 
 	// All of it is a record.
-	head, entries := f.Record()
+	head, entries := b.head(), b.kept
+	require.Equal(t, f.Entries, entries, "on disk, each before the next one begins")
 	require.Equal(t, "postgres://u@h/db", head.Parts[0].Push["target"][0])
 	require.NotContains(t, head.Parts[0].Push, "workers")
 	require.Equal(t, []string{"ack"}, head.Parts[0].Push["verify"])
@@ -161,7 +178,7 @@ func TestTurnsDecide(t *testing.T) {
 	b.push = func(s sweep.Setup) (float64, error) {
 		asked := b.asked[len(b.asked)-1]
 		seen[asked]++
-		rate := map[int]float64{1: 100, 2: 200, 4: 990, 8: 1000}[s.Plan.Workers]
+		rate := map[int]float64{1: 100, 2: 200, 4: 600, 8: 1000}[s.Plan.Workers]
 		if s.Plan.Workers == 8 && seen[asked] > 3 {
 			rate = 300 // was fast in the search alone
 		}
@@ -193,7 +210,7 @@ func TestWhatIsGivenHolds(t *testing.T) {
 	for _, asked := range b.asked {
 		require.Equal(t, "2 ", asked[:2])
 	}
-	head, _ := f.Record()
+	head := b.head()
 	require.Len(t, head.Parts[0].Axes, 1)
 	require.Equal(t, []string{"2"}, head.Parts[0].Push["workers"])
 
