@@ -265,6 +265,9 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 			decided = false
 		}
 	}
+	if !decided {
+		best = t.best() // the turns may have shown that it was lucky
+	}
 	cause := context.Cause(searching)
 	if err == nil && cause != nil { // in the turns
 		err = cause

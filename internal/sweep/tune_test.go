@@ -168,6 +168,20 @@ func TestNoCommandInNoise(t *testing.T) {
 	require.True(t, f.Decided, "who gives away more needs less certainty")
 }
 
+// What was lucky in the search and slower in the turns is not called the best.
+func TestBestIsTheFastest(t *testing.T) {
+	for seed := range uint64(20) {
+		b := newTuneBench(t)
+		dice := rand.New(rand.NewPCG(seed, 4))
+		b.push = func(s sweep.Setup) (float64, error) { return kneeAt8(s) * (1 + 0.3*(2*dice.Float64()-1)), nil }
+		f, err := b.find()
+		require.NoError(t, err)
+		for _, one := range f.Trials {
+			require.True(t, f.Decided || one.Rate <= f.Best.Rate, "%v, and %v", f.Best, one)
+		}
+	}
+}
+
 // The best of a search was lucky, or measured before the server slowed down: only what is measured in turns decides.
 func TestTurnsDecide(t *testing.T) {
 	b := newTuneBench(t)
