@@ -47,7 +47,8 @@ type Found struct {
 
 func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	f := Found{
-		Schema: Schema, Target: s.target, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
+		Schema: Schema, Target: s.target, Table: s.Table(), Method: s.base.Plan.Method,
+		Near: s.Near, Seconds: time.Since(s.started).Seconds(),
 		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
 	}
 	if t.cut && cause != nil {
@@ -174,7 +175,8 @@ batches   %s to %s
 	return err
 }
 
-// Head returns the head of the search's record, without version and machine: that of a sweep which makes few of its cases.
+// Head returns the head of the search's record, without version and machine: that of a sweep which makes few of its
+// cases.
 func (s *Search) Head() results.Head {
 	part := results.Part{Sparse: true, Axes: s.part.Axes, Cells: results.Combinations(s.part.Axes)}
 	part.Push = recorded(s.base.Given, part.Axes)

@@ -309,7 +309,8 @@ func (s *tune) best() *Tried {
 	return top
 }
 
-// smallest returns the setting near the best with the fewest bytes in flight, and of several the one with fewest workers.
+// smallest returns the setting near the best with the fewest bytes in flight, and of several the one with the fewest
+// workers.
 func (s *tune) smallest(best *Tried) *Tried {
 	near := slices.DeleteFunc(slices.Clone(s.tried), func(t *Tried) bool {
 		few := len(t.Measured) < min(repeats, len(best.Measured)) // perhaps lucky

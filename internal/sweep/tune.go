@@ -220,9 +220,9 @@ func (s *Search) tooLong(at Setting) bool {
 // errBudget ends a search that has used up its time, which is no failure.
 var errBudget = errors.New("the budget was used up")
 
-// Find searches, by trials of a sweep: of the job it takes Push, Drain and Keep, which may be nil. Found holds what is known
-// when Drain is closed or a trial fails for good, also if there is an error; without trials nothing is known. A used up
-// budget is no error.
+// Find searches, by trials of a sweep: of the job it takes Push, Drain and Keep, which may be nil. Closing Drain ends it in
+// order. Found holds what is known by then, also if there is an error; without trials nothing is known. A used up budget
+// is no error.
 func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Found, error) {
 	searching, end := push.Until(ctx, job.Drain, errSearchStopped)
 	defer end(nil)
