@@ -46,6 +46,10 @@ FAULTS = [Fault(*f) for f in [
      "Redshift: the claim is looked for without the lock on the claim table"),
     ("pg11", PG, "claims.go", 'begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"', 'begin := "BEGIN"',
      "two runs that append reserve the same keys"),
+    ("pg20", PG, "catalog.go", 'row[0] + "/" + row[1]', 'row[0] + "/"',
+     "a table that others have emptied is taken for the same"),
+    ("pg21", PG, "catalog.go", 'if row[4] != "r" && row[4] != "p" {', 'if row[4] == "?" {',
+     "a view is taken for a table"),
 
     # ---- mysql
     ("my01", MY, "session.go", "\twarnings, err = s.warnings(ctx)\n\treturn rows, warnings, err\n", "\treturn rows, nil, nil\n",
@@ -76,6 +80,8 @@ FAULTS = [Fault(*f) for f in [
      "Resolve judges while the pipeline may still load"),
     ("my14", MY, "pipeline.go", "case objects > 0:", "case objects < 0:",
      "a second pipeline loads the objects again that a lost one has loaded"),
+    ("my15", MY, "catalog.go", "if len(found) > 0 {\n\t\t\treturn \"table id \"", "if len(found) > 9 {\n\t\t\treturn \"table id \"",
+     "a table that others have emptied is taken for the same"),
 
     # ---- doris
     ("do01", DO, "answer.go", 'case s.label != "" && a.Label != s.label:', 'case s.label != "" && a.Label == "":',
@@ -104,6 +110,8 @@ FAULTS = [Fault(*f) for f in [
      "every session alters the table"),
     ("do13", DO, "loader.go", "l.caps.MaxBytes /= parameterGrowth", "l.caps.MaxBytes /= 1",
      "a prepared INSERT becomes longer than a packet may be"),
+    ("do14", DO, "catalog.go", 'r.Identity = "partitions " +', '_ = "partitions " +',
+     "a table that others have emptied is taken for the same"),
 
     # ---- databend
     ("db01", DB, "labels.go", "k, id.Run, id.Number, attempt))", "k, id.Run, id.Number, 1))",
@@ -130,6 +138,8 @@ FAULTS = [Fault(*f) for f in [
      "credentials go to the host that an answer's next_uri names"),
     ("db12", DB, "stage.go", "err == nil && size != int64(len(b.Encoded))", "err == nil && size < 0",
      "an upload that broke and was written later is not noticed"),
+    ("db13", DB, "catalog.go", "Comment: comment, ", "Comment: loader.MadeBy + comment[:0], ",
+     "every table is taken for one that terapush has made"),
 
     # ---- oracle
     ("or01", OR, "guard.go", "\tif c.open.Load() {\n\t\tc.closeSocket()", "\tif c.open.Load() && c.broken.Load() {\n\t\tc.closeSocket()",
@@ -154,6 +164,10 @@ FAULTS = [Fault(*f) for f in [
      "rows that are in already are bound again, beside other rows' texts"),
     ("or11", OR, "finish.go", "now >= highest {", "now > 0 {",
      "fast: the run ends while rows are still in the server's memory"),
+    ("or12", OR, "catalog.go", 'row[3] + "/" + row[4]', 'row[3] + "/"',
+     "a table that others have emptied is taken for the same"),
+    ("or13", OR, "catalog.go", "s.Flush = flushWrites", 's.Flush = ""',
+     "fast: rows that the server has in memory arrive after the table was emptied"),
 
     # ---- s3, discard
     ("s301", S3, "loader.go", "if holds {", "if holds || err == nil {",
@@ -170,31 +184,25 @@ FAULTS = [Fault(*f) for f in [
      "a batch is acknowledged after its first piece"),
 
     # ---- sqlload
-    ("sl01", SL, "load.go", '''		taken, rows, err := c.Claim(ctx, ref)
-		switch {
-		case err != nil:
-			return Sent{}, err
-		case taken:
-			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
-			return Sent{Taken: true, Rows: rows}, nil
-		}
-		s.Claimed = true
-		s.Rows, s.Warnings, err = put(ctx)
-		return s, err
-''', '''		s.Rows, s.Warnings, err = put(ctx)
-		s.Claimed = true
+    ("sl01", SL, "load.go", '''		sent, err := c.Claim(ctx, ref)
 		if err != nil {
-			return s, err
-		}
-		taken, rows, err := c.Claim(ctx, ref)
-		switch {
-		case err != nil:
 			return Sent{}, err
-		case taken:
-			_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
-			return Sent{Taken: true, Rows: rows}, nil
 		}
-		return s, err
+		if !sent.Claimed {
+			return sent, nil
+		}
+		sent.Rows, sent.Warnings, err = put(ctx)
+		return sent, err
+''', '''		rows, warnings, err := put(ctx)
+		if err != nil {
+			return Sent{Claimed: true}, err
+		}
+		sent, err := c.Claim(ctx, ref)
+		if err != nil || !sent.Claimed {
+			return sent, err
+		}
+		sent.Rows, sent.Warnings = rows, warnings
+		return sent, nil
 ''',
      "the claim comes after the rows"),
     ("sl02", SL, "load.go", "if s.Rows == want && len(s.Warnings) == 0 {", "if s.Rows == want {",
@@ -211,7 +219,7 @@ FAULTS = [Fault(*f) for f in [
      "rows in the middle of a batch's keys are taken for its first rows"),
     ("sl08", SL, "probe.go", "if sent == nil && rows == 1 {", "if rows == 1 {",
      "the probe deletes a row of another application"),
-    ("sl09", SL, "statements.go", "COALESCE(%s, -1) + 1 FROM", "COALESCE(%s, -1) FROM",
+    ("sl09", SL, "statements.go", '"COALESCE("+largest+", -1) + 1"', '"COALESCE("+largest+", -1)"',
      "--append begins at the last key that is taken"),
     ("sl10", SL, "mysql.go", "return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true", "return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true",
      "a connection that broke during a statement counts as not applied"),
@@ -219,6 +227,48 @@ FAULTS = [Fault(*f) for f in [
      "a resume makes a missing claim table: every batch looks lost and is sent again"),
     ("sl12", SL, "prepare.go", "return found, t.mayRemove(s, found)", "return found, nil",
      "--create recreate drops a table that terapush has not made"),
+    ("sl13", SL, "prepare.go", "created && (found != nil || begins)", "created && found == nil && begins",
+     "the old table is dropped before a claim table is found to be of no use"),
+    ("sl14", SL, "prepare.go", "if created && begins {", "if created && begins && found == nil {",
+     "a table that another run has is dropped"),
+    ("sl15", SL, "prepare.go", "if begins && !created {", "if begins && !created && !empties {",
+     "a table that another run has is emptied"),
+    ("sl16", SL, "prepare.go", "t.Fits(ctx, c, s, found); err != nil {", "t.Fits(ctx, c, s, found); err != nil && s.Want.Create != loader.CreateTruncate {",
+     "a table is emptied that cannot take the rows"),
+    ("sl17", SL, "prepare.go", "\t\tt.giveBack(ctx, s)\n", "",
+     "the row of a run that did not begin keeps everybody off the table"),
+    ("sl18", SL, "prepare.go", "break // another process was quicker", "continue // another process was quicker",
+     "a table that others made meanwhile is marked as terapush's"),
+    ("sl19", SL, "prepare.go", "if len(found) == 0 {\n\t\t\treturn t.whyNot(ctx, c, s)", "if found == nil && err != nil {\n\t\t\treturn t.whyNot(ctx, c, s)",
+     "a table is dropped or emptied for a run that another process has taken over"),
+    ("sl20", SL, "prepare.go", "after = cmp.Or(g.Failed, after)", "after = cmp.Or(after, g.Failed)",
+     "the old table is gone although the new one could not be made in its place"),
+    ("sl21", SL, "prepare.go", "case found.Kind != \"\":\n\t\treturn nil, notATable(found)\n\t}\n", "}\n",
+     "--create recreate sends DROP TABLE for a view"),
+    ("sl22", SL, "prepare.go", "s.Claims = cmp.Or(found.NextClaims, found.Claims)", "s.Claims = found.Claims",
+     "the claims of a table that is made again are looked for where the old one had them"),
+    ("sl23", SL, "prepare.go", "\t\t\treturn table, err\n\t\t}\n\t\tif err := t.lookForRows(ctx, c, s, &table); err != nil {\n", "\t\t\treturn table, err\n\t\t}\n\t\tif err := ctx.Err(); err != nil {\n",
+     "a table that was emptied counts as one with rows"),
+    ("sl24", SL, "prepare.go", "exists || wrong != nil {", "exists || wrong == nil {",
+     "a claim table of no use that others made meanwhile is taken for one that is hidden"),
+    ("sl25", SL, "prepare.go", "\tif p.Silent {", "\tif p.Silent && p.Resume {",
+     "a run that was to send nothing but rows makes tables"),
+    ("sl26", SL, "prepare.go", "if err == nil {\n\t\ts.use(found)", "if err == nil && found.Identity == \"\" {\n\t\ts.use(found)",
+     "a resume takes the table that its own run has emptied for another one"),
+    ("sl27", SL, "prepare.go", "\t\t_, _ = c.Exec(ctx, s.Flush)", "\t\t_ = s.Flush",
+     "rows that the server has in memory arrive after the table was emptied"),
+    ("sl28", SL, "begin.go", "together := r.Appends && mine.Appends", "together := r.Appends || mine.Appends",
+     "a run that wants the table alone fills it beside others"),
+    ("sl29", SL, "begin.go", "r.State != loader.RunForgotten && r.Fingerprint != 0 {", "r.State == loader.RunForgotten && r.Fingerprint != 0 {",
+     "two processes begin the same run"),
+    ("sl30", SL, "begin.go", "if !s.claims() && t.Classify", "if s.claims() || t.Classify",
+     "a run with claims begins without a row to fence it"),
+    ("sl31", SL, "begin.go", "\tif anew {", "\tif !anew {",
+     "the keys of runs whose table is gone stay taken, and those of runs whose rows are there become free"),
+    ("sl32", SL, "prepare.go", "case found == nil && s.Want.Create == loader.CreateNever:", "case found == nil && s.Want.Create == loader.CreateNever && s.Want.Resume:",
+     "--create never makes a table"),
+    ("sl33", SL, "prepare.go", "if indexed || err != nil && !t.refused(err) {", "if !indexed || err != nil && !t.refused(err) {",
+     "a large table without an index is scanned for single rows"),
 
     # ---- objstore
     ("os01", OS, "run.go", "if b.Attempt > 1 {", "if b.Attempt > 2 {",
