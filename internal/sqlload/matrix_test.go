@@ -17,7 +17,7 @@ type cell struct {
 	create loader.CreateMode
 	table  string // that is there, by a word of existing; "": none
 	claims string // "unwanted", or what there is for a run with claims: "missing", "there", "useless"
-	begins string // "": it has begun; "alone"; or while another run is open, as below
+	begins string // or resumes, or "looks" only; and whether another run is open, as below
 	denied string // a statement's beginning
 	atomic bool   // a transaction drops and creates
 }
@@ -49,7 +49,7 @@ func matrix() (all []cell) {
 			table:  pick(&n, "", "empty", "full", "unfit", "other", "named", "found", "view"),
 			claims: pick(&n, "unwanted", "missing", "there", "useless"),
 			// Beside a run that wants the table alone, or alone against one that appends; together both append.
-			begins: pick(&n, "", "alone", "beside", "against", "together"),
+			begins: pick(&n, "looks", "resumes", "alone", "beside", "against", "together"),
 			denied: pick(&n, "", "CREATE TABLE "+target, "DROP", "TRUNCATE", "CREATE TABLE "+claims, "CREATE TABLE "+runs),
 			atomic: pick(&n, false, true),
 		}
@@ -73,6 +73,7 @@ func (c cell) refusals() (all []string) {
 		"cannot take the rows":       c.table == "unfit" && !drops,
 		"cannot be relied on":        c.claims == "useless",
 		"belongs to run other":       c.begins == "beside" || c.begins == "against",
+		"is gone":                    c.claims == "missing" && c.begins == "resumes",
 		"create the claim table":     c.claims == "missing" && denied("CREATE TABLE "+claims),
 		"create the table " + runs:   c.claims != "unwanted" && c.begins == "alone" && denied("CREATE TABLE "+runs),
 		"create the table " + target: makes && denied("CREATE TABLE "+target),
@@ -87,7 +88,9 @@ func (c cell) refusals() (all []string) {
 }
 
 // hasOther reports whether another run is open.
-func (c cell) hasOther() bool { return c.begins != "" && c.begins != "alone" }
+func (c cell) hasOther() bool {
+	return c.begins == "beside" || c.begins == "against" || c.begins == "together"
+}
 
 // server is what the cell finds, and the preparation.
 func (c cell) server() (*memory, loader.Preparation) {
@@ -105,8 +108,8 @@ func (c cell) server() (*memory, loader.Preparation) {
 
 	p := preparation(c.create)
 	p.Begin = &loader.Beginning{Appends: c.begins == "together" || c.begins == "beside"}
-	if c.begins == "" {
-		p.Begin = nil
+	if c.begins == "looks" || c.begins == "resumes" {
+		p.Begin, p.Resume = nil, c.begins == "resumes"
 	}
 	if c.claims == "unwanted" {
 		p.Contract.Dedup = loader.DedupNone
@@ -170,7 +173,7 @@ func (c cell) accepted(t *testing.T, m *memory, table loader.Table) {
 	assert.Equal(t, c.claims != "unwanted", claimed, "%+v: the claim table", c)
 
 	mine := m.rowsOf("r")
-	if c.begins == "" || c.denied == "CREATE TABLE "+runs && c.begins == "alone" {
+	if c.begins == "looks" || c.begins == "resumes" || c.denied == "CREATE TABLE "+runs && c.begins == "alone" {
 		assert.Empty(t, mine, "%+v", c)
 		assert.Zero(t, table.Row, "%+v", c)
 		return

@@ -48,6 +48,8 @@ FAULTS = [Fault(*f) for f in [
      "two runs that append reserve the same keys"),
     ("pg20", PG, "catalog.go", 'row[0] + "/" + row[1]', 'row[0] + "/"',
      "a table that others have emptied is taken for the same"),
+    ("pg22", PG, "dialect.go", "AtomicDDL: true", "AtomicDDL: false",
+     "the old table is gone although the new one could not be made in its place"),
     ("pg21", PG, "catalog.go", 'if row[4] != "r" && row[4] != "p" {', 'if row[4] == "?" {',
      "a view is taken for a table"),
 
@@ -267,6 +269,8 @@ FAULTS = [Fault(*f) for f in [
      "the keys of runs whose table is gone stay taken, and those of runs whose rows are there become free"),
     ("sl32", SL, "prepare.go", "case found == nil && s.Want.Create == loader.CreateNever:", "case found == nil && s.Want.Create == loader.CreateNever && s.Want.Resume:",
      "--create never makes a table"),
+    ("sl34", SL, "prepare.go", "p.MayDrop = strings.ToUpper(p.MayDrop)", "_ = strings.ToUpper",
+     "--allow-drop does not know a table whose name the server folds"),
     ("sl33", SL, "prepare.go", "if indexed || err != nil && !t.refused(err) {", "if !indexed || err != nil && !t.refused(err) {",
      "a large table without an index is scanned for single rows"),
 
