@@ -73,71 +73,31 @@ func TestOtherServersAreRefused(t *testing.T) {
 // ofDocuments are the columns of documents.
 var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
 
-func TestPrepare(t *testing.T) {
-	s := startStandIn(t, fake.Options{Backends: 2})
-	d := named(t, "people")
-	target := s.table(streamLoad, nil)
-	l := backendtest.Open(t, New(), target, testDeps())
-	_, err := l.Session(t.Context(), loader.Contract{})
+func TestNotPrepared(t *testing.T) {
+	_, err := backendtest.Open(t, New(), startStandIn(t, fake.Options{}).table(streamLoad, nil), testDeps()).Session(t.Context(), loader.Contract{})
 	require.ErrorContains(t, err, "was not prepared")
-	p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateNever}
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "--create if-missing makes it")
-
-	last := ""
-	for n, step := range []struct {
-		create        loader.CreateMode
-		created, same bool // a load does not make another table of it, and TRUNCATE does
-		rows          bool
-	}{
-		{loader.CreateIfMissing, true, false, false},
-		{loader.CreateIfMissing, false, true, true},
-		{loader.CreateRecreate, true, false, false},
-		{loader.CreateNever, false, true, true},
-		{loader.CreateTruncate, false, false, false},
-	} {
-		p.Create = step.create
-		got, err := l.Prepare(t.Context(), p)
-		require.NoError(t, err)
-		assert.Equal(t, []any{"d." + target.Table, step.created, step.rows}, []any{got.Name, got.Created, got.HasRows}, "step %d", n)
-		assert.NotEmpty(t, got.Identity)
-		assert.Equal(t, step.same, got.Identity == last, "step %d", n)
-		last = got.Identity
-		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: int64(n)}, 10*int64(n), 10)
-		require.NoError(t, attempts(t.Context(), l, p.Contract, b))
-	}
-
-	p.Silent = true
-	before := len(s.Requests())
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.Len(t, s.Requests(), before)
 }
 
-// A table that somebody else made keeps its rows unless it is named, and as long as it cannot take ours.
-func TestOtherPeoplesTables(t *testing.T) {
+// What is read of a table that somebody else made. What Prepare makes of it is package sqlload's to show.
+func TestPrepareReadsTheCatalog(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	s.CreateTable("fits", "", ofDocuments...)
 	s.CreateTable("other", "", standin.Column{Name: "id", Type: "INT"})
-	prepare := func(table string, create loader.CreateMode, mayDrop string) error {
-		s.Append(table, standin.Row{Number: 1})
+	s.Append("fits", standin.Row{Number: 1})
+	prepare := func(table string, create loader.CreateMode) (loader.Table, error) {
 		target := s.table(streamLoad, nil)
 		target.Table = table
-		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create, MayDrop: mayDrop}
-		_, err := backendtest.Open(t, New(), target, testDeps()).Prepare(t.Context(), p)
-		return err
+		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create}
+		return backendtest.Open(t, New(), target, testDeps()).Prepare(t.Context(), p)
 	}
-	require.ErrorContains(t, prepare("other", loader.CreateRecreate, ""), "was not made by terapush")
-	err := prepare("other", loader.CreateIfMissing, "")
+	found, err := prepare("fits", loader.CreateIfMissing)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: "d.fits", Identity: found.Identity, HasRows: true}, found)
+	_, err = prepare("fits", loader.CreateTruncate)
+	require.ErrorContains(t, err, "was not made by terapush")
+	_, err = prepare("other", loader.CreateIfMissing)
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	require.ErrorContains(t, err, "column id (int) is unknown")
-	require.ErrorContains(t, prepare("other", loader.CreateTruncate, "other"), "column document_id (BIGINT) is missing")
-	require.ErrorContains(t, prepare("fits", loader.CreateTruncate, ""), "so it is not emptied")
-	assert.EqualValues(t, 3, s.Rows("other"))
-	assert.EqualValues(t, 1, s.Rows("fits"))
-	require.NoError(t, prepare("fits", loader.CreateTruncate, "d.fits"))
-	assert.Zero(t, s.Rows("fits"))
-	require.NoError(t, prepare("other", loader.CreateRecreate, "other"))
 }
 
 // The properties of a table that is there are changed by the load, and by nothing that only looks at it: once, each by a
@@ -209,19 +169,27 @@ func TestAlterRefused(t *testing.T) {
 // Partitions that come with rows or days are no identity: it would change under the run's own loads.
 func TestIdentity(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	prepared := func(target loader.Target) (loader.Table, map[string]string) {
+	prepared := func(target loader.Target, create loader.CreateMode) (loader.Table, map[string]string) {
 		l := backendtest.Open(t, New(), target, testDeps())
-		table, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateIfMissing})
+		table, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create})
 		require.NoError(t, err)
 		return table, l.Server().Settings
 	}
-	table, settings := prepared(s.table(streamLoad, nil))
+	target := s.table(streamLoad, nil)
+	table, settings := prepared(target, loader.CreateIfMissing)
 	assert.Regexp(t, `^partitions \d+$`, table.Identity)
 	assert.Equal(t, "tag.location.default: 1", settings["replication_allocation"])
+	filled, _ := prepared(target, loader.CreateIfMissing)
+	assert.Equal(t, table.Identity, filled.Identity)
+	for _, replace := range []loader.CreateMode{loader.CreateTruncate, loader.CreateRecreate} {
+		anew, _ := prepared(target, replace)
+		assert.NotEqual(t, filled.Identity, anew.Identity)
+		filled = anew
+	}
 
-	target := s.table(streamLoad, nil)
+	target = s.table(streamLoad, nil)
 	s.CreateTable(target.Table, `"dynamic_partition.enable" = "true"`, ofDocuments...)
-	table, _ = prepared(target)
+	table, _ = prepared(target, loader.CreateIfMissing)
 	assert.Regexp(t, "^created 20", table.Identity)
 
 	for definition, want := range map[string]bool{

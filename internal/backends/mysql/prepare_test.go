@@ -50,8 +50,6 @@ func (s *testServer) tables(t *testing.T) backendtest.Tables {
 func TestTables(t *testing.T) {
 	everyServer(t, func(t *testing.T, s *testServer) {
 		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
-		t.Run("runs", func(t *testing.T) { s.tables(t).Runs(t) })
-		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
 		t.Run("arithmetic", func(t *testing.T) { s.tables(t).Arithmetic(t) })
 		s.exec(t, "DROP TABLE "+s.table1())
 		t.Run("next free", func(t *testing.T) {

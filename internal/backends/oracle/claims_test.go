@@ -91,32 +91,3 @@ func TestFenceIsTriedAgain(t *testing.T) {
 		}
 	}
 }
-
-// A table that an open run has is neither filled nor dropped, until the run is forgotten.
-func TestTableOfAnotherRun(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(methodArray)
-	_, _, err := s.prepare(t, target, begins("r-1"))
-	require.NoError(t, err)
-	s.insert(t, target, "journal", 7)
-	for _, mode := range []loader.CreateMode{loader.CreateIfMissing, loader.CreateTruncate, loader.CreateRecreate} {
-		again := func() error {
-			_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
-				begins("r-2")(p)
-				p.Create, p.Begin.Appends = mode, false
-			})
-			return err
-		}
-		busy := (*loader.BusyError)(nil)
-		require.ErrorAs(t, again(), &busy, mode)
-		assert.Equal(t, "r-1", busy.Row.Name)
-		assert.Equal(t, 1, s.Rows(name(target)))
-	}
-	silent, _, err := s.prepare(t, target, func(p *loader.Preparation) { p.Silent, p.Owner = true, "a user" })
-	require.NoError(t, err)
-	_, known, err := silent.Forget(t.Context(), "r-1")
-	require.NoError(t, err)
-	assert.True(t, known)
-	_, _, err = s.prepare(t, target, begins("r-3"))
-	require.NoError(t, err)
-}

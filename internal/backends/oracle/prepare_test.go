@@ -50,9 +50,8 @@ func (s *standIn) insert(t *testing.T, target loader.Target, dataset string, n i
 }
 
 const (
-	claimsDDL = `CREATE TABLE "TERA"."TERAPUSH_CLAIMS"`
-	mine      = "COMMENT ON TABLE T IS 'mine'"
-	keyless   = "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))"
+	mine    = "COMMENT ON TABLE T IS 'mine'"
+	keyless = "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))"
 )
 
 // partitioned gives every table the partition that a question names.
@@ -62,67 +61,41 @@ func creating(mode loader.CreateMode) func(*loader.Preparation) {
 	return func(p *loader.Preparation) { p.Create = mode }
 }
 
-// A table is created once, and then as it is: what --create recreate and truncate do with one that has rows.
+// What is read of a table that is filled, emptied and made again, and what is sent for that. What is sent when, and what is
+// refused, is package sqlload's to show.
 func TestPrepareReplaces(t *testing.T) {
-	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
-		for _, mode := range []loader.CreateMode{loader.CreateTruncate, loader.CreateRecreate} {
-			t.Run(method+" "+string(mode), func(t *testing.T) {
-				s := startStandIn(t, fake.Options{Native: true})
-				target := s.table(method)
-				_, before, err := s.prepare(t, target, nil)
-				require.NoError(t, err)
-				assert.Equal(t, loader.Table{Name: "TERA." + name(target), Identity: before.Identity, Created: true, Row: before.Row}, before)
-				assert.NotEmpty(t, before.Identity)
-				s.insert(t, target, "journal", 7)
-				n := len(s.Requests())
-				_, filled, err := s.prepare(t, target, nil)
-				require.NoError(t, err)
-				assert.Equal(t, loader.Table{Name: before.Name, Identity: before.Identity, HasRows: true, Row: filled.Row}, filled)
-				assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
-				n = len(s.Requests())
-				_, table, err := s.prepare(t, target, creating(mode))
-				require.NoError(t, err)
-				assert.Zero(t, s.Rows(name(target)))
-				created := mode == loader.CreateRecreate
-				assert.Equal(t, loader.Table{Name: before.Name, Identity: table.Identity, Created: created, Row: table.Row}, table)
-				assert.NotEqual(t, before.Identity, table.Identity)
-				sent := strings.Join(s.sent(n), "\n")
-				assert.Equal(t, created, strings.Contains(sent, "DROP"))
-				assert.Equal(t, !created, strings.Contains(sent, "TRUNCATE TABLE "+qualified("TERA", name(target))))
-				assert.Equal(t, !created && method == methodFast, strings.Contains(sent, flushWrites+"\nTRUNCATE"))
+	for _, method := range []string{methodArray, methodFast} {
+		s := startStandIn(t, fake.Options{Native: true})
+		target := s.table(method)
+		_, made, err := s.prepare(t, target, nil)
+		require.NoError(t, err)
+		assert.Equal(t, loader.Table{Name: "TERA." + name(target), Identity: made.Identity, Created: true}, made)
+		s.insert(t, target, "journal", 7)
+		_, filled, err := s.prepare(t, target, nil)
+		require.NoError(t, err)
+		assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity, HasRows: true}, filled)
 
-				// A resume finds the table as it is now.
-				_, again, err := s.prepare(t, target, creating(loader.CreateNever))
-				require.NoError(t, err)
-				assert.Equal(t, table.Identity, again.Identity)
+		n := len(s.Requests())
+		_, emptied, err := s.prepare(t, target, creating(loader.CreateTruncate))
+		require.NoError(t, err)
+		assert.NotEqual(t, made.Identity, emptied.Identity)
+		assert.Zero(t, s.Rows(name(target)))
+		sent, truncate := strings.Join(s.sent(n), "\n"), "\nTRUNCATE TABLE "+qualified("TERA", name(target))
+		assert.Contains(t, sent, truncate)
+		assert.Equal(t, method == methodFast, strings.Contains(sent, flushWrites+truncate))
 
-				// A table of others stays, unless it is named, and is not terapush's afterwards.
-				s.insert(t, target, "journal", 7)
-				s.run(t, target, mine)
-				_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create, p.MayDrop = mode, "other" })
-				require.ErrorContains(t, err, "was not made by terapush")
-				assert.Equal(t, loader.No, s.backend.Classify(err).Applied)
-				assert.Equal(t, 1, s.Rows(name(target)))
-				for _, named := range []string{target.Table, "tera." + target.Table} {
-					_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create, p.MayDrop = mode, named })
-					require.NoError(t, err)
-					s.run(t, target, mine)
-				}
-				assert.Zero(t, s.Rows(name(target)))
+		_, anew, err := s.prepare(t, target, creating(loader.CreateRecreate))
+		require.NoError(t, err)
+		assert.NotEqual(t, emptied.Identity, anew.Identity)
 
-				// What is missing for the claims is found while the rows are still there.
-				if contractOf(method, 1).Dedup != loader.DedupTx {
-					return
-				}
-				s.insert(t, target, "journal", 7)
-				s.run(t, target, "DROP TABLE TERAPUSH_CLAIMS", strings.Replace(mine, "mine", loader.MadeBy, 1))
-				s.SetScript(fake.At(claimsDDL, 1, fake.Fault{Fail: fake.Ora(1031)}))
-				_, _, err = s.prepare(t, target, creating(mode))
-				require.ErrorContains(t, err, "ORA-01031")
-				require.ErrorContains(t, err, "--delivery at-least-once")
-				assert.Equal(t, 1, s.Rows(name(target)))
-			})
-		}
+		// It is the table's comment that says whose it is, and --allow-drop names the table in any case.
+		s.run(t, target, mine)
+		_, _, err = s.prepare(t, target, creating(loader.CreateTruncate))
+		require.ErrorContains(t, err, "was not made by terapush")
+		_, _, err = s.prepare(t, target, func(p *loader.Preparation) {
+			p.Create, p.MayDrop = loader.CreateTruncate, "tera."+target.Table
+		})
+		require.NoError(t, err)
 	}
 }
 
@@ -143,7 +116,6 @@ func TestPrepareRefuses(t *testing.T) {
 		change func(*loader.Preparation)
 		says   []string
 	}{
-		"a missing table": {change: creating(loader.CreateNever), says: []string{"does not exist", "--create if-missing"}},
 		"columns": {table: "CREATE TABLE T (ID NUMBER(10), X DATE NOT NULL)", says: []string{
 			"column id is NUMBER(10,0), want VARCHAR2(40 BYTE)", "column payload (VARCHAR2(4000 BYTE)) is missing",
 			"column X (DATE) is unknown to the dataset and has no default",
@@ -161,9 +133,6 @@ func TestPrepareRefuses(t *testing.T) {
 			method: methodDirect, with: partition, table: plain, change: truncate,
 			says: []string{"empties whole tables", "TRUNCATE PARTITION"},
 		},
-		"lost claims": {table: plain, change: func(p *loader.Preparation) { p.Resume = true }, says: []string{
-			"the claim table", "is gone",
-		}},
 		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 32_768 }, says: []string{
 			"column payload have up to 32768 bytes", "--payload-bytes",
 		}},
@@ -218,29 +187,12 @@ func TestNamesAreTaken(t *testing.T) {
 	}
 }
 
-// Another process may be quicker to create a table, and its claim table may be of no use.
-func TestTablesAreCreatedMeanwhile(t *testing.T) {
-	quicker := func(at string, create func(sql string) string) *standIn {
-		s := startStandIn(t, fake.Options{})
-		s.SetScript(func(r fake.Request) fake.Fault {
-			if r.Is(at) {
-				assert.NoError(t, s.Run(create(r.SQL)))
-			}
-			return fake.Fault{}
-		})
-		return s
-	}
-	s := quicker("CREATE TABLE", func(sql string) string { return sql })
-	_, table, err := s.prepare(t, s.table(methodArray), nil)
-	require.NoError(t, err)
-	assert.True(t, table.Created)
-	assert.Zero(t, s.requests("COMMENT ON"), "the table is the other process's, and so is the mark")
-
-	s = quicker(claimsDDL, func(string) string { return keyless })
-	for range 2 {
-		_, _, err = s.prepare(t, s.table(methodArray), nil)
-		require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
-	}
+// A claim table that others have made may be of no use.
+func TestPrepareChecksTheClaims(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	require.NoError(t, s.Run(keyless))
+	_, _, err := s.prepare(t, s.table(methodArray), nil)
+	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
 }
 
 // Triggers on another user's table may be invisible.
