@@ -17,7 +17,7 @@ type cell struct {
 	create loader.CreateMode
 	table  string // that is there, by a word of existing; "": none
 	claims string // "unwanted", or what there is for a run with claims: "missing", "there", "useless"
-	begins string // or resumes, or "looks" only; and whether another run is open, as below
+	begins string // how the run comes to the table, and whether another one has it: see matrix
 	denied string // a statement's beginning
 	atomic bool   // a transaction drops and creates
 }
@@ -48,7 +48,8 @@ func matrix() (all []cell) {
 			create: pick(&n, never, ifMissing, truncate, recreate),
 			table:  pick(&n, "", "empty", "full", "unfit", "other", "named", "found", "view"),
 			claims: pick(&n, "unwanted", "missing", "there", "useless"),
-			// Beside a run that wants the table alone, or alone against one that appends; together both append.
+			// The first two have begun already. The last three find another run: "beside" appends where that wants the
+			// table alone, "against" the other way round, and "together" both append.
 			begins: pick(&n, "looks", "resumes", "alone", "beside", "against", "together"),
 			denied: pick(&n, "", "CREATE TABLE "+target, "DROP", "TRUNCATE", "CREATE TABLE "+claims, "CREATE TABLE "+runs),
 			atomic: pick(&n, false, true),

@@ -21,50 +21,36 @@ func preparation(create loader.CreateMode) loader.Preparation {
 
 // What an error says to do.
 func TestPrepareAdvises(t *testing.T) {
-	resume := func(_ *memory, p *loader.Preparation) { p.Resume, p.Begin = true, nil }
-	deny := func(statement string) func(*memory, *loader.Preparation) {
-		return func(m *memory, _ *loader.Preparation) { m.denied = statement }
-	}
-	hide := func(table string) func(*memory, *loader.Preparation) {
-		return func(m *memory, _ *loader.Preparation) { m.hidden = table }
-	}
 	for _, c := range []struct {
-		table  string
-		create loader.CreateMode
-		change func(*memory, *loader.Preparation)
-		says   string
+		table          string // that is there, as in cell
+		create         loader.CreateMode
+		denied, hidden string // as in memory
+		says           string
 	}{
-		{"", never, nil, "table " + target + " does not exist (--create if-missing makes it)"},
-		{"", never, resume, "does not exist (the rows of the run are gone with it: start a new run)"},
-		{"full", never, resume, "the claim table " + claims + " is gone, so it is unknown which batches are applied"},
-		{"view", never, nil, "s.t is a view, and rows go into tables (choose another --table)"},
-		{"unfit", never, nil, "column id (int) is missing (choose another --table, or use --create recreate)"},
-		{"", ifMissing, deny("CREATE TABLE " + target), "(GRANT CREATE ON " + target +
+		{"", never, "", "", "table " + target + " does not exist (--create if-missing makes it)"},
+		{"view", never, "", "", "s.t is a view, and rows go into tables (choose another --table)"},
+		{"unfit", never, "", "", "column id (int) is missing (choose another --table, or use --create recreate)"},
+		{"", ifMissing, "", target, "was made or emptied and cannot be found: may this user SELECT from it?"},
+		{"full", recreate, "DROP", "", "(drop it yourself or choose another --table)"},
+		{"full", truncate, "TRUNCATE", "", "(GRANT TRUNCATE ON " + target + ")"},
+		{"", ifMissing, "CREATE TABLE " + target, "", "(GRANT CREATE ON " + target +
 			", or make the table with the statements of --dry-run and use --create never)"},
-		{"", ifMissing, hide(target), "was made or emptied and cannot be found: may this user SELECT from it?"},
-		{"full", recreate, deny("DROP"), "(drop it yourself or choose another --table)"},
-		{"full", truncate, deny("TRUNCATE"), "(GRANT TRUNCATE ON " + target + ")"},
-		{"full", never, deny("CREATE TABLE " + claims), "(GRANT CREATE, SELECT, INSERT, DELETE ON " + claims +
+		{"full", never, "CREATE TABLE " + runs, "", "(GRANT CREATE, SELECT, INSERT, UPDATE, DELETE ON " + runs + ")"},
+		{"full", never, "CREATE TABLE " + claims, "", "(GRANT CREATE, SELECT, INSERT, DELETE ON " + claims +
 			", or do without exactly once: --delivery at-least-once)"},
-		{"full", never, deny("CREATE TABLE " + runs), "(GRANT CREATE, SELECT, INSERT, UPDATE, DELETE ON " + runs + ")"},
-		{"full", never, hide(claims), "(GRANT SELECT, INSERT, DELETE ON " + claims +
+		{"full", never, "", claims, "(GRANT SELECT, INSERT, DELETE ON " + claims +
 			", if it is a claim table of another user)"},
 	} {
-		m, p := newMemory(false), preparation(c.create)
+		m := newMemory(false)
+		m.denied, m.hidden = c.denied, c.hidden
 		if c.table != "" {
 			m.tables[target] = existing[c.table]
 		}
-		if m.change(c.change, &p); m.hidden == claims {
-			m.tables[claims] = relation{}
+		if c.hidden != "" {
+			m.tables[c.hidden] = relation{}
 		}
-		_, err := m.table().Prepare(t.Context(), p)
+		_, err := m.table().Prepare(t.Context(), preparation(c.create))
 		assert.ErrorContains(t, err, c.says)
-	}
-}
-
-func (m *memory) change(by func(*memory, *loader.Preparation), p *loader.Preparation) {
-	if by != nil {
-		by(m, p)
 	}
 }
 
@@ -136,6 +122,8 @@ func TestPrepareSilent(t *testing.T) {
 	m.before = func(statement string) { panic(statement) }
 	p.Silent = true
 	l := m.table()
+	_, err := l.State()
+	require.ErrorContains(t, err, "was not prepared")
 	table, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Table{Name: "t"}, table)
@@ -169,7 +157,7 @@ func TestPrepareMovesTheClaims(t *testing.T) {
 	require.NoError(t, err)
 	s, err := l.State()
 	require.NoError(t, err)
-	assert.Equal(t, m.next, s.Statements.Claims)
+	assert.Equal(t, m.next, s.Claims)
 }
 
 // A single row of a table is looked for by a scan where that is short.
@@ -226,8 +214,8 @@ func TestBeginEndsEarlierRuns(t *testing.T) {
 			closed, proven, forgotten = "gone", "gone", "forgotten -1"
 		}
 		assert.ElementsMatch(t, []string{
-			"closed 0/1 " + closed + " 9", "proven 0/1 " + proven + " 9", "forgotten 0/1 " + forgotten,
-			"elsewhere 0/1 closed 9", "r 0/1 " + forgotten, "r 0/2 open -1", "r 1/2 open -1",
+			"closed 0/1 " + closed + " 9", "proven 0/1 " + proven + " 9",
+			"forgotten 0/1 " + forgotten, "elsewhere 0/1 closed 9", "r 0/1 " + forgotten, "r 0/2 open -1", "r 1/2 open -1",
 		}, got, create)
 	}
 }

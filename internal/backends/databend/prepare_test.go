@@ -21,15 +21,21 @@ func TestPrepareReadsTheCatalog(t *testing.T) {
 	}{
 		"fits": {},
 		"not made by terapush": {
-			id: []any{"7", "FUSE", ""}, change: func(p *loader.Preparation) { p.Create = loader.CreateRecreate }, says: "was not made by terapush"},
+			id:     []any{"7", "FUSE", ""},
+			change: func(p *loader.Preparation) { p.Create = loader.CreateRecreate },
+			says:   "was not made by terapush",
+		},
 		"a view":         {id: []any{"7", "VIEW", ""}, says: "is a view"},
 		"another engine": {id: []any{"7", "MEMORY", ""}, says: "need FUSE"},
 		"columns": {
 			columns: result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"}),
-			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown"},
+			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown",
+		},
 		"a decimal of another scale": {
 			columns: result([]any{"price", "DECIMAL(15, 3)", "0"}),
-			change:  func(p *loader.Preparation) { p.Schema = everyType() }, says: "column price is DECIMAL(15, 3), want DECIMAL(15, 2)"},
+			change:  func(p *loader.Preparation) { p.Schema = everyType() },
+			says:    "column price is DECIMAL(15, 3), want DECIMAL(15, 2)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)

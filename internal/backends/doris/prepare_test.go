@@ -73,11 +73,6 @@ func TestOtherServersAreRefused(t *testing.T) {
 // ofDocuments are the columns of documents.
 var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
 
-func TestNotPrepared(t *testing.T) {
-	_, err := backendtest.Open(t, New(), startStandIn(t, fake.Options{}).table(streamLoad, nil), testDeps()).Session(t.Context(), loader.Contract{})
-	require.ErrorContains(t, err, "was not prepared")
-}
-
 // What is read of a table that somebody else made. What Prepare makes of it is package sqlload's to show.
 func TestPrepareReadsTheCatalog(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
