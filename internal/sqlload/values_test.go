@@ -118,3 +118,14 @@ func TestDifferences(t *testing.T) {
 		require.Equal(t, c.want, strings.Join(s.differences([]Column{c.id, column(body, "text")}), "; "))
 	}
 }
+
+// A name without quotation marks is the table's in any case where the server folds it.
+func TestMayRemove(t *testing.T) {
+	for _, name := range []string{"t", "T", "s.T", "S.T", "u.t"} {
+		for _, upper := range []bool{false, true} {
+			s := State{Statements: Statements{Dialect: Dialect{Upper: upper}}, Want: loader.Preparation{MayDrop: name}}
+			err := (&Table{Name: "t"}).mayRemove(&s, &Relation{Schema: "S", Name: "T"})
+			require.Equal(t, name == "t" || name == "S.T" || upper && name != "u.t", err == nil, "%s, %v", name, upper)
+		}
+	}
+}

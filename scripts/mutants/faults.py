@@ -243,8 +243,6 @@ FAULTS = [Fault(*f) for f in [
      "a table that others made meanwhile is marked as terapush's"),
     ("sl19", SL, "prepare.go", "if len(found) == 0 {\n\t\t\treturn t.whyNot(ctx, c, s)", "if found == nil && err != nil {\n\t\t\treturn t.whyNot(ctx, c, s)",
      "a table is dropped or emptied for a run that another process has taken over"),
-    ("sl20", SL, "prepare.go", "after = cmp.Or(g.Failed, after)", "after = cmp.Or(after, g.Failed)",
-     "the old table is gone although the new one could not be made in its place"),
     ("sl21", SL, "prepare.go", "case found.Kind != \"\":\n\t\treturn nil, notATable(found)\n\t}\n", "}\n",
      "--create recreate sends DROP TABLE for a view"),
     ("sl22", SL, "prepare.go", "s.Claims = cmp.Or(found.NextClaims, found.Claims)", "s.Claims = found.Claims",
