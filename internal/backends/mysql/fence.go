@@ -218,32 +218,27 @@ func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) 
 
 // awaitSessions ends the connections that a query names, and waits until they are gone; on TiDB, until their transactions are.
 func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
-	end := func(alive []string) error {
-		for _, connection := range alive {
-			if err := l.kill(ctx, connection); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if l.server.flavour == tiDB {
-		end = func(alive []string) error {
-			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
-			end = func([]string) error { return nil }
-			return nil
-		}
-		if err := sqlload.Wait(ctx, 100*time.Millisecond); err != nil { // one that begins just now may not be on the list yet
+	waitOnly := l.server.flavour == tiDB
+	if waitOnly { // a transaction that begins just now may not be on the list yet
+		if err := sqlload.Wait(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	for {
+	for first := true; ; first = false {
 		alive, err := l.alive(ctx, query)
 		if err != nil || len(alive) == 0 {
 			return err
 		}
-		if err := end(alive); err != nil {
-			return err
+
+		if waitOnly && first {
+			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
 		}
+		if !waitOnly {
+			if err := l.killAll(ctx, alive); err != nil {
+				return err
+			}
+		}
+
 		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
 			return &loader.Error{
 				Op: "wait for an earlier process of the run", Applied: loader.No,
@@ -252,6 +247,15 @@ func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
 			}
 		}
 	}
+}
+
+func (l *opened) killAll(ctx context.Context, connections []string) error {
+	for _, connection := range connections {
+		if err := l.kill(ctx, connection); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // alive returns those of the connections that a query names that are open; on TiDB, that have a transaction.
