@@ -98,24 +98,13 @@ func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { 
 // ResolveBatch implements sqlload.Claims. It waits until no earlier attempt can change anything, and then looks.
 //
 // The answer is final because a session sends COMMIT only after the answers to everything before it: an attempt that
-// may still commit already holds its claim, or its row. If the claim can be inserted, no attempt has committed and none
-// can: a later transaction waits for this one. Without claims, the lock on the table waits for everyone with
-// uncommitted rows. Claim and lock are rolled back.
+// may still commit already holds its claim. If the claim can be inserted, no attempt has committed and none
+// can: a later transaction waits for this one. The claim is rolled back.
 func (l catalog) ResolveBatch(
 	ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref,
 ) (loader.Resolution, error) {
-	k, st := c.(*link), l.statements(s)
-	if s.Want.Contract.Dedup == loader.DedupRange {
-		err := k.begin(ctx)
-		if err == nil {
-			_, err = k.exec(ctx, st.lockTable())
-		}
-		if err != nil {
-			return loader.Resolution{}, k.waitError("wait for writers of "+s.Table, err)
-		}
-		return s.ResolveFront(ctx, c, s.SelectSpan(batchRange(ref)), ref)
-	}
-	taken, err := k.tryClaim(ctx, st, ref)
+	k := c.(*link)
+	taken, err := k.tryClaim(ctx, l.statements(s), ref)
 	switch {
 	case err != nil:
 		return loader.Resolution{}, k.waitError("wait for the claim of the batch", err)
@@ -127,10 +116,6 @@ func (l catalog) ResolveBatch(
 		err = sqlload.ErrClaimVanished
 	}
 	return found, err
-}
-
-func batchRange(r loader.Ref) loader.KeyRange {
-	return loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1}
 }
 
 // tryClaim begins a transaction with the claim of a batch whoever may write, and reports whether the claim is taken. The

@@ -29,11 +29,8 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		s.explainBatch(t, c, add)
 	}
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
-	switch c.Dedup {
-	case loader.DedupTx:
+	if c.Dedup == loader.DedupTx {
 		add("after a lost answer", s.TryClaim(first), s.SelectClaim("RUN", 0), "ROLLBACK")
-	case loader.DedupRange:
-		add("after a lost answer", s.lockTable(), s.SelectSpan(batchRange(first)), "ROLLBACK")
 	}
 	const end = "when a session ends"
 	if s.method == methodFast {

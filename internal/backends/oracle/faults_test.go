@@ -35,7 +35,7 @@ func (o *one) disconnect() {
 	}
 }
 
-// send sends the batch as the engine does: after every failure it asks what became of it, and sends only what is not in.
+// send sends the batch as the engine does: after every failure it asks what became of it, where the server can tell.
 // It returns how many rows the server has acknowledged, in whatever number of attempts.
 func (o *one) send(ctx context.Context) (rows int64, err error) {
 	for range 100 { // of single, one attempt in four gets through
@@ -49,7 +49,7 @@ func (o *one) send(ctx context.Context) (rows int64, err error) {
 		}
 		var ack loader.Ack
 		if ack, err = load(ctx, o.session, o.batch); err == nil {
-			return ack.Rows + o.batch.Skip, nil
+			return ack.Rows, nil
 		}
 		o.batch.Attempt++
 		v := o.backend.Classify(err)
@@ -69,7 +69,6 @@ func (o *one) send(ctx context.Context) (rows int64, err error) {
 			case found.Applied == loader.Unknown:
 				return 0, fmt.Errorf("unknown: %s", found.Reason)
 			}
-			o.batch.Skip = found.Rows
 		}
 		if !v.Retry {
 			return 0, err
@@ -125,12 +124,11 @@ func (o *one) attempt(ctx context.Context, t *testing.T) (loader.Ack, error) {
 	return load(ctx, backendtest.Session(t, o.loader, o.contract), o.batch)
 }
 
-// goesOn resolves the batch after a failure and sends the rest: then every row is there once.
+// goesOn resolves the batch after a failure and sends it again: then every row is there once.
 func (o *one) goesOn(t *testing.T) {
 	t.Helper()
-	found, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
+	_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
 	require.NoError(t, err)
-	o.batch.Skip = found.Rows
 	rows, err := o.send(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, o.batch.Rows, rows)
@@ -236,13 +234,10 @@ func TestOverlappingAttempts(t *testing.T) {
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
 			o := oneBatch(t, w, 10)
-			n, waits, want := 1, `terapush_claims" (`, loader.Resolution{Applied: loader.Yes}
-			if w.contract.Dedup == loader.DedupRange {
-				n, waits, want = 4, "IN SHARE MODE", loader.Resolution{Applied: loader.No, Rows: 4}
-			}
+			const waits = `terapush_claims" (`
 			begun := o.requests(fake.Commit) // those of Prepare
 			until := make(chan struct{})
-			o.SetScript(fake.At(fake.Commit, n, fake.Fault{Hold: until}))
+			o.SetScript(fake.At(fake.Commit, 1, fake.Fault{Hold: until}))
 			session := backendtest.Session(t, o.loader, o.contract)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -251,7 +246,7 @@ func TestOverlappingAttempts(t *testing.T) {
 				_, err := load(ctx, session, o.batch)
 				failed <- err
 			}()
-			o.reached(t, fake.Commit, begun+n)
+			o.reached(t, fake.Commit, begun+1)
 			cancel()
 			err := <-failed
 			require.Error(t, err)
@@ -273,7 +268,7 @@ func TestOverlappingAttempts(t *testing.T) {
 			default:
 			}
 			close(until)
-			assert.Equal(t, want, <-found)
+			assert.Equal(t, loader.Resolution{Applied: loader.Yes}, <-found)
 			o.goesOn(t)
 		})
 	}
@@ -286,15 +281,13 @@ func TestResolveGivesUp(t *testing.T) {
 		require.ErrorContains(t, err, "SQLNET.EXPIRE_TIME")
 		require.ErrorContains(t, err, "MAX_IDLE_BLOCKER_TIME")
 	}
-	for method, waits := range map[string]string{methodSingle: "LOCK TABLE", methodArray: `TERAPUSH_CLAIMS" (`} {
-		for _, native := range []bool{false, true} {
-			o := oneBatch(t, way{native: native, contract: contractOf(method, 3)}, 3)
-			o.SetScript(fake.At(waits, 1, fake.Fault{Fail: fake.Ora(30006)}))
-			_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
-			hinted(t, err)
-			assert.ErrorContains(t, err, "ORA-30006")
-			assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
-		}
+	for _, native := range []bool{false, true} {
+		o := oneBatch(t, way{native: native, contract: contractOf(methodArray, 3)}, 3)
+		o.SetScript(fake.At(`TERAPUSH_CLAIMS" (`, 1, fake.Fault{Fail: fake.Ora(30006)}))
+		_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
+		hinted(t, err)
+		assert.ErrorContains(t, err, "ORA-30006")
+		assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
 	}
 	hinted(t, new(link).waitError("wait", fmt.Errorf("%w: ORA-01013", context.DeadlineExceeded)))
 	refused := new(link).waitError("wait", reading().serverError(oraError(942)))

@@ -69,7 +69,9 @@ func capsOf(method string) loader.Caps {
 	}
 	switch method {
 	case methodSingle:
-		caps.Dedup, caps.Atomic, caps.DefaultBatchBytes = loader.DedupRange, false, 256<<10
+		caps.Dedup, caps.Atomic, caps.DefaultBatchBytes = loader.DedupNone, false, 256<<10
+		caps.Reason = "a batch that is cut short leaves its first rows behind, each committed by itself, and its retry " +
+			"sends them again (--method batch --batch-rows 1 commits as often, and is exactly once)"
 	case methodBatch:
 		caps.DefaultBatchBytes = 1 << 20
 	case methodFast:

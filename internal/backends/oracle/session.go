@@ -161,8 +161,7 @@ func (s *session) row(ctx context.Context, c *batch.Columns, i int) (int64, erro
 	return s.execPrepared(ctx, &s.prepared, s.text, args...)
 }
 
-// loadSingly commits every row by itself, in key order, so that a failure leaves the first rows of the batch there.
-// Resolve counts them.
+// loadSingly commits every row by itself. A failure leaves the rows before it in the table.
 func (s *session) loadSingly(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	c, done, err := s.columns(b)
 	if err != nil {

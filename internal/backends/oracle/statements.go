@@ -10,11 +10,6 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// lockWait is how many seconds LOCK TABLE waits. It is less than the minute that the engine waits for an answer: a
-// process whose client gave up earlier would stay in the queue for the lock, ahead of the other workers' INSERTs.
-// Resolve tries again.
-const lockWait = 45
-
 // statements writes the SQL about one table, for the loader and for Explain.
 type statements struct {
 	sqlload.Statements
@@ -135,11 +130,6 @@ func (s statements) into() string {
 		table += " PARTITION (" + s.Identifier(s.options.partition) + ")"
 	}
 	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
-}
-
-// lockTable waits until there are no uncommitted rows in the table, and keeps others from adding some.
-func (s statements) lockTable() string {
-	return fmt.Sprintf("LOCK TABLE %s IN SHARE MODE WAIT %d", s.Table, lockWait)
 }
 
 // lockAlone locks a table until the transaction ends. It waits no longer than it is told, since the claims of other runs wait

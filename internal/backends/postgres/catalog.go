@@ -45,7 +45,7 @@ func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
 		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
 		unlogged:   l.options.unlogged,
-		primaryKey: s.Want.PrimaryKey || s.Want.Contract.Dedup == loader.DedupRange,
+		primaryKey: s.Want.PrimaryKey,
 	}
 	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
 		st.unlogged = s.Relation.Traits[traitPersistence] == "u"
@@ -159,30 +159,26 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	return l.keyFits(ctx, c, s, r)
 }
 
-// keyFits checks the primary key where one is needed. Finding a batch's rows by their keys needs it, and no second
-// index: YugabyteDB updates that in transactions of its own.
-func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
-	ranged := s.Want.Contract.Dedup == loader.DedupRange
-	if !ranged && !s.Want.PrimaryKey {
+// keyFits checks the primary key where one was asked for.
+func (catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
+	if !s.Want.PrimaryKey {
 		return nil
 	}
+
 	indexes, err := sqlload.Rows(ctx, c, "SELECT i.indisprimary, (SELECT string_agg(a.attname, ', ' "+
 		"ORDER BY array_position(CAST(i.indkey AS int2[]), a.attnum)) FROM pg_attribute a "+
 		"WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)) FROM pg_index i WHERE i.indrelid = "+r.ID)
 	if err != nil {
 		return err
 	}
+
 	names := make([]string, len(s.Schema.Number))
 	for i, t := range s.Schema.Number {
 		names[i] = s.Schema.Columns[t.Column].Name
 	}
 	key := strings.Join(names, ", ")
-	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key })
-	switch {
-	case ranged && (!keyed || len(indexes) > 1):
-		return refuse("change the table, or omit the option",
-			"option %s needs a table whose only index is %s", optionRowsPerTransaction, l.statements(s).primary())
-	case !keyed:
+
+	if !slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key }) {
 		return refuse("add it, or "+r.Elsewhere(), "a primary key was asked for, and the table's is not (%s)", key)
 	}
 	return nil

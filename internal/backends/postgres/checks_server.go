@@ -129,7 +129,7 @@ func (d *checker) checkTransactionSize([]string) (f loader.Finding) {
 	}
 	return sqlload.Warn(fmt.Sprintf("a batch of %d rows is one distributed transaction; the server's own COPY commits every %d rows, "+
 		"because a large transaction holds memory on every node and is slow to commit", n, own),
-		fmt.Sprintf("--batch-rows %d, or --%s %d", own, optionRowsPerTransaction, own))
+		fmt.Sprintf("--batch-rows %d", own))
 }
 
 // logChecks judge what the write-ahead log costs, and whether it lasts. Only PostgreSQL's own storage has one.

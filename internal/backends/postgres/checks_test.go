@@ -306,7 +306,7 @@ func TestDoctorScripted(t *testing.T) {
 		"YugabyteDB, a large transaction": {
 			option: [2]string{"rows-per-transaction", "0"}, intent: func(i *loader.Intent) { i.Contract.BatchRows = 30_000 },
 			want: warn("transaction size", "a batch of 30000 rows is one distributed transaction; the server's own COPY commits every 20000 rows",
-				"--batch-rows 20000, or --rows-per-transaction 20000"),
+				"--batch-rows 20000"),
 		},
 		"YugabyteDB, a key in order": {
 			option: [2]string{"rows-per-transaction", "0"}, says: []answer{{part: "yb_table_properties", rows: [][]string{{"3", "0"}}}},
@@ -319,7 +319,7 @@ func TestDoctorScripted(t *testing.T) {
 		},
 		"YugabyteDB, a trigger, and rows per transaction": {
 			option: [2]string{"rows-per-transaction", "20"}, says: []answer{costs("", "each")},
-			intent: func(i *loader.Intent) { i.Contract.Dedup = loader.DedupRange },
+			intent: func(i *loader.Intent) { i.Contract.Dedup = loader.DedupNone },
 			want:   warn("indexes, triggers", "YugabyteDB ignores rows-per-transaction on a table with triggers", "DISABLE TRIGGER USER"),
 		},
 	} {

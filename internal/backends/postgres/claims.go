@@ -38,12 +38,10 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 // ResolveBatch implements sqlload.Claims. It claims and rolls back, in one message: an uncommitted claim, which no
 // SELECT shows, makes it wait up to lockWait.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
-	switch {
-	case l.flavour == redshift:
+	if l.flavour == redshift {
 		return resolveInRedshift(ctx, c, s, ref)
-	case l.Caps().Dedup == loader.DedupRange:
-		return s.ResolveFront(ctx, c, s.SelectFront(ref), ref)
 	}
+
 	results, err := exec(ctx, c.(conn).PgConn, begin+s.TryClaim(ref)+" ON CONFLICT DO NOTHING; ROLLBACK")
 	if err != nil {
 		return loader.Resolution{}, err
@@ -73,20 +71,17 @@ const (
 const endTimeout = 30 * time.Second
 
 // EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
-// the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim. A key range has no
-// claim.
+// the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim.
 func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
 	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
 		return nil
 	}
 	for _, e := range l.hosts {
-		switch err := l.endOthersOn(ctx, e, ref); {
-		case err == nil || wrongRole(err): // a host in the wrong role has no session of this run
-		case l.Caps().Dedup == loader.DedupRange:
-			return err
-		default:
-			l.deps.Log.Warn("earlier sessions may still run", "host", e, "error", err)
+		err := l.endOthersOn(ctx, e, ref)
+		if err == nil || wrongRole(err) { // a host in the wrong role has no session of this run
+			continue
 		}
+		l.deps.Log.Warn("earlier sessions may still run", "host", e, "error", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 		"copy unlogged":        {loader.Target{Table: `bulk.my "table"`, Settings: set, Options: options("unlogged", "true")}, batch.PGText, loader.DedupTx},
 		"insert":               {loader.Target{Method: "insert", Table: "public.documents"}, batch.PGValues, loader.DedupTx},
 		"yugabyte copy":        {loader.Target{Scheme: "yugabyte"}, batch.PGBinary, loader.DedupTx},
-		"yugabyte pieces":      {loader.Target{Scheme: "yugabyte", Options: options("rows-per-transaction", "20000")}, batch.PGBinary, loader.DedupRange},
+		"yugabyte pieces":      {loader.Target{Scheme: "yugabyte", Options: options("rows-per-transaction", "20000")}, batch.PGBinary, loader.DedupNone},
 		"yugabyte no tx":       {loader.Target{Scheme: "yugabyte", Options: options("disable-transactional-writes", "true")}, batch.PGBinary, loader.DedupNone},
 		"redshift":             {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("iam-role", "arn:aws:iam::1:role/load")}, batch.CSV, loader.DedupTx},
 		"redshift once":        {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("s3-keys", "true")}, batch.CSV, loader.DedupNone},
@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 		"httplogs":             {loader.Target{Scheme: "postgres", Table: "httplogs"}, batch.PGBinary, loader.DedupTx},
 		"httplogs redshift":    {loader.Target{Scheme: "redshift", Table: "httplogs", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
 		"lineitem":             {loader.Target{Scheme: "postgres", Table: "lineitem"}, batch.PGBinary, loader.DedupTx},
-		"lineitem pieces":      {loader.Target{Scheme: "yugabyte", Table: "lineitem", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupRange},
+		"lineitem pieces":      {loader.Target{Scheme: "yugabyte", Table: "lineitem", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupNone},
 		"lineitem redshift":    {loader.Target{Scheme: "redshift", Table: "lineitem", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,8 @@
 package postgres
 
 import (
+	"fmt"
+
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -37,7 +39,7 @@ func (driver) Methods() []loader.Method {
 	keys := flag(optionS3Keys, "let the server read the bucket with this client's own keys instead of a role")
 	rows := loader.Option{
 		Name: optionRowsPerTransaction, Kind: loader.IntOption, Default: "0",
-		Help: "YugabyteDB: commit every so many rows inside a COPY (0: a batch is one transaction)",
+		Help: "YugabyteDB: commit every so many rows inside a COPY, at least once (0: a batch is one transaction)",
 	}
 	direct := flag(optionNonTransactional, "YugabyteDB: write without transactions, the fastest way and at least once only")
 	role := loader.Option{
@@ -86,13 +88,19 @@ func capsOf(method string, o options) loader.Caps {
 		// which were not measured, and keeps rings small and retries cheap.
 		c.DefaultBatchBytes = 16 << 20
 	}
+
 	if o.rowsPerTransaction > 0 {
-		c.Dedup, c.Atomic, c.MinRows = loader.DedupRange, false, o.rowsPerTransaction
+		c.Dedup, c.Atomic, c.MinRows = loader.DedupNone, false, o.rowsPerTransaction
+		c.Reason = fmt.Sprintf("with %s a batch that is cut short leaves the rows of its finished transactions behind, "+
+			"and its retry stops at their keys (without the option --batch-rows %d commits as often, and is exactly once)",
+			optionRowsPerTransaction, o.rowsPerTransaction)
 	}
+
 	if o.nonTransactional {
 		c.Dedup, c.Atomic = loader.DedupNone, false
 		c.Reason = "with " + optionNonTransactional + " a batch that is cut short leaves rows behind, in no order, " +
 			"and its retry stops at their keys (unless --set yb_enable_upsert_mode=on lets it overwrite them)"
 	}
+
 	return c
 }

@@ -158,12 +158,11 @@ type change struct {
 	removed bool
 }
 
-// lock is how a table is locked. Locks of the same kind are compatible, unless they are exclusive; others are not.
+// lock is how a table is locked. Only row exclusive locks are compatible, with each other.
 type lock int
 
 const (
 	rowExclusive lock = iota + 1
-	share
 	exclusive
 )
 

@@ -38,7 +38,7 @@ var shapes = slices.Concat(questions(), ownShapes(), []shape{
 		return answer{}, x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
 	}},
 	{like("TRUNCATE TABLE ?"), (*session).truncate},
-	{regexp.MustCompile(`^LOCK TABLE (\S+) IN (SHARE|EXCLUSIVE) MODE WAIT \d+$`), (*session).lockTable},
+	{regexp.MustCompile(`^LOCK TABLE (\S+) IN EXCLUSIVE MODE WAIT \d+$`), (*session).lockTable},
 	{regexp.MustCompile(into + ` \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
 	{regexp.MustCompile(into + ` \((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
 	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
@@ -112,7 +112,7 @@ func show(c rows.Column, value any) any {
 func (x *session) lockTable(m []string) (answer, error) {
 	t, err := x.table(m[1])
 	if err == nil {
-		err = x.lock(t, map[string]lock{"SHARE": share, "EXCLUSIVE": exclusive}[m[2]])
+		err = x.lock(t, exclusive)
 	}
 	return answer{}, err
 }

@@ -10,12 +10,6 @@ COMMENT ON TABLE "LINEITEM" IS 'made by terapush';
 INSERT INTO "LINEITEM" ("L_ORDERKEY", "L_PARTKEY", "L_SUPPKEY", "L_LINENUMBER", "L_QUANTITY", "L_EXTENDEDPRICE", "L_DISCOUNT", "L_TAX", "L_RETURNFLAG", "L_LINESTATUS", "L_SHIPDATE", "L_COMMITDATE", "L_RECEIPTDATE", "L_SHIPINSTRUCT", "L_SHIPMODE", "L_COMMENT") VALUES (:1, :2, :3, :4, :5 / 100, :6 / 100, :7 / 100, :8 / 100, :9, :10, :11, :12, :13, :14, :15, :16);
 -- per row
 COMMIT;
--- after a lost answer
-LOCK TABLE "LINEITEM" IN SHARE MODE WAIT 45;
--- after a lost answer
-SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(("L_ORDERKEY" - 1) * 4 + ("L_LINENUMBER" - 1))), TO_CHAR(MAX(("L_ORDERKEY" - 1) * 4 + ("L_LINENUMBER" - 1))) FROM "LINEITEM" WHERE "L_ORDERKEY" BETWEEN 1 AND 750 AND ("L_ORDERKEY" - 1) * 4 + ("L_LINENUMBER" - 1) BETWEEN 0 AND 2999;
--- after a lost answer
-ROLLBACK;
 -- when a session ends
 SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- to verify
