@@ -93,7 +93,7 @@ func TestSizes(t *testing.T) {
 func TestJSON(t *testing.T) {
 	in := input()
 	in.Contract = loader.Contract{
-		Method: "copy", Format: "pgbinary", Delivery: loader.ExactlyOnce, Dedup: loader.DedupRange, BatchRows: 100,
+		Method: "copy", Format: "pgbinary", Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 100,
 	}
 	in.Seed, in.FirstKey, in.ByDuration = math.MaxUint64, 1<<61+1, true
 	p, _, err := makePlan(in)

@@ -19,7 +19,6 @@ type delivery struct {
 	members    []loader.Ref // of a group
 
 	payload, encoded int64
-	attempts         int       // of this process
 	unresolved       bool      // the outcome of an earlier process's attempt is unknown
 	intended         time.Time // zero without a schedule
 	// unrecorded is the error that kept the newest attempt's end out of the journal.
@@ -42,17 +41,6 @@ func (t *delivery) first() int64 {
 
 // batches returns how many batches the delivery has.
 func (t *delivery) batches() int64 { return max(int64(len(t.members)), 1) }
-
-// skip returns how many rows at the front are in the table already.
-func (t *delivery) skip() int64 {
-	if t.batch == nil {
-		return 0
-	}
-	return t.batch.Skip
-}
-
-// wanted returns how many rows an ack has to count.
-func (t *delivery) wanted() int64 { return t.Rows - t.skip() }
 
 func (t *delivery) group() loader.Group { return loader.Group{Ref: t.Ref, Members: t.members} }
 
@@ -129,10 +117,10 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 				Err: fmt.Errorf("the back-end returned stored=%t for %s, which its contract rules out", ack.Stored, t)}
 		case ack.AlreadyApplied:
 			return ack, d.checkAlreadyApplied(t, ack)
-		case ack.Rows != t.wanted() && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
+		case ack.Rows != t.Rows && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
 			// A back-end that compares before the commit returns No; after the commit it is unknown which rows are applied.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
-				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
+				Err: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
 		return ack, nil
 	}
@@ -190,19 +178,19 @@ func (d *deliverer) eventOf(t *delivery, start time.Time, ack loader.Ack, err er
 	e := event.Event{
 		Batch: t.first(), Attempt: t.Attempt, Worker: d.index, Members: int64(len(t.members)),
 		Start: start, Seconds: time.Since(start).Seconds(), Intended: t.intended,
-		Rows: ack.Rows + t.skip(), Payload: t.payload, Encoded: t.encoded,
+		Rows: ack.Rows, Payload: t.payload, Encoded: t.encoded,
 		Detail: ack.Detail,
 	}
 	switch {
 	case err == nil && ack.AlreadyApplied:
-		e.Outcome, e.Rows = event.Already, ack.Rows
+		e.Outcome = event.Already
 	case err == nil:
 		e.Outcome = event.Applied
 		if d.upload {
 			e.Outcome = event.Stored
 		}
 		if !d.Uncounted {
-			e.Missing = t.wanted() - ack.Rows
+			e.Missing = t.Rows - ack.Rows
 		}
 	default:
 		v := d.classify(err)

@@ -71,7 +71,7 @@ type Config struct {
 	// journal may then find the batch applied.
 	Resumed bool
 	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group; nil is none. The count of
-	// attempts continues from there, and where Started events announce them (DedupKey, DedupRange, groups) the database
+	// attempts continues from there, and where Started events announce them (DedupKey, groups) the database
 	// is asked first.
 	Begun, BegunGroup func(number int64) Begun
 	// Stored are the batches of a staged contract that are in the store and not in the table.

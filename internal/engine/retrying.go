@@ -109,8 +109,7 @@ func isUnconnected(err error) bool { return errors.As(err, new(*unconnectedError
 // begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx)
 // report an applied batch when it is sent again.
 func (d *deliverer) begunEarlier(t *delivery) bool {
-	announced := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange
-	return t.Attempt > 0 && announced && !d.upload && d.Contract.Dedup != loader.DedupNone
+	return t.Attempt > 0 && d.announced(t) && d.Contract.Dedup != loader.DedupNone
 }
 
 // resolveEarlier finds out the outcome of an earlier process's attempt. With a label that locks, sending again does
@@ -135,17 +134,20 @@ func (d *deliverer) maySendAgain(applied loader.Applied) bool {
 	return applied == loader.No || d.Contract.Dedup == loader.DedupNone || d.labelLocks()
 }
 
-// announce begins the next attempt. Without a claim row that would show it, the attempt is on disk before anything is
-// sent. For a batch that is applied in parts (DedupRange) the first one is enough: a resume looks at the rows.
+// announced reports whether every attempt is on disk before anything is sent: no claim row would show it.
+func (d *deliverer) announced(t *delivery) bool {
+	return !d.upload && (t.batch == nil || d.Contract.Dedup == loader.DedupKey)
+}
+
+// announce begins the next attempt.
 func (d *deliverer) announce(t *delivery) error {
 	now := time.Now()
 	t.Attempt++
-	t.attempts++
 	if t.batch != nil {
 		t.batch.Attempt = t.Attempt
 	}
-	needed := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange && t.attempts == 1
-	if d.upload || !needed {
+
+	if !d.announced(t) {
 		return nil
 	}
 	return d.Record(event.Event{
@@ -216,12 +218,6 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery, waits *retry.Waits
 		return loader.Yes, nil
 	case found.Applied == loader.Unknown:
 		return loader.Unknown, &undecidedError{what: t.String(), why: found.Reason}
-	case found.Rows < 0 || found.Rows >= t.Rows || found.Rows > 0 && t.batch == nil:
-		why := fmt.Sprintf("%d of its %d rows are in the table, but it is reported as %s", found.Rows, t.Rows, found.Applied)
-		return loader.Unknown, &undecidedError{what: t.String(), why: why}
-	}
-	if t.batch != nil {
-		t.batch.Skip = found.Rows
 	}
 	return found.Applied, nil
 }

@@ -12,15 +12,13 @@ import (
 
 // share opens the shared files if no claims show every batch of the run.
 func (p *push) share(ctx context.Context) error {
-	switch method := p.plan.Method + " of " + p.target.driver.Name(); {
-	case p.claimsBatches():
+	if p.claimsBatches() {
 		return nil
-	case p.Files == nil:
-		return failed(Usage, fmt.Errorf("--run-id: %s does not claim its batches in the database, so a journal has to say which are in, and to outlive this machine: "+
-			"give --state-dir s3://bucket/prefix, the same to every process", method))
-	case p.plan.Dedup == loader.DedupRange:
-		return failed(Usage, fmt.Errorf("--run-id: %s commits parts of a batch, and two processes of a shard could do so at the same time: "+
-			"use another method", method))
+	}
+	if p.Files == nil {
+		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so a journal has to "+
+			"say which are in, and to outlive this machine: give --state-dir s3://bucket/prefix, the same to every process",
+			p.plan.Method, p.target.driver.Name()))
 	}
 	return p.openFiles(ctx)
 }

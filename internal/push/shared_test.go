@@ -91,9 +91,6 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 	p := newLabelled(t)
 	p.fails(nightly, push.Usage, "give --state-dir s3://bucket/prefix, the same to every process")
 	p.files = runlogtest.New()
-	p.memory.Caps.Dedup = loader.DedupRange
-	p.fails(nightly, push.Usage, "two processes of a shard could do so at the same time")
-	p.memory.Caps.Dedup = loader.DedupKey
 	p.failFirst("prepare", loadertest.ErrConnection) // of the one that removes the rows
 	require.NoError(t, push.Prepare(t.Context(), p.job(nightly+" --create truncate")), "it does not wait for itself")
 	p.hook = nil

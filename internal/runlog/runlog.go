@@ -14,7 +14,7 @@
 //
 // Marks and lines, here together the journal, are synced at most 100 ms late. That is enough for methods with claim
 // rows: an attempt that the journal has lost is found in the claim table. Where nothing else records an attempt
-// (labels, key ranges, commit groups), the caller of Mark or Append calls Sync before the attempt is sent, and after a
+// (labels, commit groups), the caller of Mark or Append calls Sync before the attempt is sent, and after a
 // group's end before its objects are removed.
 package runlog
 

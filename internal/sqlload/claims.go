@@ -1,7 +1,6 @@
 package sqlload
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +43,7 @@ func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, ro
 	})
 }
 
-// Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown,
+// Resolve implements loader.Resolver for claims. Its error leaves the outcome of the batch unknown,
 // whatever the error of the query says about itself.
 func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
 	s, err := t.State()
@@ -96,35 +95,6 @@ func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 
 // ErrClaimVanished is the error of a claim that refused another and cannot be read.
 var ErrClaimVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
-
-// ResolveFront counts the rows at the front of a batch that are in the table, for loads that commit piece by piece in
-// the order of their rows. Any other rows with the batch's keys were written by something else.
-func (s *State) ResolveFront(ctx context.Context, c Conn, query string, ref loader.Ref) (res loader.Resolution, err error) {
-	found, err := Rows(ctx, c, query)
-	if err != nil {
-		return res, err
-	}
-	if len(found) != 1 || len(found[0]) != 3 {
-		return res, errors.New("the server returned no count")
-	}
-	n, err := ParseNumber(found[0][0])
-	if err != nil || n == 0 {
-		return loader.Resolution{Applied: loader.No}, err
-	}
-	first, firstErr := ParseNumber(found[0][1])
-	last, lastErr := ParseNumber(found[0][2])
-	switch {
-	case firstErr != nil || lastErr != nil:
-		return res, cmp.Or(firstErr, lastErr)
-	case first != ref.First || last != ref.First+n-1:
-		return loader.Resolution{Reason: fmt.Sprintf("batch %v: the table has %d rows from %d to %d, which are not the first rows of %d to %d "+
-			"(something else writes to the table: load the range again into an empty table)",
-			ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1)}, nil
-	case n == ref.Rows:
-		return loader.Resolution{Applied: loader.Yes, Rows: n}, nil
-	}
-	return loader.Resolution{Applied: loader.No, Rows: n}, nil
-}
 
 // Outcome returns what the number of a batch's rows in the table means: all, none, or unknown.
 func Outcome(found, rows int64) loader.Applied {

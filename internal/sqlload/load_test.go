@@ -125,26 +125,6 @@ func (a *answers) Query(_ context.Context, _ string, each func([][]byte) error) 
 func (a *answers) Exec(context.Context, string) (int64, error) { return 0, errBroken }
 func (a *answers) Close() error                                { a.closed = true; return nil }
 
-// What is found of batch 300 … 399, loaded piece by piece: count, smallest and largest number.
-func TestResolveFront(t *testing.T) {
-	for name, c := range map[string]struct {
-		found []string
-		want  loader.Resolution
-	}{
-		"nothing": {[]string{"0", "", ""}, loader.Resolution{Applied: loader.No}},
-		"all":     {[]string{"100", "300", "399"}, loader.Resolution{Applied: loader.Yes, Rows: 100}},
-		"a front": {[]string{"20", "300", "319"}, loader.Resolution{Applied: loader.No, Rows: 20}},
-		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{Reason: "not the first rows"}},
-		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{Reason: "not the first rows"}},
-	} {
-		got, err := new(sqlload.State).ResolveFront(t.Context(), &answers{row: c.found}, "", loader.Ref{First: 300, Rows: 100})
-		require.NoError(t, err, "what was found is an answer")
-		assert.Contains(t, got.Reason, c.want.Reason, name)
-		got.Reason, c.want.Reason = "", ""
-		assert.Equal(t, c.want, got, name)
-	}
-}
-
 // A claim of another number of rows is not the batch's.
 func TestFindClaim(t *testing.T) {
 	for text, want := range map[string]loader.Applied{"": loader.No, "100": loader.Yes, "99": loader.Unknown} {

@@ -277,25 +277,6 @@ func (s Statements) SelectDistinct(r loader.KeyRange) string {
 	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.Table, s.Within(r))
 }
 
-// SelectSpan counts the rows of a range, with the smallest and the largest of their numbers.
-func (s Statements) SelectSpan(r loader.KeyRange) string { return s.selectSpan(s.Within(r)) }
-
-// SelectFront is SelectSpan for a batch in a table that hashes its key: it lists the numbers, because a range would
-// scan all rows.
-func (s Statements) SelectFront(r loader.Ref) string {
-	numbers := make([]int64, r.Rows)
-	for i := range numbers {
-		numbers[i] = r.First + int64(i)
-	}
-	return s.selectSpan(s.among(numbers))
-}
-
-func (s Statements) selectSpan(condition string) string {
-	n := s.Number(s.Schema)
-	return fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s",
-		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, condition)
-}
-
 // SelectRows reads the rows with the given numbers as SelectWhere does. One statement scans a table without an index once,
 // not once a row.
 func (s Statements) SelectRows(numbers []int64) string { return s.SelectWhere(s.among(numbers)) }

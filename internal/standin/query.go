@@ -47,8 +47,6 @@ func Select(sql string, find Find, show func(c rows.Column, value any) any) (ans
 		return nil, err != nil, err
 	case strings.Contains(list, "COUNT(DISTINCT "):
 		return [][]any{{strconv.Itoa(len(count(found)))}}, true, nil
-	case strings.Contains(list, "COUNT(*)") && strings.Contains(list, "MIN("):
-		return [][]any{span(found)}, true, nil
 	case strings.Contains(list, "COUNT(*)"):
 		return [][]any{{strconv.Itoa(len(found))}}, true, nil
 	}
@@ -121,18 +119,6 @@ func mixOf(sql string) *loader.Mix {
 	a, _ := strconv.ParseInt(m[2], 10, 64)
 	b, _ := strconv.ParseInt(m[1], 10, 64)
 	return &loader.Mix{A: a, B: b}
-}
-
-// span is the number of rows, with the smallest and the largest of their numbers: NULL where there are none.
-func span(found []Row) []any {
-	if len(found) == 0 {
-		return []any{"0", nil, nil}
-	}
-	least, most := found[0].Number, found[0].Number
-	for _, r := range found {
-		least, most = min(least, r.Number), max(most, r.Number)
-	}
-	return []any{strconv.Itoa(len(found)), strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)}
 }
 
 // where returns the rows of a table of which a condition on their numbers is true; no table where the condition is another

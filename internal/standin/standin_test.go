@@ -81,8 +81,6 @@ func TestSelect(t *testing.T) {
 		all := loader.KeyRange{First: 10, Last: 15}
 		assert.Equal(t, [][]any{{"6"}}, ask(s.SelectCount(all)), name)
 		assert.Equal(t, [][]any{{"5"}}, ask(s.SelectDistinct(all)), name)
-		assert.Equal(t, [][]any{{"6", "10", "15"}}, ask(s.SelectSpan(all)), name)
-		assert.Equal(t, [][]any{{"4", "11", "13"}}, ask(s.SelectFront(loader.Ref{First: 11, Rows: 3})), name)
 		assert.Equal(t, [][]any{{"0", "5", "0", "3", "9", "23"}, {"1", "1", "1", "1", "1", "1"}},
 			ask(s.SelectBuckets(loader.Grouping{KeyRange: all, Size: 4}))[:2], name)
 		assert.Len(t, ask(s.SelectRows([]int64{10, 12, 14, 15})), 3, name)

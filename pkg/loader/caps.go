@@ -15,15 +15,14 @@ type Dedup uint8
 
 // The ways.
 const (
-	DedupNone  Dedup = iota
-	DedupKey         // a label or file name that the server remembers for Caps.Window
-	DedupTx          // a claim row in the transaction of the load
-	DedupRange       // the batch's key range is looked up, and the load continues after the last row
+	DedupNone Dedup = iota
+	DedupKey        // a label or file name that the server remembers for Caps.Window
+	DedupTx         // a claim row in the transaction of the load
 )
 
 // String returns the text that the plan shows.
 func (d Dedup) String() string {
-	return [...]string{"none", "label", "claim row", "key range"}[d]
+	return [...]string{"none", "label", "claim row"}[d]
 }
 
 // Caps is what a method can do: the differences between databases that are not wire protocol, as data.

@@ -107,9 +107,6 @@ type Resolution struct {
 	Applied Applied
 	// Reason says why the outcome is Unknown, as part of the batch's error.
 	Reason string
-	// Rows is how many rows at the front of a batch that is not applied are there; the next attempt leaves them out. Only
-	// methods with DedupRange report it.
-	Rows int64
 }
 
 // Claims are the claim rows of runs, which decide what was applied, and the rows of the runs, which decide who may write.
