@@ -23,9 +23,6 @@ import (
 //
 // A derived field has one length, so its place follows from where its column begins, which Offsets keep, and from the
 // pages before. Pages have no checksum and columns no statistics that a stamp would have to change.
-//
-// batch.Batch.Skip, which leaves out the first rows, is never used: methods that deduplicate by key range must not take
-// this format.
 type parquet struct {
 	schema  rows.Schema
 	columns []parquetColumn

@@ -2,7 +2,6 @@ package objstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -68,12 +67,10 @@ func (r *Run) number(name string) int64 {
 // not copied. An object that is put again is measured afterwards: see measure.
 func (r *Run) Put(ctx context.Context, b *batch.Batch) error {
 	name := r.Name(b.ID.Number, b.Format)
-	switch {
-	case r.err != nil:
+	if r.err != nil {
 		return r.err
-	case b.Skip > 0:
-		return &loader.Error{Op: "put " + name, Applied: loader.No, Err: errors.New("an object holds a whole batch, not a part")}
 	}
+
 	size := int64(len(b.Encoded))
 	_, err := r.store.client.PutObject(ctx,
 		&s3.PutObjectInput{

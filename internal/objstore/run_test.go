@@ -123,9 +123,6 @@ func TestRunIsAFolder(t *testing.T) {
 			assert.ErrorContains(t, err, "cannot be the name of a folder", "%s %q", what, name)
 		}
 	}
-	b := newBatch("a", 0, "x")
-	b.Skip = 1
-	assert.ErrorContains(t, s.Run("a").Put(t.Context(), b.Batch), "whole batch")
 }
 
 // Listings come in pages, and deletions in groups, of a thousand.

@@ -71,7 +71,7 @@ type Session interface {
 
 // LoadBatch is Load for a batch.
 func LoadBatch(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, error) {
-	return Load(ctx, s, loader.RefOf(b), b.Wanted(), sending(s, b))
+	return Load(ctx, s, loader.RefOf(b), sending(s, b))
 }
 
 func sending(s Session, b *batch.Batch) Send {
@@ -108,10 +108,9 @@ func ClaimThen(c Transaction, put Put) Send {
 }
 
 // Load sends ref once, as one transaction: claim, load, commit. The claim comes first so that an attempt that overlaps
-// an earlier one of the same batch waits for the claim's key, or fails there, before a row goes in. want is the number of
-// rows that the server has to take. An error before the commit means not applied; a lost answer to the commit means
-// unknown.
-func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send Send) (loader.Ack, error) {
+// an earlier one of the same batch waits for the claim's key, or fails there, before a row goes in. The server has to take
+// ref.Rows rows. An error before the commit means not applied; a lost answer to the commit means unknown.
+func Load(ctx context.Context, c Transaction, ref loader.Ref, send Send) (loader.Ack, error) {
 	sent, err := send(ctx, ref)
 	switch {
 	case err == nil && sent.Taken:
@@ -126,7 +125,7 @@ func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send S
 	}
 	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and reports success, so rows are compared while
 	// the transaction can still be rolled back.
-	if err := sent.compare(want); err != nil {
+	if err := sent.compare(ref.Rows); err != nil {
 		return loader.Ack{}, rollBack(ctx, c, "load", err)
 	}
 	if err := ctx.Err(); err != nil { // a commit that was never sent is not unknown

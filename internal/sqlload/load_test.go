@@ -59,23 +59,18 @@ func TestLoad(t *testing.T) {
 		"new":           {conn{rows: 10}, loader.Ack{Rows: 10}, "claim rows commit"},
 		"there already": {conn{rows: 10, taken: true}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim"},
 	} {
-		ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
+		ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, c.conn.send)
 		require.NoError(t, err, name)
 		assert.Equal(t, c.ack, ack, name)
 		assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "), name)
 	}
 	// A session whose claim was not inserted has nothing to commit, whatever it has sent.
 	forgetful := &conn{}
-	_, err := sqlload.Load(t.Context(), forgetful, loader.Ref{}, 10, func(context.Context, loader.Ref) (sqlload.Sent, error) {
+	_, err := sqlload.Load(t.Context(), forgetful, loader.Ref{}, func(context.Context, loader.Ref) (sqlload.Sent, error) {
 		return sqlload.Sent{Rows: 10}, nil
 	})
 	require.ErrorIs(t, err, errTakenOver)
 	assert.Equal(t, []string{"rollback"}, forgetful.steps)
-	// Rows that an earlier attempt left there are not sent again, and not counted.
-	c := &conn{rows: 6}
-	ack, err := sqlload.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 6}, ack)
 }
 
 func TestLoadFails(t *testing.T) {
@@ -95,7 +90,7 @@ func TestLoadFails(t *testing.T) {
 		"a warning":       {conn{rows: 10, warnings: []string{"cut"}}, loader.No, "load: the server took 10 of 10 rows: cut", "claim rows rollback"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
+			_, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, c.conn.send)
 			require.EqualError(t, err, c.text)
 			var known *loader.Error
 			require.ErrorAs(t, err, &known)

@@ -74,13 +74,10 @@ type Batch struct {
 	// The engine sets it. If attempts are announced on disk, as with labels, it counts over all processes of the run;
 	// otherwise attempts of a process that died may be missing.
 	Attempt int
-	// Skip is how many rows at the front are in the database: bodies leave them out, and Columns.From is the first row
-	// after them. Methods with DedupRange set it between attempts.
-	Skip int64
 
 	Encoded []byte // head, rows, tail; owned by the ring the batch came from
 	Head    int    // length of the head in Encoded
-	// Starts has the offset of every row in Encoded, for Skip. It is empty if rows are not contiguous (Parquet, columns).
+	// Starts has the offset of every row in Encoded. It is empty if rows are not contiguous (Parquet, columns).
 	Starts []uint32
 
 	// Free returns the buffer to its ring. The last holder calls it.
@@ -106,9 +103,6 @@ func (b *Batch) Release() {
 
 // Last returns the number of the batch's last row.
 func (b *Batch) Last() int64 { return b.First + b.Rows - 1 }
-
-// Wanted returns how many rows a body has and an ack must count.
-func (b *Batch) Wanted() int64 { return b.Rows - b.Skip }
 
 // Sent returns how many encoded bytes the newest Body or Columns has passed on.
 func (b *Batch) Sent() int64 { return b.sent.Load() }

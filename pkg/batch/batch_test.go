@@ -16,14 +16,13 @@ func newBatch() (b *batch.Batch, freed *int) {
 	freed = new(int)
 	b = &batch.Batch{
 		ID: batch.ID{Run: "r", Number: 4}, First: 12, Rows: 3,
-		Encoded: []byte("<abbccc>"), Head: 1, Starts: []uint32{1, 2, 4}, Free: func() { *freed++ },
+		Encoded: []byte("<abbccc>"), Head: 1, Free: func() { *freed++ },
 	}
 	b.Hold()
 	return b, freed
 }
 
-// bodies are those of newBatch without its first rows.
-var bodies = []string{"<abbccc>", "<bbccc>", "<ccc>"}
+const whole = "<abbccc>"
 
 func read(t *testing.T, r io.Reader) string {
 	t.Helper()
@@ -32,7 +31,7 @@ func read(t *testing.T, r io.Reader) string {
 	return string(text)
 }
 
-func TestBodyLeavesOutSkippedRows(t *testing.T) {
+func TestBody(t *testing.T) {
 	for name, how := range map[string]func(*testing.T, *batch.Body) string{
 		"Read":     func(t *testing.T, r *batch.Body) string { return read(t, struct{ io.Reader }{r}) },
 		"one byte": func(t *testing.T, r *batch.Body) string { return read(t, iotest.OneByteReader(r)) },
@@ -53,39 +52,34 @@ func TestBodyLeavesOutSkippedRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newBatch()
 			require.EqualValues(t, 14, b.Last())
-			for skip, want := range bodies {
-				b.Skip = int64(skip)
-				require.EqualValues(t, 3-skip, b.Wanted())
+			for range 2 {
 				r := b.Open()
 				require.Zero(t, b.Sent(), "of the new body")
-				require.EqualValues(t, len(want), r.Size())
-				require.Equal(t, want, how(t, r))
-				require.EqualValues(t, len(want), b.Sent())
+				require.EqualValues(t, len(whole), r.Size())
+				require.Equal(t, whole, how(t, r))
+				require.EqualValues(t, len(whole), b.Sent())
 				require.NoError(t, r.Close())
 			}
 		})
 	}
 }
 
-// A read is short only at the end, whatever the packet's size: across the head's end and past the rows left out.
+// A read is short only at the end, whatever the packet's size: across the head's end, too.
 func TestReadsAreWhole(t *testing.T) {
-	for skip, want := range bodies {
-		for size := 1; size <= len(want)+1; size++ {
-			b, _ := newBatch()
-			b.Skip = int64(skip)
-			r, packet := b.Open(), make([]byte, size)
-			for rest := want; rest != ""; rest = rest[min(size, len(rest)):] {
-				n, err := r.Read(packet)
-				require.NoError(t, err)
-				require.Equal(t, rest[:min(size, len(rest))], string(packet[:n]), "skip %d, packets of %d", skip, size)
-			}
+	for size := 1; size <= len(whole)+1; size++ {
+		b, _ := newBatch()
+		r, packet := b.Open(), make([]byte, size)
+		for rest := whole; rest != ""; rest = rest[min(size, len(rest)):] {
 			n, err := r.Read(packet)
-			require.Zero(t, n)
-			require.ErrorIs(t, err, io.EOF)
-			n, err = r.Read(nil)
-			require.Zero(t, n)
 			require.NoError(t, err)
+			require.Equal(t, rest[:min(size, len(rest))], string(packet[:n]), "packets of %d", size)
 		}
+		n, err := r.Read(packet)
+		require.Zero(t, n)
+		require.ErrorIs(t, err, io.EOF)
+		n, err = r.Read(nil)
+		require.Zero(t, n)
+		require.NoError(t, err)
 	}
 }
 

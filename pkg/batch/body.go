@@ -17,7 +17,7 @@ type Body struct {
 	ended bool // the last byte was handed out
 }
 
-// Open returns a body without the rows of Skip. The caller must close it once nothing can read from it any more.
+// Open returns a body of the whole batch. The caller must close it once nothing can read from it any more.
 func (b *Batch) Open() *Body {
 	b.Hold()
 	b.sent.Store(0)
@@ -29,9 +29,6 @@ func (b *Batch) Open() *Body {
 func (r *Body) rewind() {
 	b := r.batch
 	r.head, r.rest = b.Encoded[:b.Head], b.Encoded[b.Head:]
-	if b.Skip > 0 {
-		r.rest = b.Encoded[b.Starts[b.Skip]:]
-	}
 	r.size = int64(len(r.head) + len(r.rest))
 	r.ended = false
 }

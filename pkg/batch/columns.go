@@ -18,8 +18,8 @@ import (
 type Columns struct {
 	// Vectors are views of the buffer, one for each column of the schema. They must not be written to or used after Close.
 	Vectors []rows.Vector
-	// From is the first row to send (Batch.Skip), Rows the number of rows in the vectors.
-	From, Rows int
+	// Rows is the number of rows in the vectors.
+	Rows int
 
 	batch *Batch
 }
@@ -41,7 +41,7 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 	if uintptr(unsafe.Pointer(&b.Encoded[0]))%word != 0 {
 		return nil, fmt.Errorf("batch: %s begins at no multiple of %d bytes, so its numbers cannot be read in place", b.ID, word)
 	}
-	c := &Columns{Vectors: make([]rows.Vector, len(s.Columns)), From: int(b.Skip), Rows: n, batch: b}
+	c := &Columns{Vectors: make([]rows.Vector, len(s.Columns)), Rows: n, batch: b}
 	for i, column := range s.Columns {
 		v := &c.Vectors[i]
 		v.Type = column.Type
@@ -68,11 +68,12 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 
 // Passed notes that the driver has sent the rows before this one, for Batch.Sent. At Rows it calls Batch.AllRead, once.
 func (c *Columns) Passed(row int) {
-	if c.batch == nil || c.Rows == c.From {
+	if c.batch == nil {
 		return
 	}
+
 	all := int64(len(c.batch.Encoded))
-	was := c.batch.sent.Swap(all * int64(row-c.From) / int64(c.Rows-c.From))
+	was := c.batch.sent.Swap(all * int64(row) / int64(c.Rows))
 	if row == c.Rows && was < all && c.batch.AllRead != nil {
 		c.batch.AllRead()
 	}

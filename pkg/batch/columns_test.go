@@ -49,32 +49,29 @@ func newColumns() (b *batch.Batch, freed *int) {
 }
 
 func TestColumnsAreViews(t *testing.T) {
-	for skip := range int64(4) {
-		b, _ := newColumns()
-		b.Skip = skip
-		c, err := b.Columns(columnsSchema())
-		require.NoError(t, err)
-		require.Equal(t, []int{int(skip), 3, 5}, []int{c.From, c.Rows, len(c.Vectors)})
-		for i, want := range map[int][]int64{0: {7, 8, 9}, 2: {-1, -2, -3}, 4: {10, 20, 30}} {
-			require.Equal(t, want, c.Vectors[i].Ints)
-		}
-		for i, want := range map[int][]string{1: {"a", "", "bcd"}, 3: {"xyz", "", "z"}} {
-			for row, value := range want {
-				require.Equal(t, value, string(c.Vectors[i].Value(row)), "column %d, row %d", i, row)
-			}
-			// An append to a view must not write over the next column.
-			require.Len(t, c.Vectors[i].Data, cap(c.Vectors[i].Data), "column %d", i)
-		}
-		for i, column := range columnsSchema().Columns {
-			require.Equal(t, column.Type, c.Vectors[i].Type)
-		}
-		clear(b.Encoded[:8])
-		require.Zero(t, c.Vectors[0].Ints[0], "not a copy")
-		b.Encoded[len(b.Encoded)-8] = 'A'
-		require.Equal(t, "A", string(c.Vectors[1].Value(0)), "not a copy")
-		require.NoError(t, c.Close())
-		require.Nil(t, c.Vectors)
+	b, _ := newColumns()
+	c, err := b.Columns(columnsSchema())
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 5}, []int{c.Rows, len(c.Vectors)})
+	for i, want := range map[int][]int64{0: {7, 8, 9}, 2: {-1, -2, -3}, 4: {10, 20, 30}} {
+		require.Equal(t, want, c.Vectors[i].Ints)
 	}
+	for i, want := range map[int][]string{1: {"a", "", "bcd"}, 3: {"xyz", "", "z"}} {
+		for row, value := range want {
+			require.Equal(t, value, string(c.Vectors[i].Value(row)), "column %d, row %d", i, row)
+		}
+		// An append to a view must not write over the next column.
+		require.Len(t, c.Vectors[i].Data, cap(c.Vectors[i].Data), "column %d", i)
+	}
+	for i, column := range columnsSchema().Columns {
+		require.Equal(t, column.Type, c.Vectors[i].Type)
+	}
+	clear(b.Encoded[:8])
+	require.Zero(t, c.Vectors[0].Ints[0], "not a copy")
+	b.Encoded[len(b.Encoded)-8] = 'A'
+	require.Equal(t, "A", string(c.Vectors[1].Value(0)), "not a copy")
+	require.NoError(t, c.Close())
+	require.Nil(t, c.Vectors)
 }
 
 func TestInvalidColumns(t *testing.T) {
@@ -111,7 +108,6 @@ func TestInvalidColumns(t *testing.T) {
 
 func TestColumnsPassed(t *testing.T) {
 	b, _ := newColumns()
-	b.Skip = 1
 	calls := 0
 	b.AllRead = func() {
 		calls++
@@ -122,7 +118,7 @@ func TestColumnsPassed(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, b.Sent())
 		for _, step := range []struct{ row, sent, calls int }{
-			{1, 0, reading - 1}, {2, 56, reading - 1}, {3, 112, reading}, {3, 112, reading},
+			{0, 0, reading - 1}, {1, 37, reading - 1}, {2, 74, reading - 1}, {3, 112, reading}, {3, 112, reading},
 		} {
 			c.Passed(step.row)
 			require.EqualValues(t, step.sent, b.Sent(), "row %d", step.row)

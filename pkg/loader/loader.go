@@ -67,7 +67,7 @@ type Session interface {
 
 // Ack is the server's answer for one attempt.
 type Ack struct {
-	// Rows is the server's count of loaded rows: the engine compares it with Batch.Wanted.
+	// Rows is the server's count of loaded rows: the engine compares it with Batch.Rows.
 	Rows int64
 	// AlreadyApplied reports whether an earlier attempt had loaded the batch, and this one added nothing.
 	AlreadyApplied bool

@@ -86,7 +86,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	defer body.Close()
 	for ctx.Err() == nil {
 		if _, err := body.Read(s.piece); errors.Is(err, io.EOF) {
-			return loader.Ack{Rows: b.Wanted()}, nil
+			return loader.Ack{Rows: b.Rows}, nil
 		}
 	}
 	return loader.Ack{}, ctx.Err()

@@ -31,7 +31,7 @@ func (p *preparedInsert) insert(ctx context.Context, c sqlload.MySQLConn, text s
 		return 0, &loader.Error{Op: "load", Applied: loader.No, Err: err}
 	}
 	defer func() { _ = values.Close() }()
-	if n := values.Rows - values.From; p.statement == nil || p.rows != n {
+	if n := values.Rows; p.statement == nil || p.rows != n {
 		p.close()
 		if p.statement, err = c.PrepareContext(ctx, text.insertParameters(n)); err != nil {
 			return 0, &loader.Error{Op: "prepare the INSERT", Applied: loader.No, Err: err, Hint: hint(err)}
@@ -56,11 +56,11 @@ func (p *preparedInsert) close() {
 	}
 }
 
-// bind makes the wanted rows' values the statement's arguments. Integers are binary. Dates, times and decimals are text as
+// bind makes the rows' values the statement's arguments. Integers are binary. Dates, times and decimals are text as
 // in the other formats: of a time at midnight the driver would send the date alone.
 func (p *preparedInsert) bind(s rows.Schema, c *batch.Columns) {
 	p.args, p.texts = p.args[:0], p.texts[:0]
-	for row := c.From; row < c.Rows; row++ {
+	for row := range c.Rows {
 		for i := range c.Vectors {
 			v := &c.Vectors[i]
 			from := len(p.texts)

@@ -31,7 +31,7 @@ func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		return loader.Ack{}, failed("load", errDead)
 	}
 	ref := loader.RefOf(b)
-	want := sent{rows: b.Wanted(), group: s.options.group}
+	want := sent{rows: b.Rows, group: s.options.group}
 	if s.labels {
 		want.label = s.name.label(ref, false)
 	}

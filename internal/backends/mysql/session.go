@@ -112,7 +112,7 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	switch {
 	case err != nil && !s.owner.caps.Atomic: // the part of a failed statement stays in such a table
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
-	case err != nil, rows == b.Wanted() && s.owner.method.Name == insert:
+	case err != nil, rows == b.Rows && s.owner.method.Name == insert:
 		return loader.Ack{Rows: rows}, err
 	}
 	warnings, err := s.warnings(ctx)

@@ -38,14 +38,11 @@ type bindError struct{ reason string }
 
 func (e *bindError) Error() string { return e.reason }
 
-// arrays returns an array of the batch's wanted rows for each column. They are valid until the columns are closed.
+// arrays returns an array of the batch's rows for each column. They are valid until the columns are closed.
 //
 // All have the same length and none is empty: go-ora takes the shortest for the number of rows and panics for an empty
 // one. None is a scalar, which godror sets in the first row only.
 func (a *binds) arrays(c *batch.Columns) ([]any, error) {
-	if c.From >= c.Rows {
-		return nil, &bindError{"no rows are wanted of the batch"}
-	}
 	a.args = a.args[:0]
 	for i := range c.Vectors {
 		v := &c.Vectors[i]
@@ -59,19 +56,19 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 		}
 		switch v.Type {
 		case rows.Int64, rows.Decimal:
-			a.args = append(a.args, v.Ints[c.From:])
+			a.args = append(a.args, v.Ints)
 		case rows.Text:
-			a.texts[i] = valuesOf(a.texts[i], v, c.From, textOf)
+			a.texts[i] = valuesOf(a.texts[i], v, textOf)
 			a.args = append(a.args, a.texts[i])
 		case rows.Bytes:
-			a.raws[i] = valuesOf(a.raws[i], v, c.From, bytesOf)
+			a.raws[i] = valuesOf(a.raws[i], v, bytesOf)
 			a.args = append(a.args, a.raws[i])
 		case rows.Date, rows.Timestamp:
-			values, unit := v.Ints[c.From:], unitOf(v.Type)
-			if slices.Contains(values, yearOne/unit) {
+			unit := unitOf(v.Type)
+			if slices.Contains(v.Ints, yearOne/unit) {
 				return nil, a.unbindable(i)
 			}
-			a.times[i] = a.client.array(a.times[i], values, unit)
+			a.times[i] = a.client.array(a.times[i], v.Ints, unit)
 			a.args = append(a.args, a.times[i])
 		}
 	}
@@ -125,12 +122,12 @@ func unitOf(t rows.Type) int64 {
 	return 1
 }
 
-// valuesOf returns the values of a column from a row on. It reuses all.
-func valuesOf[T any](all []T, v *rows.Vector, from int, of func([]byte) T) []T {
-	n := len(v.Ends) - from
+// valuesOf returns the values of a column. It reuses all.
+func valuesOf[T any](all []T, v *rows.Vector, of func([]byte) T) []T {
+	n := len(v.Ends)
 	all = slices.Grow(all[:0], n)[:n]
 	for i := range all {
-		all[i] = of(v.Value(from + i))
+		all[i] = of(v.Value(i))
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 
 // columnsOf opens a batch of n rows of every: row i has the number i, texts and bytes that end with it, the i-th day and
 // microsecond after 2000-01-01, and a price. Every third text and every third RAW is empty.
-func columnsOf(tb testing.TB, n int, skip int64) *batch.Columns {
+func columnsOf(tb testing.TB, n int) *batch.Columns {
 	tb.Helper()
 	s := every()
 	block := rows.NewBlock(s)
@@ -38,7 +38,7 @@ func columnsOf(tb testing.TB, n int, skip int64) *batch.Columns {
 	require.NoError(tb, err)
 	e = e.(encode.PerBatch).ForBatch(n)
 	var at encode.Offsets
-	b := &batch.Batch{ID: batch.ID{Run: "r"}, Format: batch.ColumnArrays, Rows: int64(n), Skip: skip}
+	b := &batch.Batch{ID: batch.ID{Run: "r"}, Format: batch.ColumnArrays, Rows: int64(n)}
 	b.Encoded = e.AppendTail(e.AppendRows(e.AppendHead(nil), block, &at))
 	c, err := b.Columns(s)
 	require.NoError(tb, err)
@@ -62,46 +62,45 @@ func bodyOf(i int) string {
 	return fmt.Sprintf("\x00\xff%d", i)
 }
 
-// The client's options stand behind the values, and no row is bound that is there already.
+// The client's options stand behind the values.
 func TestBinds(t *testing.T) {
+	const n = 7
 	client := reading()
 	client.options = []any{"no retry"}
-	for _, skip := range []int64{0, 4, 6} {
-		c := columnsOf(t, 7, skip)
-		a := newBinds(client, every())
-		var (
-			ids   []int64
-			raws  [][]byte
-			names []string
-			days  []time.Time
-			ats   []time.Time
-			money []int64
-		)
-		for i := int(skip); i < 7; i++ {
-			day, at := time.Date(2000, 1, 1+i, 0, 0, 0, 0, time.UTC), time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC)
-			ids, raws, names = append(ids, int64(i)), append(raws, []byte(bodyOf(i))), append(names, nameOf(i))
-			days, ats, money = append(days, day), append(ats, at), append(money, priceOf(i))
-			row, err := a.row(c, i)
-			require.NoError(t, err)
-			assert.Equal(t, []any{int64(i), []byte(bodyOf(i)), nameOf(i), day, at, priceOf(i), "no retry"}, row)
-		}
-		args, err := a.arrays(c)
+	c := columnsOf(t, n)
+	a := newBinds(client, every())
+	var (
+		ids   []int64
+		raws  [][]byte
+		names []string
+		days  []time.Time
+		ats   []time.Time
+		money []int64
+	)
+	for i := range n {
+		day, at := time.Date(2000, 1, 1+i, 0, 0, 0, 0, time.UTC), time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC)
+		ids, raws, names = append(ids, int64(i)), append(raws, []byte(bodyOf(i))), append(names, nameOf(i))
+		days, ats, money = append(days, day), append(ats, at), append(money, priceOf(i))
+		row, err := a.row(c, i)
 		require.NoError(t, err)
-		assert.Equal(t, []any{ids, raws, names, days, ats, money, "no retry"}, args, "from row %d", skip)
-		// Views, not copies.
-		assert.Same(t, &c.Vectors[0].Ints[skip], &args[0].([]int64)[0])
-		assert.Same(t, &c.Vectors[5].Ints[skip], &args[5].([]int64)[0])
-		if at := 3 - int(skip); at >= 0 {
-			assert.Same(t, unsafe.SliceData(c.Vectors[1].Value(3)), unsafe.SliceData(args[1].([][]byte)[at]))
-			assert.Same(t, unsafe.SliceData(c.Vectors[2].Value(3)), unsafe.StringData(args[2].([]string)[at]))
-		}
-		// The batch's buffer is reused: nothing refers to it afterwards.
-		texts, raw := a.texts[2], a.raws[1]
-		a.release()
-		assert.Equal(t, make([]any, 7), args)
-		assert.Equal(t, make([]string, 7-skip), texts)
-		assert.Equal(t, make([][]byte, 7-skip), raw)
+		assert.Equal(t, []any{int64(i), []byte(bodyOf(i)), nameOf(i), day, at, priceOf(i), "no retry"}, row)
 	}
+	args, err := a.arrays(c)
+	require.NoError(t, err)
+	assert.Equal(t, []any{ids, raws, names, days, ats, money, "no retry"}, args)
+
+	// Views, not copies.
+	assert.Same(t, &c.Vectors[0].Ints[0], &args[0].([]int64)[0])
+	assert.Same(t, &c.Vectors[5].Ints[0], &args[5].([]int64)[0])
+	assert.Same(t, unsafe.SliceData(c.Vectors[1].Value(3)), unsafe.SliceData(args[1].([][]byte)[3]))
+	assert.Same(t, unsafe.SliceData(c.Vectors[2].Value(3)), unsafe.StringData(args[2].([]string)[3]))
+
+	// The batch's buffer is reused: nothing refers to it afterwards.
+	texts, raw := a.texts[2], a.raws[1]
+	a.release()
+	assert.Equal(t, make([]any, 7), args)
+	assert.Equal(t, make([]string, n), texts)
+	assert.Equal(t, make([][]byte, n), raw)
 }
 
 // An array of texts takes four times the longest one's bytes in the library, which refuses one of more than 2 GiB.
@@ -115,14 +114,13 @@ func TestUnbindable(t *testing.T) {
 		change func(*batch.Columns)
 		says   string
 	}{
-		"no rows":         {func(c *batch.Columns) { c.From = c.Rows }, "no rows are wanted"},
 		"a short array":   {func(c *batch.Columns) { c.Vectors[0].Ints = c.Vectors[0].Ints[:2] }, "column id has 2 values in a batch of 3"},
 		"a short text":    {func(c *batch.Columns) { c.Vectors[2].Ends = c.Vectors[2].Ends[:1] }, "column name has 1 values in a batch of 3"},
 		"the first day":   {func(c *batch.Columns) { c.Vectors[3].Ints[1] = -719162 }, "column day: midnight of 0001-01-01"},
 		"the first clock": {func(c *batch.Columns) { c.Vectors[4].Ints[1] = yearOne }, "column at: midnight of 0001-01-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			columns := columnsOf(t, 3, 0)
+			columns := columnsOf(t, 3)
 			c.change(columns)
 			var unbound *bindError
 			_, err := newBinds(reading(), every()).arrays(columns)
@@ -142,7 +140,7 @@ func TestArraysAllocateNothingARow(t *testing.T) {
 	for name, c := range map[string]client{"plain": reading(), builtIn().name: builtIn()} {
 		t.Run(name, func(t *testing.T) {
 			count := func(n int) float64 {
-				columns, a := columnsOf(t, n, 0), newBinds(c, every())
+				columns, a := columnsOf(t, n), newBinds(c, every())
 				return testing.AllocsPerRun(20, func() {
 					_, err := a.arrays(columns)
 					require.NoError(t, err)

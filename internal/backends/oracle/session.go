@@ -72,7 +72,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if err != nil {
 		return loader.Ack{}, s.wrapError(err)
 	}
-	s.acked += b.Wanted()
+	s.acked += b.Rows
 	return ack, nil
 }
 
@@ -118,7 +118,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sql
 	return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 }
 
-// rows sends the wanted rows by the method.
+// rows sends the rows by the method.
 func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
 	c, done, err := s.columns(b)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []str
 		rows, err = s.array(ctx, c)
 		return rows, nil, err
 	}
-	for i := c.From; i < c.Rows && err == nil; i++ {
+	for i := 0; i < c.Rows && err == nil; i++ {
 		var n int64
 		n, err = s.row(ctx, c, i)
 		rows += n
@@ -137,7 +137,7 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []str
 	return rows, nil, err
 }
 
-// array sends all wanted rows in one call, without a prepared statement: go-ora executes one again by a shorter
+// array sends all rows in one call, without a prepared statement: go-ora executes one again by a shorter
 // message, which overflows above 65535 rows and does not ask for the good rows to be kept, so that the same array would
 // fail in two ways. A soft parse is negligible beside thousands of rows.
 func (s *session) array(ctx context.Context, c *batch.Columns) (int64, error) {
@@ -168,7 +168,7 @@ func (s *session) loadSingly(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
 	}
 	defer done()
-	for i := c.From; i < c.Rows; i++ {
+	for i := range c.Rows {
 		op := "begin"
 		if err = s.begin(ctx); err == nil {
 			op = "load"
@@ -185,13 +185,13 @@ func (s *session) loadSingly(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		}
 		if err != nil {
 			_ = s.rollback(ctx)
-			if committed := i - c.From; committed > 0 {
-				err = fmt.Errorf("%w; %d rows of the batch were committed before", err, committed)
+			if i > 0 {
+				err = fmt.Errorf("%w; %d rows of the batch were committed before", err, i)
 			}
 			return loader.Ack{}, &loader.Error{Op: op, Applied: loader.Unknown, Err: err}
 		}
 	}
-	return loader.Ack{Rows: b.Wanted()}, nil
+	return loader.Ack{Rows: b.Rows}, nil
 }
 
 // passed reports to the batch that all rows before row are sent: when the driver begins to wait for the answer, or,

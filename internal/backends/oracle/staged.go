@@ -70,7 +70,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 		return loader.Ack{}, failed("load", err)
 	}
 	defer func() { _ = s.Close() }()
-	ack, err := sqlload.Load(ctx, s, g.Ref, g.Rows, sqlload.ClaimThen(s, s.readObjects))
+	ack, err := sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, s.readObjects))
 	return ack, failed("load", err)
 }
 

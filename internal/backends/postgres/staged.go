@@ -59,7 +59,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
 	objects := l.Place(g.ID)
-	ack, err = sqlload.Load(ctx, s, g.Ref, g.Rows, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
+	ack, err = sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
 	}))

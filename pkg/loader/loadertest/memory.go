@@ -246,7 +246,7 @@ func (s *memorySession) put(b *batch.Batch, missing int64) (loader.Ack, error) {
 func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ref := loader.Ref{ID: b.ID, First: b.First + b.Skip, Rows: b.Wanted() - missing}
+	ref := loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
 	if s.contract.Dedup != loader.DedupNone {
 		if err := s.mayWrite(s.row); err != nil {
 			return loader.Ack{}, &loader.Error{Op: "claim", Applied: loader.No, Err: err}
@@ -260,7 +260,7 @@ func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error)
 				return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: ErrRejected}
 			}
 		}
-		s.claims[id] = loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
+		s.claims[id] = ref
 	}
 	s.applied = append(s.applied, ref)
 	return loader.Ack{Rows: ref.Rows}, nil

@@ -20,7 +20,7 @@ func (s *memorySession) read(b *batch.Batch) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := columns.From; i < columns.Rows && s.Row != nil; i++ {
+	for i := 0; i < columns.Rows && s.Row != nil; i++ {
 		if err := s.compare(b.First+int64(i), columns.Vectors, i); err != nil {
 			_ = columns.Close()
 			return nil, fmt.Errorf("%w: batch %s, %w", ErrRejected, b.ID, err)

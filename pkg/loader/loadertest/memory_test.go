@@ -105,7 +105,6 @@ func TestMemoryReadsColumns(t *testing.T) {
 		want   string
 	}{
 		"nothing":           {func(*batch.Batch) {}, ""},
-		"rows left out":     {func(b *batch.Batch) { b.Skip = 60; clear(b.Encoded[:60*8]) }, ""},
 		"another key":       {func(b *batch.Batch) { clear(b.Encoded[99*8:][:8]) }, "row 399, column 0: got 0 (int64), want 399 (int64)"},
 		"another value":     {func(b *batch.Batch) { b.Encoded[len(b.Encoded)-1]++ }, `row 399, column 1: got "\x00\x00\x01\x90", want "\x00\x00\x01\x8f"`},
 		"rows of the next":  {func(b *batch.Batch) { b.First++ }, "row 301, column 0: got 300 (int64), want 301 (int64)"},
@@ -122,7 +121,7 @@ func TestMemoryReadsColumns(t *testing.T) {
 			require.Equal(t, 1, freed, "the buffer comes back once")
 			if c.want == "" {
 				require.NoError(t, err)
-				require.Equal(t, b.Wanted(), ack.Rows)
+				require.Equal(t, b.Rows, ack.Rows)
 				m.Crash()
 				return
 			}
