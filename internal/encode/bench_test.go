@@ -42,7 +42,7 @@ func BenchmarkEncode(b *testing.B) {
 	forEachDataset(b, uncompressed(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
 		blocks := slices.Repeat([]*rows.Block{block}, 64)
 		n := rowsIn(blocks)
-		at := encode.Offsets{Starts: make([]uint32, 0, n), Fields: make([]uint32, 0, n*len(block.Columns))}
+		at := encode.Offsets{Fields: make([]uint32, 0, n*len(block.Columns))}
 		buf := make([]byte, 0, maxBytes(e, n))
 		b.ReportAllocs()
 		for b.Loop() {

@@ -24,10 +24,10 @@ type Encoder interface {
 	// MaxRow is the most bytes of a row, including the separator before it. It is exact if the variable columns are Plain.
 	MaxRow() int
 	AppendHead(dst []byte) []byte
-	// AppendRows appends the rows of b and records in at where they begin. dst begins with the head, and must stay shorter
-	// than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned digits, a derived
-	// text of another length, a decimal with more digits than its column, and a date without a four-digit year. It may
-	// overwrite up to 8 bytes of dst's capacity after the result.
+	// AppendRows appends the rows of b and records in at where their derived fields are. dst begins with the head, and must
+	// stay shorter than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned digits,
+	// a derived text of another length, a decimal with more digits than its column, and a date without a four-digit year.
+	// It may overwrite up to 8 bytes of dst's capacity after the result.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
@@ -54,13 +54,12 @@ type Stamper interface {
 
 // Offsets are positions in an encoded buffer, in bytes from its start. They limit a buffer to 4 GiB.
 type Offsets struct {
-	Starts []uint32 // of every row: the head and the buffer from there on are the rows from that one on
 	Fields []uint32 // of every derived field, row by row, in each row in the schema's order; in Parquet, of every derived column
-	Rows   int      // of the buffer, of formats whose rows are not contiguous (Parquet, columns); else 0
+	Rows   int      // that are encoded, or will be (Parquet, columns); 0 of compressed rows
 }
 
 // Reset removes the offsets and keeps the memory.
-func (o *Offsets) Reset() { o.Starts, o.Fields, o.Rows = o.Starts[:0], o.Fields[:0], 0 }
+func (o *Offsets) Reset() { o.Fields, o.Rows = o.Fields[:0], 0 }
 
 // Options shape an encoder.
 type Options struct {

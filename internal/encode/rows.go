@@ -12,7 +12,7 @@ import (
 type layout struct {
 	format      batch.Format
 	head, tail  string                                 // around all rows
-	between     string                                 // separates rows and belongs to neither: a body may begin at any row
+	between     string                                 // separates rows
 	begin, end  string                                 // of every row
 	afterColumn string                                 // between two columns
 	label       func(c rows.Column) string             // before every value of the column; may be nil
@@ -105,12 +105,12 @@ func (e *rowEncoder) AppendTail(dst []byte) []byte { return append(dst, e.tail..
 
 // AppendRows leaves room for the derived fields and then stamps them, which is faster than writing them one by one.
 func (e *rowEncoder) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
-	from := len(at.Starts)
+	from := at.Rows
 	for i := range b.Rows {
-		if len(at.Starts) > 0 {
+		if from+i > 0 {
 			dst = e.comma.append(dst)
 		}
-		at.Starts = append(at.Starts, uint32(len(dst)))
+
 		for c := range e.fields {
 			f := &e.fields[c]
 			dst = f.lead.append(dst)
@@ -123,6 +123,8 @@ func (e *rowEncoder) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
 		}
 		dst = e.close.append(dst)
 	}
+
+	at.Rows += b.Rows
 	e.Stamp(dst, at, from, b)
 	return dst
 }

@@ -136,7 +136,6 @@ func (s *source) Batch(ctx context.Context, number int64) (*batch.Batch, error) 
 		Free: func() { s.out.Add(-1) },
 	}
 	for i := range r.Rows {
-		b.Starts = append(b.Starts, uint32(len(b.Encoded)))
 		b.Encoded = binary.BigEndian.AppendUint64(b.Encoded, uint64(r.First+i))
 	}
 	s.out.Add(1)

@@ -35,7 +35,7 @@ type Feed struct {
 	plan   plan
 	memory []byte // of all buffers, and then of all their offsets
 
-	rowOffsets, fieldOffsets int64 // of a buffer
+	offsets int64 // of a buffer
 
 	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their order.
 	free    chan struct{}
@@ -78,7 +78,7 @@ func New(c Config) (*Feed, error) {
 	if f.memory, err = mapMemory(Memory(c)); err != nil {
 		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, Memory(c)/int64(c.Buffers), err)
 	}
-	f.rowOffsets, f.fieldOffsets = offsets(c)
+	f.offsets = offsets(c)
 	all := make([]buffer, c.Buffers)
 	for i := range all {
 		all[i].at, all[i].number = int64(i), -1
@@ -93,17 +93,12 @@ func (f *Feed) memoryOf(b *buffer) []byte {
 	return f.memory[from:to:to]
 }
 
-// offsetsOf returns the offsets of the first rows of a buffer. They lie behind the last buffer: of small batches they are
-// a fifth of the ring, and on the heap the garbage collector would let as much again be garbage.
+// offsetsOf returns the offsets of a buffer with that many rows. They lie behind the last buffer: of short rows they are a
+// tenth of the ring, and on the heap the garbage collector would let as much again be garbage.
 func (f *Feed) offsetsOf(b *buffer, rows int) encode.Offsets {
-	each := f.rowOffsets + f.fieldOffsets
-	memory := f.memory[f.plan.bufferBytes*int64(f.Buffers())+4*each*b.at:]
-	all := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), each)
-	starts, fields, n := all[:f.rowOffsets:f.rowOffsets], all[f.rowOffsets:], int64(rows)
-	if f.rowOffsets == 0 {
-		return encode.Offsets{Fields: fields, Rows: rows}
-	}
-	return encode.Offsets{Starts: starts[:n], Fields: fields[:n*f.fieldOffsets/f.rowOffsets]}
+	memory := f.memory[f.plan.bufferBytes*int64(f.Buffers())+4*f.offsets*b.at:]
+	fields := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), f.offsets)
+	return encode.Offsets{Fields: fields, Rows: rows}
 }
 
 // Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
@@ -155,7 +150,6 @@ func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 		Payload: buf.payload,
 		Encoded: f.memoryOf(buf)[:buf.length],
 		Head:    int(buf.head),
-		Starts:  f.offsetsOf(buf, buf.content.rows).Starts,
 		Free:    func() { f.put(buf) },
 	}
 	b.Hold()

@@ -50,22 +50,20 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
 }
 
-// Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and for each of its rows 4 bytes
-// for its offset and for that of each derived column; if rows are not contiguous, for each derived column only. It does not include some 90 bytes a buffer
-// on Go's heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest
-// row.
+// Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and 4 bytes for the offset of each
+// derived field; if rows are not contiguous, of each derived column. It does not include some 90 bytes a buffer on Go's
+// heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest row.
 func Memory(c Config) int64 {
-	rowOffsets, fieldOffsets := offsets(c)
-	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))
+	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*offsets(c))
 }
 
 // offsets returns how many offsets a buffer has.
-func offsets(c Config) (ofRows, ofFields int64) {
+func offsets(c Config) int64 {
 	derived := derivedColumns(c.Dataset.Schema())
 	if _, ok := c.Encoder.(encode.PerBatch); ok {
-		return 0, derived
+		return derived
 	}
-	return c.BatchRows, c.BatchRows * derived
+	return c.BatchRows * derived
 }
 
 func derivedColumns(s rows.Schema) int64 {

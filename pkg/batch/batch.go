@@ -77,8 +77,6 @@ type Batch struct {
 
 	Encoded []byte // head, rows, tail; owned by the ring the batch came from
 	Head    int    // length of the head in Encoded
-	// Starts has the offset of every row in Encoded. It is empty if rows are not contiguous (Parquet, columns).
-	Starts []uint32
 
 	// Free returns the buffer to its ring. The last holder calls it.
 	Free func()

@@ -49,7 +49,6 @@ func Batch(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, 
 	head := e.AppendHead(nil)
 	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head), Attempt: 1}
 	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
-	b.Starts = at.Starts
 	return b
 }
 

@@ -40,8 +40,8 @@ func (e *bindError) Error() string { return e.reason }
 
 // arrays returns an array of the batch's rows for each column. They are valid until the columns are closed.
 //
-// All have the same length and none is empty: go-ora takes the shortest for the number of rows and panics for an empty
-// one. None is a scalar, which godror sets in the first row only.
+// All have the same length and none is empty, as no batch of columns is: go-ora takes the shortest for the number of
+// rows and panics for an empty one. None is a scalar, which godror sets in the first row only.
 func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 	a.args = a.args[:0]
 	for i := range c.Vectors {
