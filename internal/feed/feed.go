@@ -56,11 +56,11 @@ type content struct {
 // buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use. It is kept small:
 // of small batches there are hundreds of thousands.
 type buffer struct {
-	at           int64   // its number in the ring, which says where its memory is
-	length, head uint32  // bytes of the encoded batch, and of its head
-	payload      int64   // bytes
-	number       int64   // the batch that is encoded, −1 = none
-	content      content // of that batch
+	at      int64   // its number in the ring, which says where its memory is
+	length  uint32  // bytes of the encoded batch
+	payload int64   // bytes
+	number  int64   // the batch that is encoded, −1 = none
+	content content // of that batch
 
 	before, after *buffer // in a list of stock
 	chained       *buffer // the next one in its chain of stock
@@ -149,7 +149,6 @@ func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 		Rows:    int64(buf.content.rows),
 		Payload: buf.payload,
 		Encoded: f.memoryOf(buf)[:buf.length],
-		Head:    int(buf.head),
 		Free:    func() { f.put(buf) },
 	}
 	b.Hold()

@@ -40,7 +40,6 @@ func (f *Feed) encode(buf *buffer, number int64) error {
 		e = p.ForBatch(c.rows)
 	}
 	out := e.AppendHead(memory[:0])
-	buf.head = uint32(len(out))
 	for from := 0; from < c.rows; from += s.rows {
 		d.Fill(s.block, drawn+int64(from), min(s.rows, c.rows-from))
 		d.Derive(s.block, key+int64(from))

@@ -76,7 +76,6 @@ type Batch struct {
 	Attempt int
 
 	Encoded []byte // head, rows, tail; owned by the ring the batch came from
-	Head    int    // length of the head in Encoded
 
 	// Free returns the buffer to its ring. The last holder calls it.
 	Free func()

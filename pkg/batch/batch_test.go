@@ -16,7 +16,7 @@ func newBatch() (b *batch.Batch, freed *int) {
 	freed = new(int)
 	b = &batch.Batch{
 		ID: batch.ID{Run: "r", Number: 4}, First: 12, Rows: 3,
-		Encoded: []byte("<abbccc>"), Head: 1, Free: func() { *freed++ },
+		Encoded: []byte("<abbccc>"), Free: func() { *freed++ },
 	}
 	b.Hold()
 	return b, freed
@@ -64,7 +64,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// A read is short only at the end, whatever the packet's size: across the head's end, too.
+// A read is short only at the end, whatever the packet's size.
 func TestReadsAreWhole(t *testing.T) {
 	for size := 1; size <= len(whole)+1; size++ {
 		b, _ := newBatch()

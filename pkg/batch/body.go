@@ -11,8 +11,7 @@ import (
 // server would commit the rows before.
 type Body struct {
 	batch *Batch
-	head  []byte // what is still to come of the head …
-	rest  []byte // … and of the rows and the tail
+	rest  []byte // what is still to come
 	size  int64
 	ended bool // the last byte was handed out
 }
@@ -27,9 +26,8 @@ func (b *Batch) Open() *Body {
 }
 
 func (r *Body) rewind() {
-	b := r.batch
-	r.head, r.rest = b.Encoded[:b.Head], b.Encoded[b.Head:]
-	r.size = int64(len(r.head) + len(r.rest))
+	r.rest = r.batch.Encoded
+	r.size = int64(len(r.rest))
 	r.ended = false
 }
 
@@ -38,15 +36,14 @@ func (r *Body) Size() int64 { return r.size }
 
 // Read fills p if enough bytes are left, since drivers send one packet a Read.
 func (r *Body) Read(p []byte) (int, error) {
-	n := copy(p, r.head)
-	r.head = r.head[n:]
-	m := copy(p[n:], r.rest)
-	r.rest = r.rest[m:]
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	r.note()
-	if n+m == 0 && len(p) > 0 {
+
+	if n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
-	return n + m, nil
+	return n, nil
 }
 
 // piece is how much WriteTo writes at once, so that Sent advances.
@@ -54,14 +51,12 @@ const piece = 1 << 20
 
 // WriteTo writes the bytes to w without a copy.
 func (r *Body) WriteTo(w io.Writer) (sent int64, err error) {
-	for _, part := range []*[]byte{&r.head, &r.rest} {
-		for len(*part) > 0 && err == nil {
-			var n int
-			n, err = w.Write((*part)[:min(piece, len(*part))])
-			*part = (*part)[n:]
-			sent += int64(n)
-			r.note()
-		}
+	for len(r.rest) > 0 && err == nil {
+		var n int
+		n, err = w.Write(r.rest[:min(piece, len(r.rest))])
+		r.rest = r.rest[n:]
+		sent += int64(n)
+		r.note()
 	}
 	return sent, err
 }
@@ -81,7 +76,7 @@ func (r *Body) Seek(offset int64, whence int) (int64, error) {
 // Close releases the batch; a second Close does nothing.
 func (r *Body) Close() error {
 	if r.batch != nil {
-		r.head, r.rest = nil, nil
+		r.rest = nil
 		r.batch.Release()
 		r.batch = nil
 	}
@@ -90,10 +85,11 @@ func (r *Body) Close() error {
 
 // note updates Sent, and calls AllRead at the end.
 func (r *Body) note() {
-	left := int64(len(r.head) + len(r.rest))
 	if r.batch == nil || r.ended {
 		return
 	}
+
+	left := int64(len(r.rest))
 	r.batch.sent.Store(r.size - left)
 	if left == 0 {
 		r.ended = true

@@ -46,9 +46,8 @@ func Batch(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, 
 	d.Fill(block, first, int(n))
 	d.Derive(block, first)
 	var at encode.Offsets
-	head := e.AppendHead(nil)
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head), Attempt: 1}
-	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
+	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Attempt: 1}
+	b.Encoded = e.AppendTail(e.AppendRows(e.AppendHead(nil), block, &at))
 	return b
 }
 

@@ -36,7 +36,7 @@ func TestInserts(t *testing.T) {
 
 			for _, size := range []int{1, full - 1, full, 1} {
 				returned := 0
-				b := &batch.Batch{Encoded: bytes.Repeat([]byte("rows"), size/4+1)[:size], Head: size / 3, Free: func() { returned++ }}
+				b := &batch.Batch{Encoded: bytes.Repeat([]byte("rows"), size/4+1)[:size], Free: func() { returned++ }}
 				b.Hold()
 				_, err := conn.Insert(t.Context(), head, b)
 				require.NoError(t, err, size)
