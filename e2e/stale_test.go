@@ -121,10 +121,10 @@ func freeze(t *testing.T, k kind, server *scratch) *stale {
 	}
 	s.process = s.push(s.load.flags("--method", method, "--max-rate", "1MiB/s", "--workers", "4", "--verify", "full")...).start(t)
 	s.untilClaims(t, s.process, 5+rand.Int64N(30))
-	for inside, tries := rand.IntN(2) == 0, 0; ; tries++ { // a transaction is short: try until one is open
+	for inside := rand.IntN(2) == 0; ; { // a transaction is short: try until one is open, while there are batches
 		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
 		s.signal(t, syscall.SIGSTOP)
-		if !inside || s.inTransaction(t) || tries == 100 {
+		if !inside || s.inTransaction(t) || s.claims() > s.load.batches()/2 {
 			break
 		}
 		s.signal(t, syscall.SIGCONT)
