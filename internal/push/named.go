@@ -33,10 +33,18 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", c.Create))
 	}
-	announced, err := p.begun(ctx, c.Shard.Index == 0)
-	if err == nil {
-		err = p.agree(ctx, caps, announced != 0)
-	}
+	var announced int64
+	err := p.waiting(ctx, func() (err error) {
+		announced, err = p.begun(ctx, c.Shard.Index == 0)
+		if err == nil {
+			err = p.agree(ctx, caps, announced != 0)
+		}
+		if announced == 0 && p.state.row.Epoch != "" && errors.As(err, new(*loader.TakenOverError)) {
+			p.state.row = loader.RunRow{}
+			return errBegunMeanwhile
+		}
+		return err
+	})
 	if err == nil { // with the other shards from now on, and in place of another process of this one
 		err = p.waiting(ctx, func() error {
 			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
@@ -117,6 +125,10 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	return announced, err
 }
 
+// errBegunMeanwhile is for one of two processes that begin a run at once, such as the first shard and terapush prepare: whoever
+// comes later takes the place of one that has not announced the run.
+var errBegunMeanwhile = errors.New("another process begins it at the same time")
+
 var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
 
 // waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away, for
@@ -145,7 +157,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func (p *push) mayHelp(err error) bool {
-	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
+	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errBegunMeanwhile, errTooLate} {
 		if errors.Is(err, known) {
 			return true
 		}
