@@ -171,3 +171,16 @@ func TestPrepareNamed(t *testing.T) {
 	p.failOn("prepare", errors.New("it is down"))
 	require.ErrorContains(t, push.Prepare(t.Context(), p.job(nightly)), "it is down")
 }
+
+// The first shard and prepare may come at the same time. Whoever comes later takes the place of one that has not announced the run,
+// which waits for it.
+func TestBegunMeanwhile(t *testing.T) {
+	p := newFixture(t)
+	p.on("probe", func(context.Context) error {
+		p.hook = nil
+		return push.Prepare(t.Context(), p.job(nightly))
+	})
+	p.succeeds(nightly + " --shard 0/2")
+	p.succeeds(nightly + " --shard 1/2")
+	p.exact(0, 1000)
+}
