@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"time"
 
@@ -33,18 +34,7 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", c.Create))
 	}
-	var announced int64
-	err := p.waiting(ctx, func() (err error) {
-		announced, err = p.begun(ctx, c.Shard.Index == 0)
-		if err == nil {
-			err = p.agree(ctx, caps, announced != 0)
-		}
-		if announced == 0 && p.state.row.Epoch != "" && errors.As(err, new(*loader.TakenOverError)) {
-			p.state.row = loader.RunRow{}
-			return errBegunMeanwhile
-		}
-		return err
-	})
+	announced, err := p.beginOrFind(ctx, caps, c.Shard.Index == 0)
 	if err == nil { // with the other shards from now on, and in place of another process of this one
 		err = p.waiting(ctx, func() error {
 			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
@@ -82,6 +72,29 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 			"terapush forget removes the claims, so that the run can begin anew", c.RunID, p.target.table.Name))
 	}
 	return p.plan.refit(p.state.toUpload())
+}
+
+// beginOrFind begins the run, or finds it begun; announced is what begun returns. Two processes may begin it at once, such as
+// the first shard and terapush prepare: whoever comes later takes the place of one that has not announced the run, and that one
+// looks again.
+func (p *push) beginOrFind(ctx context.Context, caps loader.Caps, first bool) (announced int64, err error) {
+	for until := time.Now().Add(p.Config.RetryFor); ; {
+		announced, err = p.begun(ctx, first)
+		if err == nil {
+			err = p.agree(ctx, caps, announced != 0)
+		}
+		replaced := announced == 0 && p.state.row.Epoch != "" && errors.As(err, new(*loader.TakenOverError))
+		if !replaced || time.Now().After(until) {
+			return announced, err
+		}
+
+		p.state.row = loader.RunRow{}
+		select {
+		case <-time.After(askAgain + rand.N(askAgain)): // or the two could replace each other for ever
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 }
 
 // begun returns the run's fingerprint, as announced does. If there is none the first process makes the table, alone until the
@@ -125,10 +138,6 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 	return announced, err
 }
 
-// errBegunMeanwhile is for one of two processes that begin a run at once, such as the first shard and terapush prepare: whoever
-// comes later takes the place of one that has not announced the run.
-var errBegunMeanwhile = errors.New("another process begins it at the same time")
-
 var errNotBegun = errors.New("neither its first shard nor terapush prepare has begun it")
 
 // waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away, for
@@ -157,7 +166,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func (p *push) mayHelp(err error) bool {
-	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errBegunMeanwhile, errTooLate} {
+	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -320,10 +329,7 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	announced, err := p.begun(ctx, true)
-	if err == nil {
-		err = p.agree(ctx, caps, announced != 0)
-	}
+	announced, err := p.beginOrFind(ctx, caps, true)
 	if err != nil {
 		return err
 	}

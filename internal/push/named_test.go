@@ -173,14 +173,22 @@ func TestPrepareNamed(t *testing.T) {
 }
 
 // The first shard and prepare may come at the same time. Whoever comes later takes the place of one that has not announced the run,
-// which waits for it.
+// and that one goes on with it.
 func TestBegunMeanwhile(t *testing.T) {
-	p := newFixture(t)
-	p.on("probe", func(context.Context) error {
-		p.hook = nil
-		return push.Prepare(t.Context(), p.job(nightly))
-	})
-	p.succeeds(nightly + " --shard 0/2")
-	p.succeeds(nightly + " --shard 1/2")
-	p.exact(0, 1000)
+	prepare := func(p *fixture) { require.NoError(t, push.Prepare(t.Context(), p.job(nightly))) }
+	shard := func(p *fixture) { p.succeeds(nightly + " --shard 0/2") }
+	for name, both := range map[string][2]func(p *fixture){"shard first": {shard, prepare}, "prepare first": {prepare, shard}} {
+		t.Run(name, func(t *testing.T) {
+			p := newFixture(t)
+			p.on("probe", func(context.Context) error {
+				p.hook = nil
+				both[1](p)
+				return nil
+			})
+			both[0](p)
+			p.succeeds(nightly + " --shard 0/2")
+			p.succeeds(nightly + " --shard 1/2")
+			p.exact(0, 1000)
+		})
+	}
 }
