@@ -69,8 +69,6 @@ var dryRuns = map[string][]string{
 		"postgres://u@h/db --method copy --dataset httplogs --create truncate --format pgtext --verify full",
 		"postgresql://u@h/db --method insert --dataset journal",
 		"postgres://u@h/db --method s3-import" + store,
-		"postgres://u@h/db --method s3-import --dataset lineitem --format pgtext --s3-keys" + store,
-		"postgres://u@h/db --method s3-import --create recreate --delivery at-least-once" + store,
 		"yugabyte://u@h/db --method copy",
 		"yugabyte://u@h/db --method copy --delivery at-least-once",
 		"yugabyte://u@h/db --method copy --rows-per-transaction 20000",

@@ -9,11 +9,13 @@ import (
 var removed = map[string]string{
 	"--be":         "it is called --backend-hosts",
 	"--format csv": "--format json has the same figures",
-	"--near":       "it is called --tolerance",
-	"--prices":     "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
-	"--redact":     "all formats but text leave names out unless --full is given",
-	"--via":        "it is called --staging",
-	"--yes-drop":   "it is called --allow-drop",
+	"--method s3-import": "use copy, which sends rows over the wire; or put the objects into a bucket (terapush push " +
+		"s3://bucket/prefix --format csv) and import them yourself with aws_s3.table_import_from_s3",
+	"--near":     "it is called --tolerance",
+	"--prices":   "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
+	"--redact":   "all formats but text leave names out unless --full is given",
+	"--via":      "it is called --staging",
+	"--yes-drop": "it is called --allow-drop",
 }
 
 // Removed returns the error for a flag that there is no more, as in --prices, or for a value of a flag, as in

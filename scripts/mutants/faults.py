@@ -40,8 +40,6 @@ FAULTS = [Fault(*f) for f in [
      "the end of the context does not reach a write that blocks"),
     ("pg08", PG, "faults.go", "f.Applied, f.SessionDead = loader.Unknown, true", "f.SessionDead = true",
      "FATAL between a commit and its answer counts as not applied"),
-    ("pg09", PG, "s3.go", "rows += n", "rows = n",
-     "s3-import: the rows of a group's earlier objects are not counted"),
     ("pg10", PG, "redshift.go", '[...]string{"BEGIN", lockClaims(s)}', '[...]string{"BEGIN"}',
      "Redshift: the claim is looked for without the lock on the claim table"),
     ("pg11", PG, "claims.go", 'begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"', 'begin := "BEGIN"',

@@ -1,12 +1,7 @@
 package postgres_test
 
 import (
-	"fmt"
-	"net/url"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
@@ -48,38 +43,6 @@ func TestConformance(t *testing.T) {
 			if name == "insert" {
 				h.Answers = []string{"OVERRIDING SYSTEM VALUE"}
 			}
-			loadertest.Run(t, h)
-		})
-	}
-}
-
-// Method s3-import on a real PostgreSQL, in a database of its own with functions of the names, parameters and answers
-// that Amazon's documentation gives for aws_s3. Transactions, claims and COPY are the server's; the extension is not
-// Amazon's.
-func TestConformanceOfImport(t *testing.T) {
-	name := fmt.Sprintf("aws%x", time.Now().UnixNano())
-	sql(t, "CREATE DATABASE "+name)
-	at, err := url.Parse(server(t))
-	require.NoError(t, err)
-	at.Path = "/" + name
-	t.Cleanup(func() { sql(t, "DROP DATABASE "+name+" WITH (FORCE)") }) // after the variable has its old value again
-	t.Setenv("TERAPUSH_TEST_POSTGRES", at.String())
-	b := backendtest.StoreAndKeys(t, nil)
-	sql(t, `CREATE SCHEMA aws_commons; CREATE SCHEMA aws_s3;
-		CREATE TYPE aws_commons._s3_uri_1 AS (bucket text, file_path text, region text);
-		CREATE FUNCTION aws_commons.create_s3_uri(text, text, text) RETURNS aws_commons._s3_uri_1 LANGUAGE sql AS
-			'SELECT ROW($1, $2, $3)::aws_commons._s3_uri_1';
-		CREATE FUNCTION aws_s3.table_import_from_s3(name text, columns text, options text, s3 aws_commons._s3_uri_1) RETURNS text
-			LANGUAGE plpgsql AS $$ DECLARE n bigint; BEGIN
-				EXECUTE format('COPY %s (%s) FROM PROGRAM %L %s', name, columns,
-					'curl -sf `+b.URL+`/' || s3.bucket || '/' || s3.file_path, options);
-				GET DIAGNOSTICS n = ROW_COUNT;
-				RETURN format('%s rows imported into relation "%s" from file %s of 1 bytes', n, name, s3.file_path);
-			END $$`)
-	for f, name := range map[batch.Format]string{batch.CSV: "lineitem", batch.PGText: "httplogs"} {
-		t.Run(string(f), func(t *testing.T) {
-			h := harness(sourceOf(t, name), f, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Via() })
-			h.Contract.GroupBatches, h.Contract.Commits = 2, 1
 			loadertest.Run(t, h)
 		})
 	}

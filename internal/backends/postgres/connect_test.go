@@ -210,7 +210,6 @@ func TestCheckFlavour(t *testing.T) {
 		{"redshift", methodS3Copy, options{}, postgreSQL, "not Redshift (write the target as postgres://…)"},
 		{"postgres", methodCopy, options{}, redshift, "takes bulk rows through S3 only: it has no COPY … FROM STDIN (add --method s3-copy"},
 		{"postgres", methodS3Copy, options{}, postgreSQL, "method s3-copy is for Redshift"},
-		{"postgres", methodImport, options{}, yugabyteDB, "method s3-import is for Aurora and RDS"},
 		{"postgres", methodCopy, options{rowsPerTransaction: 5}, postgreSQL, "rows-per-transaction is for YugabyteDB"},
 		{"postgres", methodCopy, options{nonTransactional: true}, postgreSQL, "disable-transactional-writes is for YugabyteDB"},
 		{"postgres", methodCopy, options{unlogged: true}, yugabyteDB, "unlogged is for PostgreSQL"},

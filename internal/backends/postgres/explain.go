@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	switch {
 	case c.Staged():
-		each = append(each, s.explainFetch(t, c.Format)...)
+		each = append(each, s.explainCopy(t)...)
 	case s.method == methodInsert:
 		each = append(each, load+"(…), (…), …")
 	default:
@@ -67,20 +66,13 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	return table.Explain(p, all)
 }
 
-// explainFetch shows how the first group is read. Region and keys are not known before the store is opened.
-func (s statements) explainFetch(t loader.Target, f batch.Format) []string {
+// explainCopy shows how the first group is read. Region and keys are not known before the store is opened.
+func (s statements) explainCopy(t loader.Target) []string {
 	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
 	folder := "RUN/g000000000000/"
 	if t.Via != nil {
 		a.Bucket, a.Region = strings.Join(t.Via.Hosts, ","), cmp.Or(t.Via.Params.Get("region"), a.Region)
 		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
 	}
-	if s.flavour == redshift {
-		return []string{s.copyObjects(a, folder), copyCount}
-	}
-	call := s.importObject()
-	for i, v := range slices.Backward(s.importValues(a, folder+"000000000000."+string(f), f)) {
-		call = strings.Replace(call, fmt.Sprintf("$%d", i+1), sqlload.Literal(v), 1)
-	}
-	return []string{call}
+	return []string{s.copyObjects(a, folder), copyCount}
 }

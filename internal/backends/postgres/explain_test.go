@@ -29,7 +29,6 @@ func TestExplain(t *testing.T) {
 		"yugabyte no tx":       {loader.Target{Scheme: "yugabyte", Options: options("disable-transactional-writes", "true")}, batch.PGBinary, loader.DedupNone},
 		"redshift":             {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("iam-role", "arn:aws:iam::1:role/load")}, batch.CSV, loader.DedupTx},
 		"redshift once":        {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("s3-keys", "true")}, batch.CSV, loader.DedupNone},
-		"aurora":               {loader.Target{Scheme: "postgres", Method: "s3-import", Via: via()}, batch.CSV, loader.DedupTx},
 		"journal":              {loader.Target{Scheme: "postgres", Table: "journal"}, batch.PGBinary, loader.DedupTx},
 		"yugabyte once a copy": {loader.Target{Scheme: "yugabyte"}, batch.PGBinary, loader.DedupNone},
 		"copy truncate":        {loader.Target{Scheme: "postgres"}, batch.PGBinary, loader.DedupTx},

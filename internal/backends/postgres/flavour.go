@@ -97,8 +97,6 @@ func checkFlavour(t loader.Target, method string, o options, f flavour, s loader
 		return errRedshift()
 	case f != redshift && method == methodS3Copy:
 		return wrong("method "+method, "Redshift")
-	case f != postgreSQL && method == methodImport:
-		return wrong("method "+method, "Aurora and RDS for PostgreSQL")
 	case o.rowsPerTransaction > 0 && f != yugabyteDB:
 		return wrong("option "+optionRowsPerTransaction, "YugabyteDB")
 	case o.nonTransactional && f != yugabyteDB:

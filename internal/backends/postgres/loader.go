@@ -76,9 +76,6 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			l.hosts = append(l.hosts, nodes...)
 			return err
 		}
-		if l.method == methodImport {
-			return checkImport(ctx, c)
-		}
 		return nil
 	})
 	if err != nil || !l.Caps().Staged {

@@ -1,7 +1,7 @@
 // Package postgres loads PostgreSQL and two products that speak its protocol: YugabyteDB (YSQL) and Redshift.
 //
 // A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows, in a
-// transaction that claims the batch first (internal/sqlload). The staged methods put batches into S3 and let the server
+// transaction that claims the batch first (internal/sqlload). Redshift's method puts batches into S3 and lets the server
 // read a group of them in such a transaction (staged.go). The server is asked which product it is: see flavour.
 package postgres
 
@@ -17,7 +17,6 @@ const (
 	methodCopy   = "copy"
 	methodInsert = "insert"
 	methodS3Copy = "s3-copy"
-	methodImport = "s3-import"
 )
 
 // New returns the driver, a value without state.
@@ -36,7 +35,7 @@ func (driver) Methods() []loader.Method {
 		return loader.Option{Name: name, Kind: loader.BoolOption, Default: "false", Help: help}
 	}
 	unlogged := flag(optionUnlogged, "make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server")
-	keys := flag(optionS3Keys, "let the server read the bucket with this client's own keys instead of a role")
+	keys := flag(optionS3Keys, "Redshift: let the server read the bucket with this client's own keys instead of a role")
 	rows := loader.Option{
 		Name: optionRowsPerTransaction, Kind: loader.IntOption, Default: "0",
 		Help: "YugabyteDB: commit every so many rows inside a COPY, at least once (0: a batch is one transaction)",
@@ -53,7 +52,6 @@ func (driver) Methods() []loader.Method {
 		method(methodCopy, "COPY … FROM STDIN", unlogged, rows, direct),
 		method(methodInsert, "INSERT of many rows in one statement", unlogged),
 		method(methodS3Copy, "Redshift: objects in S3 (--staging s3://…), and COPY of them", role, keys),
-		method(methodImport, "Aurora and RDS for PostgreSQL: objects in S3 (--staging s3://…), and aws_s3 to import them", unlogged, keys),
 	}
 }
 
@@ -72,10 +70,6 @@ func capsOf(method string, o options) loader.Caps {
 		c.Commits = 1 // COPYs into one table wait for each other, and so do claims: see redshift.go
 		// A slice reads an object at a time, so a group should hold several for each slice.
 		c.DefaultBatchBytes, c.DefaultGroupBytes = 32<<20, 4<<30
-	case methodImport:
-		c.Formats, c.Staged = []batch.Format{batch.CSV, batch.PGText}, true
-		c.Commits = 8 // a backend reads the objects of a group one after the other
-		c.DefaultBatchBytes, c.DefaultGroupBytes = 32<<20, 256<<20
 	case methodInsert:
 		c.Formats = []batch.Format{batch.PGValues}
 		// The server refuses a statement of 1 GiB, and holds one in memory several times over while it parses it. From

@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// staged is the back-end for methods whose batches go into an object store first. Its claims are those of commit
-// groups.
+// staged is the back-end for Redshift's method, whose batches go into an object store first. Its claims are those of
+// commit groups.
 type staged struct {
 	*opened
 	*objstore.Staging
@@ -58,9 +58,9 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	objects := l.Place(g.ID)
+	folder := l.Place(g.ID).Folder()
 	ack, err = sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
-		rows, err := s.fetch(ctx, objects, g.Members, access)
+		rows, err := s.copyGroup(ctx, folder, access)
 		return rows, nil, err
 	}))
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 		return l.ProbeBy(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
 			s, err := l.open(ctx, c)
 			return s, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
-				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
+				n, err := s.copyGroup(ctx, objects.Folder(), access)
 				if err != nil {
 					_ = s.Rollback(ctx) // a failed transaction answers no query
 					err = s.addBadRow(ctx, err)

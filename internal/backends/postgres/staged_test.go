@@ -72,7 +72,6 @@ func newRedshift(t *testing.T) (*fake, loader.Target) {
 	return f, f.target("redshift", "s3-copy")
 }
 
-// Method s3-import is held to the same by the conformance suite.
 func TestRedshift(t *testing.T) {
 	f, to := newRedshift(t)
 	l := openStaged(t, to, groups("s3-copy"))
@@ -172,69 +171,59 @@ func TestRedshiftTables(t *testing.T) {
 	assert.ErrorContains(t, err, "column name is character varying(40), want character varying(41)")
 }
 
-// staged calls test for both staged methods, with keys of the client's own.
-func staged(t *testing.T, test func(t *testing.T, f *fake, to loader.Target)) {
-	t.Run("s3-copy", func(t *testing.T) {
-		f, to := newRedshift(t)
-		to.Options["s3-keys"] = "true"
-		test(t, f, to)
-	})
-	t.Run("s3-import", func(t *testing.T) {
-		f := newFake(t, auroraVersion)
-		to := f.target("postgres", "s3-import")
-		to.Options["s3-keys"] = "true"
-		test(t, f, to)
-	})
+// withKeys is a Redshift that reads the bucket with the client's own keys.
+func withKeys(t *testing.T) (*fake, loader.Target) {
+	f, to := newRedshift(t)
+	to.Options["s3-keys"] = "true"
+	return f, to
 }
 
-// These are all the statements of opening, preparing, probing and one commit on products that no test can ask.
+// These are all the statements of opening, preparing, probing and one commit on a product that no test can ask.
 func TestStagedStatements(t *testing.T) {
-	staged(t, func(t *testing.T, f *fake, to loader.Target) {
-		l := openStaged(t, to, groups(to.Method))
-		proof, err := l.(loader.Prober).Probe(t.Context(), groups(to.Method), csvBatch(0, 1))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Proof{Transactional: true}, proof)
-		assert.Len(t, f.bucket.Keys(), 3, "the probe's object is gone")
-		_, err = l.(loader.Committer).Commit(t.Context(), groupZero())
-		require.NoError(t, err)
-		text := strings.Join(f.queries(""), "\n") + "\n"
-		for _, values := range f.parameters {
-			text += fmt.Sprintf("with %q\n", values)
-		}
-		golden.Equal(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(backendtest.S3Secret, "SECRET", backendtest.S3Token, "TOKEN").Replace(text))
-	})
+	f, to := withKeys(t)
+	l := openStaged(t, to, groups(to.Method))
+
+	proof, err := l.(loader.Prober).Probe(t.Context(), groups(to.Method), csvBatch(0, 1))
+	require.NoError(t, err)
+	assert.Equal(t, loader.Proof{Transactional: true}, proof)
+	assert.Len(t, f.bucket.Keys(), 3, "the probe's object is gone")
+
+	_, err = l.(loader.Committer).Commit(t.Context(), groupZero())
+	require.NoError(t, err)
+	text := strings.Join(f.queries(""), "\n") + "\n"
+	concealed := strings.NewReplacer(backendtest.S3Secret, "SECRET", backendtest.S3Token, "TOKEN").Replace(text)
+	golden.Equal(t, "session-s3-copy-keys.sql", concealed)
 }
 
 // No secret is in any error, whatever part of a statement the server quotes.
 func TestStagedErrorsKeepSecrets(t *testing.T) {
-	staged(t, func(t *testing.T, f *fake, to loader.Target) {
-		l := openStaged(t, to, groups(to.Method))
-		f.says(
-			answer{part: map[string]string{"s3-copy": "COPY", "s3-import": "aws_s3.table"}[to.Method], code: "XX000", message: "near " + backendtest.S3Secret[3:]},
-			answer{part: "load_error"})
-		_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
-		require.ErrorContains(t, err, "near ***; the statement was ")
-		shown := fmt.Sprintf("%v %+v %#v", err, err, err)
-		for _, secret := range []string{backendtest.S3Secret, backendtest.S3Secret[3:], backendtest.S3Token} {
-			assert.NotContains(t, shown, secret)
-		}
-	})
+	f, to := withKeys(t)
+	l := openStaged(t, to, groups(to.Method))
+	f.says(
+		answer{part: "COPY", code: "XX000", message: "near " + backendtest.S3Secret[3:]},
+		answer{part: "load_error"})
+
+	_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
+	require.ErrorContains(t, err, "near ***; the statement was ")
+	shown := fmt.Sprintf("%v %+v %#v", err, err, err)
+	for _, secret := range []string{backendtest.S3Secret, backendtest.S3Secret[3:], backendtest.S3Token} {
+		assert.NotContains(t, shown, secret)
+	}
 }
 
 func TestViaIsRefused(t *testing.T) {
-	f := newFake(t, auroraVersion)
+	f, _ := newRedshift(t)
 	for text, change := range map[string]func(*loader.Target){
-		"method s3-import needs an object store: --staging s3://bucket/prefix": func(t *loader.Target) { t.Via = nil },
-		"Redshift, which takes bulk rows through S3 only":                      func(t *loader.Target) { t.Scheme = "redshift" },
-		"takes no other endpoint: leave server_endpoint out":                   func(t *loader.Target) { t.Via.Params.Set("server_endpoint", "http://x") },
-		"Redshift would read the backslash as an escape":                       func(t *loader.Target) { t.Via.Database = `a\b` },
+		"method s3-copy needs an object store: --staging s3://bucket/prefix": func(t *loader.Target) { t.Via = nil },
+		"Redshift, which takes bulk rows through S3 only":                    func(t *loader.Target) { t.Method = "copy" },
+		"takes no other endpoint: leave server_endpoint out": func(t *loader.Target) {
+			t.Via.Params.Set("server_endpoint", "http://x")
+		},
+		"Redshift would read the backslash as an escape": func(t *loader.Target) { t.Via.Database = `a\b` },
 	} {
-		to := f.target("postgres", "s3-import")
+		to := f.target("redshift", "s3-copy")
 		change(&to)
 		_, err := postgres.New().Open(t.Context(), to, backendtest.Deps())
 		assert.ErrorContains(t, err, text)
 	}
-	f.says(answer{part: "FROM pg_proc"})
-	_, err := postgres.New().Open(t.Context(), f.target("postgres", "s3-import"), backendtest.Deps())
-	assert.ErrorContains(t, err, "(CREATE EXTENSION aws_s3 CASCADE, and attach a role with the feature s3Import to the instance or cluster)")
 }
