@@ -36,7 +36,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	switch {
 	case claims && f == redshift:
 		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
-	case claims && s.ahead && !c.Staged():
+	case claims && s.ahead:
 		setup = append(setup, s.prepareClaim())
 		load = s.claimAndLoad(first, c.Format)
 	case claims:

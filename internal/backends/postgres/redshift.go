@@ -105,7 +105,7 @@ func (e *loadError) Unwrap() error { return e.err }
 // addBadRow adds the first bad row to the error of a COPY, which itself says only where to look. The session is the
 // commit's own, so its rows in the system tables are about this COPY.
 func (s *session) addBadRow(ctx context.Context, err error) error {
-	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, new(*pgconn.PgError)) {
+	if s.conn.IsClosed() || !errors.As(err, new(*pgconn.PgError)) {
 		return err
 	}
 	for _, query := range selectLoadErrors {

@@ -70,7 +70,7 @@ func (s *session) setUp(ctx context.Context) error {
 		s.owner.sessions[s] = struct{}{}
 		s.owner.mu.Unlock()
 	}
-	if s.ahead && s.contract.Dedup == loader.DedupTx && !s.contract.Staged() {
+	if s.ahead && s.contract.Dedup == loader.DedupTx {
 		if _, err := exec(ctx, s.conn, s.prepareClaim()); err != nil {
 			return err
 		}
