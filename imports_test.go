@@ -49,7 +49,7 @@ func rules() []rule {
 		{from: "internal/backends/discard", may: contract},
 		{from: "internal/backends/postgres", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/mysql", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
-		{from: "internal/backends/oracle", may: with("internal/sqlload", "internal/objstore", "internal/netio")},
+		{from: "internal/backends/oracle", may: with("internal/sqlload", "internal/netio")},
 		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},

@@ -135,13 +135,14 @@ func TestMistakes(t *testing.T) {
 	one, parts := recorded("run-4.json"), recorded("two-parts.jsonl")
 	s := newShell(t)
 	for command, want := range map[string]string{
-		"pusj":                              `command "pusj" does not exist; did you mean "push"?`,
-		"push":                              "push takes one TARGET: 0 arguments given",
-		"push discard:// --resume=":         "--resume needs a run",
-		"push discard:// --row 1":           "unknown flag: --row; did you mean --rows?",
-		"push discard:// --yes-drop t":      "terapush: --yes-drop was removed: it is called --allow-drop\n",
-		"push discard:// -x":                "unknown shorthand flag: 'x'",
-		"push postgres://h/d --method copi": `did you mean "copy"?`,
+		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
+		"push":                                        "push takes one TARGET: 0 arguments given",
+		"push discard:// --resume=":                   "--resume needs a run",
+		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
+		"push discard:// --yes-drop t":                "terapush: --yes-drop was removed: it is called --allow-drop\n",
+		"push discard:// -x":                          "unknown shorthand flag: 'x'",
+		"push oracle://h/s --credential L":            "--credential was removed: it was for method cloud-copy",
+		"push postgres://h/d --method copi":           `did you mean "copy"?`,
 		"push discard:// --resume 20260101-000000-xx": `no run "20260101-000000-xx"`,
 		"push discard:// --resume ../../etc":          `"../../etc" is not the id of a run`,
 		"push discard:// --resume last":               "no run in ",

@@ -106,7 +106,6 @@ var dryRuns = map[string][]string{
 		"oracle://u@h/s --method fast --dataset pairs",
 		"oracle://u@h/s --method direct",
 		"oracle://u@h/s --method cloud-copy --dataset people" + store,
-		"oracle://u@h/s --method cloud-copy --dataset lineitem --credential LOADER --delivery at-least-once" + store,
 	},
 	"databend": {
 		"databend://u:hunter2@h/db --method streaming-load --payload-kind text",

@@ -33,7 +33,7 @@ discard:// sends nothing and measures this machine alone. Several hosts, separat
 A password in the URL is visible to other users: set TERAPUSH_PASSWORD or give --password-file. All schemes:
   %s
 
-Methods that stage objects first (pipeline, s3-copy, s3-load, stage-load, cloud-copy) need the object store:
+Methods that stage objects first (pipeline, s3-copy, s3-load, stage-load) need the object store:
 --staging s3://bucket/prefix. Its keys come from where AWS's tools find them.
 
 Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64MiB, 64MB or 1GiB, rates 500MiB/s or

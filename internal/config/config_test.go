@@ -146,6 +146,7 @@ func TestFile(t *testing.T) {
 
 	for file, want := range map[string]string{
 		"yes-drop: t":                    "--yes-drop was removed: it is called --allow-drop",
+		"credential: LOADER":             "push.yaml: --credential was removed: it was for method cloud-copy",
 		"sed: 1":                         `key "sed" does not exist; did you mean "seed"?`,
 		"batch_rows: 1":                  `did you mean "batch-rows"?`,
 		"table:":                         "table: write one value, or a list if the flag is repeatable",

@@ -8,7 +8,10 @@ import (
 // removed are the flags that there are no more, and values of flags, with what to use instead.
 var removed = map[string]string{
 	"--be":         "it is called --backend-hosts",
+	"--credential": "it was for method cloud-copy, which is gone too; --method array needs none",
 	"--format csv": "--format json has the same figures",
+	"--method cloud-copy": "use array, which sends rows over the wire; or put the objects into a bucket (terapush push " +
+		"s3://bucket/prefix --format csv) and copy them yourself with DBMS_CLOUD.COPY_DATA",
 	"--method s3-import": "use copy, which sends rows over the wire; or put the objects into a bucket (terapush push " +
 		"s3://bucket/prefix --format csv) and import them yourself with aws_s3.table_import_from_s3",
 	"--near":     "it is called --tolerance",

@@ -171,6 +171,8 @@ func TestMisspelled(t *testing.T) {
 	flags := []string{"batch-rows", "rows", "report", "allow-drop"}
 	require.Equal(t, []string{
 		"TERAPUSH_BATCHROWS is not read: did you mean TERAPUSH_BATCH_ROWS?",
+		"TERAPUSH_CREDENTIAL is not read: --credential was removed: it was for method cloud-copy, which is gone too; " +
+			"--method array needs none",
 		"TERAPUSH_PASSWROD is not read: did you mean TERAPUSH_PASSWORD?",
 		"TERAPUSH_ROW is not read: did you mean TERAPUSH_ROWS?",
 		"TERAPUSH_YES_DROP is not read: --yes-drop was removed: it is called --allow-drop",
@@ -178,6 +180,6 @@ func TestMisspelled(t *testing.T) {
 	}, config.Misspelled([]string{
 		"TERAPUSH_ROW=5", "TERAPUSH_BATCHROWS=1", "TERAPUSH_BATCH_ROWS=1", "TERAPUSH_YES_DROP=x", "TERAPUSH_PASSWROD=hunter2",
 		"TERAPUSH_ORACLE_16_ECPU=oracle://…", "TERAPUSH_PORT=tcp://10.0.0.1:80", "TERAPUSH_SERVICE_HOST=10.0.0.1", "TERAPUSH_REPOR=",
-		"TERAPUSH_batch_rows=1", "HOME=/", "broken",
+		"TERAPUSH_batch_rows=1", "TERAPUSH_CREDENTIAL=LOADER", "HOME=/", "broken",
 	}, flags))
 }

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -127,17 +126,6 @@ func TestCheckAnothersTable(t *testing.T) {
 			backendtest.Only(t, c.want, s.check(t, target, nil))
 		})
 	}
-}
-
-func TestCheckStore(t *testing.T) {
-	s, target := startWithStore(t, fake.Options{})
-	found := s.check(t, target, nil)
-	require.Contains(t, fmt.Sprint(found), "Oracle reads the objects from "+storeAddress)
-
-	s = startStandIn(t, fake.Options{Script: fake.Where(map[string]fake.Fault{"DBMS_CLOUD": {Answer: [][]any{{"0"}}}})})
-	target.Hosts = []string{s.Address()}
-	_, err := s.backend.Open(t.Context(), target, backendtest.Deps())
-	require.ErrorContains(t, err, "GRANT EXECUTE ON DBMS_CLOUD TO tera")
 }
 
 func TestCheckOfAServerThatIsGone(t *testing.T) {

@@ -69,32 +69,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestConformanceOfStagedLoads(t *testing.T) {
-	for name, loose := range map[string]bool{
-		"people": true, "journal": false, "documents": false, "lineitem": false, "httplogs": true,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, target := startWithStore(t, fake.Options{})
-			contract := contractOf(methodCloudCopy, 401)
-			if loose {
-				contract = atLeastOnce(contract)
-			}
-			d := documents(t)
-			if name != "documents" {
-				d = datasetOf(t, name, "")
-			}
-			loadertest.Run(t, s.backend.harness(d, contract, func(*testing.T) loader.Target {
-				target.Table = "t_" + strings.ToLower(rand.Text())
-				return target
-			}))
-			for _, r := range s.Requests() {
-				require.NotContains(t, r.SQL, secret)
-			}
-		})
-	}
-}
-
 // Who has an Oracle runs the suite on it: TERAPUSH_TEST_ORACLE=oracle://user:password@host/service of a schema that may
 // create tables. Unlike for every other server its absence is no failure in CI, because none can be installed there.
 func TestConformanceOnAServer(t *testing.T) {

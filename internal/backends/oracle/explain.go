@@ -1,10 +1,8 @@
 package oracle
 
 import (
-	"cmp"
 	"strings"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -23,12 +21,8 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	}
 	var loads sqlload.Script
 	add := loads.Add
-	if c.Staged() {
-		s.explainGroup(t, c, add)
-	} else {
-		s.explainBatch(t, c, add)
-	}
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
+	s.explainBatch(t, c, add)
+	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
 	if c.Dedup == loader.DedupTx {
 		add("after a lost answer", s.TryClaim(first), s.SelectClaim("RUN", 0), "ROLLBACK")
 	}
@@ -66,23 +60,4 @@ func (s statements) explainBatch(t loader.Target, c loader.Contract, add func(wh
 	default:
 		add("per batch", s.insert(), "COMMIT")
 	}
-}
-
-// explainGroup shows how the first group is read. The region is known only when the store is opened.
-func (s statements) explainGroup(t loader.Target, c loader.Contract, add func(when string, texts ...string)) {
-	a := objstore.Access{Bucket: "…", Region: "…"}
-	folder := "RUN/g000000000000/"
-	if t.Via != nil {
-		a.Bucket = strings.Join(t.Via.Hosts, ",")
-		a.Region = cmp.Or(t.Via.Params.Get("region"), a.Region)
-		a.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
-		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
-	}
-	table := externalTable("RUN", 0)
-	add("per group", s.sessionSetup(t.Settings)...) // on its own connection
-	add("per group", s.createExternal(table, []string{uriOf(a, folder+"000000000000."+string(c.Format)), "…"}))
-	if c.Dedup == loader.DedupTx {
-		add("per group", s.claim())
-	}
-	add("per group", s.fromExternal(table), "COMMIT", dropExternal(table))
 }

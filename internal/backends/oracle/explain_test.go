@@ -34,11 +34,6 @@ func TestExplainOfLongValues(t *testing.T) {
 func TestExplain(t *testing.T) {
 	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
 	direct := func(o map[string]string) loader.Target { return loader.Target{Method: methodDirect, Options: o} }
-	staged := func(url string, o map[string]string) loader.Target {
-		store, err := loader.ParseTarget(url)
-		require.NoError(t, err)
-		return loader.Target{Method: methodCloudCopy, Via: &store, Options: o}
-	}
 	for name, c := range map[string]struct {
 		target loader.Target
 		schema rows.Schema
@@ -49,19 +44,13 @@ func TestExplain(t *testing.T) {
 		"array of times":      {loader.Target{}, schemaOf(t, "httplogs"), loader.DedupTx, ""},
 		"single lineitem":     {loader.Target{Method: methodSingle}, schemaOf(t, "lineitem"), loader.DedupNone, ""},
 		"fast pairs":          {loader.Target{Method: methodFast}, schemaOf(t, "pairs"), loader.DedupNone, loader.CreateTruncate},
-		"cloud-copy lineitem": {staged("s3://bucket?region=eu-central-1", nil), schemaOf(t, "lineitem"), loader.DedupTx, ""},
 		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
 		"direct partition":    {direct(map[string]string{optionPartition: "p2026"}), journal(), loader.DedupTx, ""},
-		"cloud-copy":          {staged("s3://bucket/in/2026?region=eu-central-1", map[string]string{optionCredential: "LOADER"}), journal(), loader.DedupTx, ""},
-		"cloud-copy public":   {staged("s3://bucket?endpoint=https://ns.compat.objectstorage.example", nil), journal(), loader.DedupNone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			contract := loader.Contract{Method: c.target.Method, Format: batch.ColumnArrays, Dedup: c.dedup, BatchRows: 3000}
 			if contract.Method == "" {
 				contract.Method = methodArray
-			}
-			if c.target.Via != nil {
-				contract.GroupBatches, contract.Format = 100, batch.CSV
 			}
 			driver := backend{client: nativeClient()}
 			if c.target.Method != methodDirect {

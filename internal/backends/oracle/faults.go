@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -24,9 +23,6 @@ func faultOf(err error) (loader.Fault, bool) {
 		unbound  *bindError
 		panicked driverPanic
 	)
-	if f, ok := objstore.FaultOf(err); ok {
-		return f, true
-	}
 	number, ok := errorNumber(err)
 	switch {
 	case errors.As(err, &unbound):

@@ -64,9 +64,6 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	if err != nil {
 		return nil, failed("read the server's version", err)
 	}
-	if l.Caps().Staged {
-		return openStaged(ctx, l)
-	}
 	return l, nil
 }
 

@@ -14,12 +14,11 @@ import (
 
 // The methods.
 const (
-	methodSingle    = "single"
-	methodBatch     = "batch"
-	methodArray     = "array"
-	methodFast      = "fast"
-	methodDirect    = "direct"
-	methodCloudCopy = "cloud-copy"
+	methodSingle = "single"
+	methodBatch  = "batch"
+	methodArray  = "array"
+	methodFast   = "fast"
+	methodDirect = "direct"
 )
 
 // New returns the driver, with the client that this binary was built with. It has no state.
@@ -41,13 +40,6 @@ func (b backend) Methods() []loader.Method {
 			Options: []loader.Option{{
 				Name: optionPartition, Kind: loader.StringOption,
 				Help: "the one partition that all rows belong to and that is locked instead of the table",
-			}},
-		},
-		{
-			Name: methodCloudCopy, Help: "Autonomous Database: objects in S3 (--staging s3://…), and DBMS_CLOUD to read them",
-			Options: []loader.Option{{
-				Name: optionCredential, Kind: loader.StringOption,
-				Help: "the DBMS_CLOUD credential that reads the bucket; without one the bucket has to be public",
 			}},
 		},
 	}
@@ -85,11 +77,6 @@ func capsOf(method string) loader.Caps {
 		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest text's
 		// bytes for each row; the library refuses more than 2 GiB.
 		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
-	case methodCloudCopy:
-		return loader.Caps{
-			Formats: []batch.Format{batch.CSV}, Dedup: loader.DedupTx, Atomic: true, Staged: true, Commits: 1,
-			DefaultBatchBytes: 32 << 20, DefaultGroupBytes: 4 << 30,
-		}
 	}
 	return caps
 }

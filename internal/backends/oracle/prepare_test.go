@@ -351,13 +351,12 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	asked := map[string]bool{}
 	for _, owner := range []string{"TERA", "OTHER"} {
-		for _, method := range []string{methodArray, methodFast, methodDirect, methodCloudCopy} {
-			s, target := startWithStore(t, fake.Options{
-				Native: true, Owner: owner, Script: partitioned,
-			})
+		for _, method := range []string{methodArray, methodFast, methodDirect} {
+			s := startStandIn(t, fake.Options{Native: true, IdleBlocker: idleBlocker, Owner: owner, Script: partitioned})
 			require.NoError(t, s.Run(`CREATE TABLE "`+owner+`"."T" (K NUMBER(19), R NUMBER(19), S NUMBER(19), PRIMARY KEY (K)) `+
 				"MEMOPTIMIZE FOR WRITE"))
-			target.Table, target.Method = owner+".T", method
+			target := s.table(method)
+			target.Table = owner + ".T"
 			if method == methodDirect {
 				target.Options = map[string]string{optionPartition: "p1"}
 			}

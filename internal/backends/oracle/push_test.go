@@ -135,18 +135,6 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// Groups whose answers are lost are asked about, and loaded again only where they are not in.
-func TestPushThroughAStore(t *testing.T) {
-	t.Parallel()
-	s, target := startWithStore(t, fake.Options{})
-	p := newProduct(t, s)
-	p.begun(fake.At(fake.Commit, 2, fake.Fault{CutAnswer: true}))
-	via := target.Via
-	p.succeeds(t, fmt.Sprintf("--method cloud-copy --staging s3://%s/%s?%s --dataset people --rows 150 --batch-rows 10 "+
-		"--commit-batches 3 --workers 4 --retries 100 --verify full", via.Hosts[0], via.Database, via.Params.Encode()))
-	p.holds(t, "PEOPLE", 150)
-}
-
 // single commits parts of a batch. After a lost answer all of it is sent again, and the proof finds the rows that are
 // there twice.
 func TestSingleIsProven(t *testing.T) {

@@ -20,7 +20,6 @@ type session struct {
 	binds      *binds
 	text       string    // of the INSERT
 	prepared   *sql.Stmt // the INSERT for one row at a time; nil before the first
-	external   string    // the external table made for the session, which Close drops; "": none
 	sent       bool      // rows may have reached the server
 	acked      int64     // rows acknowledged by the server
 	unmeasured bool      // what the session costs is not part of the run's cost
@@ -221,9 +220,6 @@ func (s *session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
 	_ = s.rollback(ctx)
-	if s.external != "" && !s.dead {
-		_, _ = s.exec(ctx, dropExternal(s.external))
-	}
 	if s.method == methodFast && s.sent {
 		s.owner.addFast(ctx, s)
 	}

@@ -23,14 +23,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// TestMain gives every test the credentials of the object store, which parallel tests cannot set, and runs more of them
-// at a time than there are cores: most of their time goes into pauses before retries and into waiting for locks.
+// TestMain runs more tests at a time than there are cores: most of their time goes into pauses before retries and into
+// waiting for locks.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": secret} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -102,24 +97,6 @@ func (s *standIn) table(method string) loader.Target {
 
 // name is the table's as the catalog has it.
 func name(t loader.Target) string { return strings.ToUpper(t.Table) }
-
-// storeAddress is where the server is told that the object store is: it reads over https only.
-const storeAddress = "https://store.example"
-
-// startWithStore starts a stand-in that reads from an object store, and returns a target by way of it.
-func startWithStore(t *testing.T, o fake.Options) (*standIn, loader.Target) {
-	t.Helper()
-	store := backendtest.StartStore(t, nil)
-	o.IdleBlocker, o.Objects = idleBlocker, func(uri string) ([]byte, error) {
-		return store.Read(strings.TrimPrefix(uri, storeAddress+"/bucket/"))
-	}
-	s := startStandIn(t, o)
-	target := s.table(methodCloudCopy)
-	target.Options = map[string]string{optionCredential: "CRED"}
-	target.Via = store.Via()
-	target.Via.Params.Set("server_endpoint", storeAddress)
-	return s, target
-}
 
 // prepare opens the target and prepares the journal in it, unless change says something else.
 func (s *standIn) prepare(
@@ -212,13 +189,9 @@ func schemaOf(t testing.TB, name string) rows.Schema { return datasetOf(t, name,
 // contractOf is the best that a method can do.
 func contractOf(method string, batchRows int64) loader.Contract {
 	caps := capsOf(method)
-	c := loader.Contract{
+	return loader.Contract{
 		Method: method, Format: caps.Formats[0], Delivery: caps.Delivery(), Dedup: caps.Dedup, BatchRows: batchRows,
 	}
-	if caps.Staged {
-		c.GroupBatches, c.Commits = 4, 1
-	}
-	return c
 }
 
 // atLeastOnce is the contract without claims.

@@ -119,7 +119,7 @@ func (s statements) insert() string {
 // hint is the hint that the method depends on.
 func (s statements) hint() string {
 	return map[string]string{
-		methodFast: "/*+ MEMOPTIMIZE_WRITE */ ", methodDirect: "/*+ APPEND_VALUES */ ", methodCloudCopy: "/*+ APPEND */ ",
+		methodFast: "/*+ MEMOPTIMIZE_WRITE */ ", methodDirect: "/*+ APPEND_VALUES */ ",
 	}[s.method]
 }
 
@@ -138,7 +138,7 @@ func lockAlone(table string, wait time.Duration) string {
 	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", table, max(int(wait.Seconds()), 1))
 }
 
-// useHints enables the hints that fast, direct and cloud-copy depend on. Autonomous databases ignore hints by default.
+// useHints enables the hints that fast and direct depend on. Autonomous databases ignore hints by default.
 const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"
 
 // sessionSetup are the first statements of a loading session.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -136,45 +135,5 @@ func TestUnfit(t *testing.T) {
 				require.ErrorContains(t, err, want, method)
 			}
 		})
-	}
-}
-
-func TestExternalTables(t *testing.T) {
-	name := externalTable("r-1", 7)
-	assert.Equal(t, "TERAPUSH_R_1_G000000000007", name)
-	assert.True(t, isExternal(name, "r-1"))
-	for _, other := range []string{"TERAPUSH_R_1_G7", "TERAPUSH_R_1_GOOD_G000000000007", "TERAPUSH_R_12_G000000000007", "TERAPUSH_R_1_G00000000000X"} {
-		assert.False(t, isExternal(other, "r-1"), other)
-	}
-	s := planFor("t", journal(), methodCloudCopy, options{credential: "it's"})
-	assert.Contains(t, s.createExternal("X", []string{"u"}), `, credential_name => 'it''s', `)
-	s = planFor("t", rows.Schema{Columns: every().Columns[5:]}, methodCloudCopy, options{})
-	s.Schema.Columns[0].Digits, s.Schema.Columns[0].Scale = 2, 2 // -0.12
-	assert.Contains(t, s.createExternal("X", []string{"u"}), `"PRICE" CHAR(5)`)
-	assert.Contains(t, s.fromExternal("X"), `'9D99'`)
-}
-
-func TestLongTextsAreCut(t *testing.T) {
-	text := strings.Repeat("it's ", 15_000)
-	parts := strings.Split(clob(text), " || ")
-	require.Len(t, parts, 5)
-	var again strings.Builder
-	for _, p := range parts {
-		inner := strings.TrimSuffix(strings.TrimPrefix(p, "TO_CLOB('"), "')")
-		assert.Less(t, len(inner), 32767)
-		again.WriteString(strings.ReplaceAll(inner, "''", "'"))
-	}
-	assert.Equal(t, text, again.String())
-	assert.Equal(t, "'it''s'", clob("it's"))
-}
-
-func TestURIOf(t *testing.T) {
-	for want, a := range map[string]objstore.Access{
-		"https://b.s3.eu-central-1.amazonaws.com/in/r%2C1/g0/0.csv":   {Bucket: "b", Region: "eu-central-1"},
-		"https://s3.eu-central-1.amazonaws.com/b.c/in/r%2C1/g0/0.csv": {Bucket: "b.c", Region: "eu-central-1"},
-		"https://s3.eu-central-1.amazonaws.com/b/in/r%2C1/g0/0.csv":   {Bucket: "b", Region: "eu-central-1", PathStyle: true},
-		"https://n.compat.objectstorage.example/b/in/r%2C1/g0/0.csv":  {Bucket: "b", Region: "x", Endpoint: "https://n.compat.objectstorage.example"},
-	} {
-		assert.Equal(t, want, uriOf(a, "in/r,1/g0/0.csv"))
 	}
 }

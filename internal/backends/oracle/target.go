@@ -10,16 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// The options of the methods.
-const (
-	optionPartition  = "partition"
-	optionCredential = "credential"
-)
+// optionPartition is the only option, of method direct.
+const optionPartition = "partition"
 
 // The parameters of an oracle:// URL. Others are refused: a driver would ignore one that it does not know, or obey one
 // that is not meant for users.
@@ -38,8 +34,7 @@ var params = []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSA
 const defaultPort = "1521"
 
 type options struct {
-	partition  string // as the user wrote it
-	credential string
+	partition string // as the user wrote it
 }
 
 // Check validates method and address.
@@ -52,15 +47,15 @@ func (b backend) Check(t loader.Target) (loader.Caps, error) {
 func planOf(c client, t loader.Target) (method string, o options, err error) {
 	m, known := loader.FindMethod(backend{client: c}, t.Method)
 	if !known {
-		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s, %s, %s",
-			t.Method, methodArray, methodSingle, methodBatch, methodFast, methodDirect, methodCloudCopy)
+		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s, %s",
+			t.Method, methodArray, methodSingle, methodBatch, methodFast, methodDirect)
 	}
-	errs := []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings)}
+	errs := []error{checkAddress(c, t), checkTable(t.Table), checkSettings(t.Settings)}
 	if m.Name == methodDirect && !c.directPath {
 		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good "+
 			"rows of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
 	}
-	o = options{partition: t.Options[optionPartition], credential: t.Options[optionCredential]}
+	o = options{partition: t.Options[optionPartition]}
 	return m.Name, o, errors.Join(errs...)
 }
 
@@ -149,21 +144,6 @@ func hostPort(t loader.Target, host int) (name, port string) {
 // encrypted reports whether a connection begins with TLS. A preference is TCP.
 func encrypted(mode loader.TLSMode) bool {
 	return mode == loader.TLSRequire || mode == loader.TLSVerifyCA || mode == loader.TLSVerify
-}
-
-// checkVia validates the object store.
-func checkVia(t loader.Target, m loader.Method) error {
-	switch {
-	case !m.Caps.Staged:
-		return nil
-	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store: --staging s3://bucket/prefix", m.Name)
-	case strings.ContainsAny(t.Via.Database, "*?"):
-		return fmt.Errorf("prefix %q: DBMS_CLOUD reads * and ? as wildcards", t.Via.Database)
-	case strings.HasPrefix(cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint")), "http:"):
-		return fmt.Errorf("method %s: DBMS_CLOUD reads over https only: add server_endpoint=https://… to --staging", m.Name)
-	}
-	return objstore.Check(*t.Via)
 }
 
 // maxNameBytes is the longest name since 12.2; older servers refuse more than 30 themselves.

@@ -25,16 +25,6 @@ func target(t *testing.T, url string, change func(*loader.Target)) loader.Target
 	return parsed
 }
 
-func via(url string) func(*loader.Target) {
-	return func(t *loader.Target) {
-		store, err := loader.ParseTarget(url)
-		if err != nil {
-			panic(err)
-		}
-		t.Method, t.Via = methodCloudCopy, &store
-	}
-}
-
 const plainURL = "oracle://u:secret@h/service"
 
 func TestCheck(t *testing.T) {
@@ -53,8 +43,6 @@ func TestCheck(t *testing.T) {
 		"a wallet":           {plainURL + "?wallet=/w", func(t *loader.Target) { t.TLS = loader.TLSVerify }, goClient(), methodArray},
 		"a name in tnsnames": {"oracle://u@/alias?tns_admin=/w&lib_dir=/l", nil, nativeClient(), methodArray},
 		"direct":             {plainURL, func(t *loader.Target) { t.Method = methodDirect }, nativeClient(), methodDirect},
-		"cloud-copy":         {plainURL, via("s3://bucket/in/2026"), goClient(), methodCloudCopy},
-		"a foreign store":    {plainURL, via("s3://bucket/in?endpoint=http://a.b:1&server_endpoint=https://c.d"), goClient(), methodCloudCopy},
 		"schema and table":   {plainURL, func(t *loader.Target) { t.Table = "s.t" }, goClient(), methodArray},
 		"settings":           {plainURL, func(t *loader.Target) { t.Settings = quoted }, goClient(), methodArray},
 	} {
@@ -79,7 +67,7 @@ func TestCheckRefuses(t *testing.T) {
 		change func(*loader.Target)
 		says   []string
 	}{
-		"another method":             {plainURL, method("copy", nil), []string{`method "copy" does not exist`, "cloud-copy"}},
+		"another method":             {plainURL, method("copy", nil), []string{`method "copy" does not exist`, methodDirect}},
 		"direct with go-ora":         {plainURL, method(methodDirect, nil), []string{"ORA-38910", "make build-godror", "go-ora v2.9.0"}},
 		"no service":                 {"oracle://u@h:1521", nil, []string{"names no service", "?sid="}},
 		"service and SID":            {plainURL + "?sid=ORCL", nil, []string{"exclude each other"}},
@@ -94,10 +82,6 @@ func TestCheckRefuses(t *testing.T) {
 		"half true":                  {plainURL + "?ssl=maybe", nil, []string{"ssl_verify of the target are true or false"}},
 		"a wallet in quotes":         {plainURL + `?wallet=%22`, nil, []string{"parameter wallet", "quotation marks"}},
 		"a wallet without TLS":       {plainURL + "?wallet=/w&ssl=false", nil, []string{"is for TLS"}},
-		"no store":                   {plainURL, method(methodCloudCopy, nil), []string{"--staging s3://bucket/prefix"}},
-		"a store without https":      {plainURL, via("s3://bucket/in?endpoint=http://a.b:1"), []string{"over https only"}},
-		"wildcards":                  {plainURL, via("s3://bucket/in*"), []string{"wildcards"}},
-		"a bad store":                {plainURL, via("s3://b/in"), []string{"is not the name of a bucket"}},
 		"three names":                {plainURL, table("a.b.c"), []string{"table or schema.table"}},
 		"an event":                   {plainURL, set("events '10046'"), []string{"ALTER SESSION has no such parameter"}},
 		"serializable":               {plainURL, set("Isolation_Level"), []string{"READ COMMITTED"}},

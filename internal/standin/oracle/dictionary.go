@@ -48,8 +48,6 @@ var asked = []question{
 	{"SELECT s.server FROM v$session s WHERE …", fixed([]any{"DEDICATED"})},
 	{"SELECT d.force_logging FROM v$database d", fixed([]any{"NO"})},
 	{"SELECT … FROM v$log l", fixed([]any{"3", "209715200"})},
-	{"SELECT … FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' AND …", fixed([]any{"1"})},
-	{"SELECT t.table_name FROM all_external_tables t WHERE t.owner = ? AND t.table_name LIKE '?%' …", (*session).externals},
 	{"SELECT … FROM all_objects o WHERE o.owner = ? AND o.object_name = '?' AND …", (*session).relation},
 	{"SELECT … FROM all_tab_columns c WHERE c.owner = ? AND c.table_name = '?' …", (*session).columns},
 	{"SELECT 'trigger ' … FROM all_triggers g WHERE … UNION ALL SELECT … FROM all_policies p WHERE …", fixed()},
@@ -118,22 +116,13 @@ func (x *session) relation(m []string) [][]any {
 	return nil
 }
 
-func (x *session) externals(m []string) (all [][]any) {
-	for name, t := range x.server.tables {
-		if t.external != nil && strings.HasPrefix(name, strings.ReplaceAll(m[2], `\_`, "_")) {
-			all = append(all, []any{name})
-		}
-	}
-	return all
-}
-
 // traits answers with as many columns as are asked for.
 func (x *session) traits(m []string) [][]any {
 	t := x.named(m)
 	if t == nil {
 		return nil
 	}
-	traits := []any{"N", nil, nil, "0", "0", number(t.external != nil)}
+	traits := []any{"N", nil, nil, "0", "0", "0"}
 	if strings.Contains(x.SQL, "t.memoptimize_write") {
 		traits = append(traits, map[bool]string{true: "ENABLED", false: "DISABLED"}[t.fast])
 	}

@@ -34,7 +34,6 @@ type Options struct {
 	// IdleBlocker is MAX_IDLE_BLOCKER_TIME: a session is ended that waits for its client for so long while others wait
 	// for its transaction. 0 is never.
 	IdleBlocker time.Duration
-	Objects     func(uri string) ([]byte, error) // reads the objects of external tables
 }
 
 // Requests that are not statements; drivers also send COMMIT and ROLLBACK as statements. LogOff commits what is open.

@@ -40,9 +40,6 @@ var shapes = slices.Concat(questions(), ownShapes(), []shape{
 	{like("TRUNCATE TABLE ?"), (*session).truncate},
 	{regexp.MustCompile(`^LOCK TABLE (\S+) IN EXCLUSIVE MODE WAIT \d+$`), (*session).lockTable},
 	{regexp.MustCompile(into + ` \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
-	{regexp.MustCompile(into + ` \((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
-	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
-		"field_list => '?', format => '?'); END;"), (*session).createExternal},
 	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
 
 	// The target.

@@ -17,7 +17,6 @@ type table struct {
 	key      []int // the columns of the primary key; nil: none
 	taken    map[string]*transaction
 	fast     bool // MEMOPTIMIZE FOR WRITE
-	external *external
 }
 
 // keyOf returns the row's primary key. taken has it with the transaction that has inserted or removed it, or with nil.
