@@ -31,7 +31,7 @@ func TestGroupObjects(t *testing.T) {
 	r := s.Run("run")
 	putAll(t, r.Group(0), "run", 3)
 	putAll(t, r.Group(1), "run", 12)
-	putAll(t, r.Group(ProbeGroup), "run", 0)
+	putAll(t, r.Group(probeGroup), "run", 0)
 	putAll(t, r, "run", 5)
 	staging := Staging{Store: s, Folders: true}
 	found := map[string]int64{}

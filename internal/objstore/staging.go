@@ -16,8 +16,8 @@ func (r *Run) Group(number int64) *Run {
 	return &Run{store: r.store, folder: fmt.Sprintf("%sg%0*d/", r.folder, digits, number), err: r.err}
 }
 
-// ProbeGroup is the group of a probe's objects. No run has as many groups.
-const ProbeGroup = 999_999_999_999
+// probeGroup is the group of a probe's objects. No run has as many groups.
+const probeGroup = 999_999_999_999
 
 // inGroup reads group and batch from a name within Group; ok is false for any other name.
 func (r *Run) inGroup(name string) (group, batch int64, ok bool) {
@@ -93,7 +93,7 @@ func (s *Staging) Objects(ctx context.Context, run string, f func(name string, n
 	return r.List(ctx, func(o Object) error {
 		if s.Folders {
 			group, number, ok := r.inGroup(o.Name)
-			if o.Number = number; !ok || group == ProbeGroup {
+			if o.Number = number; !ok || group == probeGroup {
 				o.Number = -1
 			}
 		}
@@ -101,10 +101,10 @@ func (s *Staging) Objects(ctx context.Context, run string, f func(name string, n
 	})
 }
 
-// Try puts a probe's batch into ProbeGroup and calls f with that folder, so that the probe also shows whether the server
+// Try puts a probe's batch into probeGroup and calls f with that folder, so that the probe also shows whether the server
 // can read the bucket. An object that cannot be removed is listed at the run's end.
 func (s *Staging) Try(ctx context.Context, b *batch.Batch, f func(*Run) (loader.Proof, error)) (loader.Proof, error) {
-	folder := s.Store.Run(b.ID.Run).Group(ProbeGroup)
+	folder := s.Store.Run(b.ID.Run).Group(probeGroup)
 	if err := folder.Put(ctx, b); err != nil {
 		return loader.Proof{}, err
 	}
