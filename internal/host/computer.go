@@ -45,23 +45,6 @@ func moreQuota(cores int) string {
 	return fmt.Sprintf("docker update --cpus %d CONTAINER, or resources.limits.cpu in Kubernetes", cores)
 }
 
-// throttling warns if one period in a hundred was throttled.
-func (e *checks) throttling() loader.Finding {
-	c := e.Cores
-	switch {
-	case c.Periods == 0 && (c.Quota > 0 || c.Machine == 0):
-		return unknown("the cgroup's cpu.stat cannot be read")
-	case c.Periods == 0:
-		return ok("no quota of a cgroup")
-	}
-	found := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods",
-		units.Count(c.Throttled), units.Count(c.Periods))
-	if c.Throttled > 0 && c.Throttled*100 >= c.Periods {
-		return warn(found+": all connections stood still until each ended", moreQuota(max(c.Machine, 1)))
-	}
-	return ok(found)
-}
-
 func (e *checks) memory() loader.Finding {
 	found := fmt.Sprintf("%s, of which buffers may take %s", size(e.Memory), size(e.want.Memory))
 	switch {

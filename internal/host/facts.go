@@ -21,47 +21,33 @@ type Facts struct {
 	Memory    int64 // bytes that this process may use
 	OpenFiles int64 // limit of files and sockets; Go has raised the soft limit to the hard one
 	NICs      []NIC
-	// Allowances are the counters of Traffic since the machine was started, by interface.
-	Allowances map[string]map[string]int64
-	Sysctls    map[string]string // kernel settings, by their names for sysctl(8)
+	Sysctls   map[string]string // kernel settings, by their names for sysctl(8)
 
 	EC2 Instance
 	// Out is the interface of the route to the target, or of the default route without a target; "" if unknown.
 	Out string
-	// RoundTrip is the time to the target and back; 0 where it was not measured, for the reason in Unmeasured.
-	RoundTrip  time.Duration
-	Unmeasured string
+	// RoundTrip is the time to the target and back; 0 where it was not measured.
+	RoundTrip time.Duration
 }
 
 // Cores are those of the machine, and what this process may use of them.
 type Cores struct {
-	Machine            int
-	Usable             int     // GOMAXPROCS, which respects affinity and the cgroup's quota
-	Quota              float64 // of the cgroup, in cores; 0: none
-	Periods, Throttled int64   // of the quota, and how many used it up before their end
+	Machine int
+	Usable  int     // GOMAXPROCS, which respects affinity and the cgroup's quota
+	Quota   float64 // of the cgroup, in cores; 0: none
 }
 
 // readFacts reads the kernel's files, which takes a few milliseconds.
 func readFacts() Facts {
-	f := factsBelow("/", statistics)
+	f := factsBelow("/")
 	f.OpenFiles, f.Cores.Usable = openFiles(), runtime.GOMAXPROCS(0)
 	return f
 }
 
-func factsBelow(root tree, statistics func(nic string) map[string]uint64) Facts {
-	f := Facts{
-		Cores: cores(root), Memory: memory(root), NICs: nics(root),
-		Allowances: make(map[string]map[string]int64), Sysctls: make(map[string]string),
-	}
-	for _, t := range readLoad(root, statistics).NICs {
-		if t.Allowance != nil {
-			f.Allowances[t.Name] = t.Allowance
-		}
-	}
+func factsBelow(root tree) Facts {
+	f := Facts{Cores: cores(root), Memory: memory(root), NICs: nics(root), Sysctls: make(map[string]string)}
 	for _, name := range []string{
-		"net.core.default_qdisc", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_available_congestion_control",
-		"net.ipv4.tcp_congestion_control", "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_wmem",
-		"net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max",
+		"net.ipv4.ip_local_port_range", "net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max",
 	} {
 		if text, ok := root.text("proc/sys", strings.ReplaceAll(name, ".", "/")); ok {
 			f.Sysctls[name] = text
@@ -108,14 +94,7 @@ func memory(root tree) int64 {
 
 func cores(root tree) Cores {
 	stat, _ := root.text("proc/stat")
-	c := Cores{Machine: len(busy(stat)), Quota: quota(root)}
-	for _, folder := range []string{"sys/fs/cgroup", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"} {
-		if text, ok := root.text(folder, "cpu.stat"); ok {
-			c.Periods, c.Throttled = field(text, "nr_periods"), field(text, "nr_throttled")
-			break
-		}
-	}
-	return c
+	return Cores{Machine: len(busy(stat)), Quota: quota(root)}
 }
 
 // quota returns the quota of this process' cgroup, as a container sees it, in cores; 0: none. The file has "max 100000"

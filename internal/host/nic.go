@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 type NIC struct {
 	Name, Driver  string // a virtual interface has no driver
 	BitsPerSecond int64  // of the link; 0 if the driver does not report it
-	MTU, TxQueues int
 }
 
 // NICs returns the network interfaces that this process sees, by name, with the loopback and virtual ones. What an
@@ -40,12 +38,6 @@ func (t tree) nic(name string) NIC {
 	// In Mbit/s, -1 or 2^32-1 where the driver does not know it. Reading fails where the link is down.
 	if mbit := t.number(classNet, name, "speed"); mbit > 0 && mbit < 1<<31 {
 		n.BitsPerSecond = mbit * 1e6
-	}
-	n.MTU = int(max(t.number(classNet, name, "mtu"), 0))
-	for _, queue := range t.names(classNet, name, "queues") {
-		if strings.HasPrefix(queue, "tx-") {
-			n.TxQueues++
-		}
 	}
 	return n
 }
