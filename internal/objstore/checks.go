@@ -5,17 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -25,12 +22,12 @@ import (
 func (s *Store) CheckServer(ctx context.Context, _ loader.Intent, reader string) ([]loader.Finding, error) {
 	listed := finding("bucket", loader.GradeOK,
 		s.String()+" was listed; whether objects may be put there is not tried, since nothing is written", "")
-	head, err := s.checkHead(ctx)
+	region, err := s.checkRegion(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := append([]loader.Finding{listed}, head...)
-	all = append(all, s.checkTLS(ctx), s.checkVersions(ctx, reader), s.checkLifecycle(ctx))
+
+	all := []loader.Finding{listed, region, s.checkTLS(ctx), s.checkLifecycle(ctx)}
 	if reader != "" {
 		all = append(all, s.readerView(reader))
 	}
@@ -52,26 +49,21 @@ func ask[In, Out any](
 	return call(ctx, in)
 }
 
-// checkHead checks the bucket's region and this machine's clock.
-func (s *Store) checkHead(ctx context.Context) ([]loader.Finding, error) {
+// checkRegion asks for the bucket's region.
+func (s *Store) checkRegion(ctx context.Context) (loader.Finding, error) {
 	head, err := ask(ctx, s.client.HeadBucket, &s3.HeadBucketInput{Bucket: &s.bucket})
-	if err != nil {
-		switch f := read(err); {
-		case f.status == 0:
-			return nil, failed("check "+s.String(), err)
-		case f.region == "":
-			return []loader.Finding{s.unanswered("region", "s3:ListBucket", err)}, nil
-		default:
-			return []loader.Finding{s.regionFinding(f.region)}, nil
-		}
+	if err == nil {
+		return s.regionFinding(aws.ToString(head.BucketRegion)), nil
 	}
-	all := []loader.Finding{s.regionFinding(aws.ToString(head.BucketRegion))}
-	if answer, ok := awsmiddleware.GetRawResponse(head.ResultMetadata).(*smithyhttp.Response); ok {
-		if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-			all = append(all, clockFinding(time.Since(at).Abs().Truncate(time.Second)))
-		}
+
+	switch f := read(err); {
+	case f.status == 0:
+		return loader.Finding{}, failed("check "+s.String(), err)
+	case f.region == "":
+		return s.unanswered("region", "s3:ListBucket", err), nil
+	default:
+		return s.regionFinding(f.region), nil
 	}
-	return all, nil
 }
 
 // regionFinding warns about another region than that of the requests. The store has answered one, so it does not mind,
@@ -84,18 +76,6 @@ func (s *Store) regionFinding(region string) loader.Finding {
 		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: traffic between regions is slow and charged",
 			region, s.region),
 		"write ?region="+region+" into the s3:// URL")
-}
-
-// maxSkew is well below the 15 minutes at which signatures are refused ("RequestTimeTooSkewed").
-const maxSkew = 5 * time.Minute
-
-func clockFinding(skew time.Duration) loader.Finding {
-	if skew <= maxSkew {
-		return finding("clock", loader.GradeOK, "this machine's clock and the store's agree", "")
-	}
-	return finding("clock", loader.GradeWarn,
-		fmt.Sprintf("this machine's clock and the store's are %s apart, and signatures are good for 15 minutes", skew),
-		"sudo chronyc makestep")
 }
 
 // checkTLS warns about http over public networks. TLS costs 0.38 CPU seconds a GB against 0.19, measured with the SDK on
@@ -127,24 +107,6 @@ func httpFinding(host string, addresses []netip.Addr) loader.Finding {
 		}
 	}
 	return finding("TLS", loader.GradeOK, "http: rows are not encrypted, within this machine or a private network", "")
-}
-
-// checkVersions warns where the store keeps objects that are overwritten or removed.
-func (s *Store) checkVersions(ctx context.Context, reader string) loader.Finding {
-	const check = "versioning"
-	answer, err := ask(ctx, s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &s.bucket})
-	switch {
-	case err != nil:
-		return s.unanswered(check, "s3:GetBucketVersioning", err)
-	case answer.Status != types.BucketVersioningStatusEnabled:
-		return finding(check, loader.GradeOK, "off: what is overwritten or removed takes no space", "")
-	}
-	found := "on: a batch that is sent again leaves an old version behind, which is paid for"
-	if reader != "" {
-		found = "on: objects that are removed when " + reader + " has loaded them stay as old versions, and are paid for"
-	}
-	return finding(check, loader.GradeWarn, found,
-		"aws s3api put-bucket-versioning --bucket "+s.bucket+" --versioning-configuration Status=Suspended")
 }
 
 // checkLifecycle warns about rules by which the store removes a run's objects.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,17 +15,14 @@ import (
 
 // bucketSays answers what is asked about a bucket; "" leaves it to a healthy bucket.
 type bucketSays struct {
-	region, versioning, lifecycle, date string
-	refuse                              map[string]int // statuses by the name of the question
+	region, lifecycle string
+	refuse            map[string]int // statuses by the name of the question
 }
 
 const noLifecycle = `<Error><Code>NoSuchLifecycleConfiguration</Code><Message>none</Message></Error>`
 
 func (b bucketSays) before(w http.ResponseWriter, r *http.Request) bool {
 	answer := func(status int, body string) bool {
-		if b.date != "" {
-			w.Header().Set("Date", b.date)
-		}
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
@@ -35,10 +31,8 @@ func (b bucketSays) before(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	ask := ""
-	for _, name := range []string{"versioning", "lifecycle"} {
-		if hasKey(r.URL.Query(), name) {
-			ask = name
-		}
+	if hasKey(r.URL.Query(), "lifecycle") {
+		ask = "lifecycle"
 	}
 	if r.Method == http.MethodHead {
 		ask = "head"
@@ -53,8 +47,6 @@ func (b bucketSays) before(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("X-Amz-Bucket-Region", b.region)
 		}
 		return answer(200, "")
-	case ask == "versioning":
-		return answer(200, "<VersioningConfiguration>"+b.versioning+"</VersioningConfiguration>")
 	case ask == "lifecycle" && b.lifecycle == "":
 		return answer(404, noLifecycle)
 	case ask == "lifecycle":
@@ -65,7 +57,6 @@ func (b bucketSays) before(w http.ResponseWriter, r *http.Request) bool {
 
 // Nothing is changed on any store: neither a write nor a removal is sent.
 func TestChecks(t *testing.T) {
-	const on = "<Status>Enabled</Status>"
 	rule := func(text string) string {
 		return "<LifecycleConfiguration><Rule><ID>tidy</ID>" + text + "</Rule></LifecycleConfiguration>"
 	}
@@ -84,21 +75,6 @@ func TestChecks(t *testing.T) {
 		"no right to the head": {
 			says: bucketSays{refuse: map[string]int{"head": 403}},
 			want: unknown("region", "", "allow s3:ListBucket on arn:aws:s3:::bucket to the credentials"),
-		},
-		"a clock ten minutes ahead": {
-			says: bucketSays{date: time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat)},
-			want: warn("clock", "", "sudo chronyc makestep"),
-		},
-		"versions": {
-			says: bucketSays{versioning: on},
-			want: warn("versioning", "a batch that is sent again", "aws s3api put-bucket-versioning --bucket bucket --versioning-configuration Status=Suspended"),
-		},
-		"versions of a stage": {
-			says: bucketSays{versioning: on}, reader: "Doris", want: warn("versioning", "removed when Doris has loaded them", ""),
-		},
-		"no right to versions": {
-			says: bucketSays{refuse: map[string]int{"versioning": 403}},
-			want: unknown("versioning", "", "allow s3:GetBucketVersioning on arn:aws:s3:::bucket to the credentials"),
 		},
 		"a rule that removes": {
 			says: bucketSays{lifecycle: rule("<Status>Enabled</Status><Filter><Prefix>some/</Prefix></Filter>" + expires)},
@@ -149,7 +125,7 @@ func TestChecksOfAStore(t *testing.T) {
 			checks = append(checks, f.Check)
 			require.NotEqual(t, loader.GradeFail, f.Grade, "%v", f)
 		}
-		require.Equal(t, []string{"bucket", "region", "clock", "TLS", "versioning", "lifecycle"}, checks)
+		require.Equal(t, []string{"bucket", "region", "TLS", "lifecycle"}, checks)
 	})
 }
 

@@ -1,11 +1,9 @@
 package databend
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,37 +73,22 @@ const (
 
 	selectLimits = "SELECT name, value FROM system.settings WHERE name IN ('" +
 		queueTimeout + "', '" + executeTimeout + "', '" + resultTimeout + "', '" + fileMemory + "')"
-	selectConfigs = "SELECT `group`, name, value FROM system.configs WHERE `group` = 'query' AND name IN " +
-		"('max_running_queries', 'max_active_sessions') OR `group` = 'storage' AND name = 'type'"
-	selectNodes = "SELECT cluster, host FROM system.clusters"
+	selectConfigs = "SELECT `group`, name, value FROM system.configs WHERE `group` = 'query' AND name = " +
+		"'max_active_sessions' OR `group` = 'storage' AND name = 'type'"
 )
 
 func (l *opened) serverChecks(i loader.Intent) []sqlload.Check {
 	hosts, workers := int64(len(l.hosts)), int64(i.Workers)
 	version, _, _ := strings.Cut(l.server.Version, "(")
 	window := int64(labelWindow.Hours())
-	const config = "[query] %s = %d in databend-query.toml and restart the server, or --workers %d"
+	const config = "[query] max_active_sessions = %d in databend-query.toml and restart the server, or --workers %d"
 	return []sqlload.Check{
 		{Name: "version", Judge: func([]string) loader.Finding {
 			return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(version), l.host().address))
 		}},
-		{Name: "cluster", Ask: selectNodes, Judge: l.cluster},
-		{Name: "running queries", Ask: selectConfigs, Judge: func(values []string) loader.Finding {
-			const name = "max_running_queries" // uploads to a stage do not count
-			limit, known := setting(values, name)
-			switch {
-			case !known:
-				return loader.Finding{Grade: loader.GradeUnknown, Found: "system.configs does not list " + name}
-			case limit > 0 && workers > limit*hosts && !l.caps.Staged:
-				return sqlload.Warn(fmt.Sprintf("%s = %d on each host: %d of %d workers always wait",
-					name, limit, workers-limit*hosts, workers),
-					fmt.Sprintf(config, name, (workers+hosts-1)/hosts, limit*hosts))
-			}
-			return sqlload.OK(fmt.Sprintf("%s = %d on each host (0: unlimited)", name, limit))
-		}},
 		limitCheck("sessions", selectConfigs, "max_active_sessions", func(limit int64) bool { return workers > limit*hosts },
 			"%s = %d on each host: sessions above it are refused", func(limit int64) string {
-				return fmt.Sprintf(config, "max_active_sessions", 2*workers, limit*hosts)
+				return fmt.Sprintf(config, 2*workers, limit*hosts)
 			}),
 		{Name: "storage", Ask: selectConfigs, Judge: func(values []string) loader.Finding {
 			switch i := slices.Index(values, "type"); {
@@ -154,25 +137,6 @@ func setting(values []string, name string) (n int64, known bool) {
 	}
 	n, err := strconv.ParseInt(values[i+1], 10, 64)
 	return n, err == nil
-}
-
-// cluster warns where the target leaves nodes out: rows are parsed on the node that receives them. A target whose host
-// is not a node's address is a balancer, or a name for all nodes.
-func (l *opened) cluster(values []string) loader.Finding {
-	var cluster string
-	var nodes []string
-	for row := range slices.Chunk(values, 2) {
-		cluster, nodes = row[0], append(nodes, row[1])
-	}
-	found := fmt.Sprintf("%s: the target names %d of %d nodes", cmp.Or(cluster, "no name"), len(l.hosts), len(nodes))
-	for _, h := range l.hosts {
-		host, _, _ := net.SplitHostPort(h.address)
-		if len(nodes) > len(l.hosts) && slices.Contains(nodes, host) {
-			return sqlload.Warn(found+"; the others parse no rows",
-				"name them all: databend://user@"+strings.Join(nodes, ",")+"/…")
-		}
-	}
-	return sqlload.OK(found)
 }
 
 // privileges asks for the plan of a statement, which checks the privileges of the user and all their roles without

@@ -20,16 +20,14 @@ const (
 func newHealthy(t *testing.T) *fake {
 	f := newFake(t)
 	f.on(askSettings, result([]any{queueTimeout, "0"}, []any{executeTimeout, "0"}, []any{resultTimeout, "60"}, []any{fileMemory, "24"}))
-	f.on(askConfigs, configured("8", "256", "s3"))
-	f.on(selectNodes, result([]any{"tenant/warehouse", "10.0.0.1"}))
+	f.on(askConfigs, configured("256", "s3"))
 	f.on("EXPLAIN", result([]any{"InsertPlan"}))
 	f.on("PRESIGN", result([]any{"PUT", `{"host":"x"}`, f.URL + "/bucket/x"}))
 	return f
 }
 
-func configured(running, sessions, storage string) string {
-	return result([]any{"query", "max_running_queries", running}, []any{"query", "max_active_sessions", sessions},
-		[]any{"storage", "type", storage})
+func configured(sessions, storage string) string {
+	return result([]any{"query", "max_active_sessions", sessions}, []any{"storage", "type", storage})
 }
 
 // check returns the findings that are not all right: check, grade: what was found; what to do.
@@ -37,13 +35,14 @@ func check(t *testing.T, c loader.Checker, workers int) string {
 	t.Helper()
 	findings, err := c.CheckServer(t.Context(), loader.Intent{Preparation: preparation(streamingLoad), Workers: workers})
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(findings), 4)
-	var all []string
+	var all, checks []string
 	for _, f := range findings {
+		checks = append(checks, f.Check)
 		if f.Grade != loader.GradeOK {
 			all = append(all, fmt.Sprintf("%s, %s: %s; %s", f.Check, f.Grade, f.Found, f.Fix))
 		}
 	}
+	require.Subset(t, checks, []string{"version", "table", "privileges"})
 	return strings.Join(all, "\n")
 }
 
@@ -56,12 +55,9 @@ func TestChecks(t *testing.T) {
 		{insert, "", "", ""},
 		{insertNoPresign, "", "", ""},
 		{stageLoad, "", "", ""},
-		{streamingLoad, askConfigs, configured("2", "256", "s3"), "running queries, warn: max_running_queries = 2 on each host: 4 of 6 " +
-			"workers always wait; [query] max_running_queries = 6 in databend-query.toml and restart the server, or --workers 2"},
-		{stageLoad, askConfigs, configured("2", "256", "s3"), ""}, // uploads take no slots
-		{streamingLoad, askConfigs, configured("8", "4", "s3"), "sessions, warn: max_active_sessions = 4 on each host: sessions above it " +
+		{streamingLoad, askConfigs, configured("4", "s3"), "sessions, warn: max_active_sessions = 4 on each host: sessions above it " +
 			"are refused; [query] max_active_sessions = 12 in databend-query.toml and restart the server, or --workers 4"},
-		{streamingLoad, askConfigs, configured("8", "256", "memory"), "storage, warn: type memory: the rows are gone when the server ends; " +
+		{streamingLoad, askConfigs, configured("256", "memory"), "storage, warn: type memory: the rows are gone when the server ends; " +
 			`[storage] type = "s3" (or fs) in databend-query.toml`},
 		{streamingLoad, askSettings, limit(executeTimeout, "30"), executeTimeout + ", warn: max_execute_time_in_seconds = 30: " +
 			"the server ends a longer statement, also one that loads; --set max_execute_time_in_seconds=0"},
@@ -74,10 +70,7 @@ func TestChecks(t *testing.T) {
 		{streamingLoad, "EXPLAIN INSERT", denied, "privileges, fail: server error 1063: no; GRANT INSERT, SELECT ON db.* TO USER 'root'"},
 		{streamingLoad, "EXPLAIN CREATE TABLE", denied, "privileges, fail: server error 1063: no; GRANT CREATE ON db.* TO USER 'root'"},
 		{streamingLoad, "EXPLAIN", failure(1005, "no"), "privileges, unknown: the server does not say: server error 1005: no; "},
-		{streamingLoad, selectNodes, denied, "cluster, unknown: the server does not say: server error 1063: no; " + role},
-		{streamingLoad, askConfigs, denied, "running queries, unknown: the server does not say: server error 1063: no; " + role},
-		{streamingLoad, selectNodes, result([]any{"w", "127.0.0.1"}, []any{"w", "10.0.0.2"}), "cluster, warn: w: the target names 1 of 2 " +
-			"nodes; the others parse no rows; name them all: databend://user@127.0.0.1,10.0.0.2/…"},
+		{streamingLoad, askConfigs, denied, "sessions, unknown: the server does not say: server error 1063: no; " + role},
 	} {
 		t.Run(c.method+" "+c.want, func(t *testing.T) {
 			f := newHealthy(t)
@@ -100,7 +93,7 @@ func TestChecksOfABusyServer(t *testing.T) {
 	checker := openTarget(t, f.target(streamingLoad))
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
-	f.call(selectNodes, func(seen) string { <-held; return result() })
+	f.call(askConfigs, func(seen) string { <-held; return result() })
 	findings, err := checker.CheckServer(t.Context(), loader.Intent{Preparation: preparation(streamingLoad)})
 	require.NoError(t, err)
 	require.Equal(t, "answers", findings[len(findings)-1].Check)

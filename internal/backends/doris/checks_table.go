@@ -50,9 +50,6 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 		return sqlload.Fail(found+", too few to make the table or to load it", fix)
 	case h.replication > alive:
 		return sqlload.Warn(found+": some replicas stay behind", fix)
-	case h.buckets > 0 && h.buckets*max(h.replication, 1) < alive:
-		return sqlload.Warn(found+": some backends take no rows",
-			fmt.Sprintf("a table made with --%s %d would use all", optBuckets, bucketsPerBackend*alive))
 	}
 	return sqlload.OK(found)
 }
@@ -76,7 +73,8 @@ func integer(text string) int64 {
 	return n
 }
 
-// slowCommit is the interval of merged commits, in milliseconds, above which checkGroupCommit warns.
+// slowCommit is the interval of merged commits, in milliseconds, above which checkGroupCommit warns. A load takes a fraction
+// of a second, and its worker waits for all of the interval.
 const slowCommit = 1000
 
 func (d *doctor) checkGroupCommit([]string) (none loader.Finding) {

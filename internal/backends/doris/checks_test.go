@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
@@ -82,8 +81,6 @@ func TestCheckServer(t *testing.T) {
 			want: warn("disks", "512 MiB are free on all of them, for 64 GiB of rows", "push less with --bytes")},
 		"more replicas than backends": {options: map[string]string{optReplication: "3"},
 			want: fail("buckets and replicas", "d.t: 4 buckets a partition, 3 replicas, 1 backends, too few", "--replication 1")},
-		"fewer buckets than backends": {backends: 3, create: id,
-			want: warn("buckets and replicas", "d.t: 1 buckets a partition, 1 replicas, 3 backends: some", "--buckets 12")},
 		"a table of other columns": {create: append(id, standin.Column{Name: "v", Type: "INT"}),
 			want: fail("table", "cannot take the rows of dataset : column v (int) is unknown", "choose another --table")},
 		"group commit that makes workers wait": {options: map[string]string{optGroupCommit: "sync"}, create: id,
@@ -153,16 +150,12 @@ func TestCheckWithoutABackend(t *testing.T) {
 }
 
 func TestCheckThroughAStore(t *testing.T) {
-	s, via, store := startWithStore(t)
+	s, via, _ := startWithStore(t)
 	target := s.table(s3Load, nil)
 	target.Via = via
 	found := s.check(t, target, intended())
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Found, "Doris reads the objects from http://127.0.0.1:")
-	require.NoError(t, store.SetVersioningConfiguration("bucket", gofakes3.VersioningConfiguration{Status: gofakes3.VersioningEnabled}))
-	found = s.check(t, target, intended())
-	require.Len(t, found, 2)
-	require.Contains(t, fmt.Sprint(found), "removed when Doris has loaded them")
 }
 
 func TestCheckOfAClusterThatIsGone(t *testing.T) {

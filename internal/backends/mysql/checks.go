@@ -67,9 +67,6 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	d.checkSizes()
 	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others show these variables for compatibility only
 		d.checkTransaction()
-		if d.intent.Advice {
-			d.checkLogs()
-		}
 		d.checkDurability()
 	}
 	return d.ask(ctx, d.tableChecks()...)

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -10,9 +9,6 @@ import (
 
 	"github.com/terapush/terapush/internal/sqlload"
 )
-
-// smallLog and smallPool are sizes that a large load runs into.
-const smallLog, smallPool = 1 << 30, 1 << 30
 
 func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
@@ -46,39 +42,6 @@ func (d *doctor) checkTransaction() {
 				fmt.Sprintf("%s is %s, and a batch of %s is one transaction", name, ibytes(most), ibytes(batch)),
 				fmt.Sprintf("--batch-bytes %d, or %s", most/2, d.change(name, 2*batch))))
 		}
-	}
-}
-
-// checkLogs compares a batch with the binary log, and the run with redo log and buffer pool.
-func (d *doctor) checkLogs() {
-	batch, cache := d.intent.BatchBytes, d.number("binlog_cache_size")
-	if _, set := d.vars["sql_log_bin"]; d.on("log_bin") && (!set || d.on("sql_log_bin")) && batch > cache {
-		workers := max(d.intent.Workers, 1)
-		fix := fmt.Sprintf("%s (of each session: %s for %d workers), or --set sql_log_bin=0 where no replica needs the rows",
-			d.change("binlog_cache_size", batch), ibytes(batch*int64(workers)), workers)
-		d.warn("binary log", fix, "binlog_cache_size is %s, and a batch of %s goes through a temporary file first",
-			ibytes(cache), ibytes(batch))
-	}
-	if d.aurora() { // whose storage has neither log files nor pages to flush
-		return
-	}
-	total := d.intent.TotalBytes
-	isSmall := func(size, limit int64) bool { return 0 < size && size < limit && (total <= 0 || total > size) }
-	name, size := "innodb_redo_log_capacity", d.number("innodb_redo_log_capacity") // MySQL 8.0.30 and later
-	if size == 0 {
-		name, size = "innodb_log_file_size", d.number("innodb_log_file_size")*max(d.number("innodb_log_files_in_group"), 1)
-	}
-	if isSmall(size, smallLog) {
-		want := max(2<<30, min(16<<30, int64(1)<<bits.Len64(uint64(max(total, 0)))))
-		fix := d.change(name, want)
-		if name == "innodb_log_file_size" { // only MariaDB 10.9 and later take SET GLOBAL
-			fix = fmt.Sprintf("%s = %d in the server's configuration, and restart it", name, want)
-		}
-		d.warn("redo log", fix, "%s holds %s: whenever it is full, loads wait until pages are flushed", name, ibytes(size))
-	}
-	if size := d.number("innodb_buffer_pool_size"); isSmall(size, smallPool) {
-		d.warn("buffer pool", d.change("innodb_buffer_pool_size", 4<<30)+", where the machine has the memory",
-			"innodb_buffer_pool_size is %s: whenever it is full, loads wait until pages are written", ibytes(size))
 	}
 }
 

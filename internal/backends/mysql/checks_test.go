@@ -200,26 +200,6 @@ func TestDoctorReadsVariables(t *testing.T) {
 		want      loader.Finding // none: all is well
 	}{
 		"nothing": {},
-		"small redo log": {
-			vars: "innodb_redo_log_capacity=104857600",
-			want: warn("redo log", "innodb_redo_log_capacity holds 100 MiB", "SET GLOBAL innodb_redo_log_capacity = 2147483648"),
-		},
-		"small redo log of an older version": {
-			vars: "innodb_redo_log_capacity= innodb_log_file_size=50331648 innodb_log_files_in_group=2",
-			want: warn("redo log", "innodb_log_file_size holds 96 MiB", "in the server's configuration"),
-		},
-		"redo log that holds the run": {
-			vars: "innodb_redo_log_capacity=104857600", change: func(i *loader.Intent) { i.TotalBytes = 8 << 20 },
-		},
-		"small redo log of Aurora's storage, which has none": {vars: "aurora_version=3.07.1 innodb_redo_log_capacity=104857600"},
-		"small buffer pool": {
-			vars: "innodb_buffer_pool_size=134217728", want: warn("buffer pool", "128 MiB", "SET GLOBAL innodb_buffer_pool_size"),
-		},
-		"binary log spills": {
-			vars: "binlog_cache_size=32768",
-			want: warn("binary log", "binlog_cache_size is 32 KiB, and a batch of 16 MiB goes through a temporary file",
-				"SET GLOBAL binlog_cache_size = 16777216 (of each session: 64 MiB for 4 workers)"),
-		},
 		"binary log too small": {
 			vars: "max_binlog_cache_size=8388608",
 			want: fail("transaction size", "max_binlog_cache_size is 8.0 MiB, and a batch of 16 MiB is one transaction",
@@ -231,8 +211,7 @@ func TestDoctorReadsVariables(t *testing.T) {
 			change: func(i *loader.Intent) { i.PrimaryKey = true },
 			want:   fail("transaction size", "group_replication_transaction_size_limit is 8.0 MiB", "--batch-bytes 4194304"),
 		},
-		"binary log is left out": {vars: "binlog_cache_size=32768", set: "sql_log_bin=0"},
-		"no binary log":          {vars: "binlog_cache_size=32768 log_bin=OFF sync_binlog=0"},
+		"no binary log": {vars: "log_bin=OFF sync_binlog=0"},
 		"log not flushed": {
 			vars: "innodb_flush_log_at_trx_commit=0",
 			want: warn("durability", "a crash of the server loses", "SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
@@ -267,8 +246,7 @@ func TestDoctorReadsVariables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &fakeServer{answer: fakeGrants(allGrants, nil), vars: map[string]string{
 				"version": "8.0.36", "local_infile": "ON", "max_connections": "200", "max_allowed_packet": "67108864",
-				"innodb_redo_log_capacity": "4294967296", "innodb_buffer_pool_size": "4294967296", "innodb_doublewrite": "ON",
-				"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "log_bin": "ON", "binlog_cache_size": "33554432",
+				"innodb_doublewrite": "ON", "innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "log_bin": "ON",
 				"max_binlog_cache_size": "18446744073709547520", "max_user_connections": "0",
 			}}
 			for field := range strings.FieldsSeq(c.vars) {

@@ -164,8 +164,7 @@ func (x *doctor) checkQuota(row []string) (f loader.Finding) {
 	return sqlload.OK(fmt.Sprintf("%s left on %s", sized(most-used), space))
 }
 
-// serverChecks compare the workers with the limits of profile and instance, and the rows with its settings. The
-// provider of a managed service sizes the redo logs.
+// serverChecks compare the workers with the limits of profile and instance, and the rows with its settings.
 func (x *doctor) serverChecks() []sqlload.Check {
 	limit := func(resource string) sqlload.Check {
 		return sqlload.Check{
@@ -175,34 +174,17 @@ func (x *doctor) serverChecks() []sqlload.Check {
 			Judge: func(values []string) loader.Finding { return x.checkLimit(resource, values) },
 		}
 	}
-	checks := []sqlload.Check{
+	return []sqlload.Check{
 		{
 			Name:  "sessions per user",
 			Ask:   "SELECT r.limit FROM user_resource_limits r WHERE r.resource_name = 'SESSIONS_PER_USER'",
 			Judge: x.checkProfile,
 		},
 		limit("processes"), limit("sessions"),
-		{
-			Name:   "server process",
-			Advice: true,
-			Ask:    "SELECT s.server FROM v$session s WHERE TO_CHAR(s.sid) = SYS_CONTEXT('USERENV', 'SID')",
-			Judge:  checkProcess,
-		},
+		{Name: "commit", Judge: x.checkCommit},
+		{Name: "character set", Judge: x.checkCharset},
+		{Name: "max_string_size", Judge: x.checkStringSize},
 	}
-	if managed := x.server.Settings[settingCloud] != ""; !managed {
-		if x.method == methodDirect {
-			checks = append(checks, sqlload.Check{
-				Name: "force logging", Advice: true, Ask: "SELECT d.force_logging FROM v$database d", Judge: checkForceLogging,
-			})
-		}
-		checks = append(checks, sqlload.Check{
-			Name: "redo logs", Advice: true, Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", Judge: x.checkRedo,
-		})
-	}
-	return append(checks,
-		sqlload.Check{Name: "commit", Judge: x.checkCommit},
-		sqlload.Check{Name: "character set", Judge: x.checkCharset},
-		sqlload.Check{Name: "max_string_size", Judge: x.checkStringSize})
 }
 
 // checkProfile compares SESSIONS_PER_USER with the workers. It is enforced only with resource_limit = TRUE.
@@ -233,48 +215,6 @@ func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
 	return sqlload.Warn(found+" (ORA-00018, ORA-00020)",
 		fmt.Sprintf("ALTER SYSTEM SET %s = %d SCOPE = SPFILE, and a restart; or --workers %d",
 			name, 2*(used+need), max(limit-used-extraSessions, 1)))
-}
-
-// checkProcess checks that the session has a dedicated server process.
-func checkProcess(row []string) (f loader.Finding) {
-	switch strings.Join(row, "") {
-	case "SHARED", "NONE": // NONE: an idle shared server
-		f = sqlload.Warn("SHARED: sessions share a few processes, and arrays go through the dispatchers' memory",
-			"name a service without dispatchers, or ALTER SYSTEM SET shared_servers = 0")
-	case "POOLED":
-		f = sqlload.Warn("POOLED (DRCP): a loading session keeps its process, and the pool has few",
-			"name the service without :POOLED, or EXEC DBMS_CONNECTION_POOL.ALTER_PARAM('', 'MAXSIZE', …)")
-	}
-	return f
-}
-
-func checkForceLogging(row []string) (f loader.Finding) {
-	if strings.EqualFold(strings.Join(row, ""), "YES") {
-		f = sqlload.Warn("YES: direct path writes every block into the redo log as well",
-			"ALTER DATABASE NO FORCE LOGGING, where no standby needs it; then ALTER TABLE … NOLOGGING")
-	}
-	return f
-}
-
-// Loads wait for checkpoint and archiver if redo logs smaller than smallLog are filled more than manyRounds times.
-const (
-	manyRounds = 10
-	smallLog   = 1 << 30
-)
-
-func (x *doctor) checkRedo(row []string) (f loader.Finding) {
-	groups, size, total := number(row[0]), number(row[1]), x.intent.TotalBytes
-	if groups == 0 || size == 0 {
-		return f
-	}
-	rounds := total / (groups * size)
-	found := fmt.Sprintf("%d groups of at least %s, which the rows fill %d times", groups, sized(size), rounds)
-	if rounds > manyRounds && size < smallLog {
-		return sqlload.Warn(found+": loads wait at each switch until a log is free (\"log file switch\" in V$SESSION_EVENT)",
-			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, "+
-				"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
-	}
-	return sqlload.OK(found)
 }
 
 // checkCommit checks that a commit is acknowledged only when it is durable, as the contract says.

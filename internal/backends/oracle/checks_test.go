@@ -74,8 +74,6 @@ func TestCheckServer(t *testing.T) {
 		"just enough sessions for the user": {server: says("user_resource_limits", []any{"12"})},
 		"a hidden instance": {server: denied("v$resource_limit"),
 			want: unknown("processes", "the server does not say: ORA-00942", grant)},
-		"shared servers": {server: says("v$session", []any{"SHARED"}), want: warn("server process", "SHARED", "shared_servers = 0")},
-		"pooled servers": {server: says("v$session", []any{"POOLED"}), want: warn("server process", "DRCP", "without :POOLED")},
 		"commits that are not waited for": {server: says("v$parameter", []any{"commit_wait", "NOWAIT"}),
 			want: warn("commit", "commit_wait = NOWAIT", "--set commit_wait=WAIT")},
 		"commits that cannot be waited for": {server: says("v$parameter", []any{"commit_wait", "FORCE_NOWAIT"}),
@@ -86,10 +84,6 @@ func TestCheckServer(t *testing.T) {
 		"values that are too long": {
 			server: says("v$parameter", []any{"max_string_size", "STANDARD"}, []any{"commit_wait", nil}), intent: long,
 			want: fail("max_string_size", "column body have up to 2001 bytes, and 2000 fit", "--payload-bytes 2000")},
-		"small redo logs": {intent: func(i *loader.Intent) { i.TotalBytes = 64 << 30 },
-			want: warn("redo logs", "3 groups of at least 200 MiB, which the rows fill 109 times", "ADD LOGFILE SIZE 4G")},
-		"direct path that is logged": {method: methodDirect, server: says("v$database", []any{"YES"}),
-			want: warn("force logging", "YES: direct path writes every block into the redo log", "NO FORCE LOGGING")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := cmp.Or(c.method, methodArray)

@@ -81,10 +81,8 @@ var units = map[string]int64{
 // settingNames are the settings that checks read, of all versions.
 var settingNames = [...]string{
 	"max_connections", "superuser_reserved_connections", "reserved_connections", "rds.rds_superuser_reserved_connections",
-	"transaction_read_only", "max_wal_size",
-	"checkpoint_completion_target", "fsync", "full_page_writes", "synchronous_commit",
-	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "yb_default_copy_from_rows_per_transaction",
-	"rds.extensions", "server_version_num",
+	"transaction_read_only", "fsync", "full_page_writes", "synchronous_commit",
+	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "rds.extensions", "server_version_num",
 }
 
 // factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among

@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +15,7 @@ import (
 
 // sessionChecks judge server, session and settings by what factChecks have read.
 func (d *checker) sessionChecks() []sqlload.Check {
-	checks := []sqlload.Check{
-		{Name: "server", Judge: d.checkServer},
-		{Name: "transaction size", Advice: true, Judge: d.checkTransactionSize},
-	}
+	checks := []sqlload.Check{{Name: "server", Judge: d.checkServer}}
 	if d.flavour != redshift { // it shows no sessions of other users
 		checks = append(checks,
 			sqlload.Check{Name: "pooler", Judge: d.checkPooler},
@@ -28,27 +24,14 @@ func (d *checker) sessionChecks() []sqlload.Check {
 	return checks
 }
 
-// Before PostgreSQL 16 sessions that load one table extend it one after the other (its release notes, "Performance"),
-// and more than 16 of them were found to gain little.
-const (
-	extendVersion   = 16
-	extendedWorkers = 16
-)
-
 func (d *checker) checkServer([]string) loader.Finding {
 	found := fmt.Sprintf("%s %s at %s", d.server.Product, d.server.Version, d.endpoint)
-	number, _, _ := strings.Cut(d.server.Version, ".")
-	major, err := strconv.Atoi(number) // fails for a version that is not released yet, "17beta1"
 	switch {
 	case d.facts.standby:
 		return sqlload.Fail(found+" is a standby and takes no rows", "name the primary in the target")
 	case d.text("transaction_read_only") == "on":
 		return sqlload.Fail(found+": transactions of this user are read-only (default_transaction_read_only)",
 			"--set default_transaction_read_only=off")
-	case d.flavour == postgreSQL && err == nil && major < extendVersion && d.sessions() > extendedWorkers:
-		return sqlload.Warn(fmt.Sprintf("%s: before version %d more than %d sessions on one table gain little, because they "+
-			"extend it one after the other; the run has %d", found, extendVersion, extendedWorkers, d.sessions()),
-			fmt.Sprintf("--workers %d, or upgrade the server", extendedWorkers))
 	}
 	return sqlload.OK(found)
 }
@@ -120,27 +103,13 @@ func (d *checker) checkConnections([]string) loader.Finding {
 	return sqlload.Warn(text+": refused sessions are retried", fix)
 }
 
-// checkTransactionSize compares a batch with what YugabyteDB's own COPY would commit at a time.
-func (d *checker) checkTransactionSize([]string) (f loader.Finding) {
-	own, n := d.amount("yb_default_copy_from_rows_per_transaction"), d.intent.Contract.BatchRows
-	if d.flavour != yugabyteDB || d.method != methodCopy || own <= 0 || n <= own ||
-		d.options.nonTransactional || d.options.rowsPerTransaction > 0 {
-		return f
-	}
-	return sqlload.Warn(fmt.Sprintf("a batch of %d rows is one distributed transaction; the server's own COPY commits every %d rows, "+
-		"because a large transaction holds memory on every node and is slow to commit", n, own),
-		fmt.Sprintf("--batch-rows %d", own))
-}
-
-// logChecks judge what the write-ahead log costs, and whether it lasts. Only PostgreSQL's own storage has one.
+// logChecks judge whether the write-ahead log lasts, and whether there is room for it. Only PostgreSQL's own storage has
+// one.
 func (d *checker) logChecks() []sqlload.Check {
 	if d.flavour != postgreSQL {
 		return nil
 	}
 	checks := []sqlload.Check{{Name: "durability", Judge: d.checkPages}, {Name: "durability", Judge: d.checkCommits}}
-	if !d.aurora && !d.statements(d.table.State).unlogged {
-		checks = append(checks, sqlload.Check{Name: "checkpoints", Advice: true, Judge: d.checkCheckpoints})
-	}
 	if !d.facts.standby {
 		checks = append(checks, sqlload.Check{Name: "replication", Ask: selectReplication, Judge: d.checkReplication})
 	}
@@ -183,32 +152,6 @@ func (d *checker) checkCommits([]string) loader.Finding {
 	return sqlload.OK(fmt.Sprintf("synchronous_commit %s: a batch is acknowledged when it is in the log", commit))
 }
 
-// checkCheckpoints estimates how many checkpoints the run causes. The server begins one when the log since the last has
-// grown to max_wal_size / (1 + checkpoint_completion_target) (xlog.c, CalculateCheckpointSegments; since version 11).
-func (d *checker) checkCheckpoints([]string) (f loader.Finding) {
-	const (
-		few      = 4       // checkpoints that hardly matter to a run
-		smallest = 4 << 30 // max_wal_size that is suggested
-		largest  = 64 << 30
-		unknown  = 16 << 30 // bytes that a run of unknown length is taken to have
-	)
-	size := d.amount("max_wal_size")
-	if size == 0 {
-		return f
-	}
-	target, _ := strconv.ParseFloat(d.text("checkpoint_completion_target"), 64)
-	interval := int64(float64(size) / (1 + target))
-	total := cmp.Or(d.intent.TotalBytes, unknown)
-	found := fmt.Sprintf("max_wal_size %s: a checkpoint about every %s of log, %d for %s of rows",
-		ibytes(size), ibytes(interval), total/interval, ibytes(total))
-	if size < largest && total > few*interval {
-		want := max(smallest, min(largest, 1<<bits.Len64(uint64(total))))
-		return sqlload.Warn(found+"; loads wait while one writes out all changed pages",
-			d.change("max_wal_size", fmt.Sprintf("'%dGB'", want>>30), reload)+"; the disk must have room for it")
-	}
-	return sqlload.OK(found)
-}
-
 // selectReplication reads who delays commits, and what keeps the log from being removed until the disk is full.
 const selectReplication = "SELECT " +
 	"(SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')), " +
@@ -244,8 +187,7 @@ func (d *checker) checkReplication(row []string) loader.Finding {
 		return loader.Finding{Grade: loader.GradeUnknown, Found: waits + ", and this user may not see whether one is connected",
 			Fix: "GRANT pg_monitor TO " + d.user()}
 	case waiting:
-		return sqlload.Warn(waits+": large batches make that rare",
-			"--set synchronous_commit=local loads without waiting, and the standbys fall behind")
+		return sqlload.OK(waits)
 	}
 	return sqlload.OK("no commit waits for a standby, and neither slots nor failing archiving keep the log")
 }
