@@ -35,6 +35,7 @@ def main():
     with tempfile.TemporaryDirectory() as tree:
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree], cwd=here, check=True)
         try:
+            refuse_stale(pathlib.Path(tree))
             for f in FAULTS:
                 if f.id not in done and (not given.id or f.id.startswith(tuple(given.id))):
                     line = "\t".join([f.id, *weigh(pathlib.Path(tree), f), f.what])
@@ -46,12 +47,22 @@ def main():
             subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=here, check=True)
 
 
+def refuse_stale(tree):
+    """Ends the program if the code has changed beneath faults, and names them all."""
+    stale = []
+    for f in FAULTS:
+        path = tree / f.package / f.file
+        times = path.read_text().count(f.old) if path.exists() else 0
+        if times != 1:
+            stale.append(f"{f.id}: {f.package}/{f.file} has the text {times} times: {f.old}")
+    if stale:
+        sys.exit("\n".join(stale))
+
+
 def weigh(tree, f):
     """Returns whether the fault is caught, and by which test."""
     path = tree / f.package / f.file
     text = path.read_text()
-    if text.count(f.old) != 1:
-        sys.exit(f"{f.id}: {path.relative_to(tree)} has the text {text.count(f.old)} times: {f.old}")
     path.write_text(text.replace(f.old, f.new))
     try:
         built = subprocess.run(["go", "build", "./..."], cwd=tree, capture_output=True, text=True)
