@@ -146,7 +146,7 @@ FAULTS = [Fault(*f) for f in [
      "a panic of the driver counts as success"),
     ("or03", OR, "claims.go", "loader.Resolution{Applied: loader.No}, k.rollback(ctx)", "loader.Resolution{Applied: loader.No}, k.commit(ctx)",
      "Resolve leaves its own claim behind: the batch counts as applied without rows"),
-    ("or05", OR, "statements.go", "IN EXCLUSIVE MODE WAIT", "IN ROW SHARE MODE WAIT",
+    ("or05", OR, "claims.go", "tables := append([]string{s.Runs()}, f.Claims...)", "tables := []string{s.Runs()}",
      "the fence keeps nobody out: batches of an older process are applied after it"),
     ("or06", OR, "session.go", "|| ok && rolledBack(number) {", "|| ok && number > 0 {",
      "any error of COMMIT counts as not applied"),

@@ -148,10 +148,10 @@ func innerNumber(text string, number int) int {
 	return number
 }
 
-// wraps reports whether an error only says where another one occurred: in recursive SQL, a row of an array, a parallel
-// query server, an external table's callout, or the cartridge that this calls.
+// wraps reports whether an error only says where another one occurred: in recursive SQL, a row of an array, or a
+// parallel query server.
 func wraps(number int) bool {
-	return slices.Contains([]int{604, 24381, 12801, 29913, 29400}, number)
+	return slices.Contains([]int{604, 24381, 12801}, number)
 }
 
 // driverPanic is a panic of the driver.
@@ -245,7 +245,7 @@ func faults() loader.Faults {
 			Verdict: loader.Refused(loader.ClassConstraint)},
 		{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is not JSON"},
 		{Codes: "1438 12899 1722 1830 1839 1840 1841 1843 1847 1858 1861 932 1401 1426 1460 1465 1483 6502 12704 " +
-			"29275 30653", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
+			"29275", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
 		{Codes: "910 1461 1489 1704 972", Verdict: loader.Refused(loader.ClassTooLarge),
 			Hint: "values beyond 4000 bytes (RAW: 2000) need MAX_STRING_SIZE = EXTENDED: lower --payload-bytes"},
 		{Codes: "3146", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-rows"},

@@ -53,8 +53,6 @@ func TestInnerErrors(t *testing.T) {
 		"ORA-24381: error(s) in array DML":                                                 24381,
 		"ORA-12801: error signaled in parallel query server P001\nORA-01652: no extent":    1652,
 		"ORA-12801: error signaled\nORA-00604: recursive\nORA-01653: unable to extend":     1653,
-		"ORA-29913: error while processing FETCH\nORA-30653: reject limit reached":         30653,
-		"ORA-29913: error while processing OPEN\nORA-29400: data cartridge error\nKUP-1":   29913,
 		"ORA-02091: transaction rolled back\nORA-00001: unique constraint (U.PK) violated": 2091,
 		"ORA-20000: from a trigger\nORA-06512: at U.T, line 3":                             20000,
 	} {
