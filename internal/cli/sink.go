@@ -53,7 +53,7 @@ func sinkProtocols() []sinkProtocol {
 		{name: "doris", port: 18030, what: "Doris: stream load", listen: cluster.Listen,
 			target: "doris://sink@{doris-sql}/sink?http_port={doris:port}", compares: true},
 		{name: "doris-sql", port: 19030, what: "Doris' statements, over the MySQL protocol", listen: cluster.ListenSQL},
-		{name: "s3", port: 19000, what: "S3: objects, whole or in parts", listen: s3.Listen,
+		{name: "s3", port: 19000, what: "S3: objects, put whole", listen: s3.Listen,
 			target: "s3://sink/prefix?region=us-east-1&path_style=true&endpoint=http://{s3}"},
 		{name: "raw", port: 15201, what: "length-prefixed bytes, to compare protocols with", listen: raw.Listen},
 	}
@@ -84,8 +84,9 @@ The sink has no tables: push into it with --create never --delivery at-least-onc
 encrypted connections. A signal ends the sink.
 
 A row counts when it is acknowledged, even if its transaction is rolled back. The sink counts rows by the format of the
-load; of an S3 object it counts lines, or reads the Parquet footer. It refuses loads whose rows only a table could tell,
-such as INSERT … SELECT and COPY … WHERE.`,
+load; of an S3 object it counts lines, or reads the Parquet footer. What it cannot count it refuses by name: loads whose
+rows only a table could tell, such as INSERT … SELECT and COPY … WHERE, prepared statements, compressed rows, and
+objects in parts.`,
 		Example: `  terapush sink
   terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
   terapush sink --postgres 0 --no-count --row-bytes 520 --json`,

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -67,21 +66,6 @@ func TestChunks(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A bucket in the host is known below .localhost only. Elsewhere an object that would pass for a bucket is refused.
-func TestBucketInHost(t *testing.T) {
-	s := listen(t, sink.Options{})
-	put := func(host string) string {
-		return sinktest.Say(t, s, "PUT /k HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 2\r\n\r\n1\n")
-	}
-	require.Contains(t, put("b.localhost:9000"), "200 OK")
-	require.Contains(t, put("b.s3.example"), "InvalidRequest")
-	require.EqualValues(t, 1, s.Stats().Rows)
-	answer, err := http.Head("http://" + s.Addr() + "/b/k")
-	require.NoError(t, err)
-	_ = answer.Body.Close()
-	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
 func crc(text string) string {
