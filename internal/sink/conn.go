@@ -43,9 +43,9 @@ func (c *Conn) Encrypted() bool { return c.Conn != c.tcp }
 // voidBytes is what one system call may drop. Its pages are never written, so they take no memory.
 const voidBytes = 1 << 20
 
-// Void returns a buffer for data that nobody looks at. What is read into it from a plain connection stays in the kernel, and
-// the buffer as it was. Readers in between, of a body's length or its chunks, pass the buffer down to Read; those that copy
-// read into their own.
+// Void returns a buffer for data that nobody looks at. What is read into it from a plain connection stays in the
+// kernel, and the buffer as it was. Readers in between, of a body's length or its chunks, pass the buffer down to Read;
+// those that copy read into their own.
 func (c *Conn) Void() []byte {
 	v := c.void.Load()
 	if v == nil {
@@ -77,12 +77,12 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readsPerSecond is the least number of reads that a second's bytes take. A slow sink reads little and often, as a server
-// with a slow disk does; the client's window closes and opens, instead of standing still for seconds.
+// readsPerSecond is the least number of reads that a second's bytes take. A slow sink reads little and often, as a
+// server with a slow disk does; the client's window closes and opens, instead of standing still for seconds.
 const readsPerSecond = 50
 
-// arrears bounds the time that is made up for. Each sleep ends a little late, which would be half of the rate where reads
-// are small, as under TLS.
+// arrears bounds the time that is made up for. Each sleep ends a little late, which would be half of the rate where
+// reads are small, as under TLS.
 const arrears = 2 * time.Second / readsPerSecond
 
 // pace waits until more may be read and returns how much, at most n bytes.
@@ -122,8 +122,8 @@ func (c *Conn) Greet(f func() error) error {
 // handshake is the first byte of a TLS connection, a record's type. No command of the protocols here begins with it.
 const handshake = 0x16
 
-// AcceptTLS starts TLS if the client's first byte begins a handshake: for protocols that do not ask before, such as HTTP.
-// protocols are those of ALPN that the server speaks.
+// AcceptTLS starts TLS if the client's first byte begins a handshake: for protocols that do not ask before, such as
+// HTTP. protocols are those of ALPN that the server speaks.
 func (c *Conn) AcceptTLS(protocols ...string) error {
 	first := make([]byte, 1)
 	if _, err := c.Conn.Read(first); err != nil {
@@ -139,8 +139,8 @@ func (c *Conn) AcceptTLS(protocols ...string) error {
 
 var errNoTLS = errors.New("sink: a client wants TLS, which this sink was not given")
 
-// StartTLS shakes hands; all that follows is encrypted. prefix is what was read ahead, which belongs to the handshake: a
-// client of MySQL begins it without waiting.
+// StartTLS shakes hands; all that follows is encrypted. prefix is what was read ahead, which belongs to the handshake:
+// a client of MySQL begins it without waiting.
 func (c *Conn) StartTLS(prefix []byte, protocols ...string) error {
 	if c.Options.TLS == nil {
 		return errNoTLS

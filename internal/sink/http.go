@@ -29,7 +29,8 @@ func AnswerJSON(status int, value any) Answer {
 	return Answer{Status: status, Type: "application/json;charset=utf-8", Body: append(text, '\n')}
 }
 
-// HandlerFunc answers a request. Its body's reader ends with an error other than io.EOF where the client has cut it short.
+// HandlerFunc answers a request. Its body's reader ends with an error other than io.EOF where the client has cut it
+// short.
 type HandlerFunc func(c *Conn, r *http.Request) Answer
 
 // maxHead bounds the head of a request, in bytes.
@@ -84,20 +85,17 @@ func (h *handover) Addr() net.Addr { return h.server.listener.Addr() }
 
 type connKey struct{}
 
-// serveHTTP answers a request. What is left of the body is read before, since a client that is still sending may never read
-// the answer. One that waits to be asked for its body is not asked; net/http then ends the connection.
+// serveHTTP answers a request. What is left of the body is read before, since a client that is still sending may never
+// read the answer. One that waits to be asked for its body is not asked; net/http then ends the connection.
 func serveHTTP(w http.ResponseWriter, r *http.Request, h HandlerFunc) {
 	c := r.Context().Value(connKey{}).(*Conn)
 	c.Statement()
-	body := &begun{ReadCloser: r.Body, begun: r.Header.Get("Expect") == ""}
-	request := *r // net/http looks at the body of its own
-	request.Body = body
-	a := h(c, &request)
+	a := h(c, r)
 	head := w.Header()
-	if body.begun {
+	if r.Header.Get("Expect") == "" {
 		var err error
 		for void := c.Void(); err == nil; {
-			_, err = body.Read(void)
+			_, err = r.Body.Read(void)
 		}
 		if !errors.Is(err, io.EOF) { // the client is gone, or its body is malformed
 			head.Set("Connection", "close")
@@ -117,19 +115,8 @@ func serveHTTP(w http.ResponseWriter, r *http.Request, h HandlerFunc) {
 	_, _ = w.Write(a.Body)
 }
 
-// begun is a body that notes whether any of it was read, which asks a waiting client for it.
-type begun struct {
-	io.ReadCloser
-	begun bool
-}
-
-func (b *begun) Read(p []byte) (int, error) {
-	b.begun = true
-	return b.ReadCloser.Read(p)
-}
-
-// KnowsPassword reports whether the request has the sink's password, which is any where the sink has none. A bearer's token
-// is taken for a password.
+// KnowsPassword reports whether the request has the sink's password, which is any where the sink has none. A bearer's
+// token is taken for a password.
 func (c *Conn) KnowsPassword(r *http.Request) bool {
 	_, given, basic := r.BasicAuth()
 	if !basic {

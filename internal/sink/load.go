@@ -28,7 +28,8 @@ var buffers = sync.Pool{New: func() any { return new([loadBuffer]byte) }}
 
 // Take reads the data of one load to its end and returns its bytes and rows, once it may be answered: after
 // Options.AckDelay. With NoCount the data is dropped unread, and the rows are bytes / RowBytes. A *DataError or ErrTold
-// means that nothing was loaded; any other error is the reader's. What is acknowledged is the caller's to count, by Loaded.
+// means that nothing was loaded; any other error is the reader's. What is acknowledged is the caller's to count, by
+// Loaded.
 func (c *Conn) Take(data io.Reader, count RowCounter) (size, rows int64, err error) {
 	c.server.begin()
 	crc := uint32(0)
@@ -52,7 +53,7 @@ func (c *Conn) Take(data io.Reader, count RowCounter) (size, rows int64, err err
 		}
 		count.Write(p)
 		if c.Options.CRC {
-			crc = Checksum(crc, p)
+			crc = crc32.Update(crc, castagnoli, p)
 		}
 	}
 	if !errors.Is(err, io.EOF) {
@@ -66,7 +67,7 @@ func (c *Conn) Take(data io.Reader, count RowCounter) (size, rows int64, err err
 	case c.Options.RowBytes > 0:
 		rows = size / c.Options.RowBytes
 	}
-	return size, rows, c.Settle(crc)
+	return size, rows, c.settle(crc)
 }
 
 func reader(r io.Reader, buf []byte) func() ([]byte, error) {
@@ -76,9 +77,9 @@ func reader(r io.Reader, buf []byte) func() ([]byte, error) {
 	}
 }
 
-// Settle ends a load, also one that came as a statement: it waits for Options.AckDelay, and returns ErrTold where the load
-// has to fail. crc is the checksum of the load's data, 0 where none was asked for.
-func (c *Conn) Settle(crc uint32) error {
+// settle ends a load, also one that came as a statement: it waits for Options.AckDelay, and returns ErrTold where the
+// load has to fail. crc is the checksum of the load's data, 0 where none was asked for.
+func (c *Conn) settle(crc uint32) error {
 	s := c.server
 	s.begin()
 	c.sleep(c.Options.AckDelay)
@@ -94,8 +95,8 @@ func (c *Conn) Settle(crc uint32) error {
 
 var wideReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, loadBuffer) }}
 
-// Wide runs f with a big buffer in place of the small one that a connection has while nothing is loaded: where data comes
-// in packets of a few KiB, each would take a read of its own. Data that is dropped stays with the small one.
+// Wide runs f with a big buffer in place of the small one that a connection has while nothing is loaded: where data
+// comes in packets of a few KiB, each would take a read of its own. Data that is dropped stays with the small one.
 func (c *Conn) Wide(in *bufio.Reader, f func(wide *bufio.Reader) error) error {
 	if c.Options.NoCount {
 		return f(in)
@@ -113,7 +114,8 @@ func (c *Conn) Wide(in *bufio.Reader, f func(wide *bufio.Reader) error) error {
 	return err
 }
 
-// Packets reads the data of packets: a header, which next reads, and the bytes that it announces. The end is next's io.EOF.
+// Packets reads the data of packets: a header, which next reads, and the bytes that it announces. The end is next's
+// io.EOF.
 type Packets struct {
 	In   *bufio.Reader
 	Next func() (length int, err error)
@@ -159,17 +161,19 @@ func (c *Conn) Statement() { c.server.statements.Add(1) }
 // Loaded counts what an acknowledged load brought.
 func (c *Conn) Loaded(bytes, rows int64) { c.server.loaded(bytes, rows) }
 
-// Checksum returns the CRC-32C of what crc is the checksum of, with p behind it. It begins with 0.
-func Checksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksum returns that of a load that came as a statement, 0 where none was asked for.
-func (c *Conn) Checksum(sql string) uint32 {
-	if !c.Options.CRC {
-		return 0
+// Insert counts the rows that a statement brings in its text. ErrTold means that it has to fail.
+func (c *Conn) Insert(s Statement) error {
+	crc := uint32(0)
+	if c.Options.CRC {
+		crc = crc32.Checksum([]byte(s.Text), castagnoli)
 	}
-	return Checksum(0, []byte(sql))
+	if err := c.settle(crc); err != nil {
+		return err
+	}
+	c.Loaded(int64(len(s.Text)), s.Rows)
+	return nil
 }
 
 // unexpected keeps the end of a connection apart from the end of a load's data.

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -11,8 +12,8 @@ import (
 // magic begins and ends a Parquet file.
 const magic = "PAR1"
 
-// maxFooter is how much of a Parquet file's end is kept, in bytes: that of a file with a thousand columns and a dozen row
-// groups.
+// maxFooter is how much of a Parquet file's end is kept, in bytes: that of a file with a thousand columns and a dozen
+// row groups.
 const maxFooter = 256 << 10
 
 // Parquet counts the rows of a Parquet file by its footer. It does not look at the pages.
@@ -40,9 +41,44 @@ func (c *Parquet) Rows() (int64, error) {
 	if length > end || length > maxFooter {
 		return 0, errFooter
 	}
+
 	var footer format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), c.tail[end-length:end], &footer); err != nil || footer.NumRows < 0 {
+	err := thrift.Unmarshal(new(thrift.CompactProtocol), c.tail[end-length:end], &footer)
+	if err != nil || footer.NumRows < 0 {
 		return 0, errFooter
 	}
 	return footer.NumRows, nil
+}
+
+// Sniffed counts the rows of a file whose format nobody declares: those in its footer if it begins as a Parquet file
+// does, or else lines.
+type Sniffed struct {
+	head    []byte
+	lines   int64
+	open    bool // a line has begun and not ended
+	parquet Parquet
+}
+
+// Write counts in p.
+func (s *Sniffed) Write(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	s.head = append(s.head, p[:min(len(p), len(magic)-len(s.head))]...)
+	if string(s.head) == magic[:len(s.head)] {
+		s.parquet.Write(p)
+	}
+	s.lines += int64(bytes.Count(p, []byte{'\n'}))
+	s.open = p[len(p)-1] != '\n'
+}
+
+// Rows returns the number of rows.
+func (s *Sniffed) Rows() (int64, error) {
+	if string(s.head) == magic {
+		return s.parquet.Rows()
+	}
+	if s.open {
+		return s.lines + 1, nil
+	}
+	return s.lines, nil
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// The product pushes into every sink over HTTP with every method it has for it, and what it hears is what went in. Loads that
-// the sink was told to refuse are in the tests of the command that opens sinks.
+// The product pushes into every sink over HTTP with every method it has for it, and what it hears is what went in.
+// Loads that the sink was told to refuse are in the tests of the command that opens sinks.
 func TestPush(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "me")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

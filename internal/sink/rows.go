@@ -7,7 +7,7 @@ import (
 
 // Text is the format of rows in a text. The zero value has a row in every line.
 type Text struct {
-	// End is what ends a row; "" is a line feed.
+	// End is what ends a row: one byte, or a carriage return and a line feed. "" is a line feed.
 	End string
 	// Quote begins and ends a value in which rows do not end, if it stands where a value begins: behind the last byte of
 	// Separator, or behind End. 0: there are no quotes.
@@ -21,48 +21,52 @@ type Text struct {
 	Bare bool
 	// Skip is how many rows at the beginning do not count, such as a header.
 	Skip int64
-	// Filled leaves out rows without a byte.
+	// Filled leaves out rows without a byte. It needs an End of one byte.
 	Filled bool
-	// Marker is a row that ends the data, "" if none does. It begins with a backslash; a carriage return may follow it.
-	Marker string
+	// Marker has a row that is \. end the data. A carriage return may follow it.
+	Marker bool
 }
 
-// Delimited counts rows of text by their ends, and a last one without an end. It searches from one byte with a meaning to
-// the next, and keeps nothing of the data.
+const crlf = "\r\n"
+
+var errEnd = errors.New("rows end with one byte here, or with a carriage return and a line feed")
+
+// Delimited counts rows of text by their ends, and a last one without an end. It searches from one byte with a meaning
+// to the next, and keeps nothing of the data.
 type Delimited struct {
-	text  Text
-	blank []byte // two ends in a row
-	fall  []int  // of each length of a beginning of End: the longest shorter one that it ends with
+	text           Text
+	end, separator byte // the last bytes of text's
 
 	n       int64
 	open    bool // the last row has begun and not ended
-	matched int  // bytes of End that the data ends with
 	quoted  bool // inside of a value in quotes
 	escaped bool // behind an Escape
-	marked  int  // bytes of Marker that the row has begun with, where it has no others
+	marked  int  // bytes of \. that the row has begun with, where it has no others
 	ended   bool // behind the marker
 	before  byte // the last byte, 0 where it is none that a quote may follow
-	begun   bool
 }
 
-// NewDelimited makes a counter.
-func NewDelimited(t Text) *Delimited {
+// NewDelimited makes a counter. It fails for an End that cannot be counted.
+func NewDelimited(t Text) (*Delimited, error) {
 	if t.End == "" {
 		t.End = "\n"
+	}
+	if len(t.End) > 1 && (t.End != crlf || t.Filled) {
+		return nil, errEnd
 	}
 	if t.Escape == t.Quote {
 		t.Escape = 0 // a doubled quote: the value ends and goes on
 	}
-	d := &Delimited{text: t, fall: make([]int, len(t.End)), blank: []byte(t.End + t.End)}
-	for i, k := 1, 0; i < len(t.End); i++ { // Knuth, Morris, Pratt
-		for k > 0 && t.End[i] != t.End[k] {
-			k = d.fall[k-1]
-		}
-		if t.End[i] == t.End[k] {
-			k++
-		}
-		d.fall[i] = k
+	if t.Separator == "" {
+		t.Separator = t.End
 	}
+	end := t.End[len(t.End)-1]
+	return &Delimited{text: t, end: end, separator: t.Separator[len(t.Separator)-1], before: end}, nil
+}
+
+// Lines makes a counter of lines.
+func Lines() *Delimited {
+	d, _ := NewDelimited(Text{}) // lines can be counted
 	return d
 }
 
@@ -88,13 +92,12 @@ func (f *finder) next(p []byte, from int) int {
 
 // Write counts in p.
 func (d *Delimited) Write(p []byte) {
-	quote, escape := finder{d.text.Quote, -1}, finder{d.text.Escape, -1}
-	mark := finder{0, -1}
+	quote, escape, mark := finder{d.text.Quote, -1}, finder{d.text.Escape, -1}, finder{0, -1}
 	switch {
 	case d.text.Bare:
 		mark.c = d.text.Escape
-	case d.text.Marker != "":
-		mark.c = d.text.Marker[0]
+	case d.text.Marker:
+		mark.c = '\\'
 	}
 	for i := 0; i < len(p) && !d.ended; {
 		switch {
@@ -124,26 +127,26 @@ func (d *Delimited) bare(p []byte, i, at int, isQuote bool) int {
 	}
 	if isQuote {
 		// Behind a quote that ended a value, another one stands for a quote in it: the value goes on.
-		d.quoted = d.text.Anywhere || !d.begun || d.before == d.text.Quote || ends(d.text.End, d.before) || ends(d.text.Separator, d.before)
+		d.quoted = d.text.Anywhere || d.before == d.text.Quote || d.before == d.end || d.before == d.separator
 	} else {
-		if d.text.Marker != "" && !d.open && d.matched == 0 {
+		if d.text.Marker && !d.open {
 			d.marked = 1
 		}
 		d.escaped = d.text.Bare && d.marked == 0
 	}
-	d.open, d.begun, d.matched, d.before = true, true, 0, 0
+	d.open, d.before = true, 0
 	return at + 1
 }
 
-// marker goes on with a row that has begun as the marker does, and returns how many bytes it took.
+// marker goes on with a row that has begun as \. does, and returns how many bytes it took.
 func (d *Delimited) marker(c byte) int {
 	switch {
-	case d.marked < len(d.text.Marker) && c == d.text.Marker[d.marked]:
-		d.marked++
+	case d.marked == 1 && c == '.':
+		d.marked = 2
 		return 1
-	case d.marked == len(d.text.Marker) && c == '\r':
+	case d.marked == 2 && c == '\r':
 		return 1
-	case d.marked == len(d.text.Marker) && c == d.text.End[0]:
+	case d.marked == 2 && c == d.end:
 		d.ended = true
 		return 1
 	}
@@ -152,53 +155,39 @@ func (d *Delimited) marker(c byte) int {
 	return 0
 }
 
-func ends(s string, last byte) bool { return s != "" && s[len(s)-1] == last }
-
 // plain counts rows outside of quotes.
 func (d *Delimited) plain(p []byte) {
 	if len(p) == 0 {
 		return
 	}
-	d.begun, d.before = true, p[len(p)-1]
-	if len(d.text.End) == 1 {
-		d.n += int64(bytes.Count(p, d.blank[:1]))
-		if d.text.Filled {
-			d.n -= d.blanks(p)
+	before, last := d.before, p[len(p)-1]
+	d.before = last
+	if d.text.End == crlf {
+		d.n += int64(bytes.Count(p, []byte(crlf)))
+		if before == '\r' && p[0] == '\n' {
+			d.n++
 		}
-		d.open = d.before != d.text.End[0]
+		if len(p) > 1 {
+			before = p[len(p)-2]
+		}
+		d.open = last != '\n' || before != '\r'
 		return
 	}
-	for len(p) > 0 {
-		if d.matched == 0 {
-			i := bytes.IndexByte(p, d.text.End[0])
-			d.open = d.open || i != 0
-			if i < 0 {
-				return
-			}
-			d.matched, p = 1, p[i+1:]
-			continue
-		}
-		if p[0] != d.text.End[d.matched] {
-			d.matched, d.open = d.fall[d.matched-1], true
-			continue
-		}
-		d.matched, p = d.matched+1, p[1:]
-		if d.matched == len(d.text.End) {
-			if d.open || !d.text.Filled {
-				d.n++
-			}
-			d.matched, d.open = 0, false
-		}
+
+	d.n += int64(bytes.Count(p, []byte{d.end}))
+	if d.text.Filled {
+		d.n -= d.blanks(p)
 	}
+	d.open = last != d.end
 }
 
-// blanks returns how many rows in p are empty, where a row's end is a single byte.
+// blanks returns how many rows in p have no byte.
 func (d *Delimited) blanks(p []byte) (n int64) {
-	if !d.open && p[0] == d.blank[0] {
+	if !d.open && p[0] == d.end {
 		n++
 	}
 	for {
-		i := bytes.Index(p, d.blank)
+		i := bytes.Index(p, []byte{d.end, d.end})
 		if i < 0 {
 			return n
 		}
@@ -214,8 +203,7 @@ func (d *Delimited) Rows() (int64, error) {
 		return 0, errQuote
 	}
 	n := d.n
-	isMarker := d.marked > 0 && d.marked == len(d.text.Marker)
-	if !isMarker && (d.open || d.matched > 0) {
+	if d.open && d.marked < 2 { // a marker is no row
 		n++
 	}
 	return max(0, n-d.text.Skip), nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,12 +17,18 @@ func count(c RowCounter, data string, n int) (int64, error) {
 	return c.Rows()
 }
 
-func tally(t Text, data string, n int) (int64, error) { return count(NewDelimited(t), data, n) }
+func tally(t Text, data string, n int) (int64, error) {
+	d, err := NewDelimited(t)
+	if err != nil {
+		return 0, err
+	}
+	return count(d, data, n)
+}
 
 func TestDelimited(t *testing.T) {
 	csv := Text{Quote: '"', Separator: ","}
-	copyText := Text{Escape: '\\', Bare: true, Marker: `\.`}
-	copyCSV := Text{Quote: '"', Anywhere: true, Marker: `\.`}
+	copyText := Text{Escape: '\\', Bare: true, Marker: true}
+	copyCSV := Text{Quote: '"', Anywhere: true, Marker: true}
 	loadData := Text{Quote: '"', Separator: ",", Escape: '\\', Bare: true}
 	for _, c := range []struct {
 		text Text
@@ -35,17 +40,21 @@ func TestDelimited(t *testing.T) {
 		{Text{}, "a\nb\n", 2},
 		{Text{}, "\n\n", 2},
 		{Text{End: "\x02"}, "a\n\x02b", 2},
-		{Text{End: "aab"}, "xaaab" + "yaab" + "aa", 3},
-		{Text{End: "abab"}, "abaabab" + "ab", 2},
+		{Text{End: "\r\n"}, "a\r\nb\nc\r\r\n\r\nd\r", 4},
+		{Text{End: "\r\n"}, "\r\n\n\r", 2},
+		{Text{End: "\r\n", Quote: '"', Separator: ","}, "\"a\r\n\",b\r\n\"c\"\r\n", 2},
+		{Text{End: "ab"}, "", -1},
+		{Text{End: "\r\n", Filled: true}, "", -1},
 		{Text{Skip: 1}, "head\na\n", 1},
 		{Text{Skip: 5}, "head\n", 0},
 		{Text{Filled: true}, "\n\n\na\n\n\n\nb", 2},
-		{Text{Filled: true, End: "ab"}, "ababxababab", 1},
+		{Text{Filled: true, End: "|"}, "||x|||", 1},
 		{csv, "1,\"a\nb\"\n2,\"\"\"\n\"\"\"\n", 2},
 		{csv, "\"\n\"\n\"\n\",x\n", 2},
 		{csv, "1,5\" pipe\n2,x\n", 2},
 		{csv, "1,\"a\n", -1},
 		{csv, "1,\"a\"", 1},
+		{Text{Quote: '"'}, "x\"a\n\"\"b\"\n\"c\n\"\n", 3},
 		{Text{Quote: '"', Separator: ",", Filled: true}, "\"\"\n\n\"\n\n\"\n", 2},
 		{Text{Quote: '"', Separator: ",", Escape: '\\'}, "\"a\\\"\nb\"\n\\\nc\n", 3},
 		{copyText, "1\ta\\\nb\n2\tc\n", 2},
@@ -75,11 +84,12 @@ func TestDelimited(t *testing.T) {
 
 // In however many pieces, rows are those that splitting the whole gives.
 func FuzzDelimited(f *testing.F) {
-	f.Add("xaaabyaabaa", "aab", 2)
-	f.Add("a\n", "\n", 1)
-	f.Fuzz(func(t *testing.T, data, end string, n int) {
-		if end == "" {
-			return
+	f.Add("a\r\r\nb\n\r\n", true, 2)
+	f.Add("a\n", false, 1)
+	f.Fuzz(func(t *testing.T, data string, crlf bool, n int) {
+		end := "\n"
+		if crlf {
+			end = "\r\n"
 		}
 		all := strings.Split(data, end)
 		if all[len(all)-1] == "" {
@@ -88,6 +98,9 @@ func FuzzDelimited(f *testing.F) {
 		got, err := tally(Text{End: end}, data, max(1, n))
 		require.NoError(t, err)
 		require.EqualValues(t, len(all), got)
+		if crlf {
+			return
+		}
 		filled, err := tally(Text{End: end, Filled: true}, data, max(1, n))
 		require.NoError(t, err)
 		require.EqualValues(t, len(slices.DeleteFunc(all, func(row string) bool { return row == "" })), filled)
@@ -114,31 +127,10 @@ func FuzzQuoted(f *testing.F) {
 func FuzzPieces(f *testing.F) {
 	f.Add("\\.\n\"\\\"\n\"a\n\\.\n", 2, true)
 	f.Fuzz(func(t *testing.T, data string, n int, bare bool) {
-		text := Text{Quote: '"', Separator: ",", Escape: '\\', Bare: bare, Marker: `\.`}
+		text := Text{Quote: '"', Separator: ",", Escape: '\\', Bare: bare, Marker: true}
 		whole, wholeErr := tally(text, data, max(1, len(data)))
 		got, err := tally(text, data, max(1, n))
 		require.Equal(t, wholeErr, err)
 		require.Equal(t, whole, got)
 	})
-}
-
-func TestConstants(t *testing.T) {
-	lookup := func(item string) (string, bool) {
-		return "<" + item + ">", item != "@@no" && item != "*"
-	}
-	for _, c := range []struct {
-		sql, unknown string
-		row          []string
-	}{
-		{sql: "SELECT 1", row: []string{"1"}},
-		{sql: "/* who */ select VERSION(), 'a,b' , -2 LIMIT 1;", row: []string{"<version()>", "a,b", "-2"}},
-		{sql: "SELECT f(a, b) AS x", row: []string{"<f(a, b)>"}},
-		{sql: "SELECT 1, @@no", unknown: "@@no"},
-		{sql: "SELECT * FROM t", unknown: "FROM"},
-		{sql: "SELECT", unknown: "FROM"},
-	} {
-		_, row, unknown := Constants(c.sql, lookup)
-		assert.Equal(t, c.row, row, c.sql)
-		assert.Equal(t, c.unknown, unknown, c.sql)
-	}
 }

@@ -22,8 +22,8 @@ type Server struct {
 	closed bool
 }
 
-// Protocol serves one connection until the client leaves or violates the protocol. id is different for every connection of
-// the server.
+// Protocol serves one connection until the client leaves or violates the protocol. id is different for every connection
+// of the server.
 type Protocol func(id uint32, c *Conn) error
 
 // Listen opens a server on addr, where port 0 takes a free one.

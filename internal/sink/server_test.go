@@ -73,8 +73,8 @@ func TestRawHangsUpWhenToldToFail(t *testing.T) {
 	assert.EqualValues(t, 1, s.Stats().Failed)
 }
 
-// A connection is read no faster and answered no sooner than it should be, whether its data is counted or dropped. That it
-// is not much slower depends on the machine, and is not for a test.
+// A connection is read no faster and answered no sooner than it should be, whether its data is counted or dropped. That
+// it is not much slower depends on the machine, and is not for a test.
 func TestSlowness(t *testing.T) {
 	for _, c := range []struct {
 		options sink.Options
@@ -124,8 +124,8 @@ func TestCertificate(t *testing.T) {
 	require.Error(t, tls.Client(dial(t, s), &tls.Config{InsecureSkipVerify: true}).Handshake(), "it has no certificate") //nolint:gosec // a test
 }
 
-// Connections that say nothing, after their greeting or before, take a bounded amount of memory each, and others are served
-// beside them.
+// Connections that say nothing, after their greeting or before, take a bounded amount of memory each, and others are
+// served beside them.
 func TestSilentConnections(t *testing.T) {
 	const connections, perConnection = 400, 48 << 10 // bytes, both ends' Go memory: a buffer, two stacks, and what net keeps
 	encrypted := sink.Options{TLS: sinktest.TLS(t)}

@@ -1,10 +1,10 @@
 // Package sink holds what the sinks share: servers that speak the loading side of a database's protocol, count what
 // arrives and keep nothing. With one in place of a database, a run measures the client and the way there alone.
 //
-// A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it counts rows where
-// they lie in one big buffer, and with NoCount the kernel drops the data unread. Whatever a client sends, a sink answers
-// with an error or closes the connection. An idle connection takes a few KiB, one that loads 256 KiB more, and a statement
-// its own length, which is at most 256 MiB.
+// A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it counts rows
+// where they lie in one big buffer, and with NoCount the kernel drops the data unread. Whatever a client sends, a sink
+// answers with an error or closes the connection. An idle connection takes a few KiB, one that loads 256 KiB more, and
+// a statement its own length, which is at most 256 MiB.
 package sink
 
 import (
@@ -21,15 +21,8 @@ import (
 // retry.
 var ErrTold = errors.New("terapush sink: this load fails because the sink was told to fail some")
 
-// Answerer replies to a query with a result. Not ok leaves the query to the sink: it knows the variables that clients
-// probe when they connect, and everything else has an empty result. Of a very long statement it sees the beginning.
-type Answerer func(sql string) (columns []string, rows [][]string, ok bool)
-
 // Options of a sink; the zero value counts truthfully, is as fast as it can and accepts every client.
 type Options struct {
-	// Answer is asked first about every statement but loads and inserts. It may be nil, and is called from many
-	// goroutines.
-	Answer Answerer
 	// NoCount drops load data inside the kernel, to measure the fastest that a client can send. The rows acknowledged
 	// are then 0, or bytes / RowBytes, which is the truth only if all rows have that size. Connections with TLS have
 	// to be read all the same, and rows of an INSERT are counted, since its end has to be found.
@@ -78,7 +71,8 @@ type Counters struct {
 	loads, failed                        atomic.Int64
 	crc                                  atomic.Uint32
 	withCRC                              bool
-	first, last                          atomic.Int64 // Unix nanoseconds: when the first load began, when the last one was answered
+	// Unix nanoseconds: when the first load began, when the last one was answered.
+	first, last atomic.Int64
 }
 
 // loaded counts what a load or insert brought.

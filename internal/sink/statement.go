@@ -1,7 +1,7 @@
 package sink
 
 import (
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -9,29 +9,67 @@ import (
 type Dialect int
 
 const (
-	// Standard has backslashes as escapes in E'…' only, and dollar quotes, as PostgreSQL does.
+	// Standard has backslashes as escapes in E'…' only, as PostgreSQL does. Dollar quotes are not read.
 	Standard Dialect = iota
-	// Backslash has them in every string, comments behind #, and no dollar quotes, as MySQL does.
+	// Backslash has them in every string, and comments behind #, as MySQL does.
 	Backslash
 )
 
 // Statement is one statement of a message.
 type Statement struct {
-	Text    string
-	Rows    int64 // that stand behind VALUES
-	Numbers int   // the highest n of $n
+	Text    string // without the comments and spaces before it
+	Verb    string // its first word, in capitals
+	Rows    int64  // that stand behind VALUES
+	strange string // what was met that the sink does not read, "" if nothing was
 }
 
-// Split takes the statements of a message apart at the semicolons between them, without those that are nothing but spaces
-// and comments, and counts the rows of INSERT … VALUES (…), (…).
+// Split takes the statements of a message apart at the semicolons between them, without those that are nothing but
+// spaces and comments, and counts the rows of INSERT … VALUES (…), (…).
 func Split(sql string, d Dialect) (all []Statement) {
 	s := scanner{sql: sql, dialect: d}
-	for s.at < len(sql) {
-		if one, code := s.statement(); code {
+	for {
+		one := s.statement()
+		if one.Text != "" || one.strange != "" {
 			all = append(all, one)
 		}
+		if s.at == len(sql) {
+			return all
+		}
 	}
-	return all
+}
+
+// Inserts reports whether the statement brings rows in its text.
+func (s *Statement) Inserts() bool { return s.Verb == "INSERT" || s.Verb == "REPLACE" }
+
+// Refusal returns why the sink cannot run a statement: how many rows it brings could not be told. "" is no reason.
+func (s *Statement) Refusal() string {
+	switch s.Verb {
+	case "INSERT", "REPLACE":
+		if s.Rows == 0 {
+			return "it counts the rows of " + s.Verb + " … VALUES (…), and has no tables to select from"
+		}
+	case "MERGE", "WITH", "CALL", "DO", "PREPARE", "EXECUTE":
+		return "it does not know what rows " + s.Verb + " brings"
+	case "SELECT", "SET", "SHOW": // which bring none
+		return ""
+	}
+	if s.strange != "" {
+		return "it does not read " + s.strange
+	}
+	return ""
+}
+
+var oneItem = regexp.MustCompile(`(?is)^SELECT\s+(.*?)(?:\s+LIMIT\s+1)?\s*$`)
+
+var clause = regexp.MustCompile(`(?i)\b(?:FROM|WHERE)\b`)
+
+// Item returns what a SELECT without FROM asks for, in lower case: "version()". "" is another statement.
+func (s *Statement) Item() string {
+	m := oneItem.FindStringSubmatch(s.Text)
+	if m == nil || clause.MatchString(m[1]) {
+		return ""
+	}
+	return strings.ToLower(m[1])
 }
 
 // scanner goes through a message.
@@ -39,86 +77,114 @@ type scanner struct {
 	sql     string
 	at      int
 	dialect Dialect
+	strange string
 }
 
-// statement reads up to the end of a statement. code reports whether there was any.
-func (s *scanner) statement() (one Statement, code bool) {
+// The kinds of tokens that are not their own first byte.
+const (
+	endOfSQL = 0
+	aWord    = 'w'
+	aString  = 's' // or a name in quotes
+)
+
+// statement reads up to the end of a statement, and over it.
+func (s *scanner) statement() (one Statement) {
+	s.strange = ""
+	s.skip()
 	start, depth := s.at, 0
 	values, expect := false, false // VALUES was read, and a parenthesis now begins a row
-	for s.at < len(s.sql) {
-		c := s.sql[s.at]
-		if end := s.comment(); end > s.at {
-			code = code || s.dialect == Backslash && strings.HasPrefix(s.sql[s.at:], "/*!") // MySQL runs what is in it
-			s.at = end
-			continue
-		}
+	for {
 		begin := s.at
-		switch {
-		case c == ';' && depth == 0:
-			one.Text = s.sql[start:s.at]
-			s.at++
-			return one, code
-		case c <= ' ':
-			s.at++
-			continue
-		case c == '\'' || c == '"' || c == '`':
-			s.at = s.quoted(begin, c != '`' && s.dialect == Backslash)
-		case c == '$' && s.dialect == Standard:
-			s.dollar(&one)
-		case isWord(c):
-			for s.at++; s.at < len(s.sql) && (isWord(s.sql[s.at]) || s.sql[s.at] == '$' && s.dialect == Standard); {
-				s.at++
+		kind := s.next()
+		switch kind {
+		case endOfSQL:
+			one.Text, one.strange = strings.TrimSpace(s.sql[start:]), s.strange
+			return one
+		case ';':
+			if depth == 0 {
+				one.Text, one.strange = strings.TrimSpace(s.sql[start:s.at-1]), s.strange
+				return one
 			}
-			word := s.sql[begin:s.at]
-			if (word == "e" || word == "E") && s.dialect == Standard && s.at < len(s.sql) && s.sql[s.at] == '\'' {
-				s.at = s.quoted(s.at, true)
-			} else if depth == 0 { // a word behind the rows ends them: ON CONFLICT, AS, RETURNING
-				values = strings.EqualFold(word, "VALUES") && one.Rows == 0
-				code = true
-				expect = values
-				continue
+		case aWord:
+			if begin == start {
+				one.Verb = strings.ToUpper(s.sql[begin:s.at])
 			}
-		default:
-			s.at++
-			switch c {
-			case '(':
-				if expect && depth == 0 {
-					one.Rows++
-				}
-				depth++
-			case ')':
-				depth = max(0, depth-1)
+			if depth == 0 { // a word behind the rows ends them: ON CONFLICT, AS, RETURNING
+				values = one.Rows == 0 && strings.EqualFold(s.sql[begin:s.at], "VALUES")
 			}
-			code = true
-			expect = values && depth == 0 && c == ','
+		case '(':
+			if expect && depth == 0 {
+				one.Rows++
+			}
+			depth++
+		case ')':
+			depth = max(0, depth-1)
+		}
+		expect = values && depth == 0 && (kind == aWord || kind == ',')
+		s.skip()
+	}
+}
+
+// next reads a token.
+func (s *scanner) next() (kind byte) {
+	if s.at == len(s.sql) {
+		return endOfSQL
+	}
+	begin := s.at
+	c := s.sql[begin]
+	switch {
+	case c == '\'' || c == '"' || c == '`':
+		s.at = s.quoted(begin, c != '`' && s.dialect == Backslash)
+		return aString
+	case c == '$' && s.dialect == Standard:
+		s.strange = "dollar quotes and parameters"
+	case isWord(c):
+		for s.at++; s.at < len(s.sql) && isWord(s.sql[s.at]); s.at++ {
 			continue
 		}
-		code, expect = true, false
+		escapes := s.dialect == Standard && s.at == begin+1 && c|0x20 == 'e' && strings.HasPrefix(s.sql[s.at:], "'")
+		if escapes {
+			s.at = s.quoted(s.at, true)
+			return aString
+		}
+		return aWord
 	}
-	one.Text = s.sql[start:]
-	return one, code
+	s.at++
+	return c
 }
 
 func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
-// comment returns where a comment that begins here ends, or here. Nested ones, which PostgreSQL has, are not recognised.
-func (s *scanner) comment() int {
-	rest, mysql := s.sql[s.at:], s.dialect == Backslash
-	end := "\n"
-	switch {
-	case strings.HasPrefix(rest, "/*"):
-		end = "*/"
-	case strings.HasPrefix(rest, "--") && (!mysql || len(rest) == 2 || rest[2] <= ' '):
-	case mysql && strings.HasPrefix(rest, "#"):
-	default:
-		return s.at
+// skip goes over spaces and comments. Nested comments, which PostgreSQL has, are not recognised.
+func (s *scanner) skip() {
+	mysql := s.dialect == Backslash
+	for s.at < len(s.sql) {
+		rest := s.sql[s.at:]
+		end := "\n"
+		switch {
+		case rest[0] <= ' ':
+			s.at++
+			continue
+		case strings.HasPrefix(rest, "/*"):
+			end = "*/"
+			if mysql && strings.HasPrefix(rest, "/*!") {
+				s.strange = "comments that are run: /*! … */"
+			}
+		case strings.HasPrefix(rest, "--") && (!mysql || len(rest) == 2 || rest[2] <= ' '):
+		case mysql && rest[0] == '#':
+		default:
+			return
+		}
+
+		i := strings.Index(rest[1:], end)
+		if i < 0 {
+			s.at = len(s.sql)
+			return
+		}
+		s.at += 1 + i + len(end)
 	}
-	if i := strings.Index(rest[1:], end); i >= 0 {
-		return s.at + 1 + i + len(end)
-	}
-	return len(s.sql)
 }
 
 // quoted returns the end of the string that begins at i. A doubled quote is one in it.
@@ -131,36 +197,13 @@ func (s *scanner) quoted(i int, escapes bool) int {
 		}
 		text := s.sql[i : i+n]
 		i += n
-		if slashes := len(text) - len(strings.TrimRight(text, `\`)); !escapes || slashes%2 == 0 {
-			if i+1 == len(s.sql) || s.sql[i+1] != quote {
-				return i + 1
-			}
-			i++
+		if slashes := len(text) - len(strings.TrimRight(text, `\`)); escapes && slashes%2 == 1 {
+			continue
 		}
+		if i+1 == len(s.sql) || s.sql[i+1] != quote {
+			return i + 1
+		}
+		i++
 	}
 	return len(s.sql)
-}
-
-// dollar reads $1, or $tag$ … $tag$.
-func (s *scanner) dollar(one *Statement) {
-	end := s.at + 1
-	for end < len(s.sql) && isWord(s.sql[end]) {
-		end++
-	}
-	name := s.sql[s.at+1 : end]
-	if n, err := strconv.ParseUint(name, 10, 16); err == nil {
-		one.Numbers = max(one.Numbers, int(n))
-		s.at = end
-		return
-	}
-	if end == len(s.sql) || s.sql[end] != '$' {
-		s.at++
-		return
-	}
-	tag := s.sql[s.at : end+1]
-	if i := strings.Index(s.sql[end+1:], tag); i >= 0 {
-		s.at = end + 1 + i + len(tag)
-	} else {
-		s.at = len(s.sql)
-	}
 }

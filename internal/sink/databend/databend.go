@@ -1,15 +1,15 @@
-// Package databend is a sink that takes what Databend takes over HTTP: streaming loads, files for a stage, whether
-// uploaded through the node or to a presigned URL, and INSERT with values. COPY INTO and INSERT of files in a stage
-// answer with the rows that were counted when the file came.
+// Package databend is a sink that takes what terapush sends Databend over HTTP: streaming loads, and files for a stage,
+// whether uploaded through the node or to a presigned URL, which COPY INTO or INSERT load later.
 //
 //   - Rows lie in a text as its FILE_FORMAT says; empty lines of CSV and NDJSON are none. Files in a stage are counted
-//     before that is known, so a COPY of CSV with other quotes, separators, escapes or line ends than the usual is refused.
-//   - INSERT … SELECT is refused: there is nothing to select from.
+//     as they come, by the ends of their names: .csv with commas, double quotes and line feeds, .ndjson, .tsv or
+//     .parquet. A statement that loads them as anything else is refused.
 //   - Bytes of a file in a stage are counted when it is uploaded, its rows when a statement loads them.
-//   - Names and rows of the last 10,000 files are remembered. A COPY that names another one fails.
-//   - Labels are not remembered, nor which files were loaded, so the same one loads twice; nor are tables, transactions or
-//     sessions. A question about them has an empty result.
+//   - Names and rows of files are remembered until they are removed. A COPY that names another one fails.
+//   - Labels are not remembered, nor which files were loaded, so the same one loads twice; nor are tables, transactions
+//     or sessions. A question about them has an empty result.
 //   - A streaming load is taken without a statement too, as lines.
+//   - INSERT with rows in its text, forms of several files, and COPY that chooses among files or rows are refused.
 package databend
 
 import (
@@ -34,8 +34,8 @@ func Listen(addr string, o sink.Options) (*sink.Server, error) {
 
 // node is what all connections share.
 type node struct {
-	files   sink.Recent[*file] // by stage/path
-	queries atomic.Int64       // so far
+	queries atomic.Int64      // so far
+	files   sink.Shelf[*file] // in stages, by stage/path
 }
 
 // request is one request.
@@ -50,7 +50,6 @@ const (
 	codeUnimplemented  = 1002
 	codeSyntax         = 1005
 	codeBadBytes       = 1046
-	codeNoResources    = 2404
 	codeFileMissing    = 3001
 	codeAuthentication = 5100
 )
@@ -70,7 +69,8 @@ func failed(code int, message string) error {
 // loadError is the error of a load: for one that was told to fail what a full node answers, of which nothing was begun.
 func loadError(err error) error {
 	if errors.Is(err, sink.ErrTold) {
-		return &queryError{http.StatusTooManyRequests, http.StatusTooManyRequests, "Failed to upgrade session: " + err.Error()}
+		const status = http.StatusTooManyRequests
+		return &queryError{status, status, "Failed to upgrade session: " + err.Error()}
 	}
 	return failed(codeBadBytes, err.Error())
 }
@@ -81,12 +81,12 @@ func (n *node) serve(c *sink.Conn, hr *http.Request) sink.Answer {
 		return r.putPresigned()
 	}
 	value, err := r.route()
-	if err != nil {
-		e := &queryError{status: http.StatusBadRequest, code: codeBadBytes, message: err.Error()}
-		errors.As(err, &e)
-		return sink.AnswerJSON(e.status, map[string]any{"error": map[string]any{"code": e.code, "message": e.message}})
+	if err == nil {
+		return sink.AnswerJSON(http.StatusOK, value)
 	}
-	return sink.AnswerJSON(http.StatusOK, value)
+	e := &queryError{status: http.StatusBadRequest, code: codeBadBytes, message: err.Error()}
+	errors.As(err, &e)
+	return sink.AnswerJSON(e.status, map[string]any{"error": map[string]any{"code": e.code, "message": e.message}})
 }
 
 func (r *request) route() (any, error) {
@@ -100,27 +100,9 @@ func (r *request) route() (any, error) {
 		return r.streamingLoad()
 	case "PUT /v1/upload_to_stage":
 		return r.uploadToStage()
-	case "POST /v1/session/login":
-		return map[string]string{"version": r.version(), "session_id": r.id()}, nil
-	case "POST /v1/session/logout":
-		return struct{}{}, nil
-	case "POST /v1/session/heartbeat":
-		return map[string][]string{"queries_to_remove": {}}, nil
-	case "POST /v1/verify", "GET /v1/verify":
-		tenant := cmp.Or(r.Header.Get("X-Databend-Tenant"), "default")
-		return map[string]any{"tenant": tenant, "user": r.user(), "roles": []string{}}, nil
-	case "GET /v1/health":
-		return map[string]string{"status": "pass"}, nil
 	}
-	return nil, &queryError{http.StatusNotFound, http.StatusNotFound, "terapush sink: there is no " + r.Method + " " + r.URL.Path}
-}
-
-func (r *request) version() string { return "Databend Query " + version + "-" + r.conn.Options.Name() }
-
-// user returns the name that the client gave.
-func (r *request) user() string {
-	name, _, _ := r.BasicAuth()
-	return name
+	message := "terapush sink: there is no " + r.Method + " " + r.URL.Path
+	return nil, &queryError{http.StatusNotFound, http.StatusNotFound, message}
 }
 
 // id returns that of a statement: the client's, or a new one.
@@ -129,7 +111,7 @@ func (r *request) id() string {
 }
 
 // maxQuery bounds a request for a statement, in bytes.
-const maxQuery = 256 << 20
+const maxQuery = 1 << 20
 
 // question is what the body of a query asks.
 type question struct {
@@ -149,24 +131,76 @@ func (r *request) query() (any, error) {
 	}
 	out, err := r.run(q)
 	answer := map[string]any{
-		"id": r.id(), "node_id": "sink", "session_id": "", "session": q.Session, "schema": out.columns, "data": out.rows, "state": "Succeeded",
-		"error": nil, "affect": nil, "warnings": []string{}, "stats_uri": nil, "final_uri": nil, "next_uri": nil, "kill_uri": nil,
-		"stats": map[string]any{
-			"scan_progress": progress{}, "write_progress": progress{Rows: out.written}, "result_progress": progress{Rows: int64(len(out.rows))},
-			"total_scan": progress{}, "running_time_ms": 0.0,
-		},
+		"id": r.id(), "session": q.Session, "schema": out.columns, "data": out.rows, "state": "Succeeded", "error": nil,
+		"stats": map[string]any{"write_progress": map[string]int64{"rows": out.written}},
 	}
 	if err != nil {
 		e := &queryError{code: codeBadBytes, message: err.Error()}
 		errors.As(err, &e)
-		answer["state"], answer["error"] = "Failed", map[string]any{"code": e.code, "message": e.message, "detail": ""}
-		answer["schema"], answer["data"] = []column{}, [][]*string{}
+		answer["state"], answer["error"] = "Failed", map[string]any{"code": e.code, "message": e.message}
 	}
 	return answer, nil
 }
 
-// progress is how far a part of a query has come.
-type progress struct {
-	Rows  int64 `json:"rows"`
-	Bytes int64 `json:"bytes"`
+// result is what a statement comes to.
+type result struct {
+	columns []column
+	rows    [][]string
+	written int64
+}
+
+type column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// table makes a result of texts.
+func table(columns []string, rows ...[]string) result {
+	r := result{columns: []column{}, rows: append([][]string{}, rows...)} // JSON has [] for none
+	for _, name := range columns {
+		r.columns = append(r.columns, column{name, "String"})
+	}
+	return r
+}
+
+func (r *request) run(q question) (result, error) {
+	statements := sink.Split(q.SQL, sink.Backslash)
+	if len(statements) != 1 {
+		return table(nil), failed(codeSyntax, "one statement is expected")
+	}
+	s := statements[0]
+	switch s.Verb {
+	case "INSERT", "REPLACE":
+		return r.insert(q)
+	case "COPY":
+		return r.copyInto(s.Text)
+	case "PRESIGN":
+		return r.presign(s.Text)
+	case "LIST", "REMOVE":
+		return r.stageFiles(s.Verb, s.Text)
+	case "SELECT":
+		return r.selects(s)
+	}
+	if why := s.Refusal(); why != "" {
+		return table(nil), failed(codeUnimplemented, why)
+	}
+	// There are no tables: what makes or changes them is agreed to, and what asks about them has no rows.
+	return table(nil), nil
+}
+
+// maxRunning is the number of queries at a time that the sink announces: high enough that it limits no measurement.
+const maxRunning = "1024"
+
+func (r *request) selects(s sink.Statement) (result, error) {
+	if strings.Contains(s.Text, "system.configs") && strings.HasSuffix(s.Text, "'max_running_queries'") {
+		return table([]string{"value"}, []string{maxRunning}), nil
+	}
+	switch item := s.Item(); item {
+	case "":
+		return table(nil), nil
+	case "version()":
+		return table([]string{item}, []string{"Databend Query " + version + "-" + r.conn.Options.Name()}), nil
+	default:
+		return table(nil), failed(codeSyntax, "what is '"+item+"'?")
+	}
 }

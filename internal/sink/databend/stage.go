@@ -1,167 +1,221 @@
 package databend
 
 import (
-	"maps"
+	"encoding/xml"
+	"errors"
+	"io"
 	"net/http"
+	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sink"
 )
 
-var (
-	stagePath   = regexp.MustCompile(`@(~|\w+)(?:/([^\s';)]*))?`)
-	copySource  = regexp.MustCompile(`(?is)^COPY\s+INTO\s.*?\sFROM\s+(?:\(\s*SELECT\s.*?\sFROM\s+)?(@(?:~|\w+)(?:/[^\s';)]*)?)(.*)$`)
-	copyFiles   = regexp.MustCompile(`(?is)\bFILES\s*=\s*\(((?:\s*'(?:[^'\\]|\\.|'')*'\s*,?)*)\)`)
-	copyPattern = regexp.MustCompile(`(?is)\bPATTERN\s*=\s*'((?:[^'\\]|\\.|'')*)'`)
-	copyChooses = regexp.MustCompile(`(?is)\bWHERE\b|\bSIZE_LIMIT\s*=`)
-	copyPurge   = regexp.MustCompile(`(?is)\bPURGE\s*=\s*TRUE\b`)
-	quotedText  = regexp.MustCompile(`'((?:[^'\\]|\\.|'')*)'`)
-)
-
-// splitPlace takes @stage/path apart.
-func splitPlace(place string) (stage, path string, ok bool) {
-	m := stagePath.FindStringSubmatch(place)
-	if m == nil {
-		return "", "", false
-	}
-	return m[1], m[2], true
+// file is what is remembered of a file in a stage.
+type file struct {
+	path       string
+	size, rows int64
+	format     format
+	dropped    bool // nothing was counted
 }
 
-// insertAttached loads the one file that an INSERT brings along.
-func (r *request) insertAttached(q question) (result, error) {
-	stage, path, ok := splitPlace(q.Attachment.Location)
-	if !ok {
-		return result{}, failed(codeSyntax, "the stage attachment has no location")
+// rowsAs returns how many rows a file has in the format of the statement that loads it.
+func (f *file) rowsAs(as format) (int64, error) {
+	if f.dropped {
+		return f.rows, nil
 	}
-	lower := map[string]string{}
-	for name, value := range q.Attachment.Format {
-		lower[strings.ToLower(name)] = value
+	skip := as.text.Skip
+	as.text.Skip = 0
+	if as != f.format {
+		return 0, failed(codeUnimplemented, "rows in a stage are counted before a statement tells their format: those of "+
+			f.path+" by its name, of CSV with commas, double quotes and line feeds, without ESCAPE")
 	}
-	if lower["type"] == "" {
-		lower["type"] = "CSV" // the server's default for attachments
+	return max(0, f.rows-skip), nil
+}
+
+// takeFile takes a file into a stage.
+func (r *request) takeFile(stage, path string, data io.Reader) error {
+	f := &file{path: path, dropped: r.conn.Options.NoCount}
+	var count sink.RowCounter
+	var err error
+	if f.format, err = formatOfName(path); err == nil {
+		count, err = f.format.counter()
 	}
-	text, err := formatOf(lower)
+	if err != nil && !f.dropped {
+		return err
+	}
+
+	if f.size, f.rows, err = r.conn.Take(data, count); err != nil {
+		return err
+	}
+	r.node.files.Put(stage+"/"+path, f)
+	r.conn.Loaded(f.size, 0)
+	return nil
+}
+
+// uploadToStage takes the file of a form.
+func (r *request) uploadToStage() (any, error) {
+	file, err := r.form()
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	rows, err := r.load(stage, path, text)
+	stage := r.Header.Get("X-Databend-Stage-Name")
+	folder := strings.Trim(r.Header.Get("X-Databend-Relative-Path"), "/")
+	err = r.takeFile(stage, strings.TrimPrefix(folder+"/"+file.name, "/"), file)
+	if known := (*queryError)(nil); err != nil && !errors.As(err, &known) {
+		err = loadError(err)
+	}
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	r.conn.Loaded(0, rows)
-	return affected(rows), nil
+	if err := file.close(); err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": r.id(), "stage_name": stage, "state": "SUCCESS", "files": []string{file.name}}, nil
+}
+
+// presigned is the path that presigned URLs begin with.
+const presigned = "/terapush-sink-stage/"
+
+// presign makes the address that a file may be put to without a password. It has no signature: there is nothing here
+// to protect.
+func (r *request) presign(sql string) (result, error) {
+	stage, path, err := place(sql)
+	if err != nil || !strings.Contains(strings.ToUpper(sql), "UPLOAD") || path == "" {
+		return table(nil), failed(codeUnimplemented,
+			"files are counted and forgotten: there is PRESIGN UPLOAD of @stage/path only")
+	}
+	u := url.URL{Scheme: "http", Host: r.Host, Path: presigned + stage + "/" + path}
+	if r.conn.Encrypted() {
+		u.Scheme = "https"
+	}
+	return table([]string{"method", "headers", "url"}, []string{http.MethodPut, "{}", u.String()}), nil
+}
+
+// putPresigned takes a file as the object store behind the stage does.
+func (r *request) putPresigned() sink.Answer {
+	stage, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, presigned), "/")
+	err := r.takeFile(stage, path, r.Body)
+	if err == nil {
+		return sink.Answer{Status: http.StatusOK, Header: []string{"ETag", `"0"`}}
+	}
+	status, code := http.StatusBadRequest, "InvalidRequest"
+	if errors.Is(err, sink.ErrTold) {
+		status, code = http.StatusServiceUnavailable, "SlowDown"
+	}
+	text, _ := xml.Marshal(struct { // of texts alone, which cannot fail
+		XMLName       xml.Name `xml:"Error"`
+		Code, Message string
+	}{Code: code, Message: err.Error()})
+	return sink.Answer{Status: status, Type: "application/xml", Body: text}
+}
+
+var (
+	stagePath = regexp.MustCompile(`@(~|\w+)(?:/([^\s';)]*))?`)
+	copyStage = regexp.MustCompile(`(?is)^COPY\s+INTO\s+[^\s(]+\s*(?:\([^()]*\)\s*)?FROM\s+@(~|\w+)\s+` +
+		`FILES\s*=\s*\(((?:\s*'[^'\\]*'\s*,?)+)\)(.*)$`)
+	copySome   = regexp.MustCompile(`(?i)\b(?:SIZE_LIMIT|PATTERN)\s*=`)
+	patternOf  = regexp.MustCompile(`(?is)\bPATTERN\s*=\s*'([^'\\]*)'`)
+	quotedText = regexp.MustCompile(`'([^']*)'`)
+)
+
+// place takes @stage/path out of a statement.
+func place(sql string) (stage, path string, err error) {
+	m := stagePath.FindStringSubmatch(sql)
+	if m == nil {
+		return "", "", failed(codeSyntax, "a stage is expected: @name/path")
+	}
+	return m[1], m[2], nil
 }
 
 // load returns the rows of a file.
-func (r *request) load(stage, path string, text *sink.Text) (int64, error) {
+func (r *request) load(stage, path string, as format) (int64, error) {
 	f, found := r.node.files.Find(stage + "/" + path)
 	if !found {
-		return 0, &queryError{http.StatusOK, codeFileMissing, "terapush sink: file @" + stage + "/" + path + " was not uploaded here, or is none of the last 10,000"}
+		return 0, failed(codeFileMissing, "file @"+stage+"/"+path+" was not uploaded here, or was removed")
 	}
-	return f.rowsAs(text)
+	return f.rowsAs(as)
 }
 
-// copyInto loads files by their names, or those below a path.
+// insert loads the one file that an INSERT brings along.
+func (r *request) insert(q question) (result, error) {
+	if q.Attachment == nil {
+		return table(nil), failed(codeUnimplemented,
+			"INSERT brings a file of a stage here (stage_attachment), and no rows in its text")
+	}
+	stage, path, err := place(q.Attachment.Location)
+	if err != nil {
+		return table(nil), err
+	}
+	as, err := formatOf(q.Attachment.Format)
+	if err != nil {
+		return table(nil), err
+	}
+	rows, err := r.load(stage, path, as)
+	if err != nil {
+		return table(nil), err
+	}
+	r.conn.Loaded(0, rows)
+	out := table([]string{"number of rows inserted"}, []string{strconv.FormatInt(rows, 10)})
+	out.written = rows
+	return out, nil
+}
+
+// copyInto loads files by their names.
 func (r *request) copyInto(sql string) (result, error) {
-	m := copySource.FindStringSubmatch(sql)
-	if m == nil {
-		return result{}, failed(codeUnimplemented, "COPY INTO a table FROM a stage is all that can be copied here")
+	m := copyStage.FindStringSubmatch(sql)
+	if m == nil || copySome.MatchString(sql) {
+		return table(nil), failed(codeUnimplemented,
+			"COPY INTO a table FROM @stage FILES = ('path', …), all of their rows, is all that can be copied here")
 	}
-	stage, path, _ := splitPlace(m[1])
-	if copyChooses.MatchString(sql) {
-		return result{}, failed(codeUnimplemented, "how many rows WHERE or SIZE_LIMIT leave cannot be known here")
-	}
-	text, err := format(m[2])
+	stage := m[1]
+	as, err := formatOfSQL(m[3])
 	if err != nil {
-		return result{}, err
+		return table(nil), err
 	}
-	paths, err := r.named(stage, path, m[2])
-	if err != nil {
-		return result{}, err
-	}
-	out := table([]string{"File", "Rows_loaded Int32", "Errors_seen Int32", "First_error Nullable(String)", "First_error_line Nullable(Int32)"})
-	for _, name := range paths {
-		rows, err := r.load(stage, name, text)
+
+	out := table([]string{"File", "Rows_loaded", "Errors_seen", "First_error", "First_error_line"})
+	for _, quoted := range quotedText.FindAllStringSubmatch(m[2], -1) {
+		rows, err := r.load(stage, quoted[1], as)
 		if err != nil {
-			return result{}, err
+			return table(nil), err
 		}
-		none, count := "0", strconv.FormatInt(rows, 10)
-		out.rows = append(out.rows, []*string{&name, &count, &none, nil, nil})
+		out.rows = append(out.rows, []string{quoted[1], strconv.FormatInt(rows, 10), "0", "", ""})
 		out.written += rows
-	}
-	if copyPurge.MatchString(m[2]) {
-		for _, name := range paths {
-			r.node.files.Remove(stage + "/" + name)
-		}
 	}
 	r.conn.Loaded(0, out.written)
 	return out, nil
 }
 
-// named returns the paths of the files that a COPY means.
-func (r *request) named(stage, path, options string) ([]string, error) {
-	if m := copyFiles.FindStringSubmatch(options); m != nil {
-		all := map[string]bool{}
-		for _, f := range quotedText.FindAllStringSubmatch(m[1], -1) {
-			name := unescape(f[1])
-			if path != "" {
-				name = strings.TrimSuffix(path, "/") + "/" + name
-			}
-			all[name] = true
-		}
-		return slices.Sorted(maps.Keys(all)), nil
-	}
-	found, err := r.matching(stage, path, options)
-	var all []string
-	for _, f := range found {
-		all = append(all, f.path)
-	}
-	return all, err
-}
-
-// matching returns the files below a path whose names behind it match the pattern, if there is one.
-func (r *request) matching(stage, path, options string) ([]*file, error) {
-	all := r.node.below(stage, path)
-	m := copyPattern.FindStringSubmatch(options)
-	if m == nil {
-		return all, nil
-	}
-	pattern, err := regexp.Compile("^(?:" + unescape(m[1]) + ")$")
+// stageFiles lists or forgets the files below a path, or those whose names behind it match a pattern.
+func (r *request) stageFiles(verb, sql string) (result, error) {
+	stage, path, err := place(sql)
 	if err != nil {
-		return nil, failed(codeSyntax, "the pattern cannot be read: "+err.Error())
+		return table(nil), err
 	}
-	return slices.DeleteFunc(all, func(f *file) bool {
-		return !pattern.MatchString(strings.TrimPrefix(strings.TrimPrefix(f.path, path), "/"))
-	}), nil
-}
+	pattern := ".*"
+	if m := patternOf.FindStringSubmatch(sql); m != nil {
+		pattern = m[1]
+	}
+	is, err := regexp.Compile("^/?(?:" + pattern + ")$")
+	if err != nil {
+		return table(nil), failed(codeSyntax, "the pattern cannot be read: "+err.Error())
+	}
 
-// ofStage answers what is asked about a stage.
-func (r *request) ofStage(verb, sql string) (result, error) {
-	stage, path, ok := splitPlace(sql)
-	if !ok {
-		return result{}, failed(codeSyntax, verb+" wants a stage: @name/path")
-	}
-	switch verb {
-	case "PRESIGN":
-		if !strings.Contains(strings.ToUpper(sql), "UPLOAD") || path == "" {
-			return result{}, failed(codeUnimplemented, "files are counted and forgotten: there is PRESIGN UPLOAD only")
+	out := table([]string{"name", "size"})
+	below := stage + "/" + path
+	for _, name := range r.node.files.Below(below) {
+		f, found := r.node.files.Find(name)
+		if !found || !is.MatchString(name[len(below):]) {
+			continue
 		}
-		return table([]string{"method", "headers", "url"}, []string{http.MethodPut, "{}", r.presign(stage, path)}), nil
-	case "LIST", "LS":
-		out := table([]string{"name", "size"})
-		found, err := r.matching(stage, path, sql)
-		for _, f := range found {
-			size := strconv.FormatInt(f.size, 10)
-			out.rows = append(out.rows, []*string{&f.path, &size})
+		if verb == "REMOVE" {
+			r.node.files.Remove(name)
+			continue
 		}
-		return out, err
+		out.rows = append(out.rows, []string{f.path, strconv.FormatInt(f.size, 10)})
 	}
-	found, err := r.matching(stage, path, sql)
-	for _, f := range found {
-		r.node.files.Remove(stage + "/" + f.path)
-	}
-	return table(nil), err
+	return out, nil
 }

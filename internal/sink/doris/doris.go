@@ -1,21 +1,20 @@
 // Package doris is a sink that takes Stream Loads as a frontend and a backend of Apache Doris in one. Over the MySQL
 // protocol it claims to be Doris, and takes INSERT.
 //
-// As a frontend it answers a load whose client waits to be asked for the rows, or sends none, with a redirect to itself,
-// and takes the rows there; as a backend it takes a load whose rows come at once. So curl wants --location-trusted, as
-// it does of Doris.
+// As a frontend it answers a load whose client waits to be asked for the rows, or sends none, with a redirect to
+// itself, and takes the rows there; as a backend it takes a load whose rows come at once. So curl wants
+// --location-trusted, as it does of Doris.
 //
-// Labels and transactions are not remembered: the same label loads twice, and an aborted transaction does not take back
-// what was counted. There are no tables, so loads that choose among their rows (where, sql, json_root) are refused, and
-// compressed ones.
+// Labels and transactions are not remembered: the same label loads twice. There are no tables, so loads that choose
+// among their rows (where, sql, json_root) are refused, and so are compressed ones, two-phase commit, and JSON that is
+// not one value in a line.
 package doris
 
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"net/http"
-	"regexp"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -43,33 +42,29 @@ func (c *Cluster) Listen(addr string, o sink.Options) (*sink.Server, error) {
 // with all rows that the cluster has taken, of whatever table: it remembers none, and its clients wait for those that
 // they have loaded.
 func (c *Cluster) ListenSQL(addr string, o sink.Options) (*sink.Server, error) {
-	o.Answer = c.answer("Doris version doris-" + version + "-" + o.Name())
-	s, err := mysql.Listen(addr, o)
+	comment := "Doris version doris-" + version + "-" + o.Name()
+	s, err := mysql.ListenAs(addr, o, func(s sink.Statement) (value string, ok bool) {
+		switch {
+		case s.Item() == "@@version_comment":
+			return comment, true
+		case strings.HasPrefix(strings.ToUpper(s.Text), "SELECT COUNT("):
+			return strconv.FormatInt(c.taken(), 10), true
+		}
+		return "", false
+	})
 	if err == nil {
 		c.sql.Store(s)
 	}
 	return s, err
 }
 
-var (
-	versionComment = regexp.MustCompile(`(?is)^SELECT\s+@@(?:session\.|global\.)?version_comment(?:\s+LIMIT\s+1)?[\s;]*$`)
-	counted        = regexp.MustCompile(`(?is)^SELECT\s+(?:CAST\(\s*)?COUNT\s*\(.*\sFROM\s`)
-)
-
-func (c *Cluster) answer(comment string) sink.Answerer {
-	return func(sql string) (columns []string, rows [][]string, ok bool) {
-		switch sql = sink.Plain(sql); {
-		case versionComment.MatchString(sql):
-			return []string{"@@version_comment"}, [][]string{{comment}}, true
-		case counted.MatchString(sql):
-			n := c.rows.Load()
-			if s := c.sql.Load(); s != nil {
-				n += s.Stats().Rows
-			}
-			return []string{"count(*)"}, [][]string{{strconv.FormatInt(n, 10)}}, true
-		}
-		return nil, nil, false
+// taken returns how many rows have come over both ports.
+func (c *Cluster) taken() int64 {
+	n := c.rows.Load()
+	if s := c.sql.Load(); s != nil {
+		n += s.Stats().Rows
 	}
+	return n
 }
 
 // asBackend is the parameter of a load that was redirected.
@@ -78,42 +73,30 @@ const asBackend = "terapush_sink_backend"
 func (c *Cluster) serve(conn *sink.Conn, r *http.Request) sink.Answer {
 	if !conn.KnowsPassword(r) {
 		user, _, _ := r.BasicAuth()
-		return frontend("Unauthorized", http.StatusUnauthorized, "Access denied for "+user+"@"+r.RemoteAddr)
+		denied := "Access denied for " + user + "@" + r.RemoteAddr
+		return answerJSON(http.StatusOK, reply{"Unauthorized", http.StatusUnauthorized, denied})
 	}
 	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if part[0] == "api" {
-		switch last := part[len(part)-1]; r.Method + " " + last + " " + strconv.Itoa(len(part)) {
-		case "PUT _stream_load 4", "PUT _stream_load_forward 4":
-			return c.streamLoad(conn, r)
-		case "PUT _stream_load_2pc 3", "PUT _stream_load_2pc 4":
-			return twoPhase(r.Header)
-		case "GET get_load_state 3":
-			return frontend("success", 0, "UNKNOWN") // Doris' answer for a label that it has forgotten
-		case "POST _cancel 3":
-			return frontend("Error", 1, "terapush sink: labels are not remembered, so there is nothing to cancel")
-		case "GET bootstrap 2", "GET health 2":
-			return frontend("success", 0, map[string]int{"online_backend_num": 1, "total_backend_num": 1})
-		case "GET get_wal_size 2":
-			return frontend("success", 0, []string{}) // no backend has a write-ahead log
-		case "GET backends 2":
-			return backends(r)
+	switch {
+	case r.Method == http.MethodPut && len(part) == 4 && part[0] == "api" && part[3] == "_stream_load":
+		// LoadAction looks at the header Expect, not at its value.
+		if !r.URL.Query().Has(asBackend) && (r.Header.Get("Expect") != "" || r.ContentLength == 0) {
+			return redirect(r)
 		}
+		return c.streamLoad(conn, r)
+	case r.Method == http.MethodGet && r.URL.Path == "/api/get_wal_size":
+		return answerJSON(http.StatusOK, reply{"success", 0, []string{}}) // no backend has a write-ahead log
 	}
 	return answerJSON(http.StatusNotFound, reply{
-		Msg: "terapush sink: it takes stream loads, and knows no " + r.Method + " " + r.URL.Path, Code: http.StatusNotFound,
+		"terapush sink: it takes stream loads, and knows no " + r.Method + " " + r.URL.Path, http.StatusNotFound, nil,
 	})
 }
 
 // reply is what a frontend answers (ResponseEntityBuilder), with status 200 and the code inside.
 type reply struct {
-	Msg   string `json:"msg"`
-	Code  int    `json:"code"`
-	Data  any    `json:"data"`
-	Count int    `json:"count"`
-}
-
-func frontend(msg string, code int, data any) sink.Answer {
-	return answerJSON(http.StatusOK, reply{Msg: msg, Code: code, Data: data})
+	Msg  string `json:"msg"`
+	Code int    `json:"code"`
+	Data any    `json:"data"`
 }
 
 // answerJSON writes a value in lines, as Doris does.
@@ -125,37 +108,12 @@ func answerJSON(status int, value any) sink.Answer {
 	return a
 }
 
-// backends names the address that the client used, as the one backend.
-func backends(r *http.Request) sink.Answer {
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host, port = r.Host, "80"
-	}
-	number, _ := strconv.Atoi(port) // 0 of a port that is none
-	type backend struct {
-		IP       string `json:"ip"`
-		HTTPPort int    `json:"http_port"`
-		Alive    bool   `json:"is_alive"`
-	}
-	return frontend("success", 0, map[string][]backend{"backends": {{host, number, true}}})
-}
-
-// twoPhase agrees to the end of a transaction that a load left open.
-func twoPhase(h http.Header) sink.Answer {
-	type outcome struct {
-		Status string `json:"status"`
-		Msg    string `json:"msg"`
-	}
-	what := "transaction [" + h.Get("txn_id") + "]"
-	if label := h.Get("label"); label != "" {
-		what = "label [" + label + "]"
-	}
-	operation := strings.ToLower(h.Get("txn_operation"))
-	switch {
-	case h.Get("txn_id") == "" && h.Get("label") == "":
-		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction id or label selected."})
-	case operation != "commit" && operation != "abort":
-		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction operation('commit' or 'abort') selected."})
-	}
-	return answerJSON(http.StatusOK, outcome{"Success", what + " " + operation + " successfully."})
+// redirect sends the client to where its rows are taken: to this same server. The address has neither scheme nor host,
+// so that it is right behind whatever address and encryption the client came by.
+func redirect(r *http.Request) sink.Answer {
+	to := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}
+	parameters := r.URL.Query()
+	parameters.Set(asBackend, "1")
+	to.RawQuery = parameters.Encode()
+	return sink.Answer{Status: http.StatusTemporaryRedirect, Header: []string{"Location", to.RequestURI()}}
 }

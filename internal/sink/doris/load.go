@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 type result struct {
 	TxnID                int64 `json:"TxnId"`
 	Label                string
-	Comment              string
 	TwoPhaseCommit       string
 	GroupCommit          bool `json:",omitempty"`
 	Status               string
@@ -31,21 +29,17 @@ type result struct {
 }
 
 func (c *Cluster) streamLoad(conn *sink.Conn, r *http.Request) sink.Answer {
-	// LoadAction looks at the header Expect, not at its value.
-	if !r.URL.Query().Has(asBackend) && (r.Header.Get("Expect") != "" || r.ContentLength == 0) {
-		return redirect(r)
-	}
 	began := time.Now()
 	a := result{
-		TxnID: c.transactions.Add(1), Label: r.Header.Get("label"), Status: "Success", Message: "OK",
-		TwoPhaseCommit: strconv.FormatBool(strings.EqualFold(r.Header.Get("two_phase_commit"), "true")),
+		TxnID: c.transactions.Add(1), Label: r.Header.Get("label"), TwoPhaseCommit: "false",
+		Status: "Success", Message: "OK",
 	}
-	switch mode := strings.ToLower(r.Header.Get("group_commit")); {
-	case mode == "sync_mode" || mode == "async_mode":
+	if mode := strings.ToLower(r.Header.Get("group_commit")); mode == "sync_mode" || mode == "async_mode" {
 		a.GroupCommit, a.Label = true, fmt.Sprintf("group_commit_%d", a.TxnID)
-	case a.Label == "":
+	} else if a.Label == "" {
 		a.Label = fmt.Sprintf("terapush-sink-%d", a.TxnID)
 	}
+
 	count, err := counter(r.Header)
 	if err == nil || conn.Options.NoCount {
 		a.LoadBytes, a.NumberLoadedRows, err = conn.Take(r.Body, count)
@@ -55,85 +49,63 @@ func (c *Cluster) streamLoad(conn *sink.Conn, r *http.Request) sink.Answer {
 		a.Status, a.Message = "Fail", "[MEM_LIMIT_EXCEEDED]"+err.Error()
 	case err != nil:
 		a.Status, a.Message = "Fail", "[INTERNAL_ERROR]terapush sink: "+err.Error()
-	default:
-		conn.Loaded(a.LoadBytes, a.NumberLoadedRows)
-		c.rows.Add(a.NumberLoadedRows)
 	}
 	if err != nil {
 		a.LoadBytes, a.NumberLoadedRows = 0, 0
+	} else {
+		conn.Loaded(a.LoadBytes, a.NumberLoadedRows)
+		c.rows.Add(a.NumberLoadedRows)
 	}
 	a.NumberTotalRows = a.NumberLoadedRows
 	a.LoadTimeMs = time.Since(began).Milliseconds()
 	return answerJSON(http.StatusOK, a)
 }
 
-// redirect sends the client to where its rows are taken: to this same server. The address has neither scheme nor host,
-// so that it is right behind whatever address and encryption the client came by.
-func redirect(r *http.Request) sink.Answer {
-	to := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}
-	parameters := r.URL.Query()
-	parameters.Set(asBackend, "1")
-	to.RawQuery = parameters.Encode()
-	return sink.Answer{Status: http.StatusTemporaryRedirect, Header: []string{"Location", to.RequestURI()}}
-}
+// refused are headers with which it cannot be known which rows are loaded, or whether they are.
+var refused = []string{"where", "sql", "json_root", "strip_outer_array", "compress_type", "two_phase_commit"}
 
 // counter knows the rows of a load by its headers (Doris manual, "Stream Load").
 func counter(h http.Header) (sink.RowCounter, error) {
-	format := strings.ToLower(h.Get("format"))
-	for _, name := range []string{"where", "sql", "json_root"} {
-		if h.Get(name) != "" {
-			return nil, errors.New("which rows are loaded cannot be known here with the header " + name)
+	for _, name := range refused {
+		if value := h.Get(name); value != "" && !strings.EqualFold(value, "false") && !strings.EqualFold(value, "plain") {
+			return nil, fmt.Errorf("it does not count rows with the header %s: %s", name, value)
 		}
 	}
-	for _, name := range []string{"compress_type", "compression"} {
-		if kind := h.Get(name); kind != "" && !strings.EqualFold(kind, "plain") {
-			return nil, errors.New("rows cannot be counted in what is compressed (" + name + ": " + kind + ")")
-		}
-	}
-	switch format {
+
+	switch format := strings.ToLower(h.Get("format")); format {
 	case "", "csv":
-		return lines(h, 0)
-	case "csv_with_names":
-		return lines(h, 1)
-	case "csv_with_names_and_types":
-		return lines(h, 2)
+		return lines(h)
 	case "json":
-		if isTrue(h, "strip_outer_array") { // also one in every line
-			return &sink.JSON{Array: true}, nil
+		if !strings.EqualFold(h.Get("read_json_by_line"), "true") {
+			return nil, errors.New("of JSON it counts one value in a line, by the header read_json_by_line: true")
 		}
-		if isTrue(h, "read_json_by_line") {
-			return sink.NewDelimited(sink.Text{End: delimiter(h.Get("line_delimiter")), Filled: true}), nil
-		}
-		return &sink.JSON{}, nil
+		return sink.NewDelimited(sink.Text{Filled: true, End: delimiter(h.Get("line_delimiter"))})
 	case "parquet":
 		return &sink.Parquet{}, nil
+	default:
+		return nil, errors.New("rows cannot be counted in format " + format +
+			"; take csv, json or parquet, or start the sink with --no-count")
 	}
-	return nil, errors.New("rows cannot be counted in format " + format + "; take csv, json or parquet, or start the sink with --no-count")
 }
 
-func isTrue(h http.Header, name string) bool { return strings.EqualFold(h.Get(name), "true") }
-
-func lines(h http.Header, heads int64) (sink.RowCounter, error) {
-	t := sink.Text{End: delimiter(h.Get("line_delimiter")), Separator: delimiter(h.Get("column_separator")), Skip: heads, Filled: true}
+func lines(h http.Header) (sink.RowCounter, error) {
+	t := sink.Text{End: delimiter(h.Get("line_delimiter")), Separator: delimiter(h.Get("column_separator")), Filled: true}
 	if t.Separator == "" {
 		t.Separator = "\t"
 	}
-	if quote := h.Get("enclose"); len(quote) > 1 {
-		return nil, errors.New("enclose is one byte")
-	} else if quote != "" {
-		t.Quote = quote[0]
+	quote, escape := h.Get("enclose"), delimiter(h.Get("escape"))
+	if len(quote) > 1 || len(escape) > 1 {
+		return nil, errors.New("enclose and escape are one byte")
 	}
-	if escape := delimiter(h.Get("escape")); escape != "" {
-		t.Escape = escape[0]
-	}
+	t.Quote, t.Escape = (quote + "\x00")[0], (escape + "\x00")[0]
+
 	if text := h.Get("skip_lines"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || n < 0 {
+		var err error
+		if t.Skip, err = strconv.ParseInt(text, 10, 32); err != nil || t.Skip < 0 {
 			return nil, errors.New("skip_lines is a number")
 		}
-		t.Skip = max(n, t.Skip)
 	}
-	return sink.NewDelimited(t), nil
+	return sink.NewDelimited(t)
 }
 
 // delimiter undoes what a header cannot hold: hexadecimal digits behind \x, and the escapes of C.

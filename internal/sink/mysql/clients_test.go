@@ -16,11 +16,6 @@ import (
 	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// Dumps are full of statements in comments, and begin and end with comments.
-const dump = "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump\n\n/*!40101 SET @OLD=@@CHARACTER_SET_CLIENT */;\n" +
-	"LOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\nINSERT INTO `t` VALUES\n(1,'a'),\n(2,'b');\n" +
-	"# done\n/*!40000 ALTER TABLE `t` ENABLE KEYS */;\nUNLOCK TABLES;\n\n-- Dump completed\n"
-
 // The clients are MariaDB's, and MySQL's own of version 9, which knows other ways to log in.
 func TestCommandLineClients(t *testing.T) {
 	mariadb := [2][]string{{"--ssl", "--disable-ssl-verify-server-cert"}, {"--skip-ssl"}}
@@ -41,13 +36,8 @@ func TestCommandLineClients(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "rows.tsv")
 			require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1\tabc\n", 100_000)), 0o600))
 			for _, options := range encryption {
-				s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
-				out, err := client(s, dump, append(options, "--comments")...)
-				require.NoError(t, err, out)
-				assert.EqualValues(t, 2, s.Stats().Rows)
-
-				s = listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
-				out, err = client(s, "LOAD DATA LOCAL INFILE '"+file+"' INTO TABLE t; SELECT VERSION(); START TRANSACTION; "+
+				s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
+				out, err := client(s, "LOAD DATA LOCAL INFILE '"+file+"' INTO TABLE t; SELECT VERSION(); START TRANSACTION; "+
 					"INSERT INTO t VALUES (1, 'it''s; -- one'), (2, 'two'); COMMIT; SHOW WARNINGS; status", append(options, "--password=secret")...)
 				require.NoError(t, err, out)
 				assert.Contains(t, out, "100000 rows affected")
@@ -71,46 +61,17 @@ func TestGoDriver(t *testing.T) {
 	for _, parameters := range []string{"tls=false", "tls=skip-verify"} {
 		db := open(t, s, "me:secret", "interpolateParams=true&"+parameters)
 		for statement, want := range map[string]int64{
-			"INSERT INTO t (a, b, c) VALUES (?, ?, '?'), (1, 2, NULL)": 2, "INSERT INTO t SET a = ?, b = ?": 1, "REPLACE INTO t VALUES (?, ?)": 1,
+			"INSERT INTO t (a, b, c) VALUES (?, ?, '?'), (1, 2, NULL)": 2, "REPLACE INTO t VALUES (?, ?)": 1,
 		} {
 			require.Equal(t, want, affected(t, db, statement, "it's", strings.Repeat("x", 17<<20)), statement) // longer than a packet
 		}
 		require.ErrorIs(t, db.QueryRow("SELECT a FROM t WHERE a = ?", 1).Scan(new(string)), sql.ErrNoRows)
 		_, err := db.Prepare("INSERT INTO t VALUES (?)")
-		require.ErrorContains(t, err, "1295")
+		require.ErrorContains(t, err, "nothing can be prepared here")
 	}
-	require.EqualValues(t, 8, s.Stats().Rows)
+	require.EqualValues(t, 6, s.Stats().Rows)
 	for _, user := range []string{"me", "me:wrong"} {
 		refused(t, open(t, s, user, "tls=preferred").Ping(), 1045)
-	}
-}
-
-// What Connector/J and others say when they connect.
-func TestSettingsOfClients(t *testing.T) {
-	db := open(t, listen(t, sink.Options{}), "me", "")
-	db.SetMaxOpenConns(1)
-	var increment, set, comment string
-	row := db.QueryRow("/* mysql-connector-j-8.4.0 */SELECT @@session.auto_increment_increment AS auto_increment_increment, " +
-		"@@character_set_client AS character_set_client, @@version_comment")
-	require.NoError(t, row.Scan(&increment, &set, &comment))
-	assert.Equal(t, []string{"1", "utf8mb4"}, []string{increment, set})
-	for _, statement := range []string{"SET character_set_results = NULL", "SET NAMES utf8mb4", "SET SESSION TRANSACTION READ WRITE", "USE db"} {
-		affected(t, db, statement)
-	}
-	require.NoError(t, db.QueryRow("SHOW VARIABLES").Scan(&set, &comment))
-	for condition, want := range map[string][]string{
-		" LIKE 'version'": {"version", "8.4.0-terapush-sink"}, " WHERE Variable_name IN ('local_infile', 'x[')": {"local_infile", "ON"},
-		` LIKE 'max\_allowed%'`: {"max_allowed_packet", "268435456"},
-	} {
-		var name, value string
-		require.NoError(t, db.QueryRow("SHOW VARIABLES"+condition).Scan(&name, &value), condition)
-		require.Equal(t, want, []string{name, value}, condition)
-	}
-	for _, on := range []string{"0", "1"} {
-		affected(t, db, "SET autocommit="+on)
-		var is string
-		require.NoError(t, db.QueryRow("SELECT @@session.autocommit").Scan(&is))
-		assert.Equal(t, on, is)
 	}
 }
 
@@ -140,7 +101,7 @@ func TestOversized(t *testing.T) {
 	c, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = c.Write(append([]byte{36, 0, 0, 1, 0, 2, 0, 0}, make([]byte, 32)...))
+	_, err = c.Write(append([]byte{36, 0, 0, 1, 0, 0x82, 8, 0}, make([]byte, 32)...))
 	require.NoError(t, err)
 	go func() { // a statement of 2 GiB in full packets, until the sink closes the connection
 		packet := append([]byte{0xff, 0xff, 0xff, 0, 3, '\''}, make([]byte, 1<<24-3)...)

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"bufio"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +13,16 @@ import (
 )
 
 const (
-	str  = `(?:[xX]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|0x[0-9a-fA-F]+)`
+	str  = `(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")`
 	name = "(?:`(?:[^`]|``)*`|[^\\s(`])+"
 )
 
 var (
-	infile = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(LOCAL\s+)?INFILE\s+(` + str + `)(.*)$`)
+	infile = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(LOCAL\s+)?INFILE\s+(` + str + `)(.*)$`)
 	// clauses are those behind the name of the file, in their order (MySQL manual, "LOAD DATA Statement"): of fields, of
 	// lines, how many to ignore. Behind them comes nothing that changes what a row is.
-	clauses = regexp.MustCompile(`(?is)^(?:\s+(?:REPLACE|IGNORE))?\s+INTO\s+TABLE\s+` + name + `(?:\s+PARTITION\s*\([^)]*\))?(?:\s+(?:CHARACTER\s+SET|CHARSET)\s+\S+)?` +
+	clauses = regexp.MustCompile(`(?is)^(?:\s+(?:REPLACE|IGNORE))?\s+INTO\s+TABLE\s+` + name +
+		`(?:\s+CHARACTER\s+SET\s+\S+)?` +
 		`(?:\s+(?:FIELDS|COLUMNS)((?:\s+(?:TERMINATED|(?:OPTIONALLY\s+)?ENCLOSED|ESCAPED)\s+BY\s*` + str + `)+))?` +
 		`(?:\s+LINES((?:\s+(?:STARTING|TERMINATED)\s+BY\s*` + str + `)+))?` +
 		`(?:\s+IGNORE\s+(\d+)\s+(?:LINES|ROWS))?\s*(?:\(.*|SET\s.*)?$`)
@@ -31,7 +31,7 @@ var (
 
 // load asks for the file and takes it in.
 func (s *session) load(sql string) error {
-	m := infile.FindStringSubmatch(strings.TrimRight(sql, "; \t\r\n"))
+	m := infile.FindStringSubmatch(sql)
 	switch {
 	case m == nil:
 		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
@@ -41,10 +41,12 @@ func (s *session) load(sql string) error {
 	var count sink.RowCounter
 	if !s.conn.Options.NoCount {
 		text, err := textOf(m[3])
+		if err == nil {
+			count, err = sink.NewDelimited(text)
+		}
 		if err != nil {
 			return s.fail(errNotSupported, "terapush sink: "+err.Error())
 		}
-		count = sink.NewDelimited(text)
 	}
 	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
 		return err
@@ -59,7 +61,7 @@ func (s *session) load(sql string) error {
 	bad := (*sink.DataError)(nil)
 	switch {
 	case errors.Is(err, sink.ErrTold):
-		return s.reply(injected())
+		return s.injected()
 	case errors.As(err, &bad):
 		return s.fail(errBadData, "terapush sink: "+err.Error())
 	case err != nil:
@@ -69,8 +71,8 @@ func (s *session) load(sql string) error {
 	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
 }
 
-// next returns a function that reads the headers of a file's packets, up to an empty one. An empty packet after a full one
-// only says that the full one is complete.
+// next returns a function that reads the headers of a file's packets, up to an empty one. An empty packet after a full
+// one only says that the full one is complete.
 func (w *wire) next() func() (int, error) {
 	full := false
 	return func() (int, error) {
@@ -140,14 +142,6 @@ var letters = map[byte]byte{'0': 0, 'b': '\b', 'n': '\n', 'r': '\r', 't': '\t', 
 
 // unquote returns what a literal stands for.
 func unquote(literal string) string {
-	digits, isHex := strings.CutPrefix(literal, "0x")
-	if c := literal[0]; c == 'x' || c == 'X' {
-		digits, isHex = literal[2:len(literal)-1], true
-	}
-	if isHex {
-		raw, _ := hex.DecodeString(digits) // what is no number is nothing, which is refused
-		return string(raw)
-	}
 	quote, text := literal[0], literal[1:len(literal)-1]
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

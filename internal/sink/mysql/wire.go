@@ -15,33 +15,10 @@ const maxPacket = 1<<24 - 1
 // maxMessage bounds a command, in bytes, as max_allowed_packet does on a real server.
 const maxMessage = 256 << 20
 
-// Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
-// DEPRECATE_EOF and COMPRESS there is one shape for every answer. SSL is offered where there is a certificate.
 const (
-	clientLongPassword     = 1 << 0
-	clientFoundRows        = 1 << 1
-	clientLongFlag         = 1 << 2
-	clientConnectWithDB    = 1 << 3
-	clientLocalFiles       = 1 << 7
-	clientProtocol41       = 1 << 9
-	clientSSL              = 1 << 11
-	clientTransactions     = 1 << 13
-	clientSecureConnection = 1 << 15
-	clientMultiResults     = 1 << 17
-	clientPluginAuth       = 1 << 19
-	clientConnectAttrs     = 1 << 20
-	clientPluginAuthLenEnc = 1 << 21
-
-	capabilities = clientLongPassword | clientFoundRows | clientLongFlag | clientConnectWithDB | clientLocalFiles |
-		clientProtocol41 | clientTransactions | clientSecureConnection | clientMultiResults | clientPluginAuth |
-		clientConnectAttrs | clientPluginAuthLenEnc
-)
-
-const (
-	statusInTransaction = 1
-	statusAutocommit    = 2
-	utf8mb4             = 45
-	typeVarString       = 0xfd
+	statusAutocommit = 2
+	utf8mb4          = 45
+	typeVarString    = 0xfd
 )
 
 var (
@@ -53,10 +30,9 @@ var (
 
 // wire is the packet layer of one connection.
 type wire struct {
-	conn   *sink.Conn
-	in     *bufio.Reader // of conn
-	seq    byte
-	status byte // flags of a transaction and of autocommit, which every answer tells
+	conn *sink.Conn
+	in   *bufio.Reader // of conn
+	seq  byte
 }
 
 // header reads a packet's header and returns the length of what follows. The sequence number is not checked, only
@@ -101,14 +77,12 @@ func (w *wire) send(messages ...[]byte) error {
 
 func (w *wire) ok(affected int64, info string) error {
 	p := appendLength([]byte{0}, uint64(affected))
-	p = append(p, 0, w.status, 0, 0, 0) // insert id, status, warnings
+	p = append(p, 0, statusAutocommit, 0, 0, 0) // insert id, status, warnings
 	if info != "" {
 		p = appendText(p, info) // not, as the documentation says, up to the packet's end
 	}
 	return w.send(p)
 }
-
-func (w *wire) eofMessage() []byte { return []byte{0xfe, 0, 0, w.status, 0} }
 
 func (w *wire) fail(number uint16, message string) error {
 	state := "HY000"
@@ -121,28 +95,22 @@ func (w *wire) fail(number uint16, message string) error {
 	return w.send(append(p, message...))
 }
 
-// reply sends what a statement came to, every column as text. Without columns it is an OK: the protocol has no empty set of
-// them.
-func (w *wire) reply(o outcome) error {
-	if o.refused != nil {
-		return w.fail(o.refused.number, o.refused.message)
-	}
-	if len(o.columns) == 0 {
-		return w.ok(o.affected, "")
-	}
-	out := [][]byte{appendLength(nil, uint64(len(o.columns)))}
-	for _, c := range o.columns {
+// rows sends the result of a query, every column as text.
+func (w *wire) rows(columns []string, rows ...[]string) error {
+	end := []byte{0xfe, 0, 0, statusAutocommit, 0}
+	out := [][]byte{appendLength(nil, uint64(len(columns)))}
+	for _, c := range columns {
 		out = append(out, column(c))
 	}
-	out = append(out, w.eofMessage())
-	for _, r := range o.rows {
+	out = append(out, end)
+	for _, r := range rows {
 		var p []byte
 		for _, value := range r {
 			p = appendText(p, value)
 		}
 		out = append(out, p)
 	}
-	return w.send(append(out, w.eofMessage())...)
+	return w.send(append(out, end)...)
 }
 
 func column(name string) []byte {

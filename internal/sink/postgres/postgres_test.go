@@ -76,7 +76,6 @@ func TestCopy(t *testing.T) {
 		{"COPY t FROM STDIN", strings.Repeat("1\tabcdefgh\n", 100_000), 100_000},
 		{"COPY t (a, b) FROM STDIN WITH (FORMAT binary)", binaryRows, 100_000},
 		{"copy t from stdin BINARY", binaryRows[:len(binaryRows)-2], 100_000}, // without trailer
-		{"COPY BINARY t FROM STDIN", string(tuples(3, 10)), 3},
 		{"COPY t FROM STDIN", "", 0},
 	} {
 		rows, err := copyIn(t, c, load.sql, load.body)
@@ -85,7 +84,7 @@ func TestCopy(t *testing.T) {
 	}
 	exec1(t, c, "commit")
 	assert.Equal(t, byte('I'), c.TxStatus())
-	assert.EqualValues(t, 300_003, s.Stats().Rows)
+	assert.EqualValues(t, 300_000, s.Stats().Rows)
 
 	for name, body := range map[string]string{
 		"empty": "", "cut": binaryRows[:1000], "more": binaryRows + "\x00\x01\x00\x00\x00\x00", "text": "1\tabc\n1\tabc\n", "short": binaryRows[:17],
@@ -95,7 +94,7 @@ func TestCopy(t *testing.T) {
 	}
 	_, err := c.CopyFrom(t.Context(), io.MultiReader(strings.NewReader("1\n"), failing{}), "COPY t FROM STDIN")
 	refused(t, err, "57014")
-	assert.EqualValues(t, 300_003, s.Stats().Rows, "what was refused does not count")
+	assert.EqualValues(t, 300_000, s.Stats().Rows, "what was refused does not count")
 }
 
 type failing struct{}
@@ -116,20 +115,18 @@ func TestCopyDropped(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	s := listen(t, sink.Options{Answer: func(q string) ([]string, [][]string, bool) {
-		return []string{"a", "b"}, [][]string{{"1", "x"}}, q == "SELECT a, b FROM t"
-	}})
-	c := connect(t, s)
-	assert.Equal(t, "x", string(exec1(t, c, "SELECT a, b FROM t;").Rows[0][1]))
-	assert.Contains(t, string(exec1(t, c, "select version()").Rows[0][0]), "terapush")
-	assert.Equal(t, "170000", string(exec1(t, c, "SELECT current_setting('server_version_num')").Rows[0][0]))
-	assert.Equal(t, "UTF8", string(exec1(t, c, "SHOW client_encoding").Rows[0][0]))
+	c := connect(t, listen(t, sink.Options{}))
+	assert.Equal(t, "PostgreSQL 17.0 (terapush-sink: counts and forgets)", string(exec1(t, c, "select version();").Rows[0][0]))
 	assert.Empty(t, exec1(t, c, "SELECT * FROM pg_class").Rows)
+	assert.Empty(t, exec1(t, c, "SHOW client_encoding").Rows)
 	assert.EqualValues(t, 3, exec1(t, c, "INSERT INTO t VALUES (1, 'a'), (2, '),('), (3, E'\\'')").CommandTag.RowsAffected())
-	assert.Equal(t, "CREATE TABLE", exec1(t, c, "CREATE TABLE t (a int)").CommandTag.String())
-	for _, sql := range []string{"SET synchronous_commit = off", "TRUNCATE t", "DELETE FROM t"} {
+	for _, sql := range []string{"CREATE TABLE t (a int)", "SET synchronous_commit = off", "TRUNCATE t", "DELETE FROM t"} {
 		exec1(t, c, sql)
 	}
+	results, err := c.Exec(t.Context(), "SET a = 1; INSERT INTO t VALUES (1), (2); SELECT 'what'; INSERT INTO t VALUES (1)").ReadAll()
+	refused(t, err, "0A000")
+	require.Len(t, results, 2, "what stands behind a statement that fails is not run")
+	assert.Equal(t, "INSERT 0 2", results[1].CommandTag.String())
 }
 
 // Whatever is said on the port, the sink neither falls nor forgets its other clients.

@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -24,7 +22,7 @@ var (
 	errMalformed = errors.New("malformed or oversized message")
 )
 
-// wire is the message layer of one connection. What pgproto3's own would hold in memory, copy data, passes by here.
+// wire is the message layer of one connection. What pgproto3's Backend would hold in memory, copy data, passes by here.
 type wire struct {
 	conn *sink.Conn
 	in   *bufio.Reader // of conn
@@ -53,18 +51,6 @@ func (w *wire) body(n, most int) ([]byte, error) {
 	return p, err
 }
 
-// unknownOptions returns the protocol's own among the pairs of a startup message: the sink knows none of them.
-func unknownOptions(startup []byte) []string {
-	var found []string
-	words := bytes.Split(startup, []byte{0})
-	for i := 0; i+1 < len(words); i += 2 {
-		if name := string(words[i]); strings.HasPrefix(name, "_pq_.") {
-			found = append(found, name)
-		}
-	}
-	return found
-}
-
 func (w *wire) send(messages ...pgproto3.BackendMessage) error {
 	var out []byte
 	for _, m := range messages {
@@ -84,32 +70,96 @@ func failure(severity, state, message string) *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: state, Message: message}
 }
 
-// describe names columns of one type.
-func describe(columns []string, oid uint32) *pgproto3.RowDescription {
-	d := &pgproto3.RowDescription{}
-	for _, c := range columns {
-		d.Fields = append(d.Fields, pgproto3.FieldDescription{
-			Name: []byte(c), DataTypeOID: oid, DataTypeSize: -1, TypeModifier: -1,
-		})
+const (
+	sslRequest = 80877103
+	gssRequest = 80877104
+	version30  = 3 << 16
+	maxStartup = 10_000 // as PostgreSQL
+	maxAsks    = 4      // how often a client may ask for encryption before it has to go on without
+	alpn       = "postgresql"
+)
+
+// greet takes the startup message, encrypts where the client asks for TLS, and accepts clients that know the password.
+func (s *session) greet() error {
+	// Since version 17, clients may begin with TLS at once: sslnegotiation=direct.
+	if err := s.conn.AcceptTLS(alpn); err != nil {
+		return err
 	}
-	return d
+	for range maxAsks {
+		h, err := s.body(8, 8)
+		if err != nil {
+			return err
+		}
+		length, code := binary.BigEndian.Uint32(h), binary.BigEndian.Uint32(h[4:])
+		switch {
+		case length < 8 || length > maxStartup:
+			return errMalformed
+		case length == 8 && (code == sslRequest || code == gssRequest):
+			if err := s.encrypt(code); err != nil {
+				return err
+			}
+		case code == version30:
+			return s.start(int(length) - 8)
+		default: // a newer protocol, or a request to cancel: nothing here takes long enough
+			return errors.Join(errMalformed, s.send(failure("FATAL", errUnsupported, "terapush sink: it speaks protocol 3.0")))
+		}
+	}
+	return errMalformed
 }
 
-// messages returns the answer to the client, the columns first.
-func (o outcome) messages(oid uint32) []pgproto3.BackendMessage {
-	if o.refused != nil {
-		return []pgproto3.BackendMessage{o.refused}
+func (s *session) encrypt(code uint32) error {
+	if code != sslRequest || s.conn.Options.TLS == nil || s.conn.Encrypted() {
+		_, err := s.conn.Write([]byte{'N'})
+		return err
 	}
-	var out []pgproto3.BackendMessage
-	if len(o.columns) > 0 {
-		out = append(out, describe(o.columns, oid))
+	// What a stranger put there in front of another's handshake must not be taken for encrypted commands.
+	if s.in.Buffered() > 0 {
+		return errMalformed
 	}
-	for _, r := range o.rows {
-		var values [][]byte
-		for _, v := range r {
-			values = append(values, []byte(v))
+	if _, err := s.conn.Write([]byte{'S'}); err != nil {
+		return err
+	}
+	return s.conn.StartTLS(nil, alpn)
+}
+
+// start reads the n bytes with user and database, of which nothing matters, and checks the password.
+func (s *session) start(n int) error {
+	if _, err := s.body(n, maxStartup); err != nil {
+		return err
+	}
+	if password := s.conn.Options.Password; password != "" {
+		if err := s.authenticate(password); err != nil {
+			return err
 		}
-		out = append(out, &pgproto3.DataRow{Values: values})
 	}
-	return append(out, &pgproto3.CommandComplete{CommandTag: []byte(o.tag)})
+	return s.send(
+		&pgproto3.AuthenticationOk{},
+		&pgproto3.ParameterStatus{Name: "server_version", Value: release + " (" + s.conn.Options.Name() + ")"},
+		&pgproto3.ParameterStatus{Name: "server_encoding", Value: "UTF8"},
+		&pgproto3.ParameterStatus{Name: "client_encoding", Value: "UTF8"},
+		&pgproto3.ParameterStatus{Name: "standard_conforming_strings", Value: "on"},
+		&pgproto3.BackendKeyData{ProcessID: s.id, SecretKey: make([]byte, 4)},
+		s.ready())
+}
+
+var errPassword = errors.New("postgres sink: a wrong password")
+
+// authenticate asks for the password in clear, which every client can answer. SCRAM would need a library, for a server
+// that has nothing to protect.
+func (s *session) authenticate(password string) error {
+	if err := s.send(&pgproto3.AuthenticationCleartextPassword{}); err != nil {
+		return err
+	}
+	kind, n, err := s.header()
+	if err != nil || kind != 'p' {
+		return errors.Join(errMalformed, err)
+	}
+	given, err := s.body(n, maxStartup)
+	if err != nil {
+		return err
+	}
+	if string(given) != password+"\x00" {
+		return errors.Join(errPassword, s.send(failure("FATAL", errWrongPassword, "password authentication failed")))
+	}
+	return nil
 }

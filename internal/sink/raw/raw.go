@@ -1,6 +1,6 @@
-// Package raw is a sink with almost no protocol: eight bytes, big-endian, say how many follow, and eight bytes answer how
-// many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS and no passwords,
-// and closes the connection instead of answering a load that has to fail.
+// Package raw is a sink with almost no protocol: eight bytes, big-endian, say how many follow, and eight bytes answer
+// how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS and no
+// passwords, and closes the connection instead of answering a load that has to fail.
 package raw
 
 import (
@@ -25,7 +25,7 @@ func serve(_ uint32, c *sink.Conn) error {
 			return errors.New("raw sink: negative size")
 		}
 		c.Statement()
-		bytes, rows, err := c.Take(io.LimitReader(c, size), sink.NewDelimited(sink.Text{}))
+		bytes, rows, err := c.Take(io.LimitReader(c, size), sink.Lines())
 		if err == nil && bytes < size {
 			err = io.ErrUnexpectedEOF
 		}

@@ -41,6 +41,7 @@ func TestChunks(t *testing.T) {
 		"MD5":                {"Content-MD5: " + base64.StdEncoding.EncodeToString(sum[:]), "1\n2\n", "200", 2},
 		"condition":          {"If-None-Match: *", "1\n2\n", "NotImplemented", 0},
 		"without a checksum": {"", "1\n2\n3", "200", 3},
+		"broken Parquet":     {"", "PAR1\n2\n3", "Parquet footer", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, inChunks := range []bool{false, true} {

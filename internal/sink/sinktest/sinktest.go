@@ -54,8 +54,8 @@ func Env(t testing.TB, name string) string {
 	return value
 }
 
-// Program returns a function that runs a program and returns its stdout and stderr. Where it is not installed the test is
-// skipped, and fails in CI.
+// Program returns a function that runs a program and returns its stdout and stderr. Where it is not installed the test
+// is skipped, and fails in CI.
 func Program(t testing.TB, name string) func(stdin string, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -10,37 +9,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 )
-
-func TestJSON(t *testing.T) {
-	for text, want := range map[string][2]int64{ // values, and elements of arrays
-		"": {0, 0}, "[1,2]": {-1, 2}, "[1]\n[2, {\"a\":[3]}]\n": {-1, 3}, "[]": {-1, 0}, "{}{}\n1\n": {3, -1}, "[1": {-1, -1},
-	} {
-		for i, array := range []bool{false, true} {
-			got, err := count(&JSON{Array: array}, text, 1)
-			if want[i] < 0 {
-				require.Error(t, err, text)
-				continue
-			}
-			require.NoError(t, err, text)
-			require.Equal(t, want[i], got, text)
-		}
-	}
-}
-
-func FuzzJSON(f *testing.F) {
-	for _, text := range []string{`[]`, `[1,"a]",{"b":[2,{}]} , null]`, `["\\\"",[[]]]`} {
-		f.Add(text, 3)
-	}
-	f.Fuzz(func(t *testing.T, text string, n int) {
-		got, err := count(&JSON{Array: true}, text, max(1, n))
-		var want []json.RawMessage
-		if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &want) != nil {
-			return // of what is no JSON any number is as good
-		}
-		require.NoError(t, err)
-		require.EqualValues(t, len(want), got, text)
-	})
-}
 
 func parquetFile(t testing.TB, n int) string {
 	var b bytes.Buffer
@@ -83,12 +51,21 @@ func TestParquetIsBounded(t *testing.T) {
 		c.Write(make([]byte, 100_000))
 	}
 	require.LessOrEqual(t, cap(c.tail), 4*maxFooter)
-	s := &Sniffed{}
-	n, err := count(s, parquetFile(t, 7), 1000)
-	require.NoError(t, err)
-	require.EqualValues(t, 7, n)
-	require.Nil(t, s.parquet.tail, "a form of a thousand files keeps them until the last one is there")
-	require.Equal(t, n, RowsOf(s.Piece()))
+}
+
+func TestSniffed(t *testing.T) {
+	file := parquetFile(t, 7)
+	for text, want := range map[string]int64{"": 0, "a\n\nb": 3, "a\n": 1, "PA": 1, "PAR2\n": 1, file: 7, "PAR1\n": -1, file + "x": -1} {
+		for _, piece := range []int{1, 3, 1000} {
+			n, err := count(&Sniffed{}, text, piece)
+			if want < 0 {
+				require.ErrorIs(t, err, errFooter)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, n, "%.10q by %d", text, piece)
+		}
+	}
 }
 
 // Whatever a footer says, reading it ends, and no number is below zero.
