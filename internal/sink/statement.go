@@ -38,6 +38,9 @@ func Split(sql string, d Dialect) (all []Statement) {
 	}
 }
 
+// conditional is strange: MySQL runs such a comment.
+const conditional = "comments that are run: /*! … */"
+
 // Inserts reports whether the statement brings rows in its text.
 func (s *Statement) Inserts() bool { return s.Verb == "INSERT" || s.Verb == "REPLACE" }
 
@@ -50,8 +53,10 @@ func (s *Statement) Refusal() string {
 		}
 	case "MERGE", "WITH", "CALL", "DO", "PREPARE", "EXECUTE":
 		return "it does not know what rows " + s.Verb + " brings"
-	case "SELECT", "SET", "SHOW": // which bring none
-		return ""
+	case "SELECT", "SET", "SHOW": // which bring none, also with what a comment adds
+		if s.strange == conditional {
+			return ""
+		}
 	}
 	if s.strange != "" {
 		return "it does not read " + s.strange
@@ -170,7 +175,7 @@ func (s *scanner) skip() {
 		case strings.HasPrefix(rest, "/*"):
 			end = "*/"
 			if mysql && strings.HasPrefix(rest, "/*!") {
-				s.strange = "comments that are run: /*! … */"
+				s.strange = conditional
 			}
 		case strings.HasPrefix(rest, "--") && (!mysql || len(rest) == 2 || rest[2] <= ' '):
 		case mysql && rest[0] == '#':

@@ -72,6 +72,7 @@ func TestRefusals(t *testing.T) {
 		{"INSERT INTO t VALUES ('$1'), (2) /*!50000 , (3) */", Backslash, "/*! … */"},
 		{"/*!50000 INSERT INTO t VALUES (1) */", Backslash, "/*! … */"},
 		{"SET a = 1 /*!50708 , b = 2 */", Backslash, ""},
+		{"SELECT $$a$$", Standard, "dollar quotes"},
 		{"WITH x AS (SELECT 1) INSERT INTO t VALUES (1)", Standard, "what rows WITH brings"},
 		{"merge into t using s", Standard, "what rows MERGE brings"},
 		{"CREATE TABLE t (a int)", Standard, ""},

@@ -34,7 +34,7 @@ func (s *session) load(sql string) error {
 	m := infile.FindStringSubmatch(sql)
 	switch {
 	case m == nil:
-		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
+		return s.fail(errParse, "terapush sink: it knows LOAD DATA LOCAL INFILE 'name' INTO TABLE …")
 	case m[1] == "":
 		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
 	}

@@ -99,6 +99,8 @@ func TestQueries(t *testing.T) {
 		"version": "8.4.0-terapush-sink", "version_comment": "counts and forgets", "max_allowed_packet": "268435456", "local_infile": "ON",
 		"lower_case_table_names": "0",
 	}, variables)
+	require.NoError(t, db.QueryRow("SELECT 1").Scan(&value))
+	require.Equal(t, "1", value)
 	for _, item := range []string{"@@memsql_version", "@@version, 1", "$$"} {
 		refused(t, db.QueryRow("SELECT "+item).Scan(&value), 1193)
 	}

@@ -190,6 +190,8 @@ func (s *session) look(st sink.Statement) outcome {
 	switch item := st.Item(); item {
 	case "":
 		return outcome{tag: "SELECT 0"}
+	case "1": // to find out whether the connection lives
+		return outcome{column: "?column?", value: item, tag: "SELECT 1"}
 	case "version()":
 		version := "PostgreSQL " + release + " (" + s.conn.Options.Name() + ": counts and forgets)"
 		return outcome{column: "version", value: version, tag: "SELECT 1"}

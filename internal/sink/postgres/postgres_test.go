@@ -117,6 +117,7 @@ func TestCopyDropped(t *testing.T) {
 func TestQueries(t *testing.T) {
 	c := connect(t, listen(t, sink.Options{}))
 	assert.Equal(t, "PostgreSQL 17.0 (terapush-sink: counts and forgets)", string(exec1(t, c, "select version();").Rows[0][0]))
+	assert.Equal(t, "1", string(exec1(t, c, "SELECT 1").Rows[0][0]))
 	assert.Empty(t, exec1(t, c, "SELECT * FROM pg_class").Rows)
 	assert.Empty(t, exec1(t, c, "SHOW client_encoding").Rows)
 	assert.EqualValues(t, 3, exec1(t, c, "INSERT INTO t VALUES (1, 'a'), (2, '),('), (3, E'\\'')").CommandTag.RowsAffected())

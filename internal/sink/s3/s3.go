@@ -111,8 +111,11 @@ func (r *request) route() (sink.Answer, error) {
 			return o.do(r)
 		}
 	}
-	return sink.Answer{}, notImplemented("objects are put whole, counted and forgotten: there is no " + r.Method +
-		" ?" + r.URL.RawQuery + " of " + of)
+	what := r.Method
+	if r.URL.RawQuery != "" {
+		what += " ?" + r.URL.RawQuery
+	}
+	return sink.Answer{}, notImplemented("objects are put whole, counted and forgotten: there is no " + what + " of " + of)
 }
 
 // hasOnly reports whether the query has no parameters but those allowed, and those of every request.
