@@ -107,7 +107,6 @@ objects in parts.`,
 	flags.BoolVar(&f.options.CRC, "crc", false, "print the exclusive or of the CRC-32C of all loads; costs CPU")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate (default: a self-signed one)")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key")
-	flags.StringVar(&f.options.Password, "password", "", "password to require (default: TERAPUSH_PASSWORD, else any password is accepted)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open, and one at the end")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "end when standard input is closed, as a child process")
 	return cmd
@@ -187,11 +186,6 @@ func ownAddresses(host string) []string {
 func (a *app) runSink(ctx context.Context, f sinkFlags, flags *pflag.FlagSet) error {
 	if err := f.check(flags.Changed); err != nil {
 		return err
-	}
-	if flags.Changed("password") {
-		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD")
-	} else if text, ok := a.LookupEnv("TERAPUSH_PASSWORD"); ok {
-		f.options.Password = text
 	}
 	f.options.RowBytes, f.options.ReadRate, f.options.Fail = int64(f.rowBytes), int64(f.readRate), int64(f.fail)
 	var err error

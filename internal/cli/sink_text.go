@@ -33,9 +33,6 @@ func sinkHints(f sinkFlags, servers openSinks, at map[string]string) string {
 	if f.acksNothing() {
 		b.WriteString("\nPushes to Databend and Doris take an answer of no rows for a failure: they need --row-bytes, and Doris the exact size.\n")
 	}
-	if f.options.Password != "" {
-		b.WriteString("\nThe password goes with it as TERAPUSH_PASSWORD, and for S3 as AWS_SECRET_ACCESS_KEY.\n")
-	}
 	b.WriteString("\nThese connections are plain. Every port but raw takes TLS as well")
 	if f.cert == "" {
 		b.WriteString(", with a self-signed certificate")
@@ -68,10 +65,7 @@ func pushCommand(f sinkFlags, p sinkProtocol, at map[string]string) string {
 	case "doris": // it has no type for bytes, and a push that verifies waits until rows are visible
 		payload, proof = " --payload-kind text", "none"
 	case "s3":
-		environment = "AWS_ACCESS_KEY_ID=sink "
-		if f.options.Password == "" {
-			environment += "AWS_SECRET_ACCESS_KEY=sink "
-		}
+		environment = "AWS_ACCESS_KEY_ID=sink AWS_SECRET_ACCESS_KEY=sink "
 	}
 	return environment + "terapush push " + quote(target) + payload + " --create never --delivery at-least-once --verify " + proof
 }

@@ -15,6 +15,7 @@ var removed = map[string]string{
 	"--method s3-import": "use copy, which sends rows over the wire; or put the objects into a bucket (terapush push " +
 		"s3://bucket/prefix --format csv) and import them yourself with aws_s3.table_import_from_s3",
 	"--near":     "it is called --tolerance",
+	"--password": "a sink accepts every password, and a push reads --password-file or TERAPUSH_PASSWORD",
 	"--prices":   "the report has what a bill goes by: result.wire_bytes, result.attempts, phases",
 	"--redact":   "all formats but text leave names out unless --full is given",
 	"--via":      "it is called --staging",

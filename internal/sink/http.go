@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // Answer is the response to a request.
@@ -113,14 +112,4 @@ func serveHTTP(w http.ResponseWriter, r *http.Request, h HandlerFunc) {
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body)
-}
-
-// KnowsPassword reports whether the request has the sink's password, which is any where the sink has none. A bearer's
-// token is taken for a password.
-func (c *Conn) KnowsPassword(r *http.Request) bool {
-	_, given, basic := r.BasicAuth()
-	if !basic {
-		given, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	}
-	return c.Options.Password == "" || given == c.Options.Password
 }

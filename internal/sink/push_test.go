@@ -43,7 +43,7 @@ func TestPush(t *testing.T) {
 	} {
 		scheme, _, _ := strings.Cut(c.target, ":")
 		t.Run(scheme+" "+c.args, func(t *testing.T) {
-			o := sink.Options{Password: "secret"}
+			o := sink.Options{}
 			var cluster doris.Cluster
 			listen := map[string]func(string, sink.Options) (*sink.Server, error){"s3": s3.Listen, "doris": cluster.Listen, "databend": databend.Listen}
 			s, statements := sinktest.Open(t, listen[scheme], o), sinktest.Open(t, cluster.ListenSQL, o)

@@ -37,8 +37,6 @@ type Options struct {
 	Fail int64
 	// CRC makes a checksum of the data, which takes time. It needs counting.
 	CRC bool
-	// Password is the one that a client has to know, whatever its name; where it is empty, every password is right.
-	Password string
 	// TLS has a certificate for those clients that want to encrypt. nil offers none.
 	TLS *tls.Config
 }

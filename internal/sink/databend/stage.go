@@ -79,8 +79,7 @@ func (r *request) uploadToStage() (any, error) {
 // presigned is the path that presigned URLs begin with.
 const presigned = "/terapush-sink-stage/"
 
-// presign makes the address that a file may be put to without a password. It has no signature: there is nothing here
-// to protect.
+// presign makes the address that a file may be put to. It has no signature: there is nothing here to protect.
 func (r *request) presign(sql string) (result, error) {
 	stage, path, err := place(sql)
 	if err != nil || !strings.Contains(strings.ToUpper(sql), "UPLOAD") || path == "" {

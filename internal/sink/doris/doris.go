@@ -71,11 +71,6 @@ func (c *Cluster) taken() int64 {
 const asBackend = "terapush_sink_backend"
 
 func (c *Cluster) serve(conn *sink.Conn, r *http.Request) sink.Answer {
-	if !conn.KnowsPassword(r) {
-		user, _, _ := r.BasicAuth()
-		denied := "Access denied for " + user + "@" + r.RemoteAddr
-		return answerJSON(http.StatusOK, reply{"Unauthorized", http.StatusUnauthorized, denied})
-	}
 	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.Method == http.MethodPut && len(part) == 4 && part[0] == "api" && part[3] == "_stream_load":

@@ -48,7 +48,7 @@ func TestCurl(t *testing.T) {
 	} {
 		for scheme, dropped := range map[string]bool{"http": true, "https": false} {
 			t.Run(name+", "+scheme, func(t *testing.T) {
-				s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret", NoCount: dropped, RowBytes: 10})
+				s := listen(t, sink.Options{TLS: sinktest.TLS(t), NoCount: dropped, RowBytes: 10})
 				r := read(t, sinktest.Curl(t, rows, append(args, "--user", "root:secret", "-H", "label: l1", "-H", "column_separator: ,",
 					scheme+"://"+s.Addr()+path)...))
 				require.Equal(t, result{
@@ -143,17 +143,6 @@ func TestFrontend(t *testing.T) {
 		out = sinktest.Say(t, s, request+" HTTP/1.1\r\nHost: h:80\r\nContent-Length: 0\r\n\r\n")
 		require.Contains(t, out, want)
 	}
-}
-
-func TestPassword(t *testing.T) {
-	s := listen(t, sink.Options{Password: "right"})
-	for _, fields := range [][]string{nil, {"Authorization", "Basic cm9vdDp3cm9uZw=="}} { // root:wrong
-		_, text := put(t, s, path, strings.Repeat("1\n", 100_000), fields...)
-		require.Contains(t, text, `"code": 401`)
-	}
-	_, text := put(t, s, path, "1\n", "Authorization", "Basic cm9vdDpyaWdodA==")
-	require.Equal(t, "Success", read(t, text).Status)
-	require.EqualValues(t, 1, s.Stats().Rows)
 }
 
 func TestToldToFail(t *testing.T) {

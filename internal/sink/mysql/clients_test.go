@@ -36,7 +36,7 @@ func TestCommandLineClients(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "rows.tsv")
 			require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1\tabc\n", 100_000)), 0o600))
 			for _, options := range encryption {
-				s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
+				s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
 				out, err := client(s, "LOAD DATA LOCAL INFILE '"+file+"' INTO TABLE t; SELECT VERSION(); START TRANSACTION; "+
 					"INSERT INTO t VALUES (1, 'it''s; -- one'), (2, 'two'); COMMIT; SHOW WARNINGS; status", append(options, "--password=secret")...)
 				require.NoError(t, err, out)
@@ -44,12 +44,9 @@ func TestCommandLineClients(t *testing.T) {
 				assert.Contains(t, out, "2 rows affected")
 				assert.Contains(t, out, "8.4.0-terapush-sink")
 				assert.EqualValues(t, 100_002, s.Stats().Rows)
-				for password, using := range map[string]string{"": "NO", "wrong": "YES"} {
-					out, err = client(s, "INSERT INTO t VALUES (1)", append(options, "--password="+password)...)
-					require.Error(t, err, out)
-					assert.Contains(t, out, "ERROR 1045 (28000): Access denied for user 'me' (using password: "+using+")")
-				}
-				assert.EqualValues(t, 100_002, s.Stats().Rows)
+				out, err = client(s, "INSERT INTO t VALUES (1)", append(options, "--password=")...)
+				require.NoError(t, err, out)
+				assert.EqualValues(t, 100_003, s.Stats().Rows)
 			}
 		})
 	}
@@ -57,7 +54,7 @@ func TestCommandLineClients(t *testing.T) {
 
 // The driver of Go writes arguments into the text where it is asked to; nothing can be prepared here.
 func TestGoDriver(t *testing.T) {
-	s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
+	s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
 	for _, parameters := range []string{"tls=false", "tls=skip-verify"} {
 		db := open(t, s, "me:secret", "interpolateParams=true&"+parameters)
 		for statement, want := range map[string]int64{
@@ -70,9 +67,7 @@ func TestGoDriver(t *testing.T) {
 		require.ErrorContains(t, err, "nothing can be prepared here")
 	}
 	require.EqualValues(t, 6, s.Stats().Rows)
-	for _, user := range []string{"me", "me:wrong"} {
-		refused(t, open(t, s, user, "tls=preferred").Ping(), 1045)
-	}
+	require.NoError(t, open(t, s, "me", "tls=preferred").Ping())
 }
 
 func TestToldToFail(t *testing.T) {

@@ -3,12 +3,9 @@ package mysql
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // mysql_native_password is made of it
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/binary"
 	"errors"
-	"hash"
 )
 
 // Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
@@ -30,12 +27,8 @@ const (
 		clientTransactions | needed
 )
 
-// The ways to prove a password. Clients of MySQL 9 know caching_sha2_password only, older ones of MariaDB
-// mysql_native_password only.
-const (
-	cachingSHA2 = "caching_sha2_password"
-	native      = "mysql_native_password"
-)
+// cachingSHA2 is the one way to prove a password that clients of MySQL 9 know. Others may answer by ways of their own.
+const cachingSHA2 = "caching_sha2_password"
 
 const (
 	fixedLogin = 32       // bytes, which are all that a client sends before TLS
@@ -43,7 +36,7 @@ const (
 	nonceBytes = 20
 )
 
-// greet sends the handshake, reads the login and accepts clients that know the password.
+// greet sends the handshake, reads the login and accepts whoever it is.
 func (s *session) greet() error {
 	nonce := rand.Text()[:nonceBytes] // letters: a NUL in it would end it
 	if err := s.send(s.greeting(nonce)); err != nil {
@@ -63,7 +56,7 @@ func (s *session) greet() error {
 			return err
 		}
 	}
-	return s.admit(p, nonce)
+	return s.admit(p)
 }
 
 func (s *session) greeting(nonce string) []byte {
@@ -85,17 +78,14 @@ func (s *session) greeting(nonce string) []byte {
 	return append(p, 0)
 }
 
-// admit reads a login of protocol 4.1 and checks the password, where there is one to check: behind the fixed part come
-// the user's name, the length of the proof and the proof, the database, and the method of the proof.
-//
-// Clients answer the greeting by their own method first, and some of them without a proof if the greeting named
-// another. So a first answer that proves nothing is asked for again, by the client's method if it is one of the two.
-func (s *session) admit(p []byte, nonce string) error {
+// admit reads a login of protocol 4.1, in which every password is right: behind the fixed part come the user's name, the
+// length of the proof and the proof, the database, and the method of the proof.
+func (s *session) admit(p []byte) error {
 	if len(p) < fixedLogin || binary.LittleEndian.Uint32(p)&needed != needed {
 		return errors.Join(errMalformed, s.fail(errUnknownCommand, "terapush sink: the client is too old to log in"))
 	}
 	flags := binary.LittleEndian.Uint32(p)
-	user, rest, _ := bytes.Cut(p[fixedLogin:], []byte{0})
+	_, rest, _ := bytes.Cut(p[fixedLogin:], []byte{0})
 	if len(rest) == 0 || len(rest) < 1+int(rest[0]) {
 		return errMalformed
 	}
@@ -104,65 +94,13 @@ func (s *session) admit(p []byte, nonce string) error {
 		_, rest, _ = bytes.Cut(rest, []byte{0})
 	}
 	method, _, _ := bytes.Cut(rest, []byte{0})
-	plugin := string(method)
 
-	known := s.knows(plugin, proof, nonce)
-	if !known {
-		if plugin != native {
-			plugin = cachingSHA2
-		}
-		if err := s.send(append([]byte{0xfe}, plugin+"\x00"+nonce+"\x00"...)); err != nil {
-			return err
-		}
-		var err error
-		if proof, err = s.receive(maxLogin); err != nil {
-			return err
-		}
-		known = s.knows(plugin, proof, nonce)
-	}
-	if !known {
-		using := "YES"
-		if len(proof) < sha1.Size {
-			using = "NO"
-		}
-		_ = s.fail(errAccessDenied, "Access denied for user '"+string(user)+"' (using password: "+using+")")
-		return errWrongPassword
-	}
 	// A client that sent a SHA-2 proof waits to hear that it was right, before the OK. Of an empty password it is
 	// shorter.
-	if plugin == cachingSHA2 && len(proof) == sha256.Size {
+	if string(method) == cachingSHA2 && len(proof) == sha256.Size {
 		if err := s.send([]byte{1, 3}); err != nil {
 			return err
 		}
 	}
 	return s.ok(0, "")
-}
-
-// knows reports whether a proof is that of the sink's password, which is any where it has none. Both methods send
-// hash(password) ⊕ hash(nonce, hash(hash(password))), in one order or the other.
-func (s *session) knows(plugin string, proof []byte, nonce string) bool {
-	password := s.conn.Options.Password
-	if password == "" {
-		return true
-	}
-	made := sha256.New()
-	if plugin == native {
-		made = sha1.New() //nolint:gosec // as above
-	}
-	once := sum(made, []byte(password))
-	twice := sum(made, once)
-	mask := sum(made, twice, []byte(nonce))
-	if plugin == native {
-		mask = sum(made, []byte(nonce), twice)
-	}
-	subtle.XORBytes(mask, mask, once)
-	return subtle.ConstantTimeCompare(mask, proof) == 1
-}
-
-func sum(h hash.Hash, parts ...[]byte) []byte {
-	h.Reset()
-	for _, p := range parts {
-		h.Write(p)
-	}
-	return h.Sum(nil)
 }

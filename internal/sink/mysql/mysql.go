@@ -7,8 +7,8 @@
 // SELECT. A quote that ends a value is taken for its end whatever follows, where a server looks for the end of the
 // field.
 //
-// The packets are written by hand: the server of go-mysql has no LOAD DATA LOCAL, knows the passwords of accounts only,
-// and reads a packet into memory, which is what a sink that drops its data in the kernel must not do.
+// The packets are written by hand: the server of go-mysql has no LOAD DATA LOCAL, wants accounts whose passwords it
+// knows, and reads a packet into memory, which is what a sink that drops its data in the kernel must not do.
 package mysql
 
 import (
@@ -31,9 +31,8 @@ const (
 	comStmtPrepare = 0x16
 )
 
-// The errors of a real server, by number; all of them leave the connection usable but that of a wrong password.
+// The errors of a real server, by number. They leave the connection usable.
 const (
-	errAccessDenied    = 1045
 	errUnknownCommand  = 1047
 	errParse           = 1064
 	errNotAllowed      = 1148

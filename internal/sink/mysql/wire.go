@@ -22,10 +22,9 @@ const (
 )
 
 var (
-	errQuit          = errors.New("mysql sink: the client has left")
-	errMalformed     = errors.New("mysql sink: malformed packet")
-	errOversized     = errors.New("mysql sink: an oversized message")
-	errWrongPassword = errors.New("mysql sink: a wrong password")
+	errQuit      = errors.New("mysql sink: the client has left")
+	errMalformed = errors.New("mysql sink: malformed packet")
+	errOversized = errors.New("mysql sink: an oversized message")
 )
 
 // wire is the packet layer of one connection.
@@ -85,13 +84,8 @@ func (w *wire) ok(affected int64, info string) error {
 }
 
 func (w *wire) fail(number uint16, message string) error {
-	state := "HY000"
-	if number == errAccessDenied {
-		state = "28000" // which tells clients that a retry is of no use
-	}
 	p := binary.LittleEndian.AppendUint16([]byte{0xff}, number)
-	p = append(p, '#')
-	p = append(p, state...)
+	p = append(p, "#HY000"...) // the state, which says nothing
 	return w.send(append(p, message...))
 }
 

@@ -22,9 +22,9 @@ func TestPsql(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "rows")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1,abc\n", 100_000)), 0o600))
-	open, closed := listen(t, sink.Options{TLS: sinktest.TLS(t)}), listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "sécret"})
+	s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
 	for _, mode := range []string{"disable", "prefer", "require"} {
-		out, err := run("postgres://me:anything@"+open.Addr()+"/db?sslmode="+mode,
+		out, err := run("postgres://me:anything@"+s.Addr()+"/db?sslmode="+mode,
 			"begin; insert into t values (1, 'a;b'), (2, ';'); commit; insert into t values (3); select version(); select a, b from t")
 		require.NoError(t, err, out)
 		for _, want := range []string{
@@ -32,16 +32,11 @@ func TestPsql(t *testing.T) {
 		} {
 			assert.Contains(t, out, want)
 		}
-		out, err = run("postgres://me:s%C3%A9cret@"+closed.Addr()+"/db?sslmode="+mode, `\copy t from '`+file+`' csv`)
+		out, err = run("postgres://me@"+s.Addr()+"/db?sslmode="+mode, `\copy t from '`+file+`' csv`)
 		require.NoError(t, err, out)
 		assert.Equal(t, "COPY 100000\n", out)
-		for _, user := range []string{"me", "me:wrong"} {
-			out, err = run("postgres://"+user+"@"+closed.Addr()+"/db?sslmode="+mode, "insert into t values (1)")
-			assert.Error(t, err, out)
-			assert.NotContains(t, out, "INSERT")
-		}
 	}
-	assert.Equal(t, []int64{9, 300_000}, []int64{open.Stats().Rows, closed.Stats().Rows})
+	assert.EqualValues(t, 9+300_000, s.Stats().Rows)
 	out, err := run("postgres://me@"+listen(t, sink.Options{}).Addr()+"/db?sslmode=require", "select 1")
 	require.Error(t, err)
 	assert.Contains(t, out, "server does not support SSL")
@@ -80,7 +75,7 @@ func TestExtendedProtocolIsRefused(t *testing.T) {
 
 // pgx asks nothing beforehand in its simple protocol.
 func TestPgx(t *testing.T) {
-	s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
+	s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
 	for _, parameters := range []string{"sslmode=disable", "sslmode=require"} {
 		c, err := pgx.Connect(t.Context(), "postgres://me:secret@"+s.Addr()+"/db?default_query_exec_mode=simple_protocol&"+parameters)
 		require.NoError(t, err)
@@ -93,10 +88,6 @@ func TestPgx(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 	}
 	assert.EqualValues(t, 4, s.Stats().Rows)
-	for _, user := range []string{"me", "me:wrong"} {
-		_, err := pgx.Connect(t.Context(), "postgres://"+user+"@"+s.Addr()+"/db?sslmode=disable")
-		refused(t, err, "28P01")
-	}
 }
 
 // Who claims two gigabytes, or lies about lengths otherwise, gets an error, and its connection is closed.

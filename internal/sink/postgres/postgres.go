@@ -30,7 +30,6 @@ const (
 	errProtocol      = "08P01"
 	errUnsupported   = "0A000"
 	errBadFormat     = "22P04"
-	errWrongPassword = "28P01"
 	errSerialization = "40001"
 	errCanceled      = "57014"
 )

@@ -79,7 +79,7 @@ const (
 	alpn       = "postgresql"
 )
 
-// greet takes the startup message, encrypts where the client asks for TLS, and accepts clients that know the password.
+// greet takes the startup message, encrypts where the client asks for TLS, and accepts whoever it is.
 func (s *session) greet() error {
 	// Since version 17, clients may begin with TLS at once: sslnegotiation=direct.
 	if err := s.conn.AcceptTLS(alpn); err != nil {
@@ -122,15 +122,10 @@ func (s *session) encrypt(code uint32) error {
 	return s.conn.StartTLS(nil, alpn)
 }
 
-// start reads the n bytes with user and database, of which nothing matters, and checks the password.
+// start reads the n bytes with user and database, of which nothing matters, and asks for no password.
 func (s *session) start(n int) error {
 	if _, err := s.body(n, maxStartup); err != nil {
 		return err
-	}
-	if password := s.conn.Options.Password; password != "" {
-		if err := s.authenticate(password); err != nil {
-			return err
-		}
 	}
 	return s.send(
 		&pgproto3.AuthenticationOk{},
@@ -140,26 +135,4 @@ func (s *session) start(n int) error {
 		&pgproto3.ParameterStatus{Name: "standard_conforming_strings", Value: "on"},
 		&pgproto3.BackendKeyData{ProcessID: s.id, SecretKey: make([]byte, 4)},
 		s.ready())
-}
-
-var errPassword = errors.New("postgres sink: a wrong password")
-
-// authenticate asks for the password in clear, which every client can answer. SCRAM would need a library, for a server
-// that has nothing to protect.
-func (s *session) authenticate(password string) error {
-	if err := s.send(&pgproto3.AuthenticationCleartextPassword{}); err != nil {
-		return err
-	}
-	kind, n, err := s.header()
-	if err != nil || kind != 'p' {
-		return errors.Join(errMalformed, err)
-	}
-	given, err := s.body(n, maxStartup)
-	if err != nil {
-		return err
-	}
-	if string(given) != password+"\x00" {
-		return errors.Join(errPassword, s.send(failure("FATAL", errWrongPassword, "password authentication failed")))
-	}
-	return nil
 }

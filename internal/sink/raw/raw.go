@@ -1,6 +1,6 @@
 // Package raw is a sink with almost no protocol: eight bytes, big-endian, say how many follow, and eight bytes answer
-// how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS and no
-// passwords, and closes the connection instead of answering a load that has to fail.
+// how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS, and
+// closes the connection instead of answering a load that has to fail.
 package raw
 
 import (

@@ -67,7 +67,7 @@ func TestPutBySDK(t *testing.T) {
 		"dropped":                     {options: sink.Options{NoCount: true}},
 		"dropped, size of a row":      {options: dropped, rows: 100_000},
 		"dropped, trailing, over TLS": {options: dropped, encrypted: true, stream: true, rows: 100_000},
-		"password, over TLS":          {options: sink.Options{Password: "secret"}, encrypted: true, rows: 100_000},
+		"over TLS":                    {encrypted: true, rows: 100_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.TLS = sinktest.TLS(t)
@@ -157,17 +157,6 @@ func puts(folder string, n int) string {
 	return all.String()
 }
 
-func TestWrongPassword(t *testing.T) {
-	s := listen(t, sink.Options{Password: "right"})
-	_, err := sdk(t, s, "wrong").PutObject(t.Context(), &client.PutObjectInput{Bucket: aws.String("b"), Key: aws.String("k"), Body: strings.NewReader("1\n")})
-	require.Equal(t, "SignatureDoesNotMatch", codeOf(t, err))
-	answer, err := http.Get("http://" + s.Addr() + "/b/k")
-	require.NoError(t, err)
-	_ = answer.Body.Close()
-	require.Equal(t, http.StatusForbidden, answer.StatusCode)
-	require.Zero(t, s.Stats().Bytes)
-}
-
 // The SDK sends again what was refused with SlowDown, and what was refused is not counted.
 func TestToldToFail(t *testing.T) {
 	s := listen(t, sink.Options{Fail: 2})
@@ -183,7 +172,7 @@ func TestToldToFail(t *testing.T) {
 }
 
 func TestCurl(t *testing.T) {
-	s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
+	s := listen(t, sink.Options{TLS: sinktest.TLS(t)})
 	for _, scheme := range []string{"http", "https"} {
 		out := sinktest.Curl(t, string(lines(200_000)), "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", "me:secret",
 			"-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-w", "%{http_code}", "-T", "-", scheme+"://"+s.Addr()+"/bucket/rows.csv")
