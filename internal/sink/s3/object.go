@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,32 +78,11 @@ func (r *request) delete() (sink.Answer, error) {
 	return sink.Answer{Status: http.StatusNoContent}, nil
 }
 
-// maxXML bounds a request in XML, in bytes: a list of a thousand long keys.
-const maxXML = 4 << 20
-
-// deleteObjects forgets a list of objects.
-func (r *request) deleteObjects() (sink.Answer, error) {
-	var asked struct {
-		Object []struct{ Key string }
-	}
-	if err := xml.NewDecoder(http.MaxBytesReader(nil, r.Body, maxXML)).Decode(&asked); err != nil {
-		return sink.Answer{}, invalid("MalformedXML", "terapush sink: "+err.Error())
-	}
-	for _, o := range asked.Object {
-		r.store.objects.Remove(r.bucket + "/" + o.Key)
-	}
-	return answerXML(http.StatusOK, struct {
-		XMLName xml.Name `xml:"DeleteResult"`
-		Deleted any
-	}{Deleted: asked.Object}), nil
-}
-
 // maxKeys is the most that a page of a listing has.
 const maxKeys = 1000
 
 type listing struct {
 	XMLName               xml.Name `xml:"ListBucketResult"`
-	EncodingType          string   `xml:",omitempty"`
 	NextContinuationToken string   `xml:",omitempty"`
 	KeyCount              int
 	IsTruncated           bool
@@ -132,7 +110,7 @@ func (r *request) list() (sink.Answer, error) {
 		most = max(1, min(n, maxKeys))
 	}
 
-	l := listing{EncodingType: r.query.Get("encoding-type")}
+	var l listing
 	for _, name := range r.store.objects.Below(r.bucket + "/" + r.query.Get("prefix")) {
 		key := name[len(r.bucket)+1:]
 		o, found := r.store.objects.Find(name)
@@ -144,9 +122,6 @@ func (r *request) list() (sink.Answer, error) {
 			break
 		}
 		l.KeyCount, after = l.KeyCount+1, []byte(key)
-		if l.EncodingType == "url" {
-			key = strings.ReplaceAll(url.QueryEscape(key), "%2F", "/")
-		}
 		l.Contents = append(l.Contents, listed{key, o.at.UTC().Format(time.RFC3339), o.etag, o.size})
 	}
 	return answerXML(http.StatusOK, l), nil

@@ -85,9 +85,8 @@ type operation struct {
 
 var ofBuckets = []operation{
 	{"HEAD", "", "", func(*request) (sink.Answer, error) { return sink.Answer{Status: http.StatusOK}, nil }},
-	{"GET", "list-type", "prefix max-keys continuation-token start-after encoding-type", (*request).list},
+	{"GET", "list-type", "prefix max-keys continuation-token start-after", (*request).list},
 	{"GET", "versioning", "", noVersioning},
-	{"POST", "delete", "", (*request).deleteObjects},
 }
 
 var ofObjects = []operation{
