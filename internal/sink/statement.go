@@ -2,6 +2,7 @@ package sink
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -211,4 +212,40 @@ func (s *scanner) quoted(i int, escapes bool) int {
 		i++
 	}
 	return len(s.sql)
+}
+
+// letters are what a letter behind a backslash stands for, where it is not itself; x is followed by two hexadecimal
+// digits.
+var letters = map[byte]byte{'0': 0, 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'Z': 0x1a}
+
+// Unquote returns what a string in SQL stands for, and other words as they are.
+func Unquote(literal string, d Dialect) string {
+	escapes := d == Backslash
+	if d == Standard && len(literal) > 1 && literal[0]|0x20 == 'e' && literal[1] == '\'' {
+		escapes, literal = true, literal[1:]
+	}
+	if len(literal) < 2 || literal[0] != '\'' && literal[0] != '"' {
+		return literal
+	}
+
+	quote, text := literal[0], literal[1:len(literal)-1]
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		isEscape := escapes && text[i] == '\\'
+		if i+1 == len(text) || !isEscape && text[i] != quote {
+			b.WriteByte(text[i])
+			continue
+		}
+		i++ // over a backslash, or the first of two quotes
+		c := text[i]
+		if letter, is := letters[c]; is && isEscape {
+			c = letter
+		}
+		if value, err := strconv.ParseUint(text[i+1:min(i+3, len(text))], 16, 8); err == nil && isEscape && c == 'x' {
+			c = byte(value)
+			i += 2
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }

@@ -98,6 +98,24 @@ func TestItem(t *testing.T) {
 	}
 }
 
+func TestUnquote(t *testing.T) {
+	for literal, want := range map[string][2]string{ // to PostgreSQL, and to MySQL
+		`'a''b'`:     {"a'b", "a'b"},
+		`"a""b"`:     {`a"b`, `a"b`},
+		`'\t'`:       {`\t`, "\t"},
+		`E'\t'`:      {"\t", `E'\t'`},
+		`e'\x01\''`:  {"\x01'", `e'\x01\''`},
+		`'\0\Z\q\x'`: {`\0\Z\q\x`, "\x00\x1aqx"},
+		`'\xg0\\'`:   {`\xg0\\`, `xg0\`},
+		`word`:       {"word", "word"},
+		`'`:          {"'", "'"},
+		``:           {"", ""},
+		`''`:         {"", ""},
+	} {
+		assert.Equal(t, want, [2]string{Unquote(literal, Standard), Unquote(literal, Backslash)}, literal)
+	}
+}
+
 // Whatever the text, splitting ends, and statements are pieces of it in their order.
 func FuzzSplit(f *testing.F) {
 	f.Add(`INSERT INTO t VALUES (E'\'),('),("a"),('b''c')`, true)

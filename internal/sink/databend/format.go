@@ -41,7 +41,7 @@ func (f format) counter() (sink.RowCounter, error) {
 
 var (
 	fileFormat   = regexp.MustCompile(`(?is)\bFILE_FORMAT\s*=\s*\((.*)$`)
-	formatOption = regexp.MustCompile(`(?i)\b(\w+)\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|(\w+))`)
+	formatOption = regexp.MustCompile(`(?i)\b(\w+)\s*=\s*('(?:[^'\\]|\\.|'')*'|\w+)`)
 )
 
 // formatOfSQL reads FILE_FORMAT out of a statement. Without one rows are lines.
@@ -52,18 +52,9 @@ func formatOfSQL(sql string) (format, error) {
 	}
 	options := map[string]string{}
 	for _, o := range formatOption.FindAllStringSubmatch(m[1], -1) {
-		options[strings.ToLower(o[1])] = unescape(o[2]) + o[3]
+		options[strings.ToLower(o[1])] = sink.Unquote(o[2], sink.Backslash)
 	}
 	return formatOf(options)
-}
-
-// unescape undoes the escapes of a string in SQL.
-func unescape(s string) string {
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "''", "'"), `\'`, "'")
-	if plain, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\"`) + `"`); err == nil {
-		return plain
-	}
-	return s
 }
 
 // formatOf reads options by their names (Databend manual, "Input & Output File Formats").

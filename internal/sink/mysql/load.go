@@ -48,7 +48,7 @@ func (s *session) load(sql string) error {
 			return s.fail(errNotSupported, "terapush sink: "+err.Error())
 		}
 	}
-	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
+	if err := s.send(append([]byte{0xfb}, sink.Unquote(m[2], sink.Backslash)...)); err != nil {
 		return err
 	}
 	var bytes, rows int64
@@ -104,7 +104,7 @@ func textOf(behind string) (sink.Text, error) {
 		return t, errClauses
 	}
 	for _, c := range clause.FindAllStringSubmatch(m[1], -1) {
-		text := unquote(c[2])
+		text := sink.Unquote(c[2], sink.Backslash)
 		switch strings.ToUpper(c[1]) {
 		case "TERMINATED":
 			t.Separator = text
@@ -118,7 +118,7 @@ func textOf(behind string) (sink.Text, error) {
 		}
 	}
 	for _, c := range clause.FindAllStringSubmatch(m[2], -1) {
-		text := unquote(c[2])
+		text := sink.Unquote(c[2], sink.Backslash)
 		if strings.EqualFold(c[1], "TERMINATED") {
 			t.End = text
 		} else if text != "" {
@@ -135,26 +135,4 @@ func textOf(behind string) (sink.Text, error) {
 		}
 	}
 	return t, nil
-}
-
-// letters are what a letter behind a backslash stands for, where it is not itself (MySQL manual, "String Literals").
-var letters = map[byte]byte{'0': 0, 'b': '\b', 'n': '\n', 'r': '\r', 't': '\t', 'Z': 0x1a}
-
-// unquote returns what a literal stands for.
-func unquote(literal string) string {
-	quote, text := literal[0], literal[1:len(literal)-1]
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if i+1 < len(text) && (c == quote || c == '\\') { // a doubled quote, or an escape
-			i++
-			if letter, is := letters[text[i]]; is && c == '\\' {
-				b.WriteByte(letter)
-				continue
-			}
-			c = text[i]
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -129,7 +128,7 @@ func formatOf(sql string) (copyFormat, error) {
 		return word
 	}
 	for len(words) > 0 {
-		switch option := strings.ToUpper(unquote(next())); option {
+		switch option := strings.ToUpper(sink.Unquote(next(), sink.Standard)); option {
 		case "WITH", "(", ")", ",", "FORMAT", "TEXT": // what FORMAT stands before says it all
 		case "BINARY":
 			f.binary = true
@@ -142,9 +141,9 @@ func formatOf(sql string) (copyFormat, error) {
 			}
 		case "TRUE", "ON", "1", "FALSE", "OFF", "0", "MATCH": // behind HEADER
 		case "QUOTE":
-			f.quote = unquote(next())
+			f.quote = sink.Unquote(next(), sink.Standard)
 		case "ESCAPE":
-			f.escape = unquote(next())
+			f.escape = sink.Unquote(next(), sink.Standard)
 		case "DELIMITER", "NULL", "ENCODING":
 			next()
 		default:
@@ -152,25 +151,4 @@ func formatOf(sql string) (copyFormat, error) {
 		}
 	}
 	return f, nil
-}
-
-// unquote returns what a word or literal stands for.
-func unquote(word string) string {
-	literal := word
-	isEscaped := strings.HasPrefix(word, "E'") || strings.HasPrefix(word, "e'")
-	if isEscaped {
-		literal = word[1:]
-	}
-	if len(literal) < 2 || literal[0] != '\'' {
-		return word
-	}
-	text := strings.ReplaceAll(literal[1:len(literal)-1], "''", "'")
-	if !isEscaped {
-		return text
-	}
-	plain, err := strconv.Unquote(`"` + text + `"`) // Go's escapes are those of C as well
-	if err != nil {
-		return text
-	}
-	return plain
 }
