@@ -104,6 +104,7 @@ func TestFormats(t *testing.T) {
 		"no parquet":                 {"1\n2\n", []string{"format", "parquet"}, -1},
 		"orc":                        {"ORC", []string{"format", "orc"}, -1},
 		"compressed":                 {"\x1f\x8b", []string{"compress_type", "gz"}, -1},
+		"compressed, in other words": {"\x1f\x8b", []string{"compression", "gz"}, -1},
 		"two-phase":                  {"1\n", []string{"two_phase_commit", "true"}, -1},
 		"skipping what is no number": {"1\n", []string{"skip_lines", "-2"}, -1},
 	} {

@@ -62,7 +62,9 @@ func (c *Cluster) streamLoad(conn *sink.Conn, r *http.Request) sink.Answer {
 }
 
 // refused are headers with which it cannot be known which rows are loaded, or whether they are.
-var refused = []string{"where", "sql", "json_root", "strip_outer_array", "compress_type", "two_phase_commit"}
+var refused = []string{
+	"where", "sql", "json_root", "strip_outer_array", "compress_type", "compression", "two_phase_commit",
+}
 
 // counter knows the rows of a load by its headers (Doris manual, "Stream Load").
 func counter(h http.Header) (sink.RowCounter, error) {
