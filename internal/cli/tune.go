@@ -144,7 +144,11 @@ func (t *tuner) find(stop stop, file *results.File) (sweep.Found, error) {
 		return sweep.Found{}, err
 	}
 	trials := t.trials(sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target})
-	if err := trials.Lock(); err != nil {
+	err = trials.Lock()
+	if errors.Is(err, sweep.ErrTaken) {
+		err = fmt.Errorf("%w, or give another --table", err)
+	}
+	if err != nil {
 		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	trials.Clear(stop.hard) // what a killed process left

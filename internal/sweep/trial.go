@@ -31,6 +31,8 @@ var (
 	ErrDiskFull = errors.New("the server's disk is full")
 	// ErrUnreachable means that there was no connection to the server.
 	ErrUnreachable = errors.New("the target cannot be reached")
+	// ErrTaken means that another process has locked the trials' folder.
+	ErrTaken = errors.New("another process makes trials of the same table: wait for it")
 	// ErrLimit means that the server allows fewer connections, less memory or smaller batches than the trial wanted. It
 	// adds nothing to an error's text.
 	ErrLimit = errors.New("more than the server allows")
@@ -48,6 +50,8 @@ type Trials struct {
 	Process config.Push
 	// Watch shows one trial; end is called after it. It may be nil.
 	Watch func(ctx context.Context, c config.Push) (watch func(push.Watched) (done func(), err error), end func(), err error)
+	// Discards says that the servers keep nothing: runs are forgotten without asking them.
+	Discards bool
 	// Log should pass on once what many pushes log alike; see Once.
 	Log *slog.Logger
 
@@ -163,6 +167,8 @@ func (t *Trials) Clear(ctx context.Context) {
 	}
 	for _, e := range entries {
 		switch id := e.Name(); {
+		case t.Discards && id != lockFile:
+			_ = os.RemoveAll(filepath.Join(t.State, id))
 		case strings.HasPrefix(id, "."): // of a run half made or half removed by a killed process
 			if r, begun := runlog.Begun(t.State, id); begun && !t.forgets(ctx, r) {
 				continue
@@ -218,7 +224,7 @@ func (t *Trials) forget(ctx context.Context, r runlog.Record) error {
 // lockFile is the only file in the folder that is no run's.
 const lockFile = "lock"
 
-// Lock keeps other processes out of the folder until Close. It fails if one is in it.
+// Lock keeps other processes out of the folder until Close. It is ErrTaken if one is in it.
 func (t *Trials) Lock() error {
 	if err := os.MkdirAll(t.State, 0o700); err != nil {
 		return fmt.Errorf("making the trials' state folder: %w", err)
@@ -229,7 +235,7 @@ func (t *Trials) Lock() error {
 		return fmt.Errorf("locking the trials' state folder: %w", err)
 	}
 	if !free {
-		return errors.New("another process makes trials of the same table: wait for it, or give another --table")
+		return ErrTaken
 	}
 	t.lock = lock
 	return nil

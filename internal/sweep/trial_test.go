@@ -30,7 +30,7 @@ func newLab(t *testing.T) *Trials {
 func TestALabLeavesNothing(t *testing.T) {
 	l := newLab(t)
 	require.NoError(t, l.Lock())
-	require.ErrorContains(t, (&Trials{State: l.State}).Lock(), "another process makes trials of the same table")
+	require.ErrorIs(t, (&Trials{State: l.State}).Lock(), ErrTaken)
 	require.NoError(t, os.MkdirAll(filepath.Join(l.State, ".new-20260101-000000-aaaaaa"), 0o700))
 	one, err := l.Setup(map[string][]string{"target": {"discard://u:hunter2@h"}, "rows": {"100"}})
 	require.NoError(t, err)
@@ -54,6 +54,15 @@ func TestWhatALabCannotForget(t *testing.T) {
 	l.Clear(t.Context())
 	require.ErrorContains(t, l.Close(), "run 20260101-000000-aaaaaa: ")
 	require.DirExists(t, run)
+
+	require.NoError(t, l.Lock())
+	require.ErrorContains(t, l.Close(), "run 20260101-000000-aaaaaa: ")
+	l.Discards = true // nobody is asked
+	require.NoError(t, l.Lock())
+	l.Clear(t.Context())
+	require.ErrorIs(t, (&Trials{State: l.State}).Lock(), ErrTaken, "the lock is no run")
+	require.NoError(t, l.Close())
+	require.NoDirExists(t, l.State)
 }
 
 // The flags of the process are none of a trial's, wherever they come from.
