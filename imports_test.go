@@ -58,8 +58,8 @@ func rules() []rule {
 
 		{from: "internal/file"},
 		{from: "internal/calibrate/baseline", may: []string{"internal/file", "internal/host"}},
-		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
-			"internal/host", "internal/report", "internal/stats", "internal/sweep", "internal/units")},
+		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed",
+			"internal/host", "internal/report", "internal/results", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
 		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/units")},
 		{from: "internal/stats", may: with("internal/units")},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/calibrate"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // Every protocol into sinks of the binary's own, plain and encrypted; then a push that is told as a share of it, on paper too.
@@ -17,15 +18,18 @@ func TestCalibrate(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	r := invocation{args: []string{"calibrate", "--state-dir", state, "--time", "1s", "--workers", "1", "--memory", "64MiB", "--json"}}.run(t).ends(t, 0)
-	var found calibrate.Found
+	var found struct{ Tables []results.Table }
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &found))
-	assert.Equal(t, calibrate.Schema, found.Schema)
-	require.Len(t, found.Series, 2*len(calibrate.Protocols()))
-	for _, s := range found.Series {
-		assert.True(t, s.Complete, "%s, TLS %t: %s", s.Protocol, s.TLS, s.Error)
-		assert.NotEmpty(t, s.Points)
+	require.Len(t, found.Tables, 2)
+	for _, table := range found.Tables {
+		require.Len(t, table.Points, len(calibrate.Protocols()))
+		for _, p := range table.Points {
+			assert.Equal(t, results.Measured, p.Status, "%s, %s: %s", table.Name, p.Settings, p.Error)
+		}
+		assert.Empty(t, table.Warnings, "the target is no database")
 	}
-	assert.Contains(t, r.stderr, "mysql load-data, TLS: ")
+	assert.Contains(t, r.stderr, "TLS: method load-data, workers 1: ")
+	assert.Contains(t, r.stderr, "kept in "+state)
 
 	sink, page := startSink(t, nil), filepath.Join(t.TempDir(), "run.html")
 	is := reportOf(t, into(t, sink.url("mysql", ""), nil, "--json", "--state-dir", state, "--bytes", "64MiB", "--tls", "off", "--report", page))

@@ -1,152 +1,192 @@
-// Package calibrate measures what this machine can do at most: draw rows, encode them, and send them by each protocol into
-// a sink that discards them. Rows are sent by package push with the same ring, engine and back-ends as in a real push, so
-// that a run can be stated as a share of what is possible.
+// Package calibrate measures what this machine can send at most, by each protocol: it is a sweep over workers into a sink
+// that discards what it gets. Rows are those of a real push, with the same ring, engine and back-ends, so that a run can
+// be stated as a share of what is possible.
 package calibrate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// ErrStopped ends a calibration after a signal.
-var ErrStopped = errors.New("stopped by a signal: only what was measured to its end is kept")
-
 // Calibration says what is measured, and measures it once.
 type Calibration struct {
-	// Host is where a sink runs; "" starts one on this machine, in another process.
+	// Host is where a sink runs; "" starts sinks on this machine, in other processes.
 	Host  string
 	Ports map[string]int // of the sink at Host, by the names of Ports
 
-	Dataset      string
-	PayloadBytes int    // 0: the default
-	PayloadKind  string // "": the default
-	Memory       string // of all buffers, as --memory takes it; "": the default
-
+	Push      map[string][]string // flags of all pushes by name, the dataset among them
 	Protocols []Protocol
-	Workers   []int  // rising
-	TLS       []bool // in order
-	Time      time.Duration
-	State     string // the user's state folder
-	Version   string // of terapush
-	Binary    string // of terapush, for the sink's process
+	Workers   []int         // rising
+	TLS       []bool        // in order
+	Time      time.Duration // of all pushes, about
+
+	State   string // the user's state folder
+	Version string // of terapush
+	Binary  string // of terapush, for the sinks' processes
 
 	Drivers   *loader.Registry
 	LookupEnv func(string) (string, bool)
-	Tell      func(line string) // progress; may be nil
+	Log       *slog.Logger
+	Tell      func(line string) // of a push that ended
 
-	machine host.Machine
-	ends    time.Time // planned end of all measuring
-	work    string    // folder of the pushes' journals
-	sink    sink
+	sweep  *sweep.Sweep
+	record results.Record
 }
 
-// sink is where pushes go.
-type sink struct {
-	at       addresses
-	child    *child            // of the current protocol; nil for a sink at Host
-	versions map[string]string // by protocol; "" where only a push finds it out
-	refusal  map[string]string // why a protocol is not measured
-}
+// ErrNoSink means that there was no sink to send to.
+var ErrNoSink = errors.New("no sink")
 
-// Run measures. Found is filled as far as it came, also if there is an error; every complete series is on disk. Closing
-// drain ends it in order, with ErrStopped.
-func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Found, err error) {
-	began := time.Now()
-	c.machine, c.ends = host.ThisMachine(), began.Add(c.Time)
-	found = c.newFound(began)
-	defer func() { found.Seconds = time.Since(began).Seconds() }()
-	soft, cancel := push.Until(ctx, drain, ErrStopped)
-	defer cancel(nil)
-
+// Run measures. The record has the pushes that ended, also if there is an error; those past a knee are left out.
+// The best of each row, which is one protocol with rising workers, is on disk once the row has come to its end. Closing
+// drain ends the sweep in order, with sweep.ErrStopped.
+func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (results.Record, error) {
 	if _, err := baseline.Read(c.State); err != nil {
-		return found, err // before a minute is spent on what cannot be kept
+		return c.record, err // before a minute is spent on what cannot be kept
 	}
-	leave, err := c.enter()
-	if err != nil {
-		return found, err
-	}
-	defer func() { err = errors.Join(err, leave()) }()
-	defer sinkKeys()()
+	useSinkKeys()
 
-	sources, err := c.sources()
+	// All calibrations of a state folder share the trials' folder, since two at a time would measure each other.
+	trials := &sweep.Trials{
+		Sources: c.sources(), State: filepath.Join(c.State, ".calibrate"), Discards: true,
+		Log: slog.New(slog.DiscardHandler), // it warns of the delivery, which does not matter here
+	}
+	err := trials.Lock()
+	if errors.Is(err, sweep.ErrTaken) {
+		err = errors.New("another process calibrates: two at a time would measure each other, so wait for it")
+	}
 	if err != nil {
-		return found, err
+		return c.record, err
 	}
-	if err = c.probeHost(soft, &found); err == nil {
-		err = c.measureSources(soft, sources, &found)
-	}
-	if err == nil {
-		err = c.measureLoads(ctx, soft, drain, &found)
-	}
-	if soft.Err() != nil { // the cause of any other error
-		err = ErrStopped
-	}
-	return found, err
+	trials.Clear(ctx) // what a killed process left
+	err = errors.Join(c.run(ctx, drain, trials), trials.Close())
+	c.record.Entries = slices.DeleteFunc(c.record.Entries, func(e results.Entry) bool { return e.Status == results.Skipped })
+	return c.record, err
 }
 
-// Check refuses flags that no push accepts, without a sink.
-func (c *Calibration) Check() error {
-	_, err := c.sources()
+// run finds or starts the sinks, and makes the pushes.
+func (c *Calibration) run(ctx context.Context, drain <-chan struct{}, trials *sweep.Trials) error {
+	if c.Host != "" {
+		at, err := c.reach(ctx)
+		if err != nil {
+			return err
+		}
+		return c.pushInto(ctx, at, drain, trials)
+	}
+
+	started, at, err := c.startSinks(ctx)
+	defer started.stop()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.pushInto(ctx, at, drain, trials), started.failure())
+}
+
+func (c *Calibration) pushInto(ctx context.Context, at addresses, drain <-chan struct{}, trials *sweep.Trials) (err error) {
+	if c.sweep, err = c.plan(at); err != nil {
+		return err
+	}
+	c.record.Head = results.Head{
+		Schema: results.Schema, Name: c.sweep.Plan.Name, Title: c.sweep.Plan.Title, Started: time.Now(),
+		Version: c.Version, Machine: host.ThisMachine(), Repeats: c.sweep.Plan.Repeats, Parts: c.sweep.Parts,
+	}
+	return sweep.Run(ctx, sweep.Job{
+		Plan: c.sweep.Plan, Cases: c.sweep.Cases, Drain: drain, Keep: c.keep,
+		End: func(p sweep.Progress, e results.Entry) {
+			if e.Status != results.Skipped {
+				c.Tell(c.sweep.Line(p, e))
+			}
+		},
+		Push: func(
+			ctx context.Context, one sweep.Case, drain <-chan struct{}, begun func(func() bool),
+		) (*report.Report, error) {
+			r, err := trials.Push(ctx, one.Setup, drain, begun)
+			return r, c.judge(one, r, err)
+		},
+	})
+}
+
+// judge returns the error of a push that is no measurement.
+func (c *Calibration) judge(one sweep.Case, r *report.Report, err error) error {
+	switch {
+	case r != nil && r.Target.Server != "" && !strings.Contains(r.Target.Server, loader.SinkMark):
+		return fmt.Errorf("the server is not a sink but %q", r.Target.Server)
+	case err != nil && c.Host != "":
+		return c.withHint(one, err)
+	case err == nil && r.Result.Rows == 0:
+		return fmt.Errorf("nothing was acknowledged within %s", one.Config.Duration)
+	}
 	return err
 }
 
-// enter locks and makes the folder of the pushes' journals. All calibrations share it: two at a time would measure each
-// other.
-func (c *Calibration) enter() (leave func() error, err error) {
-	c.work = filepath.Join(c.State, ".calibrate")
-	if err := os.MkdirAll(c.work, 0o700); err != nil {
-		return nil, fmt.Errorf("the state folder: %w; choose another --state-dir", err)
+// keep takes an entry into the record. It saves the best of a row that has come to its end, unless one of its pushes
+// failed: that one may have been better.
+func (c *Calibration) keep(e results.Entry) error {
+	c.record.Entries = append(c.record.Entries, e)
+	row := e.Settings.Without("workers")
+	var best results.Entry
+	ended := 0
+	for _, was := range c.record.Entries {
+		if was.Part != e.Part || !slices.Equal(was.Settings.Without("workers"), row) {
+			continue
+		}
+		ended++
+		switch {
+		case was.Status == results.Failed:
+			return nil
+		case was.Status == results.Skipped:
+		case best.Report == nil || was.Report.Result.BytesPerSecond > best.Report.Result.BytesPerSecond:
+			best = was
+		}
 	}
-	lock := flock.New(filepath.Join(c.State, ".calibrate.lock"))
-	free, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("locking the state folder: %w", err)
+	if ended < len(c.Workers) || best.Report == nil {
+		return nil
 	}
-	if !free {
-		return nil, errors.New("another process calibrates: two at a time would measure each other, so wait for it")
-	}
-	return func() error { return errors.Join(os.RemoveAll(c.work), lock.Unlock()) }, nil
+	return baseline.Save(c.State, []baseline.Measurement{c.measurement(best)})
 }
 
-// sinkKeys replaces the user's keys of object stores, and returns a function that restores them. A sink takes any keys and
-// must not see the user's. Amazon's library reads keys from the environment, and without any asks for a machine's role.
-func sinkKeys() (restore func()) {
-	var undo []func() error
+const gib = 1 << 30
+
+// measurement returns what the baseline has of a push.
+func (c *Calibration) measurement(e results.Entry) baseline.Measurement {
+	one := c.caseOf(func(one sweep.Case) bool { return one.Part == e.Part && one.Number == e.Cell })
+	r := e.Report
+	return baseline.Measurement{
+		Key: baseline.Key{
+			Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format, Dataset: r.Plan.Dataset,
+			PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: c.TLS[e.Part],
+		},
+		Measured: e.Started.UTC().Truncate(time.Second), Version: c.Version, Machine: c.record.Head.Machine, Host: c.Host,
+		Counting: !strings.Contains(r.Target.Server, loader.NoCountMark), Workers: r.Plan.Workers,
+		RowsPerSecond: r.Result.RowsPerSecond, BytesPerSecond: r.Result.BytesPerSecond, BoundBy: r.BoundBy.Verdict,
+		CPUSecondsPerGiB: r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib),
+	}
+}
+
+// caseOf returns the first case of the plan that is the wanted one.
+func (c *Calibration) caseOf(wanted func(sweep.Case) bool) sweep.Case {
+	return c.sweep.Cases[slices.IndexFunc(c.sweep.Cases, wanted)]
+}
+
+// useSinkKeys replaces the user's keys of object stores in this process. A sink takes any keys and must not see the
+// user's. Amazon's library reads them from the environment, and without any asks for a machine's role.
+func useSinkKeys() {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "calibrate", "AWS_SECRET_ACCESS_KEY": "calibrate", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
 	} {
-		if was, set := os.LookupEnv(name); set {
-			undo = append(undo, func() error { return os.Setenv(name, was) })
-		} else {
-			undo = append(undo, func() error { return os.Unsetenv(name) })
-		}
 		_ = os.Setenv(name, value) // fails for malformed names only
 	}
-	return func() {
-		for _, one := range undo {
-			_ = one()
-		}
-	}
-}
-
-func (c *Calibration) tell(format string, args ...any) {
-	if c.Tell != nil {
-		c.Tell(fmt.Sprintf(format, args...))
-	}
-}
-
-// share returns one of n equal parts of the time that is left, at least 0.
-func share(ends time.Time, n int) time.Duration {
-	return max(time.Until(ends), 0) / time.Duration(max(n, 1))
 }

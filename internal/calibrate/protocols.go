@@ -7,14 +7,17 @@ import (
 	"slices"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Protocol is one way into a sink.
 type Protocol struct {
-	Name     string // of --only, and of the sink's port
-	Method   string
+	Name   string // of --only, and of the sink's port
+	Method string
+
 	also     string // a second port; "" is none
-	http     bool   // the sink identifies itself in a header
 	textOnly bool   // there is no type for raw bytes, so that payload is text by default
 	compares bool   // the back-end compares the rows of an answer with those sent, whatever --verify is
 	objects  bool   // loads become objects, and there is no table
@@ -52,15 +55,15 @@ func Protocols() []Protocol {
 		{Name: "postgres", Method: "copy", target: func(at addresses, _ bool) string {
 			return "postgres://root@" + at["postgres"] + "/calibrate"
 		}},
-		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true,
+		{Name: "doris", Method: "stream-load", also: dorisSQL, textOnly: true, compares: true,
 			target: func(at addresses, _ bool) string {
 				_, port, _ := net.SplitHostPort(at["doris"]) // from JoinHostPort
 				return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
 			}},
-		{Name: "databend", Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
+		{Name: "databend", Method: "streaming-load", target: func(at addresses, _ bool) string {
 			return "databend://root@" + at["databend"] + "/calibrate"
 		}},
-		{Name: "s3", Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
+		{Name: "s3", Method: "put", objects: true, target: func(at addresses, encrypted bool) string {
 			scheme := "http"
 			if encrypted {
 				scheme = "https"
@@ -92,4 +95,27 @@ func (p Protocol) ports() []string {
 		return []string{p.Name}
 	}
 	return []string{p.Name, p.also}
+}
+
+// flags returns those of the protocol's pushes, of which given has some already.
+func (p Protocol) flags(at addresses, encrypted bool, given map[string][]string) map[string][]string {
+	flags := map[string][]string{"target": {p.target(at, encrypted)}}
+	if !p.objects {
+		flags["create"] = []string{string(loader.CreateNever)}
+		flags["delivery"] = []string{string(loader.AtLeastOnce)}
+	}
+	if p.textOnly && given["payload-kind"] == nil && hasRawBytes(given) {
+		flags["payload-kind"] = []string{string(dataset.Text)}
+	}
+	return flags
+}
+
+// hasRawBytes reports whether the dataset has a column of raw bytes by default.
+func hasRawBytes(given map[string][]string) bool {
+	name := "documents"
+	if given["dataset"] != nil {
+		name = given["dataset"][0]
+	}
+	d, err := dataset.New(name, dataset.Options{})
+	return err == nil && slices.ContainsFunc(d.Schema().Columns, func(c rows.Column) bool { return c.Type == rows.Bytes })
 }

@@ -13,47 +13,54 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/calibrate"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/units"
 )
 
-const calibrateHelp = `Measure the best that this machine can do, in about a minute: generating rows, encoding them, and sending them by every
-protocol to a sink, with and without TLS, over 1 to 64 connections.
+const calibrateHelp = `Measure the best that this machine can do, in about a minute: a sweep that sends rows by every protocol to a sink,
+without and with TLS, over 1 to 64 connections. A protocol gets no more connections when two numbers in succession were
+no better.
 
-Without HOST the sink is another process on this machine and takes part of its cores. To measure the network, run
-"terapush sink --no-count --row-bytes 520 --host 0.0.0.0" on another machine, and give its name as HOST. A protocol that
-HOST does not have is a line in the table. Two results below 90 % of the best end the series of a protocol.
+Without HOST the sinks are other processes on this machine and take part of its cores. To measure the network, run
+"terapush sink --no-count --row-bytes 526 --host 0.0.0.0" on another machine, and give its name as HOST. Protocols that
+HOST does not have are not measured. For other rows than the default the error of doris names its --row-bytes.
 
-The figures are kept in the state folder, and replace those of the same protocol, format, dataset, payload, TLS and sink.
-The reports of later pushes compare themselves with them. Ctrl-C ends the measurement and keeps the protocols that
-are complete.
+The best of each protocol is kept in the state folder, and replaces that of the same protocol, format, dataset, payload,
+TLS and sink. The reports of later pushes compare themselves with it. A protocol with a failed push is not kept. Ctrl-C
+ends the measurement and keeps the protocols that are complete.
 
 Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
 signal.`
 
 type calibrateFlags struct {
 	calibrate.Calibration
-	ports  map[string]*int
-	memory config.Bytes
-	only   []string
-	tls    string
-	json   bool
+	ports map[string]*int
+	only  []string
+	tls   string
+	json  bool
 }
 
-func (o *calibrateFlags) flags(f *pflag.FlagSet) {
+// rowFlags are those of push for the rows and the memory of all pushes.
+var rowFlags = []string{"dataset", "payload-bytes", "payload-kind", "memory"}
+
+func (a *app) calibrateFlags(o *calibrateFlags, f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
-	f.Var(config.Payload(&o.PayloadBytes, dataset.DefaultPayloadBytes), "payload-bytes", "payload of a row in bytes, 1 to 1048576")
-	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload consists of: bytes or text (default: bytes, for doris text)")
-	f.Var(&o.memory, "memory", "memory for all buffers (default: a quarter of the machine's or the cgroup's)")
+	ofPush := pflag.NewFlagSet("push", pflag.ContinueOnError)
+	new(config.Push).Flags(ofPush, a.drivers)
+	for _, name := range rowFlags {
+		f.AddFlag(ofPush.Lookup(name))
+	}
+	f.Lookup("payload-kind").Usage += "; for doris text, unless it is given"
 	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections in parallel")
 	f.StringSliceVar(&o.only, "only", nil, "protocols to measure: mysql, postgres, doris, databend, s3 (default: all)")
-	f.Var(config.Duration(&o.Time, time.Minute), "time", "approximate time for all measurements")
+	f.Var(config.Duration(&o.Time, time.Minute), "time", "approximate time for all pushes, each of which takes at least 250ms")
 	f.StringVar(&o.tls, "tls", "both", "measure with TLS (on), without (off), or both")
-	f.BoolVar(&o.json, "json", false, "print the results as one JSON object")
+	f.BoolVar(&o.json, "json", false, "print the tables as one JSON object, as sweep does")
 	f.StringVar(&o.State, "state-dir", "", "folder for the figures (default: the user's state folder)")
 	o.ports = map[string]*int{}
 	for _, p := range sinkProtocols() {
@@ -83,14 +90,20 @@ func (a *app) calibrate() *cobra.Command {
 			return a.runCalibration(cmd.Context(), &o)
 		},
 	}
-	o.flags(cmd.Flags())
+	a.calibrateFlags(&o, cmd.Flags())
 	return cmd
 }
 
 // completeCalibration checks the flags and completes the calibration from them.
 func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (err error) {
 	c := &o.Calibration
-	c.Drivers, c.LookupEnv = a.drivers, a.LookupEnv
+	c.Drivers, c.LookupEnv, c.Log = a.drivers, a.LookupEnv, a.log()
+	c.Push = map[string][]string{"dataset": valuesOf(f.Lookup("dataset"))}
+	for _, name := range rowFlags {
+		if given := f.Lookup(name); given.Changed {
+			c.Push[name] = valuesOf(given)
+		}
+	}
 	if c.Protocols, err = calibrate.Chosen(o.only); err != nil {
 		return err
 	}
@@ -109,9 +122,6 @@ func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []st
 	}
 	if err := needFolder(c.State); err != nil {
 		return err
-	}
-	if o.memory > 0 {
-		c.Memory = o.memory.String()
 	}
 	if c.State == "" {
 		if c.State, err = a.stateDir(); err != nil {
@@ -151,19 +161,30 @@ func (o *calibrateFlags) sinkAt(f *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// runCalibration measures, and prints the figures even if it was stopped.
+// runCalibration measures, and prints the tables even if it was stopped.
 func (a *app) runCalibration(ctx context.Context, o *calibrateFlags) error {
 	stop, release := a.stopping(ctx)
 	defer release()
-	found, err := o.Run(stop.hard, stop.drain)
-	switch {
-	case errors.Is(err, calibrate.ErrStopped):
-		err = &push.Error{Outcome: report.Interrupted, Err: err}
-	case err != nil && len(found.Series) == 0:
-		err = &push.Error{Outcome: report.PreflightFailed, Err: err}
+	record, err := o.Run(stop.hard, stop.drain)
+	if err != nil && len(record.Entries) == 0 && !errors.Is(err, sweep.ErrStopped) {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	if len(found.Source)+len(found.Series) == 0 {
+	if err != nil {
+		err = endedEarly(err, true)
+	} else {
+		err = unmeasured(record)
+	}
+	if len(record.Entries) == 0 {
 		return err
 	}
-	return errors.Join(err, a.print(found, o.json))
+
+	tables := results.Tables([]results.Record{record})
+	for i := range tables {
+		tables[i].Warnings = []string{} // that the target is no database
+	}
+	a.note("kept in %s\n", baseline.Path(o.State))
+	if o.json {
+		return errors.Join(err, results.JSON.Write(a.Stdout, tables))
+	}
+	return errors.Join(err, results.WriteText(a.Stdout, tables, a.columns))
 }

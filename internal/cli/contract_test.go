@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
@@ -190,13 +189,12 @@ func TestFields(t *testing.T) {
 			Missing   []results.Lost `json:"missing"`
 			results.Comparison
 		}{}},
-		"doctor":    {host.Report{}},
-		"tune":      {sweep.Found{}},
-		"calibrate": {calibrate.Found{}},
-		"ceilings":  {[]baseline.Measurement{}},
-		"run":       {runlog.Record{}},
-		"runs":      {cli.RunList{}},
-		"journal":   {event.Header{}, event.Event{}},
+		"doctor":   {host.Report{}},
+		"tune":     {sweep.Found{}},
+		"ceilings": {[]baseline.Measurement{}},
+		"run":      {runlog.Record{}},
+		"runs":     {cli.RunList{}},
+		"journal":  {event.Header{}, event.Event{}},
 	} {
 		var text strings.Builder
 		for _, v := range types {

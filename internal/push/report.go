@@ -145,7 +145,7 @@ func (p *push) reportCeiling(r *report.Report) {
 		return
 	}
 	best, ok, err := baseline.Best(p.Ceilings, baseline.Key{
-		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
+		Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
 		Dataset: p.plan.Dataset, PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.encrypted.Load(),
 	})
 	if err != nil {

@@ -20,19 +20,8 @@ import (
 	"github.com/terapush/terapush/internal/host"
 )
 
-// Stage is the part of a push that was measured.
-type Stage string
-
-// The stages.
-const (
-	Fill   Stage = "fill"   // rows are drawn into blocks
-	Encode Stage = "encode" // rows are drawn and encoded into buffers, as with --distinct-bytes all
-	Load   Stage = "load"   // filled buffers are sent to a sink
-)
-
-// Key has to be the same for two figures to be compared. Fields without a meaning for a stage are empty.
+// Key has to be the same for two figures to be compared.
 type Key struct {
-	Stage        Stage  `json:"stage"`
 	Backend      string `json:"backend"`
 	Method       string `json:"method"`
 	Format       string `json:"format"`
@@ -41,9 +30,6 @@ type Key struct {
 	PayloadKind  string `json:"payload_kind"`
 	TLS          bool   `json:"tls"`
 }
-
-// Protocol is the key's back-end and method, for people.
-func (k Key) Protocol() string { return k.Backend + " " + k.Method }
 
 // Measurement is one measured rate. Bytes are column data.
 type Measurement struct {
@@ -56,11 +42,11 @@ type Measurement struct {
 	// Counting says that the sink read what it got instead of dropping it in the kernel, and may have been the bottleneck.
 	Counting bool `json:"counting"`
 
-	Workers          int     `json:"workers"` // cores, where nothing was sent
+	Workers          int     `json:"workers"`
 	RowsPerSecond    float64 `json:"rows_per_second"`
 	BytesPerSecond   float64 `json:"bytes_per_second"`
 	CPUSecondsPerGiB float64 `json:"cpu_seconds_per_gib"` // of this process
-	BoundBy          string  `json:"bound_by"`            // an event.Limit; "" where nothing was sent
+	BoundBy          string  `json:"bound_by"`            // an event.Limit
 }
 
 // same reports whether figures of one machine hold for the other. Memory and kernel say little about speed, and change with
