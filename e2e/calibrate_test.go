@@ -29,7 +29,7 @@ func TestCalibrate(t *testing.T) {
 		assert.Empty(t, table.Warnings, "the target is no database")
 	}
 	assert.Contains(t, r.stderr, "TLS: method load-data, workers 1: ")
-	assert.Contains(t, r.stderr, "kept in "+state)
+	assert.Contains(t, r.stderr, "the best of 10 complete rows is kept in "+state)
 
 	sink, page := startSink(t, nil), filepath.Join(t.TempDir(), "run.html")
 	is := reportOf(t, into(t, sink.url("mysql", ""), nil, "--json", "--state-dir", state, "--bytes", "64MiB", "--tls", "off", "--report", page))

@@ -43,6 +43,8 @@ type Calibration struct {
 	Log       *slog.Logger
 	Tell      func(line string) // of a push that ended
 
+	Kept int // rows of this calibration in the baseline
+
 	sweep  *sweep.Sweep
 	record results.Record
 }
@@ -56,6 +58,9 @@ var ErrNoSink = errors.New("no sink")
 func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (results.Record, error) {
 	if _, err := baseline.Read(c.State); err != nil {
 		return c.record, err // before a minute is spent on what cannot be kept
+	}
+	if err := c.Check(); err != nil {
+		return c.record, err
 	}
 	useSinkKeys()
 
@@ -124,12 +129,21 @@ func (c *Calibration) judge(one sweep.Case, r *report.Report, err error) error {
 	switch {
 	case r != nil && r.Target.Server != "" && !strings.Contains(r.Target.Server, loader.SinkMark):
 		return fmt.Errorf("the server is not a sink but %q", r.Target.Server)
-	case err != nil && c.Host != "":
-		return c.withHint(one, err)
+	case err != nil && c.Host != "" && strings.HasPrefix(one.Config.Target, doris):
+		return fmt.Errorf("%w; for doris start the sink %s", err, c.dorisSink())
 	case err == nil && r.Result.Rows == 0:
 		return fmt.Errorf("nothing was acknowledged within %s", one.Config.Duration)
 	}
 	return err
+}
+
+// dorisSink says how a sink counts Doris' rows truly.
+func (c *Calibration) dorisSink() string {
+	i := slices.IndexFunc(c.Protocols, func(p Protocol) bool { return p.Name == doris })
+	if n := c.rowBytes(c.Protocols[i]); n > 0 {
+		return fmt.Sprintf("without --no-count, or with --row-bytes %d", n)
+	}
+	return "without --no-count"
 }
 
 // keep takes an entry into the record. It saves the best of a row that has come to its end, unless one of its pushes
@@ -155,7 +169,11 @@ func (c *Calibration) keep(e results.Entry) error {
 	if ended < len(c.Workers) || best.Report == nil {
 		return nil
 	}
-	return baseline.Save(c.State, []baseline.Measurement{c.measurement(best)})
+	if err := baseline.Save(c.State, c.measurement(best)); err != nil {
+		return err
+	}
+	c.Kept++
+	return nil
 }
 
 const gib = 1 << 30

@@ -7,12 +7,9 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/units"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // What a push has in its ring, and in flight, encoded. Both together exceed the caches of most machines, and are filled
@@ -71,7 +68,7 @@ func (c *Calibration) part(at addresses, encrypted bool) sweep.Part {
 	part := sweep.Part{
 		Name: "plain", Methods: map[string]map[string][]string{},
 		Push: map[string][]string{
-			"table": {table}, "duration": {duration.String()}, "verify": {"none"}, "retries": {"0"}, "retry-for": {"0s"},
+			"table": {table}, "create": {"never"}, "delivery": {"at-least-once"}, "duration": {duration.String()}, "verify": {"none"}, "retries": {"0"}, "retry-for": {"0s"},
 			"batch-timeout": {batchTimeout.String()}, "batch-bytes": {strconv.Itoa(leastBatch)}, "tls": {"off"},
 		},
 	}
@@ -81,7 +78,10 @@ func (c *Calibration) part(at addresses, encrypted bool) sweep.Part {
 	maps.Copy(part.Push, c.Push)
 	for _, p := range c.Protocols {
 		methods.Values = append(methods.Values, p.Method)
-		part.Methods[p.Method] = p.flags(at, encrypted, c.Push)
+		part.Methods[p.Method] = map[string][]string{"target": {p.targetAt(at, encrypted)}}
+		if p.Name == doris && c.Push["dataset"][0] == documents && c.Push["payload-kind"] == nil {
+			part.Methods[p.Method]["payload-kind"] = []string{string(dataset.Text)}
+		}
 	}
 	part.Axes = []results.Axis{methods, workers}
 	return part
@@ -119,39 +119,15 @@ func (c *Calibration) sources() sweep.Sources {
 	}}
 }
 
+// documents is the dataset whose rows have a payload, and the only one whose rows have one length.
+const documents = "documents"
+
 // rowBytes returns how many bytes are a row for a sink that does not count, or 0 if the sink has to count: where the
 // back-end compares rows and they differ in length. Where nothing is compared any number will do.
-func (c *Calibration) rowBytes(p Protocol) (int64, error) {
-	one := c.caseOf(func(one sweep.Case) bool { return one.Config.Method == p.Method })
-	if !p.compares {
-		return one.Plan.RowBytes, nil
-	}
-	d, err := dataset.New(one.Plan.Dataset, dataset.Options{
-		Seed: one.Plan.Seed, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: dataset.Kind(one.Plan.PayloadKind),
-	})
-	if err != nil {
-		return 0, err
-	}
-	e, err := feed.NewEncoder(one.Plan.Format, d, 0, one.Plan.KeyRows)
-	if err != nil {
-		return 0, err
-	}
-	return fixedLength(d, e), nil
-}
-
-// fixedLength returns the length of every encoded row; 0 if rows differ.
-func fixedLength(d dataset.Dataset, e encode.Encoder) int64 {
-	const some = 1000 // rows: if lengths differ, they differ among so many
-	if _, columnar := e.(encode.PerBatch); columnar {
+func (c *Calibration) rowBytes(p Protocol) int64 {
+	one := c.caseOf(func(one sweep.Case) bool { return one.Config.Method == p.Method }).Plan
+	if p.Name == doris && one.Dataset != documents {
 		return 0
 	}
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, 0, some)
-	d.Derive(block, 0)
-	head := len(e.AppendHead(nil))
-	body := len(e.AppendRows(e.AppendHead(nil), block, new(encode.Offsets))) - head
-	if all := some * e.MaxRow(); body != all && body+1 != all { // the first row has no separator
-		return 0
-	}
-	return int64(e.MaxRow())
+	return one.EncodedRowBytes
 }

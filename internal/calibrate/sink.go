@@ -16,46 +16,38 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/terapush/terapush/internal/sweep"
 )
 
 // reach returns where the sink at Host listens. Protocols that it does not have are not measured.
 func (c *Calibration) reach(ctx context.Context) (addresses, error) {
 	at, dialer := addresses{}, net.Dialer{Timeout: dialTimeout}
-	var missing error
-	c.Protocols = slices.DeleteFunc(slices.Clone(c.Protocols), func(p Protocol) bool {
-		for _, name := range p.ports() {
+	missing := func(p Protocol) error {
+		for _, name := range p.ports {
 			at[name] = net.JoinHostPort(c.Host, strconv.Itoa(c.Ports[name]))
 			conn, err := dialer.DialContext(ctx, "tcp", at[name])
 			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-				c.Log.Warn("a protocol is not measured", "error", err)
-				missing = errors.Join(missing, err)
-				return true
+				return fmt.Errorf("%s: %w", name, err)
 			}
 			_ = conn.Close()
 		}
-		return false
-	})
-	if len(c.Protocols) == 0 {
-		return nil, fmt.Errorf("%w at %s: start terapush sink --no-count --host 0.0.0.0 there, as terapush calibrate --help says: %w",
-			ErrNoSink, c.Host, missing)
+		return nil
 	}
-	return at, nil
-}
 
-// withHint adds to the error of a push what the sink at Host may lack.
-func (c *Calibration) withHint(one sweep.Case, err error) error {
-	i := slices.IndexFunc(c.Protocols, func(p Protocol) bool { return p.Method == one.Config.Method && p.compares })
-	if i < 0 || errors.Is(err, sweep.ErrUnreachable) {
-		return err
+	var there []Protocol
+	var problems error
+	for _, p := range c.Protocols {
+		if err := missing(p); err != nil {
+			c.Log.Warn(p.Name+" is not measured", "error", err) // one message a protocol, or they become one line
+			problems = errors.Join(problems, err)
+			continue
+		}
+		there = append(there, p)
 	}
-	n, problem := c.rowBytes(c.Protocols[i])
-	if problem != nil || n == 0 {
-		return fmt.Errorf("%w; the sink has to count rows for that: start it without --no-count", err)
+	if len(there) == 0 {
+		return nil, fmt.Errorf("%w: start terapush sink --no-count there, as terapush calibrate --help says: %w", ErrNoSink, problems)
 	}
-	return fmt.Errorf("%w; a sink that does not count needs --row-bytes %d for that", err, n)
+	c.Protocols = there
+	return at, nil
 }
 
 // children are the sinks on this machine.
@@ -63,16 +55,9 @@ type children []*child
 
 // startSinks starts a sink for each protocol. What it returns has to be stopped, also if there is an error.
 func (c *Calibration) startSinks(ctx context.Context) (started children, at addresses, err error) {
-	if err := c.Check(); err != nil {
-		return nil, nil, err
-	}
 	at = addresses{}
 	for _, p := range c.Protocols {
-		rowBytes, err := c.rowBytes(p)
-		if err != nil {
-			return started, nil, err
-		}
-		one, err := startChild(ctx, c.Binary, p.ports(), rowBytes)
+		one, err := startChild(ctx, c.Binary, p.ports, c.rowBytes(p))
 		if err != nil {
 			return started, nil, fmt.Errorf("%w: %w", ErrNoSink, err)
 		}

@@ -182,7 +182,7 @@ func (a *app) runCalibration(ctx context.Context, o *calibrateFlags) error {
 	for i := range tables {
 		tables[i].Warnings = []string{} // that the target is no database
 	}
-	a.note("kept in %s\n", baseline.Path(o.State))
+	a.note("the best of %d complete rows is kept in %s\n", o.Kept, baseline.Path(o.State))
 	if o.json {
 		return errors.Join(err, results.JSON.Write(a.Stdout, tables))
 	}

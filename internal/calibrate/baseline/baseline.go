@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/host"
 )
@@ -59,7 +57,6 @@ const (
 	// schema names the form of the file. Fields may be added under the same name.
 	schema   = "terapush.ceilings/v1"
 	fileName = "ceilings.json"
-	lockName = ".ceilings.lock" // a separate file, since the other is replaced by a rename
 	// maxBytes bounds what is read: a calibration leaves some 50 KiB.
 	maxBytes = 16 << 20
 )
@@ -72,7 +69,7 @@ func Best(state string, k Key) (best Measurement, ok bool, err error) {
 	return bestOf(state, k, host.ThisMachine())
 }
 
-// bestOf considers any number of workers and any sink: one on this machine takes cores from the client, another is limited
+// bestOf considers any sink: one on this machine takes cores from the client, another is limited
 // by the network, and the client can do at least the larger of both.
 func bestOf(state string, k Key, machine host.Machine) (best Measurement, ok bool, err error) {
 	all, err := Read(state)
@@ -105,46 +102,34 @@ func parse(text []byte) (all []Measurement, err error) {
 		Schema       string          `json:"schema"`
 		Measurements json.RawMessage `json:"ceilings"` // decoded once the schema is known to be this one
 	}
-	if err = json.Unmarshal(text, &head); err == nil && head.Schema != schema {
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	if head.Schema != schema {
 		return nil, fmt.Errorf("its schema is %q, and this terapush knows %s", head.Schema, schema)
 	}
-	if err == nil {
-		err = json.Unmarshal(head.Measurements, &all)
-	}
-	if err != nil {
+	if err := json.Unmarshal(head.Measurements, &all); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
 	return all, nil
 }
 
-// Save adds measurements, durably. They replace older ones of the same key, machine and sink, by any number of workers: a
-// best that is no longer reached must not stay. Several processes may call it at once. A file that cannot be read is left
-// as it is.
-func Save(state string, made []Measurement) error {
-	if len(made) == 0 {
-		return nil
-	}
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return fmt.Errorf("keeping the ceilings: %w", err)
-	}
-	lock := flock.New(filepath.Join(state, lockName))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("keeping the ceilings: locking %s: %w", lock.Path(), err)
-	}
-	defer func() { _ = lock.Unlock() }()
+// Save adds a measurement, durably. It replaces older ones of the same key, machine and sink, by any number of workers: a
+// best that is no longer reached must not stay. The folder must exist, and one process at a time may call it. A file that
+// cannot be read is left as it is.
+func Save(state string, made Measurement) error {
 	all, err := Read(state)
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(old Measurement) bool {
-		return slices.ContainsFunc(made, func(m Measurement) bool {
-			return m.Key == old.Key && m.Host == old.Host && same(m.Machine, old.Machine)
-		})
+		return made.Key == old.Key && made.Host == old.Host && same(made.Machine, old.Machine)
 	})
+
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	out.SetIndent("", " ")
-	err = out.Encode(map[string]any{"schema": schema, "ceilings": append(all, made...)})
+	err = out.Encode(map[string]any{"schema": schema, "ceilings": append(all, made)})
 	if err == nil {
 		err = file.Replace(Path(state), text.Bytes())
 	}
