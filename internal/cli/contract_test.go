@@ -192,9 +192,8 @@ func TestFields(t *testing.T) {
 		"doctor":   {host.Report{}},
 		"tune":     {sweep.Found{}},
 		"ceilings": {[]baseline.Measurement{}},
-		"run":      {runlog.Record{}},
 		"runs":     {cli.RunList{}},
-		"journal":  {event.Header{}, event.Event{}},
+		"journal":  {runlog.Header{}, event.Event{}},
 	} {
 		var text strings.Builder
 		for _, v := range types {
@@ -208,21 +207,22 @@ func TestFields(t *testing.T) {
 	// What the types say is what the commands write.
 	s := newShell(t)
 	s.run("push", "discard://", "--rows", "10", "--progress", "none", "--state-dir", s.env["XDG_STATE_HOME"])
-	runs, err := filepath.Glob(s.env["XDG_STATE_HOME"] + "/*/*.json")
+	journals, err := filepath.Glob(s.env["XDG_STATE_HOME"] + "/*/*.jsonl")
 	require.NoError(t, err)
-	require.Len(t, runs, 1)
+	require.Len(t, journals, 2)
+	journal, _, _ := strings.Cut(read(t, journals[0]), "\n")
 	for schema, text := range map[string]string{
 		"report":  s.run("push", "discard://", "--rows", "10", "--progress", "none", "--json").stdout,
 		"table":   s.run("report", recorded("workers.jsonl"), "--format", "json").stdout,
 		"compare": s.run("compare", recorded("workers.jsonl"), recorded("workers-after.jsonl"), "--json").stdout,
 		"doctor":  s.run("doctor", "--json").stdout,
-		"run":     read(t, runs[0]),
+		"journal": journal,
 		"runs":    s.run("runs", "--json", "--state-dir", s.env["XDG_STATE_HOME"]).stdout,
 	} {
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)
 		version := "v1"
-		if schema == "run" {
+		if schema == "journal" {
 			version = "v2"
 		}
 		require.Equal(t, "terapush."+schema+"/"+version, v["schema"])

@@ -135,7 +135,7 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 			return nil, err
 		}
 		defer func() { _ = files.Close() }()
-		err = files.Names(ctx, "", "", func(name string) error {
+		err = files.Names(ctx, "", func(name string) error {
 			if !strings.HasSuffix(name, ".json") {
 				return nil
 			}

@@ -65,30 +65,25 @@ func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, failed("read "+key, err)
 }
 
-// Names calls each with the names of the files in a folder that sort behind after, in their order, until it returns an
-// error. Folder ends with a slash.
-func (f Files) Names(ctx context.Context, folder, after string, each func(name string) error) error {
+// Names calls each with the names of the files whose names begin with a folder's, in their order, until it returns an error.
+func (f Files) Names(ctx context.Context, folder string, each func(name string) error) error {
 	r := &Run{store: f.Store, folder: f.under() + folder}
-	if after != "" {
-		after = f.under() + after
-	}
-	return r.list(ctx, after, func(o Object) error { return each(strings.TrimPrefix(o.Name, f.under())) })
+	return r.List(ctx, func(o Object) error { return each(strings.TrimPrefix(o.Name, f.under())) })
 }
 
-// Remove removes a folder with all its files.
-func (f Files) Remove(ctx context.Context, folder string) error {
-	r := &Run{store: f.Store, folder: f.under() + folder}
-	var names []string
-	err := r.List(ctx, func(o Object) error {
-		names = append(names, o.Name)
-		return nil
-	})
+// Remove removes files. One that is missing is no error.
+func (f Files) Remove(ctx context.Context, names ...string) error {
+	r := &Run{store: f.Store}
 	for some := range slices.Chunk(names, perRequest) {
-		if err == nil {
-			err = r.delete(ctx, some)
+		keys := make([]string, len(some))
+		for i, name := range some {
+			keys[i] = f.under() + name
+		}
+		if err := r.delete(ctx, keys); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // Classify judges an error of Files. A request that takes too long is a store that is away.

@@ -146,16 +146,11 @@ func describe(first, rows, bytes int64) string {
 }
 
 // List calls f with every object in the run's folder, in the order of their names, until f returns an error.
-func (r *Run) List(ctx context.Context, f func(Object) error) error { return r.list(ctx, "", f) }
-
-func (r *Run) list(ctx context.Context, after string, f func(Object) error) error {
+func (r *Run) List(ctx context.Context, f func(Object) error) error {
 	if r.err != nil {
 		return r.err
 	}
 	in := &s3.ListObjectsV2Input{Bucket: &r.store.bucket, Prefix: &r.folder}
-	if after != "" {
-		in.StartAfter = &after
-	}
 	pages := s3.NewListObjectsV2Paginator(r.store.client, in)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

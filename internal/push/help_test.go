@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,13 +212,33 @@ func (p *fixture) record() runlog.Record {
 	return r
 }
 
-func (p *fixture) journalFile() string { return filepath.Join(p.state, p.run(), "journal.jsonl") }
-
-func (p *fixture) journal() string {
+// pieces are the files of a run's journal.
+func (p *fixture) pieces(run string) []string {
 	p.Helper()
-	text, err := os.ReadFile(p.journalFile())
+	paths, err := filepath.Glob(filepath.Join(p.state, run, "journal-*"))
 	require.NoError(p, err)
-	return string(text)
+	return paths
+}
+
+// journal is the text of the run's journal.
+func (p *fixture) journal() (text string) {
+	p.Helper()
+	for _, piece := range p.pieces(p.run()) {
+		one, err := os.ReadFile(piece)
+		require.NoError(p, err)
+		text += string(one)
+	}
+	return text
+}
+
+// damage makes the first piece of a run's journal unreadable behind its first line.
+func (p *fixture) damage(run string) {
+	p.Helper()
+	piece := p.pieces(run)[0]
+	text, err := os.ReadFile(piece)
+	require.NoError(p, err)
+	head, _, _ := bytes.Cut(text, []byte("\n"))
+	require.NoError(p, os.WriteFile(piece, append(head, "\nhello\n"...), 0o600))
 }
 
 // claims counts the claims of a run, by its id or name.
@@ -246,35 +267,38 @@ func (p *fixture) states(name string) (all []loader.RunState) {
 	return all
 }
 
-func (p *fixture) batchesFile() string { return filepath.Join(p.state, p.run(), "batches") }
-
-// killed runs a process of one worker until die is called. Its journal and marks remain as they were when keep was first
-// called. prepare sets up when both are.
+// killed runs a process of one worker until die is called. Its journal remains as it was when keep was first called. prepare
+// sets up when both are.
 func (p *fixture) killed(args string, prepare func(keep, die func())) (run string) {
 	p.Helper()
 	ctx, die := context.WithCancel(p.Context())
-	var journal string
-	var marks []byte
+	kept := map[string][]byte{}
 	keep := func() {
-		if journal == "" {
-			var err error
-			journal = p.journal()
-			marks, err = os.ReadFile(p.batchesFile())
+		if len(kept) > 0 {
+			return
+		}
+		for _, piece := range p.pieces(p.run()) {
+			text, err := os.ReadFile(piece)
 			require.NoError(p, err)
+			kept[piece] = text
 		}
 	}
 	prepare(keep, die)
 	_, err := push.Run(ctx, p.job(args+" --workers 1"))
 	require.Error(p, err)
-	require.NotEmpty(p, journal)
+	require.NotEmpty(p, kept)
 	p.hook = nil
-	require.NoError(p, os.WriteFile(p.journalFile(), []byte(journal), 0o600))
-	require.NoError(p, os.WriteFile(p.batchesFile(), marks, 0o600))
+	for _, piece := range p.pieces(p.run()) {
+		require.NoError(p, os.Remove(piece))
+	}
+	for piece, text := range kept {
+		require.NoError(p, os.WriteFile(piece, text, 0o600))
+	}
 	return p.run()
 }
 
-// kill runs a process that dies as soon as so many batches are in: its journal and marks remain as they were when it
-// began, and its connections are cut.
+// kill runs a process that dies as soon as so many batches are in: its journal remains as it was when it began, and its
+// connections are cut.
 func (p *fixture) kill(args string, after int) (run string) {
 	p.Helper()
 	return p.killed(args, func(keep, die func()) {

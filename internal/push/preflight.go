@@ -186,12 +186,16 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 
 // createLog makes the run's folder.
 func (p *push) createLog(run string) (err error) {
-	p.state.log, err = runlog.Create(p.Config.State, runlog.Record{
+	p.state.log, err = runlog.Create(p.Config.State, p.newRecord(run))
+	return err
+}
+
+func (p *push) newRecord(run string) runlog.Record {
+	return runlog.Record{
 		Run: run, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
 		Plan: p.plan.Plan, Flags: p.Given,
-	})
-	return err
+	}
 }
 
 // firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no other

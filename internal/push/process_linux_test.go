@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/discard"
@@ -21,8 +22,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// breakJournal puts /dev/null in the place of this process's open journal and marks: it takes every write and cannot be
-// synced.
+// breakJournal puts /dev/null in the place of this process's open journal: it takes every write and cannot be synced.
 func breakJournal(t *testing.T) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -33,14 +33,14 @@ func breakJournal(t *testing.T) {
 	broken := 0
 	for _, fd := range open {
 		name, _ := os.Readlink(filepath.Join("/proc/self/fd", fd.Name()))
-		if strings.HasSuffix(name, "/journal.jsonl") || strings.HasSuffix(name, "/batches") {
+		if strings.HasPrefix(filepath.Base(name), "journal-") {
 			number, err := strconv.Atoi(fd.Name())
 			require.NoError(t, err)
 			require.NoError(t, syscall.Dup3(int(null.Fd()), number, 0))
 			broken++
 		}
 	}
-	require.Equal(t, 2, broken)
+	assert.Equal(t, 1, broken) // workers call it
 }
 
 // The objects of a group are the only copy until the journal has its commit: what could not be written down keeps them,

@@ -101,10 +101,12 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	require.NoError(t, forget(mine), "once more")
 	require.Contains(t, p.log.String(), "0 claims of run "+mine)
 
-	l, err := runlog.Open(p.state, other, func(event.Event) {})
+	l, err := runlog.Open(p.state, other, func(event.Event) {}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, forget(other), "another process is working on run "+other)
-	require.NoError(t, os.Remove(filepath.Join(p.state, other, "run.json")))
+	for _, piece := range p.pieces(other) {
+		require.NoError(t, os.Remove(piece))
+	}
 	require.ErrorContains(t, forget(other), "another process is working on run "+other)
 	require.Equal(t, 20, p.claims(other))
 	require.NoError(t, l.Close())

@@ -46,13 +46,6 @@ type Job struct {
 	Watch func(Watched) (done func(), err error)
 }
 
-// Files are shared files, and what they mean by an error.
-type Files interface {
-	runlog.Files
-	Classify(err error) loader.Verdict
-	Close() error
-}
-
 // Watched is what progress and metrics show of a run.
 type Watched struct {
 	Run      string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -242,15 +241,6 @@ func TestServerLosesWhatItAcknowledged(t *testing.T) {
 	p.exact(0, 195)
 	require.Equal(t, []string{lost("20")}, r.Warnings)
 	require.Zero(t, r.Run.ResumedRows)
-}
-
-func TestRecordThatCannotBeSaved(t *testing.T) {
-	p := newFixture(t)
-	p.on("load", func(context.Context) error { // a folder is in its way
-		return os.MkdirAll(filepath.Join(p.state, p.run(), "run.json.new"), 0o700)
-	})
-	p.fails(small, report.Failed, "saving the run's record")
-	require.Equal(t, runlog.Loading, p.record().Stage)
 }
 
 func TestDuration(t *testing.T) {

@@ -252,7 +252,7 @@ func TestResumable(t *testing.T) {
 		}
 	}
 	inUse := func(p *fixture) {
-		l, err := runlog.Open(p.state, p.run(), func(event.Event) {})
+		l, err := runlog.Open(p.state, p.run(), func(event.Event) {}, nil)
 		require.NoError(p, err)
 		p.Cleanup(func() { _ = l.Close() })
 	}

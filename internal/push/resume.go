@@ -103,8 +103,8 @@ func (p *push) proceed(ctx context.Context, record runlog.Record) error {
 	return s.log.Save(record)
 }
 
-// reopen takes over a run's folder, passes its journal to each, and connects. A missing or damaged journal is renewed
-// if dispensable reports that the database knows all that it held.
+// reopen takes over a run's folder, passes its journal to each, and connects. A damaged journal will do if dispensable reports
+// that the database knows all that it held.
 func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable func(runlog.Record) bool) (runlog.Record, error) {
 	c := &p.Config
 	p.state.resumed = true
@@ -113,20 +113,16 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 		return runlog.Record{}, err
 	}
 	p.plan.Contract = before.Plan.Contract // each needs it
-	p.state.log, err = runlog.Open(c.State, c.Resume, each)
+	p.state.log, err = runlog.Open(c.State, c.Resume, each, dispensable)
 	if errors.As(err, new(*runlog.DamagedError)) {
-		if !dispensable(before) {
-			err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
-		} else {
-			p.notes.warnf("%v; the run continues with a new one", err)
-			if err = runlog.Renew(c.State, c.Resume); err == nil {
-				p.state.log, err = runlog.Open(c.State, c.Resume, each)
-			}
-		}
+		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
 	}
 	if err != nil {
 		p.plan.Contract = loader.Contract{} // nothing to report of a run that another process owns
 		return runlog.Record{}, err
+	}
+	if damage := p.state.log.Damage(); damage != nil {
+		p.notes.warnf("%v; the run continues without it", damage)
 	}
 	r := p.state.log.Record()
 	if config.IsRunName(r.Run) {
@@ -197,7 +193,7 @@ func (s *state) takeClaims(ctx context.Context) error {
 		}
 		s.warnOfLoss(lost.Len())
 	}
-	if s.log.Renewed() { // acknowledged batches are not known, so none can be missed
+	if s.log.Damage() != nil { // acknowledged batches are not known, so none can be missed
 		if err := s.requireNoRows(ctx, func(number int64) bool { return !claimed.Has(number) }); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package push_test
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 	"testing"
 
@@ -182,7 +181,7 @@ func TestResumeTakesTheRowsFromThePlan(t *testing.T) {
 	run := p.kill(small+" --seed 9", 5)
 	r := p.record()
 	r.Flags = map[string][]string{}
-	l, err := runlog.Open(p.state, run, func(event.Event) {})
+	l, err := runlog.Open(p.state, run, func(event.Event) {}, nil)
 	require.NoError(t, err)
 	require.NoError(t, l.Save(r))
 	require.NoError(t, l.Close())
@@ -269,33 +268,33 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
 	run := p.kill(small, 7)
-	require.NoError(t, os.Remove(p.journalFile()))
+	p.damage(run)
 	p.kill("--resume "+run, 9)
-	require.Contains(t, p.log.String(), "the run continues with a new one")
+	require.Contains(t, p.log.String(), "the run continues without it")
 	r := p.succeeds("--resume " + run)
-	require.Empty(t, r.Warnings, "which is whole")
+	require.Len(t, r.Warnings, 1, "it stays as it is")
 	require.EqualValues(t, 20, r.Result.Batches)
 	p.exact(0, 195)
 
 	p = newFixture(t)
 	run = p.kill(small, 7)
-	require.NoError(t, os.Remove(p.journalFile()))
+	p.damage(run)
 	p.memory.RemoveClaims()
-	for range 2 { // what the first resume begins is no whole journal either
+	for range 2 { // the first resume makes no whole journal of it
 		p.fails("--resume "+run, report.PreflightFailed, "7 batches have rows in memory and no claims: somebody removed claims of run "+run)
 	}
 	p.exact(0, 70)
 
 	p = newFixture(t)
 	run = p.kill(small+" --delivery at-least-once", 7)
-	require.NoError(t, os.Remove(p.journalFile()))
+	p.damage(run)
 	p.fails("--resume "+run, report.PreflightFailed, "only the journal knows what was sent of run "+run)
 	p.exact(0, 70)
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
 
 	p = newFixture(t)
 	run = p.succeeds(small).Run.ID
-	require.NoError(t, os.Remove(p.journalFile()))
+	p.damage(run)
 	p.verifies(run)
 }
 

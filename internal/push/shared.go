@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/terapush/terapush/internal/report"
@@ -37,7 +36,7 @@ func (p *push) openFiles(ctx context.Context) error {
 			return err
 		}
 	}
-	p.shared = &runlog.Shared{Files: p.files, Name: p.Config.RunID, Ask: p.askFiles}
+	p.shared = &runlog.Shared{Files: bucket{p.files, p.askFiles}, Name: p.Config.RunID}
 	p.state.name = p.Config.RunID
 	return nil
 }
@@ -66,25 +65,8 @@ func (p *push) takeJournal() error {
 	if err != nil {
 		return err
 	}
-	journal, err := p.shared.Take(c.Shard)
-	if err != nil {
-		return err
-	}
-	begun, err := journal.Restore(c.State)
-	if err == nil && begun {
-		p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
-		p.state.log, err = runlog.Open(c.State, runlog.FolderOf(c.RunID, c.Shard), p.state.replay)
-	} else if err == nil {
-		err = p.createLog(c.RunID)
-	}
-	if err != nil {
-		return err
-	}
-	if err = p.state.log.ShareIn(journal); err != nil {
-		err = errors.Join(err, p.state.log.Close())
-		p.state.log = nil
-	}
-	p.state.resumed = begun && err == nil
+	p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
+	p.state.log, p.state.resumed, err = p.shared.Open(c.Shard, p.newRecord(c.RunID), p.state.replay)
 	return err
 }
 

@@ -75,7 +75,7 @@ func TestSharedJournal(t *testing.T) {
 				p.fails(args+" --shard 1/4", push.Usage, "was begun with 3 shards")
 				p.fails(args+" --shard 1/3 --seed 2", push.Usage, "was begun with other rows")
 				require.NoError(t, push.Forget(t.Context(), p.job(strings.Replace(args, "--run-id", "--resume", 1))))
-				require.Empty(t, p.files.All)
+				require.LessOrEqual(t, len(p.files.All), 3, "the last piece of each shard")
 				p.memory.Truncate()
 				p.succeeds(args)
 				if d != loader.DedupNone {

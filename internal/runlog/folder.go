@@ -2,7 +2,6 @@ package runlog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,12 +29,9 @@ const (
 )
 
 // Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
-// between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create
-// removes what a crash left.
-func Create(stateDir string, r Record) (*Log, error) { return create(stateDir, r, nil) }
-
-// create is Create with lines in the journal.
-func create(stateDir string, r Record, lines []byte) (*Log, error) {
+// between any two steps: so the folder has a temporary name until the journal is on disk. A later Create removes what a crash
+// left.
+func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Folder())
 	if err != nil {
 		return nil, err
@@ -52,19 +48,26 @@ func create(stateDir string, r Record, lines []byte) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
-	if err = startJournal(temp, r.Run, lines); err == nil {
-		err = l.Save(r)
-	}
+	_, err = l.take(&r)
 	if err == nil {
-		if err = os.Rename(temp, dir); errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("%w %s: %w", ErrBusy, r.Folder(), err)
-		}
+		err = l.rename(dir)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w %s: %w", ErrBusy, r.Folder(), err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.lock.Unlock(), os.RemoveAll(temp))
+		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(temp))
 	}
-	l.dir = dir
-	return l.open(file.SyncFolder(stateDir))
+	return l.start(), nil
+}
+
+// rename renames the run's folder.
+func (l *Log) rename(dir string) error {
+	if err := os.Rename(l.dir, dir); err != nil {
+		return err
+	}
+	l.dir, l.files = dir, Folder(dir)
+	return file.SyncFolder(filepath.Dir(dir))
 }
 
 // Begin notes a run before it has a row in the database, until end is called: the folder of the run comes later, and a process
@@ -80,11 +83,11 @@ func Begin(stateDir string, r Record) (end func(), err error) {
 	}
 	end = func() {
 		_ = os.RemoveAll(dir)
-		_ = l.lock.Unlock()
+		_ = l.Close()
 	}
-	if err := l.save(r); err != nil {
+	if _, err := l.take(&r); err != nil {
 		end()
-		return nil, err
+		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
 	}
 	return end, nil
 }
@@ -108,8 +111,11 @@ func Begun(stateDir, name string) (r Record, is bool) {
 	if !strings.HasSuffix(name, begunSuffix) {
 		return r, false
 	}
-	text, err := os.ReadFile(filepath.Join(stateDir, name, recordFile))
-	return r, err == nil && json.Unmarshal(text, &r) == nil
+	found, err := recordIn(filepath.Join(stateDir, name))
+	if err != nil || found == nil {
+		return r, false
+	}
+	return *found, true
 }
 
 // removeAbandoned removes the temporary folders of killed processes. One that cannot be removed does no harm.
@@ -124,36 +130,15 @@ func removeAbandoned(stateDir string) {
 		dir := filepath.Join(stateDir, e.Name())
 		if l, err := lock(dir); err == nil {
 			_ = os.RemoveAll(dir)
-			_ = l.lock.Unlock()
+			_ = l.Close()
 		}
 	}
 }
 
-func startJournal(dir, run string, lines []byte) error {
-	head, err := event.AppendLine(nil, event.NewHeader(run))
-	if err == nil {
-		err = file.WriteSynced(filepath.Join(dir, journalFile), append(head, lines...))
-	}
-	if err == nil {
-		err = file.WriteSynced(filepath.Join(dir, batchesFile), nil)
-	}
-	if err != nil {
-		return fmt.Errorf("starting the journal: %w", err)
-	}
-	return nil
-}
-
-// DamagedError reports that a run's journal is missing or unreadable: what was sent is not known.
-type DamagedError struct{ err error }
-
-func (e *DamagedError) Error() string { return e.err.Error() }
-func (e *DamagedError) Unwrap() error { return e.err }
-
-// Open takes over a run that another process left, and replays its journal through f, but for a line that a crash cut
-// off. Marks come first, as the events of first attempts: lines about the same batch are newer, or say more. Both are on
-// disk when Open returns: the earlier process may have died without a sync, and what is done because of a line must not
-// outlive it. A journal that cannot be replayed is a *DamagedError.
-func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
+// Open takes over a run that another process left, and replays its journal through f. What f has seen is on disk when Open
+// returns: the earlier process may have died without a sync, and what is done because of a line must not outlive it. A journal
+// that cannot be replayed as a whole is a *DamagedError, unless tolerates says that it may be: then Damage returns it.
+func Open(stateDir, run string, f func(event.Event), tolerates func(Record) bool) (*Log, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
 	}
@@ -161,36 +146,27 @@ func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Again: the last owner may have saved since.
-	if l.record, err = Read(stateDir, run); err == nil && l.record.Schema == linesOnly {
-		err = touch(filepath.Join(l.dir, batchesFile))
+	if err := l.replay(f, tolerates); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	if err == nil {
-		err = replayMarks(l.dir, f)
-	}
-	if err == nil {
-		err = replay(l.dir, l.record.Run, f)
-	}
-	return l.open(err)
+	return l.start(), nil
 }
 
-// open begins to append, or unlocks the run after an error in an earlier step.
-func (l *Log) open(err error) (*Log, error) {
-	if err == nil {
-		l.journal.File, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
+func (l *Log) replay(f func(event.Event), tolerates func(Record) bool) error {
+	if _, err := l.take(nil); err != nil {
+		return err
 	}
-	if err == nil {
-		l.batches.File, err = os.OpenFile(filepath.Join(l.dir, batchesFile), os.O_WRONLY, 0)
-	}
-	if err != nil {
-		if l.journal.File != nil {
-			err = errors.Join(err, l.journal.Close())
+	for n := range l.number {
+		err := Folder(l.dir).sync(l.name(n + 1))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("syncing the journal: %w", err)
 		}
-		return nil, errors.Join(err, l.lock.Unlock())
 	}
-	l.stop, l.done = make(chan struct{}), make(chan struct{})
-	go l.syncLoop()
-	return l, nil
+	err := l.pieces.replay(l.number, f)
+	if errors.As(err, new(*DamagedError)) && tolerates(l.record) {
+		l.damage, err = err, nil
+	}
+	return err
 }
 
 // ErrBusy reports that another process on this machine has the run's folder.
@@ -198,7 +174,7 @@ var ErrBusy = errors.New("another process is working on run")
 
 // lock keeps other processes off the run. The kernel releases the lock when this one dies.
 func lock(dir string) (*Log, error) {
-	l := &Log{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
+	l := &Log{pieces: pieces{files: Folder(dir)}, dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
 	brief, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	switch free, err := l.lock.TryLockContext(brief, lookTime/100); {
@@ -211,34 +187,11 @@ func lock(dir string) (*Log, error) {
 	}
 }
 
-// Renew starts a new journal for callers that find out elsewhere what was sent. The damaged one is kept under another
-// name, which records that the journal does not go back to the run's beginning.
-func Renew(stateDir, run string) error {
-	l, err := lock(filepath.Join(stateDir, run))
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(l.dir, journalFile)
-	if err = os.Rename(path, path+damaged); errors.Is(err, fs.ErrNotExist) {
-		err = os.WriteFile(path+damaged, nil, 0o600)
-	}
-	if err == nil {
-		err = startJournal(l.dir, run, nil)
-	}
-	return errors.Join(err, file.SyncFolder(l.dir), l.lock.Unlock())
-}
-
-// Renewed reports whether Renew has replaced the journal, in this process or an earlier one.
-func (l *Log) Renewed() bool {
-	_, err := os.Stat(filepath.Join(l.dir, journalFile+damaged))
-	return err == nil
-}
-
 // Remove closes the log and removes the run's folder, under a temporary name, so that a kill leaves a whole run or
 // none. If the folder cannot be renamed the run stays.
 func (l *Log) Remove() error {
 	temp := filepath.Join(filepath.Dir(l.dir), tempPrefix+filepath.Base(l.dir))
-	renamed := os.Rename(l.dir, temp) // under the lock: no process may take the run over in between
+	renamed := l.rename(temp) // under the lock: no process may take the run over in between
 	if err := errors.Join(renamed, l.Close()); err != nil {
 		return fmt.Errorf("removing the run's state folder: %w", err)
 	}
@@ -258,7 +211,7 @@ func RemoveRest(stateDir, run string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
+	return errors.Join(os.RemoveAll(dir), l.Close())
 }
 
 // RemoveBegun removes what Begin has noted of a run, once the database has freed its table.

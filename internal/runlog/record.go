@@ -2,10 +2,8 @@ package runlog
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,13 +12,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
-)
-
-// The schemas of a record. A version that reads only linesOnly refuses the other's runs: it would not look at the marks,
-// and send again what is in.
-const (
-	recordSchema = "terapush.run/v2"
-	linesOnly    = "terapush.run/v1" // of a run whose journal has a line for every attempt, and no marks
 )
 
 // Stage is how far a run is.
@@ -35,7 +26,6 @@ const (
 
 // Record is what another process needs to resume, verify or forget a run. It holds no secret.
 type Record struct {
-	Schema  string    `json:"schema"`
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Stage   Stage     `json:"stage"`
@@ -69,23 +59,29 @@ func Read(stateDir, run string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	path := filepath.Join(dir, recordFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	r, err := recordIn(dir)
+	if err != nil {
+		return Record{}, err
+	}
+	if r == nil {
 		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with? terapush runs lists its runs", ErrNoRun, run, stateDir)
 	}
-	if err != nil {
-		return Record{}, fmt.Errorf("reading the run's record: %w", err)
-	}
-	var r Record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("reading the run's record %s: %w", path, err)
-	}
-	if r.Schema != recordSchema && r.Schema != linesOnly {
-		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
-	}
 	if r.Folder() != run {
-		return r, fmt.Errorf("%s is the record of run %q: was the folder copied or renamed?", path, r.Run)
+		return *r, fmt.Errorf("%s has the record of run %q: was the folder copied or renamed?", dir, r.Run)
+	}
+	return *r, nil
+}
+
+// recordIn returns the record in a run's folder, nil if there is none.
+func recordIn(dir string) (*Record, error) {
+	p := pieces{files: Folder(dir)}
+	newest, err := p.newest()
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.record(newest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return r, nil
 }
@@ -126,7 +122,7 @@ func Usable(stateDir string) error {
 		var try string
 		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
 			const size = 64 << 10 // several times what a new run takes
-			err = errors.Join(file.WriteSynced(filepath.Join(try, recordFile), make([]byte, size)), os.RemoveAll(try))
+			err = errors.Join(file.WriteSynced(filepath.Join(try, pieceName(1)), make([]byte, size)), os.RemoveAll(try))
 		}
 	}
 	if err != nil {

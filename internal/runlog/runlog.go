@@ -1,144 +1,152 @@
-// Package runlog keeps a run on disk: its plan, and what became of every batch. Each run has a folder, named by its id
-// and owned by one process at a time:
+// Package runlog keeps a run: its record, and what became of every batch. A run on this machine has a folder, named by its id:
 //
-//	run.json       the record: plan, target, stage; replaced as a whole
-//	batches        a mark a batch, a byte at the batch's number: begun or in
-//	journal.jsonl  an event an attempt of which a mark does not say enough, appended
-//	proof.json     what an unfinished proof has counted
-//	lock           held while a process works on the run
+//	journal-000000000001.jsonl  the journal, in pieces
+//	proof.json                  what an unfinished proof has counted
+//	lock                        held while a process works on the run
 //
-// A batch that goes in at once leaves a mark and nothing else: ten million batches take ten megabytes, and are read in
-// a second. Lines took 164 bytes and as many times longer. A mark is written before the worker takes its next batch,
-// so that a process that is killed has forgotten no answer; marks kept for a while and written as ranges would be
-// shorter, but forget some.
+// A run whose processes have no disk in common, and whose database keeps no claims, has its journal in a bucket instead: see
+// Shared.
 //
-// Marks and lines, here together the journal, are synced at most 100 ms late. That is enough for methods with claim
-// rows: an attempt that the journal has lost is found in the claim table. Where nothing else records an attempt
-// (labels, commit groups), the caller of Mark or Append calls Sync before the attempt is sent, and after a
-// group's end before its objects are removed.
+// # The journal
+//
+// A piece begins with the record: plan, target, stage. The lines after it are marks, such as "in 17", and events of which a
+// mark does not say enough. Whoever takes the run over, and whoever changes the record, makes the next piece. It is made only
+// if nobody else has made it, and a process writes to its own pieces alone. So of two processes that have the run, because a
+// lock did not hold them off each other, the older one fails at its next mark, before its next attempt. No clock is needed for
+// that. In a folder the newest piece grows; in a bucket, where files are made once, a piece holds what came in a second.
+//
+// A batch that goes in at once leaves a mark and nothing else: ten million batches take 110 MB, and are read in a second. In a
+// folder a mark is written before the worker takes its next batch, so that a process that is killed has forgotten no answer.
+//
+// The journal is synced at most 100 ms late, in a bucket a second. That is enough for methods with claim rows: an attempt that
+// the journal has lost is found in the claim table. Where nothing else records an attempt (labels, commit groups), the caller
+// of Mark or Append calls Sync before the attempt is sent, and after a group's end before its objects are removed.
 package runlog
 
 import (
-	"encoding/json"
+	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
-	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/pkg/event"
 )
 
 const (
-	recordFile  = "run.json"
-	journalFile = "journal.jsonl"
-	batchesFile = "batches"
-	lockFile    = "lock"
-	proofFile   = "proof.json"
-	damaged     = ".damaged" // ends the name of an unreadable journal
-	syncEvery   = 100 * time.Millisecond
-	// shareEvery is after how many of them the shared journal gets its next piece, which costs a request.
+	lockFile  = "lock"
+	proofFile = "proof.json"
+	syncEvery = 100 * time.Millisecond
+	// shareEvery is after how many of them a bucket gets its next piece, which costs a request.
 	shareEvery = 10
 	mostBehind = 2 * shareEvery * syncEvery
 )
 
-// The marks. A byte of 0 is none.
-const (
-	begun byte = 1 // its first attempt is announced
-	in    byte = 2
-)
-
-// Log is one run's folder, open and locked. Mark, Append and Sync are safe for concurrent use; the rest belongs to one
-// goroutine.
+// Log is a run or shard that belongs to this process. Mark, Append and Sync are safe for concurrent use; the rest belongs to
+// one goroutine.
 type Log struct {
-	dir    string
-	lock   *flock.Flock
+	pieces
+	dir    string       // of a run on this machine; "" in a bucket
+	lock   *flock.Flock // nil in a bucket
+	owner  string
 	record Record
+	damage error
 
 	syncing sync.Mutex // held while the disk works; taken before mu
 	mu      sync.Mutex
-	journal output
-	batches output
+	number  int64    // of the newest piece
+	open    *os.File // the newest piece, where it can grow
+	dirty   bool     // it has lines that are not synced
+	lines   []byte   // that are in no piece yet, where pieces do not grow
+	since   time.Time
 	text    []byte // scratch
 	failed  error  // the first write or sync that failed; nothing is trusted after it
 
-	shared   *Journal  // nil without one
-	unshared []byte    // lines
-	since    time.Time // the oldest of them
-
-	stop chan struct{}
-	done chan struct{}
+	stop, done chan struct{}
 }
 
-// output is a file that is written to and synced later.
-type output struct {
-	*os.File
-	dirty bool
-}
+// ErrTakenOver reports that a run or shard belongs to another process now, or was forgotten.
+var ErrTakenOver = errors.New("another process has taken over run")
 
 // Append adds an event without waiting for the disk. After an error, which may be an earlier write's, nothing may be
 // sent: a run that cannot be resumed must not go on.
 func (l *Log) Append(e event.Event) error {
-	return l.write(&l.journal, func() (err error) {
-		if l.text, err = event.AppendLine(l.text[:0], e); err == nil {
-			_, err = l.journal.Write(l.text)
-		}
-		if l.shared != nil {
-			l.begin()
-			l.unshared = append(l.unshared, l.text...)
-		}
-		return err
-	})
+	return l.write(func(line []byte) ([]byte, error) { return appendLine(line, e) })
 }
 
-// Mark keeps of a batch that its first attempt has event.Started, or that it is in after any attempt. It is Append
-// without the rest of the event, for a byte.
+// Mark keeps of a batch that its first attempt has event.Started, or that it is in after any attempt. It is Append without the
+// rest of the event, for ten bytes.
 func (l *Log) Mark(number int64, o event.Outcome) error {
-	mark := in
+	word := markIn
 	if o == event.Started {
-		mark = begun
+		word = markBegun
 	}
-	return l.write(&l.batches, func() error {
-		l.text = append(l.text[:0], mark)
-		_, err := l.batches.WriteAt(l.text, number)
-		if err == nil && l.shared != nil {
-			l.begin()
-			l.unshared, err = event.AppendLine(l.unshared, event.Event{Batch: number, Attempt: 1, Outcome: o})
-		}
-		return err
+	return l.write(func(line []byte) ([]byte, error) {
+		line = strconv.AppendInt(append(line, word...), number, 10)
+		return append(line, '\n'), nil
 	})
 }
 
-// write calls f, which writes to the file, unless an earlier write or sync has failed. It waits while the shared journal
-// is far behind, because its files cannot be reached: what it has not got may be sent again by another process.
-func (l *Log) write(to *output, f func() error) error {
-	l.mu.Lock()
-	err := l.failed
-	if err == nil {
-		if err = f(); err != nil {
-			l.failed = fmt.Errorf("writing the journal: %w", err)
-			err = l.failed
-		}
-		to.dirty = true
-	}
-	behind := len(l.unshared) > 0 && time.Since(l.since) > mostBehind
-	l.mu.Unlock()
+// write adds a line, unless an earlier write or sync has failed. It waits while a bucket is far behind, because it cannot be
+// reached: what it has not got may be sent again by another process.
+func (l *Log) write(encode func([]byte) ([]byte, error)) error {
+	behind, err := l.add(encode)
 	if err == nil && behind {
-		err = l.Sync()
+		return l.Sync()
 	}
 	return err
 }
 
-// begin notes when the oldest line was written that is not shared.
-func (l *Log) begin() {
-	if len(l.unshared) == 0 {
-		l.since = time.Now()
+func (l *Log) add(encode func([]byte) ([]byte, error)) (behind bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return false, l.failed
 	}
+	l.text, err = encode(l.text[:0])
+	switch {
+	case err != nil:
+	case l.open == nil:
+		if len(l.lines) == 0 {
+			l.since = time.Now()
+		}
+		l.lines = append(l.lines, l.text...)
+		behind = time.Since(l.since) > mostBehind
+	default:
+		l.dirty = true
+		if _, err = l.open.Write(l.text); err == nil {
+			err = l.isOurs()
+		}
+	}
+	if err != nil {
+		l.failed = fmt.Errorf("writing the journal: %w", err)
+	}
+	return behind, l.failed
 }
+
+// isOurs returns ErrTakenOver if another process has made the next piece, or removed this one. Where pieces do not grow, the
+// next one shows that.
+func (l *Log) isOurs() error {
+	folder, _ := l.files.(Folder)
+	taken, err := folder.has(l.name(l.number + 1))
+	if err == nil && !taken {
+		taken, err = folder.has(l.name(l.number))
+		taken = !taken
+	}
+	if err == nil && taken {
+		err = l.takenOver()
+	}
+	return err
+}
+
+func (l *Log) takenOver() error { return fmt.Errorf("%w %s", ErrTakenOver, l.record.Folder()) }
 
 func (l *Log) syncLoop() {
 	defer close(l.done)
@@ -148,42 +156,36 @@ func (l *Log) syncLoop() {
 		select {
 		case <-l.stop:
 			return
-		case <-tick.C: // an error is kept in l.failed, which the next Append returns
-			_ = l.sync(n%shareEvery == 0)
+		case <-tick.C:
+			if l.open != nil || n%shareEvery == 0 {
+				_ = l.Sync() // an error is kept in l.failed, which the next Append returns
+			}
 		}
 	}
 }
 
-// Sync writes every event and mark kept before to the disk. Workers keep more meanwhile; another caller of Sync waits,
-// and then mostly finds its own already synced.
-func (l *Log) Sync() error { return l.sync(true) }
-
-func (l *Log) sync(share bool) error {
+// Sync keeps every event and mark from before for good. Workers add more meanwhile; another caller of Sync waits, and then
+// mostly finds its own already synced. It returns ErrTakenOver if the run is another process's now.
+func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	var dirty []*os.File
-	var unshared []byte
 	l.mu.Lock()
-	err := l.failed
-	if share {
-		unshared, l.unshared = l.unshared, nil
-	}
-	for _, o := range []*output{&l.journal, &l.batches} {
-		if o.dirty {
-			dirty, o.dirty = append(dirty, o.File), false
-		}
-	}
+	err, dirty, lines := l.failed, l.dirty, l.lines
+	l.dirty, l.lines = false, nil
 	l.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case len(lines) > 0:
+		return l.fail(l.next(l.record, lines))
+	case !dirty:
+		return nil
 	}
-	for _, f := range dirty {
-		if err := f.Sync(); err != nil {
-			return l.fail(fmt.Errorf("syncing the journal: %w", err))
-		}
+	if err = l.open.Sync(); err == nil {
+		err = l.isOurs()
 	}
-	if len(unshared) > 0 {
-		return l.fail(l.shared.add(nil, unshared))
+	if err != nil {
+		return l.fail(fmt.Errorf("syncing the journal: %w", err))
 	}
 	return nil
 }
@@ -197,54 +199,156 @@ func (l *Log) fail(err error) error {
 	return err
 }
 
+// next makes the next piece. It returns ErrTakenOver if another process has made it.
+func (l *Log) next(r Record, lines []byte) error {
+	content, err := appendLine(nil, Header{Schema: journalSchema, Owner: l.owner, Record: &r})
+	if err != nil {
+		return err
+	}
+	content = append(content, lines...)
+	name := l.name(l.number + 1)
+	err = create(l.files, name, content)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // the folder is gone
+		return l.takenOver()
+	}
+	if err != nil {
+		return fmt.Errorf("making the next piece of the journal: %w", err)
+	}
+	l.number++
+	return l.grow()
+}
+
+// grow opens the newest piece for lines, where pieces grow.
+func (l *Log) grow() error {
+	folder, grows := l.files.(Folder)
+	if !grows {
+		return nil
+	}
+	next, err := folder.grow(l.name(l.number))
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	before := l.open
+	l.open = next
+	if before != nil {
+		return before.Close()
+	}
+	return nil
+}
+
+// create makes a file. One that is there with the same content is this process's own, whose answer was lost: a caller
+// whose content two processes may have in common does not mind.
+func create(files Files, name string, content []byte) error {
+	exists := files.Create(name, content)
+	if !errors.Is(exists, fs.ErrExist) {
+		return exists
+	}
+	found, err := read(files, name)
+	if err != nil || bytes.Equal(found, content) {
+		return err
+	}
+	return exists
+}
+
+func read(files Files, name string) ([]byte, error) {
+	in, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// take makes the next piece, whoever may have the run: from then on it belongs to this process. first is the record of a run
+// that nobody has begun; of another one it is what the journal has.
+func (l *Log) take(first *Record) (begun bool, err error) {
+	l.owner = rand.Text()
+	for {
+		if l.number, err = l.newest(); err != nil {
+			return false, err
+		}
+		r, err := l.pieces.record(l.number)
+		if err != nil {
+			return false, err
+		}
+		begun = r != nil
+		if !begun {
+			r = first
+		}
+		if r == nil {
+			return false, ErrNoRun
+		}
+		l.record = *r
+		err = l.next(*r, nil)
+		if !errors.Is(err, ErrTakenOver) { // else the other process has just written
+			return begun, err
+		}
+	}
+}
+
+// start begins to sync by itself.
+func (l *Log) start() *Log {
+	l.stop, l.done = make(chan struct{}), make(chan struct{})
+	go l.syncLoop()
+	return l
+}
+
 // Record returns the newest record.
 func (l *Log) Record() Record { return l.record }
 
-// Save replaces the record, durably: a crash leaves the old one or the new one.
-func (l *Log) Save(r Record) error {
-	err := l.save(r)
-	if err != nil || l.shared == nil {
-		return err
-	}
-	if err = l.Sync(); err == nil { // no record without the lines before it
-		l.syncing.Lock()
-		defer l.syncing.Unlock()
-		err = l.fail(l.shared.add(&l.record, nil))
-	}
-	return err
-}
+// Damage returns why a part of the journal is not known; nil if it is whole.
+func (l *Log) Damage() error { return l.damage }
 
-func (l *Log) save(r Record) error {
-	r.Schema = recordSchema
-	text, err := json.MarshalIndent(r, "", "  ")
+// Save replaces the record, durably: a crash leaves the old one or the new one, with all lines from before.
+func (l *Log) Save(r Record) error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	err := error(nil)
+	if l.dirty {
+		err = l.open.Sync()
+	}
 	if err == nil {
-		err = file.Replace(filepath.Join(l.dir, recordFile), append(text, '\n'))
+		err = l.next(r, l.lines)
 	}
 	if err != nil {
-		return fmt.Errorf("saving the run's record: %w", err)
+		l.failed = fmt.Errorf("saving the run's record: %w", err)
+		return l.failed
 	}
-	l.record = r
+	l.record, l.dirty, l.lines = r, false, nil
 	return nil
 }
 
 // Proof returns what SaveProof has kept, nil if there is nothing.
 func (l *Log) Proof() []byte {
-	text, _ := os.ReadFile(filepath.Join(l.dir, proofFile))
+	text, _ := read(l.files, l.folder+proofFile)
 	return text
 }
 
 // SaveProof keeps what a proof has counted; nil removes it.
 func (l *Log) SaveProof(text []byte) error {
-	path := filepath.Join(l.dir, proofFile)
 	if text == nil {
-		return os.RemoveAll(path)
+		return l.files.Remove(l.folder + proofFile)
 	}
-	return file.Replace(path, text)
+	return l.files.Write(l.folder+proofFile, text)
 }
 
 // Close syncs the journal and releases the run.
 func (l *Log) Close() error {
-	close(l.stop)
-	<-l.done
-	return errors.Join(l.Sync(), l.journal.Close(), l.batches.Close(), l.lock.Unlock())
+	if l.stop != nil {
+		close(l.stop)
+		<-l.done
+	}
+	err := l.Sync()
+	if l.open != nil {
+		err = errors.Join(err, l.open.Close())
+	}
+	if l.lock != nil {
+		err = errors.Join(err, l.lock.Unlock())
+	}
+	return err
 }

@@ -2,9 +2,7 @@ package runlog_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,18 +49,23 @@ func ended(t *testing.T, dir string) string {
 		require.NoError(t, l.Append(applied(i)))
 	}
 	require.NoError(t, l.Close())
-	text, err := os.ReadFile(journalOf(dir))
+	text, err := os.ReadFile(pieceOf(dir, 1))
 	require.NoError(t, err)
 	return string(text)
 }
 
 // reopen returns the batches in the journal.
 func reopen(dir string) (batches []int64, err error) {
-	l, err := runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
+	l, err := open(dir, func(e event.Event) { batches = append(batches, e.Batch) })
 	if err != nil {
 		return nil, err
 	}
 	return batches, l.Close()
+}
+
+// open opens the run, which must be whole.
+func open(dir string, f func(event.Event)) (*runlog.Log, error) {
+	return runlog.Open(dir, run, f, func(runlog.Record) bool { return false })
 }
 
 // batchesIn returns the batches in the journal, which must be whole.
@@ -73,8 +76,9 @@ func batchesIn(t *testing.T, dir string) []int64 {
 	return batches
 }
 
-func journalOf(dir string) string { return filepath.Join(dir, run, "journal.jsonl") }
-func batchesOf(dir string) string { return filepath.Join(dir, run, "batches") }
+func pieceOf(dir string, n int) string {
+	return filepath.Join(dir, run, fmt.Sprintf("journal-%012d.jsonl", n))
+}
 
 func TestCreateAndOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -85,10 +89,10 @@ func TestCreateAndOpen(t *testing.T) {
 	require.NoError(t, l.Save(r))
 	require.NoError(t, l.Close())
 
-	l, err := runlog.Open(dir, run, func(event.Event) {})
+	l, err := open(dir, func(event.Event) {})
 	require.NoError(t, err)
 	want := record()
-	want.Schema, want.Stage = "terapush.run/v2", runlog.Loaded
+	want.Stage = runlog.Loaded
 	require.Equal(t, want, l.Record())
 	require.Equal(t, "7", want.Flag("rows"))
 	require.Empty(t, want.Flag("seed"))
@@ -96,62 +100,33 @@ func TestCreateAndOpen(t *testing.T) {
 	require.NoError(t, l.Close())
 
 	require.Equal(t, []int64{0, 1}, batchesIn(t, dir))
-	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
+	info, err := os.Stat(pieceOf(dir, 1))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-// What is replayed does not depend on the order of marks, and a line comes after its batch's mark.
+// A mark is replayed as the event that it stands for, in its place among the others.
 func TestMarks(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, dir)
-	failed := event.Event{Batch: 3, Attempt: 1, Outcome: event.NotApplied}
+	failed := event.Event{Batch: 3, Attempt: 1, Outcome: event.NotApplied, Error: strings.Repeat("a long message\n", 10_000)}
 	require.NoError(t, l.Mark(3, event.Started))
 	require.NoError(t, l.Append(failed))
-	for n := int64(70_000); n > 69_000; n-- {
-		require.NoError(t, l.Mark(n, event.Started))
-		require.NoError(t, l.Mark(n, event.Applied))
-	}
+	require.NoError(t, l.Mark(70_000, event.Applied))
 	require.NoError(t, l.Mark(0, event.Already))
 	require.NoError(t, l.Close())
 
+	text, err := os.ReadFile(pieceOf(dir, 1))
+	require.NoError(t, err)
+	lines := strings.Split(string(text), "\n")
+	require.Equal(t, []string{"begun 3", "in 70000", "in 0", ""}, slices.Delete(lines[1:], 1, 2))
+
 	var got []event.Event
-	l, err := runlog.Open(dir, run, func(e event.Event) { got = append(got, e) })
+	l, err = open(dir, func(e event.Event) { got = append(got, e) })
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	mark := func(n int64, o event.Outcome) event.Event { return event.Event{Batch: n, Attempt: 1, Outcome: o} }
-	want := []event.Event{mark(0, event.Applied), mark(3, event.Started)}
-	for n := int64(69_001); n <= 70_000; n++ {
-		want = append(want, mark(n, event.Applied))
-	}
-	require.Equal(t, append(want, failed), got)
-	info, err := os.Stat(batchesOf(dir))
-	require.NoError(t, err)
-	require.EqualValues(t, 70_001, info.Size(), "a byte a batch")
-}
-
-// A run of a version that wrote a line for every attempt continues with marks, and is then no other version's to resume.
-func TestRunOfLinesOnly(t *testing.T) {
-	dir := t.TempDir()
-	ended(t, dir)
-	require.NoError(t, os.Remove(batchesOf(dir)))
-	path := filepath.Join(dir, run, "run.json")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "run/v2", "run/v1", 1)), 0o600))
-
-	for range 2 { // the first process ends before it has saved
-		require.Equal(t, []int64{0, 1, 2}, batchesIn(t, dir))
-	}
-	l, err := runlog.Open(dir, run, func(event.Event) {})
-	require.NoError(t, err)
-	require.NoError(t, l.Save(l.Record()))
-	require.NoError(t, l.Mark(5, event.Applied))
-	require.NoError(t, l.Close())
-	require.Equal(t, []int64{5, 0, 1, 2}, batchesIn(t, dir))
-	r, err := runlog.Read(dir, run)
-	require.NoError(t, err)
-	require.Equal(t, "terapush.run/v2", r.Schema)
+	require.Equal(t, []event.Event{mark(3, event.Started), failed, mark(70_000, event.Applied), mark(0, event.Applied)}, got)
 }
 
 func TestOneOwner(t *testing.T) {
@@ -224,9 +199,9 @@ func TestRunsThatAreNone(t *testing.T) {
 		"x'; DROP":  "is not the id of a run",
 		"2026-none": "no run \"2026-none\" in",
 		"empty":     "no run \"empty\" in",
-		"copy":      "is the record of run \"" + run + "\": was the folder copied or renamed?",
+		"copy":      "has the record of run \"" + run + "\": was the folder copied or renamed?",
 	} {
-		_, err := runlog.Open(dir, id, func(event.Event) {})
+		_, err := runlog.Open(dir, id, func(event.Event) {}, nil)
 		require.ErrorContains(t, err, want, id)
 		_, err = runlog.Read(dir, id)
 		require.ErrorContains(t, err, want, id)
@@ -237,53 +212,108 @@ func TestRunsThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "is not the id of a run")
 }
 
-// A crash may cut the last line anywhere, as package event shows. Only that line is lost, and new ones do not join what is
-// left of it.
-func TestTornJournal(t *testing.T) {
+// What a process that was killed, or had no room on the disk, has left of a piece is nobody's loss: the next one makes its own.
+func TestHalfAPiece(t *testing.T) {
 	dir := t.TempDir()
 	whole := ended(t, dir)
-	for _, cut := range []int{len(whole) - 1, len(whole) - 20} {
-		require.NoError(t, os.WriteFile(journalOf(dir), []byte(whole[:cut]), 0o600))
-		l, err := runlog.Open(dir, run, func(event.Event) {})
-		require.NoError(t, err, "cut at %d", cut)
-		require.NoError(t, l.Append(applied(77)))
-		require.NoError(t, l.Close())
-		require.Equal(t, []int64{0, 1, 77}, batchesIn(t, dir), "cut at %d", cut)
+	for n, cut := range []int{0, 10, len(whole) - 5} {
+		require.NoError(t, os.WriteFile(pieceOf(dir, 2+2*n), []byte(whole[:cut]), 0o600))
+		r, err := runlog.Read(dir, run)
+		require.NoError(t, err)
+		require.Equal(t, run, r.Run)
+		batches := batchesIn(t, dir)
+		require.Equal(t, []int64{0, 1, 2, 0, 1}[:len(batches)], batches)
+		require.Equal(t, cut > 10, len(batches) == 5)
 	}
 }
 
-// A journal that is missing or unreadable is refused, and kept beside a new one. So are marks: at least once, to take a
-// run without its marks for one that has sent nothing would double its rows.
+// A journal of which a part is missing or unreadable is refused: at least once, to take a run without its marks for one that
+// has sent nothing would double its rows. Who can do without that part is told, and gets the rest.
 func TestDamaged(t *testing.T) {
 	for name, c := range map[string]struct {
-		file   func(dir string) string
 		change func(text string) string // "" removes it
 		says   string
+		rest   []int64
 	}{
-		"no journal":      {journalOf, func(string) string { return "" }, "opening the journal"},
-		"no whole line":   {journalOf, func(text string) string { return text[:10] }, "at byte 0, is incomplete"},
-		"a garbled line":  {journalOf, func(text string) string { return strings.Replace(text, `{"batch":1,`, "{\"batch\":\x00", 1) }, "journal line 3"},
-		"another run's":   {journalOf, func(text string) string { return strings.Replace(text, run, "other", 1) }, `it is the journal of run "other"`},
-		"no marks":        {batchesOf, func(string) string { return "" }, "opening the journal"},
-		"an unknown mark": {batchesOf, func(string) string { return "\x02\x00x" }, "the mark of batch 2 is 120"},
+		"a missing piece": {func(string) string { return "" }, "journal-000000000001.jsonl is missing", nil},
+		"a garbled line":  {func(text string) string { return strings.Replace(text, `{"batch":1,`, `{"ba`, 1) }, "line 3", []int64{0}},
+		"an empty line":   {func(text string) string { return strings.Replace(text, `{"batch":1,`, "\n", 1) }, "line 3", []int64{0}},
+		"an unknown mark": {func(text string) string { return strings.Replace(text, `{"batch":1,`, "out 1\n", 1) }, "line 3", []int64{0}},
+		"a mark of nothing": {
+			func(text string) string { return strings.Replace(text, `{"batch":1,`, "in -1\n", 1) }, "line 3", []int64{0},
+		},
+		"an outcome of a later version": {
+			func(text string) string { return strings.Replace(text, `"applied"`, `"halved"`, 1) },
+			`line 2: the outcome is "halved", which this version of terapush does not know`, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			path := c.file(dir)
-			if text := c.change(ended(t, dir)); text == "" {
+			path, whole := pieceOf(dir, 1), ended(t, dir)
+			require.Equal(t, []int64{0, 1, 2}, batchesIn(t, dir)) // and there is a second piece
+			if text := c.change(whole); text == "" {
 				require.NoError(t, os.Remove(path))
 			} else {
 				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
-			_, err := reopen(dir)
-			require.ErrorContains(t, err, c.says)
-			require.ErrorContains(t, err, path)
-			require.ErrorAs(t, err, new(*runlog.DamagedError))
+			for range 2 {
+				_, err := reopen(dir)
+				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, err, filepath.Base(path))
+				require.ErrorAs(t, err, new(*runlog.DamagedError))
+			}
 
-			require.NoError(t, runlog.Renew(dir, run))
-			require.Empty(t, batchesIn(t, dir))
-			require.FileExists(t, journalOf(dir)+".damaged", "for whoever wants to look into it")
+			var rest []int64
+			l, err := runlog.Open(dir, run, func(e event.Event) { rest = append(rest, e.Batch) }, func(r runlog.Record) bool { return r.Run == run })
+			require.NoError(t, err)
+			require.ErrorContains(t, l.Damage(), c.says)
+			require.Equal(t, c.rest, rest)
+			require.NoError(t, l.Close())
 		})
+	}
+}
+
+// What another version wrote is left alone.
+func TestOtherSchema(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Replace(ended(t, dir), "journal/v2", "journal/v3", 1)
+	require.NoError(t, os.WriteFile(pieceOf(dir, 1), []byte(text), 0o600))
+	_, err := reopen(dir)
+	require.ErrorContains(t, err, `its schema is "terapush.journal/v3", this terapush reads "terapush.journal/v2"`)
+	require.NotErrorAs(t, err, new(*runlog.DamagedError))
+}
+
+// A lock may not hold, as on some network file systems. Who takes the run over finds all that was written, and the process that
+// had it keeps nothing any more. The same where somebody forgets the run.
+func TestTakenOverInAFolder(t *testing.T) {
+	for name, act := range map[string]func(l *runlog.Log) error{
+		"mark": func(l *runlog.Log) error { return l.Mark(9, event.Applied) },
+		"line": func(l *runlog.Log) error { return l.Append(applied(9)) },
+		"save": func(l *runlog.Log) error { return l.Save(l.Record()) },
+		"sync": func(l *runlog.Log) error { return l.Sync() },
+	} {
+		for _, forgotten := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, forgotten), func(t *testing.T) {
+				dir := t.TempDir()
+				first := create(t, dir)
+				require.NoError(t, first.Mark(1, event.Applied))
+				require.NoError(t, os.Remove(filepath.Join(dir, run, "lock")))
+				var found []int64
+				second, err := open(dir, func(e event.Event) { found = append(found, e.Batch) })
+				require.NoError(t, err)
+				require.Equal(t, []int64{1}, found)
+				if forgotten {
+					require.NoError(t, second.Remove())
+				}
+				require.ErrorIs(t, act(first), runlog.ErrTakenOver)
+				require.ErrorIs(t, first.Sync(), runlog.ErrTakenOver)
+				require.ErrorIs(t, first.Close(), runlog.ErrTakenOver)
+				if !forgotten {
+					require.NoError(t, second.Save(second.Record()))
+					require.NoError(t, second.Close())
+				}
+			})
+		}
 	}
 }
 
@@ -318,8 +348,6 @@ func allReadable(dir string) error {
 	for _, e := range all {
 		if err == nil && !strings.HasPrefix(e.Name(), ".") {
 			_, err = runlog.Read(dir, e.Name())
-			_, missing := os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
-			err = errors.Join(err, missing)
 		}
 	}
 	return err
@@ -363,45 +391,6 @@ func TestLeftoversAreSwept(t *testing.T) {
 	require.NoError(t, create(t, dir).Close())
 	require.ElementsMatch(t, []string{fresh, other, foreign, busy, ".new-file", run}, entries(t, dir))
 	require.NoError(t, lock.Unlock())
-}
-
-// Save leaves the old record or the new one, whatever a crash left beside it, and never a part of either.
-func TestSaveIsAtomic(t *testing.T) {
-	dir := t.TempDir()
-	l := create(t, dir)
-	path := filepath.Join(dir, run, "run.json")
-	require.NoError(t, os.WriteFile(path+".new", []byte("{half"), 0o600))
-	was, err := os.ReadFile(path)
-	require.NoError(t, err)
-	old, err := os.Open(path)
-	require.NoError(t, err)
-	defer func() { _ = old.Close() }()
-	r := l.Record()
-	r.Stage = runlog.Verified
-	require.NoError(t, l.Save(r))
-	require.NoError(t, l.Close())
-	text, err := io.ReadAll(old)
-	require.NoError(t, err)
-	require.Equal(t, string(was), string(text), "who has opened the old one reads it to its end")
-	require.NoFileExists(t, path+".new")
-	again, err := runlog.Read(dir, run)
-	require.NoError(t, err)
-	require.Equal(t, r, again)
-}
-
-func TestSaveThatFailsKeepsTheOldRecord(t *testing.T) {
-	dir := t.TempDir()
-	l := create(t, dir)
-	// A folder where the new record is to be written.
-	require.NoError(t, os.Mkdir(filepath.Join(dir, run, "run.json.new"), 0o700))
-	r := record()
-	r.Stage = runlog.Verified
-	require.ErrorContains(t, l.Save(r), "saving the run's record")
-	require.Equal(t, runlog.Loading, l.Record().Stage)
-	require.NoError(t, l.Close())
-	r, err := runlog.Read(dir, run)
-	require.NoError(t, err)
-	require.Equal(t, runlog.Loading, r.Stage)
 }
 
 func TestSyncWithManyWriters(t *testing.T) {

@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,8 +62,11 @@ func folders(stateDir string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		_, missing := os.Stat(filepath.Join(stateDir, e.Name(), recordFile))
-		if missing == nil && strings.Trim(e.Name(), idLetters) == "" {
+		if strings.Trim(e.Name(), idLetters) != "" {
+			continue
+		}
+		newest, err := pieces{files: Folder(filepath.Join(stateDir, e.Name()))}.newest()
+		if err == nil && newest > 0 {
 			names = append(names, e.Name())
 		}
 	}
@@ -87,19 +89,12 @@ func summary(stateDir string, r Record) (Summary, error) {
 			}
 		}
 	}
-	if marks, err := os.Open(filepath.Join(dir, batchesFile)); err == nil { // a run of lines only has none
-		defer marks.Close()
-		if err := readMarks(bufio.NewReaderSize(marks, 1<<16), add); err != nil {
-			return s, fmt.Errorf("reading run %s: %w", run, err)
-		}
+	journal := pieces{files: Folder(dir)}
+	newest, err := journal.newest()
+	if err == nil {
+		err = journal.replay(newest, add)
 	}
-	journal, err := os.Open(filepath.Join(dir, journalFile))
 	if err != nil {
-		return s, fmt.Errorf("reading run %s: %w", run, err)
-	}
-	defer journal.Close()
-	err = readEvents(journal, s.Run, add)
-	if err != nil && !errors.As(err, new(*event.TornError)) { // its process is writing, or was killed
 		return s, fmt.Errorf("reading run %s: %w", run, err)
 	}
 	return s, nil

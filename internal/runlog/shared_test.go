@@ -1,7 +1,11 @@
 package runlog_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"testing"
@@ -14,30 +18,48 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-func shared(f runlog.Files) *runlog.Shared {
-	return &runlog.Shared{Files: f, Name: "nightly", Ask: func(_ string, f func(context.Context) error) error {
-		if f(context.Background()) == nil {
-			return nil
-		}
-		return f(context.Background())
-	}}
+// bucket is Files whose requests are made again once.
+type bucket struct{ in *runlogtest.Files }
+
+func again(f func() error) error {
+	if err := f(); err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f()
 }
 
-// take takes the run over, with an empty disk, and returns the batches that its journal has.
+func (b bucket) Create(name string, content []byte) error {
+	return again(func() error { return b.in.Create(context.Background(), name, content) })
+}
+
+func (b bucket) Write(name string, content []byte) error {
+	return b.in.Write(context.Background(), name, content)
+}
+
+func (b bucket) Open(name string) (io.ReadCloser, error) {
+	text, err := b.in.Read(context.Background(), name)
+	return io.NopCloser(bytes.NewReader(text)), err
+}
+
+func (b bucket) Names(folder string) (names []string, err error) {
+	err = b.in.Names(context.Background(), folder, func(name string) error {
+		names = append(names, name)
+		return nil
+	})
+	return names, err
+}
+
+func (b bucket) Remove(names ...string) error { return b.in.Remove(context.Background(), names...) }
+
+func shared(f *runlogtest.Files) *runlog.Shared {
+	return &runlog.Shared{Files: bucket{f}, Name: "nightly"}
+}
+
+// take takes the run over, and returns the batches that its journal has.
 func take(t *testing.T, s *runlog.Shared) (l *runlog.Log, batches []int64) {
 	t.Helper()
-	dir := t.TempDir()
-	j, err := s.Take(config.Shard{})
+	l, _, err := s.Open(config.Shard{}, record(), func(e event.Event) { batches = append(batches, e.Batch) })
 	require.NoError(t, err)
-	begun, err := j.Restore(dir)
-	require.NoError(t, err)
-	if begun {
-		l, err = runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
-	} else {
-		l, err = runlog.Create(dir, record())
-	}
-	require.NoError(t, err)
-	require.NoError(t, l.ShareIn(j))
 	return l, batches
 }
 
@@ -79,8 +101,42 @@ func TestTakeOver(t *testing.T) {
 
 	pieces := slices.Sorted(maps.Keys(files.All)) // and the announcement
 	delete(files.All, pieces[2])
-	_, err = s.Take(config.Shard{})
-	require.ErrorContains(t, err, "shard/000000000003 is missing: somebody removed a part of the run's journal")
+	_, _, err = s.Open(config.Shard{}, record(), func(event.Event) {})
+	require.ErrorContains(t, err, "shard/journal-000000000003.jsonl is missing: somebody removed a part of the run's journal")
+}
+
+// Who forgets a run ends its processes: those that have a journal, and those that have found the announcement and have none yet.
+func TestForgottenInABucket(t *testing.T) {
+	files := runlogtest.New()
+	s := shared(files)
+	announce := func() {
+		_, err := s.Announce(7)
+		require.NoError(t, err)
+		_, err = s.Shards(1)
+		require.NoError(t, err)
+	}
+	announce()
+	first, _ := take(t, s)
+	late := *s
+	require.NoError(t, s.Remove())
+	require.Len(t, files.All, 1, "the last piece")
+	require.NoError(t, first.Mark(3, event.Started))
+	require.ErrorIs(t, first.Sync(), runlog.ErrTakenOver)
+	_, _, err := late.Open(config.Shard{}, record(), func(event.Event) {})
+	require.ErrorIs(t, err, runlog.ErrTakenOver)
+
+	announce()
+	require.NotEqual(t, late.ID, s.ID)
+	again, batches := take(t, s)
+	require.Empty(t, batches)
+	require.NoError(t, again.Close())
+	require.NoError(t, s.Remove())
+	require.Len(t, files.All, 3, "two last pieces, and that of the process that came late")
+	s.ID = "" // as if it had been killed when the announcement was gone
+	for range 2 {
+		require.NoError(t, s.Remove())
+		require.Len(t, files.All, 2)
+	}
 }
 
 // What is announced first counts, and a store that replaces what it is told to keep is refused.
@@ -100,8 +156,6 @@ func TestAnnounceInFiles(t *testing.T) {
 	require.NoError(t, s.Prepare())
 	require.ErrorIs(t, s.Prepare(), runlog.ErrPreparing)
 	files.IgnoresIfNoneMatch = true
-	_, err = s.Take(config.Shard{})
+	_, _, err = s.Open(config.Shard{}, record(), func(event.Event) {})
 	require.ErrorContains(t, err, "choose another store for --state-dir")
-	require.NoError(t, s.Remove())
-	require.Empty(t, files.All)
 }

@@ -50,7 +50,7 @@ func TestWhatALabCannotForget(t *testing.T) {
 	l := newLab(t)
 	run := filepath.Join(l.State, "20260101-000000-aaaaaa")
 	require.NoError(t, os.MkdirAll(run, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(run, "run.json"), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(run, "journal-000000000001.jsonl"), []byte("{}\n"), 0o600))
 	l.Clear(t.Context())
 	require.ErrorContains(t, l.Close(), "run 20260101-000000-aaaaaa: ")
 	require.DirExists(t, run)

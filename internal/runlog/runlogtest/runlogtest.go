@@ -1,4 +1,4 @@
-// Package runlogtest has common files for tests.
+// Package runlogtest has a bucket for tests.
 package runlogtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Files are runlog.Files in memory.
+// Files are those of a bucket, in memory: push.Files.
 type Files struct {
 	mu  sync.Mutex
 	All map[string]string
@@ -34,7 +34,7 @@ var (
 	errDead = errors.New("the process is dead")
 )
 
-// Create implements runlog.Files.
+// Create implements push.Files.
 func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Read implements runlog.Files.
+// Read implements push.Files.
 func (m *Files) Read(_ context.Context, name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,26 +62,37 @@ func (m *Files) Read(_ context.Context, name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Names implements runlog.Files.
-func (m *Files) Names(_ context.Context, folder, after string, each func(name string) error) error {
+// Write implements push.Files.
+func (m *Files) Write(_ context.Context, name string, content []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.All[name] = string(content)
+	return nil
+}
+
+// Names implements push.Files.
+func (m *Files) Names(_ context.Context, folder string, each func(name string) error) error {
 	m.mu.Lock()
 	names := slices.Sorted(maps.Keys(m.All))
 	m.mu.Unlock()
 	for _, name := range names {
-		if strings.HasPrefix(name, folder) && name > after {
-			if err := each(name); err != nil {
-				return err
-			}
+		if !strings.HasPrefix(name, folder) {
+			continue
+		}
+		if err := each(name); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Remove implements runlog.Files.
-func (m *Files) Remove(_ context.Context, folder string) error {
+// Remove implements push.Files.
+func (m *Files) Remove(_ context.Context, names ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.All, func(name, _ string) bool { return strings.HasPrefix(name, folder) })
+	for _, name := range names {
+		delete(m.All, name)
+	}
 	return nil
 }
 

@@ -1,0 +1,269 @@
+package runlog
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// Header is the first line of a piece of the journal.
+type Header struct {
+	Schema string  `json:"schema"`
+	Owner  string  `json:"owner"`            // of the piece, a random text: no two processes have the same
+	Record *Record `json:"record,omitempty"` // nil: the run was forgotten
+}
+
+// journalSchema names the format of pieces. Fields may be added under the same name, since readers skip unknown ones; a line
+// that changes its meaning needs a new name.
+const journalSchema = "terapush.journal/v2"
+
+// Marks are lines for nearly all events, without what nobody needs to know of them.
+const (
+	markBegun = "begun " // and the number of a batch whose first attempt is announced
+	markIn    = "in "
+)
+
+func pieceName(number int64) string { return fmt.Sprintf("journal-%012d.jsonl", number) }
+
+// pieceNumber returns the number in a piece's name, 0 for other names.
+func pieceNumber(name string) int64 {
+	digits, _ := strings.CutPrefix(name, "journal-")
+	number, _ := strconv.ParseInt(strings.TrimSuffix(digits, ".jsonl"), 10, 64)
+	if pieceName(number) != name {
+		return 0
+	}
+	return number
+}
+
+// pieces are the journal of a run or shard in a folder of files.
+type pieces struct {
+	files  Files
+	folder string // empty, or with a slash at its end
+}
+
+func (p pieces) name(number int64) string { return p.folder + pieceName(number) }
+
+// newest returns the number of the newest piece, 0 if there is none.
+func (p pieces) newest() (number int64, err error) {
+	names, err := p.files.Names(p.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("looking for the journal: %w", err)
+	}
+	for _, name := range names {
+		number = max(number, pieceNumber(strings.TrimPrefix(name, p.folder)))
+	}
+	return number, nil
+}
+
+// record returns the record in the newest of so many pieces that has a first line, nil if there is none. Processes that were
+// killed, or had no room on the disk, when they made a piece have done nothing else.
+func (p pieces) record(newest int64) (*Record, error) {
+	for n := newest; n > 0; n-- {
+		head, err := p.header(n)
+		if errors.Is(err, errNoHeader) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return head.Record, err
+	}
+	return nil, nil
+}
+
+func (p pieces) header(number int64) (Header, error) {
+	in, err := p.files.Open(p.name(number))
+	if err != nil {
+		return Header{}, fmt.Errorf("reading the journal: %w", err)
+	}
+	defer in.Close()
+	head, err := readHeader(bufio.NewReader(in))
+	if err != nil {
+		return head, fmt.Errorf("reading the journal %s: %w", p.name(number), err)
+	}
+	return head, nil
+}
+
+// replay calls f with the events of so many pieces, in the order in which they were written. If some are missing or cannot be
+// read, it is called with all others, and a *DamagedError is returned.
+func (p pieces) replay(newest int64, f func(event.Event)) error {
+	open := make([]io.ReadCloser, newest)
+	defer func() {
+		for _, in := range open {
+			if in != nil {
+				_ = in.Close()
+			}
+		}
+	}()
+	var all errgroup.Group
+	all.SetLimit(32) // a bucket may have thousands, each for a second of the run
+	for i := range open {
+		all.Go(func() error {
+			in, err := p.files.Open(p.name(int64(i) + 1))
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			open[i] = in
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+
+	var damage error
+	for i, in := range open {
+		name := p.name(int64(i) + 1)
+		err := error(nil)
+		if in == nil {
+			err = &DamagedError{fmt.Errorf("%s is missing: somebody removed a part of the run's journal", name)}
+		} else if err = replay(in, f); err != nil {
+			err = fmt.Errorf("reading the journal %s: %w", name, err)
+		}
+		if err != nil && !errors.As(err, new(*DamagedError)) {
+			return err
+		}
+		damage = cmp.Or(damage, err)
+	}
+	return damage
+}
+
+// end makes the last piece of a journal, which says that the run was forgotten, unless there is one.
+func (p pieces) end() (name string, err error) {
+	content, err := appendLine(nil, Header{Schema: journalSchema, Owner: rand.Text()})
+	if err != nil {
+		return "", err
+	}
+	for {
+		newest, err := p.newest()
+		if err != nil {
+			return "", err
+		}
+		if head, err := p.header(newest); err == nil && head.Record == nil {
+			return p.name(newest), nil
+		}
+		name = p.name(newest + 1)
+		if err = create(p.files, name, content); !errors.Is(err, fs.ErrExist) { // else its process has just written
+			return name, err
+		}
+	}
+}
+
+// DamagedError reports that a part of a run's journal is missing or unreadable: not all that was sent is known.
+type DamagedError struct{ err error }
+
+func (e *DamagedError) Error() string { return e.err.Error() }
+func (e *DamagedError) Unwrap() error { return e.err }
+
+// replay reads a piece. A crash may cut its last line off.
+func replay(piece io.Reader, f func(event.Event)) error {
+	in := bufio.NewReaderSize(piece, 1<<16)
+	if _, err := readHeader(in); err != nil {
+		if errors.Is(err, errNoHeader) {
+			return nil
+		}
+		return err
+	}
+	var text []byte
+	for line := 2; ; line++ {
+		whole, err := readLine(in, text[:0])
+		if err != nil || whole == nil {
+			return err
+		}
+		text = whole
+		// A power failure leaves zeros where pages had not reached the disk, which they do in any order. Nothing was done because
+		// of such a line: it was not synced.
+		if bytes.IndexByte(text, 0) >= 0 {
+			continue
+		}
+		e, err := parse(text)
+		if err != nil {
+			return &DamagedError{fmt.Errorf("line %d: %w", line, err)}
+		}
+		f(e)
+	}
+}
+
+// readLine appends the next line to dst, without its end. It returns nil where no whole line is left.
+func readLine(in *bufio.Reader, dst []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		dst = append(dst, part...)
+		switch {
+		case err == nil:
+			return dst[:len(dst)-1], nil
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// errNoHeader reports a piece of which nothing was written but a part of its first line.
+var errNoHeader = errors.New("the first line is incomplete")
+
+func readHeader(in *bufio.Reader) (h Header, err error) {
+	line, err := readLine(in, nil)
+	if err == nil && line == nil {
+		err = errNoHeader
+	}
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return h, &DamagedError{fmt.Errorf("line 1: %w", err)}
+	}
+	if h.Schema != journalSchema {
+		return h, fmt.Errorf("its schema is %q, this terapush reads %q", h.Schema, journalSchema)
+	}
+	return h, nil
+}
+
+func parse(line []byte) (e event.Event, err error) {
+	if number, is := bytes.CutPrefix(line, []byte(markIn)); is {
+		return mark(number, event.Applied)
+	}
+	if number, is := bytes.CutPrefix(line, []byte(markBegun)); is {
+		return mark(number, event.Started)
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, err
+	}
+	if e.Outcome != event.Started && !slices.Contains(event.Outcomes(), e.Outcome) {
+		return e, fmt.Errorf("the outcome is %q, which this version of terapush does not know", e.Outcome)
+	}
+	return e, nil
+}
+
+func mark(number []byte, o event.Outcome) (event.Event, error) {
+	batch, err := strconv.ParseInt(string(number), 10, 64)
+	if err == nil && batch < 0 {
+		err = fmt.Errorf("batch %d", batch)
+	}
+	return event.Event{Batch: batch, Attempt: 1, Outcome: o}, err
+}
+
+// appendLine appends v as one line of JSON. On an error it returns dst unchanged.
+func appendLine(dst []byte, v any) ([]byte, error) {
+	b := bytes.NewBuffer(dst)
+	line := json.NewEncoder(b)
+	line.SetEscapeHTML(false) // servers' messages stay readable with grep
+	if err := line.Encode(v); err != nil {
+		return dst, fmt.Errorf("writing a line of the journal: %w", err)
+	}
+	return b.Bytes(), nil
+}
