@@ -1,15 +1,14 @@
 package e2e_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	standin "github.com/terapush/terapush/internal/standin/databend"
 )
 
 // methodFlags are the command line's for a load by one of the methods; two batches make a commit group.
@@ -21,41 +20,45 @@ func methodFlags(l load, method string, more ...string) []string {
 	return append(flags, more...)
 }
 
-// The statement runs, and terapush is killed before the answer: the resume ends the query, or finds that its rows are in. The
-// inserts have labels like the streaming load.
+// terapush is killed before the answer to a statement, which has run, or is still on its way: it comes when the resume is over,
+// and finds its label taken. The resume looks for the query first, and ends it.
 func TestDatabendKillBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for method, third := range map[string]string{"streaming-load": ":3", "stage-load": ":group-3"} {
-		for name, goesOn := range map[string]bool{"the query still runs": false, "the query went on": true} {
+		for name, arrives := range map[string]bool{"the statement is on its way": false, "the statement has run": true} {
 			t.Run(method+", "+name, func(t *testing.T) {
 				t.Parallel()
-				hold := make(chan struct{})
-				isThird := func(r standin.Request) bool { return strings.HasSuffix(r.Label, third) }
-				s := newScripted(t, standin.Options{Presign: true, Script: func(r standin.Request) (f standin.Fault) {
-					if isThird(r) && r.Attempt == 1 {
-						f.Hold = hold
+				held, release := make(chan asked, 1), make(chan struct{})
+				let := sync.OnceFunc(func() { close(release) })
+				var first atomic.Bool
+				hold := func(here bool) func(asked) {
+					return func(a asked) {
+						if here && strings.HasSuffix(a.label, third) && first.CompareAndSwap(false, true) {
+							held <- a
+							<-release
+						}
 					}
-					return f
-				}})
+				}
+				f := newFront(t, hold(!arrives), hold(arrives))
+				t.Cleanup(let)
 				l := peopleLoad(1000, 100)
-				p := s.push(methodFlags(l, method, "--workers", "2")...).start(t)
-				p.until(t, "the statement that is held", func() bool {
-					return slices.ContainsFunc(s.fake.Requests(), func(r standin.Request) bool {
-						return isThird(r) && slices.Contains(s.fake.Running(), r.QueryID)
-					})
-				})
+				p := f.push(methodFlags(l, method, "--workers", "2")...).start(t)
+				p.until(t, "the statement that is held", func() bool { return len(held) > 0 })
 				p.kill(t)
-				if goesOn {
-					close(hold)
-					require.Eventually(t, func() bool { return len(s.fake.Running()) == 0 }, patience, 5*time.Millisecond)
-				}
-				is := reportOf(t, s.resume(t).run(t).ends(t, 0))
+				before := len(f.requests())
+				is := reportOf(t, f.resume(t).run(t).ends(t, 0))
 				assert.Equal(t, []any{true, l.rows, int64(0)}, []any{is.Verify.OK, is.Result.Rows, is.Result.Unknown})
-				if !goesOn {
-					close(hold) // too late: it was ended
-				}
-				l.isAll(t, s.fake.Rows(l.table))
-				assert.Empty(t, s.fake.Files(), "files in the stage")
+				id := (<-held).queryID
+				assert.True(t, slices.ContainsFunc(f.requests()[before:], func(a asked) bool {
+					return strings.Contains(a.sql, "system.processes") && strings.Contains(a.sql, id)
+				}), "the resume looks for the query")
+				run := f.run(t)
+				let()
+				f.Close() // when all that was asked is done
+				f.isExact(t, l)
+				assert.NoError(t, f.query("LIST @~/terapush/"+run+"/", func(func(...any) error) error {
+					return errors.New("a file is left in the user's stage")
+				}))
 			})
 		}
 	}

@@ -1,20 +1,29 @@
 package e2e_test
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/datafuselabs/databend-go" // the client that looks at what terapush did
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	standin "github.com/terapush/terapush/internal/standin/databend"
 )
 
 const databend kind = "databend"
@@ -77,16 +86,62 @@ func (d *database) nothingLeft(t *testing.T, f *folder) {
 	}))
 }
 
-// scripted is the stand-in of a server that fails on command.
-type scripted struct {
+// front forwards requests to the engine and notes them.
+type front struct {
 	*database
-	fake *standin.Server
+	*httptest.Server
+
+	mu   sync.Mutex
+	seen []asked
 }
 
-func newScripted(t *testing.T, o standin.Options) *scripted {
+// asked is a request: the end of its path, and what its head and its statement say.
+type asked struct{ route, label, queryID, folder, sql string }
+
+// newFront is newEngine behind a front. It calls before before it forwards a request, and after before it answers; what was
+// asked is done also where the client is gone.
+func newFront(t *testing.T, before, after func(asked)) *front {
 	t.Helper()
-	fake := standin.Start(o)
-	t.Cleanup(fake.Close)
-	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: fake.Addr(), Path: "/default", RawQuery: "sslmode=disable"}
-	return &scripted{&database{kind: databend, url: u, state: filepath.Join(t.TempDir(), "state")}, fake}
+	f := &front{database: newEngine(t)}
+	to := &url.URL{Scheme: "http", Host: f.url.Host}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := readAsked(r)
+		f.mu.Lock()
+		f.seen = append(f.seen, a)
+		f.mu.Unlock()
+		before(a)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
+		engine := &httputil.ReverseProxy{
+			Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(to) },
+			ModifyResponse: func(*http.Response) error { after(a); return nil },
+			ErrorLog:       log.New(io.Discard, "", 0),
+		}
+		engine.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	t.Cleanup(f.Close)
+	f.url.Host = f.Listener.Addr().String()
+	return f
+}
+
+func readAsked(r *http.Request) asked {
+	a := asked{
+		route: path.Base(r.URL.Path), label: r.Header.Get("X-DATABEND-DEDUPLICATE-LABEL"), sql: r.Header.Get("X-DATABEND-SQL"),
+		queryID: r.Header.Get("X-DATABEND-QUERY-ID"), folder: r.Header.Get("X-DATABEND-RELATIVE-PATH"),
+	}
+	if a.route == "query" {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var sent struct{ SQL string }
+		_ = json.Unmarshal(body, &sent)
+		a.sql = sent.SQL
+	}
+	return a
+}
+
+// requests are those so far.
+func (f *front) requests() []asked {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.seen)
 }

@@ -1,4 +1,4 @@
-// Package standin is what the stand-ins for Databend, Doris and Oracle share: tables that keep rows by their numbers, and
+// Package standin is what the stand-ins for Doris and Oracle share: tables that keep rows by their numbers, and
 // the statements that verification asks of them, known by their shapes. No SQL is evaluated here. That the arithmetic in
 // those statements is right is shown where a real server can judge it.
 package standin

@@ -14,7 +14,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -44,12 +43,13 @@ type way struct {
 func (w way) String() string { return w.method + " " + string(w.format) + " " + w.data }
 
 // What breaks, and where, is a matter of the method and not of the format. Labels, queries and their ends are the front
-// end's, and the stand-in's: these are for what the engine itself has to do then.
+// end's, all else the engine's.
 func TestConformance(t *testing.T) {
 	for _, w := range []way{
 		{streamingLoad, batch.CSV, "lineitem"}, // a part of a batch is deleted, by a number of two columns
 		{insert, batch.CSV, "httplogs"},        // URLs that the engine signs, and rows found by a timestamp
-		{stageLoad, batch.CSV, "people"},       // COPY knows files by their names, and fails as a whole
+		{insertNoPresign, batch.Parquet, "people"},
+		{stageLoad, batch.CSV, "people"}, // COPY knows files by their names, and fails as a whole
 	} {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting for the server
@@ -181,28 +181,6 @@ func (s patientSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		}
 	}
 	return s.Session.Load(ctx, b)
-}
-
-// The stand-in is always there.
-func TestConformanceOfTheStandIn(t *testing.T) {
-	for _, w := range []way{
-		{streamingLoad, batch.CSV, "documents"},
-		{streamingLoad, batch.NDJSON, "lineitem"},
-		{insertNoPresign, batch.Parquet, "people"},
-		{insert, batch.CSV, "httplogs"},
-		{stageLoad, batch.CSV, "people"},
-	} {
-		t.Run(w.String(), func(t *testing.T) {
-			t.Parallel()
-			w.holds(t, impatient(), standInTarget(t, standin.Options{Presign: true}))
-		})
-	}
-}
-
-func standInTarget(t *testing.T, o standin.Options) loader.Target {
-	target, err := loader.ParseTarget("databend://root@" + startStandIn(t, o).Addr() + "/default?sslmode=disable")
-	require.NoError(t, err)
-	return target
 }
 
 // impatient is the driver that waits a second, and not twenty, for a query that was killed.

@@ -1,8 +1,14 @@
 package databend
 
 import (
+	"crypto/rand"
+	"io"
+	"math"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,43 +16,8 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/faultproxy"
-	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
-
-func startStandIn(t *testing.T, o standin.Options) *standin.Server {
-	t.Helper()
-	o.Schemas = []rows.Schema{testSchema()}
-	f := standin.Start(o)
-	t.Cleanup(f.Close)
-	return f
-}
-
-// openHosts prepares table t and opens a session. Killed queries are waited for no time at all.
-func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Session) {
-	t.Helper()
-	target := loader.Target{Hosts: hosts, Database: "default", Table: "t", Method: method, TLS: loader.TLSOff}
-	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, backendtest.Deps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), preparation(method))
-	require.NoError(t, err)
-	return l.(*opened), newSession(t, l, method)
-}
-
-// openStandIn starts a stand-in that has faults for the first request of some kinds.
-func openStandIn(t *testing.T, method string, faults map[standin.Kind]standin.Fault) (*standin.Server, *opened, loader.Session) {
-	t.Helper()
-	f := startStandIn(t, standin.Options{Script: func(r standin.Request) standin.Fault {
-		if r.Attempt > 1 {
-			return standin.Fault{}
-		}
-		return faults[r.Kind]
-	}})
-	db, s := openHosts(t, method, f.Addr())
-	return f, db, s
-}
 
 func newSession(t *testing.T, l loader.Loader, method string) loader.Session {
 	t.Helper()
@@ -61,96 +32,166 @@ func resolves(t *testing.T, db *opened, attempt int, want loader.Applied) {
 	backendtest.Resolves(t, db, loader.RefOf(testBatch(attempt)), want)
 }
 
+// runs makes the server list a query until it is killed often enough; left says how many kills that takes, and is never
+// below 0.
+func (f *fake) runs(ids []string, kills int64) (left *atomic.Int64) {
+	left = new(atomic.Int64)
+	left.Store(kills)
+	f.call(selectProcesses(ids), func(seen) string {
+		if left.Load() == 0 {
+			return result()
+		}
+		return result([]any{"session-1"})
+	})
+	f.call("KILL QUERY 'session-1'", func(seen) string {
+		left.Store(max(left.Load()-1, 0))
+		return result()
+	})
+	return left
+}
+
+// counts makes the server count rows, which nobody may ask for while a query still runs.
+func (f *fake) counts(t *testing.T, rows string, running *atomic.Int64) {
+	f.call("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", func(seen) string {
+		if running != nil && running.Load() > 0 {
+			t.Error("the rows are counted while the query runs")
+		}
+		return result([]any{rows})
+	})
+}
+
 // A page that is refused says nothing about the statement, which goes on.
 func TestARefusedPage(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 429, 503} {
-		gate := make(chan struct{})
-		f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
-			standin.Insert: {Starting: true, Hold: gate}, standin.Page: {Refuse: status},
-		})
+		f := newFake(t)
+		f.uploads(t, "")
+		db, s := f.open(t, insertNoPresign)
+		f.on("INSERT INTO", `{"id":"q","state":"Starting","data":[],"next_uri":"/v1/query/q/page/1"}`)
+		f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+		running := f.runs(queryIDs(batchKind, testBatch(1).ID, 1), 1)
+		f.counts(t, "0", running)
 		_, err := s.Load(t.Context(), testBatch(1))
 		v := New().Classify(err)
 		require.Equal(t, []any{loader.Unknown, true, true}, []any{v.Applied, v.Retry, v.SessionDead}, "%d: %v", status, err)
-		require.Len(t, f.Running(), 1)
-		require.Len(t, f.Files(), 1, "the statement may not have read it yet")
+		require.Empty(t, f.asked("REMOVE"), "the statement may not have read its file yet")
 
 		resolves(t, db, 1, loader.No)
-		require.Empty(t, f.Running())
-		require.Empty(t, f.Files())
+		require.Zero(t, running.Load())
+		require.Len(t, f.asked("REMOVE"), 1)
+		f.on("INSERT INTO", wrote(3))
 		_, err = newSession(t, db, insertNoPresign).Load(t.Context(), testBatch(2))
 		require.NoError(t, err)
-		close(gate)
-		require.Len(t, f.Rows("t"), 3)
 	}
 }
 
 // A load whose connection broke before the server began with it is not listed, so it cannot be ended. It must have brought no
 // rows: they would be there beside those of the next attempt.
 func TestALoadThatTheServerBeginsLate(t *testing.T) {
-	gate := make(chan struct{})
-	f, _, _ := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Stream: {Late: gate}})
-	proxy, err := faultproxy.New(f.Addr())
+	f := newFake(t)
+	proxy, err := faultproxy.New(f.Listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
-	db, s := openHosts(t, streamingLoad, proxy.Addr())
+	_, s := f.open(t, streamingLoad, func(t *loader.Target) { t.Hosts = []string{proxy.Addr()} })
+	head, late := make(chan struct{}), make(chan struct{})
+	f.routes["/v1/streaming_load"] = func(_ http.ResponseWriter, r *http.Request) {
+		close(head)
+		<-late
+		body, _ := io.ReadAll(r.Body) // which asks for it
+		if len(body) > 0 {
+			t.Errorf("the late load has %d bytes", len(body))
+		}
+	}
 	failed := make(chan error, 1)
 	b := testBatch(1)
 	go func() {
 		_, err := s.Load(t.Context(), b)
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return f.Count(standin.Stream) > 0 }, 20*time.Second, time.Millisecond)
+	<-head
 	proxy.Reset()
-	require.Error(t, <-failed)
+	err = <-failed
+	close(late)
+	require.Error(t, err)
 	require.Zero(t, b.Sent(), "no row is sent to a query that is not listed")
-
-	resolves(t, db, 1, loader.No)
-	close(gate)
-	ack, err := newSession(t, db, streamingLoad).Load(t.Context(), testBatch(2))
-	require.NoError(t, err)
-	require.Equal(t, loader.Ack{Rows: 3}, ack, "the late one has not taken the label")
-	f.Close() // waits for the late one
-	require.Len(t, f.Rows("t"), 3)
 }
 
 // A deletion whose answer is lost must not run after the batch is in.
 func TestALateDeletion(t *testing.T) {
-	gate := make(chan struct{})
-	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Delete: {Cut: true, Hold: gate}})
-	require.NoError(t, f.Insert("t", part()...))
+	f := newFake(t)
+	db, _ := f.open(t, streamingLoad)
 	ref := loader.RefOf(testBatch(1))
+	var removals []string
+	for n := range maxRemovals {
+		removals = append(removals, queryIDs(removalKind(n+1), ref.ID, 1)...)
+	}
+	f.counts(t, "2", nil)
+	f.on("DELETE", `{"id":"q","state":"Run`)
 	_, err := db.Resolve(t.Context(), ref)
 	require.Error(t, err, "ask again")
-	require.Len(t, f.Running(), 1)
+	running := f.runs(removals, 1)
+	f.counts(t, "2", running)
+	f.call("DELETE", func(seen) string {
+		f.counts(t, "0", running)
+		return wrote(2)
+	})
 	resolves(t, db, 1, loader.No)
-	require.Empty(t, f.Running(), "the first deletion is ended")
-	_, err = s.Load(t.Context(), testBatch(2))
-	require.NoError(t, err)
-	close(gate)
-	require.Len(t, f.Rows("t"), 3)
+	require.Zero(t, running.Load(), "the first deletion is ended")
 
-	// One that was held up on its way even longer finds its label taken.
-	state, err := db.State()
-	require.NoError(t, err)
-	tags := tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
-	_, err = db.run(t.Context(), statement{sql: statements{state.Statements}.deleteRows(keysOf(ref)), tags: tags}, nil)
-	require.NoError(t, err)
-	require.Len(t, f.Rows("t"), 3)
+	sent := f.asked("DELETE")
+	require.Len(t, sent, 2)
+	for i, d := range sent {
+		// One that was held up on its way even longer finds its label taken.
+		require.Equal(t, removalLabel(db.plan.name, ref.ID, 1), d.header.Get(labelName))
+		require.Equal(t, removals[i], d.header.Get(idName))
+	}
 }
 
-// part is two of the three rows of testBatch.
-func part() [][]any { return [][]any{{int64(6), []byte("a")}, {int64(7), []byte("b")}} }
+// The engine runs a deletion once, whose label is taken: also the one whose answer was lost, and which comes late.
+func TestADeletionRunsOnce(t *testing.T) {
+	target := realServer(t)
+	lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: []byte(`"sql":"DELETE`), Times: 1}
+	proxy, err := faultproxy.New(target.Hosts[0], lost)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = proxy.Close() })
+	target.Hosts, target.Method, target.Table = []string{proxy.Addr()}, streamingLoad, "t_"+strings.ToLower(rand.Text())
+	db, p := openTarget(t, target), preparation(streamingLoad)
+	p.Run = target.Table
+	_, err = db.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	t.Cleanup(func() { statementOn(t, target, "DROP TABLE "+target.Table) })
+	state, err := db.State()
+	require.NoError(t, err)
+	b := testBatch(1)
+	b.ID.Run = p.Run
+	statementOn(t, target, "INSERT INTO "+target.Table+" VALUES (6, 'a'), (7, 'b')") // a part of it
+	_, err = db.Resolve(t.Context(), loader.RefOf(b))
+	require.Error(t, err, "ask again")
+	require.EqualValues(t, 1, lost.Injected())
+	resolvesTo := func(want int64) {
+		backendtest.Resolves(t, db, loader.RefOf(b), map[int64]loader.Applied{0: loader.No, 3: loader.Yes}[want])
+		found, err := db.CountRows(t.Context(), keysOf(loader.RefOf(b)))
+		require.NoError(t, err)
+		require.Equal(t, want, found)
+	}
+	resolvesTo(0)
+	b.Attempt = 2
+	_, err = newSession(t, db, streamingLoad).Load(t.Context(), b)
+	require.NoError(t, err)
+	late := statement{
+		sql:  statements{state.Statements}.deleteRows(keysOf(loader.RefOf(b))),
+		tags: tags{label: removalLabel(db.plan.name, b.ID, 1), queryID: queryID("late", b.ID, 1)},
+	}
+	_, err = db.run(t.Context(), late, nil)
+	require.NoError(t, err)
+	resolvesTo(3)
+}
 
 // A deletion that fails again and again ends with its statement in the user's hands.
 func TestADeletionThatFails(t *testing.T) {
-	f := startStandIn(t, standin.Options{Script: func(r standin.Request) (fault standin.Fault) {
-		if r.Kind == standin.Delete {
-			fault.Fail = 2001
-		}
-		return fault
-	}})
-	db, _ := openHosts(t, streamingLoad, f.Addr())
-	require.NoError(t, f.Insert("t", part()...))
+	f := newFake(t)
+	db, _ := f.open(t, streamingLoad)
+	f.counts(t, "2", nil)
+	f.on("DELETE", failure(2001, "meta service: timeout"))
 	for range maxRemovals {
 		_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 		require.Error(t, err)
@@ -158,39 +199,29 @@ func TestADeletionThatFails(t *testing.T) {
 	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 	require.NoError(t, err)
 	require.Equal(t, loader.Unknown, r.Applied)
-	require.Contains(t, r.Reason, "DELETE FROM `default`.`t` WHERE `id` BETWEEN 6 AND 8")
-	require.Len(t, f.Rows("t"), 2)
+	require.Contains(t, r.Reason, "DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8")
+	require.Len(t, f.asked("DELETE"), maxRemovals)
 }
 
 // An INSERT that is still listed after its kill may be committing, however long that takes.
 func TestACommitThatIsRunning(t *testing.T) {
-	gate := make(chan struct{})
-	f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
-		standin.Insert: {Starting: true, Hold: gate, Linger: true}, standin.Page: {Refuse: 429},
-	})
-	_, err := s.Load(t.Context(), testBatch(1))
-	require.Error(t, err)
-	done := make(chan loader.Resolution, 1)
-	go func() {
-		r, _ := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-		done <- r
-	}()
-	require.Eventually(t, func() bool { return f.Count(standin.Kill) > 3 || len(done) > 0 }, 20*time.Second, time.Millisecond)
-	require.Empty(t, done, "the statement is committing")
-	close(gate)
-	require.Equal(t, loader.Yes, (<-done).Applied)
-	require.Len(t, f.Rows("t"), 3)
+	f := newFake(t)
+	db, _ := f.open(t, insertNoPresign)
+	db.grace = time.Nanosecond
+	running := f.runs(queryIDs(batchKind, testBatch(1).ID, 1), 4)
+	f.counts(t, "3", running)
+	resolves(t, db, 1, loader.Yes)
+	require.Len(t, f.asked("KILL QUERY"), 4)
 }
 
 // A streaming load that waits for a client which is gone would be listed until the kernel gives up the connection.
 func TestAStreamingLoadWithoutItsClient(t *testing.T) {
-	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{
-		standin.Stream: {Cut: true, Hold: make(chan struct{}), Linger: true},
-	})
-	_, err := s.Load(t.Context(), testBatch(1))
-	require.Error(t, err)
+	f := newFake(t)
+	db, _ := f.open(t, streamingLoad)
+	db.grace = time.Nanosecond
+	f.runs(queryIDs(batchKind, testBatch(1).ID, 1), math.MaxInt64)
+	f.counts(t, "0", nil)
 	resolves(t, db, 1, loader.No)
-	require.Len(t, f.Running(), 1)
 }
 
 // Where a host is down, the others are used.
@@ -199,16 +230,22 @@ func TestAHostThatIsDown(t *testing.T) {
 	require.NoError(t, err)
 	down := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	f := startStandIn(t, standin.Options{})
-	for _, method := range []string{stageLoad, streamingLoad} {
-		db, s := openHosts(t, method, down, f.Addr())
+	f := newFake(t)
+	f.uploads(t, "")
+	first := func(t *loader.Target) { t.Hosts = append([]string{down}, t.Hosts...) }
+	for method, found := range map[string]string{stageLoad: "0", streamingLoad: "3"} {
+		db, s := f.open(t, method, first)
+		f.streams(http.StatusOK, streamed(3))
+		f.on("LIST", result([]any{"terapush/r-1/000000000002.csv", strconv.Itoa(len(threeRows))}))
 		_, err = s.Load(t.Context(), testBatch(1))
 		require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true}, New().Classify(err), method)
 		_, err = s.Load(t.Context(), testBatch(2))
 		require.NoError(t, err, "the same session goes to the next host")
+		f.counts(t, found, nil)
 		resolves(t, db, 2, map[string]loader.Applied{stageLoad: loader.No, streamingLoad: loader.Yes}[method])
+		f.streams(http.StatusBadRequest, `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`)
 	}
-	db, _ := openHosts(t, streamingLoad, down, f.Addr())
+	db, _ := f.open(t, streamingLoad, first)
 	f.Close()
 	_, err = db.Resolve(t.Context(), loader.RefOf(testBatch(2)))
 	require.ErrorContains(t, err, "end earlier attempts: "+down, "one host has to show its list")

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -179,9 +178,10 @@ func TestAnswersToAStreamingLoad(t *testing.T) {
 
 // Streaming load is younger than many servers.
 func TestAServerWithoutStreamingLoad(t *testing.T) {
-	f := startStandIn(t, standin.Options{NoStreaming: true, Version: "1.2.700"})
-	target := loader.Target{Hosts: []string{f.Addr()}, Table: "t", Method: streamingLoad}
-	_, err := New().Open(t.Context(), target, backendtest.Deps())
+	f := newFake(t)
+	f.on("SELECT version()", result([]any{"Databend Query v1.2.700"}))
+	delete(f.routes, "/v1/streaming_load")
+	_, err := New().Open(t.Context(), f.target(streamingLoad), backendtest.Deps())
 	for _, says := range []string{"1.2.700", "streaming load", "--method insert-no-presign"} {
 		require.ErrorContains(t, err, says)
 	}
