@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Format is how rows look in the body of a load.
@@ -71,19 +70,26 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	return all, nil
 }
 
+var uuidShape = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 func (t *Table) row(columns []string, record []any) (Row, error) {
 	if len(record) != len(columns) {
 		return Row{}, fmt.Errorf("%d fields for %d columns", len(record), len(columns))
 	}
 	values := make([]any, len(t.Schema.Columns))
 	for i, name := range columns {
-		at := slices.IndexFunc(t.Schema.Columns, func(c rows.Column) bool { return strings.EqualFold(c.Name, name) })
+		at := t.Index(name)
 		if at < 0 || values[at] != nil {
 			return Row{}, fmt.Errorf("column %s is none of the table's, or named twice", name)
 		}
 		values[at] = record[i]
 		if text, is := record[i].(string); is {
 			var err error
+			if t.Column(name).Type == "UUID" {
+				if text = strings.ToLower(text); !uuidShape.MatchString(text) {
+					return Row{}, fmt.Errorf("column %s: %q is no UUID", name, text)
+				}
+			}
 			if values[at], err = Parse(t.Schema.Columns[at], text); err != nil {
 				return Row{}, err
 			}

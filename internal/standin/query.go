@@ -3,7 +3,6 @@ package standin
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ var (
 	mixShape     = regexp.MustCompile(`\(\(u \+ o\) \* \(u \+ (\d+)\)\).*\(\(o \+ (\d+)\) \* \(o \+ \d+\)\)`)
 	bucketShape  = regexp.MustCompile(`- (\d+)\)\D+(\d+)\D* AS bucket, `)
 	selectShape  = regexp.MustCompile(`(?s)^SELECT (.+) FROM (\S+) WHERE (.*)$`)
-	deleteShape  = regexp.MustCompile(`(?s)^DELETE FROM (\S+) WHERE (.*)$`)
 
 	betweenShape = regexp.MustCompile(`BETWEEN (` + literal + `) AND (` + literal + `)$`)
 	equalShape   = regexp.MustCompile(` = (` + literal + `)$`)
@@ -61,21 +59,6 @@ func Select(sql string, find Find, show func(c rows.Column, value any) any) (ans
 		answer = append(answer, line)
 	}
 	return answer, true, nil
-}
-
-// Delete runs a statement that removes rows by their numbers, and returns how many they were. known is as in Select.
-func Delete(sql string, find Find) (n int64, known bool, err error) {
-	m := deleteShape.FindStringSubmatch(sql)
-	if m == nil {
-		return 0, false, nil
-	}
-	t, found, err := where(m[1], m[2], find)
-	if err != nil || t == nil {
-		return 0, err != nil, err
-	}
-	gone := count(found)
-	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return gone[r.Number] > 0 })
-	return int64(len(found)), true, nil
 }
 
 // selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums of the

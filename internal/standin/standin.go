@@ -1,6 +1,7 @@
-// Package standin is what the stand-ins for Doris and Oracle share: tables that keep rows by their numbers, and
-// the statements that verification asks of them, known by their shapes. No SQL is evaluated here. That the arithmetic in
-// those statements is right is shown where a real server can judge it.
+// Package standin is what the stand-ins for Doris and Oracle share: tables and their rows, which may have a primary key
+// or none, NULLs and UUIDs; transactions, with what they lock and wait for; the formats that loads bring; conditions; and
+// the statements that verification asks, known by their shapes. No SQL is evaluated here. That the arithmetic in those
+// statements is right is shown where a real server can judge it.
 package standin
 
 import (
@@ -22,9 +23,13 @@ type Table struct {
 	Name    string // as statements write it, without quotes
 	Comment string
 	Columns []Column
-	// Schema gives a row its number. It has no columns where the table is none of a known dataset: such a table takes no rows.
+	Key     []string // the columns of the primary key, if there is one
+	// Schema has a dataset's columns in the dataset's order, and gives a row its number. The columns of any other table are
+	// taken by their types, and its rows have no numbers.
 	Schema rows.Schema
-	Rows   []Row // in the order of their arrival
+	Rows   []Row // that are committed, in the order of their arrival
+
+	keys map[string]*Transaction // of rows that are there, or were; by which open transaction, if not committed
 }
 
 // Column is a column as CREATE TABLE names it.
@@ -36,17 +41,20 @@ type Column struct {
 	Identity   string // ALWAYS or BY DEFAULT
 }
 
-// Row is a row with its number. Values are as loader.Fetcher returns them, in the schema's order; nil is NULL.
+// Row is a row with its number, which is 0 in a table of no dataset. Values are as loader.Fetcher returns them, in the schema's
+// order; nil is NULL.
 type Row struct {
 	Number int64
 	Values []any
 }
 
-// NewTable makes an empty table, with the schema of the dataset whose columns it has, in whatever order. more are schemas of a
-// test's own.
-func NewTable(name string, columns []Column, more ...rows.Schema) *Table {
-	t := &Table{Name: name, Columns: columns}
-	for _, s := range slices.Concat(more, datasets()) {
+// NewTable makes an empty table, with the schema of the dataset whose columns it has, in whatever order.
+func NewTable(name string, columns []Column, key ...string) *Table {
+	t := &Table{Name: name, Columns: columns, Key: key, keys: make(map[string]*Transaction)}
+	for _, c := range columns {
+		t.Schema.Columns = append(t.Schema.Columns, columnOf(c))
+	}
+	for _, s := range datasets() {
 		if len(columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, func(c rows.Column) bool { return t.Column(c.Name) == nil }) {
 			t.Schema = s
 			t.Schema.Columns = slices.Clone(s.Columns)
@@ -60,6 +68,56 @@ func NewTable(name string, columns []Column, more ...rows.Schema) *Table {
 	}
 	return t
 }
+
+// columnOf returns a column as a dataset would have it. Types that no dataset has are texts.
+func columnOf(c Column) rows.Column {
+	of := rows.Column{Name: c.Name, Type: rows.Text, MaxBytes: c.Length()}
+	kind, _, _ := strings.Cut(c.Type, "(")
+	switch kind {
+	case "BIGINT", "INT":
+		of.Type = rows.Int64
+	case "NUMBER", "DECIMAL":
+		of.Type, of.Digits, of.Scale = rows.Decimal, 38, 0
+		_, _ = fmt.Sscanf(strings.ReplaceAll(c.Type[len(kind):], ", ", ","), "(%d,%d)", &of.Digits, &of.Scale)
+		if of.Scale == 0 {
+			of.Type = rows.Int64
+		}
+	case "DATE":
+		of.Type = rows.Date
+	case "TIMESTAMP", "DATETIME":
+		of.Type = rows.Timestamp
+	case "RAW", "VARBINARY":
+		of.Type = rows.Bytes
+	}
+	return of
+}
+
+// Length returns the length in the column's type; 0 without one.
+func (c Column) Length() (n int) {
+	_, length, _ := strings.Cut(c.Type, "(")
+	_, _ = fmt.Sscanf(length, "%d", &n)
+	return n
+}
+
+// Index returns the place of a column in the schema, −1 for one that is not there.
+func (t *Table) Index(name string) int {
+	return slices.IndexFunc(t.Schema.Columns, func(c rows.Column) bool { return strings.EqualFold(c.Name, name) })
+}
+
+// keyOf returns a row's primary key. Without one, or where a part of it is NULL, a row may be there more than once.
+func (t *Table) keyOf(r Row) (key string, unique bool) {
+	for _, name := range t.Key {
+		v := r.Values[t.Index(name)]
+		if v == nil {
+			return "", false
+		}
+		key += fmt.Sprintf("%q,", fmt.Sprint(v))
+	}
+	return key, len(t.Key) > 0
+}
+
+// Empty removes all rows at once.
+func (t *Table) Empty() { t.Rows, t.keys = nil, make(map[string]*Transaction) }
 
 // Column returns the column of a name, in whatever case; nil where there is none.
 func (t *Table) Column(name string) *Column {
@@ -83,7 +141,7 @@ var datasets = sync.OnceValue(func() (all []rows.Schema) {
 // Row makes a row of values in the schema's order. It fails where they have no number.
 func (t *Table) Row(values []any) (Row, error) {
 	if len(values) != len(t.Schema.Columns) || len(values) == 0 {
-		return Row{}, fmt.Errorf("a row of %d values for the %d columns of a dataset's table", len(values), len(t.Schema.Columns))
+		return Row{}, fmt.Errorf("a row of %d values for %d columns", len(values), len(t.Schema.Columns))
 	}
 	r := Row{Values: values}
 	for _, term := range t.Schema.Number {

@@ -139,9 +139,8 @@ func (c *Cluster) Rows(name string) int64 { return int64(len(c.Table(name).Rows)
 func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &table{Table: standin.NewTable(name, columns), buckets: 1, properties: readProperties(properties)}
+	t := &table{Table: standin.NewTable(name, columns, columns[0].Name), buckets: 1, properties: readProperties(properties)}
 	t.properties["replication_num"] = "1"
-	t.keys = []string{columns[0].Name}
 	c.add(t)
 }
 

@@ -293,8 +293,8 @@ func (t *table) decode(f standin.Format, columns []string, data []byte) ([]stand
 // fits refuses a text that is longer than its VARCHAR.
 func (t *table) fits(loaded []standin.Row) error {
 	for i, c := range t.Schema.Columns {
-		var most int
-		if _, err := fmt.Sscanf(t.Column(c.Name).Type, "VARCHAR(%d)", &most); c.Type != rows.Text || err != nil {
+		most := t.Column(c.Name).Length()
+		if c.Type != rows.Text || most == 0 {
 			continue
 		}
 		for _, r := range loaded {

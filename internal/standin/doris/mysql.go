@@ -152,7 +152,8 @@ func (s *session) run(sql string, in []string, format standin.Format, body strin
 	case err != nil || found == nil:
 		return &mysql.Result{AffectedRows: uint64(n)}, err
 	}
-	return &mysql.Result{Resultset: found.encode()}, nil
+	set, err := mysql.BuildSimpleTextResultset(found.names, found.rows)
+	return &mysql.Result{Resultset: set}, err
 }
 
 // disconnect closes the connection. Its error reaches no client.
@@ -165,26 +166,6 @@ func (s *session) disconnect() error {
 type result struct {
 	names []string
 	rows  [][]any
-}
-
-// encode writes the rows in the text protocol.
-func (r *result) encode() *mysql.Resultset {
-	set := mysql.NewResultset(len(r.names))
-	for i, name := range r.names {
-		set.Fields[i] = &mysql.Field{Name: []byte(name), Charset: 33, Type: mysql.MYSQL_TYPE_VAR_STRING}
-	}
-	for _, row := range r.rows {
-		var line []byte
-		for _, v := range row {
-			if text, is := v.(string); is {
-				line = append(line, mysql.PutLengthEncodedString([]byte(text))...)
-			} else {
-				line = append(line, 0xFB)
-			}
-		}
-		set.RowDatas = append(set.RowDatas, line)
-	}
-	return set
 }
 
 // The shapes of an INSERT up to its rows: table, label, columns, and of its query.

@@ -222,17 +222,16 @@ func (s *session) createTable(m []string) (*result, error) {
 		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
 	}
 	t := &table{
-		Table: standin.NewTable(m[1], columns), unique: m[3] == "UNIQUE", keys: columnsOf(m[4]),
-		properties: readProperties(m[8]),
+		Table: standin.NewTable(m[1], columns, columnsOf(m[4])...), unique: m[3] == "UNIQUE", properties: readProperties(m[8]),
 	}
 	t.Comment = m[5]
 	t.buckets, _ = strconv.Atoi(m[7])
-	for i, key := range t.keys {
+	for i, key := range t.Key {
 		if i >= len(columns) || columns[i].Name != key || columns[i].Type == "STRING" {
 			return nil, refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] is %s", i, key)
 		}
 	}
-	if !slices.Contains(t.keys, strings.Trim(m[6], "`")) {
+	if !slices.Contains(t.Key, strings.Trim(m[6], "`")) {
 		return nil, refuse(1105, "Distribution column[%s] is not key column", m[6])
 	}
 	if n := t.replicas(); n > len(s.Backends) {
@@ -278,6 +277,6 @@ func (t *table) ddl() string {
 	}
 	return fmt.Sprintf("CREATE TABLE `%s` (\n%s\n) ENGINE=OLAP\n%s KEY(`%s`)\nCOMMENT '%s'\n"+
 		"DISTRIBUTED BY HASH(`%s`) BUCKETS %d\nPROPERTIES (\n%s\n);",
-		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique], strings.Join(t.keys, "`, `"),
-		t.Comment, t.keys[0], t.buckets, strings.Join(properties, ",\n"))
+		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique], strings.Join(t.Key, "`, `"),
+		t.Comment, t.Key[0], t.buckets, strings.Join(properties, ",\n"))
 }

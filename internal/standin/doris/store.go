@@ -17,7 +17,6 @@ import (
 type table struct {
 	*standin.Table
 	unique     bool // UNIQUE KEY in place of DUPLICATE KEY
-	keys       []string
 	buckets    int
 	partition  int64 // its id
 	properties map[string]string

@@ -20,8 +20,8 @@ func fixed(rows ...[]any) func(*session, []string) [][]any {
 // questions returns the shapes of the questions.
 func questions() (all []shape) {
 	for _, q := range asked {
-		all = append(all, shape{like(q.sql), func(x *session, m []string) (answer, error) {
-			return answer{cells: q.rows(x, m)}, nil
+		all = append(all, shape{pattern: like(q.sql), run: func(x *session, m []string) answer {
+			return answer{cells: q.rows(x, m)}
 		}})
 	}
 	return all
@@ -149,7 +149,7 @@ func (x *session) columns(m []string) (all [][]any) {
 		return nil
 	}
 	for _, c := range t.Columns {
-		kind, size := c.Type, str(int64(length(c.Type)))
+		kind, size := c.Type, str(int64(c.Length()))
 		var precision, scale, fallback any
 		if n := numberShape.FindStringSubmatch(c.Type); n != nil {
 			precision, scale = n[1], "0"
@@ -173,9 +173,9 @@ func (x *session) columns(m []string) (all [][]any) {
 // uniqueIndexes counts the unique indexes on exactly the columns that are named.
 func (x *session) uniqueIndexes(m []string) [][]any {
 	t := x.named(m)
-	is := t != nil && m[3] == m[5] && m[3] == fmt.Sprint(len(t.key))
-	for i := 0; is && i < len(t.key); i++ {
-		is = strings.Contains(","+strings.ReplaceAll(m[4], " ", "")+",", ",'"+t.Columns[t.key[i]].Name+"',")
+	is := t != nil && m[3] == m[5] && m[3] == fmt.Sprint(len(t.Key))
+	for i := 0; is && i < len(t.Key); i++ {
+		is = strings.Contains(","+strings.ReplaceAll(m[4], " ", "")+",", ",'"+strings.ToUpper(t.Key[i])+"',")
 	}
 	return [][]any{{number(is)}}
 }

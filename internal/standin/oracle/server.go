@@ -126,12 +126,11 @@ type Server struct {
 	stop     chan struct{}
 
 	mu       sync.Mutex
-	changed  *sync.Cond // a transaction or a session has ended
 	closed   bool
 	script   func(Request) Fault
 	requests []Request
 	tables   map[string]*table
-	open     map[*transaction]bool
+	open     *standin.Transactions
 	sessions map[*session]bool
 	waiting  int      // sessions that wait for a transaction
 	object   int64    // the last table's number
@@ -153,9 +152,9 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, listener: l, stop: make(chan struct{}), tables: make(map[string]*table),
-		open: make(map[*transaction]bool), sessions: make(map[*session]bool),
+		sessions: make(map[*session]bool),
 	}
-	s.changed = sync.NewCond(&s.mu)
+	s.open = standin.NewTransactions(&s.mu)
 	s.SetScript(o.Script)
 	s.serving.Go(func() {
 		for {
@@ -190,9 +189,7 @@ func (s *Server) Crash() {
 	s.locked(func() {
 		s.memory = nil
 		s.endSessions()
-		for tx := range s.open {
-			tx.end(false)
-		}
+		s.open.RollBack()
 	})
 }
 
@@ -224,7 +221,7 @@ func (s *Server) Requests() (all []Request) {
 
 // Quiet reports whether no connection and no transaction is open.
 func (s *Server) Quiet() (quiet bool) {
-	s.locked(func() { quiet = len(s.sessions)+len(s.open) == 0 })
+	s.locked(func() { quiet = len(s.sessions)+s.open.Open() == 0 })
 	return quiet
 }
 
@@ -260,32 +257,24 @@ func (s *Server) Rows(name string) (n int) {
 
 // Insert commits a row, as another client would.
 func (s *Server) Insert(name string, values []any) error {
-	return s.alone(name, func(x *session, t *table) error {
-		row, err := t.Row(values)
-		if err != nil {
-			return err
-		}
-		if refused := x.put(t, row); refused != nil {
-			return refused
-		}
-		return nil
-	})
+	return s.alone(func(x *session) { t := x.table(name); x.put(t, t.complete(values)) })
 }
 
 // Delete removes the rows with a number.
 func (s *Server) Delete(name string, number int64) error {
-	return s.alone(name, func(x *session, t *table) error {
-		if _, refused := x.remove(t, func(r standin.Row) bool { return r.Number == number }); refused != nil {
-			return refused
-		}
-		return nil
+	return s.alone(func(x *session) {
+		x.remove(x.table(name), func(r standin.Row) bool { return r.Number == number })
 	})
 }
 
 // Run runs an administrator's statements, each in a transaction of its own. The script is not asked.
 func (s *Server) Run(statements ...string) error {
 	for _, text := range statements {
-		err := s.alone("", func(x *session, _ *table) error { _, err := x.run(request{SQL: text}, Fault{}); return err })
+		err := s.alone(func(x *session) {
+			if _, err := x.run(request{SQL: text}); err != nil {
+				panic(err)
+			}
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
@@ -293,13 +282,11 @@ func (s *Server) Run(statements ...string) error {
 	return nil
 }
 
-func (s *Server) alone(name string, f func(*session, *table) error) (err error) {
+// alone works in a transaction of its own.
+func (s *Server) alone(work func(*session)) (err error) {
 	s.locked(func() {
 		x := s.newSession(nil)
-		t := s.tables[name]
-		if err = Ora(942); t != nil || name == "" {
-			err = f(x, t)
-		}
+		err = try(func() { work(x) })
 		x.end(err == nil)
 	})
 	return err

@@ -15,7 +15,7 @@ import (
 type session struct {
 	server   *Server
 	net      net.Conn
-	tx       *transaction // nil: none is open
+	tx       *standin.Transaction // nil: none is open. It begins with the first change or lock
 	settings map[string]string
 	killed   bool
 	idle     bool  // it waits for its client
@@ -23,7 +23,6 @@ type session struct {
 	commits  int64
 
 	request // the current one
-	fault   Fault
 }
 
 // serve answers one connection until it ends.
@@ -35,6 +34,7 @@ func (s *Server) serve(c net.Conn) {
 			x.kill()
 		}
 	})
+
 	x.answerAll()
 	_ = c.Close()
 	s.locked(func() {
@@ -65,7 +65,7 @@ func (x *session) answerAll() {
 func (x *session) kill() {
 	x.killed = true
 	_ = x.net.Close()
-	x.server.changed.Broadcast()
+	x.server.open.Ended.Broadcast()
 }
 
 // handle does what a request asks for, with the script's fault.
@@ -80,17 +80,16 @@ func (x *session) handle(r request) (out response, f Fault) {
 	if f.Cut || f.Fail != nil || f.Answer != nil {
 		return response{Err: f.Fail, Cells: f.Answer}, f
 	}
-	x.server.mu.Lock()
-	a, err := x.run(r, f)
-	x.server.mu.Unlock()
+
+	var a answer
+	var err error
+	x.server.locked(func() { a, err = x.run(r) })
 	out = response{Rows: a.rows, Cells: a.cells}
 	switch said := (*Error)(nil); {
 	case f.FailAnswer != nil:
 		out.Err = f.FailAnswer
 	case errors.As(err, &said):
 		out.Err = said
-	case err != nil:
-		out.Err = Ora(20000, err)
 	case f.Count != 0:
 		out.Rows = f.Count
 	}
@@ -104,12 +103,12 @@ type answer struct {
 }
 
 // run works under the server's lock. Outside of the client's transaction a statement is committed at once, unless it
-// fails: then what it has done stays open.
-func (x *session) run(r request, f Fault) (answer, error) {
+// fails: then what an INSERT of an array has done stays open.
+func (x *session) run(r request) (a answer, err error) {
 	if x.killed || x.server.closed {
 		return answer{}, Ora(28)
 	}
-	x.request, x.fault = r, f
+	x.request = r
 	switch r.SQL {
 	case Connect:
 		return answer{}, nil
@@ -120,16 +119,46 @@ func (x *session) run(r request, f Fault) (answer, error) {
 		x.end(false)
 		return answer{}, nil
 	}
-	for _, s := range shapes {
-		if m := s.pattern.FindStringSubmatch(r.SQL); m != nil {
-			a, err := s.run(x, m)
-			if err == nil && !r.Explicit {
-				x.end(true)
-			}
-			return a, err
-		}
+
+	i := slices.IndexFunc(shapes, func(s shape) bool { return s.pattern.MatchString(r.SQL) })
+	if i < 0 {
+		return answer{}, Ora(900, "the stand-in does not know the statement "+r.SQL)
 	}
-	return answer{}, Ora(900, "the stand-in does not know the statement "+r.SQL)
+	before := x.tx.Changes()
+	err = try(func() { a = shapes[i].run(x, shapes[i].pattern.FindStringSubmatch(r.SQL)) })
+	switch {
+	case err == nil && !r.Explicit:
+		x.end(true)
+	case err != nil && !shapes[i].stays && x.tx != nil:
+		x.tx.Undo(before)
+	}
+	return a, err
+}
+
+// try runs what panics with an error of the server, as all work on a statement does, and returns that error.
+func try(work func()) (err error) {
+	defer func() {
+		switch said := recover().(type) {
+		case nil:
+		case *Error:
+			err = said
+		default:
+			panic(said)
+		}
+	}()
+	work()
+	return nil
+}
+
+// refuse ends the work on a statement.
+func refuse(code int, details ...any) { panic(Ora(code, details...)) }
+
+// begin returns the session's transaction, which begins where none is open.
+func (x *session) begin() *standin.Transaction {
+	if x.tx == nil {
+		x.tx = x.server.open.Begin(x)
+	}
+	return x.tx
 }
 
 // end ends the transaction, if one is open.
@@ -140,105 +169,18 @@ func (x *session) end(commit bool) {
 	if commit {
 		x.commits++
 	}
-	x.tx.end(commit)
-}
-
-// transaction is an open transaction. It begins with the first change or lock.
-type transaction struct {
-	session *session
-	changes []change
-	locks   map[*table]lock
-	over    bool
-}
-
-// change is a row that was inserted, or one that was removed. Others see it when the transaction is committed.
-type change struct {
-	table   *table
-	row     standin.Row
-	removed bool
-}
-
-// lock is how a table is locked. Only row exclusive locks are compatible, with each other.
-type lock int
-
-const (
-	rowExclusive lock = iota + 1
-	exclusive
-)
-
-func (x *session) begin() *transaction {
-	if x.tx == nil {
-		x.tx = &transaction{session: x, locks: make(map[*table]lock)}
-		x.server.open[x.tx] = true
-	}
-	return x.tx
-}
-
-func (tx *transaction) end(commit bool) {
-	if !commit {
-		tx.undo(0)
-	}
-	for _, c := range tx.changes {
-		c.settle()
-	}
-	tx.over, tx.session.tx = true, nil
-	delete(tx.session.server.open, tx)
-	tx.session.server.changed.Broadcast()
-}
-
-// undo takes back the changes behind the first n.
-func (tx *transaction) undo(n int) {
-	for _, c := range slices.Backward(tx.changes[n:]) {
-		if key := c.table.keyOf(c.row); c.removed {
-			c.table.taken[key] = nil
-		} else {
-			delete(c.table.taken, key)
-		}
-	}
-	tx.changes = tx.changes[:n]
-}
-
-// settle commits a change.
-func (c change) settle() {
-	key := c.table.keyOf(c.row)
-	if c.removed {
-		c.table.Rows = slices.DeleteFunc(c.table.Rows, c.isOf)
-		delete(c.table.taken, key)
-		return
-	}
-	c.table.Rows = append(c.table.Rows, c.row)
-	c.table.taken[key] = nil
-}
-
-// isOf reports whether the change is one of this row.
-func (c change) isOf(row standin.Row) bool { return &c.row.Values[0] == &row.Values[0] }
-
-// seen returns the rows that a statement of the session sees: those that are committed, and its own.
-func (x *session) seen(t *table) []standin.Row {
-	found := slices.Clone(t.Rows)
-	if x.tx == nil {
-		return found
-	}
-	for _, c := range x.tx.changes {
-		switch {
-		case c.table != t:
-		case c.removed:
-			found = slices.DeleteFunc(found, c.isOf)
-		default:
-			found = append(found, c.row)
-		}
-	}
-	return found
+	x.tx.End(commit)
+	x.tx = nil
 }
 
 // wait waits until the other transaction is over.
-func (x *session) wait(other *transaction) *Error {
+func (x *session) wait(other *standin.Transaction) {
 	s := x.server
 	if idle := s.options.IdleBlocker; idle > 0 {
 		timer := time.AfterFunc(idle, func() {
 			s.locked(func() {
-				if !other.over && other.session.idle {
-					other.session.kill()
+				if blocker, is := other.Owner.(*session); is && !other.Over && blocker.idle {
+					blocker.kill()
 				}
 			})
 		})
@@ -246,91 +188,54 @@ func (x *session) wait(other *transaction) *Error {
 	}
 	s.waiting++
 	defer func() { s.waiting-- }()
-	for !other.over {
+	for !other.Over {
 		if s.closed || x.killed {
-			return Ora(28)
+			refuse(28)
 		}
-		s.changed.Wait()
+		s.open.Ended.Wait()
 	}
-	return nil
 }
 
 // lock takes a lock on a table, and waits for others.
-func (x *session) lock(t *table, l lock) error {
-	mine := x.begin()
+func (x *session) lock(t *table, exclusive bool) {
+	for other := x.begin().Lock(t.Table, exclusive); other != nil; other = x.begin().Lock(t.Table, exclusive) {
+		x.wait(other)
+	}
+}
+
+// put inserts a row. It waits for a transaction that has inserted or deleted one with the same key.
+func (x *session) put(t *table, row standin.Row) {
 	for {
-		other := x.inTheWay(t, l)
+		other, duplicate := x.begin().Insert(t.Table, row)
+		if duplicate {
+			refuse(1, x.server.options.Owner+".PK_"+t.Name)
+		}
 		if other == nil {
-			mine.locks[t] = max(mine.locks[t], l)
-			return nil
+			return
 		}
-		if err := x.wait(other); err != nil {
-			return err
-		}
+		x.wait(other)
 	}
 }
 
-func (x *session) inTheWay(t *table, l lock) *transaction {
-	for tx := range x.server.open {
-		if has := tx.locks[t]; tx != x.tx && has != 0 && (has != l || l == exclusive) {
-			return tx
-		}
-	}
-	return nil
-}
-
-// put inserts a row in the transaction. It waits for a transaction that has inserted or removed one with the same key.
-func (x *session) put(t *table, row standin.Row) *Error {
-	mine, key := x.begin(), t.keyOf(row)
-	for t.key != nil {
-		other, taken := t.taken[key]
-		if !taken {
-			break
-		}
-		if other == nil || other == mine {
-			return Ora(1, x.server.options.Owner+".PK_"+t.Name)
-		}
-		if err := x.wait(other); err != nil {
-			return err
-		}
-	}
-	t.taken[key] = mine
-	mine.changes = append(mine.changes, change{table: t, row: row})
-	return nil
-}
-
-// remove removes the rows of which is is true in the transaction. It waits for those that have changed one of them, and looks
-// again.
-func (x *session) remove(t *table, is func(standin.Row) bool) (gone []standin.Row, err *Error) {
-	mine := x.begin()
+// remove deletes rows. It waits for those that have changed one of them, and looks again.
+func (x *session) remove(t *table, is func(standin.Row) bool) (gone []standin.Row) {
 	for {
-		gone = slices.DeleteFunc(x.seen(t), func(r standin.Row) bool { return !is(r) })
-		i := slices.IndexFunc(gone, func(r standin.Row) bool {
-			other := t.taken[t.keyOf(r)]
-			return t.key != nil && other != nil && other != mine
-		})
-		if i < 0 {
-			break
+		found, other := x.begin().Delete(t.Table, is)
+		if other == nil {
+			return found
 		}
-		if err := x.wait(t.taken[t.keyOf(gone[i])]); err != nil {
-			return nil, err
-		}
+		x.wait(other)
 	}
-	for _, r := range gone {
-		t.taken[t.keyOf(r)] = mine
-		mine.changes = append(mine.changes, change{table: t, row: r, removed: true})
-	}
-	return gone, nil
 }
 
 // table finds a table by the name in a statement.
-func (x *session) table(name string) (*table, error) {
+func (x *session) table(name string) *table {
 	owner, table := x.names(name)
 	t := x.server.tables[table]
 	if t == nil || owner != x.server.options.Owner {
-		return nil, Ora(942)
+		refuse(942)
 	}
-	return t, nil
+	return t
 }
 
 // names returns owner and name of a table.

@@ -13,10 +13,11 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// shape is the form of a statement, and what it does. The first that fits is the statement's.
+// shape is the form of a statement, and what it does, or else panics with. The first that fits is the statement's.
 type shape struct {
 	pattern *regexp.Regexp
-	run     func(x *session, m []string) (answer, error)
+	run     func(x *session, m []string) answer
+	stays   bool // what it has done before an error
 }
 
 // like returns the pattern of a statement in which ? and … stand for anything. What ? stands for is used.
@@ -28,67 +29,55 @@ func like(statement string) *regexp.Regexp {
 // into is an INSERT up to its table, with its hint.
 const into = `^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)`
 
-var shapes = slices.Concat(questions(), ownShapes(), []shape{
-	{like("ALTER SESSION SET ? = ?"), (*session).set},
-	{regexp.MustCompile(`^CREATE TABLE (\S+) \((.*)\)([A-Z ]*)$`), (*session).createTable},
-	{like("COMMENT ON TABLE ? IS '?'"), func(x *session, m []string) (answer, error) {
-		return answer{}, x.define(m[1], false, func(t *table) { t.Comment = m[2] })
+var shapes = slices.Concat(questions(), ownShapes, []shape{
+	{pattern: like("ALTER SESSION SET ? = ?"), run: func(x *session, m []string) answer {
+		x.settings[strings.ToUpper(m[1])] = strings.ToUpper(m[2])
+		return answer{}
 	}},
-	{regexp.MustCompile(`^DROP TABLE (\S+)(?: PURGE)?$`), func(x *session, m []string) (answer, error) {
-		return answer{}, x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
+	{pattern: regexp.MustCompile(`^CREATE TABLE (\S+) \((.*)\)([A-Z ]*)$`), run: (*session).createTable},
+	{pattern: like("COMMENT ON TABLE ? IS '?'"), run: func(x *session, m []string) answer {
+		return x.define(m[1], false, func(t *table) { t.Comment = m[2] })
 	}},
-	{like("TRUNCATE TABLE ?"), (*session).truncate},
-	{regexp.MustCompile(`^LOCK TABLE (\S+) IN EXCLUSIVE MODE WAIT \d+$`), (*session).lockTable},
-	{regexp.MustCompile(into + ` \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
-	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
+	{pattern: regexp.MustCompile(`^DROP TABLE (\S+)(?: PURGE)?$`), run: func(x *session, m []string) answer {
+		return x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
+	}},
+	{pattern: like("TRUNCATE TABLE ?"), run: (*session).truncate},
+	{pattern: regexp.MustCompile(`^LOCK TABLE (\S+) IN EXCLUSIVE MODE WAIT \d+$`), run: func(x *session, m []string) answer {
+		x.lock(x.table(m[1]), true)
+		return answer{}
+	}},
+	{pattern: regexp.MustCompile(into + ` \((.*?)\) VALUES \((.*)\)$`), run: (*session).insert, stays: true},
+	{pattern: like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), run: func(x *session, _ []string) answer {
+		x.server.drain(len(x.server.memory))
+		return answer{}
+	}},
 
 	// The target.
-	{like("SELECT MAX(?) FROM ?"), func(x *session, m []string) (answer, error) {
-		t, err := x.table(m[2])
-		if err != nil {
-			return answer{}, err
-		}
-		largest, column := []byte(nil), t.column(m[1])
+	{pattern: like("SELECT MAX(?) FROM ?"), run: func(x *session, m []string) answer {
+		t := x.table(m[2])
+		var all []any
 		for _, r := range t.Rows {
-			if text, is := r.Values[column].([]byte); is && string(text) > string(largest) {
-				largest = text
-			}
+			all = append(all, t.text(r, t.column(m[1])))
 		}
-		if largest == nil {
-			return answer{cells: [][]any{{nil}}}, nil
-		}
-		return answer{cells: [][]any{{string(largest)}}}, nil
+		return answer{cells: [][]any{{outermost(all, true)}}}
 	}},
-	{like("SELECT 1 FROM ? WHERE ROWNUM = 1"), func(x *session, m []string) (a answer, err error) {
-		t, err := x.table(m[1])
-		if err == nil && len(t.Rows) > 0 {
-			a.cells = [][]any{{"1"}}
-		}
-		return a, err
+	{pattern: like("SELECT 1 FROM ? WHERE ROWNUM = 1"), run: func(x *session, m []string) answer {
+		return answer{cells: slices.Repeat([][]any{{"1"}}, min(1, len(x.table(m[1]).Rows)))}
 	}},
-	{regexp.MustCompile(`(?s)^SELECT TO_CHAR\(COALESCE\(.*, -1\) \+ 1\) FROM (\S+)$`), func(x *session, m []string) (a answer, err error) {
-		t, err := x.table(m[1])
-		if err != nil {
-			return a, err
-		}
+	{pattern: regexp.MustCompile(`(?s)^SELECT TO_CHAR\(COALESCE\(.*, -1\) \+ 1\) FROM (\S+)$`), run: func(x *session, m []string) answer {
 		free := int64(0)
-		for _, r := range t.Rows {
+		for _, r := range x.table(m[1]).Rows {
 			free = max(free, r.Number+1)
 		}
-		return answer{cells: [][]any{{str(free)}}}, nil
+		return answer{cells: [][]any{{str(free)}}}
 	}},
-	{like("SELECT ? FROM ?"), func(x *session, _ []string) (answer, error) {
-		cells, known, err := standin.Select(x.SQL, func(name string) (*standin.Table, error) {
-			t, err := x.table(name)
-			if err != nil {
-				return nil, err
-			}
-			return t.Table, nil
-		}, show)
-		if err == nil && !known {
-			err = Ora(900, "the stand-in does not know the query "+x.SQL)
+	{pattern: like("SELECT ? FROM ?"), run: func(x *session, _ []string) answer {
+		find := func(name string) (*standin.Table, error) { return x.table(name).Table, nil }
+		cells, known, err := standin.Select(x.SQL, find, show)
+		if err != nil || !known {
+			refuse(900, "the stand-in does not know the query ", x.SQL, err)
 		}
-		return answer{cells: cells}, err
+		return answer{cells: cells}
 	}},
 })
 
@@ -104,19 +93,6 @@ func show(c rows.Column, value any) any {
 		return text + " 00:00:00"
 	}
 	return text
-}
-
-func (x *session) lockTable(m []string) (answer, error) {
-	t, err := x.table(m[1])
-	if err == nil {
-		err = x.lock(t, exclusive)
-	}
-	return answer{}, err
-}
-
-func (x *session) set(m []string) (answer, error) {
-	x.settings[strings.ToUpper(m[1])] = strings.ToUpper(m[2])
-	return answer{}, nil
 }
 
 // hint returns the hint of a statement that the server obeys.
@@ -140,163 +116,185 @@ var valueShape = regexp.MustCompile(`'(?:[^']|'')*'|[^,\s](?:[^,]*[^,\s])?`)
 
 var bindShape = regexp.MustCompile(`^:(\d+)(?: / (\d+))?$`)
 
-func valueOf(text string) (value, error) {
+func valueOf(text string) value {
 	if m := bindShape.FindStringSubmatch(text); m != nil {
-		bind, err := strconv.Atoi(m[1])
+		bind, _ := strconv.Atoi(m[1])
 		divide, _ := strconv.ParseInt(m[2], 10, 64)
-		return value{bind: bind - 1, divide: max(divide, 1)}, err
+		return value{bind: bind - 1, divide: max(divide, 1)}
 	}
 	if strings.HasPrefix(text, "'") {
-		return value{bind: -1, literal: literalOf(text)}, nil
+		return value{bind: -1, literal: standin.Literal(text)}
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	return value{bind: -1, literal: n, divide: 1}, err
+	if err != nil {
+		refuse(900, text)
+	}
+	return value{bind: -1, literal: n, divide: 1}
 }
 
 // values reads the column list and the values of an INSERT.
-func (x *session) values(t *table, columns, list string) (all []value, err error) {
+func (x *session) values(t *table, columns, list string) (all []value) {
 	names, texts := strings.Split(columns, ", "), valueShape.FindAllString(list, -1)
-	if len(names) != len(texts) || len(t.Schema.Columns) == 0 {
-		return nil, Ora(900, x.SQL)
+	if len(names) != len(texts) {
+		refuse(900, x.SQL)
 	}
-	binds := 0
 	for i, name := range names {
-		v, err := valueOf(texts[i])
-		if err != nil {
-			return nil, Ora(900, x.SQL)
+		v := valueOf(texts[i])
+		v.column = t.column(name)
+		if v.bind >= len(x.Binds) {
+			refuse(1008)
 		}
-		if v.column = t.column(name); v.column < 0 {
-			return nil, Ora(904, name)
-		}
-		binds = max(binds, v.bind+1)
 		all = append(all, v)
 	}
-	if binds > len(x.Binds) {
-		return nil, Ora(1008)
-	}
-	return all, nil
+	return all
 }
 
 // insert is INSERT … VALUES. What has been inserted before an error stays in the transaction.
-func (x *session) insert(m []string) (a answer, err error) {
-	hint := x.hint(m[1])
-	t, err := x.table(m[2])
-	if err != nil {
-		return a, err
-	}
-	values, err := x.values(t, m[3], m[4])
-	if err != nil {
-		return a, err
-	}
+func (x *session) insert(m []string) (a answer) {
+	hint, t := x.hint(m[1]), x.table(m[2])
+	values := x.values(t, m[3], m[4])
 	if bound := slices.DeleteFunc(slices.Clone(values), func(v value) bool { return v.bind < 0 }); len(bound) != len(x.Binds) {
-		return a, Ora(1008)
+		refuse(1008)
 	}
-	n, native, mode := 1, x.server.options.Native, rowExclusive
+	n := 1
 	if len(x.Binds) > 0 {
 		n = elements(x.Binds[0])
 	}
 	fast := hint == "MEMOPTIMIZE_WRITE" && t.fast && !x.server.options.NoFastIngest
-	if hint == "APPEND_VALUES" {
-		mode = exclusive
-	}
 	if !fast {
-		if err = x.lock(t, mode); err != nil {
-			return a, err
-		}
+		x.lock(t, hint == "APPEND_VALUES")
 	}
+
 	var first *Error
 	for i := range n {
-		row, bad := x.row(t, values, i)
-		if bad == nil && fast {
-			x.remember(t, row)
-		} else if bad == nil {
-			bad = x.put(t, row)
-		}
+		err := try(func() {
+			row := x.row(t, values, i)
+			if fast {
+				x.remember(t, row)
+			} else {
+				x.put(t, row)
+			}
+		})
+		bad, _ := err.(*Error)
 		switch {
 		case bad == nil:
 			a.rows++
-		case native || n == 1 || bad.Code == 28:
-			return a, bad
+		case x.server.options.Native || n == 1 || bad.Code == 28:
+			panic(bad)
 		case first == nil:
 			first = bad
 		}
 	}
 	if first != nil {
-		return a, &Error{Code: 24381, Text: "error(s) in array DML", First: first}
+		panic(&Error{Code: 24381, Text: "error(s) in array DML", First: first})
 	}
-	return a, nil
+	return a
 }
 
 // row makes the row of the n-th execution.
-func (x *session) row(t *table, values []value, n int) (standin.Row, *Error) {
+func (x *session) row(t *table, values []value, n int) standin.Row {
 	row := make([]any, len(t.Schema.Columns))
 	for _, v := range values {
 		given := v.literal
 		if v.bind >= 0 {
 			given = element(x.Binds[v.bind], n)
 		}
-		fitted, err := t.fit(v.column, given, v.divide)
-		if err != nil {
-			return standin.Row{}, err
-		}
-		row[v.column] = fitted
+		row[v.column] = t.fit(v.column, given, v.divide)
 	}
 	return t.complete(row)
 }
 
 // complete makes a row of its values, and fills columns that have a default: the time.
-func (t *table) complete(row []any) (standin.Row, *Error) {
-	for i, v := range row {
-		if v == nil && t.Columns[i].Default {
+func (t *table) complete(row []any) standin.Row {
+	for i, c := range t.Schema.Columns {
+		switch of := t.Column(c.Name); {
+		case row[i] != nil:
+		case of.Default:
 			row[i] = time.Now().UnixMicro()
-			continue
-		}
-		if v == nil && !t.Columns[i].Nullable {
-			return standin.Row{}, Ora(1400, t.Columns[i].Name)
+		case !of.Nullable:
+			refuse(1400, c.Name)
 		}
 	}
 	r, err := t.Row(row)
 	if err != nil {
-		return r, Ora(932, err)
+		refuse(932, err)
 	}
-	return r, nil
+	return r
 }
 
 // fit converts a value to a column. An empty text is NULL.
-func (t *table) fit(column int, v any, divide int64) (any, *Error) {
+func (t *table) fit(column int, v any, divide int64) any {
 	c := t.Schema.Columns[column]
 	switch v := v.(type) {
 	case string:
 		return t.fit(column, []byte(v), divide)
 	case []byte:
-		switch most := length(t.Columns[column].Type); {
+		switch most := t.Column(c.Name).Length(); {
 		case !c.Type.Variable():
 		case len(v) == 0:
-			return nil, nil
+			return nil
 		case len(v) > most:
-			return nil, Ora(12899, c.Name, ": ", len(v), " of ", most)
+			refuse(12899, c.Name, ": ", len(v), " of ", most)
 		default:
-			return v, nil
+			return v
 		}
 	case int64:
 		switch c.Type {
 		case rows.Int64:
-			return v, nil
+			return v
 		case rows.Decimal:
 			scaled, err := standin.Parse(c, new(big.Rat).SetFrac64(v, divide).FloatString(18))
 			if err != nil {
-				return nil, Ora(1438, err)
+				refuse(1438, err)
 			}
-			return scaled, nil
+			return scaled
 		}
 	case time.Time: // without its zone
 		_, offset := v.Zone()
 		switch seconds := v.Unix() + int64(offset); c.Type {
 		case rows.Date:
-			return seconds / (24 * 60 * 60), nil
+			return seconds / (24 * 60 * 60)
 		case rows.Timestamp:
-			return seconds*1e6 + int64(v.Nanosecond()/1000), nil
+			return seconds*1e6 + int64(v.Nanosecond()/1000)
 		}
 	}
-	return nil, Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name))
+	panic(Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name)))
+}
+
+// pooled is a row in the memory of Fast Ingest: acknowledged, in no transaction, and not seen.
+type pooled struct {
+	table    *table
+	row      standin.Row
+	sequence int64
+}
+
+// remember writes a row to memory.
+func (x *session) remember(t *table, row standin.Row) {
+	s := x.server
+	s.sequence++
+	x.written = s.sequence
+	s.memory = append(s.memory, pooled{t, row, s.sequence})
+}
+
+// drain writes the oldest n rows. Those that no table takes are lost: their client has gone on.
+func (s *Server) drain(n int) {
+	n = min(n, len(s.memory))
+	for _, p := range s.memory[:n] {
+		if s.tables[p.table.Name] == p.table {
+			tx := s.open.Begin(nil)
+			_, _ = tx.Insert(p.table.Table, p.row)
+			tx.End(true)
+		}
+	}
+	s.memory = s.memory[n:]
+}
+
+// applied returns the highest number up to which all rows are on disk.
+func (x *session) applied() int64 {
+	s := x.server
+	s.drain(s.options.DrainRows)
+	if len(s.memory) > 0 {
+		return s.memory[0].sequence - 1
+	}
+	return s.sequence
 }

@@ -1,10 +1,7 @@
 package oracle
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/standin"
@@ -14,40 +11,22 @@ import (
 type table struct {
 	*standin.Table
 	id, data int64 // TRUNCATE changes the second
-	key      []int // the columns of the primary key; nil: none
-	taken    map[string]*transaction
-	fast     bool // MEMOPTIMIZE FOR WRITE
+	fast     bool  // MEMOPTIMIZE FOR WRITE
 }
 
-// keyOf returns the row's primary key. taken has it with the transaction that has inserted or removed it, or with nil.
-func (t *table) keyOf(row standin.Row) string {
-	key := make([]string, len(t.key))
-	for i, column := range t.key {
-		key[i] = fmt.Sprint(row.Values[column])
-	}
-	return strings.Join(key, ",")
-}
-
+// column returns the place of a column.
 func (t *table) column(name string) int {
-	name = strings.ToUpper(strings.Trim(name, `"`))
-	return slices.IndexFunc(t.Columns, func(c standin.Column) bool { return c.Name == name })
+	i := t.Index(strings.Trim(name, `"`))
+	if i < 0 {
+		refuse(904, name)
+	}
+	return i
 }
 
 var (
 	columnShape = regexp.MustCompile(`^"?(\w+)"? ([A-Z]\w+(?:\([^)]*\))?)(.*)$`)
 	keyShape    = regexp.MustCompile(`^PRIMARY KEY \((.*)\)$`)
-	lengthShape = regexp.MustCompile(`\((\d+)`)
 )
-
-// length returns the length in a type.
-func length(of string) int {
-	m := lengthShape.FindStringSubmatch(of)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(m[1])
-	return n
-}
 
 // definition is an element of a list, up to a comma outside of parentheses.
 var definition = regexp.MustCompile(`[^,\s](?:[^,(]|\([^)]*\))*`)
@@ -63,18 +42,17 @@ func identity(column string) string {
 }
 
 // newTable makes the table of a column list.
-func (x *session) newTable(name, list string) (*table, error) {
+func (x *session) newTable(name, list string) *table {
 	var columns []standin.Column
-	t := &table{taken: make(map[string]*transaction)}
-	key := ""
+	var key []string
 	for _, text := range definition.FindAllString(list, -1) {
 		if m := keyShape.FindStringSubmatch(text); m != nil {
-			key = m[1]
+			key = strings.Split(strings.ReplaceAll(m[1], `"`, ""), ", ")
 			continue
 		}
 		m := columnShape.FindStringSubmatch(text)
 		if m == nil {
-			return nil, Ora(900, "column "+text)
+			refuse(900, "column "+text)
 		}
 		columns = append(columns, standin.Column{
 			Name: strings.ToUpper(m[1]), Type: m[2],
@@ -82,60 +60,47 @@ func (x *session) newTable(name, list string) (*table, error) {
 			Virtual: strings.Contains(m[3], "ALWAYS AS ("), Identity: identity(m[3]),
 		})
 	}
-	t.Table = standin.NewTable(name, columns, claimsSchema, runsSchema)
-	for name := range strings.SplitSeq(key, ", ") {
-		if key != "" {
-			t.key = append(t.key, t.column(name))
-		}
-	}
-	if slices.Contains(t.key, -1) {
-		return nil, Ora(904, key)
+
+	t := &table{Table: standin.NewTable(name, columns, key...)}
+	for _, column := range key {
+		t.column(column)
 	}
 	x.server.object++
 	t.id, t.data = x.server.object, x.server.object
-	return t, nil
+	return t
 }
 
-// create registers a table. DDL commits.
-func (x *session) create(t *table) error {
-	x.end(true)
-	if _, other := x.server.options.Taken[t.Name]; other || x.server.tables[t.Name] != nil {
-		return Ora(955)
-	}
-	x.server.tables[t.Name] = t
-	return nil
-}
-
-func (x *session) createTable(m []string) (answer, error) {
+// createTable commits, as all DDL does.
+func (x *session) createTable(m []string) answer {
 	owner, name := x.names(m[1])
 	if owner != x.server.options.Owner {
-		return answer{}, Ora(1031)
+		refuse(1031)
 	}
-	t, err := x.newTable(strings.ToUpper(name), m[2])
-	if err != nil {
-		return answer{}, err
-	}
+	t := x.newTable(strings.ToUpper(name), m[2])
 	t.fast = strings.HasSuffix(m[3], "MEMOPTIMIZE FOR WRITE")
-	return answer{}, x.create(t)
+	x.end(true)
+	if _, other := x.server.options.Taken[t.Name]; other || x.server.tables[t.Name] != nil {
+		refuse(955)
+	}
+	x.server.tables[t.Name] = t
+	return answer{}
 }
 
 // define changes a table. One that is removed or emptied must not have uncommitted rows.
-func (x *session) define(name string, remove bool, change func(*table)) error {
+func (x *session) define(name string, remove bool, change func(*table)) answer {
 	x.end(true)
-	t, err := x.table(name)
-	if err != nil {
-		return err
-	}
-	if remove && x.inTheWay(t, exclusive) != nil {
-		return Ora(54)
+	t := x.table(name)
+	if remove && x.server.open.Blocker(t.Table, true, nil) != nil {
+		refuse(54)
 	}
 	change(t)
-	return nil
+	return answer{}
 }
 
-func (x *session) truncate(m []string) (answer, error) {
-	return answer{}, x.define(m[1], true, func(t *table) {
+func (x *session) truncate(m []string) answer {
+	return x.define(m[1], true, func(t *table) {
 		x.server.object++
-		t.Rows, t.taken, t.data = nil, make(map[string]*transaction), x.server.object
+		t.Empty()
+		t.data = x.server.object
 	})
 }
