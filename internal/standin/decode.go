@@ -26,7 +26,7 @@ type Kind int
 // The kinds.
 const (
 	CSV       Kind = iota + 1 // RFC 4180
-	Separated                 // nothing is quoted or escaped
+	Separated                 // nothing is quoted or escaped; \N is NULL
 	NDJSON                    // one object a line, by column names
 	Parquet                   // flat, by column names
 	Values                    // (12,'a'),(13,'b'), with the escapes of MySQL
@@ -108,7 +108,15 @@ func readSeparated(f Format, data string) (records [][]any) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(data, f.Newline), f.Newline) {
 		lines = append(lines, strings.Split(line, f.Comma))
 	}
-	return untyped(lines)
+	records = untyped(lines)
+	for _, record := range records {
+		for i, field := range record {
+			if field == `\N` {
+				record[i] = nil
+			}
+		}
+	}
+	return records
 }
 
 func untyped(lines [][]string) (records [][]any) {
@@ -236,9 +244,11 @@ func readValues(data []byte) (records [][]any, err error) {
 			if end < 0 {
 				return nil, errors.New("a row is not closed")
 			}
-			word := string(c) + string(data[:end])
-			data = data[end:]
-			record = append(record, word)
+			var value any
+			if word := string(c) + string(data[:end]); word != "NULL" {
+				value = word
+			}
+			record, data = append(record, value), data[end:]
 		}
 	}
 	if record != nil {

@@ -3,6 +3,7 @@ package standin
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,9 @@ func Select(sql string, find Find, show func(c rows.Column, value any) any) (ans
 	}
 	for _, r := range found {
 		line := []any{strconv.FormatInt(r.Number, 10)}
+		if len(t.Schema.Number) == 0 {
+			line = nil // it is not asked for
+		}
 		for i, v := range r.Values {
 			if v != nil {
 				v = show(t.Schema.Columns[i], v)
@@ -104,25 +108,32 @@ func mixOf(sql string) *loader.Mix {
 	return &loader.Mix{A: a, B: b}
 }
 
-// where returns the rows of a table of which a condition on their numbers is true; no table where the condition is another
-// one, which is no error here.
+// where returns the rows of a table of which a condition on their numbers is true, or on their columns where they have no
+// numbers; no table where the condition is another one, which is no error here.
 func where(name, condition string, find Find) (*Table, []Row, error) {
-	isRange, isOne, isList := betweenShape.MatchString(condition), equalShape.MatchString(condition), listShape.MatchString(condition)
-	if !isRange && !isOne && !isList {
+	about := func(shape *regexp.Regexp) bool { return shape.MatchString(condition) }
+	if !slices.ContainsFunc([]*regexp.Regexp{betweenShape, equalShape, listShape}, about) {
 		return nil, nil, nil
 	}
 	t, err := find(name)
-	if err != nil || len(t.Schema.Columns) == 0 {
+	if err != nil {
 		return nil, nil, err
 	}
+	if len(t.Schema.Number) == 0 {
+		is, err := t.Where(condition)
+		if err != nil {
+			return nil, nil, nil
+		}
+		return t, t.only(is), nil
+	}
 	if r, known := t.within(condition); known {
-		return t, t.only(func(n int64) bool { return r.First <= n && n <= r.Last }), nil
+		return t, t.only(func(row Row) bool { return r.First <= row.Number && row.Number <= r.Last }), nil
 	}
 	numbers, known := t.numbers(condition)
 	if !known {
 		return nil, nil, nil
 	}
-	return t, t.only(func(n int64) bool { return numbers[n] }), nil
+	return t, t.only(func(row Row) bool { return numbers[row.Number] }), nil
 }
 
 // within reads the range of row numbers at the end of a condition. A range of the first of several key columns, for its
@@ -172,9 +183,9 @@ func (t *Table) number(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-func (t *Table) only(wanted func(number int64) bool) (found []Row) {
+func (t *Table) only(is func(Row) bool) (found []Row) {
 	for _, r := range t.Rows {
-		if wanted(r.Number) {
+		if is(r) {
 			found = append(found, r)
 		}
 	}

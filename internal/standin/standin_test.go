@@ -73,7 +73,7 @@ func TestSelect(t *testing.T) {
 		s := sqlload.Statements{Dialect: dialect, Schema: d.Schema(), Table: "t"}
 		find := func(string) (*standin.Table, error) { return table, nil }
 		ask := func(sql string) [][]any {
-			answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return standin.Text(c, v) })
+			answer, known, err := standin.Select(sql, find, show)
 			require.NoError(t, err, sql)
 			require.True(t, known, sql)
 			return answer

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 const someone, another = "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "00000000-0000-0000-0000-000000000000"
@@ -26,6 +27,8 @@ func decode(t *testing.T, table *standin.Table, body string) []standin.Row {
 	require.NoError(t, err)
 	return found
 }
+
+func show(c rows.Column, v any) any { return standin.Text(c, v) }
 
 const (
 	first  = `{"customer":"6F9619FF-8B86-D011-B42D-00CF4FC964FF","n":1,"price":1.5,"note":"a"}`
@@ -58,9 +61,26 @@ func TestATableOfNoDataset(t *testing.T) {
 		}
 		assert.Equal(t, want, found, condition)
 	}
+	find := func(string) (*standin.Table, error) { return table, nil }
+	found, known, err := standin.Select("SELECT customer, n, price, note FROM orders WHERE customer = '"+another+"'", find, show)
+	require.NoError(t, err)
+	assert.True(t, known)
+	assert.Equal(t, [][]any{{another, "1", nil, nil}}, found)
 	for _, unknown := range []string{"n LIKE 1", "m = 1", "n = 1 OR n = 2"} {
 		_, err := table.Where(unknown)
 		assert.Error(t, err, unknown)
+	}
+}
+
+// Both formats of Doris have a way to write NULL.
+func TestNulls(t *testing.T) {
+	for body, as := range map[string]standin.Format{
+		"('" + someone + "',1,NULL,'NULL')":  {Kind: standin.Values},
+		someone + "\x011\x01\\N\x01NULL\x02": {Kind: standin.Separated, Comma: "\x01", Newline: "\x02"},
+	} {
+		found, err := ordersTable().Decode(as, nil, []byte(body))
+		require.NoError(t, err)
+		assert.Equal(t, []any{[]byte(someone), int64(1), nil, []byte("NULL")}, found[0].Values)
 	}
 }
 
