@@ -65,7 +65,7 @@ func (c *Cluster) redirect(w http.ResponseWriter, r *http.Request) {
 	mode := r.Header.Get("group_commit")
 	group := mode == "sync_mode" || mode == "async_mode"
 	c.mu.Lock()
-	_, err := c.find(r.PathValue("db") + "." + r.PathValue("table"))
+	err := try(func() { c.find(r.PathValue("db") + "." + r.PathValue("table")) })
 	c.turn++
 	next := c.turn % len(c.Backends)
 	c.mu.Unlock()
@@ -107,14 +107,14 @@ func (c *Cluster) question(f func(label string) (any, error)) http.HandlerFunc {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		found, err := f(r.FormValue("label"))
-		switch {
-		case r.PathValue("db") != Database:
-			reply(w, 1, "Error", unknownDatabase(r.PathValue("db")).Error())
-		case err != nil:
-			reply(w, 1, "Error", err.Error())
-		default:
-			reply(w, 0, "success", found)
+		if r.PathValue("db") != Database {
+			err = errors.New("Unknown database " + r.PathValue("db"))
 		}
+		if err != nil {
+			reply(w, 1, "Error", err.Error())
+			return
+		}
+		reply(w, 0, "success", found)
 	}
 }
 
@@ -222,7 +222,7 @@ func (l *load) head(r *http.Request) (err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.table, err = l.find(r.PathValue("db") + "." + r.PathValue("table")); err != nil {
+	if err = try(func() { l.table = l.find(r.PathValue("db") + "." + r.PathValue("table")) }); err != nil {
 		return errors.New("[ANALYSIS_ERROR]TStatus: " + err.Error())
 	}
 	l.answer.Label = cmp.Or(l.answer.Label, randomLabel(""))

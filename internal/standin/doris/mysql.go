@@ -48,21 +48,13 @@ func (c *Cluster) session(_ uint32, conn *sink.Conn) error {
 	return err
 }
 
-// refuse is an error in the frontend's form. Most have number 1105.
-func refuse(code uint16, format string, args ...any) error {
-	return mysql.NewError(code, "errCode = 2, detailMessage = "+fmt.Sprintf(format, args...))
-}
-
-func unknownDatabase(name string) error {
-	return refuse(mysql.ER_BAD_DB_ERROR, "Unknown database '%s'", name)
-}
-
 // UseDB is COM_INIT_DB, and the database of the handshake.
 func (s *session) UseDB(name string) error {
-	if name != Database {
-		return unknownDatabase(name)
-	}
-	return nil
+	return try(func() {
+		if name != Database {
+			refuse(mysql.ER_BAD_DB_ERROR, "Unknown database '%s'", name)
+		}
+	})
 }
 
 // HandleQuery is COM_QUERY.
@@ -81,17 +73,19 @@ func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, contex
 	fault := s.ask(Request{Kind: Statement, Bytes: int64(len(sql)), SQL: "PREPARE " + strings.Clone(sql[:min(len(sql), 4<<10)])})
 	in := insertShape.FindStringSubmatch(sql)
 	parameters = strings.Count(sql, "?")
-	switch {
-	case fault.Fail != "":
-		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
-	case in != nil && in[2] != "":
-		err = refuse(mysql.ER_UNKNOWN_ERROR, "Only support prepare InsertStmt without label now")
-	case in == nil || in[4] != "VALUES" || strings.Trim(sql[len(in[0]):], "(?), ") != "",
-		s.variables["group_commit"] == "off_mode":
-		err = refuse(mysql.ER_UNSUPPORTED_PS, "This command is not supported in the prepared statement protocol yet")
-	case parameters > math.MaxUint16:
-		err = refuse(mysql.ER_PS_MANY_PARAM, "Prepared statement contains too many placeholders")
-	}
+	err = try(func() {
+		switch {
+		case fault.Fail != "":
+			refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
+		case in != nil && in[2] != "":
+			refuse(mysql.ER_UNKNOWN_ERROR, "Only support prepare InsertStmt without label now")
+		case in == nil || in[4] != "VALUES" || strings.Trim(sql[len(in[0]):], "(?), ") != "",
+			s.variables["group_commit"] == "off_mode":
+			refuse(mysql.ER_UNSUPPORTED_PS, "This command is not supported in the prepared statement protocol yet")
+		case parameters > math.MaxUint16:
+			refuse(mysql.ER_PS_MANY_PARAM, "Prepared statement contains too many placeholders")
+		}
+	})
 	return parameters, 0, nil, err
 }
 
@@ -129,26 +123,23 @@ func (s *session) run(sql string, in []string, format standin.Format, body strin
 	if fault.Cut {
 		return nil, s.disconnect()
 	}
-	var (
-		found *result
-		n     int
-		err   error
-	)
-	switch {
-	case fault.Fail != "":
-		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
-	case in != nil:
-		n, err = s.insert(in, format, body, fault)
-	default:
+	var found *result
+	var n int
+	err := try(func() {
 		s.mu.Lock()
-		found, err = s.statement(sql)
-		s.mu.Unlock()
-	}
-	switch server := (*mysql.MyError)(nil); {
+		defer s.mu.Unlock()
+		switch {
+		case fault.Fail != "":
+			refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
+		case in != nil:
+			n = s.insert(in, format, body, fault)
+		default:
+			found = s.statement(sql)
+		}
+	})
+	switch {
 	case fault.CutAnswer || fault.Linger != nil:
 		return nil, s.disconnect()
-	case err != nil && !errors.As(err, &server):
-		return nil, mysql.NewError(mysql.ER_UNKNOWN_ERROR, err.Error())
 	case err != nil || found == nil:
 		return &mysql.Result{AffectedRows: uint64(n)}, err
 	}
@@ -174,40 +165,42 @@ var (
 	queryShape  = regexp.MustCompile(`(?s)^(.+) FROM S3\((.+)\)$`)
 )
 
-// insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group.
-func (s *session) insert(in []string, format standin.Format, body string, fault Fault) (int, error) {
-	columns := columnsOf(in[3])
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, err := s.find(in[1])
-	if err != nil {
-		return 0, err
-	}
-	read := func() ([]standin.Row, error) {
-		return t.decode(format, columns, []byte(body))
-	}
+// insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group. The cluster is locked,
+// but not while it waits.
+func (s *session) insert(in []string, format standin.Format, body string, fault Fault) int {
+	t, columns, mode := s.find(in[1]), columnsOf(in[3]), s.variables["group_commit"]
+	read := func() ([]standin.Row, error) { return t.decode(format, columns, []byte(body)) }
 	if in[4] == "SELECT" {
-		read = func() ([]standin.Row, error) { return s.readObjects(t, columns, body) }
+		read = func() (found []standin.Row, err error) {
+			err = try(func() { found = s.readObjects(t, columns, body) })
+			return found, err
+		}
 	}
-	mode := s.variables["group_commit"]
 	if in[2] == "" && mode != "off_mode" && in[4] == "VALUES" && !fault.NoGroup {
 		loaded, err := read()
-		if err == nil {
-			g := s.joinGroup(t, loaded, mode, fault)
-			s.last = &lastInsert{g.txn.label, prepare, len(loaded)}
-		}
-		return len(loaded), err
+		fails(err)
+		g := s.joinGroup(t, loaded, mode, fault)
+		s.last = &lastInsert{g.txn.label, prepare, len(loaded)}
+		return len(loaded)
 	}
+
 	x, err := s.begin(t, cmp.Or(fault.Label, in[2], randomLabel("label_")))
-	if err != nil {
-		return 0, err
-	}
+	fails(err)
 	s.mu.Unlock() // objects come over the network
 	loaded, err := read()
 	s.mu.Lock()
-	if err = s.end(x, loaded, err, fault); err != nil {
-		return 0, err
-	}
+	fails(s.end(x, loaded, err, fault))
 	s.last = &lastInsert{x.label, x.state, len(loaded)}
-	return len(loaded), nil
+	return len(loaded)
+}
+
+// fails ends the work on a statement if there is an error, which is the server's as it is.
+func fails(err error) {
+	if err == nil {
+		return
+	}
+	if server := (*mysql.MyError)(nil); errors.As(err, &server) {
+		panic(server)
+	}
+	panic(mysql.NewError(mysql.ER_UNKNOWN_ERROR, err.Error()))
 }

@@ -31,51 +31,48 @@ func readProperties(list string) map[string]string {
 }
 
 // readObjects reads the rows of SELECT CAST(c1 AS …), … FROM S3(…). Objects that are missing have no rows, which is no error.
-func (s *session) readObjects(t *table, columns []string, query string) (all []standin.Row, err error) {
+func (s *session) readObjects(t *table, columns []string, query string) (all []standin.Row) {
 	m := queryShape.FindStringSubmatch(query)
 	if m == nil {
-		return nil, unknown(query)
+		unknown(query)
 	}
 	of := readProperties(m[2])
-	names, err := objectColumns(m[1], columns, of["format"])
-	if err != nil {
-		return nil, err
-	}
+	names := objectColumns(m[1], columns, of["format"])
 	bucket, pattern, _ := strings.Cut(strings.TrimPrefix(of["uri"], "s3://"), "/")
 	for _, key := range alternatives(pattern) {
 		data, err := readObject(of, bucket, key)
 		if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) {
 			continue
-		} else if err != nil {
-			return nil, refuse(1105, "reading %s: %v", key, err)
 		}
-		f := format(of["format"], of["column_separator"], of["line_delimiter"])
-		loaded, err := t.decode(f, names, data)
+		var loaded []standin.Row
+		if err == nil {
+			loaded, err = t.decode(format(of["format"], of["column_separator"], of["line_delimiter"]), names, data)
+		}
 		if err != nil {
-			return nil, refuse(1105, "reading %s: %v", key, err)
+			refuse(1105, "reading %s: %v", key, err)
 		}
 		all = append(all, loaded...)
 	}
-	return all, nil
+	return all
 }
 
 // objectColumns returns which column each field of a CSV object goes to: they are c1, c2, …. Those of Parquet have names.
-func objectColumns(list string, columns []string, format string) ([]string, error) {
+func objectColumns(list string, columns []string, format string) []string {
 	names := make([]string, len(columns))
 	for i, m := range castShape.FindAllStringSubmatch(list, -1) {
 		field, err := strconv.Atoi(strings.TrimPrefix(m[1], "c"))
 		switch {
 		case i >= len(columns):
-			return nil, unknown(list)
+			unknown(list)
 		case format == "parquet" && m[1] == "`"+columns[i]+"`":
 			names[i] = columns[i]
 		case format == "csv" && err == nil && 0 < field && field <= len(names):
 			names[field-1] = columns[i]
 		default:
-			return nil, refuse(1105, "Unknown column '%s' in 'table list'", m[1])
+			refuse(1105, "Unknown column '%s' in 'table list'", m[1])
 		}
 	}
-	return names, nil
+	return names
 }
 
 // alternatives expands folder{a,b,…}; a name without braces is one.

@@ -19,11 +19,11 @@ import (
 // shape is a statement that terapush sends. run gets what its pattern matched; no result is OK.
 type shape struct {
 	pattern *regexp.Regexp
-	run     func(s *session, m []string) (*result, error)
+	run     func(s *session, m []string) *result
 }
 
 // of makes a shape; the pattern is of the whole statement, without flags.
-func of(pattern string, run func(s *session, m []string) (*result, error)) shape {
+func of(pattern string, run func(s *session, m []string) *result) shape {
 	return shape{regexp.MustCompile(`(?s)^` + pattern + `$`), run}
 }
 
@@ -34,7 +34,7 @@ const fromSchema = ` FROM information_schema\.\w+ WHERE table_schema = '([^']*)'
 var shapes = []shape{
 	of(`SELECT @@(\w+)`, (*session).showVariable),
 	of(`SET (\w+) = '?(\w+)'?`, (*session).setVariable),
-	of(`SET NAMES utf8mb4`, func(*session, []string) (*result, error) { return &result{}, nil }),
+	of(`SET NAMES utf8mb4`, func(*session, []string) *result { return nil }),
 	of(`SHOW BACKENDS`, (*session).showBackends),
 	of(`SHOW FRONTEND CONFIG`, (*session).showFrontendConfig),
 	of(`SHOW BACKEND CONFIG LIKE '(\w+)'`, (*session).showBackendConfig),
@@ -71,60 +71,47 @@ var shapes = []shape{
 }
 
 // onTable runs f on the table that the statement names.
-func onTable(f func(*session, *table) *result) func(*session, []string) (*result, error) {
-	return func(s *session, m []string) (*result, error) {
-		t, err := s.find(m[1])
-		if err != nil {
-			return nil, err
-		}
-		return f(s, t), nil
-	}
+func onTable(f func(*session, *table) *result) func(*session, []string) *result {
+	return func(s *session, m []string) *result { return f(s, s.find(m[1])) }
 }
 
 // unknown is the server's syntax error for a statement that is none of the shapes.
-func unknown(sql string) error {
-	return refuse(mysql.ER_PARSE_ERROR, "Syntax error, or a statement that this stand-in does not know: %s", sql)
+func unknown(sql string) {
+	refuse(mysql.ER_PARSE_ERROR, "Syntax error, or a statement that this stand-in does not know: %s", sql)
 }
 
 // statement runs one. The cluster is locked.
-func (s *session) statement(sql string) (*result, error) {
+func (s *session) statement(sql string) *result {
 	for _, known := range shapes {
 		if m := known.pattern.FindStringSubmatch(sql); m != nil {
 			return known.run(s, m)
 		}
 	}
-	find := func(name string) (*standin.Table, error) {
-		t, err := s.find(name)
-		if err != nil {
-			return nil, err
-		}
-		return t.Table, nil
-	}
+	find := func(name string) (*standin.Table, error) { return s.find(name).Table, nil }
 	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return standin.Text(c, v) })
-	if err == nil && !known {
-		err = unknown(sql)
+	fails(err)
+	if !known {
+		unknown(sql)
 	}
 	most := 1 // also where there is no row
 	for _, row := range answer {
 		most = max(most, len(row))
 	}
-	return &result{make([]string, most), answer}, err
+	return &result{make([]string, most), answer}
 }
 
-func (s *session) showVariable(m []string) (*result, error) {
+func (s *session) showVariable(m []string) *result {
 	value, known := s.variables[m[1]]
 	if !known {
-		return nil, refuse(mysql.ER_UNKNOWN_SYSTEM_VARIABLE, "Unknown system variable '%s'", m[1])
+		refuse(mysql.ER_UNKNOWN_SYSTEM_VARIABLE, "Unknown system variable '%s'", m[1])
 	}
-	return &result{[]string{"@@" + m[1]}, [][]any{{value}}}, nil
+	return &result{[]string{"@@" + m[1]}, [][]any{{value}}}
 }
 
-func (s *session) setVariable(m []string) (*result, error) {
-	if _, err := s.showVariable(m); err != nil {
-		return nil, err
-	}
+func (s *session) setVariable(m []string) *result {
+	s.showVariable(m)
 	s.variables[m[1]] = m[2]
-	return nil, nil
+	return nil
 }
 
 // says replaces values of columns by those of Options.Shows.
@@ -139,7 +126,7 @@ func (s *session) says(r *result) *result {
 	return r
 }
 
-func (s *session) showBackends([]string) (*result, error) {
+func (s *session) showBackends([]string) *result {
 	r := &result{names: []string{
 		"Host", "HttpPort", "Alive", "SystemDecommissioned", "AvailCapacity", "MaxDiskUsedPct", "Tag", "ErrMsg", "Status",
 	}}
@@ -149,7 +136,7 @@ func (s *session) showBackends([]string) (*result, error) {
 			host, port, "true", "false", "100.000 GB", "0.00 %", `{"location" : "default"}`, "", `{"isLoadDisabled":false}`,
 		})
 	}
-	return s.says(r), nil
+	return s.says(r)
 }
 
 // The settings that the doctor reads, with their defaults in release 3.1.
@@ -160,44 +147,44 @@ var (
 	backendConfig = map[string]string{"streaming_load_max_mb": "10240", "max_tablet_version_num": "2000"}
 )
 
-func (s *session) showFrontendConfig([]string) (*result, error) {
+func (s *session) showFrontendConfig([]string) *result {
 	r := &result{names: []string{"Key", "Value"}}
 	for name, value := range frontendConfig {
 		r.rows = append(r.rows, []any{name, cmp.Or(s.options.Shows[name], value)})
 	}
-	return r, nil
+	return r
 }
 
-func (s *session) showBackendConfig(m []string) (*result, error) {
+func (s *session) showBackendConfig(m []string) *result {
 	value := cmp.Or(s.options.Shows[m[1]], backendConfig[m[1]])
-	return &result{[]string{"Key", "Value"}, slices.Repeat([][]any{{m[1], value}}, len(s.Backends))}, nil
+	return &result{[]string{"Key", "Value"}, slices.Repeat([][]any{{m[1], value}}, len(s.Backends))}
 }
 
 // showGrants lists those of the only user, who is an administrator.
-func (s *session) showGrants([]string) (*result, error) {
+func (s *session) showGrants([]string) *result {
 	return s.says(&result{
 		[]string{"UserIdentity", "GlobalPrivs", "CatalogPrivs", "DatabasePrivs", "TablePrivs"},
 		[][]any{{"'root'@'%'", "Node_priv,Admin_priv", nil, "internal.information_schema: Select_priv", nil}},
-	}), nil
+	})
 }
 
-func (s *session) showLast([]string) (*result, error) {
+func (s *session) showLast([]string) *result {
 	r := &result{names: []string{"Label", "TransactionStatus", "LoadedRows", "FilteredRows"}}
 	if l := s.last; l != nil && !s.options.Follower {
 		r.rows = append(r.rows, []any{l.label, string(l.status), strconv.Itoa(l.loaded), "0"})
 	}
-	return r, nil
+	return r
 }
 
 // onSchema answers with what f says of a table, and with no row where there is none.
-func onSchema(f func(*table) [][]any) func(*session, []string) (*result, error) {
-	return func(s *session, m []string) (*result, error) {
+func onSchema(f func(*table) [][]any) func(*session, []string) *result {
+	return func(s *session, m []string) *result {
 		r := &result{names: make([]string, 5)}
 		if t := s.tables[m[2]]; t != nil && m[1] == Database {
 			r.rows = f(t)
 			r.names = r.names[:len(r.rows[0])]
 		}
-		return r, nil
+		return r
 	}
 }
 
@@ -211,9 +198,9 @@ func (t *table) schemaColumns() (all [][]any) {
 }
 
 // createTable reads name, columns, model, key, comment, distribution, buckets and properties, and refuses what Doris would.
-func (s *session) createTable(m []string) (*result, error) {
+func (s *session) createTable(m []string) *result {
 	if s.tables[m[1]] != nil {
-		return nil, nil
+		return nil
 	}
 	var columns []standin.Column
 	for line := range strings.SplitSeq(m[2], ",\n") {
@@ -228,28 +215,24 @@ func (s *session) createTable(m []string) (*result, error) {
 	t.buckets, _ = strconv.Atoi(m[7])
 	for i, key := range t.Key {
 		if i >= len(columns) || columns[i].Name != key || columns[i].Type == "STRING" {
-			return nil, refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] is %s", i, key)
+			refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] is %s", i, key)
 		}
 	}
 	if !slices.Contains(t.Key, strings.Trim(m[6], "`")) {
-		return nil, refuse(1105, "Distribution column[%s] is not key column", m[6])
+		refuse(1105, "Distribution column[%s] is not key column", m[6])
 	}
 	if n := t.replicas(); n > len(s.Backends) {
-		return nil, refuse(1105, "replication num should be less than the number of available backends. "+
+		refuse(1105, "replication num should be less than the number of available backends. "+
 			"replication num is %d, available backend num is %d", n, len(s.Backends))
 	}
 	s.add(t)
-	return nil, nil
+	return nil
 }
 
 // alterTable sets a property that can be changed.
-func (s *session) alterTable(m []string) (*result, error) {
-	t, err := s.find(m[1])
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(t.properties, readProperties(m[2]))
-	return nil, nil
+func (s *session) alterTable(m []string) *result {
+	maps.Copy(s.find(m[1]).properties, readProperties(m[2]))
+	return nil
 }
 
 // replicas is replication_num, three by default.

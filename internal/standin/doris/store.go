@@ -24,16 +24,36 @@ type table struct {
 }
 
 // find returns a table by its name in a statement: `d`.`t`.
-func (c *Cluster) find(quoted string) (*table, error) {
+func (c *Cluster) find(quoted string) *table {
 	db, name, _ := strings.Cut(strings.ReplaceAll(quoted, "`", ""), ".")
 	if db != Database {
-		return nil, unknownDatabase(db)
+		refuse(mysql.ER_BAD_DB_ERROR, "Unknown database '%s'", db)
 	}
 	t, is := c.tables[name]
 	if !is {
-		return nil, refuse(mysql.ER_BAD_TABLE_ERROR, "Table [%s] does not exist in database [%s].", name, db)
+		refuse(mysql.ER_BAD_TABLE_ERROR, "Table [%s] does not exist in database [%s].", name, db)
 	}
-	return t, nil
+	return t
+}
+
+// refuse ends the work on a request with an error in the frontend's form. Most have number 1105.
+func refuse(code uint16, format string, args ...any) {
+	panic(mysql.NewError(code, "errCode = 2, detailMessage = "+fmt.Sprintf(format, args...)))
+}
+
+// try returns the error that ends the work on a request.
+func try(work func()) (err error) {
+	defer func() {
+		switch said := recover().(type) {
+		case nil:
+		case *mysql.MyError:
+			err = said
+		default:
+			panic(said)
+		}
+	}()
+	work()
+	return nil
 }
 
 func (c *Cluster) add(t *table) {
