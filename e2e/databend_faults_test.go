@@ -20,8 +20,8 @@ func methodFlags(l load, method string, more ...string) []string {
 	return append(flags, more...)
 }
 
-// terapush is killed before the answer to a statement, which has run, or is still on its way: it comes when the resume is over,
-// and finds its label taken. The resume looks for the query first, and ends it.
+// terapush is killed before the answer to a statement, which has run, or is still on its way: it comes when the resume
+// is over, and finds its label taken. The resume looks for the query first, and ends it.
 func TestDatabendKillBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for method, third := range map[string]string{"streaming-load": ":3", "stage-load": ":group-3"} {

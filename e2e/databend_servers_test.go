@@ -98,8 +98,8 @@ type front struct {
 // asked is a request: the end of its path, and what its head and its statement say.
 type asked struct{ route, label, queryID, folder, sql string }
 
-// newFront is newEngine behind a front. It calls before before it forwards a request, and after before it answers; what was
-// asked is done also where the client is gone.
+// newFront is newEngine behind a front. It calls before before it forwards a request, and after before it answers;
+// what was asked is done also where the client is gone.
 func newFront(t *testing.T, before, after func(asked)) *front {
 	t.Helper()
 	f := &front{database: newEngine(t)}
@@ -126,8 +126,9 @@ func newFront(t *testing.T, before, after func(asked)) *front {
 
 func readAsked(r *http.Request) asked {
 	a := asked{
-		route: path.Base(r.URL.Path), label: r.Header.Get("X-DATABEND-DEDUPLICATE-LABEL"), sql: r.Header.Get("X-DATABEND-SQL"),
-		queryID: r.Header.Get("X-DATABEND-QUERY-ID"), folder: r.Header.Get("X-DATABEND-RELATIVE-PATH"),
+		route: path.Base(r.URL.Path), sql: r.Header.Get("X-DATABEND-SQL"),
+		label: r.Header.Get("X-DATABEND-DEDUPLICATE-LABEL"), queryID: r.Header.Get("X-DATABEND-QUERY-ID"),
+		folder: r.Header.Get("X-DATABEND-RELATIVE-PATH"),
 	}
 	if a.route == "query" {
 		body, _ := io.ReadAll(r.Body)

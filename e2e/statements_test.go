@@ -58,7 +58,8 @@ func TestStatementsSent(t *testing.T) {
 				loads := r.label != "" || r.route == "upload_to_stage" || strings.HasPrefix(r.sql, "PRESIGN")
 				// What is asked beside the loads is the same for all methods. An answer may have pages, and an end.
 				if loads || method == databendMethods()[0] && (r.route == "query" || r.route == "streaming_load") {
-					lines = append(lines, strings.Join(strings.Fields(strings.Join([]string{r.route, r.label, r.folder, r.sql}, " ")), " "))
+					words := strings.Fields(fmt.Sprintln(r.route, r.label, r.folder, r.sql))
+					lines = append(lines, strings.Join(words, " "))
 				}
 			}
 			isSent(t, "databend-"+method, lines)
@@ -96,8 +97,8 @@ func isSent(t *testing.T, name string, statements []string) {
 	golden.Equal(t, filepath.Join("sent", name+".txt"), ofAnyRun(strings.Join(statements, "\n")+"\n"))
 }
 
-// showsWhatIsSent holds a dry run to what is sent: every statement is, with the schema that the server knows, and a run's id.
-// The proof's count is of all rows, and asks for lengths besides.
+// showsWhatIsSent holds a dry run to what is sent: every statement is, with the schema that the server knows, and a
+// run's id. The proof's count is of all rows, and asks for lengths besides.
 func showsWhatIsSent(t *testing.T, explained string, sent []string) {
 	t.Helper()
 	_, explained, _ = strings.Cut(explained, "-- once\n")

@@ -194,7 +194,8 @@ func readParquet(columns []string, data []byte) (records [][]any, err error) {
 	}
 }
 
-// parquetValue returns days, microseconds and decimals as the integers that the file has: terapush writes no other units.
+// parquetValue returns days, microseconds and decimals as the integers that the file has: terapush writes no other
+// units.
 func parquetValue(v parquet.Value) (any, error) {
 	switch v.Kind() {
 	case parquet.Int32:
@@ -211,7 +212,9 @@ func parquetValue(v parquet.Value) (any, error) {
 	}
 }
 
-var escapes = strings.NewReplacer(`\0`, "\x00", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\Z`, "\x1a", `\\`, `\`, `\'`, `'`, `\"`, `"`, `''`, `'`)
+var escapes = strings.NewReplacer(
+	`\0`, "\x00", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\Z`, "\x1a", `\\`, `\`, `\'`, `'`, `\"`, `"`, `''`, `'`,
+)
 
 // readValues reads what stands behind VALUES.
 func readValues(data []byte) (records [][]any, err error) {

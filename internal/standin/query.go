@@ -16,10 +16,11 @@ import (
 const literal = `(?:TIMESTAMP )?'[^']*'|-?\d+`
 
 var (
-	bucketsShape = regexp.MustCompile(`(?s)^SELECT .*COUNT\(\*\).* FROM \(SELECT (.* AS bucket, .* AS o(?:, .*)?) FROM (\S+) WHERE (.*?)\) t(?:\) t)? GROUP BY bucket$`)
-	mixShape     = regexp.MustCompile(`\(\(u \+ o\) \* \(u \+ (\d+)\)\).*\(\(o \+ (\d+)\) \* \(o \+ \d+\)\)`)
-	bucketShape  = regexp.MustCompile(`- (\d+)\)\D+(\d+)\D* AS bucket, `)
-	selectShape  = regexp.MustCompile(`(?s)^SELECT (.+) FROM (\S+) WHERE (.*)$`)
+	bucketsShape = regexp.MustCompile(`(?s)^SELECT .*COUNT\(\*\).* FROM \(SELECT (.* AS bucket, .* AS o(?:, .*)?)` +
+		` FROM (\S+) WHERE (.*?)\) t(?:\) t)? GROUP BY bucket$`)
+	mixShape    = regexp.MustCompile(`\(\(u \+ o\) \* \(u \+ (\d+)\)\).*\(\(o \+ (\d+)\) \* \(o \+ \d+\)\)`)
+	bucketShape = regexp.MustCompile(`- (\d+)\)\D+(\d+)\D* AS bucket, `)
+	selectShape = regexp.MustCompile(`(?s)^SELECT (.+) FROM (\S+) WHERE (.*)$`)
 
 	betweenShape = regexp.MustCompile(`BETWEEN (` + literal + `) AND (` + literal + `)$`)
 	equalShape   = regexp.MustCompile(` = (` + literal + `)$`)
@@ -29,8 +30,8 @@ var (
 // Find looks a table up by its name as a statement writes it.
 type Find func(name string) (*Table, error)
 
-// Select answers a statement of verification. known reports whether the statement is one. A value of a row is written by
-// show; a NULL is nil.
+// Select answers a statement of verification. known reports whether the statement is one. A value of a row is written
+// by show; a NULL is nil.
 func Select(sql string, find Find, show func(c rows.Column, value any) any) (answer [][]any, known bool, err error) {
 	if m := bucketsShape.FindStringSubmatch(sql); m != nil {
 		answer, err = selectBuckets(mixOf(sql), m[1], m[2], m[3], find)
@@ -65,8 +66,8 @@ func Select(sql string, find Find, show func(c rows.Column, value any) any) (ans
 	return answer, true, nil
 }
 
-// selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums of the
-// offsets, of their squares and of their mix, lengths.
+// selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums
+// of the offsets, of their squares and of their mix, lengths.
 func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (answer [][]any, err error) {
 	t, err := find(name)
 	if err != nil {
@@ -81,7 +82,8 @@ func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (a
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range t.buckets(loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}) {
+	g := loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}
+	for _, b := range t.buckets(g) {
 		line := []any{
 			strconv.FormatInt(b.Number, 10), strconv.FormatInt(b.Rows, 10), strconv.FormatInt(b.Min, 10),
 			strconv.FormatInt(b.Max, 10), b.Sum.String(), b.Squares.String(),
@@ -108,8 +110,8 @@ func mixOf(sql string) *loader.Mix {
 	return &loader.Mix{A: a, B: b}
 }
 
-// where returns the rows of a table of which a condition on their numbers is true, or on their columns where they have no
-// numbers; no table where the condition is another one, which is no error here.
+// where returns the rows of a table of which a condition on their numbers is true, or on their columns where they have
+// no numbers; no table where the condition is another one, which is no error here.
 func where(name, condition string, find Find) (*Table, []Row, error) {
 	about := func(shape *regexp.Regexp) bool { return shape.MatchString(condition) }
 	if !slices.ContainsFunc([]*regexp.Regexp{betweenShape, equalShape, listShape}, about) {

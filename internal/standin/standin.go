@@ -1,7 +1,7 @@
-// Package standin is what the stand-ins for Doris and Oracle share: tables and their rows, which may have a primary key
-// or none, NULLs and UUIDs; transactions, with what they lock and wait for; the formats that loads bring; conditions; and
-// the statements that verification asks, known by their shapes. No SQL is evaluated here. That the arithmetic in those
-// statements is right is shown where a real server can judge it.
+// Package standin is what the stand-ins for Doris and Oracle share: tables and their rows, which may have a primary
+// key or none, NULLs and UUIDs; transactions, with what they lock and wait for; the formats that loads bring;
+// conditions; and the statements that verification asks, known by their shapes. No SQL is evaluated here. That the
+// arithmetic in those statements is right is shown where a real server can judge it.
 package standin
 
 import (
@@ -24,8 +24,8 @@ type Table struct {
 	Comment string
 	Columns []Column
 	Key     []string // the columns of the primary key, if there is one
-	// Schema has a dataset's columns in the dataset's order, and gives a row its number. The columns of any other table are
-	// taken by their types, and its rows have no numbers.
+	// Schema has a dataset's columns in the dataset's order, and gives a row its number. The columns of any other table
+	// are taken by their types, and its rows have no numbers.
 	Schema rows.Schema
 	Rows   []Row // that are committed, in the order of their arrival
 
@@ -41,8 +41,8 @@ type Column struct {
 	Identity   string // ALWAYS or BY DEFAULT
 }
 
-// Row is a row with its number, which is 0 in a table of no dataset. Values are as loader.Fetcher returns them, in the schema's
-// order; nil is NULL.
+// Row is a row with its number, which is 0 in a table of no dataset. Values are as loader.Fetcher returns them, in the
+// schema's order; nil is NULL.
 type Row struct {
 	Number int64
 	Values []any
@@ -55,14 +55,16 @@ func NewTable(name string, columns []Column, key ...string) *Table {
 		t.Schema.Columns = append(t.Schema.Columns, columnOf(c))
 	}
 	for _, s := range datasets() {
-		if len(columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, func(c rows.Column) bool { return t.Column(c.Name) == nil }) {
+		missing := func(c rows.Column) bool { return t.Column(c.Name) == nil }
+		if len(columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, missing) {
 			t.Schema = s
 			t.Schema.Columns = slices.Clone(s.Columns)
 			break
 		}
 	}
 	for i, c := range t.Schema.Columns { // documents have either
-		if kind := t.Column(c.Name).Type; c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
+		kind := t.Column(c.Name).Type
+		if c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
 			t.Schema.Columns[i].Type = rows.Text
 		}
 	}
@@ -153,7 +155,8 @@ func (t *Table) Row(values []any) (Row, error) {
 			}
 		}
 		if !is {
-			return Row{}, fmt.Errorf("column %s of the row's number is %v", t.Schema.Columns[term.Column].Name, values[term.Column])
+			name := t.Schema.Columns[term.Column].Name
+			return Row{}, fmt.Errorf("column %s of the row's number is %v", name, values[term.Column])
 		}
 		r.Number += (n - term.Minus) * term.Times
 	}

@@ -16,7 +16,8 @@ const someone, another = "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "00000000-0000-
 // ordersTable is a table of no dataset.
 func ordersTable(key ...string) *standin.Table {
 	return standin.NewTable("orders", []standin.Column{
-		{Name: "customer", Type: "UUID", Nullable: true}, {Name: "n", Type: "BIGINT"}, {Name: "price", Type: "DECIMAL(9, 2)", Nullable: true},
+		{Name: "customer", Type: "UUID", Nullable: true}, {Name: "n", Type: "BIGINT"},
+		{Name: "price", Type: "DECIMAL(9, 2)", Nullable: true},
 		{Name: "note", Type: "VARCHAR(20)", Nullable: true},
 	}, key...)
 }
@@ -62,7 +63,8 @@ func TestATableOfNoDataset(t *testing.T) {
 		assert.Equal(t, want, found, condition)
 	}
 	find := func(string) (*standin.Table, error) { return table, nil }
-	found, known, err := standin.Select("SELECT customer, n, price, note FROM orders WHERE customer = '"+another+"'", find, show)
+	sql := "SELECT customer, n, price, note FROM orders WHERE customer = '" + another + "'"
+	found, known, err := standin.Select(sql, find, show)
 	require.NoError(t, err)
 	assert.True(t, known)
 	assert.Equal(t, [][]any{{another, "1", nil, nil}}, found)
@@ -84,8 +86,8 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// A row of a key is there once, also where the key has several columns and a UUID, and only one transaction at a time may
-// put it there. Rows with NULL in the key are all different.
+// A row of a key is there once, also where the key has several columns and a UUID, and only one transaction at a time
+// may put it there. Rows with NULL in the key are all different.
 func TestKeys(t *testing.T) {
 	table := ordersTable("CUSTOMER", "N")
 	of := decode(t, table, first+second+nobody)

@@ -56,7 +56,8 @@ func parseDecimal(c rows.Column, text string) (int64, error) {
 	return n.Num().Int64(), nil
 }
 
-// Text writes a value of the column as SELECT would: days as 2006-01-02, microseconds with six digits, decimals with a point.
+// Text writes a value of the column as SELECT would: days as 2006-01-02, microseconds with six digits, decimals with a
+// point.
 func Text(c rows.Column, value any) string {
 	switch v := value.(type) {
 	case []byte:

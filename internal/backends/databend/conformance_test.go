@@ -140,9 +140,9 @@ func TestArithmetic(t *testing.T) {
 	table.Arithmetic(t)
 }
 
-// patientDriver is the driver for the engine's own stage, where half an upload can appear late, over the whole one that was
-// sent after it: the front end notices the cut in its own time, and the suite sends again at once, where a push waits first.
-// The file is measured then, and a half one sent again (serverStage.store).
+// patientDriver is the driver for the engine's own stage, where half an upload can appear late, over the whole one
+// that was sent after it: the front end notices the cut in its own time, and the suite sends again at once, where a
+// push waits first. The file is measured then, and a half one sent again (serverStage.store).
 type patientDriver struct{ Driver }
 
 func (d patientDriver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {

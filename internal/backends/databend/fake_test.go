@@ -27,6 +27,9 @@ type fake struct {
 	routes map[string]http.HandlerFunc  // of other paths; 404 without one
 }
 
+// missingSQL is the answer to a streaming load without a statement, by which a server is known to have them.
+const missingSQL = `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`
+
 // seen is one request as it came, without its body unless it is SQL.
 type seen struct {
 	path   string
@@ -50,7 +53,7 @@ func newFake(t *testing.T) *fake {
 	} {
 		f.on(begin, answer)
 	}
-	f.streams(http.StatusBadRequest, `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`)
+	f.streams(http.StatusBadRequest, missingSQL)
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	return f

@@ -84,8 +84,8 @@ func TestARefusedPage(t *testing.T) {
 	}
 }
 
-// A load whose connection broke before the server began with it is not listed, so it cannot be ended. It must have brought no
-// rows: they would be there beside those of the next attempt.
+// A load whose connection broke before the server began with it is not listed, so it cannot be ended. It must have
+// brought no rows: they would be there beside those of the next attempt.
 func TestALoadThatTheServerBeginsLate(t *testing.T) {
 	f := newFake(t)
 	proxy, err := faultproxy.New(f.Listener.Addr().String())
@@ -238,12 +238,13 @@ func TestAHostThatIsDown(t *testing.T) {
 		f.streams(http.StatusOK, streamed(3))
 		f.on("LIST", result([]any{"terapush/r-1/000000000002.csv", strconv.Itoa(len(threeRows))}))
 		_, err = s.Load(t.Context(), testBatch(1))
-		require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true}, New().Classify(err), method)
+		want := loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true}
+		require.Equal(t, want, New().Classify(err), method)
 		_, err = s.Load(t.Context(), testBatch(2))
 		require.NoError(t, err, "the same session goes to the next host")
 		f.counts(t, found, nil)
 		resolves(t, db, 2, map[string]loader.Applied{stageLoad: loader.No, streamingLoad: loader.Yes}[method])
-		f.streams(http.StatusBadRequest, `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`)
+		f.streams(http.StatusBadRequest, missingSQL)
 	}
 	db, _ := f.open(t, streamingLoad, first)
 	f.Close()

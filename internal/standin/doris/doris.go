@@ -1,7 +1,7 @@
-// Package doris stands in for an Apache Doris cluster in tests: a frontend that speaks HTTP and the MySQL protocol, and
-// backends on addresses of their own, which take stream loads. It is a state machine of labels, transactions, group commit
-// and redirects, and fails by script. It keeps rows by their numbers (package standin), knows the statements that terapush
-// sends by their shapes, and refuses all others: it evaluates no SQL.
+// Package doris stands in for an Apache Doris cluster in tests: a frontend that speaks HTTP and the MySQL protocol,
+// and backends on addresses of their own, which take stream loads. It is a state machine of labels, transactions,
+// group commit and redirects, and fails by script. It keeps rows by their numbers (package standin), knows the
+// statements that terapush sends by their shapes, and refuses all others: it evaluates no SQL.
 //
 // Answers and refusals follow Doris' sources (be/src/service/http/action/stream_load.cpp and stream_load_context.cpp of
 // 2026, the frontend's LoadAction) and its documentation, release 3.1 where releases differ.
@@ -66,7 +66,8 @@ func Start(o Options) (*Cluster, error) {
 		o.Script = func(Request) Fault { return Fault{} }
 	}
 	c := &Cluster{
-		options: o, stop: make(chan struct{}), tables: map[string]*table{}, labels: map[string]*txn{}, attempts: map[[3]string]int{},
+		options: o, stop: make(chan struct{}), tables: map[string]*table{}, labels: map[string]*txn{},
+		attempts: map[[3]string]int{},
 	}
 	var err error
 	if c.HTTP, err = c.serve("127.0.0.1", c.frontend()); err == nil {
@@ -134,12 +135,13 @@ func (c *Cluster) Table(name string) *standin.Table {
 // Rows returns how many rows of a table are visible.
 func (c *Cluster) Rows(name string) int64 { return int64(len(c.Table(name).Rows)) }
 
-// CreateTable makes a table with one bucket and one replica, as somebody else would. properties are written as in CREATE
-// TABLE: "name" = "value", ….
+// CreateTable makes a table with one bucket and one replica, as somebody else would. properties are written as in
+// CREATE TABLE: "name" = "value", ….
 func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &table{Table: standin.NewTable(name, columns, columns[0].Name), buckets: 1, properties: readProperties(properties)}
+	made := standin.NewTable(name, columns, columns[0].Name)
+	t := &table{Table: made, buckets: 1, properties: readProperties(properties)}
 	t.properties["replication_num"] = "1"
 	c.add(t)
 }

@@ -29,7 +29,9 @@ func (c *Cluster) frontend() http.Handler {
 		}
 		return "UNKNOWN", nil
 	}))
-	routes.HandleFunc("POST /api/{db}/_cancel", c.question(func(label string) (any, error) { return nil, c.cancel(label) }))
+	routes.HandleFunc("POST /api/{db}/_cancel", c.question(func(label string) (any, error) {
+		return nil, c.cancel(label)
+	}))
 	routes.HandleFunc("GET /api/get_wal_size", c.countWAL)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, _, _ := r.BasicAuth(); !c.knows(r) {
@@ -317,8 +319,8 @@ func (l *load) filter(number int, reason error) error {
 	return errors.New("[DATA_QUALITY_ERROR]too many filtered rows")
 }
 
-// finish ends the transaction, or joins the table's group: sync_mode waits for the group's end, async_mode is answered once the
-// rows are in a log.
+// finish ends the transaction, or joins the table's group: sync_mode waits for the group's end, async_mode is answered
+// once the rows are in a log.
 func (l *load) finish(loaded []standin.Row, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

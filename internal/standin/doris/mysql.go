@@ -67,10 +67,11 @@ func (s *session) HandleQuery(sql string) (*mysql.Result, error) {
 	return s.run(sql, in, standin.Format{Kind: standin.Values}, sql[len(in[0]):])
 }
 
-// HandleStmtPrepare is COM_STMT_PREPARE: of an INSERT that group commit can merge, and of nothing else, as new frontends
-// have it (apache/doris#55125).
+// HandleStmtPrepare is COM_STMT_PREPARE: of an INSERT that group commit can merge, and of nothing else, as new
+// frontends have it (apache/doris#55125).
 func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, context any, err error) {
-	fault := s.ask(Request{Kind: Statement, Bytes: int64(len(sql)), SQL: "PREPARE " + strings.Clone(sql[:min(len(sql), 4<<10)])})
+	head := "PREPARE " + sql[:min(len(sql), 4<<10)]
+	fault := s.ask(Request{Kind: Statement, Bytes: int64(len(sql)), SQL: head})
 	in := insertShape.FindStringSubmatch(sql)
 	parameters = strings.Count(sql, "?")
 	err = try(func() {
@@ -165,8 +166,8 @@ var (
 	queryShape  = regexp.MustCompile(`(?s)^(.+) FROM S3\((.+)\)$`)
 )
 
-// insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group. The cluster is locked,
-// but not while it waits.
+// insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group. The cluster is
+// locked, but not while it waits.
 func (s *session) insert(in []string, format standin.Format, body string, fault Fault) int {
 	t, columns, mode := s.find(in[1]), columnsOf(in[3]), s.variables["group_commit"]
 	read := func() ([]standin.Row, error) { return t.decode(format, columns, []byte(body)) }

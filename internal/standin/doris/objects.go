@@ -30,7 +30,8 @@ func readProperties(list string) map[string]string {
 	return all
 }
 
-// readObjects reads the rows of SELECT CAST(c1 AS …), … FROM S3(…). Objects that are missing have no rows, which is no error.
+// readObjects reads the rows of SELECT CAST(c1 AS …), … FROM S3(…). Objects that are missing have no rows, which is no
+// error.
 func (s *session) readObjects(t *table, columns []string, query string) (all []standin.Row) {
 	m := queryShape.FindStringSubmatch(query)
 	if m == nil {
@@ -56,7 +57,8 @@ func (s *session) readObjects(t *table, columns []string, query string) (all []s
 	return all
 }
 
-// objectColumns returns which column each field of a CSV object goes to: they are c1, c2, …. Those of Parquet have names.
+// objectColumns returns which column each field of a CSV object goes to: they are c1, c2, …. Those of Parquet have
+// names.
 func objectColumns(list string, columns []string, format string) []string {
 	names := make([]string, len(columns))
 	for i, m := range castShape.FindAllStringSubmatch(list, -1) {

@@ -52,7 +52,8 @@ type Fault struct {
 	RefuseEarly string
 	// HTTPStatus answers with this status and nothing else: 401, 503.
 	HTTPStatus int
-	// Existing answers Label Already Exists in this state (RUNNING, FINISHED, PRECOMMITTED …) without looking at the label.
+	// Existing answers Label Already Exists in this state (RUNNING, FINISHED, PRECOMMITTED …) without looking at the
+	// label.
 	Existing string
 	// PublishTimeout commits, answers Publish Timeout, and makes the rows visible when the channel is closed.
 	PublishTimeout <-chan struct{}

@@ -190,14 +190,16 @@ func onSchema(f func(*table) [][]any) func(*session, []string) *result {
 
 func (t *table) schemaColumns() (all [][]any) {
 	for _, c := range t.Columns {
-		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1) // as schema_columns_scanner.cpp writes it
+		// As schema_columns_scanner.cpp writes it.
+		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1)
 		base, _, _ := strings.Cut(kind, "(")
 		all = append(all, []any{c.Name, kind, base, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
 	}
 	return all
 }
 
-// createTable reads name, columns, model, key, comment, distribution, buckets and properties, and refuses what Doris would.
+// createTable reads name, columns, model, key, comment, distribution, buckets and properties, and refuses what Doris
+// would.
 func (s *session) createTable(m []string) *result {
 	if s.tables[m[1]] != nil {
 		return nil
@@ -209,7 +211,8 @@ func (s *session) createTable(m []string) *result {
 		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
 	}
 	t := &table{
-		Table: standin.NewTable(m[1], columns, columnsOf(m[4])...), unique: m[3] == "UNIQUE", properties: readProperties(m[8]),
+		Table: standin.NewTable(m[1], columns, columnsOf(m[4])...), unique: m[3] == "UNIQUE",
+		properties: readProperties(m[8]),
 	}
 	t.Comment = m[5]
 	t.buckets, _ = strconv.Atoi(m[7])
@@ -260,6 +263,6 @@ func (t *table) ddl() string {
 	}
 	return fmt.Sprintf("CREATE TABLE `%s` (\n%s\n) ENGINE=OLAP\n%s KEY(`%s`)\nCOMMENT '%s'\n"+
 		"DISTRIBUTED BY HASH(`%s`) BUCKETS %d\nPROPERTIES (\n%s\n);",
-		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique], strings.Join(t.Key, "`, `"),
-		t.Comment, t.Key[0], t.buckets, strings.Join(properties, ",\n"))
+		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique],
+		strings.Join(t.Key, "`, `"), t.Comment, t.Key[0], t.buckets, strings.Join(properties, ",\n"))
 }

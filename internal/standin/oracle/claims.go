@@ -26,10 +26,11 @@ var ownShapes = []shape{
 }
 
 var (
-	insertSelect = regexp.MustCompile(`^INSERT INTO ` + ownTable + ` \((.+?)\) SELECT (.+) FROM ` + ownTable + ` WHERE (.+)$`)
-	assignment   = regexp.MustCompile(`^(\w+) = ('(?:[^']|'')*'|-?\d+|\w+)(?:, |$)`)
-	selected     = regexp.MustCompile(`^(?:TO_CHAR\()?(?:(MIN|MAX)\()?(\w+)\)*$`)
-	placeholder  = regexp.MustCompile(`:(\d+)`)
+	insertSelect = regexp.MustCompile(`^INSERT INTO ` + ownTable +
+		` \((.+?)\) SELECT (.+) FROM ` + ownTable + ` WHERE (.+)$`)
+	assignment  = regexp.MustCompile(`^(\w+) = ('(?:[^']|'')*'|-?\d+|\w+)(?:, |$)`)
+	selected    = regexp.MustCompile(`^(?:TO_CHAR\()?(?:(MIN|MAX)\()?(\w+)\)*$`)
+	placeholder = regexp.MustCompile(`:(\d+)`)
 )
 
 // claim inserts a claim from a run's row, under the lock of the table.
@@ -47,8 +48,8 @@ func (x *session) claim(m []string) answer {
 	return a
 }
 
-// insertSelected is INSERT … SELECT of literals, once for each row that meets the condition. These are those of the time
-// before the table's lock: a server may read so late as well, but nobody may rely on it.
+// insertSelected is INSERT … SELECT of literals, once for each row that meets the condition. These are those of the
+// time before the table's lock: a server may read so late as well, but nobody may rely on it.
 func (x *session) insertSelected(m []string) (a answer) {
 	found := x.matching(x.table(m[4]), x.bound(m[5]))
 	into := x.table(m[1])

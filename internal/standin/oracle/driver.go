@@ -28,8 +28,8 @@ type response struct {
 	Cells [][]any // string, []byte or nil
 }
 
-// Connector returns a connector whose connections are dialed by dial. If watch is true calls end with their context even
-// where the driver is like go-ora.
+// Connector returns a connector whose connections are dialed by dial. If watch is true calls end with their context
+// even where the driver is like go-ora.
 func (s *Server) Connector(watch bool, dial func(context.Context) (net.Conn, error)) driver.Connector {
 	return connector{dial, watch || s.options.Native}
 }
@@ -55,7 +55,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return k, nil
 }
 
-// conn is one connection. Package database/sql lets one goroutine use it at a time, and calls no method without a context.
+// conn is one connection. Package database/sql lets one goroutine use it at a time, and calls no method without a
+// context.
 type conn struct {
 	driver.Conn
 	net     net.Conn
@@ -66,7 +67,8 @@ type conn struct {
 	bad     atomic.Bool
 }
 
-// ask sends a request and reads its answer. Like go-ora it distinguishes a connection that was closed from one that broke.
+// ask sends a request and reads its answer. Like go-ora it distinguishes a connection that was closed from one that
+// broke.
 func (c *conn) ask(ctx context.Context, sql string, args []driver.NamedValue) (*response, error) {
 	if c.bad.Load() {
 		return nil, driver.ErrBadConn

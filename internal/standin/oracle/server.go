@@ -1,6 +1,6 @@
-// Package oracle is a stand-in for Oracle Database: sessions, transactions, locks, array binds and Fast Ingest as a state
-// machine, behind a driver of package database/sql that reaches it over TCP, so that connections can be cut. It knows the
-// statements that terapush sends by their shapes, and evaluates no SQL.
+// Package oracle is a stand-in for Oracle Database: sessions, transactions, locks, array binds and Fast Ingest as a
+// state machine, behind a driver of package database/sql that reaches it over TCP, so that connections can be cut. It
+// knows the statements that terapush sends by their shapes, and evaluates no SQL.
 package oracle
 
 import (

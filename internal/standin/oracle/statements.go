@@ -42,7 +42,7 @@ var shapes = slices.Concat(questions(), ownShapes, []shape{
 		return x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
 	}},
 	{pattern: like("TRUNCATE TABLE ?"), run: (*session).truncate},
-	{pattern: regexp.MustCompile(`^LOCK TABLE (\S+) IN EXCLUSIVE MODE WAIT \d+$`), run: func(x *session, m []string) answer {
+	{pattern: like("LOCK TABLE ? IN EXCLUSIVE MODE WAIT …"), run: func(x *session, m []string) answer {
 		x.lock(x.table(m[1]), true)
 		return answer{}
 	}},
@@ -64,7 +64,7 @@ var shapes = slices.Concat(questions(), ownShapes, []shape{
 	{pattern: like("SELECT 1 FROM ? WHERE ROWNUM = 1"), run: func(x *session, m []string) answer {
 		return answer{cells: slices.Repeat([][]any{{"1"}}, min(1, len(x.table(m[1]).Rows)))}
 	}},
-	{pattern: regexp.MustCompile(`(?s)^SELECT TO_CHAR\(COALESCE\(.*, -1\) \+ 1\) FROM (\S+)$`), run: func(x *session, m []string) answer {
+	{pattern: like("SELECT TO_CHAR(COALESCE(…, -1) + 1) FROM ?"), run: func(x *session, m []string) answer {
 		free := int64(0)
 		for _, r := range x.table(m[1]).Rows {
 			free = max(free, r.Number+1)
@@ -153,7 +153,13 @@ func (x *session) values(t *table, columns, list string) (all []value) {
 func (x *session) insert(m []string) (a answer) {
 	hint, t := x.hint(m[1]), x.table(m[2])
 	values := x.values(t, m[3], m[4])
-	if bound := slices.DeleteFunc(slices.Clone(values), func(v value) bool { return v.bind < 0 }); len(bound) != len(x.Binds) {
+	bound := 0
+	for _, v := range values {
+		if v.bind >= 0 {
+			bound++
+		}
+	}
+	if bound != len(x.Binds) {
 		refuse(1008)
 	}
 	n := 1
