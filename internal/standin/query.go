@@ -124,7 +124,7 @@ func where(name, condition string, find Find) (*Table, []Row, error) {
 	if len(t.Schema.Number) == 0 {
 		is, err := t.Where(condition)
 		if err != nil {
-			return nil, nil, nil
+			return nil, nil, err
 		}
 		return t, t.only(is), nil
 	}

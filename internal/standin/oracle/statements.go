@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -181,9 +182,9 @@ func (x *session) insert(m []string) (a answer) {
 				x.put(t, row)
 			}
 		})
-		bad, _ := err.(*Error)
+		bad := (*Error)(nil)
 		switch {
-		case bad == nil:
+		case !errors.As(err, &bad):
 			a.rows++
 		case x.server.options.Native || n == 1 || bad.Code == 28:
 			panic(bad)
