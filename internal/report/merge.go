@@ -220,10 +220,6 @@ func coresOf(all []Report) (sum int) {
 	for _, r := range all {
 		c := r.Client
 		at := place{c.Machine, c.Host}
-		if at == (place{}) { // by an earlier version
-			sum += c.Cores
-			continue
-		}
 		more := max(c.Cores-hosts[at], 0)
 		hosts[at] += more
 		used[c.Machine] += more

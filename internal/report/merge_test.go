@@ -38,7 +38,7 @@ func shards(t *testing.T, count int, latencies func(shard int) []float64) []repo
 			n := int64(s+1) * 100
 			r.Timeline.Moments = append(r.Timeline.Moments, report.Moment{At: float64(11 + s), Phase: "load", Rows: n, PayloadBytes: 8 * n})
 		}
-		r.Client = report.Client{Cores: 4, UserSeconds: 2, PeakRSSBytes: int64(i)}
+		r.Client = report.Client{Host: fmt.Sprintf("host-%d", i), Cores: 4, UserSeconds: 2, PeakRSSBytes: int64(i)}
 		r.Phases = report.Phases{Load: 10, Fill: float64(i)}
 		r.Verify = report.Verify{Mode: "ack", Ran: true, OK: true, ExpectedRows: 1000, FoundRows: 1000}
 		r.BoundBy = report.NewBound(map[event.Limit]float64{event.LimitTarget: 10, event.LimitNetwork: 15 * float64(i%2)}, report.Evidence{})
@@ -66,7 +66,6 @@ func TestMergeCountsCoresOnce(t *testing.T) {
 		"hosts without a boot": {[]report.Client{{Host: "a"}, {Host: "b"}}, 8},
 		"containers, no quota": {[]report.Client{{Host: "a", Machine: "m", MachineCores: 4}, {Host: "b", Machine: "m", MachineCores: 4}}, 4},
 		"containers, quotas":   {[]report.Client{{Host: "a", Machine: "m", MachineCores: 64}, {Host: "b", Machine: "m", MachineCores: 64}}, 8},
-		"earlier versions":     {[]report.Client{{}, {}}, 8},
 	} {
 		all := shards(t, 2, none)
 		for i := range all {
@@ -82,10 +81,10 @@ func TestMergeCountsCoresOnce(t *testing.T) {
 		require.NoError(t, r.WriteText(&text))
 		require.Contains(t, text.String(), fmt.Sprintf("client CPU %.0f %% of %d cores", 200/float64(c.cores), c.cores))
 	}
-	old, err := report.Merge(shards(t, 2, none))
+	idle, err := report.Merge(shards(t, 2, none))
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, old.WriteText(&text))
+	require.NoError(t, idle.WriteText(&text))
 	require.NotContains(t, text.String(), "client CPU", "what is not known is not 0 %")
 }
 

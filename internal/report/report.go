@@ -5,7 +5,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -258,20 +257,12 @@ type Quantiles struct {
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
 
-	Count int64 `json:"count"` // of the attempts; 0 in reports of earlier versions
+	Count int64 `json:"count"` // of the attempts
 }
 
 // Has reports whether a quantile, such as 0.99, of count values says more than that it is the largest of them.
 func Has(quantile float64, count int64) bool {
 	return math.Ceil(quantile*float64(count)) < float64(count)
-}
-
-// Batches returns how many batches the latencies are of, or 0 if there are none.
-func (l Latency) Batches(all int64) int64 {
-	if l.BatchSeconds.Max == 0 {
-		return 0
-	}
-	return cmp.Or(l.BatchSeconds.Count, all)
 }
 
 // Client is the machine's resources that the push used. The peak is the push's on Linux, the process's elsewhere.

@@ -107,7 +107,7 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	if r.Latency.Loop == Open {
 		loop = "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
-	if n := r.Latency.Batches(is.Batches); n > 0 && !r.Unmeasured() {
+	if n := r.Latency.BatchSeconds.Count; n > 0 && !r.Unmeasured() {
 		parts := []string{loop}
 		for _, p := range []struct {
 			name    string

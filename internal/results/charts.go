@@ -232,7 +232,7 @@ func latency(t Table) []sketch {
 		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.P999.Median, p.Max.Median}
 		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
 	}
-	if slices.ContainsFunc(picked, func(n int) bool { return t.Points[n].P999.N == 0 }) { // by an earlier version
+	if slices.ContainsFunc(picked, func(n int) bool { return t.Points[n].P999.N == 0 }) { // of too few batches
 		r.Values = slices.Delete(r.Values, 3, 4)
 		for i, row := range r.Rows {
 			r.Rows[i].Values = slices.Delete(row.Values, 3, 4)

@@ -13,8 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// records reads files of testdata. Tests of the command line read them, too, and users have such files of earlier
-// versions, so they stay as they are:
+// records reads files of testdata. Tests of the command line read them, too:
 //
 //   - four-methods.jsonl: 44 cases of Databend with published figures, each pushed once; one failed, one was cut by its
 //     limit, two were skipped and two never begun.

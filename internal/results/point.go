@@ -72,7 +72,7 @@ func newPoint(settings Settings, entries []Entry) Point {
 }
 
 func (p *Point) add(e Entry) {
-	if e.Report != nil && e.Report.Verify.Mode != "none" { // older versions have ran without a verification
+	if e.Report != nil {
 		p.unproven = p.unproven || e.Report.Verify.Ran && !e.Report.Verify.OK
 	}
 	status := e.Status

@@ -106,14 +106,13 @@ func figuresOf(r *report.Report) map[string]float64 {
 		all[overallRate] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
 		all[seconds] = result.Seconds
 	}
-	if n := r.Latency.Batches(result.Batches); n > 0 {
+	if n := batches.Count; n > 0 {
 		all["batch_max_seconds"] = batches.Max
 		for name, q := range map[string]struct{ of, seconds float64 }{
 			"batch_p50_seconds": {0.5, batches.P50}, "batch_p90_seconds": {0.9, batches.P90}, "batch_p99_seconds": {0.99, batches.P99},
 			"batch_p999_seconds": {0.999, batches.P999},
 		} {
-			unknown := name == "batch_p999_seconds" && q.seconds == 0 // reports of earlier versions have none
-			if report.Has(q.of, n) && !unknown {
+			if report.Has(q.of, n) {
 				all[name] = q.seconds // perhaps no time that counts
 			}
 		}

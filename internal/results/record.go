@@ -108,7 +108,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Older records have 0 for what was not published.
+// UnmarshalJSON implements json.Unmarshaler.
 func (f *Fact) UnmarshalJSON(text []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -120,9 +120,8 @@ func (f *Fact) UnmarshalJSON(text []byte) error {
 		if name == "at" {
 			err = json.Unmarshal(all[name], &f.At)
 		} else if v := 0.0; slices.Contains(Quantities(), name) {
-			if err = json.Unmarshal(all[name], &v); v != 0 {
-				f.Figures[name] = v
-			}
+			err = json.Unmarshal(all[name], &v)
+			f.Figures[name] = v
 		}
 		if err != nil {
 			return fmt.Errorf("a published figure, %s: %w", name, err)

@@ -150,16 +150,10 @@ func (t Table) noisySteps() string {
 		len(noisy), total, axis.Name, firstFew(noisy))
 }
 
-// clientWasLimit reports whether the client was the limit. Old records have no verdict; there the CPU decides.
+// clientWasLimit reports whether the client was the limit.
 func clientWasLimit(r *report.Report) bool {
-	const busy = 0.9
-	switch event.Limit(r.BoundBy.Verdict) {
-	case event.LimitClient, event.LimitSource:
-		return true
-	case "":
-		return r.Client.LoadSeconds > busy*r.Result.Seconds*float64(r.Client.Cores) && r.Client.LoadSeconds > 0
-	}
-	return false
+	limit := event.Limit(r.BoundBy.Verdict)
+	return limit == event.LimitClient || limit == event.LimitSource
 }
 
 // warnOfCells returns a warning about the points for which is returns true, "" without any.
