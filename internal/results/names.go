@@ -82,7 +82,7 @@ func (r numbers) value(name, v string) string {
 	setting, isSetting := strings.CutPrefix(name, "set.")
 	scheme, _, isURL := strings.Cut(v, "://")
 	switch {
-	case v == "", isSetting && !parseValue(v).isText, setting == "table_persistence": // logged or unlogged
+	case v == "", isSetting && !parseValue(v).isText:
 		return v
 	case isURL && name == axisTarget:
 		return r.number(scheme, v)

@@ -196,6 +196,7 @@ func TestWarnings(t *testing.T) {
 		{"durability", func(r *report.Report) { r.Target.Settings["wal_level"] = "minimal" }, "durability settings differ"},
 		{"fsync", func(r *report.Report) { r.Target.Settings["fsync"] = "off" }, "With fsync=off a crash"},
 		{"unlogged", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "With unlogged=true a crash"},
+		{"an unlogged table", func(r *report.Report) { r.Target.Settings["unlogged"] = "true" }, "With unlogged=true a crash"},
 		{"options", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "durability settings differ between cases: fsync=on, full_page_writes=on, synchronous_commit=on; fsync=on, full_page_writes=on, synchronous_commit=on, unlogged=true."},
 		{"group commit asked for", func(r *report.Report) { r.Plan.Options = map[string]string{"group-commit": "async"} }, "With group_commit=async a crash"},
 		{"flush", func(r *report.Report) { r.Target.Settings["innodb_flush_log_at_trx_commit"] = "2" }, "With innodb_flush_log_at_trx_commit=2 a crash"},

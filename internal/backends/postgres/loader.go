@@ -84,17 +84,17 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return openStaged(ctx, l)
 }
 
-// tablePersistence is the reported setting that is "unlogged" where a crash empties the table, with or without the
-// option.
-const tablePersistence = "table_persistence"
-
-// Server describes the server and, after Prepare, how durable the table is.
+// Server describes the server. After Prepare its settings say whether a crash empties the table, with or without the
+// option, by the option's name: so what is made of a run says it in the same words.
 func (l *opened) Server() loader.Server {
+	st, err := l.State()
+	if err != nil || st.Relation == nil || st.Relation.Traits[traitPersistence] != "u" {
+		return l.server
+	}
+
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
-	if st, err := l.State(); err == nil && st.Relation != nil && l.flavour != redshift {
-		s.Settings[tablePersistence] = durability(st.Relation.Traits[traitPersistence] == "u")
-	}
+	s.Settings[optionUnlogged] = "true"
 	return s
 }
 

@@ -273,21 +273,21 @@ func TestUnlogged(t *testing.T) {
 	l := open(t, with)
 	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
 	assert.ErrorContains(t, err, "it is logged, but option unlogged was given")
-	assert.NotContains(t, l.Server().Settings, "table_persistence")
+	assert.NotContains(t, l.Server().Settings, "unlogged")
 	logged := prepared(t, to, preparation(t, loader.CreateNever))
-	assert.Equal(t, "logged", logged.Server().Settings["table_persistence"])
+	assert.NotContains(t, logged.Server().Settings, "unlogged")
 
 	schema, _, _ := strings.Cut(to.Table, ".")
 	sql(t, "DROP TABLE "+to.Table+", "+claimsOf(to))
 	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
 	require.NoError(t, err)
-	assert.Equal(t, "unlogged", l.Server().Settings["table_persistence"])
 	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}, {"terapush_runs", "p"}}, sql(t,
 		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
 
 	p := preparation(t, loader.CreateNever)
 	p.Resume = true
 	l = prepared(t, to, p) // without the option
+	assert.Equal(t, "true", l.Server().Settings["unlogged"], "the name by which results know it")
 	_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
@@ -306,7 +306,7 @@ func TestSilent(t *testing.T) {
 	p := preparation(t, loader.CreateNever)
 	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
 	l := prepared(t, bare, p)
-	assert.NotContains(t, l.Server().Settings, "table_persistence")
+	assert.NotContains(t, l.Server().Settings, "unlogged")
 	s := backendtest.Session(t, l, p.Contract)
 	for range 2 {
 		ack, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
