@@ -89,8 +89,8 @@ func (a *app) merge() *cobra.Command {
 		Use:   "merge FILE|DIR|s3://BUCKET/PREFIX...",
 		Short: "Merge the reports of all shards of a run",
 		Long: `Merge the reports of all shards of a run, as push --json printed them or --report-to kept them. Counts and CPU time are
-sums. Latencies are those of all batches. There are two rates: over the whole time, and over the time in which all shards
-were working. A shard that is missing, or that two files have, is an error.`,
+sums. Latencies are those of all batches. Rates are over the time from the first row of any shard to the last. A shard that
+is missing, or that two files have, is an error.`,
 		Example: `  terapush report merge shard-*.json
   terapush report merge s3://bucket/reports --json >whole.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -84,9 +83,6 @@ func sameRun(all []Report) error {
 		if was, is := rowsOf(first.Plan), rowsOf(r.Plan); was != is {
 			return fmt.Errorf("shards %d and %d of run %s sent rows of different plans: %+v and %+v",
 				a.Index, b.Index, r.Run.ID, was, is)
-		}
-		if r.Run.ProcessStarted.IsZero() {
-			return fmt.Errorf("shard %d does not say when its process started", b.Index)
 		}
 	}
 	return nil
@@ -235,126 +231,84 @@ func coresOf(all []Report) (sum int) {
 	return sum
 }
 
-// course is how the rows of a process moved.
-type course struct {
-	start, end time.Time // of the phases that move rows; equal if none moved
-	points     []point   // none if none moved
+// span is a part of the time.
+type span struct{ start, end time.Time }
+
+// widen makes the span hold another one. The zero value holds none.
+func (s *span) widen(by span) {
+	if s.start.IsZero() || by.start.Before(s.start) {
+		s.start = by.start
+	}
+	if by.end.After(s.end) {
+		s.end = by.end
+	}
 }
 
-// point is what had moved at a time.
-type point struct {
-	at          time.Time
-	rows, bytes float64
-}
+func (s span) seconds() float64 { return s.end.Sub(s.start).Seconds() }
 
 // at returns the time so many seconds after the process began.
 func (r Report) at(seconds float64) time.Time {
 	return r.Run.ProcessStarted.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-func (r Report) course() course {
-	c := course{start: r.Run.ProcessStarted, end: r.Run.ProcessStarted}
-	var before Moment
+// moved returns the phases of the process that move rows, of no length if there were none, and what moved in them.
+func (r Report) moved() (during span, rows, bytes int64) {
+	during = span{r.Run.ProcessStarted, r.Run.ProcessStarted}
+	var before, first, last Moment
+	began := false
 	for _, m := range r.Timeline.Moments {
 		switch event.Phase(m.Phase) {
 		case event.Load, event.Stage, event.Commit, event.Finish:
-			if c.points == nil {
-				c.start = r.at(before.At)
-				c.points = []point{{c.start, float64(before.Rows), float64(before.PayloadBytes)}}
+			if !began {
+				first, began = before, true
 			}
-			c.end = r.at(m.At)
-			c.points = append(c.points, point{c.end, float64(m.Rows), float64(m.PayloadBytes)})
+			last = m
 		}
 		before = m
 	}
-	if n := len(c.points); n > 0 && c.points[n-1].rows == c.points[0].rows {
-		c.points = nil // a process that found all of its rows in
+
+	if began {
+		during = span{r.at(first.At), r.at(last.At)}
 	}
-	return c
+	return during, last.Rows - first.Rows, last.PayloadBytes - first.PayloadBytes
 }
 
-// until returns what this process had moved at a time, evenly between two points.
-func (c course) until(t time.Time) (rows, bytes float64) {
-	first, last := c.points[0], c.points[len(c.points)-1]
-	if !t.After(first.at) {
-		return 0, 0
-	}
-	if !t.Before(last.at) {
-		return last.rows - first.rows, last.bytes - first.bytes
-	}
-	i := slices.IndexFunc(c.points, func(p point) bool { return !p.at.Before(t) })
-	p, q := c.points[i-1], c.points[i]
-	share := ratio(t.Sub(p.at).Seconds(), q.at.Sub(p.at).Seconds())
-	return p.rows + share*(q.rows-p.rows) - first.rows, p.bytes + share*(q.bytes-p.bytes) - first.bytes
-}
-
-// afterWarmUp returns the course of what the process measured, which has moved rows and not ended within its warm-up.
-func (c course) afterWarmUp(r Report) course {
-	m := r.Measured
-	if m == nil {
-		return c
-	}
-	last := c.points[len(c.points)-1]
-	c.start = r.at(m.From)
-	rest := slices.DeleteFunc(slices.Clone(c.points), func(p point) bool { return !p.at.After(c.start) })
-	c.points = append([]point{{c.start, last.rows - float64(m.Rows), last.bytes - float64(m.PayloadBytes)}}, rest...)
-	return c
-}
-
-// addRates sets what is over time: from the first row of any shard to the last, after the warm-ups, and while all
-// shards moved rows. Shards that had nothing left to send have no part in it.
+// addRates sets what is over time: from the first row of any shard to the last; where they warmed up, of the rows after
+// the warm-ups, from the end of the first. Shards that had nothing left to send have no part in it.
 func (r *Report) addRates(all []Report) {
-	var moved, measured []course
+	var moving, measured span
+	var rows, bytes int64
 	for _, of := range all {
-		c := of.course()
+		during, moved, payload := of.moved()
 		r.Merged.Shards = append(r.Merged.Shards, ShardResult{
-			Shard: *of.Run.Shard, Outcome: of.Result.Outcome, Start: c.start, End: c.end,
+			Shard: *of.Run.Shard, Outcome: of.Result.Outcome, Start: during.start, End: during.end,
 			RowsPerSecond: of.Result.RowsPerSecond, BytesPerSecond: of.Result.BytesPerSecond, BoundBy: of.BoundBy.Verdict,
 		})
 		if of.Measured != nil {
 			r.Measured = new(Measured)
 		}
-		if c.points == nil {
+		if moved == 0 {
 			continue
 		}
-		moved = append(moved, c)
-		if !of.Unmeasured() {
-			measured = append(measured, c.afterWarmUp(of))
+
+		moving.widen(during)
+		if m := of.Measured; m != nil {
+			during.start, moved, payload = of.at(m.From), m.Rows, m.PayloadBytes
 		}
-	}
-	starts := func(a, b course) int { return a.start.Compare(b.start) }
-	ends := func(a, b course) int { return a.end.Compare(b.end) }
-	if len(moved) > 0 {
-		first, last := slices.MinFunc(moved, starts).start, slices.MaxFunc(moved, ends).end
-		r.Result.Seconds = last.Sub(first).Seconds()
-	}
-	if len(measured) == 0 {
-		return
+		if moved == 0 { // it ended within its warm-up
+			continue
+		}
+		measured.widen(during)
+		rows, bytes = rows+moved, bytes+payload
 	}
 
-	first, last := slices.MinFunc(measured, starts).start, slices.MaxFunc(measured, ends).end
-	w := window(measured, first, last)
-	r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.Rates.Load = w.RowsPerSecond, w.BytesPerSecond, w.RowsPerSecond
-	if r.Measured != nil {
+	seconds := measured.seconds()
+	r.Result.Seconds = moving.seconds()
+	r.Result.RowsPerSecond, r.Result.BytesPerSecond = ratio(float64(rows), seconds), ratio(float64(bytes), seconds)
+	r.Rates.Load = r.Result.RowsPerSecond
+	if r.Measured != nil && rows > 0 {
 		*r.Measured = Measured{
-			From: first.Sub(r.Run.ProcessStarted).Seconds(), Seconds: w.Seconds,
-			Rows: int64(math.Round(w.Rows)), PayloadBytes: int64(math.Round(w.BytesPerSecond * w.Seconds)),
+			From: measured.start.Sub(r.Run.ProcessStarted).Seconds(), Seconds: seconds, Rows: rows, PayloadBytes: bytes,
 		}
 	}
-	begin, end := slices.MaxFunc(measured, starts).start, slices.MinFunc(measured, ends).end
-	if begin.Before(end) {
-		r.Merged.Window = window(measured, begin, end)
-	}
-}
-
-// window returns what moved between two times.
-func window(courses []course, from, to time.Time) Window {
-	w, bytes := Window{Seconds: to.Sub(from).Seconds()}, 0.0
-	for _, c := range courses {
-		rows, payload := c.until(to)
-		rowsBefore, payloadBefore := c.until(from)
-		w.Rows, bytes = w.Rows+rows-rowsBefore, bytes+payload-payloadBefore
-	}
-	w.RowsPerSecond, w.BytesPerSecond = ratio(w.Rows, w.Seconds), ratio(bytes, w.Seconds)
-	return w
 }

@@ -13,9 +13,6 @@ import (
 // Merged is what a report of a whole run has in addition, if several processes sent it.
 type Merged struct {
 	Shards []ShardResult `json:"shards"`
-	// Window is the time in which all shards moved rows and had ended their warm-ups, with what they moved in it. Result's
-	// time is from the first row of any shard to the last, Measured from the first end of a warm-up.
-	Window Window `json:"window"`
 }
 
 // ShardResult is one shard's part. Start and end are of its last process's rows, Rows of all its processes.
@@ -29,15 +26,7 @@ type ShardResult struct {
 	BoundBy        string    `json:"bound_by"`
 }
 
-// Window is a part of a run's time. Rates are 0 if it is empty.
-type Window struct {
-	Seconds        float64 `json:"seconds"`
-	Rows           float64 `json:"rows"`
-	RowsPerSecond  float64 `json:"rows_per_second"`
-	BytesPerSecond float64 `json:"bytes_per_second"`
-}
-
-// writeText writes a line a shard, and one about the window. There is at least one shard.
+// writeText writes a line a shard. There is at least one.
 func (m Merged) writeText(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "shard\toutcome\trows\tfrom\tfor\trows/s\tpayload/s\tbound by\t")
@@ -47,10 +36,5 @@ func (m Merged) writeText(w io.Writer) error {
 		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s/s\t%s\t\n", s.Index, s.Outcome, units.Count(s.Rows), from, took,
 			units.Count(int64(s.RowsPerSecond)), units.Bytes(int64(s.BytesPerSecond)), s.BoundBy)
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "all at once for %s: %s rows/s, %s/s payload\n", duration(m.Window.Seconds),
-		units.Count(int64(m.Window.RowsPerSecond)), units.Bytes(int64(m.Window.BytesPerSecond)))
-	return err
+	return out.Flush()
 }
