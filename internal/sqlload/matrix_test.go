@@ -78,7 +78,7 @@ func (c cell) refusals() (all []string) {
 		"create the claim table":     c.claims == "missing" && denied("CREATE TABLE "+claims),
 		"create the table " + runs:   c.claims != "unwanted" && c.begins == "alone" && denied("CREATE TABLE "+runs),
 		"create the table " + target: makes && denied("CREATE TABLE "+target),
-		"drop the table " + target:   drops && (denied("DROP TABLE") || c.atomic && denied("CREATE TABLE "+target)),
+		"drop the table " + target:   drops && denied("DROP TABLE"),
 		"empty the table " + target:  empties && denied("TRUNCATE TABLE"),
 	} {
 		if refused {

@@ -182,32 +182,49 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	if err != nil {
 		return nil, t.Failed("create the table "+s.Table, err)
 	}
-	drop := s.DropTable()
-	if old != nil && !s.AtomicDDL { // if the new table cannot be made the old one is gone
-		if err := t.guarded(ctx, c, s, drop); err != nil {
-			return nil, t.notDropped(ctx, c, s, err)
-		}
-	}
+
 	switch {
-	case s.AtomicDDL && old != nil:
-		if err := t.guarded(ctx, c, s, append([]string{drop}, statements...)...); err != nil {
+	case old != nil && s.AtomicDDL:
+		if err := t.replace(ctx, c, s, statements); err != nil {
+			return nil, err
+		}
+		return t.relocate(ctx, c, s)
+	case old != nil: // if the new table cannot be made the old one is gone
+		if _, err := t.guarded(ctx, c, s, s.DropTable()); err != nil {
 			return nil, t.notDropped(ctx, c, s, err)
 		}
-		statements = nil
 	case s.AtomicDDL: // one message is one transaction: without its comment terapush would never drop the table
 		statements = []string{strings.Join(statements, "; ")}
 	}
+
 	for _, statement := range statements {
 		_, err := c.Exec(ctx, statement)
 		if err != nil && t.Catalog.Exists(err) {
 			break // another process was quicker, and marks the table: our mark would let a later run drop a table of others
 		}
 		if err != nil {
-			hint := "make the table with the statements of --dry-run and use --create never"
-			return nil, t.denied(ctx, c, "create the table "+s.Table, err, "CREATE", s.Table, hint)
+			return nil, t.notCreated(ctx, c, s, err)
 		}
 	}
 	return t.relocate(ctx, c, s)
+}
+
+// replace drops the table and carries out the statements that create one in its place: all of it, or nothing.
+func (t *Table) replace(ctx context.Context, c Conn, s *State, statements []string) error {
+	done, err := t.guarded(ctx, c, s, append([]string{s.DropTable()}, statements...)...)
+	switch {
+	case err == nil:
+		return nil
+	case done == 0:
+		return t.notDropped(ctx, c, s, err)
+	default:
+		return t.notCreated(ctx, c, s, err)
+	}
+}
+
+func (t *Table) notCreated(ctx context.Context, c Conn, s *State, err error) error {
+	hint := "make the table with the statements of --dry-run and use --create never"
+	return t.denied(ctx, c, "create the table "+s.Table, err, "CREATE", s.Table, hint)
 }
 
 func (t *Table) notDropped(ctx context.Context, c Conn, s *State, err error) error {
@@ -215,8 +232,9 @@ func (t *Table) notDropped(ctx context.Context, c Conn, s *State, err error) err
 }
 
 // guarded runs statements that drop or empty the table, while nobody else can take the run over: a server may carry them out
-// long after their client has died, when the lock that they wait for is free.
-func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...string) (err error) {
+// long after their client has died, when the lock that they wait for is free. It returns how many were carried out before
+// an error.
+func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...string) (done int, err error) {
 	var g Guard
 	if t.Claims != nil && s.hasRow() {
 		g = t.Claims.Guard(s)
@@ -226,7 +244,7 @@ func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...str
 	}
 	if g.Before != "" {
 		if _, err := c.Exec(ctx, g.Before); err != nil {
-			return err
+			return 0, err
 		}
 		defer func() {
 			after := g.After
@@ -241,18 +259,19 @@ func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...str
 	if g.Check != "" {
 		found, err := Rows(ctx, c, g.Check)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(found) == 0 {
-			return t.whyNot(ctx, c, s)
+			return 0, t.whyNot(ctx, c, s)
 		}
 	}
-	for _, statement := range statements {
+
+	for done, statement := range statements {
 		if _, err := c.Exec(ctx, statement); err != nil {
-			return err
+			return done, err
 		}
 	}
-	return nil
+	return len(statements), nil
 }
 
 // relocate finds a table that was created or emptied.
@@ -269,7 +288,7 @@ func (t *Table) truncate(ctx context.Context, c Conn, s *State) error {
 	if s.Flush != "" {
 		_, _ = c.Exec(ctx, s.Flush) // some users may not; the proof finds rows that arrive later
 	}
-	if err := t.guarded(ctx, c, s, s.Truncate()); err != nil {
+	if _, err := t.guarded(ctx, c, s, s.Truncate()); err != nil {
 		return t.denied(ctx, c, "empty the table "+s.Table, err, "TRUNCATE", s.Table, "")
 	}
 	found, err := t.relocate(ctx, c, s)

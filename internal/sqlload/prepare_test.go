@@ -32,6 +32,7 @@ func TestPrepareAdvises(t *testing.T) {
 		{"unfit", never, "", "", "column id (int) is missing (choose another --table, or use --create recreate)"},
 		{"", ifMissing, "", target, "was made or emptied and cannot be found: may this user SELECT from it?"},
 		{"full", recreate, "DROP", "", "(drop it yourself or choose another --table)"},
+		{"full", recreate, "CREATE TABLE " + target, "", "(GRANT CREATE ON " + target + ", or make the table"},
 		{"full", truncate, "TRUNCATE", "", "(GRANT TRUNCATE ON " + target + ")"},
 		{"", ifMissing, "CREATE TABLE " + target, "", "(GRANT CREATE ON " + target +
 			", or make the table with the statements of --dry-run and use --create never)"},
@@ -41,16 +42,18 @@ func TestPrepareAdvises(t *testing.T) {
 		{"full", never, "", claims, "(GRANT SELECT, INSERT, DELETE ON " + claims +
 			", if it is a claim table of another user)"},
 	} {
-		m := newMemory(false)
-		m.denied, m.hidden = c.denied, c.hidden
-		if c.table != "" {
-			m.tables[target] = existing[c.table]
+		for _, atomic := range []bool{false, true} {
+			m := newMemory(atomic)
+			m.denied, m.hidden = c.denied, c.hidden
+			if c.table != "" {
+				m.tables[target] = existing[c.table]
+			}
+			if c.hidden != "" {
+				m.tables[c.hidden] = relation{}
+			}
+			_, err := m.table().Prepare(t.Context(), preparation(c.create))
+			assert.ErrorContains(t, err, c.says)
 		}
-		if c.hidden != "" {
-			m.tables[c.hidden] = relation{}
-		}
-		_, err := m.table().Prepare(t.Context(), preparation(c.create))
-		assert.ErrorContains(t, err, c.says)
 	}
 }
 

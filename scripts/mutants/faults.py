@@ -231,7 +231,7 @@ FAULTS = [Fault(*f) for f in [
      "the row of a run that did not begin keeps everybody off the table"),
     ("sl18", SL, "prepare.go", "break // another process was quicker", "continue // another process was quicker",
      "a table that others made meanwhile is marked as terapush's"),
-    ("sl19", SL, "prepare.go", "if len(found) == 0 {\n\t\t\treturn t.whyNot(ctx, c, s)", "if found == nil && err != nil {\n\t\t\treturn t.whyNot(ctx, c, s)",
+    ("sl19", SL, "prepare.go", "if len(found) == 0 {\n\t\t\treturn 0, t.whyNot(ctx, c, s)", "if found == nil && err != nil {\n\t\t\treturn 0, t.whyNot(ctx, c, s)",
      "a table is dropped or emptied for a run that another process has taken over"),
     ("sl21", SL, "prepare.go", "case found.Kind != \"\":\n\t\treturn nil, notATable(found)\n\t}\n", "}\n",
      "--create recreate sends DROP TABLE for a view"),
