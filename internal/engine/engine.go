@@ -96,8 +96,6 @@ type Result struct {
 	Unknown []int64
 	// Handed is how many batch numbers were handed out; a run by duration has that many batches.
 	Handed int64
-	// Complete reports whether every batch handed out is applied.
-	Complete bool
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.
 	Drained bool
@@ -144,11 +142,10 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	}
 	handed, stopped := r.numbers.state()
 	return Result{
-		Unknown:  r.unknown,
-		Handed:   handed,
-		Complete: r.failed == nil,
-		Drained:  stopped,
-		Kept:     r.kept, KeptWhy: r.keptWhy,
+		Unknown: r.unknown,
+		Handed:  handed,
+		Drained: stopped,
+		Kept:    r.kept, KeptWhy: r.keptWhy,
 	}, r.failed
 }
 

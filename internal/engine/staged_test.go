@@ -37,7 +37,7 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 			b := staged(t, 22, &loadertest.Memory{Script: lost, GroupScript: at(2, c.fault)})
 			result, s, err := b.run(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, engine.Result{Handed: 22, Complete: true}, result)
+			require.Equal(t, engine.Result{Handed: 22}, result)
 			b.exact()
 			require.Equal(t, c.want, b.journal.groups(8))
 			require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
@@ -82,7 +82,7 @@ func TestObjectsThatCannotBeRemovedAreNoFailure(t *testing.T) {
 	b.loader.discard = why
 	result, _, err := b.run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engine.Result{Handed: 8, Complete: true, Kept: 2, KeptWhy: why}, result)
+	require.Equal(t, engine.Result{Handed: 8, Kept: 2, KeptWhy: why}, result)
 	b.exact()
 }
 

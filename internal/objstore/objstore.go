@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -34,7 +33,6 @@ type Store struct {
 	place
 	client   *s3.Client
 	http     *httpload.Client
-	log      *slog.Logger
 	software string      // as the server calls itself
 	oneByOne atomic.Bool // the server cannot delete several objects with one request
 }
@@ -47,7 +45,7 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{place: p, log: d.Log}
+	s := &Store{place: p}
 	op := "open " + t.String()
 	if err := s.connect(ctx, t, d); err != nil {
 		return nil, failed(op, err)

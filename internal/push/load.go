@@ -133,7 +133,7 @@ func (p *push) whoseRun(ctx context.Context, err error) error {
 // the plan gets their number of rows.
 func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.state.left() == 0 {
-		return engine.Result{Complete: true}, nil
+		return engine.Result{}, nil
 	}
 	config := p.engineConfig()
 	if p.plan.ByDuration {

@@ -60,7 +60,6 @@ type Dialect struct {
 	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column
 	// beside the number, an expression without an index.
 	Leading bool
-	Dual    string // follows a SELECT without a table; ""
 	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap
 	// around or fail; "" where sums grow.
 	Wide string

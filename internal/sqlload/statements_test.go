@@ -64,7 +64,7 @@ func TestKeys(t *testing.T) {
 	}
 	one, text, at, several := postgres(), postgres(), postgres(), postgres()
 	// Every number comes back as digits where a driver would round it.
-	text.Digits, text.TextNumber, text.Dual = "D(%s)", "N(%s)", " FROM DUAL"
+	text.Digits, text.TextNumber = "D(%s)", "N(%s)"
 	at.TimeNumber, at.TimeLiteral = "MICROS(%s)", "AT '%s'"
 	several.Leading = true
 	for _, c := range []struct {

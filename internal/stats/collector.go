@@ -212,14 +212,6 @@ func (c *Collector) Phase(p event.Phase) {
 	}
 }
 
-// Phases returns the seconds spent in each phase so far.
-func (c *Collector) Phases() map[event.Phase]float64 {
-	now := c.options.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.clock.seconds(now)
-}
-
 // Failures returns the first hundred attempts of this process that failed.
 func (c *Collector) Failures() []event.Event {
 	c.mu.Lock()

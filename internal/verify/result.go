@@ -57,7 +57,6 @@ type Result struct {
 	BadRowCount int64
 
 	Strange []string // some objects under the run's prefix that are none of its batches
-	Seconds float64
 }
 
 // maxKept bounds the lists of a Result.

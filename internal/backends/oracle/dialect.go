@@ -21,7 +21,7 @@ const maxValueBytes = 32767
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Type: columnType, Quote: `"`, Upper: true, EmptyIsNull: true,
-		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1", Dual: " FROM DUAL",
+		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1",
 		Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
 		TextLength: "VSIZE", BytesLength: "VSIZE",
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,

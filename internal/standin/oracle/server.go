@@ -260,13 +260,6 @@ func (s *Server) Insert(name string, values []any) error {
 	return s.alone(func(x *session) { t := x.table(name); x.put(t, t.complete(values)) })
 }
 
-// Delete removes the rows with a number.
-func (s *Server) Delete(name string, number int64) error {
-	return s.alone(func(x *session) {
-		x.remove(x.table(name), func(r standin.Row) bool { return r.Number == number })
-	})
-}
-
 // Run runs an administrator's statements, each in a transaction of its own. The script is not asked.
 func (s *Server) Run(statements ...string) error {
 	for _, text := range statements {
