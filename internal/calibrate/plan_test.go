@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 		require.GreaterOrEqual(t, int64(p.Buffers), p.Templates()+int64(p.Workers), "no batch is encoded while it is measured")
 		require.Equal(t, 5*time.Second, flags.Duration, "12 pushes a minute")
 		require.Zero(t, flags.MaxRate)
-		driver, _, target, err := one.Config.LoaderTarget(c.Drivers)
+		driver, target, err := one.Config.LoaderTarget(c.Drivers)
 		require.NoError(t, err)
 		require.Empty(t, target.Password)
 		cases = append(cases, fmt.Sprintf("%s %s %d %s %s", driver.Name(), flags.Method, p.Workers, target.TLS, p.PayloadKind))
@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 
 	c = planned(t, "mysql", func(c *Calibration) { c.Host = "10.0.0.7" })
 	require.NoError(t, c.Check())
-	_, _, target, err := c.sweep.Cases[0].Config.LoaderTarget(c.Drivers)
+	_, target, err := c.sweep.Cases[0].Config.LoaderTarget(c.Drivers)
 	require.NoError(t, err)
 	require.Equal(t, loader.Secret("hunter2"), target.Password, "of the sink at HOST")
 }

@@ -161,31 +161,31 @@ func (p *Push) Settings() ([]loader.Setting, error) {
 }
 
 // LoaderTarget returns the target with method, options and settings, and the driver of its scheme.
-func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Method, loader.Target, error) {
+func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Target, error) {
 	driver, target, err := FindTarget(p.Target, p.Connect, drivers)
 	if err != nil {
-		return nil, loader.Method{}, target, err
+		return nil, target, err
 	}
 	if p.Earlier != "" {
 		earlier, err := loader.ParseTarget(p.Earlier)
 		if err != nil {
-			return nil, loader.Method{}, target, fmt.Errorf("the run's target: %w", err)
+			return nil, target, fmt.Errorf("the run's target: %w", err)
 		}
 		target.Inherit(earlier)
 	}
 	method, ok := loader.FindMethod(driver, p.Method)
 	if !ok {
-		return nil, method, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
+		return nil, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
 	}
 	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
 	if target.Via = p.Staging.Target(); target.Via != nil && !method.Caps.Staged {
-		return nil, method, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
+		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
-		return nil, method, target, err
+		return nil, target, err
 	}
 	target.Settings, err = p.Settings()
-	return driver, method, target, err
+	return driver, target, err
 }
 
 // optionsOf refuses options of other methods, which would have no effect.

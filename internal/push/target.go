@@ -40,7 +40,7 @@ const preflightTime = 10 * time.Second
 // configure finds driver and method, and returns the method's capabilities on any server.
 func (t *target) configure(drivers *loader.Registry) (caps loader.Caps, err error) {
 	t.outage.Most, t.outage.Log = t.config.RetryFor, t.notes.log
-	if t.driver, _, t.Target, err = t.config.LoaderTarget(drivers); err != nil {
+	if t.driver, t.Target, err = t.config.LoaderTarget(drivers); err != nil {
 		return caps, err
 	}
 	return t.driver.Check(t.Target)

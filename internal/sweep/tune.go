@@ -87,7 +87,7 @@ func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, erro
 	if err := s.base.Outline(s.Drivers); err != nil {
 		return nil, err
 	}
-	driver, _, target, err := s.base.Config.LoaderTarget(s.Drivers)
+	driver, target, err := s.base.Config.LoaderTarget(s.Drivers)
 	if err != nil {
 		return nil, err
 	}
