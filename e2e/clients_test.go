@@ -20,7 +20,7 @@ type client interface {
 	close()
 }
 
-func newClient(t *testing.T, k kind, u *url.URL) client {
+func newClient(t testing.TB, k kind, u *url.URL) client {
 	t.Helper()
 	c := client(&pgxClient{url: u.String()})
 	if k != postgres {

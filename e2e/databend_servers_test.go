@@ -37,7 +37,7 @@ func databendMethods() []string {
 var engineSlots = make(chan struct{}, 3)
 
 // newEngine makes a database in the real engine, which scripts/servers puts behind an HTTP front end.
-func newEngine(t *testing.T) *database {
+func newEngine(t testing.TB) *database {
 	t.Helper()
 	text := os.Getenv("TERAPUSH_TEST_DATABEND")
 	if text == "" {
@@ -55,7 +55,7 @@ func newEngine(t *testing.T) *database {
 	return &database{kind: databend, url: u, client: databendClient(t, u), state: filepath.Join(t.TempDir(), "state")}
 }
 
-func databendClient(t *testing.T, u *url.URL) client {
+func databendClient(t testing.TB, u *url.URL) client {
 	t.Helper()
 	db, err := sql.Open("databend", u.String())
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func databendClient(t *testing.T, u *url.URL) client {
 }
 
 // stage makes a stage in the folder, which has presigned URLs, and gives its name.
-func (d *database) stage(t *testing.T, f *folder) string {
+func (d *database) stage(t testing.TB, f *folder) string {
 	t.Helper()
 	name := "presigned_" + strings.ToLower(rand.Text()[:10])
 	d.must(t, fmt.Sprintf("CREATE STAGE %s URL = 's3://%s/%s/' CONNECTION = (endpoint_url = '%s', region = 'us-east-1', "+

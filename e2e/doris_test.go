@@ -25,7 +25,7 @@ type cluster struct {
 	*database
 }
 
-func newCluster(t *testing.T, o doris.Options) *cluster {
+func newCluster(t testing.TB, o doris.Options) *cluster {
 	t.Helper()
 	o.Password = dorisPassword
 	c, err := doris.Start(o)
@@ -55,7 +55,7 @@ func (c *cluster) resume(t *testing.T, flags ...string) invocation {
 
 // isExact asserts that the table has every row of the load once, and every value of it, that no byte of the rows went to the
 // frontend, and that the password is nowhere.
-func (c *cluster) isExact(t *testing.T, l load, results ...result) {
+func (c *cluster) isExact(t testing.TB, l load, results ...result) {
 	t.Helper()
 	l.isAll(t, c.Table(l.table).Rows)
 	for _, r := range c.Requests() {
@@ -65,7 +65,7 @@ func (c *cluster) isExact(t *testing.T, l load, results ...result) {
 }
 
 // hides looks for the password in all that was said and kept.
-func (c *cluster) hides(t *testing.T, results ...result) {
+func (c *cluster) hides(t testing.TB, results ...result) {
 	t.Helper()
 	hides(t, dorisPassword, everythingIn(t, c.state))
 	for _, r := range results {

@@ -32,7 +32,7 @@ func (d *database) resume(t *testing.T, flags ...string) invocation {
 }
 
 // runs lists the ids of all runs in the state folder. Hidden is what a process that was killed had not made a run yet.
-func (d *database) runs(t *testing.T) []string {
+func (d *database) runs(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir(d.state)
 	if errors.Is(err, os.ErrNotExist) {
@@ -64,7 +64,7 @@ func (d *database) journalLines(t *testing.T) (lines int) {
 }
 
 // run is the id of the only run.
-func (d *database) run(t *testing.T) string {
+func (d *database) run(t testing.TB) string {
 	t.Helper()
 	ids := d.runs(t)
 	require.Len(t, ids, 1, "runs in the state folder")
@@ -102,4 +102,14 @@ func (d *database) untilClaims(t *testing.T, p *process, n int64) {
 func (d *database) again(t *testing.T, command string, flags ...string) invocation {
 	t.Helper()
 	return invocation{args: append([]string{command, d.target(), "--run", d.run(t), "--state-dir", d.state}, flags...)}
+}
+
+// proven asserts that the run ended well and every row was found.
+func proven(t *testing.T, is report.Report, rows int64) {
+	t.Helper()
+	assert.Equal(t, report.OK, is.Result.Outcome)
+	assert.Equal(t, []any{"full", true, rows, rows}, []any{is.Verify.Mode, is.Verify.OK, is.Verify.ExpectedRows, is.Verify.FoundRows})
+	assert.Positive(t, is.Verify.SampledRows)
+	assert.Equal(t, rows, is.Result.Rows)
+	assert.Equal(t, "exactly-once", is.Plan.Delivery)
 }

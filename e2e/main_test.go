@@ -1,5 +1,6 @@
 // Package e2e_test drives the built binary against real servers: what it prints, how it ends, and, by the servers' own
-// client libraries, what is really there afterwards.
+// client libraries, what is really there afterwards. What commands, exit codes and texts can tell is a script in
+// testdata/scripts; Go has what is killed, waits for a moment, or counts.
 //
 // The binary is $TERAPUSH_BINARY, or else built here. Servers are named by $TERAPUSH_TEST_POSTGRES, …_MARIADB and
 // …_MYSQL, as `scripts/servers env` prints them; a test whose server is not named is skipped, and fails in CI.
@@ -74,7 +75,7 @@ func scaled[T any](ordinary, inSoak T) T {
 }
 
 // missing skips a test for want of something, except in CI, where everything has to be there.
-func missing(t *testing.T, format string, values ...any) {
+func missing(t testing.TB, format string, values ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("CI has to test this: "+format, values...)

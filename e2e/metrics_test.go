@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,14 +14,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Metrics are there while the run loads, and end as the report says; who scrapes late gets them by --metrics-linger.
+// Metrics are there while the run loads, and end as the report says; who scrapes late gets them by --metrics-linger. They
+// tell no password.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
+	password := os.Getenv("TERAPUSH_TEST_PASSWORD")
+	if password == "" {
+		missing(t, `TERAPUSH_TEST_PASSWORD is not set: eval "$(scripts/servers env)"`)
+	}
 	d := newDatabase(t, postgres)
+	d.handOver(t)
 	address := "127.0.0.1:" + freePort(t)
 	l := small(12_000)
-	p := d.push(l.flags("--workers", "4", "--max-rate", "1MiB/s", "--verify", "full",
-		"--metrics-addr", address, "--metrics-linger", "1m")...).start(t)
+	i := d.pushTo(d.target(as("tera", "")), l.flags("--workers", "4", "--max-rate", "1MiB/s", "--verify", "full",
+		"--metrics-addr", address, "--metrics-linger", "1m")...)
+	i.env = []string{"TERAPUSH_PASSWORD=" + password}
+	p := i.start(t)
 	d.untilClaims(t, p, 5)
 	during := scrape(t, "http://"+address+"/metrics")
 	assert.Equal(t, "ok\n", scrape(t, "http://"+address+"/healthz"))
@@ -42,6 +51,7 @@ func TestMetrics(t *testing.T) {
 		assert.Contains(t, last, fmt.Sprintf("\n%s %d\n", name, want))
 	}
 	assert.NotContains(t, last, d.name(), "a label without bound")
+	hides(t, password, during, last)
 }
 
 func scrape(t *testing.T, url string) string {

@@ -30,7 +30,7 @@ type folder struct {
 	endpoint  string
 }
 
-func newFolder(t *testing.T) *folder {
+func newFolder(t testing.TB) *folder {
 	t.Helper()
 	text := os.Getenv("TERAPUSH_TEST_S3")
 	if text == "" {
@@ -59,7 +59,7 @@ type object struct {
 }
 
 // list lists the folder in the order of the keys.
-func (f *folder) list(t *testing.T) (all []object) {
+func (f *folder) list(t testing.TB) (all []object) {
 	t.Helper()
 	pages := s3.NewListObjectsV2Paginator(f.sdk, &s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(f.prefix + "/")})
 	for pages.HasMorePages() {
@@ -72,7 +72,7 @@ func (f *folder) list(t *testing.T) (all []object) {
 	return all
 }
 
-func (f *folder) get(t *testing.T, key string) []byte {
+func (f *folder) get(t testing.TB, key string) []byte {
 	t.Helper()
 	got, err := f.sdk.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &f.bucket, Key: &key})
 	require.NoError(t, err, key)
@@ -82,7 +82,7 @@ func (f *folder) get(t *testing.T, key string) []byte {
 	return body
 }
 
-func (f *folder) put(t *testing.T, key, body string) {
+func (f *folder) put(t testing.TB, key, body string) {
 	t.Helper()
 	_, err := f.sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: bytes.NewReader([]byte(body))})
 	require.NoError(t, err, key)

@@ -87,26 +87,3 @@ func TestResumeOnAnotherTable(t *testing.T) {
 		assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "nothing was written")
 	})
 }
-
-// Forget leaves nothing of a run but its rows, whatever has become of the table or of the state folder.
-func TestForget(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		l := small(2000)
-		d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
-		assert.Equal(t, l.batches(), d.claims())
-		d.must(t, "DROP TABLE documents")
-		d.again(t, "forget").run(t).ends(t, 0)
-		assert.Zero(t, d.claims())
-		assert.Empty(t, d.runs(t))
-
-		flags := []string{"--verify", "none", "--append"}
-		if d.kind == postgres {
-			flags = append(flags, "--unlogged")
-		}
-		d.push(l.flags(flags...)...).run(t).ends(t, 0)
-		forget := d.again(t, "forget", "--state-dir", t.TempDir())
-		forget.run(t).ends(t, 0).says(t, "10 claims of run "+d.run(t)+" removed")
-		assert.Zero(t, d.claims())
-		d.isExact(t, l)
-	})
-}

@@ -58,7 +58,7 @@ func (l load) flags(more ...string) []string {
 // batches is how many batches the load has.
 func (l load) batches() int64 { return (l.rows + l.batchRows - 1) / l.batchRows }
 
-func (l load) data(t *testing.T) dataset.Dataset {
+func (l load) data(t testing.TB) dataset.Dataset {
 	t.Helper()
 	data, err := dataset.New(l.dataset, dataset.Options{Seed: l.seed, PayloadBytes: l.payload, PayloadKind: l.kind})
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func (l load) data(t *testing.T) dataset.Dataset {
 }
 
 // row gives row i of the load, as texts in the schema's order.
-func (l load) row(t *testing.T) func(i int64) []string {
+func (l load) row(t testing.TB) func(i int64) []string {
 	t.Helper()
 	data := l.data(t)
 	block := rows.NewBlock(data.Schema())
@@ -86,7 +86,7 @@ func (l load) row(t *testing.T) func(i int64) []string {
 
 // isExact asks the server by its own client: every row of the loads once, every byte of them, and no other. The loads
 // follow each other by their keys.
-func (d *database) isExact(t *testing.T, loads ...load) {
+func (d *database) isExact(t testing.TB, loads ...load) {
 	t.Helper()
 	schema := loads[0].data(t).Schema()
 	var columns, keys []string
@@ -139,7 +139,7 @@ func (d *database) asText(c rows.Column) string {
 }
 
 // isAll asserts that these are the rows of the load, each once and with every value. They may be in any order.
-func (l load) isAll(t *testing.T, found []standin.Row) {
+func (l load) isAll(t testing.TB, found []standin.Row) {
 	t.Helper()
 	require.Len(t, found, int(l.rows))
 	slices.SortFunc(found, func(a, b standin.Row) int { return cmp.Compare(a.Number, b.Number) })
@@ -155,7 +155,7 @@ func (l load) isAll(t *testing.T, found []standin.Row) {
 }
 
 // holds asks the store itself: every batch of the run as one object, in them the load's rows, and nothing else.
-func (f *folder) holds(t *testing.T, run, format string, l load) {
+func (f *folder) holds(t testing.TB, run, format string, l load) {
 	t.Helper()
 	found, columns := f.list(t), []standin.Column{}
 	require.Len(t, found, int(l.batches()))

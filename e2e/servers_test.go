@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"crypto/rand"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func onServers(t *testing.T, kinds []kind, test func(t *testing.T, d *database))
 }
 
 // newDatabase makes a database on the server that is up for all tests.
-func newDatabase(t *testing.T, k kind) *database {
+func newDatabase(t testing.TB, k kind) *database {
 	t.Helper()
 	if k == databend {
 		return newEngine(t)
@@ -68,7 +67,7 @@ func newDatabase(t *testing.T, k kind) *database {
 	return makeDatabase(t, k, text)
 }
 
-func makeDatabase(t *testing.T, k kind, server string) *database {
+func makeDatabase(t testing.TB, k kind, server string) *database {
 	t.Helper()
 	u, err := url.Parse(server)
 	require.NoError(t, err)
@@ -88,7 +87,7 @@ func makeDatabase(t *testing.T, k kind, server string) *database {
 }
 
 // must runs statements that have to work.
-func (d *database) must(t *testing.T, statements ...string) {
+func (d *database) must(t testing.TB, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
 		require.NoError(t, d.exec(s), s)
@@ -96,20 +95,10 @@ func (d *database) must(t *testing.T, statements ...string) {
 }
 
 // number answers a question with a number.
-func (d *database) number(t *testing.T, query string) (answer int64) {
+func (d *database) number(t testing.TB, query string) (answer int64) {
 	t.Helper()
 	require.NoError(t, d.query(query, func(scan func(...any) error) error { return scan(&answer) }), query)
 	return answer
-}
-
-// createTable makes the dataset's table by hand; more is added behind the columns.
-func (d *database) createTable(t *testing.T, name, more string) {
-	t.Helper()
-	bytes := "LONGBLOB"
-	if d.kind == postgres {
-		bytes = "bytea"
-	}
-	d.must(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT NOT NULL, payload %s NOT NULL%s)", name, bytes, more))
 }
 
 // target is the database's URL for terapush, perhaps by another way than straight, or as another user.
@@ -155,4 +144,15 @@ func (d *database) exact() string {
 		return "insert"
 	}
 	return d.methods()[0]
+}
+
+// handOver gives the database to user tera, who has the difficult password.
+func (d *database) handOver(t *testing.T) {
+	t.Helper()
+	if d.kind == postgres {
+		d.must(t, "ALTER DATABASE "+d.name()+" OWNER TO tera", "GRANT ALL ON SCHEMA public TO tera")
+	} else {
+		d.must(t, "GRANT ALL ON "+d.name()+".* TO tera@'%'")
+		t.Cleanup(func() { _ = d.exec("REVOKE ALL ON " + d.name() + ".* FROM tera@'%'") })
+	}
 }
