@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -76,46 +75,6 @@ func (c *cluster) hides(t testing.TB, results ...result) {
 // loads are the stream loads that reached a backend, and the INSERTs.
 func (c *cluster) loads() []doris.Request {
 	return slices.DeleteFunc(c.Requests(), func(r doris.Request) bool { return !r.Loads() })
-}
-
-// Every method, and a report that says what was done. The conformance suite has the formats and datasets.
-func TestDoris(t *testing.T) {
-	t.Parallel()
-	for method, l := range map[string]load{
-		"stream-load": dataLoad("lineitem", scaled[int64](3_003, 50_000), 501, 0),
-		"insert":      dataLoad("journal", scaled[int64](3_003, 50_000), 501, 0),
-		"s3-load":     peopleLoad(scaled[int64](3_003, 50_000), 501),
-	} {
-		t.Run(method, func(t *testing.T) {
-			t.Parallel()
-			s := newCluster(t, doris.Options{Backends: 3})
-			flags := l.flags("--method", method, "--workers", "3", "--verify", "full")
-			var f *folder
-			if method == "s3-load" {
-				f = newFolder(t)
-				flags = append(flags, "--staging", f.target(), "--commit-batches", "3")
-			}
-			r := s.push(flags...).run(t).ends(t, 0)
-			is := reportOf(t, r)
-			proven(t, is, l.rows)
-			assert.Empty(t, r.stderr)
-			assert.Equal(t, l.batches(), is.Result.Batches)
-			assert.Equal(t, "off_mode", is.Target.Settings["group_commit"])
-			s.isExact(t, l, r)
-			if f != nil {
-				assert.Empty(t, f.list(t), "objects are removed once they are loaded")
-				s.keepsSecrets(t, r.all())
-				return
-			}
-			labels := map[string]bool{}
-			for _, request := range s.loads() {
-				if strings.Contains(request.Label, is.Run.ID) {
-					labels[request.Label] = true
-				}
-			}
-			assert.Len(t, labels, int(l.batches()), "one label a batch, which names the run")
-		})
-	}
 }
 
 // Group commit has no labels: it is refused where exactly once is asked for, says what it is, and what it doubles.
