@@ -57,3 +57,10 @@ warm_up: 1
 	assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last case's rows are left")
 	assert.Zero(t, d.claims(), "what killed processes left is forgotten")
 }
+
+func isEmpty(t *testing.T, folder string) {
+	t.Helper()
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
