@@ -40,27 +40,3 @@ func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
 	p.signal(t, syscall.SIGHUP)
 	p.wait(t).ends(t, 0)
 }
-
-// --create drops or empties what terapush made. What a run records is the table behind that: a resume finds it to be the run's.
-func TestCreate(t *testing.T) {
-	t.Parallel()
-	for _, create := range []string{"recreate", "truncate"} {
-		t.Run(create, func(t *testing.T) {
-			t.Parallel()
-			d, l := newDatabase(t, postgres), small(2000)
-			d.push(l.flags("--create", create)...).run(t).ends(t, 0) // made, since it is missing
-			d.must(t, "CREATE INDEX mine ON documents (document_id)")
-			l.seed, l.rows = 9, 8000
-			d.state = t.TempDir()
-			before := d.claims()
-			p := d.push(l.flags("--create", create, "--workers", "2", "--max-rate", "300KiB/s")...).start(t)
-			d.untilClaims(t, p, before+l.batches()/4)
-			p.kill(t)
-			d.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)
-			d.isExact(t, l)
-			if create == "truncate" { // the table stays, with what somebody has made of it
-				d.must(t, "DROP INDEX mine")
-			}
-		})
-	}
-}

@@ -63,27 +63,3 @@ func runAgain(t *testing.T, command string) result {
 	t.Helper()
 	return startCommand(t, invocation{}, "sh", "-c", "exec '"+binary+"' "+command).wait(t)
 }
-
-// A table that was rewritten between stop and resume is another file and the same rows. One that was emptied holds none of
-// the rows that were acknowledged.
-func TestResumeOnAnotherTable(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		l := small(12_000)
-		p := d.push(l.flags("--workers", "4", "--max-rate", "1MiB/s")...).start(t)
-		d.untilClaims(t, p, l.batches()/3)
-		p.signal(t, syscall.SIGINT)
-		p.wait(t).ends(t, 130)
-		rewrite := []string{"OPTIMIZE TABLE documents", "ALTER TABLE documents FORCE"}
-		if d.kind == postgres {
-			rewrite = []string{"VACUUM FULL documents", "ALTER TABLE documents ALTER payload SET DATA TYPE bytea USING payload || ''"}
-		}
-		d.must(t, rewrite...)
-		d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0).says(t, "was rewritten since the earlier process")
-		d.isExact(t, l)
-
-		d.must(t, "TRUNCATE TABLE documents")
-		r := d.resume(t).run(t).ends(t, 5).says(t, "are missing or incomplete", "start a new run")
-		assert.NotContains(t, r.stderr, "to resume")
-		assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "nothing was written")
-	})
-}

@@ -150,20 +150,18 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 
 	// sql STATEMENT... asks the server by its own client library; stdout has the one column of the last answer.
 	"sql": scriptCommand(func(s *script, statements ...string) {
-		var answer []string
-		for _, statement := range statements {
-			answer = nil
-			require.NoError(s, s.query(statement, func(scan func(...any) error) error {
-				var value any
-				err := scan(&value)
-				if text, is := value.([]byte); is {
-					value = string(text)
-				}
-				answer = append(answer, fmt.Sprint(value))
-				return err
-			}), statement)
-		}
-		fmt.Fprintln(s.ts.Stdout(), strings.Join(answer, "\n"))
+		last := len(statements) - 1
+		s.must(s, statements[:last]...)
+		out := s.ts.Stdout()
+		require.NoError(s, s.query(statements[last], func(scan func(...any) error) error {
+			var value any
+			err := scan(&value)
+			if text, is := value.([]byte); is {
+				value = string(text)
+			}
+			fmt.Fprintln(out, value)
+			return err
+		}), statements[last])
 	}),
 
 	// exact FLAG... [and FLAG...] asserts that the server holds the rows of pushes with such flags, by their keys one push
