@@ -24,6 +24,8 @@ import (
 	_ "github.com/datafuselabs/databend-go" // the client that looks at what terapush did
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 const databend kind = "databend"
@@ -39,10 +41,7 @@ var engineSlots = make(chan struct{}, 3)
 // newEngine makes a database in the real engine, which scripts/servers puts behind an HTTP front end.
 func newEngine(t testing.TB) *database {
 	t.Helper()
-	text := os.Getenv("TERAPUSH_TEST_DATABEND")
-	if text == "" {
-		missing(t, `TERAPUSH_TEST_DATABEND is not set: run scripts/servers up and eval "$(scripts/servers env)"`)
-	}
+	text := backendtest.Server(t, "TERAPUSH_TEST_DATABEND")
 	engineSlots <- struct{}{}
 	t.Cleanup(func() { <-engineSlots })
 	u, err := url.Parse(text)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // A code block of the documentation is one of these:
@@ -171,10 +173,7 @@ func serversIn(t *testing.T, script string) (env []string) {
 		k := kind(strings.ToLower(strings.TrimPrefix(name, "TERAPUSH_TEST_")))
 		switch k {
 		case "s3":
-			if os.Getenv(name) == "" {
-				missing(t, "%s is not set", name)
-			}
-			env = append(env, name+"="+os.Getenv(name))
+			env = append(env, name+"="+backendtest.Server(t, name))
 			continue
 		case "database_url":
 			k = postgres

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -150,10 +151,7 @@ type deployed struct {
 
 // deploy makes a namespace, and a copy of the manifests with the values that a user would change.
 func (c *controlPlane) deploy(t *testing.T, d *database) *deployed {
-	password := os.Getenv("TERAPUSH_TEST_PASSWORD")
-	if password == "" {
-		missing(t, `TERAPUSH_TEST_PASSWORD is not set: eval "$(scripts/servers env)"`)
-	}
+	password := backendtest.Server(t, "TERAPUSH_TEST_PASSWORD")
 	d.handOver(t)
 	r := &deployed{load: small(16_000), shards: 8}
 	r.kubelet = kubelet{controlPlane: c, t: t, namespace: strings.ReplaceAll(d.name(), "_", "-"), before: func(*instance) {}}

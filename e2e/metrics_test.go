@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,16 +11,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // Metrics are there while the run loads, and end as the report says; who scrapes late gets them by --metrics-linger. They
 // tell no password.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	password := os.Getenv("TERAPUSH_TEST_PASSWORD")
-	if password == "" {
-		missing(t, `TERAPUSH_TEST_PASSWORD is not set: eval "$(scripts/servers env)"`)
-	}
+	password := backendtest.Server(t, "TERAPUSH_TEST_PASSWORD")
 	d := newDatabase(t, postgres)
 	d.handOver(t)
 	address := "127.0.0.1:" + freePort(t)

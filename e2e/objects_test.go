@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 const s3Kind kind = "s3"
@@ -32,11 +34,7 @@ type folder struct {
 
 func newFolder(t testing.TB) *folder {
 	t.Helper()
-	text := os.Getenv("TERAPUSH_TEST_S3")
-	if text == "" {
-		missing(t, `TERAPUSH_TEST_S3 is not set: run scripts/servers up and eval "$(scripts/servers env)"`)
-	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(backendtest.Server(t, "TERAPUSH_TEST_S3"))
 	require.NoError(t, err)
 	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(u.Query().Get("region")))
 	require.NoError(t, err)

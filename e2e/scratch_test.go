@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/faultproxy"
 )
 
@@ -38,9 +39,7 @@ func openFolder(t *testing.T) string {
 
 func scratchIn(t *testing.T, k kind, dir string) *scratch {
 	t.Helper()
-	if os.Getenv("TERAPUSH_TEST_"+strings.ToUpper(string(k))) == "" {
-		missing(t, "TERAPUSH_TEST_%s is not set: no %s is installed", strings.ToUpper(string(k)), k)
-	}
+	backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(k))) // it is installed
 	s := &scratch{kind: k, dir: filepath.Join(dir, "server")}
 	s.up(t)
 	t.Cleanup(func() { s.script(t, "scratch-kill", s.dir) })

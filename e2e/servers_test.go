@@ -3,12 +3,13 @@ package e2e_test
 import (
 	"crypto/rand"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // kind is one of the servers, by the scheme of its URL.
@@ -59,12 +60,7 @@ func newDatabase(t testing.TB, k kind) *database {
 	if k == databend {
 		return newEngine(t)
 	}
-	variable := "TERAPUSH_TEST_" + strings.ToUpper(string(k))
-	text := os.Getenv(variable)
-	if text == "" {
-		missing(t, `%s is not set: run scripts/servers up and eval "$(scripts/servers env)"`, variable)
-	}
-	return makeDatabase(t, k, text)
+	return makeDatabase(t, k, backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(k))))
 }
 
 func makeDatabase(t testing.TB, k kind, server string) *database {
