@@ -33,7 +33,7 @@ type sinkAt struct {
 }
 
 // startSink starts a sink on free ports. prefix is a command to start it by, as `ip netns exec NAME` is.
-func startSink(t testing.TB, prefix []string, flags ...string) sinkAt {
+func startSink(t *testing.T, prefix []string, flags ...string) sinkAt {
 	t.Helper()
 	line := append(append(prefix, first()...), binary, "sink", "--json", "--until-eof",
 		"--mysql", "0", "--postgres", "0", "--doris", "0", "--doris-sql", "0", "--databend", "0", "--s3", "0")
@@ -94,6 +94,15 @@ func into(t *testing.T, target string, env []string, flags ...string) result {
 	}
 	line = append(line, flags...)
 	return startCommand(t, invocation{env: env}, line[0], line[1:]...).wait(t).ends(t, 0)
+}
+
+func TestSinkHasNoTables(t *testing.T) {
+	t.Parallel()
+	sink := startSink(t, nil)
+	for _, protocol := range []string{"mysql", "postgres", "databend", "doris"} {
+		push := []string{"push", sink.url(protocol, ""), "--state-dir", t.TempDir(), "--payload-kind", "text"}
+		invocation{args: push}.run(t).ends(t, 5).says(t, "a sink has no tables: push into it with --create never")
+	}
 }
 
 // limited is a push into a sink that is long enough to be judged by its windows.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +85,7 @@ type script struct {
 	*database // from command servers on
 	cluster   *cluster
 	store     *folder
+	format    string // of the objects that exact looks for
 }
 
 // scriptCommands are those that testscript does not have.
@@ -129,14 +129,6 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		}
 	}),
 
-	// sink starts a terapush sink: $SINK_MYSQL, $SINK_POSTGRES, $SINK_DATABEND and $SINK_DORIS are targets in it.
-	"sink": scriptCommand(func(s *script, _ ...string) {
-		sink := startSink(s, nil)
-		for _, protocol := range []string{"mysql", "postgres", "databend", "doris"} {
-			s.ts.Setenv("SINK_"+strings.ToUpper(protocol), sink.url(protocol, ""))
-		}
-	}),
-
 	// exits CODE PROGRAM ARGUMENT... is exec of a program that ends with this code.
 	"exits": scriptCommand(func(s *script, args ...string) {
 		var exit *exec.ExitError
@@ -168,21 +160,12 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	// behind the other: each row once, every byte of it, and nothing else. It does not ask terapush.
 	"exact": scriptCommand(func(s *script, args ...string) {
 		var loads []load
-		format := ""
-		for len(args) > 0 {
-			of := args
-			if end := slices.Index(args, "and"); end >= 0 {
-				of, args = args[:end], args[end+1:]
-			} else {
-				args = nil
-			}
-			var l load
-			l, format = loadOf(s, of)
-			loads = append(loads, l)
+		for flags := range strings.SplitSeq(strings.Join(args, "\x00"), "\x00and\x00") {
+			loads = append(loads, s.load(strings.Split(flags, "\x00")))
 		}
 		switch s.kind {
 		case s3Kind:
-			s.store.holds(s, s.run(s), format, loads[0])
+			s.store.holds(s, s.run(s), s.format, loads[0])
 		case dorisKind:
 			s.cluster.isExact(s, loads[0])
 		default:
@@ -214,8 +197,8 @@ func (s *script) makeStore() {
 	s.ts.Setenv("STORE", s.store.target())
 }
 
-// loadOf is what a push with these flags loads, and the format of its objects.
-func loadOf(s *script, flags []string) (l load, format string) {
+// load is what a push with these flags loads.
+func (s *script) load(flags []string) (l load) {
 	f := flag.NewFlagSet("exact", flag.ContinueOnError)
 	f.StringVar(&l.dataset, "dataset", "documents", "")
 	f.StringVar(&l.table, "table", "", "")
@@ -224,7 +207,7 @@ func loadOf(s *script, flags []string) (l load, format string) {
 	f.Int64Var(&l.first, "first-key", 0, "")
 	f.Uint64Var(&l.seed, "seed", 1, "")
 	f.StringVar((*string)(&l.kind), "payload-kind", string(dataset.Bytes), "")
-	f.StringVar(&format, "format", "", "")
+	f.StringVar(&s.format, "format", "", "")
 	require.NoError(s, f.Parse(flags))
 	if l.table == "" {
 		l.table = l.dataset
@@ -232,5 +215,5 @@ func loadOf(s *script, flags []string) (l load, format string) {
 	if l.dataset == "documents" {
 		l.payload = 512
 	}
-	return l, format
+	return l
 }
