@@ -38,10 +38,9 @@ type Calibration struct {
 	Version string // of terapush
 	Binary  string // of terapush, for the sinks' processes
 
-	Drivers   *loader.Registry
-	LookupEnv func(string) (string, bool)
-	Log       *slog.Logger
-	Tell      func(line string) // of a push that ended
+	Drivers *loader.Registry
+	Log     *slog.Logger
+	Tell    func(line string) // of a push that ended
 
 	Kept int // rows of this calibration in the baseline
 

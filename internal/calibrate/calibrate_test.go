@@ -58,7 +58,7 @@ func short(t *testing.T, protocols ...string) *calibrate.Calibration {
 		Push:      map[string][]string{"dataset": {"documents"}, "memory": {"32MiB"}},
 		Protocols: chosen, Workers: []int{1}, TLS: []bool{false}, Time: time.Second,
 		State: t.TempDir(), Version: "v1.2.3", Binary: binary,
-		Drivers: drivers, LookupEnv: os.LookupEnv, Log: slog.New(slog.DiscardHandler), Tell: func(string) {},
+		Drivers: drivers, Log: slog.New(slog.DiscardHandler), Tell: func(string) {},
 	}
 }
 

@@ -109,14 +109,9 @@ func (c *Calibration) fit(one *sweep.Case) (err error) {
 		workers, units.Bytes(leastBatch))
 }
 
-// sources are those of the pushes: the user's settings for pushes do not apply, but for the password of the sink at Host.
+// sources are those of the pushes. The user's settings for other pushes do not apply.
 func (c *Calibration) sources() sweep.Sources {
-	return sweep.Sources{Drivers: c.Drivers, LookupEnv: func(name string) (string, bool) {
-		if name != "TERAPUSH_PASSWORD" || c.Host == "" {
-			return "", false
-		}
-		return c.LookupEnv(name)
-	}}
+	return sweep.Sources{Drivers: c.Drivers, LookupEnv: func(string) (string, bool) { return "", false }}
 }
 
 // documents is the dataset whose rows have a payload, and the only one whose rows have one length.

@@ -97,7 +97,7 @@ func (a *app) calibrate() *cobra.Command {
 // completeCalibration checks the flags and completes the calibration from them.
 func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (err error) {
 	c := &o.Calibration
-	c.Drivers, c.LookupEnv, c.Log = a.drivers, a.LookupEnv, a.log()
+	c.Drivers, c.Log = a.drivers, a.log()
 	c.Push = map[string][]string{"dataset": valuesOf(f.Lookup("dataset"))}
 	for _, name := range rowFlags {
 		if given := f.Lookup(name); given.Changed {
