@@ -56,7 +56,7 @@ type rehearsal struct {
 	state     string
 	wall, cpu time.Duration // of all processes, buffers filled three times
 	peak      [3]float64    // MiB, of the process that moved the tenth, the half and the last of the rows
-	folder    float64       // bytes of the run's: record, marks and journal
+	folder    float64       // bytes of the run's
 	resume    float64       // seconds of the last process until it could send: reading the journal and filling
 }
 
@@ -72,7 +72,7 @@ func (r *rehearsal) run(ctx context.Context) (err error) {
 	if _, err := r.process(ctx, begin, r.terabyte/10, r.terabyte/3, &r.peak[0]); err != nil {
 		return err
 	}
-	journals, err := filepath.Glob(filepath.Join(r.state, "*", "journal.jsonl"))
+	journals, err := filepath.Glob(filepath.Join(r.state, "*", "journal-000000000001.jsonl"))
 	if err != nil || len(journals) != 1 {
 		return fmt.Errorf("the killed run left the journals %v", journals)
 	}

@@ -133,6 +133,9 @@ func (k *kubelet) run(deleted context.Context, p pod) {
 	if code != 0 {
 		phase = "Failed"
 	}
+	if code == 5 || code == 9 {
+		k.t.Logf("pod %s ended with %d:\n%s", name, code, k.log(i))
+	}
 	k.status(i, `"phase": "`+phase+`"`, fmt.Sprintf(`"terminated": {"exitCode": %d}`, code))
 	if deleted.Err() != nil {
 		k.tell(http.MethodDelete, k.path("/"+name+"?gracePeriodSeconds=0"), "")

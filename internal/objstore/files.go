@@ -22,7 +22,10 @@ import (
 type Files struct{ *Store }
 
 // fileTime bounds a request for a file. A store that takes a connection and never answers would block the run.
-const fileTime = 30 * time.Second
+const (
+	fileTime      = 30 * time.Second
+	manyFilesTime = 10 * time.Minute // for hundreds of thousands
+)
 
 // Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing, also while another
 // process does the same: a PUT with If-None-Match, which Amazon, MinIO and others judge themselves.
@@ -67,12 +70,16 @@ func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
 
 // Names calls each with the names of the files whose names begin with a folder's, in their order, until it returns an error.
 func (f Files) Names(ctx context.Context, folder string, each func(name string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, manyFilesTime)
+	defer cancel()
 	r := &Run{store: f.Store, folder: f.under() + folder}
 	return r.List(ctx, func(o Object) error { return each(strings.TrimPrefix(o.Name, f.under())) })
 }
 
 // Remove removes files. One that is missing is no error.
 func (f Files) Remove(ctx context.Context, names ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, manyFilesTime)
+	defer cancel()
 	r := &Run{store: f.Store}
 	for some := range slices.Chunk(names, perRequest) {
 		keys := make([]string, len(some))

@@ -37,16 +37,21 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 	announced, err := p.beginOrFind(ctx, caps, c.Shard.Index == 0)
 	if err == nil { // with the other shards from now on, and in place of another process of this one
 		err = p.waiting(ctx, func() error {
-			if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
-				return err
+			if p.shared == nil {
+				if err := runlog.RemoveRest(c.State, runlog.FolderOf(c.RunID, c.Shard)); err != nil {
+					return err
+				}
 			}
 			ours := p.preparation(c.RunID, loader.CreateNever)
 			ours.Resume = p.shared != nil // others may have put rows or objects there
 			if err := p.target.prepare(ctx, ours); err != nil {
 				return err
 			}
-			if err := p.take(ctx); err != nil || p.shared == nil {
+			if err := p.take(ctx); err != nil {
 				return err
+			}
+			if p.shared == nil {
+				return p.createLog(c.RunID)
 			}
 			return p.takeJournal()
 		})
@@ -56,9 +61,6 @@ func (p *push) join(ctx context.Context, caps loader.Caps) error {
 			err = p.proceed(ctx, p.state.log.Record())
 		}
 		return err
-	}
-	if err == nil {
-		err = p.createLog(c.RunID)
 	}
 	if err != nil || announced == 0 {
 		return err
@@ -105,7 +107,7 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		return 0, err
 	}
 	checked, alone := false, p.beginning(c.RunID, loader.CreateMode(c.Create))
-	marked := p.shared == nil || !removes(alone.Create)
+	marks, marked := p.shared != nil && removes(alone.Create), false
 	err = p.waiting(ctx, func() (err error) {
 		if announced, err = p.announced(ctx); err != nil || announced != 0 {
 			return err
@@ -119,7 +121,7 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 				return err
 			}
 		}
-		if !marked { // no lock keeps another prepare off; once, since this process may have to try again
+		if marks && !marked { // no lock keeps another prepare off; once, since this process may have to try again
 			if err := p.shared.Prepare(); err != nil {
 				return err
 			}
@@ -135,6 +137,9 @@ func (p *push) begun(ctx context.Context, first bool) (announced int64, err erro
 		}
 		return err
 	})
+	if refused := (*loader.Error)(nil); marked && errors.As(err, &refused) && refused.Applied == loader.No {
+		err = errors.Join(err, p.shared.GiveUp())
+	}
 	return announced, err
 }
 

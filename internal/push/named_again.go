@@ -118,10 +118,11 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if err := p.prepareToForget(ctx, p.Config.RunID); err != nil {
 		return err
 	}
-	// Processes on this machine hold the folders; those on others are fenced off.
-	err := errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
-	if err != nil {
-		return err
+	if p.shared == nil { // processes on this machine hold the folders; those on others are fenced off
+		err := errors.Join(runlog.RemoveRest(p.Config.State, p.Config.RunID), runlog.RemoveShards(p.Config.State, p.Config.RunID))
+		if err != nil {
+			return err
+		}
 	}
 	if p.target.can.Claims != nil {
 		if p.shared == nil {

@@ -46,6 +46,13 @@ type Job struct {
 	Watch func(Watched) (done func(), err error)
 }
 
+// Files are the store of --state-dir, and what it means by an error.
+type Files interface {
+	runlog.Store
+	Classify(err error) loader.Verdict
+	Close() error
+}
+
 // Watched is what progress and metrics show of a run.
 type Watched struct {
 	Run      string
@@ -92,12 +99,10 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	// One for all questions: an outage is not waited for again by each of them.
 	policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
 	p.askFiles = func(what string, f func(context.Context) error) error {
-		bound := ctx // and not soft: the journal is kept while batches are finished
-		if ctx.Err() != nil {
-			var cancel context.CancelFunc
-			bound, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-			defer cancel()
-		}
+		// The journal is kept while batches are finished, and for a moment longer.
+		bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 		lost := func(err error) {
 			p.notes.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
 		}

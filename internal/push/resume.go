@@ -17,7 +17,7 @@ import (
 // decides is fitted to it.
 func (p *push) resume(ctx context.Context) error {
 	record, err := p.reopen(ctx, p.state.replay, func(r runlog.Record) bool {
-		return r.Plan.Dedup == loader.DedupTx && r.Stage != runlog.Verified
+		return r.Plan.Dedup == loader.DedupTx
 	})
 	if err == nil {
 		err = p.checkLimits()

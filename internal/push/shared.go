@@ -23,6 +23,9 @@ func (p *push) share(ctx context.Context) error {
 }
 
 func (p *push) openFiles(ctx context.Context) error {
+	if p.shared != nil { // the run may have its id by now, which is not its name
+		return nil
+	}
 	if p.files == nil {
 		err := p.waiting(ctx, func() error {
 			files, err := p.Files(ctx)
@@ -36,7 +39,7 @@ func (p *push) openFiles(ctx context.Context) error {
 			return err
 		}
 	}
-	p.shared = &runlog.Shared{Files: bucket{p.files, p.askFiles}, Name: p.Config.RunID}
+	p.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.files, Ask: p.askFiles}, Name: p.Config.RunID}
 	p.state.name = p.Config.RunID
 	return nil
 }

@@ -244,9 +244,6 @@ func (h *history) add(e event.Event, groupBatches int64, done *runlog.Done) {
 		}
 	}
 	if !e.Done() {
-		if e.Members == 0 && done.Has(e.Batch) {
-			return // marks come before lines: this attempt was followed by one that went well
-		}
 		a := open[number]
 		open[number] = attempts{
 			newest: max(a.newest, e.Attempt), announced: e.Outcome == event.Started, unknown: a.unknown || e.Outcome == event.Unknown,

@@ -88,6 +88,10 @@ func TestEveryPrefixCanBeRead(t *testing.T) {
 		require.NoError(t, replay(bytes.NewReader(text), func(event.Event) { n++ }))
 		return n
 	}
+	noPage := slices.Clone(whole)
+	clear(noPage[:head/2])
+	_, err = readHeader(bufio.NewReader(bytes.NewReader(noPage)))
+	require.ErrorIs(t, err, errNoHeader)
 	for cut := range len(whole) {
 		_, err := readHeader(bufio.NewReader(bytes.NewReader(whole[:cut])))
 		require.Equal(t, cut < head, errors.Is(err, errNoHeader), "cut at %d", cut)

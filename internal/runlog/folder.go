@@ -56,12 +56,12 @@ func Create(stateDir string, r Record) (*Log, error) {
 		err = fmt.Errorf("%w %s: %w", ErrBusy, r.Folder(), err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(temp))
+		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(l.dir))
 	}
 	return l.start(), nil
 }
 
-// rename renames the run's folder.
+// rename renames the run's folder, while the log does not sync by itself.
 func (l *Log) rename(dir string) error {
 	if err := os.Rename(l.dir, dir); err != nil {
 		return err
@@ -101,12 +101,16 @@ func Killed(stateDir string) (all []Record) {
 		if !begun || isLocked(filepath.Join(stateDir, e.Name())) {
 			continue
 		}
+		if _, err := Read(stateDir, r.Run); !errors.Is(err, ErrNoRun) { // it was killed when it had a folder
+			_ = RemoveBegun(stateDir, r.Run)
+			continue
+		}
 		all = append(all, r)
 	}
 	return all
 }
 
-// Begun returns the record of a folder that Begin has made and nobody has ended.
+// Begun returns the record of a run that Begin has noted, if the folder is such a note.
 func Begun(stateDir, name string) (r Record, is bool) {
 	if !strings.HasSuffix(name, begunSuffix) {
 		return r, false
@@ -191,6 +195,7 @@ func lock(dir string) (*Log, error) {
 // none. If the folder cannot be renamed the run stays.
 func (l *Log) Remove() error {
 	temp := filepath.Join(filepath.Dir(l.dir), tempPrefix+filepath.Base(l.dir))
+	l.end()
 	renamed := l.rename(temp) // under the lock: no process may take the run over in between
 	if err := errors.Join(renamed, l.Close()); err != nil {
 		return fmt.Errorf("removing the run's state folder: %w", err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,8 +21,8 @@ import (
 // Header is the first line of a piece of the journal.
 type Header struct {
 	Schema string  `json:"schema"`
-	Owner  string  `json:"owner"`            // of the piece, a random text: no two processes have the same
-	Record *Record `json:"record,omitempty"` // nil: the run was forgotten
+	Owner  string  `json:"owner"` // of the piece, a random text: no two processes have the same
+	Record *Record `json:"record"`
 }
 
 // journalSchema names the format of pieces. Fields may be added under the same name, since readers skip unknown ones; a line
@@ -97,22 +96,43 @@ func (p pieces) header(number int64) (Header, error) {
 	return head, nil
 }
 
+// atOnce is how many pieces are opened at once: a bucket may have thousands.
+const atOnce = 32
+
 // replay calls f with the events of so many pieces, in the order in which they were written. If some are missing or cannot be
 // read, it is called with all others, and a *DamagedError is returned.
 func (p pieces) replay(newest int64, f func(event.Event)) error {
-	open := make([]io.ReadCloser, newest)
-	defer func() {
-		for _, in := range open {
+	var damage error
+	for first := int64(1); first <= newest; first += atOnce {
+		open, err := p.open(first, min(first+atOnce-1, newest))
+		if err != nil {
+			return fmt.Errorf("reading the journal: %w", err)
+		}
+		for i, in := range open {
+			if err == nil {
+				err = p.replayOne(first+int64(i), in, f)
+			}
+			if errors.As(err, new(*DamagedError)) {
+				damage, err = cmp.Or(damage, err), nil
+			}
 			if in != nil {
 				_ = in.Close()
 			}
 		}
-	}()
+		if err != nil {
+			return err
+		}
+	}
+	return damage
+}
+
+// open opens some pieces; one that is missing is nil.
+func (p pieces) open(first, last int64) ([]io.ReadCloser, error) {
+	open := make([]io.ReadCloser, last-first+1)
 	var all errgroup.Group
-	all.SetLimit(32) // a bucket may have thousands, each for a second of the run
 	for i := range open {
 		all.Go(func() error {
-			in, err := p.files.Open(p.name(int64(i) + 1))
+			in, err := p.files.Open(p.name(first + int64(i)))
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -120,46 +140,26 @@ func (p pieces) replay(newest int64, f func(event.Event)) error {
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
+	err := all.Wait()
+	if err == nil {
+		return open, nil
 	}
-
-	var damage error
-	for i, in := range open {
-		name := p.name(int64(i) + 1)
-		err := error(nil)
-		if in == nil {
-			err = &DamagedError{fmt.Errorf("%s is missing: somebody removed a part of the run's journal", name)}
-		} else if err = replay(in, f); err != nil {
-			err = fmt.Errorf("reading the journal %s: %w", name, err)
+	for _, in := range open {
+		if in != nil {
+			_ = in.Close()
 		}
-		if err != nil && !errors.As(err, new(*DamagedError)) {
-			return err
-		}
-		damage = cmp.Or(damage, err)
 	}
-	return damage
+	return nil, err
 }
 
-// end makes the last piece of a journal, which says that the run was forgotten, unless there is one.
-func (p pieces) end() (name string, err error) {
-	content, err := appendLine(nil, Header{Schema: journalSchema, Owner: rand.Text()})
-	if err != nil {
-		return "", err
+func (p pieces) replayOne(number int64, in io.Reader, f func(event.Event)) error {
+	if in == nil {
+		return &DamagedError{fmt.Errorf("%s is missing: somebody removed a part of the run's journal", p.name(number))}
 	}
-	for {
-		newest, err := p.newest()
-		if err != nil {
-			return "", err
-		}
-		if head, err := p.header(newest); err == nil && head.Record == nil {
-			return p.name(newest), nil
-		}
-		name = p.name(newest + 1)
-		if err = create(p.files, name, content); !errors.Is(err, fs.ErrExist) { // else its process has just written
-			return name, err
-		}
+	if err := replay(in, f); err != nil {
+		return fmt.Errorf("reading the journal %s: %w", p.name(number), err)
 	}
+	return nil
 }
 
 // DamagedError reports that a part of a run's journal is missing or unreadable: not all that was sent is known.
@@ -218,11 +218,11 @@ var errNoHeader = errors.New("the first line is incomplete")
 
 func readHeader(in *bufio.Reader) (h Header, err error) {
 	line, err := readLine(in, nil)
-	if err == nil && line == nil {
-		err = errNoHeader
-	}
 	if err != nil {
 		return h, err
+	}
+	if line == nil || bytes.IndexByte(line, 0) >= 0 { // as in other lines
+		return h, errNoHeader
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
 		return h, &DamagedError{fmt.Errorf("line 1: %w", err)}

@@ -120,7 +120,7 @@ func Usable(stateDir string) error {
 	err := os.MkdirAll(stateDir, 0o700)
 	if err == nil {
 		var try string
-		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
+		if try, err = os.MkdirTemp(stateDir, tempPrefix+"try-"); err == nil {
 			const size = 64 << 10 // several times what a new run takes
 			err = errors.Join(file.WriteSynced(filepath.Join(try, pieceName(1)), make([]byte, size)), os.RemoveAll(try))
 		}

@@ -13,7 +13,8 @@
 // mark does not say enough. Whoever takes the run over, and whoever changes the record, makes the next piece. It is made only
 // if nobody else has made it, and a process writes to its own pieces alone. So of two processes that have the run, because a
 // lock did not hold them off each other, the older one fails at its next mark, before its next attempt. No clock is needed for
-// that. In a folder the newest piece grows; in a bucket, where files are made once, a piece holds what came in a second.
+// that. In a folder the newest piece grows; in a bucket, where files are made once, a piece holds what came in a second, or
+// before a Sync, and there the older process fails when it comes to its own next piece.
 //
 // A batch that goes in at once leaves a mark and nothing else: ten million batches take 110 MB, and are read in a second. In a
 // folder a mark is written before the worker takes its next batch, so that a process that is killed has forgotten no answer.
@@ -55,6 +56,7 @@ type Log struct {
 	pieces
 	dir    string       // of a run on this machine; "" in a bucket
 	lock   *flock.Flock // nil in a bucket
+	exists func() error // ErrTakenOver if the run was forgotten; nil in a folder, where the pieces are gone then
 	owner  string
 	record Record
 	damage error
@@ -81,8 +83,8 @@ func (l *Log) Append(e event.Event) error {
 	return l.write(func(line []byte) ([]byte, error) { return appendLine(line, e) })
 }
 
-// Mark keeps of a batch that its first attempt has event.Started, or that it is in after any attempt. It is Append without the
-// rest of the event, for ten bytes.
+// Mark keeps of a batch that its first attempt has event.Started, or that it is in, by whichever attempt. It is Append without
+// the rest of the event, for ten bytes.
 func (l *Log) Mark(number int64, o event.Outcome) error {
 	word := markIn
 	if o == event.Started {
@@ -141,14 +143,14 @@ func (l *Log) isOurs() error {
 		taken = !taken
 	}
 	if err == nil && taken {
-		err = l.takenOver()
+		err = takenOver(l.record.Folder())
 	}
 	return err
 }
 
-func (l *Log) takenOver() error { return fmt.Errorf("%w %s", ErrTakenOver, l.record.Folder()) }
+func takenOver(run string) error { return fmt.Errorf("%w %s, or it was forgotten", ErrTakenOver, run) }
 
-func (l *Log) syncLoop() {
+func (l *Log) syncLoop(every int) {
 	defer close(l.done)
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
@@ -157,7 +159,7 @@ func (l *Log) syncLoop() {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			if l.open != nil || n%shareEvery == 0 {
+			if n%every == 0 {
 				_ = l.Sync() // an error is kept in l.failed, which the next Append returns
 			}
 		}
@@ -165,7 +167,8 @@ func (l *Log) syncLoop() {
 }
 
 // Sync keeps every event and mark from before for good. Workers add more meanwhile; another caller of Sync waits, and then
-// mostly finds its own already synced. It returns ErrTakenOver if the run is another process's now.
+// mostly finds its own already synced. If there was something to keep and the run is another process's, it returns
+// ErrTakenOver.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -199,7 +202,7 @@ func (l *Log) fail(err error) error {
 	return err
 }
 
-// next makes the next piece. It returns ErrTakenOver if another process has made it.
+// next makes the next piece. It returns ErrTakenOver, and fs.ErrExist if another process has made it.
 func (l *Log) next(r Record, lines []byte) error {
 	content, err := appendLine(nil, Header{Schema: journalSchema, Owner: l.owner, Record: &r})
 	if err != nil {
@@ -209,12 +212,17 @@ func (l *Log) next(r Record, lines []byte) error {
 	name := l.name(l.number + 1)
 	err = create(l.files, name, content)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // the folder is gone
-		return l.takenOver()
+		return fmt.Errorf("%w: %w", takenOver(l.record.Folder()), err)
 	}
 	if err != nil {
 		return fmt.Errorf("making the next piece of the journal: %w", err)
 	}
 	l.number++
+	if l.exists != nil {
+		if err := l.exists(); err != nil {
+			return err
+		}
+	}
 	return l.grow()
 }
 
@@ -236,8 +244,8 @@ func (l *Log) grow() error {
 	return nil
 }
 
-// create makes a file. One that is there with the same content is this process's own, whose answer was lost: a caller
-// whose content two processes may have in common does not mind.
+// create makes a file. One that is there with the same content is this process's own, whose answer was lost. Callers have
+// content that no other process has, or do not mind who has made the file.
 func create(files Files, name string, content []byte) error {
 	exists := files.Create(name, content)
 	if !errors.Is(exists, fs.ErrExist) {
@@ -259,8 +267,8 @@ func read(files Files, name string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// take makes the next piece, whoever may have the run: from then on it belongs to this process. first is the record of a run
-// that nobody has begun; of another one it is what the journal has.
+// take makes the next piece, whoever may have the run: from then on it belongs to this process. first is the record if the
+// journal has none.
 func (l *Log) take(first *Record) (begun bool, err error) {
 	l.owner = rand.Text()
 	for {
@@ -280,7 +288,7 @@ func (l *Log) take(first *Record) (begun bool, err error) {
 		}
 		l.record = *r
 		err = l.next(*r, nil)
-		if !errors.Is(err, ErrTakenOver) { // else the other process has just written
+		if !errors.Is(err, fs.ErrExist) { // else the other process has just written
 			return begun, err
 		}
 	}
@@ -289,7 +297,11 @@ func (l *Log) take(first *Record) (begun bool, err error) {
 // start begins to sync by itself.
 func (l *Log) start() *Log {
 	l.stop, l.done = make(chan struct{}), make(chan struct{})
-	go l.syncLoop()
+	every := shareEvery
+	if l.open != nil {
+		every = 1
+	}
+	go l.syncLoop(every)
 	return l
 }
 
@@ -337,12 +349,18 @@ func (l *Log) SaveProof(text []byte) error {
 	return l.files.Write(l.folder+proofFile, text)
 }
 
-// Close syncs the journal and releases the run.
-func (l *Log) Close() error {
+// end ends what start began.
+func (l *Log) end() {
 	if l.stop != nil {
 		close(l.stop)
 		<-l.done
+		l.stop = nil
 	}
+}
+
+// Close syncs the journal and releases the run.
+func (l *Log) Close() error {
+	l.end()
 	err := l.Sync()
 	if l.open != nil {
 		err = errors.Join(err, l.open.Close())

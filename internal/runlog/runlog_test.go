@@ -178,6 +178,24 @@ func TestKilledWhileRemoving(t *testing.T) {
 	require.Empty(t, entries(t, dir))
 }
 
+// A process may be killed when it has made its folder and not removed the note of its beginning: that run has begun.
+func TestNoteThatOutlivesItsBeginning(t *testing.T) {
+	dir := t.TempDir()
+	note := filepath.Join(dir, ".new-"+run+"-begun")
+	end, err := runlog.Begin(dir, record())
+	require.NoError(t, err)
+	require.Empty(t, runlog.Killed(dir), "it is at work")
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(note)))
+	end()
+	require.NoDirExists(t, note)
+	require.NoError(t, os.Rename(filepath.Join(dir, "copy"), note))
+	require.Len(t, runlog.Killed(dir), 1)
+
+	require.NoError(t, create(t, dir).Close())
+	require.Empty(t, runlog.Killed(dir))
+	require.NoDirExists(t, note)
+}
+
 // What cannot lose its name is not half removed.
 func TestRemoveIsAllOrNothing(t *testing.T) {
 	dir := t.TempDir()
@@ -370,7 +388,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	leave := func(name string, at time.Time) string {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.Mkdir(path, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(path, "journal.jsonl"), []byte("half"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(path, "journal-000000000001.jsonl"), []byte("half"), 0o600))
 		require.NoError(t, os.Chtimes(path, at, at))
 		return name
 	}

@@ -62,11 +62,12 @@ func folders(stateDir string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if strings.Trim(e.Name(), idLetters) != "" {
+		if !e.IsDir() || strings.Trim(e.Name(), idLetters) != "" {
 			continue
 		}
-		newest, err := pieces{files: Folder(filepath.Join(stateDir, e.Name()))}.newest()
-		if err == nil && newest > 0 {
+		newest, unread := pieces{files: Folder(filepath.Join(stateDir, e.Name()))}.newest()
+		err = errors.Join(err, unread)
+		if newest > 0 {
 			names = append(names, e.Name())
 		}
 	}
@@ -94,7 +95,7 @@ func summary(stateDir string, r Record) (Summary, error) {
 	if err == nil {
 		err = journal.replay(newest, add)
 	}
-	if err != nil {
+	if err != nil && !errors.As(err, new(*DamagedError)) { // a resume may do without that part, or says that it cannot
 		return s, fmt.Errorf("reading run %s: %w", run, err)
 	}
 	return s, nil
@@ -111,9 +112,8 @@ func isLocked(dir string) bool {
 }
 
 // Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun, which is the newest one
-// that fits. A name that a
-// user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in nightly-0-of-3.
-// What fits no run is returned as it is, for Read to refuse.
+// that fits. A name that a user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly
+// in nightly-0-of-3. What fits no run is returned as it is, for Read to refuse.
 func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {

@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -16,10 +14,12 @@ import (
 
 // Shared is what the processes of a named run keep in a bucket, if the database does not know which batches are in:
 //
-//	_journals/<name>/run          a number that stands for the run's plan, and the run's id
-//	_journals/<name>/shards       the number of its shards
-//	_journals/<name>/preparing    a process that removes the table's rows first
+//	_journals/<name>/run            a number that stands for the run's plan, and the run's id
+//	_journals/<name>/preparing      a process that removes the table's rows first
+//	_journals/<name>/<id>/shards    the number of the run's shards
 //	_journals/<name>/<id>/<shard>/  the journal of a shard, in pieces
+//
+// A run exists as long as its announcement, the file run: whoever makes a piece looks for it before the piece counts.
 //
 // The id is the name and some random letters. Servers remember labels for days: a run that has the name of a forgotten one
 // must not find its batches applied. No run's name begins with an underscore, so that no objects of a run are in the way.
@@ -35,6 +35,11 @@ func (s *Shared) journal(shard config.Shard) pieces {
 	return pieces{files: s.Files, folder: s.folder() + s.ID + "/" + FolderOf("shard", shard) + "/"}
 }
 
+const (
+	announced = "run"
+	preparing = "preparing"
+)
+
 // announcement is the content of the file run.
 type announcement struct {
 	Plan int64  `json:"plan"`
@@ -48,15 +53,15 @@ func (s *Shared) Announce(number int64) (kept int64, err error) {
 	if number > 0 {
 		wanted = announcement{Plan: number, Run: s.Name + "-" + strings.ToLower(rand.Text()[:6])}
 	}
-	if err = s.keep("run", wanted, number > 0, &found); err == nil {
+	if err = s.keep(announced, wanted, number > 0, &found); err == nil {
 		s.ID = found.Run
 	}
 	return found.Plan, err
 }
 
-// Shards keeps the number of the run's shards, as Announce does its plan.
+// Shards keeps the number of the shards of a run that is announced, as Announce does its plan.
 func (s *Shared) Shards(number int64) (kept int64, err error) {
-	err = s.keep("shards", number, number > 0, &kept)
+	err = s.keep(s.ID+"/shards", number, number > 0, &kept)
 	return kept, err
 }
 
@@ -85,24 +90,24 @@ func (s *Shared) keep(name string, value any, given bool, found any) error {
 // ErrPreparing reports that another process began to remove the table's rows for the run.
 var ErrPreparing = errors.New("another process empties or drops the table for the run; if it died, forget the run")
 
-// Prepare keeps other processes from removing rows for the run, until Remove.
+// Prepare keeps other processes from removing rows for the run, until Remove or GiveUp.
 func (s *Shared) Prepare() error {
-	err := create(s.Files, s.folder()+"preparing", []byte(rand.Text()))
+	err := create(s.Files, s.folder()+preparing, []byte(rand.Text()))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrPreparing
 	}
 	return err
 }
 
+// GiveUp takes Prepare back, of a process that has removed nothing.
+func (s *Shared) GiveUp() error { return s.Files.Remove(s.folder() + preparing) }
+
 // Open begins a shard with a record, or takes it over from another process, which cannot write to its journal from now on.
 // Then the journal is replayed through f.
 func (s *Shared) Open(shard config.Shard, begin Record, f func(event.Event)) (l *Log, begun bool, err error) {
-	l = &Log{pieces: s.journal(shard)}
+	l = &Log{pieces: s.journal(shard), exists: s.exists}
 	if begun, err = l.take(&begin); err == nil {
 		err = s.checkConditional(l)
-	}
-	if err == nil {
-		err = s.isCurrent()
 	}
 	if err == nil {
 		err = l.pieces.replay(l.number, f)
@@ -120,20 +125,23 @@ func (s *Shared) checkConditional(l *Log) error {
 		return nil
 	}
 	if err == nil {
+		err = s.exists() // or the piece was gone
+	}
+	if err == nil {
 		err = errors.New("the store replaces an object although it is told not to (If-None-Match): " +
 			"two processes of a shard could not be kept apart; choose another store for --state-dir")
 	}
 	return err
 }
 
-// isCurrent returns ErrTakenOver if the run was forgotten since this process has found it.
-func (s *Shared) isCurrent() error {
+// exists returns ErrTakenOver if the run was forgotten since this process has found it.
+func (s *Shared) exists() error {
 	now := Shared{Files: s.Files, Name: s.Name}
 	if _, err := now.Announce(0); err != nil {
 		return err
 	}
 	if now.ID != s.ID {
-		return fmt.Errorf("%w %s, or it was forgotten", ErrTakenOver, s.Name)
+		return takenOver(s.Name)
 	}
 	return nil
 }
@@ -183,37 +191,21 @@ func (s *Shared) Record() (*Record, error) {
 	return nil, nil
 }
 
-// Remove removes all that is kept of the run, but for a piece of each journal: a process that comes late finds it in its way,
-// and can announce no attempt any more. The announcement goes first, so that a process without a journal makes none.
+// Remove removes all that is kept of the run, and what an earlier Remove that was killed has left. What a process makes that
+// comes late stays, and does not count.
 func (s *Shared) Remove() error {
-	if err := s.Files.Remove(s.folder() + "run"); err != nil {
-		return err
-	}
-	own := s.folder()
-	if s.ID != "" { // else an earlier Remove has come no further
-		own += s.ID + "/"
-	}
-	names, err := s.Files.Names(own)
+	// Another run of this name may be announced meanwhile, whose files are not among these: they have its id.
+	names, err := s.Files.Names(s.folder())
 	if err != nil {
 		return err
 	}
-	last := map[string]string{}
-	for _, name := range names {
-		folder, piece := path.Split(name)
-		if pieceNumber(piece) == 0 || last[folder] != "" {
-			continue
-		}
-		if last[folder], err = (pieces{s.Files, folder}).end(); err != nil {
-			return err
-		}
+	if err := s.exists(); err != nil {
+		return err
 	}
-
-	if names, err = s.Files.Names(s.folder()); err != nil {
+	if err := s.Files.Remove(s.folder()+preparing, s.folder()+announced); err != nil {
 		return err
 	}
 	return s.Files.Remove(slices.DeleteFunc(names, func(name string) bool {
-		folder, piece := path.Split(name)
-		ofEarlierRun := pieceNumber(piece) > 0 && !strings.HasPrefix(name, own)
-		return ofEarlierRun || name == last[folder]
+		return name == s.folder()+preparing || name == s.folder()+announced
 	})...)
 }

@@ -1,13 +1,10 @@
 package runlog_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,41 +15,15 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// bucket is Files whose requests are made again once.
-type bucket struct{ in *runlogtest.Files }
-
-func again(f func() error) error {
-	if err := f(); err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return f()
-}
-
-func (b bucket) Create(name string, content []byte) error {
-	return again(func() error { return b.in.Create(context.Background(), name, content) })
-}
-
-func (b bucket) Write(name string, content []byte) error {
-	return b.in.Write(context.Background(), name, content)
-}
-
-func (b bucket) Open(name string) (io.ReadCloser, error) {
-	text, err := b.in.Read(context.Background(), name)
-	return io.NopCloser(bytes.NewReader(text)), err
-}
-
-func (b bucket) Names(folder string) (names []string, err error) {
-	err = b.in.Names(context.Background(), folder, func(name string) error {
-		names = append(names, name)
-		return nil
-	})
-	return names, err
-}
-
-func (b bucket) Remove(names ...string) error { return b.in.Remove(context.Background(), names...) }
-
+// shared is a run in a bucket whose requests are made again once.
 func shared(f *runlogtest.Files) *runlog.Shared {
-	return &runlog.Shared{Files: bucket{f}, Name: "nightly"}
+	ask := func(_ string, f func(context.Context) error) error {
+		if f(context.Background()) == nil {
+			return nil
+		}
+		return f(context.Background())
+	}
+	return &runlog.Shared{Files: runlog.Bucket{Store: f, Ask: ask}, Name: "nightly"}
 }
 
 // take takes the run over, and returns the batches that its journal has.
@@ -99,13 +70,16 @@ func TestTakeOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, other)
 
-	pieces := slices.Sorted(maps.Keys(files.All)) // and the announcement
-	delete(files.All, pieces[2])
+	require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(files.All)), func(name string) bool {
+		return strings.HasSuffix(name, "/shard/journal-000000000003.jsonl")
+	}))
+	maps.DeleteFunc(files.All, func(name, _ string) bool { return strings.HasSuffix(name, "3.jsonl") })
 	_, _, err = s.Open(config.Shard{}, record(), func(event.Event) {})
 	require.ErrorContains(t, err, "shard/journal-000000000003.jsonl is missing: somebody removed a part of the run's journal")
 }
 
-// Who forgets a run ends its processes: those that have a journal, and those that have found the announcement and have none yet.
+// Who forgets a run ends its processes: that which has the journal, one that had it before, and one that has found the
+// announcement and has no journal yet. A run that is announced meanwhile is another one.
 func TestForgottenInABucket(t *testing.T) {
 	files := runlogtest.New()
 	s := shared(files)
@@ -116,27 +90,29 @@ func TestForgottenInABucket(t *testing.T) {
 		require.NoError(t, err)
 	}
 	announce()
+	require.NoError(t, s.Prepare())
 	first, _ := take(t, s)
+	second, _ := take(t, s)
 	late := *s
 	require.NoError(t, s.Remove())
-	require.Len(t, files.All, 1, "the last piece")
-	require.NoError(t, first.Mark(3, event.Started))
-	require.ErrorIs(t, first.Sync(), runlog.ErrTakenOver)
+	require.Empty(t, files.All)
+	for _, l := range []*runlog.Log{first, second} {
+		require.NoError(t, l.Mark(3, event.Started))
+		require.ErrorIs(t, l.Sync(), runlog.ErrTakenOver)
+	}
 	_, _, err := late.Open(config.Shard{}, record(), func(event.Event) {})
 	require.ErrorIs(t, err, runlog.ErrTakenOver)
 
+	s = shared(files)
 	announce()
 	require.NotEqual(t, late.ID, s.ID)
+	require.ErrorIs(t, late.Remove(), runlog.ErrTakenOver)
 	again, batches := take(t, s)
 	require.Empty(t, batches)
+	require.NoError(t, again.Mark(3, event.Started))
 	require.NoError(t, again.Close())
 	require.NoError(t, s.Remove())
-	require.Len(t, files.All, 3, "two last pieces, and that of the process that came late")
-	s.ID = "" // as if it had been killed when the announcement was gone
-	for range 2 {
-		require.NoError(t, s.Remove())
-		require.Len(t, files.All, 2)
-	}
+	require.Empty(t, files.All, "with what came late")
 }
 
 // What is announced first counts, and a store that replaces what it is told to keep is refused.
@@ -155,6 +131,13 @@ func TestAnnounceInFiles(t *testing.T) {
 	require.Equal(t, s.ID, again.ID, "all processes have one id")
 	require.NoError(t, s.Prepare())
 	require.ErrorIs(t, s.Prepare(), runlog.ErrPreparing)
+	require.NoError(t, s.GiveUp())
+	require.NoError(t, s.Prepare())
+	files.Dead.Store(true)
+	l, _, err := s.Open(config.Shard{}, record(), func(event.Event) {})
+	require.Error(t, err)
+	require.Nil(t, l)
+	files.Dead.Store(false)
 	files.IgnoresIfNoneMatch = true
 	_, _, err = s.Open(config.Shard{}, record(), func(event.Event) {})
 	require.ErrorContains(t, err, "choose another store for --state-dir")

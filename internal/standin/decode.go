@@ -179,9 +179,11 @@ func readParquet(columns []string, data []byte) (records [][]any, err error) {
 		for _, row := range buffer[:n] {
 			record := make([]any, len(columns))
 			for _, v := range row {
-				if record[to[v.Column()]], err = parquetValue(v); err != nil {
+				value, err := parquetValue(v)
+				if err != nil {
 					return nil, err
 				}
+				record[to[v.Column()]] = value
 			}
 			records = append(records, record)
 		}

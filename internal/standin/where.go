@@ -67,7 +67,10 @@ func compare(c rows.Column, value string, m []string) bool {
 }
 
 func number(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Errorf("stand-in: only integers are compared by size: %w", err))
+	}
 	return n
 }
 

@@ -85,7 +85,7 @@ func (p *product) holds(t *testing.T, table string, rows int) {
 
 // run is the id of the only run; "" before it has begun.
 func (p *product) run() string {
-	found, err := filepath.Glob(filepath.Join(p.state, "*", "journal.jsonl"))
+	found, err := filepath.Glob(filepath.Join(p.state, "*", "journal-000000000001.jsonl"))
 	if err != nil || len(found) != 1 {
 		return ""
 	}

@@ -70,14 +70,15 @@ func Start(o Options) (*Cluster, error) {
 		attempts: map[[3]string]int{},
 	}
 	var err error
-	if c.HTTP, err = c.serve("127.0.0.1", c.frontend()); err == nil {
-		c.sql, err = sink.Listen("127.0.0.1:0", sink.Options{}, c.session)
-	}
+	c.HTTP, err = c.serve("127.0.0.1", c.frontend())
 	for i := 0; i < max(o.Backends, 1) && err == nil; i++ {
 		var address string
 		// A host of its own: with the frontend's a client would keep its Authorization header over the redirect.
 		address, err = c.serve(fmt.Sprintf("127.0.0.%d", 2+i), c.backend(i))
 		c.Backends = append(c.Backends, address)
+	}
+	if err == nil {
+		c.sql, err = sink.Listen("127.0.0.1:0", sink.Options{}, c.session)
 	}
 	if err != nil {
 		c.Close()
