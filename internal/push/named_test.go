@@ -178,17 +178,23 @@ func TestBegunMeanwhile(t *testing.T) {
 	prepare := func(p *fixture) { require.NoError(t, push.Prepare(t.Context(), p.job(nightly))) }
 	shard := func(p *fixture) { p.succeeds(nightly + " --shard 0/2") }
 	for name, both := range map[string][2]func(p *fixture){"shard first": {shard, prepare}, "prepare first": {prepare, shard}} {
-		t.Run(name, func(t *testing.T) {
-			p := newFixture(t)
-			p.on("probe", func(context.Context) error {
-				p.hook = nil
-				both[1](p)
-				return nil
+		for _, op := range []string{"after prepare", "reserve", "probe", "announce"} {
+			t.Run(name+", "+op, func(t *testing.T) {
+				p := newFixture(t)
+				p.on(op, func(context.Context) error {
+					if len(p.memory.Runs()) == 0 { // it has looked whether the run is announced
+						return nil
+					}
+					p.hook = nil
+					both[1](p)
+					return nil
+				})
+				both[0](p)
+				require.Nil(t, p.hook)
+				p.succeeds(nightly + " --shard 0/2")
+				p.succeeds(nightly + " --shard 1/2")
+				p.exact(0, 1000)
 			})
-			both[0](p)
-			p.succeeds(nightly + " --shard 0/2")
-			p.succeeds(nightly + " --shard 1/2")
-			p.exact(0, 1000)
-		})
+		}
 	}
 }

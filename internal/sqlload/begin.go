@@ -230,6 +230,8 @@ func (t *Table) findFree(ctx context.Context, c Conn, s *State, first *int64, ro
 	for _, r := range others {
 		switch {
 		case r.Run == s.Row.Run || r.State == loader.RunGone || r.Keys.Last < r.Keys.First:
+		case r.Name == s.Row.Name && r.State == loader.RunOpen:
+			return loader.Final(&loader.TakenOverError{Run: r.Name, Row: &r})
 		case behind:
 			*first = max(*first, r.Keys.Last+1)
 		case r.State == loader.RunOpen && r.Keys.First < *first+rows && *first <= r.Keys.Last:

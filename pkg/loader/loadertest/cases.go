@@ -401,8 +401,17 @@ func reserve(f *fixture) {
 		f.Errorf("a run got keys that another one has: %v", err)
 	}
 
+	// Two processes begin a run at once: the second one takes the place of the first, which is told so.
+	twice := f.anotherRun("twice")
+	one, two := loader.FeaturesOf(f.openShard(twice)).Claims, loader.FeaturesOf(f.openShard(twice)).Claims
+	from, err := two.Reserve(f.ctx, -1, 1000, math.MaxInt64)
+	f.must(err, "reserve")
+	if _, err := one.Reserve(f.ctx, from, 1000, math.MaxInt64); !errors.As(err, new(*loader.TakenOverError)) {
+		f.Errorf("a process that another one of its run has replaced got keys: %v", err)
+	}
+
 	// What does not fit is refused, and leaves nothing behind; what just fits is not.
-	next := second + 1000
+	next := from + 1000
 	full := (*loader.RangeError)(nil)
 	if _, _, err := reserve(-1, 1000, next+998); !errors.As(err, &full) || *full != (loader.RangeError{First: next, Rows: 1000, Last: next + 998}) {
 		f.Errorf("reserved 1000 rows up to %d, of which only 999 are free: %v", next+998, err)

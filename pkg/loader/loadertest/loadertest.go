@@ -118,13 +118,19 @@ func (f *fixture) anotherRun(suffix string) string {
 // open returns a process of its own on the same table, which begins a run.
 func (f *fixture) open(run string) loader.Loader {
 	f.Helper()
-	return f.prepared(run, &loader.Beginning{Appends: true})
+	return f.prepared(run, "", &loader.Beginning{Appends: true})
+}
+
+// openShard is open of a process that may be started elsewhere again.
+func (f *fixture) openShard(run string) loader.Loader {
+	f.Helper()
+	return f.prepared(run, "0/1", &loader.Beginning{Appends: true, Shards: 1})
 }
 
 // takes returns a process of its own that takes over a run.
 func (f *fixture) takes(run string) loader.Loader {
 	f.Helper()
-	l := f.prepared(run, nil)
+	l := f.prepared(run, "", nil)
 	if claims := loader.FeaturesOf(l).Claims; claims != nil {
 		_, err := claims.Take(f.ctx, run)
 		f.must(err, "take")
@@ -132,13 +138,13 @@ func (f *fixture) takes(run string) loader.Loader {
 	return l
 }
 
-func (f *fixture) prepared(run string, begin *loader.Beginning) loader.Loader {
+func (f *fixture) prepared(run, shard string, begin *loader.Beginning) loader.Loader {
 	f.Helper()
 	l, err := f.Driver.Open(f.ctx, f.target, f.Deps)
 	f.must(err, "open")
 	f.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(f.ctx, loader.Preparation{
-		Run: run, Schema: f.Schema, Contract: f.Contract, Create: loader.CreateIfMissing, PrimaryKey: true,
+		Run: run, Shard: shard, Schema: f.Schema, Contract: f.Contract, Create: loader.CreateIfMissing, PrimaryKey: true,
 		Begin: begin, Owner: "the conformance suite",
 	})
 	f.must(err, "prepare")

@@ -150,6 +150,8 @@ func (l *memoryLoader) Reserve(_ context.Context, first, n, last int64) (int64, 
 	for _, r := range l.runs {
 		switch {
 		case r.Run == l.row.Run || r.State == loader.RunGone || r.Keys.Last < r.Keys.First:
+		case r.Name == l.row.Name && r.State == loader.RunOpen:
+			return 0, loader.Final(&loader.TakenOverError{Run: r.Name, Row: &r})
 		case behind:
 			first = max(first, r.Keys.Last+1)
 		case r.State == loader.RunOpen && r.Keys.First < first+n && first <= r.Keys.Last:
