@@ -63,10 +63,11 @@ type Log struct {
 
 	syncing sync.Mutex // held while the disk works; taken before mu
 	mu      sync.Mutex
-	number  int64    // of the newest piece
-	open    *os.File // the newest piece, where it can grow
-	dirty   bool     // it has lines that are not synced
-	lines   []byte   // that are in no piece yet, where pieces do not grow
+	number  int64     // of the newest piece
+	open    *os.File  // the newest piece, where it can grow
+	names   [2]string // its own and that of the next one, in that case
+	dirty   bool      // it has lines that are not synced
+	lines   []byte    // that are in no piece yet, where pieces do not grow
 	since   time.Time
 	text    []byte // scratch
 	failed  error  // the first write or sync that failed; nothing is trusted after it
@@ -137,12 +138,12 @@ func (l *Log) add(encode func([]byte) ([]byte, error)) (behind bool, err error) 
 // next one shows that.
 func (l *Log) isOurs() error {
 	folder, _ := l.files.(Folder)
-	taken, err := folder.has(l.name(l.number + 1))
-	if err == nil && !taken {
-		taken, err = folder.has(l.name(l.number))
-		taken = !taken
+	own, err := folder.has(l.names[0])
+	if err != nil {
+		return err
 	}
-	if err == nil && taken {
+	next, err := folder.has(l.names[1])
+	if err == nil && (!own || next) {
 		err = takenOver(l.record.Folder())
 	}
 	return err
@@ -237,7 +238,7 @@ func (l *Log) grow() error {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	before := l.open
-	l.open = next
+	l.open, l.names = next, [2]string{l.name(l.number), l.name(l.number + 1)}
 	if before != nil {
 		return before.Close()
 	}
