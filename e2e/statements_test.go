@@ -143,7 +143,7 @@ func newWiretap(t *testing.T, d *database) *wiretap {
 				client.Close()
 				continue
 			}
-			sent := &[]string{fmt.Sprintf("-- connection %d", len(w.sent)+1)}
+			sent := new([]string)
 			w.sent = append(w.sent, sent)
 			copied, tap := io.Pipe()
 			w.tasks.Go(func() {
@@ -173,12 +173,18 @@ func newWiretap(t *testing.T, d *database) *wiretap {
 	return w
 }
 
-// all returns what was sent, when all connections have ended.
+// all returns what was sent, when all connections have ended. One on which nothing was asked is left out: a busy machine may
+// have one more of these.
 func (w *wiretap) all() (all []string) {
 	w.Close()
 	w.tasks.Wait()
+	n := 0
 	for _, c := range w.sent {
-		all = append(all, *c...)
+		if len(*c) == 0 {
+			continue
+		}
+		n++
+		all = append(append(all, fmt.Sprintf("-- connection %d", n)), *c...)
 	}
 	return all
 }
