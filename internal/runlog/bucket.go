@@ -41,7 +41,8 @@ func (b Bucket) answered(name string, f func(context.Context) error) error {
 	return answer
 }
 
-// Create implements Files. If an answer is lost it finds the file that it has made, and returns fs.ErrExist: see create.
+// Create implements Files. If an answer is lost it finds the file that it has made, and returns fs.ErrExist: see
+// create.
 func (b Bucket) Create(name string, content []byte) error {
 	return b.answered(name, func(ctx context.Context) error { return b.Store.Create(ctx, name, content) })
 }

@@ -77,8 +77,8 @@ func TestSyncWaitsForOneUnderWay(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A process can be killed after any byte. Only the last line is lost. A power failure may leave zeros where a page had not reached
-// the disk, before one that had.
+// A process can be killed after any byte. Only the last line is lost. A power failure may leave zeros where a page had
+// not reached the disk, before one that had.
 func TestEveryPrefixCanBeRead(t *testing.T) {
 	whole, err := appendLine(nil, Header{Schema: journalSchema, Record: &Record{Run: "r"}})
 	require.NoError(t, err)

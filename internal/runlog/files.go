@@ -10,17 +10,18 @@ import (
 	"github.com/terapush/terapush/internal/file"
 )
 
-// Files are where a run is kept: a folder of this machine, or a bucket, where every process of the run finds them. What a
-// method has done when it returns stays, whatever becomes of process and machine.
+// Files are where a run is kept: a folder of this machine, or a bucket, where every process of the run finds them. What
+// a method has done when it returns stays, whatever becomes of process and machine.
 type Files interface {
-	// Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing: of two processes that
-	// make the same file one succeeds.
+	// Create makes a file. If there is one of that name, it returns fs.ErrExist and changes nothing: of two processes
+	// that make the same file one succeeds.
 	Create(name string, content []byte) error
 	// Write makes a file, or replaces it as a whole.
 	Write(name string, content []byte) error
 	// Open opens a file for reading. It returns fs.ErrNotExist if there is none.
 	Open(name string) (io.ReadCloser, error)
-	// Names returns, in their order, the names of the files below a folder, whose own name ends with a slash or is empty.
+	// Names returns, in their order, the names of the files below a folder, whose own name ends with a slash or is
+	// empty.
 	Names(folder string) ([]string, error)
 	// Remove removes files. One that is missing is no error.
 	Remove(names ...string) error

@@ -23,14 +23,14 @@ const (
 	begunSuffix = "-begun"
 	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
 	abandonedAfter = 24 * time.Hour
-	// lookTime is longer than Runs holds the lock of a run to look whether a process has it: some microseconds, more where
-	// cores are short.
+	// lookTime is longer than Runs holds the lock of a run to look whether a process has it: some microseconds, more
+	// where cores are short.
 	lookTime = 200 * time.Millisecond
 )
 
 // Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
-// between any two steps: so the folder has a temporary name until the journal is on disk. A later Create removes what a crash
-// left.
+// between any two steps: so the folder has a temporary name until the journal is on disk. A later Create removes what a
+// crash left.
 func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Folder())
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *Log) rename(dir string) error {
 	return file.SyncFolder(filepath.Dir(dir))
 }
 
-// Begin notes a run before it has a row in the database, until end is called: the folder of the run comes later, and a process
-// that is killed in between leaves a table to which nobody else may write.
+// Begin notes a run before it has a row in the database, until end is called: the folder of the run comes later, and a
+// process that is killed in between leaves a table to which nobody else may write.
 func Begin(stateDir string, r Record) (end func(), err error) {
 	dir := filepath.Join(stateDir, tempPrefix+r.Run+begunSuffix)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -92,8 +92,8 @@ func Begin(stateDir string, r Record) (end func(), err error) {
 	return end, nil
 }
 
-// Killed lists the runs that processes of this state folder had begun, and had made no folder of when they were killed: none of
-// them has sent a batch.
+// Killed lists the runs that processes of this state folder had begun, and had made no folder of when they were killed:
+// none of them has sent a batch.
 func Killed(stateDir string) (all []Record) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
@@ -139,9 +139,10 @@ func removeAbandoned(stateDir string) {
 	}
 }
 
-// Open takes over a run that another process left, and replays its journal through f. What f has seen is on disk when Open
-// returns: the earlier process may have died without a sync, and what is done because of a line must not outlive it. A journal
-// that cannot be replayed as a whole is a *DamagedError, unless tolerates says that it may be: then Damage returns it.
+// Open takes over a run that another process left, and replays its journal through f. What f has seen is on disk when
+// Open returns: the earlier process may have died without a sync, and what is done because of a line must not outlive
+// it. A journal that cannot be replayed as a whole is a *DamagedError, unless tolerates, which may be nil, says that it
+// may be: then Damage returns it.
 func Open(stateDir, run string, f func(event.Event), tolerates func(Record) bool) (*Log, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (l *Log) replay(f func(event.Event), tolerates func(Record) bool) error {
 		}
 	}
 	err := l.pieces.replay(l.number, f)
-	if errors.As(err, new(*DamagedError)) && tolerates(l.record) {
+	if errors.As(err, new(*DamagedError)) && tolerates != nil && tolerates(l.record) {
 		l.damage, err = err, nil
 	}
 	return err

@@ -25,8 +25,8 @@ type Header struct {
 	Record *Record `json:"record"`
 }
 
-// journalSchema names the format of pieces. Fields may be added under the same name, since readers skip unknown ones; a line
-// that changes its meaning needs a new name.
+// journalSchema names the format of pieces. Fields may be added under the same name, since readers skip unknown ones; a
+// line that changes its meaning needs a new name.
 const journalSchema = "terapush.journal/v2"
 
 // Marks are lines for nearly all events, without what nobody needs to know of them.
@@ -70,8 +70,8 @@ func (p pieces) newest() (number int64, err error) {
 	return number, nil
 }
 
-// record returns the record in the newest of so many pieces that has a first line, nil if there is none. Processes that were
-// killed, or had no room on the disk, when they made a piece have done nothing else.
+// record returns the record in the newest of so many pieces that has a first line, nil if there is none. Processes that
+// were killed, or had no room on the disk, when they made a piece have done nothing else.
 func (p pieces) record(newest int64) (*Record, error) {
 	for n := newest; n > 0; n-- {
 		head, err := p.header(n)
@@ -99,8 +99,8 @@ func (p pieces) header(number int64) (Header, error) {
 // atOnce is how many pieces are opened at once: a bucket may have thousands.
 const atOnce = 32
 
-// replay calls f with the events of so many pieces, in the order in which they were written. If some are missing or cannot be
-// read, it is called with all others, and a *DamagedError is returned.
+// replay calls f with the events of so many pieces, in the order in which they were written. If some are missing or
+// cannot be read, it is called with all others, and a *DamagedError is returned.
 func (p pieces) replay(newest int64, f func(event.Event)) error {
 	var damage error
 	for first := int64(1); first <= newest; first += atOnce {
@@ -185,8 +185,8 @@ func replay(piece io.Reader, f func(event.Event)) error {
 			return err
 		}
 		text = whole
-		// A power failure leaves zeros where pages had not reached the disk, which they do in any order. Nothing was done because
-		// of such a line: it was not synced.
+		// A power failure leaves zeros where pages had not reached the disk, which they do in any order. Nothing was
+		// done because of such a line: it was not synced.
 		if bytes.IndexByte(text, 0) >= 0 {
 			continue
 		}
@@ -242,7 +242,8 @@ func readHeader(in *bufio.Reader) (h Header, err error) {
 	return h, nil
 }
 
-// parseMark reads a mark into e, of which only batch and outcome change. Millions are read in a second: no new event for each.
+// parseMark reads a mark into e, of which only batch and outcome change. Millions are read in a second: no new event
+// for each.
 func parseMark(line []byte, e *event.Event) (is bool, err error) {
 	number, is := bytes.CutPrefix(line, []byte(markIn))
 	e.Outcome = event.Applied

@@ -1,27 +1,31 @@
-// Package runlog keeps a run: its record, and what became of every batch. A run on this machine has a folder, named by its id:
+// Package runlog keeps a run: its record, and what became of every batch. A run on this machine has a folder, named by
+// its id:
 //
 //	journal-000000000001.jsonl  the journal, in pieces
 //	proof.json                  what an unfinished proof has counted
 //	lock                        held while a process works on the run
 //
-// A run whose processes have no disk in common, and whose database keeps no claims, has its journal in a bucket instead: see
-// Shared.
+// A run whose processes have no disk in common, and whose database keeps no claims, has its journal in a bucket
+// instead: see Shared.
 //
 // # The journal
 //
-// A piece begins with the record: plan, target, stage. The lines after it are marks, such as "in 17", and events of which a
-// mark does not say enough. Whoever takes the run over, and whoever changes the record, makes the next piece. It is made only
-// if nobody else has made it, and a process writes to its own pieces alone. So of two processes that have the run, because a
-// lock did not hold them off each other, the older one fails: at its next Sync, before the attempt that it announces, and at
-// the first mark that comes 10 ms after another. In a folder the newest piece grows. In a bucket, where files are made once, a
-// piece holds what came in a second or before a Sync, and the older process fails when it comes to its own next piece.
+// A piece begins with the record: plan, target, stage. The lines after it are marks, such as "in 17", and events of
+// which a mark does not say enough. Whoever takes the run over, and whoever changes the record, makes the next piece.
+// It is made only if nobody else has made it, and a process writes to its own pieces alone. So of two processes that
+// have the run, because a lock did not hold them off each other, the older one fails: at its next Sync, before the
+// attempt that it announces, and at the first mark that comes 10 ms after another. In a folder the newest piece grows.
+// In a bucket, where files are made once, a piece holds what came in a second or before a Sync, and the older process
+// fails when it comes to its own next piece.
 //
-// A batch that goes in at once leaves a mark and nothing else: ten million batches take 110 MB, and are read in a second. In a
-// folder a mark is written before the worker takes its next batch, so that a process that is killed has forgotten no answer.
+// A batch that goes in at once leaves a mark and nothing else: ten million batches take 110 MB, and are read in a
+// second. In a folder a mark is written before the worker takes its next batch, so that a process that is killed has
+// forgotten no answer.
 //
-// The journal is synced at most 100 ms late, in a bucket a second. That is enough for methods with claim rows: an attempt that
-// the journal has lost is found in the claim table. Where nothing else records an attempt (labels, commit groups), the caller
-// of Mark or Append calls Sync before the attempt is sent, and after a group's end before its objects are removed.
+// The journal is synced at most 100 ms late, in a bucket a second. That is enough for methods with claim rows: an
+// attempt that the journal has lost is found in the claim table. Where nothing else records an attempt (labels, commit
+// groups), the caller of Mark or Append calls Sync before the attempt is sent, and after a group's end before its
+// objects are removed.
 package runlog
 
 import (
@@ -52,8 +56,8 @@ const (
 	mostBehind = 2 * shareEvery * syncEvery
 )
 
-// Log is a run or shard that belongs to this process. Mark, Append and Sync are safe for concurrent use; the rest belongs to
-// one goroutine.
+// Log is a run or shard that belongs to this process. Mark, Append and Sync are safe for concurrent use; the rest
+// belongs to one goroutine.
 type Log struct {
 	pieces
 	dir    string       // of a run on this machine; "" in a bucket
@@ -87,8 +91,8 @@ func (l *Log) Append(e event.Event) error {
 	return l.write(func(line []byte) ([]byte, error) { return appendLine(line, e) })
 }
 
-// Mark keeps of a batch that its first attempt has event.Started, or that it is in, by whichever attempt. It is Append without
-// the rest of the event, for ten bytes.
+// Mark keeps of a batch that its first attempt has event.Started, or that it is in, by whichever attempt. It is Append
+// without the rest of the event, for ten bytes.
 func (l *Log) Mark(number int64, o event.Outcome) error {
 	word := markIn
 	if o == event.Started {
@@ -100,8 +104,8 @@ func (l *Log) Mark(number int64, o event.Outcome) error {
 	})
 }
 
-// write adds a line, unless an earlier write or sync has failed. It waits while a bucket is far behind, because it cannot be
-// reached: what it has not got may be sent again by another process.
+// write adds a line, unless an earlier write or sync has failed. It waits while a bucket is far behind, because it
+// cannot be reached: what it has not got may be sent again by another process.
 func (l *Log) write(encode func([]byte) ([]byte, error)) error {
 	behind, err := l.add(encode)
 	if err == nil && behind {
@@ -138,8 +142,8 @@ func (l *Log) add(encode func([]byte) ([]byte, error)) (behind bool, err error) 
 	return behind, l.failed
 }
 
-// isOurs returns ErrTakenOver if another process has made the next piece, or removed this one. Where pieces do not grow, the
-// next one shows that.
+// isOurs returns ErrTakenOver if another process has made the next piece, or removed this one. Where pieces do not
+// grow, the next one shows that.
 func (l *Log) isOurs() error {
 	folder, _ := l.files.(Folder)
 	own, err := folder.has(l.names[0])
@@ -171,8 +175,8 @@ func (l *Log) syncLoop(every int) {
 	}
 }
 
-// Sync keeps every event and mark from before for good. Workers add more meanwhile; another caller of Sync waits, and then
-// mostly finds its own already synced. If there was something to keep and the run is another process's, it returns
+// Sync keeps every event and mark from before for good. Workers add more meanwhile; another caller of Sync waits, and
+// then mostly finds its own already synced. If there was something to keep and the run is another process's, it returns
 // ErrTakenOver.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
@@ -249,8 +253,8 @@ func (l *Log) grow() error {
 	return nil
 }
 
-// create makes a file. One that is there with the same content is this process's own, whose answer was lost. Callers have
-// content that no other process has, or do not mind who has made the file.
+// create makes a file. One that is there with the same content is this process's own, whose answer was lost. Callers
+// have content that no other process has, or do not mind who has made the file.
 func create(files Files, name string, content []byte) error {
 	exists := files.Create(name, content)
 	if !errors.Is(exists, fs.ErrExist) {
@@ -272,8 +276,8 @@ func read(files Files, name string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// take makes the next piece, whoever may have the run: from then on it belongs to this process. first is the record if the
-// journal has none.
+// take makes the next piece, whoever may have the run: from then on it belongs to this process. first is the record if
+// the journal has none.
 func (l *Log) take(first *Record) (begun bool, err error) {
 	l.owner = rand.Text()
 	for {
@@ -325,19 +329,21 @@ func (l *Log) Save(r Record) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	err := error(nil)
-	if l.dirty {
-		err = l.open.Sync()
-	}
-	if err == nil {
-		err = l.next(r, l.lines)
-	}
-	if err != nil {
+	if err := l.replaceRecord(r); err != nil {
 		l.failed = fmt.Errorf("saving the run's record: %w", err)
 		return l.failed
 	}
 	l.record, l.dirty, l.lines = r, false, nil
 	return nil
+}
+
+func (l *Log) replaceRecord(r Record) error {
+	if l.dirty {
+		if err := l.open.Sync(); err != nil {
+			return err
+		}
+	}
+	return l.next(r, l.lines)
 }
 
 // Proof returns what SaveProof has kept, nil if there is nothing.

@@ -66,7 +66,7 @@ func reopen(dir string) (batches []int64, err error) {
 
 // open opens the run, which must be whole.
 func open(dir string, f func(event.Event)) (*runlog.Log, error) {
-	return runlog.Open(dir, run, f, func(runlog.Record) bool { return false })
+	return runlog.Open(dir, run, f, nil)
 }
 
 // batchesIn returns the batches in the journal, which must be whole.
@@ -231,7 +231,8 @@ func TestRunsThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "is not the id of a run")
 }
 
-// What a process that was killed, or had no room on the disk, has left of a piece is nobody's loss: the next one makes its own.
+// What a process that was killed, or had no room on the disk, has left of a piece is nobody's loss: the next one makes
+// its own.
 func TestHalfAPiece(t *testing.T) {
 	dir := t.TempDir()
 	whole := ended(t, dir)
@@ -246,8 +247,8 @@ func TestHalfAPiece(t *testing.T) {
 	}
 }
 
-// A journal of which a part is missing or unreadable is refused: at least once, to take a run without its marks for one that
-// has sent nothing would double its rows. Who can do without that part is told, and gets the rest.
+// A journal of which a part is missing or unreadable is refused: at least once, to take a run without its marks for one
+// that has sent nothing would double its rows. Who can do without that part is told, and gets the rest.
 func TestDamaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(text string) string // "" removes it
@@ -302,8 +303,8 @@ func TestOtherSchema(t *testing.T) {
 	require.NotErrorAs(t, err, new(*runlog.DamagedError))
 }
 
-// A lock may not hold, as on some network file systems. Who takes the run over finds all that was written, and the process that
-// had it keeps nothing any more. The same where somebody forgets the run.
+// A lock may not hold, as on some network file systems. Who takes the run over finds all that was written, and the
+// process that had it keeps nothing any more. The same where somebody forgets the run.
 func TestTakenOverInAFolder(t *testing.T) {
 	for name, act := range map[string]func(l *runlog.Log) error{
 		"mark": func(l *runlog.Log) error { return l.Mark(9, event.Applied) },

@@ -21,8 +21,9 @@ import (
 //
 // A run exists as long as its announcement, the file run: whoever makes a piece looks for it before the piece counts.
 //
-// The id is the name and some random letters. Servers remember labels for days: a run that has the name of a forgotten one
-// must not find its batches applied. No run's name begins with an underscore, so that no objects of a run are in the way.
+// The id is the name and some random letters. Servers remember labels for days: a run that has the name of a forgotten
+// one must not find its batches applied. No run's name begins with an underscore, so that no objects of a run are in
+// the way.
 type Shared struct {
 	Files Files
 	Name  string // of the run, as the user gave it
@@ -70,21 +71,22 @@ func (s *Shared) keep(name string, value any, given bool, found any) error {
 	name = s.folder() + name
 	if given {
 		text, err := json.Marshal(value)
-		if err == nil {
-			err = create(s.Files, name, text)
+		if err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := create(s.Files, name, text); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
+
 	text, err := read(s.Files, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, found)
+	if err != nil {
+		return err
 	}
-	return err
+	return json.Unmarshal(text, found)
 }
 
 // ErrPreparing reports that another process began to remove the table's rows for the run.
@@ -102,17 +104,17 @@ func (s *Shared) Prepare() error {
 // GiveUp takes Prepare back, of a process that has removed nothing.
 func (s *Shared) GiveUp() error { return s.Files.Remove(s.folder() + preparing) }
 
-// Open begins a shard with a record, or takes it over from another process, which cannot write to its journal from now on.
-// Then the journal is replayed through f.
+// Open begins a shard with a record, or takes it over from another process, which cannot write to its journal from now
+// on. Then the journal is replayed through f.
 func (s *Shared) Open(shard config.Shard, begin Record, f func(event.Event)) (l *Log, begun bool, err error) {
 	l = &Log{pieces: s.journal(shard), exists: s.exists}
-	if begun, err = l.take(&begin); err == nil {
-		err = s.checkConditional(l)
+	if begun, err = l.take(&begin); err != nil {
+		return nil, false, err
 	}
-	if err == nil {
-		err = l.pieces.replay(l.number, f)
+	if err := s.checkConditional(l); err != nil {
+		return nil, false, err
 	}
-	if err != nil {
+	if err := l.pieces.replay(l.number, f); err != nil {
 		return nil, false, err
 	}
 	return l.start(), begun, nil
@@ -124,14 +126,14 @@ func (s *Shared) checkConditional(l *Log) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if err == nil {
-		err = s.exists() // or the piece was gone
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = errors.New("the store replaces an object although it is told not to (If-None-Match): " +
-			"two processes of a shard could not be kept apart; choose another store for --state-dir")
+	if err := s.exists(); err != nil { // the piece was gone with the run
+		return err
 	}
-	return err
+	return errors.New("the store replaces an object although it is told not to (If-None-Match): " +
+		"two processes of a shard could not be kept apart; choose another store for --state-dir")
 }
 
 // exists returns ErrTakenOver if the run was forgotten since this process has found it.
@@ -191,8 +193,8 @@ func (s *Shared) Record() (*Record, error) {
 	return nil, nil
 }
 
-// Remove removes all that is kept of the run, and what an earlier Remove that was killed has left. What a process makes that
-// comes late stays, and does not count.
+// Remove removes all that is kept of the run, and what an earlier Remove that was killed has left. What a process makes
+// that comes late stays, and does not count.
 func (s *Shared) Remove() error {
 	// Another run of this name may be announced meanwhile, whose files are not among these: they have its id.
 	names, err := s.Files.Names(s.folder())
