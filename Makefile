@@ -106,7 +106,7 @@ terabyte-ci: build ## the same with 2^25 rows
 	$(GO) run ./bench -terabyte 33554432
 
 bench-micro: ## fill, encode, stamp and array binds, with allocations
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed ./internal/backends/oracle
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/source ./internal/backends/oracle
 
 soak: SHELL := /bin/bash -o pipefail
 soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of the client per database: three quarters of an hour

@@ -22,7 +22,7 @@ import (
 const module = "github.com/terapush/terapush/"
 
 // rule says what the packages below a folder may import of this module. Order of the data path, bottom up: rows, batch,
-// loader, event; dataset, encode, feed; netio, sqlload; back-ends; engine; push; cli.
+// loader, event; dataset, encode, source; netio, sqlload; back-ends; engine; push; cli.
 type rule struct {
 	from string
 	may  []string // prefixes inside the module, tests excepted
@@ -40,7 +40,7 @@ func rules() []rule {
 
 		{from: "internal/dataset", may: []string{"pkg/rows"}},
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
-		{from: "internal/feed", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
+		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
 		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
 		{from: "internal/sqlload", may: with("internal/netio")},
@@ -58,7 +58,7 @@ func rules() []rule {
 
 		{from: "internal/file"},
 		{from: "internal/calibrate/baseline", may: []string{"internal/file", "internal/host"}},
-		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed",
+		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/source",
 			"internal/host", "internal/report", "internal/results", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
 		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/units")},
@@ -68,7 +68,7 @@ func rules() []rule {
 		{from: "internal/verify", may: with("internal/config", "internal/dataset", "internal/report")},
 		{from: "internal/runlog", may: with("internal/config", "internal/file")},
 		{from: "internal/engine", may: with("internal/engine", "internal/stats")},
-		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
+		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/source",
 			"internal/calibrate/baseline", "internal/host", "internal/netio",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},
 		// Results are read on any machine and at any later time: they know of no push, no plan and no back-end.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
@@ -92,7 +92,7 @@ func newEncodedRing(ctx context.Context, f batch.Format, size, body int, runRows
 		return nil, err
 	}
 	runRows = max(runRows, int64(size)/d.Schema().MaxRowBytes())
-	e, err := feed.NewEncoder(f, d, 0, runRows)
+	e, err := source.NewEncoder(f, d, 0, runRows)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func newEncodedRing(ctx context.Context, f batch.Format, size, body int, runRows
 	if bodyRows == 0 || count == 0 {
 		return nil, errors.New("the ring has to hold a body, and a body a row")
 	}
-	all, err := feed.New(feed.Config{Dataset: d, Encoder: e, Run: "bench", Rows: runRows, BatchRows: bodyRows, Buffers: count})
+	all, err := source.New(source.Config{Dataset: d, Encoder: e, Run: "bench", Rows: runRows, BatchRows: bodyRows, Buffers: count})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -133,12 +133,12 @@ func (s server) writeFile(ctx context.Context, bytes int) (path string, rows int
 		return "", 0, err
 	}
 	rows = int64(bytes) / d.Schema().MaxRowBytes()
-	e, err := feed.NewEncoder(s.format, d, 0, rows)
+	e, err := source.NewEncoder(s.format, d, 0, rows)
 	if err != nil {
 		return "", 0, err
 	}
 	// One batch is the whole file: the binary format has a head and a tail.
-	f, err := feed.New(feed.Config{Dataset: d, Encoder: e, Run: "bench", Rows: rows, BatchRows: rows, Buffers: 1})
+	f, err := source.New(source.Config{Dataset: d, Encoder: e, Run: "bench", Rows: rows, BatchRows: rows, Buffers: 1})
 	if err != nil {
 		return "", 0, err
 	}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
@@ -147,7 +147,7 @@ func commonRow(o options) (int, error) {
 	if !found {
 		return keyDigits + 1 + payloadBytes + 1, nil
 	}
-	e, err := feed.NewEncoder(m.Caps.Formats[0], d, 0, int64(turns*o.ringBytes)/d.Schema().RowBytes())
+	e, err := source.NewEncoder(m.Caps.Formats[0], d, 0, int64(turns*o.ringBytes)/d.Schema().RowBytes())
 	if err != nil {
 		return 0, err
 	}

@@ -160,7 +160,7 @@ func TestDerivedAndDrawnApart(t *testing.T) {
 			assert.Equal(t, want, values(b, 0)[i], "%s", c.Name)
 		}
 
-		// As the feed stamps: nothing but the derived columns is in the block.
+		// As the ring stamps: nothing but the derived columns is in the block.
 		b.Reset(1)
 		d.Derive(b, 1<<40+12_345)
 		for i, c := range d.Schema().Columns {
@@ -285,7 +285,7 @@ func TestMeanRowBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkFill fills pieces of the size that the feed does.
+// BenchmarkFill fills pieces of the size that the ring does.
 func BenchmarkFill(b *testing.B) {
 	forEach(b, b.Run, func(b *testing.B, d Dataset) {
 		n := int64(128<<10) / d.Schema().MaxRowBytes()

@@ -13,7 +13,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// forEachDataset runs f with the first piece of each dataset that the format carries, as the feed makes it: documents of
+// forEachDataset runs f with the first piece of each dataset that the format carries, as the ring makes it: documents of
 // text, since not all formats carry bytes.
 func forEachDataset(b *testing.B, formats []batch.Format, f func(b *testing.B, e encode.Encoder, block *rows.Block)) {
 	for _, name := range dataset.Names() {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/engine"
-	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -22,15 +22,15 @@ import (
 func (p *push) startMeters() {
 	o := stats.Options{
 		Start: p.started, Workers: p.plan.Workers,
-		// The feed does not exist before the buffers are filled.
+		// The ring does not exist before the buffers are filled.
 		Refills: func() int64 {
-			if f := p.feed.Load(); f != nil {
+			if f := p.ring.Load(); f != nil {
 				return f.Refills()
 			}
 			return 0
 		},
 		Buffers: func() (int, int) {
-			if f := p.feed.Load(); f != nil {
+			if f := p.ring.Load(); f != nil {
 				return f.Free(), p.plan.Buffers
 			}
 			return 0, p.plan.Buffers
@@ -59,11 +59,11 @@ func (p *plan) amount(batches, rows int64) stats.Earlier {
 // fill maps the ring and encodes its templates before the clock of the load starts. It does so once, and only if
 // batches have to be sent.
 func (p *push) fill(ctx context.Context) error {
-	if p.state.toUpload() == 0 || p.feed.Load() != nil {
+	if p.state.toUpload() == 0 || p.ring.Load() != nil {
 		return nil
 	}
 	p.meters.pause(event.Fill)
-	f, err := feed.New(feed.Config{
+	f, err := source.New(source.Config{
 		Dataset: p.plan.data, Encoder: p.plan.encoder, Run: p.state.run(),
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows,
 		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
@@ -71,7 +71,7 @@ func (p *push) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.feed.Store(f)
+	p.ring.Store(f)
 	return f.Fill(ctx, runtime.GOMAXPROCS(0), nil)
 }
 
@@ -168,7 +168,7 @@ func (p *push) engineConfig() engine.Config {
 	first, end := p.plan.Part()
 	return engine.Config{
 		Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify, Contract: p.plan.Contract,
-		Source: p.feed.Load(), Stats: p.meters.stats, Record: s.record, Log: p.Log,
+		Source: p.ring.Load(), Stats: p.meters.stats, Record: s.record, Log: p.Log,
 		First: first, Batches: end, Done: s.done.Has, Workers: p.plan.Workers,
 		Retry: p.target.retries(), Resumed: s.resumed || s.lost || p.Config.RunID != "",
 		Begun:      func(number int64) engine.Begun { return s.history.begun[number].begun() },

@@ -7,8 +7,8 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -128,7 +128,7 @@ func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, erro
 	if c.DistinctBytes.All {
 		distinct = 0
 	}
-	e, err := feed.NewEncoder(p.Format, p.data, firstKey, made.Rows)
+	e, err := source.NewEncoder(p.Format, p.data, firstKey, made.Rows)
 	if err != nil {
 		return made, nil, nil, err
 	}
@@ -141,7 +141,7 @@ func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, erro
 func (p *plan) refit(left int64) error {
 	var err error
 	// KeyRows, since a batch that is sent again must keep its length.
-	if p.encoder, err = feed.NewEncoder(p.Format, p.data, p.FirstKey, p.KeyRows); err != nil {
+	if p.encoder, err = source.NewEncoder(p.Format, p.data, p.FirstKey, p.KeyRows); err != nil {
 		return err
 	}
 	warnings, err := p.Fit(p.resources(p.encoder))
@@ -156,7 +156,7 @@ func (p *plan) resources(e encode.Encoder) config.Resources {
 	return config.Resources{
 		Workers: p.workers, Default: p.config.Workers == 0, Memory: memory(p.config),
 		BufferMemory: func(batchRows int64) int64 {
-			return feed.Memory(feed.Config{Dataset: p.data, Encoder: e, BatchRows: batchRows, Buffers: 1})
+			return source.Memory(source.Config{Dataset: p.data, Encoder: e, BatchRows: batchRows, Buffers: 1})
 		},
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"os/user"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -313,11 +313,11 @@ func (p *push) probe(ctx context.Context, run string, first int64, caps loader.C
 // probeBatch makes a batch of the run's first row. Another key would move an AUTO_INCREMENT, which InnoDB does not roll
 // back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
 func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batch.Batch, free func(), err error) {
-	e, err := feed.NewEncoder(p.plan.Format, p.plan.data, key, p.plan.rows())
+	e, err := source.NewEncoder(p.plan.Format, p.plan.data, key, p.plan.rows())
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := feed.New(feed.Config{Dataset: p.plan.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
+	f, err := source.New(source.Config{Dataset: p.plan.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -115,7 +115,7 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(p.state, other))
 }
 
-// The plan's keys, seed and distinct rows are those of the feed and of the proof: what goes in is compared with the
+// The plan's keys, seed and distinct rows are those of the ring and of the proof: what goes in is compared with the
 // dataset's rows, value by value, also after attempts that failed or whose answer was lost.
 func TestRowsAreThePlans(t *testing.T) {
 	const firstKey, batchRows, distinct = 1000, 10, 50

@@ -15,10 +15,10 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
-	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -71,9 +71,9 @@ type push struct {
 	state    state
 	meters   meters
 	askFiles func(what string, f func(context.Context) error) error
-	files    Files                     // nil until they are open
-	shared   *runlog.Shared            // nil unless the run is named and no claims show its batches
-	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; metrics read it from other goroutines
+	files    Files                       // nil until they are open
+	shared   *runlog.Shared              // nil unless the run is named and no claims show its batches
+	ring     atomic.Pointer[source.Ring] // nil until the buffers are mapped; metrics read it from other goroutines
 
 	loaded   bool // this process opened sessions
 	verified verify.Result
@@ -221,7 +221,7 @@ func (p *push) watch() (end func(), err error) {
 // close releases what the run holds, the newest first.
 func (p *push) close() error {
 	var problems []error
-	if f := p.feed.Load(); f != nil {
+	if f := p.ring.Load(); f != nil {
 		problems = append(problems, f.Close())
 	}
 	if p.state.log != nil {

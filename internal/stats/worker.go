@@ -19,7 +19,7 @@ type Worker struct {
 	spent     []time.Duration // by state, until workSince
 	batch     *batch.Batch    // nil: none
 	id        int64           // of the batch
-	encoded   int64           // the length of batch.Encoded, which belongs to the feed after the batch's release
+	encoded   int64           // the length of batch.Encoded, which belongs to the ring after the batch's release
 }
 
 // Worker returns the account of worker i, 0 ≤ i < Options.Workers.

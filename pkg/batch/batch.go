@@ -62,7 +62,7 @@ func (f Format) Compression() (plain Format, how string) {
 	return Format(name), how
 }
 
-// Batch is a unit of work. The feed fills it, one worker at a time has it, back-ends only read it.
+// Batch is a unit of work. The source fills it, one worker at a time has it, back-ends only read it.
 type Batch struct {
 	ID     ID
 	Format Format
@@ -88,7 +88,7 @@ type Batch struct {
 	sent    atomic.Int64
 }
 
-// Hold adds a holder; the feed calls it for the worker.
+// Hold adds a holder; the source calls it for the worker.
 func (b *Batch) Hold() { b.holders.Add(1) }
 
 // Release removes a holder. Without holders the buffer returns to its ring.

@@ -9,7 +9,7 @@ PG, MY, DO = "internal/backends/postgres", "internal/backends/mysql", "internal/
 DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal/backends/s3"
 SL, OS, EN = "internal/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
-VE, RL, PU, FE = "internal/verify", "internal/runlog", "internal/push", "internal/feed"
+VE, RL, PU, SO = "internal/verify", "internal/runlog", "internal/push", "internal/source"
 NI, HL, PL, PB = "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
@@ -376,12 +376,12 @@ FAULTS = [Fault(*f) for f in [
     ("pu08", PU, "load.go", "if err == nil && !result.Drained {\n\t\tr.Stage", "if err == nil {\n\t\tr.Stage",
      "an interrupted run is recorded as loaded"),
 
-    # ---- feed
-    ("fe01", FE, "make.go", "key := f.plan.FirstKey + number*f.plan.BatchRows", "key := number * f.plan.BatchRows",
+    # ---- source
+    ("so01", SO, "make.go", "key := r.layout.FirstKey + number*r.layout.BatchRows", "key := number * r.layout.BatchRows",
      "stamped batches ignore --first-key"),
-    ("fe02", FE, "plan.go", "rows:     int(min(p.BatchRows, p.Rows-number*p.BatchRows)),", "rows:     int(p.BatchRows),",
+    ("so02", SO, "config.go", "rows:     int(min(l.BatchRows, l.Rows-number*l.BatchRows)),", "rows:     int(l.BatchRows),",
      "the last batch has rows beyond the run's end"),
-    ("fe03", FE, "feed.go", "for ; back < cap(f.free); back++ {", "for ; back < len(f.free); back++ {",
+    ("so03", SO, "ring.go", "for ; back < cap(r.free); back++ {", "for ; back < len(r.free); back++ {",
      "the ring is unmapped while a batch is in use"),
 
     # ---- httpload, netio

@@ -1,4 +1,4 @@
-package feed
+package source
 
 // stock has the free buffers of a ring and chooses which one to use next. It is not safe for concurrent use.
 type stock struct {

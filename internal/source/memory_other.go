@@ -1,6 +1,6 @@
 //go:build !linux
 
-package feed
+package source
 
 // mapMemory makes n bytes of zeros; the garbage collector frees them.
 func mapMemory(n int64) ([]byte, error) { return make([]byte, n), nil }

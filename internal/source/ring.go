@@ -1,4 +1,4 @@
-// Package feed makes batches ready to send, in a fixed ring of buffers whose size is the program's memory.
+// Package source makes batches ready to send, in a fixed ring of buffers whose size is the program's memory.
 //
 // Row i of a run has the drawn columns of dataset row i mod D. With B rows a batch, and D a multiple of B, batch k equals
 // batch k mod (D/B), its template, except for the derived columns. Templates are encoded before the clock starts. A batch
@@ -10,7 +10,7 @@
 // them.
 //
 // The engine chooses: it asks for a batch by number and holds it for all attempts.
-package feed
+package source
 
 import (
 	"context"
@@ -27,12 +27,12 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// ErrClosed is returned by calls on a closed feed.
-var ErrClosed = errors.New("feed: closed")
+// ErrClosed is returned by calls on a closed source.
+var ErrClosed = errors.New("source: closed")
 
-// Feed makes the batches of one run. It is safe for concurrent use.
-type Feed struct {
-	plan   plan
+// Ring makes the batches of one run of a dataset. It is safe for concurrent use.
+type Ring struct {
+	layout layout
 	memory []byte // of all buffers, and then of all their offsets
 
 	offsets int64 // of a buffer
@@ -67,51 +67,51 @@ type buffer struct {
 }
 
 // New reserves the memory of the ring; Fill touches it.
-func New(c Config) (*Feed, error) {
-	p, err := newPlan(c)
+func New(c Config) (*Ring, error) {
+	l, err := newLayout(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{plan: p, free: make(chan struct{}, c.Buffers)}
-	f.stock.init(c.Buffers)
-	f.scratch.New = func() any { return newScratch(p) }
-	if f.memory, err = mapMemory(Memory(c)); err != nil {
-		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, Memory(c)/int64(c.Buffers), err)
+	r := &Ring{layout: l, free: make(chan struct{}, c.Buffers)}
+	r.stock.init(c.Buffers)
+	r.scratch.New = func() any { return newScratch(l) }
+	if r.memory, err = mapMemory(Memory(c)); err != nil {
+		return nil, fmt.Errorf("source: map %d buffers of %d bytes: %w", c.Buffers, Memory(c)/int64(c.Buffers), err)
 	}
-	f.offsets = offsets(c)
+	r.offsets = offsets(c)
 	all := make([]buffer, c.Buffers)
 	for i := range all {
 		all[i].at, all[i].number = int64(i), -1
-		f.put(&all[i])
+		r.put(&all[i])
 	}
-	return f, nil
+	return r, nil
 }
 
 // memoryOf returns the buffer's memory.
-func (f *Feed) memoryOf(b *buffer) []byte {
-	from, to := b.at*f.plan.bufferBytes, (b.at+1)*f.plan.bufferBytes
-	return f.memory[from:to:to]
+func (r *Ring) memoryOf(b *buffer) []byte {
+	from, to := b.at*r.layout.bufferBytes, (b.at+1)*r.layout.bufferBytes
+	return r.memory[from:to:to]
 }
 
 // offsetsOf returns the offsets of a buffer with that many rows. They lie behind the last buffer: of short rows they are a
 // tenth of the ring, and on the heap the garbage collector would let as much again be garbage.
-func (f *Feed) offsetsOf(b *buffer, rows int) encode.Offsets {
-	memory := f.memory[f.plan.bufferBytes*int64(f.Buffers())+4*f.offsets*b.at:]
-	fields := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), f.offsets)
+func (r *Ring) offsetsOf(b *buffer, rows int) encode.Offsets {
+	memory := r.memory[r.layout.bufferBytes*int64(r.Buffers())+4*r.offsets*b.at:]
+	fields := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), r.offsets)
 	return encode.Offsets{Fields: fields, Rows: rows}
 }
 
 // Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
 // memory is mapped before the clock starts. After each it calls progress, unless nil, with the encoded bytes, from several
 // goroutines. When ctx ends, Fill returns its error.
-func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
-	wanted := f.plan.first(f.Buffers())
+func (r *Ring) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
+	wanted := r.layout.first(r.Buffers())
 	filled := make([]*buffer, len(wanted))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, parallel))
 	for i, number := range wanted {
 		g.Go(func() error {
-			b, _, err := f.make(ctx, number)
+			b, _, err := r.make(ctx, number)
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64
 	// Each needs its own buffer, so they are held until now, and released in the order in which they are needed.
 	for _, b := range filled {
 		if b != nil {
-			f.put(b)
+			r.put(b)
 		}
 	}
 	return err
@@ -134,22 +134,22 @@ func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64
 
 // Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then returns its
 // error. The caller must Release the batch. Its buffer returns to the ring once every body opened on it is closed as well.
-func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
-	buf, refill, err := f.make(ctx, number)
+func (r *Ring) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	buf, refill, err := r.make(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	if refill {
-		f.refills.Add(1)
+		r.refills.Add(1)
 	}
 	b := &batch.Batch{
-		ID:      batch.ID{Run: f.plan.Run, Number: number},
-		Format:  f.plan.Encoder.Format(),
-		First:   f.plan.FirstKey + number*f.plan.BatchRows,
+		ID:      batch.ID{Run: r.layout.Run, Number: number},
+		Format:  r.layout.Encoder.Format(),
+		First:   r.layout.FirstKey + number*r.layout.BatchRows,
 		Rows:    int64(buf.content.rows),
 		Payload: buf.payload,
-		Encoded: f.memoryOf(buf)[:buf.length],
-		Free:    func() { f.put(buf) },
+		Encoded: r.memoryOf(buf)[:buf.length],
+		Free:    func() { r.put(buf) },
 	}
 	b.Hold()
 	return b, nil
@@ -157,30 +157,30 @@ func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 
 // make waits for a free buffer and makes the batch in it; refill reports whether a template that repeats had to be
 // encoded.
-func (f *Feed) make(ctx context.Context, number int64) (buf *buffer, refill bool, err error) {
-	if number < 0 || number >= f.plan.batches {
-		return nil, false, fmt.Errorf("feed: batch %d does not exist: the run has %d", number, f.plan.batches)
+func (r *Ring) make(ctx context.Context, number int64) (buf *buffer, refill bool, err error) {
+	if number < 0 || number >= r.layout.batches {
+		return nil, false, fmt.Errorf("source: batch %d does not exist: the run has %d", number, r.layout.batches)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
 	select {
-	case <-f.free:
+	case <-r.free:
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
-	buf, hit, err := f.take(number)
+	buf, hit, err := r.take(number)
 	if err != nil {
 		return nil, false, err
 	}
 	switch {
 	case hit && buf.number == number:
-	case hit && f.plan.stamper != nil:
-		f.stamp(buf, number)
+	case hit && r.layout.stamper != nil:
+		r.stamp(buf, number)
 	default:
-		refill = f.plan.Distinct > 0 && f.plan.stamper != nil
-		if err := f.encode(buf, number); err != nil {
-			f.put(buf)
+		refill = r.layout.Distinct > 0 && r.layout.stamper != nil
+		if err := r.encode(buf, number); err != nil {
+			r.put(buf)
 			return nil, false, err
 		}
 	}
@@ -188,62 +188,62 @@ func (f *Feed) make(ctx context.Context, number int64) (buf *buffer, refill bool
 }
 
 // take removes a buffer from the stock. The caller must have a token.
-func (f *Feed) take(number int64) (buf *buffer, hit bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		f.free <- struct{}{}
+func (r *Ring) take(number int64) (buf *buffer, hit bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		r.free <- struct{}{}
 		return nil, false, ErrClosed
 	}
-	buf, hit = f.stock.take(f.plan.content(number))
+	buf, hit = r.stock.take(r.layout.content(number))
 	return buf, hit, nil
 }
 
-func (f *Feed) put(buf *buffer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stock.add(buf)
-	f.free <- struct{}{} // has room for every buffer
+func (r *Ring) put(buf *buffer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stock.add(buf)
+	r.free <- struct{}{} // has room for every buffer
 }
 
 // Buffers returns the size of the ring.
-func (f *Feed) Buffers() int { return cap(f.free) }
+func (r *Ring) Buffers() int { return cap(r.free) }
 
 // Free returns how many buffers are not in use.
-func (f *Feed) Free() int { return len(f.free) }
+func (r *Ring) Free() int { return len(r.free) }
 
 // Refills returns how many batches were encoded after Fill although their template repeats. It is 0 if all rows are
 // distinct.
-func (f *Feed) Refills() int64 { return f.refills.Load() }
+func (r *Ring) Refills() int64 { return r.refills.Load() }
 
 // lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
 const lateClose = 2 * time.Second
 
 // Close unmaps the ring once no batch is in use. If one still is after two seconds, it only returns an error: reading unmapped
 // memory would end the program.
-func (f *Feed) Close() error {
+func (r *Ring) Close() error {
 	late := time.NewTimer(lateClose)
 	defer late.Stop()
 	back := 0
 	defer func() {
 		for range back { // a later Batch must not wait
-			f.free <- struct{}{}
+			r.free <- struct{}{}
 		}
 	}()
-	for ; back < cap(f.free); back++ {
+	for ; back < cap(r.free); back++ {
 		select {
-		case <-f.free:
+		case <-r.free:
 		case <-late.C:
-			return fmt.Errorf("feed: closed with %d batches in use", cap(f.free)-back)
+			return fmt.Errorf("source: closed with %d batches in use", cap(r.free)-back)
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return nil
 	}
-	f.closed = true
-	memory := f.memory
-	f.memory = nil
+	r.closed = true
+	memory := r.memory
+	r.memory = nil
 	return unmapMemory(memory)
 }

@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"runtime"
@@ -13,22 +13,22 @@ import (
 // run sends all batches in order, `flying` of them at a time, and returns the refills.
 func run(t *testing.T, c Config, flying int) int64 {
 	t.Helper()
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	r := newRing(t, c)
+	require.NoError(t, r.Fill(t.Context(), 1, nil))
 	var held []*batch.Batch
-	for number := range f.plan.batches {
+	for number := range r.layout.batches {
 		if len(held) == flying {
 			held[0].Release()
 			held = held[1:]
 		}
-		b, err := f.Batch(t.Context(), number)
+		b, err := r.Batch(t.Context(), number)
 		require.NoError(t, err)
 		held = append(held, b)
 	}
 	for _, b := range held {
 		b.Release()
 	}
-	return f.Refills()
+	return r.Refills()
 }
 
 func TestRefills(t *testing.T) {
@@ -54,20 +54,20 @@ func TestRefills(t *testing.T) {
 func TestStragglerCostsOneRefillEach(t *testing.T) {
 	c := config(t, batch.PGBinary, 320, 10)
 	c.Rows = 32 * 10 * 20
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 1, nil))
-	straggler, err := f.Batch(t.Context(), 3)
+	r := newRing(t, c)
+	require.NoError(t, r.Fill(t.Context(), 1, nil))
+	straggler, err := r.Batch(t.Context(), 3)
 	require.NoError(t, err)
 	for number := range int64(15) {
 		if number != 3 {
-			send(t, f, c, number)
+			send(t, r, c, number)
 		}
 	}
 	straggler.Release()
 	for number := int64(15); number < 200; number++ {
-		send(t, f, c, number)
+		send(t, r, c, number)
 	}
-	assert.EqualValues(t, 2, f.Refills(), "the straggler's template, and the one that gave way for it")
+	assert.EqualValues(t, 2, r.Refills(), "the straggler's template, and the one that gave way for it")
 }
 
 // Of small batches a ring has hundreds of thousands of buffers, and the garbage collector doubles what each has on the heap.
@@ -82,8 +82,8 @@ func TestHeapOfABuffer(t *testing.T) {
 	c := config(t, batch.PGBinary, 0, 4000)
 	c.Rows = 32 * int64(c.Buffers)
 	before := heap()
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	r := newRing(t, c)
+	require.NoError(t, r.Fill(t.Context(), 1, nil))
 	assert.LessOrEqual(t, (heap()-before)/int64(c.Buffers), int64(128))
-	assert.Equal(t, c.Buffers, f.Free())
+	assert.Equal(t, c.Buffers, r.Free())
 }

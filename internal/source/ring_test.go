@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"bytes"
@@ -40,15 +40,15 @@ func config(t testing.TB, f batch.Format, distinct int64, buffers int) Config {
 	return c
 }
 
-func newFeed(t testing.TB, c Config) *Feed {
+func newRing(t testing.TB, c Config) *Ring {
 	t.Helper()
-	f, err := New(c)
+	r, err := New(c)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	return f
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
 }
 
-// naive makes a batch's bytes row by row, with nothing of the feed's.
+// naive makes a batch's bytes row by row, with nothing of the ring's.
 func naive(c Config, number int64) (encoded []byte, payload int64) {
 	first, end := number*c.BatchRows, min((number+1)*c.BatchRows, c.Rows)
 	e := c.Encoder
@@ -83,9 +83,9 @@ func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 }
 
 // send makes a batch, which must be as it should, and gives it back.
-func send(t testing.TB, f *Feed, c Config, number int64) {
+func send(t testing.TB, r *Ring, c Config, number int64) {
 	t.Helper()
-	b, err := f.Batch(t.Context(), number)
+	b, err := r.Batch(t.Context(), number)
 	require.NoError(t, err)
 	requireNaive(t, c, b)
 	b.Release()
@@ -103,9 +103,9 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 					if f == batch.TSV {
 						c.Encoder = unstampable{c.Encoder}
 					}
-					feed := newFeed(t, c)
+					r := newRing(t, c)
 					if buffers != 3 {
-						require.NoError(t, feed.Fill(t.Context(), 3, nil))
+						require.NoError(t, r.Fill(t.Context(), 3, nil))
 					}
 					random := rand.New(rand.NewPCG(uint64(distinct), uint64(buffers)))
 					var held []*batch.Batch
@@ -116,7 +116,7 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 							held[i].Release()
 							held = slices.Delete(held, i, i+1)
 						}
-						b, err := feed.Batch(t.Context(), []int64{random.Int64N(32), 31, random.Int64N(32)}[random.IntN(3)])
+						b, err := r.Batch(t.Context(), []int64{random.Int64N(32), 31, random.Int64N(32)}[random.IntN(3)])
 						require.NoError(t, err)
 						requireNaive(t, c, b)
 						held = append(held, b)
@@ -124,7 +124,7 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 					for _, b := range held {
 						b.Release()
 					}
-					require.Equal(t, buffers, feed.Free())
+					require.Equal(t, buffers, r.Free())
 				})
 			}
 		}
@@ -138,26 +138,26 @@ func TestBatchesOfManyPieces(t *testing.T) {
 	c := Config{Dataset: d, Run: "r", FirstKey: 7, Rows: 4 * 5000, BatchRows: 5000, Distinct: 10_000, Buffers: 2}
 	c.Encoder, err = NewEncoder(batch.TSV, d, c.FirstKey, c.Rows)
 	require.NoError(t, err)
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	r := newRing(t, c)
+	require.NoError(t, r.Fill(t.Context(), 1, nil))
 	for number := range int64(4) {
-		send(t, f, c, number)
+		send(t, r, c, number)
 	}
-	require.Zero(t, f.Refills())
+	require.Zero(t, r.Refills())
 }
 
 func TestConcurrentWorkers(t *testing.T) {
 	for _, distinct := range []int64{0, 64, 320} {
 		c := config(t, batch.PGBinary, distinct, 5)
 		c.Rows = 32 * 500
-		f := newFeed(t, c)
-		require.NoError(t, f.Fill(t.Context(), 2, nil))
+		r := newRing(t, c)
+		require.NoError(t, r.Fill(t.Context(), 2, nil))
 		var next atomic.Int64
 		var workers sync.WaitGroup
 		for range 8 { // more than buffers
 			workers.Go(func() {
 				for number := next.Add(1) - 1; number < 500; number = next.Add(1) - 1 {
-					b, err := f.Batch(t.Context(), number)
+					b, err := r.Batch(t.Context(), number)
 					if !assert.NoError(t, err) {
 						return
 					}
@@ -172,9 +172,9 @@ func TestConcurrentWorkers(t *testing.T) {
 			})
 		}
 		workers.Wait()
-		assert.Equal(t, 5, f.Free())
+		assert.Equal(t, 5, r.Free())
 		if distinct == 0 {
-			assert.Zero(t, f.Refills())
+			assert.Zero(t, r.Refills())
 		}
 	}
 }
@@ -186,9 +186,9 @@ func TestFill(t *testing.T) {
 		want     int // batches
 	}{{320, 4, 4}, {320, 10, 10}, {320, 12, 12}, {0, 7, 7}, {32000, 50, 32}} {
 		cfg := config(t, batch.PGText, c.distinct, c.buffers)
-		f := newFeed(t, cfg)
+		r := newRing(t, cfg)
 		var calls, filled atomic.Int64
-		require.NoError(t, f.Fill(t.Context(), 4, func(bytes int64) { calls.Add(1); filled.Add(bytes) }))
+		require.NoError(t, r.Fill(t.Context(), 4, func(bytes int64) { calls.Add(1); filled.Add(bytes) }))
 		assert.EqualValues(t, c.want, calls.Load())
 		var bytes int
 		for k := range c.want {
@@ -196,37 +196,37 @@ func TestFill(t *testing.T) {
 			bytes += len(encoded)
 		}
 		assert.EqualValues(t, bytes, filled.Load())
-		assert.Equal(t, c.buffers, f.Free())
-		assert.Equal(t, c.buffers, f.Buffers())
-		assert.Zero(t, f.Refills())
+		assert.Equal(t, c.buffers, r.Free())
+		assert.Equal(t, c.buffers, r.Buffers())
+		assert.Zero(t, r.Refills())
 	}
 
 	c := config(t, batch.TSV, 1024, 3) // of a resumed run, what is still to be sent
 	c.Done = func(number int64) bool { return number < 6 }
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 2, nil))
+	r := newRing(t, c)
+	require.NoError(t, r.Fill(t.Context(), 2, nil))
 	for number := int64(6); number < 9; number++ {
-		send(t, f, c, number)
+		send(t, r, c, number)
 	}
-	require.Zero(t, f.Refills())
+	require.Zero(t, r.Refills())
 
-	f = newFeed(t, config(t, batch.PGText, 0, 4))
+	r = newRing(t, config(t, batch.PGText, 0, 4))
 	ctx, cancel := context.WithCancel(t.Context())
-	err := f.Fill(ctx, 1, func(int64) { cancel() })
+	err := r.Fill(ctx, 1, func(int64) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, 4, f.Free())
+	assert.Equal(t, 4, r.Free())
 }
 
 func TestBatchWaits(t *testing.T) {
 	c := config(t, batch.PGBinary, 320, 1)
-	f := newFeed(t, c)
-	first, err := f.Batch(t.Context(), 0)
+	r := newRing(t, c)
+	first, err := r.Batch(t.Context(), 0)
 	require.NoError(t, err)
-	assert.Zero(t, f.Free())
+	assert.Zero(t, r.Free())
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = f.Batch(ctx, 1)
+	_, err = r.Batch(ctx, 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	body := first.Open()
@@ -235,7 +235,7 @@ func TestBatchWaits(t *testing.T) {
 	require.NoError(t, body.Close())
 	got := make(chan *batch.Batch)
 	go func() {
-		b, err := f.Batch(t.Context(), 1)
+		b, err := r.Batch(t.Context(), 1)
 		assert.NoError(t, err)
 		got <- b
 	}()
@@ -256,35 +256,35 @@ func TestBatchWaits(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for range 20 {
-		_, err = f.Batch(ended, 2)
+		_, err = r.Batch(ended, 2)
 		require.ErrorIs(t, err, context.Canceled, "although a buffer is free")
 	}
 }
 
 func TestClose(t *testing.T) {
-	f, err := New(config(t, batch.PGBinary, 320, 2))
+	r, err := New(config(t, batch.PGBinary, 320, 2))
 	require.NoError(t, err)
-	b, err := f.Batch(t.Context(), 0)
+	b, err := r.Batch(t.Context(), 0)
 	require.NoError(t, err)
-	require.EqualError(t, f.Close(), "feed: closed with 1 batches in use")
+	require.EqualError(t, r.Close(), "source: closed with 1 batches in use")
 	assert.EqualValues(t, 0xFF, b.Encoded[len(b.Encoded)-1], "still mapped")
 	time.AfterFunc(10*time.Millisecond, b.Release) // as an http.Transport closes a body after the answer
-	require.NoError(t, f.Close())
-	require.NoError(t, f.Close())
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
 	for range 2 + 1 {
-		_, err = f.Batch(t.Context(), 0)
+		_, err = r.Batch(t.Context(), 0)
 		require.ErrorIs(t, err, ErrClosed)
 	}
-	require.ErrorIs(t, f.Fill(t.Context(), 1, nil), ErrClosed)
+	require.ErrorIs(t, r.Fill(t.Context(), 1, nil), ErrClosed)
 }
 
 func TestBatchNumbers(t *testing.T) {
-	f := newFeed(t, config(t, batch.PGBinary, 320, 2))
+	r := newRing(t, config(t, batch.PGBinary, 320, 2))
 	for _, number := range []int64{-1, 32, math.MaxInt64} {
-		_, err := f.Batch(t.Context(), number)
-		require.EqualError(t, err, fmt.Sprintf("feed: batch %d does not exist: the run has 32", number))
+		_, err := r.Batch(t.Context(), number)
+		require.EqualError(t, err, fmt.Sprintf("source: batch %d does not exist: the run has 32", number))
 	}
-	assert.Equal(t, 2, f.Free())
+	assert.Equal(t, 2, r.Free())
 }
 
 // lying is an encoder whose rows are longer than it says.
@@ -296,10 +296,10 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 	c := config(t, batch.PGBinary, 320, 2)
 	c.Rows, c.BatchRows, c.Distinct = 32000, 3200, 0
 	c.Encoder = lying{c.Encoder}
-	f := newFeed(t, c)
-	_, err := f.Batch(t.Context(), 0)
+	r := newRing(t, c)
+	_, err := r.Batch(t.Context(), 0)
 	require.ErrorContains(t, err, "more than MaxRow allows")
-	assert.Equal(t, 2, f.Free())
+	assert.Equal(t, 2, r.Free())
 }
 
 // TestEveryDatasetIsStamped compares stamped batches with rows made one by one: at the first rows, over the end of a
@@ -322,10 +322,10 @@ func TestEveryDatasetIsStamped(t *testing.T) {
 					c := Config{Dataset: d, Run: "r", FirstKey: first, Rows: 201, BatchRows: 10, Distinct: 30, Buffers: 4}
 					c.Encoder, err = NewEncoder(format, d, c.FirstKey, c.Rows)
 					require.NoError(t, err)
-					f := newFeed(t, c)
-					require.NoError(t, f.Fill(t.Context(), 1, nil))
+					r := newRing(t, c)
+					require.NoError(t, r.Fill(t.Context(), 1, nil))
 					for number := range int64(21) {
-						send(t, f, c, number)
+						send(t, r, c, number)
 					}
 				})
 			}

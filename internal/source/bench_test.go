@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"fmt"
@@ -38,18 +38,18 @@ func BenchmarkBatches(b *testing.B) {
 
 // benchmarkBatches makes one batch after the other.
 func benchmarkBatches(b *testing.B, c Config) {
-	f := newFeed(b, c)
-	require.NoError(b, f.Fill(b.Context(), 2, nil))
+	r := newRing(b, c)
+	require.NoError(b, r.Fill(b.Context(), 2, nil))
 	b.ReportAllocs()
 	for number := int64(c.Buffers); b.Loop(); number++ {
-		out, err := f.Batch(b.Context(), number)
+		out, err := r.Batch(b.Context(), number)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(len(out.Encoded)))
 		out.Release()
 	}
-	require.Zero(b, f.Refills())
+	require.Zero(b, r.Refills())
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.BatchRows), "ns/row")
 }
 
@@ -61,11 +61,11 @@ func TestBatchAllocatesNothingPerRow(t *testing.T) {
 			var err error
 			c.Encoder, err = NewEncoder(format, c.Dataset, c.FirstKey, c.Rows)
 			require.NoError(t, err)
-			f := newFeed(t, c)
-			require.NoError(t, f.Fill(t.Context(), 1, nil))
+			r := newRing(t, c)
+			require.NoError(t, r.Fill(t.Context(), 1, nil))
 			number := int64(4)
 			allocs := testing.AllocsPerRun(20, func() {
-				b, err := f.Batch(t.Context(), number)
+				b, err := r.Batch(t.Context(), number)
 				require.NoError(t, err)
 				b.Release()
 				number++

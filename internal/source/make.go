@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"fmt"
@@ -19,22 +19,22 @@ type scratch struct {
 	rows  int // to encode at a time
 }
 
-func newScratch(p plan) *scratch {
+func newScratch(l layout) *scratch {
 	return &scratch{
-		block: rows.NewBlock(p.schema),
-		rows:  int(min(pieceRows, max(1, pieceBytes/p.schema.MaxRowBytes()))),
+		block: rows.NewBlock(l.schema),
+		rows:  int(min(pieceRows, max(1, pieceBytes/l.schema.MaxRowBytes()))),
 	}
 }
 
 // encode writes a whole batch into a buffer of the caller.
-func (f *Feed) encode(buf *buffer, number int64) error {
-	s := f.scratch.Get().(*scratch)
-	defer f.scratch.Put(s)
-	e, d, c := f.plan.Encoder, f.plan.Dataset, f.plan.content(number)
-	drawn, key := c.template*f.plan.BatchRows, f.plan.FirstKey+number*f.plan.BatchRows
+func (r *Ring) encode(buf *buffer, number int64) error {
+	s := r.scratch.Get().(*scratch)
+	defer r.scratch.Put(s)
+	e, d, c := r.layout.Encoder, r.layout.Dataset, r.layout.content(number)
+	drawn, key := c.template*r.layout.BatchRows, r.layout.FirstKey+number*r.layout.BatchRows
 
 	buf.number, buf.payload = -1, 0
-	memory, offsets := f.memoryOf(buf), f.offsetsOf(buf, c.rows)
+	memory, offsets := r.memoryOf(buf), r.offsetsOf(buf, c.rows)
 	offsets.Reset()
 	if p, ok := e.(encode.PerBatch); ok {
 		e = p.ForBatch(c.rows)
@@ -48,22 +48,22 @@ func (f *Feed) encode(buf *buffer, number int64) error {
 	}
 	out = e.AppendTail(out)
 	if cap(out) != cap(memory) {
-		return fmt.Errorf("feed: batch %d took %d bytes of %s, more than MaxRow allows", number, len(out), e.Format())
+		return fmt.Errorf("source: batch %d took %d bytes of %s, more than MaxRow allows", number, len(out), e.Format())
 	}
 	buf.length, buf.number, buf.content = uint32(len(out)), number, c
 	return nil
 }
 
 // stamp turns the buffer's batch into another one of the same template.
-func (f *Feed) stamp(buf *buffer, number int64) {
-	s := f.scratch.Get().(*scratch)
-	defer f.scratch.Put(s)
-	key := f.plan.FirstKey + number*f.plan.BatchRows
-	encoded, offsets := f.memoryOf(buf)[:buf.length], f.offsetsOf(buf, buf.content.rows)
+func (r *Ring) stamp(buf *buffer, number int64) {
+	s := r.scratch.Get().(*scratch)
+	defer r.scratch.Put(s)
+	key := r.layout.FirstKey + number*r.layout.BatchRows
+	encoded, offsets := r.memoryOf(buf)[:buf.length], r.offsetsOf(buf, buf.content.rows)
 	for from := 0; from < buf.content.rows; from += pieceRows {
 		s.block.Reset(min(pieceRows, buf.content.rows-from))
-		f.plan.Dataset.Derive(s.block, key+int64(from))
-		f.plan.stamper.Stamp(encoded, &offsets, from, s.block)
+		r.layout.Dataset.Derive(s.block, key+int64(from))
+		r.layout.stamper.Stamp(encoded, &offsets, from, s.block)
 	}
 	buf.number = number
 }

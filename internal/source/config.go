@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Config configures a feed.
+// Config configures a Ring.
 type Config struct {
 	Dataset dataset.Dataset
 	Encoder encode.Encoder // for the dataset's schema; see NewEncoder
@@ -76,8 +76,8 @@ func derivedColumns(s rows.Schema) int64 {
 	return n
 }
 
-// plan is a checked config with derived values.
-type plan struct {
+// layout is a checked config with derived values.
+type layout struct {
 	Config
 	stamper     encode.Stamper // nil: the format cannot be stamped
 	schema      rows.Schema
@@ -86,22 +86,22 @@ type plan struct {
 	bufferBytes int64
 }
 
-func newPlan(c Config) (plan, error) {
+func newLayout(c Config) (layout, error) {
 	if c.Dataset == nil || c.Encoder == nil {
-		return plan{}, errors.New("feed: dataset and encoder are required")
+		return layout{}, errors.New("source: dataset and encoder are required")
 	}
-	p := plan{Config: c, schema: c.Dataset.Schema()}
-	p.stamper, _ = c.Encoder.(encode.Stamper)
+	l := layout{Config: c, schema: c.Dataset.Schema()}
+	l.stamper, _ = c.Encoder.(encode.Stamper)
 	var problems []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
-			problems = append(problems, fmt.Errorf("feed: "+format, args...))
+			problems = append(problems, fmt.Errorf("source: "+format, args...))
 		}
 	}
 	check(c.FirstKey >= 0, "first key %d is negative", c.FirstKey)
 	check(c.Rows >= 1, "%d rows: a run has at least 1", c.Rows)
-	check(c.FirstKey < 0 || c.Rows-1 <= p.schema.MaxNumber()-c.FirstKey, "first key %d + %d rows is beyond %d, the largest number of a row of %s",
-		c.FirstKey, c.Rows, p.schema.MaxNumber(), p.schema.Dataset)
+	check(c.FirstKey < 0 || c.Rows-1 <= l.schema.MaxNumber()-c.FirstKey, "first key %d + %d rows is beyond %d, the largest number of a row of %s",
+		c.FirstKey, c.Rows, l.schema.MaxNumber(), l.schema.Dataset)
 	check(c.BatchRows >= 1, "%d rows a batch: a batch has at least 1", c.BatchRows)
 	check(c.BatchRows < 1 || c.Distinct >= 0 && c.Distinct%c.BatchRows == 0,
 		"%d distinct rows are not a whole number of batches of %d", c.Distinct, c.BatchRows)
@@ -109,32 +109,32 @@ func newPlan(c Config) (plan, error) {
 	check(c.BatchRows <= (math.MaxUint32-bufferAlign)/int64(c.Encoder.MaxRow()),
 		"a batch of %d rows of up to %d bytes does not fit a buffer of 4 GiB", c.BatchRows, c.Encoder.MaxRow())
 	if len(problems) > 0 {
-		return plan{}, errors.Join(problems...)
+		return layout{}, errors.Join(problems...)
 	}
-	p.batches = (c.Rows-1)/c.BatchRows + 1
-	p.templates = p.batches
+	l.batches = (c.Rows-1)/c.BatchRows + 1
+	l.templates = l.batches
 	if c.Distinct > 0 {
-		p.templates = c.Distinct / c.BatchRows
+		l.templates = c.Distinct / c.BatchRows
 	}
-	p.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
-	if p.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
-		return plan{}, fmt.Errorf("feed: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, p.bufferBytes)
+	l.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
+	if l.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
+		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, l.bufferBytes)
 	}
-	return p, nil
+	return l, nil
 }
 
-func (p *plan) content(number int64) content {
+func (l *layout) content(number int64) content {
 	return content{
-		template: number % p.templates,
-		rows:     int(min(p.BatchRows, p.Rows-number*p.BatchRows)),
+		template: number % l.templates,
+		rows:     int(min(l.BatchRows, l.Rows-number*l.BatchRows)),
 	}
 }
 
 // first returns the first n batches that are not done, or all of them.
-func (p *plan) first(n int) []int64 {
+func (l *layout) first(n int) []int64 {
 	var numbers []int64
-	for k := int64(0); k < p.batches && len(numbers) < n; k++ {
-		if p.Done == nil || !p.Done(k) {
+	for k := int64(0); k < l.batches && len(numbers) < n; k++ {
+		if l.Done == nil || !l.Done(k) {
 			numbers = append(numbers, k)
 		}
 	}

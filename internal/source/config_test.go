@@ -1,4 +1,4 @@
-package feed
+package source
 
 import (
 	"math"
@@ -15,21 +15,21 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{func(c *Config) { c.Encoder = nil }, "feed: dataset and encoder are required"},
-		{func(c *Config) { c.FirstKey = -1 }, "feed: first key -1 is negative"},
-		{func(c *Config) { c.Rows = 0 }, "feed: 0 rows: a run has at least 1"},
-		{func(c *Config) { c.FirstKey = math.MaxInt64 }, "feed: first key 9223372036854775807 + 1000 rows is beyond 9223372036854775807, the largest number of a row of documents"},
-		{func(c *Config) { c.BatchRows = 0 }, "feed: 0 rows a batch: a batch has at least 1"},
-		{func(c *Config) { c.Distinct = 100 }, "feed: 100 distinct rows are not a whole number of batches of 32"},
-		{func(c *Config) { c.Distinct = -32 }, "feed: -32 distinct rows are not a whole number of batches of 32"},
-		{func(c *Config) { c.Buffers = 0 }, "feed: 0 buffers: a ring has at least 1"},
+		{func(c *Config) { c.Encoder = nil }, "source: dataset and encoder are required"},
+		{func(c *Config) { c.FirstKey = -1 }, "source: first key -1 is negative"},
+		{func(c *Config) { c.Rows = 0 }, "source: 0 rows: a run has at least 1"},
+		{func(c *Config) { c.FirstKey = math.MaxInt64 }, "source: first key 9223372036854775807 + 1000 rows is beyond 9223372036854775807, the largest number of a row of documents"},
+		{func(c *Config) { c.BatchRows = 0 }, "source: 0 rows a batch: a batch has at least 1"},
+		{func(c *Config) { c.Distinct = 100 }, "source: 100 distinct rows are not a whole number of batches of 32"},
+		{func(c *Config) { c.Distinct = -32 }, "source: -32 distinct rows are not a whole number of batches of 32"},
+		{func(c *Config) { c.Buffers = 0 }, "source: 0 buffers: a ring has at least 1"},
 		{
 			func(c *Config) { c.BatchRows = 99999999 },
-			"feed: a batch of 99999999 rows of up to 48 bytes does not fit a buffer of 4 GiB",
+			"source: a batch of 99999999 rows of up to 48 bytes does not fit a buffer of 4 GiB",
 		},
 		{
 			func(c *Config) { c.FirstKey, c.Buffers = -1, 0 },
-			"feed: first key -1 is negative\nfeed: 0 buffers: a ring has at least 1",
+			"source: first key -1 is negative\nsource: 0 buffers: a ring has at least 1",
 		},
 	} {
 		cfg := config(t, batch.PGBinary, 0, 4)
@@ -47,7 +47,7 @@ func TestMemory(t *testing.T) {
 	assert.EqualValues(t, 8192, BufferBytes(c.Encoder, (4096-21)/48+1))
 	assert.EqualValues(t, 7*(4096+32*4), Memory(c), "4 bytes a row for its key, and none for the row")
 
-	assert.Len(t, newFeed(t, c).memory, int(Memory(c)))
+	assert.Len(t, newRing(t, c).memory, int(Memory(c)))
 	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // one derived column
 		c = config(t, format, 64, 3)
 		assert.Equal(t, 3*(BufferBytes(c.Encoder, c.BatchRows)+4), Memory(c))
