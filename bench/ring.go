@@ -101,7 +101,8 @@ func newEncodedRing(ctx context.Context, f batch.Format, size, body int, runRows
 	if bodyRows == 0 || count == 0 {
 		return nil, errors.New("the ring has to hold a body, and a body a row")
 	}
-	all, err := source.New(source.Config{Dataset: d, Encoder: e, Run: "bench", Rows: runRows, BatchRows: bodyRows, Buffers: count})
+	spans := source.Spans{Rows: runRows, BatchRows: bodyRows}
+	all, err := source.New(source.Config{Spans: spans, Dataset: d, Encoder: e, Run: "bench", Buffers: count})
 	if err != nil {
 		return nil, err
 	}

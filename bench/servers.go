@@ -138,7 +138,7 @@ func (s server) writeFile(ctx context.Context, bytes int) (path string, rows int
 		return "", 0, err
 	}
 	// One batch is the whole file: the binary format has a head and a tail.
-	f, err := source.New(source.Config{Dataset: d, Encoder: e, Run: "bench", Rows: rows, BatchRows: rows, Buffers: 1})
+	f, err := source.New(source.Config{Spans: source.Spans{Rows: rows, BatchRows: rows}, Dataset: d, Encoder: e, Run: "bench", Buffers: 1})
 	if err != nil {
 		return "", 0, err
 	}

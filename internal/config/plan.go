@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -130,8 +131,24 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	return warnings, nil
 }
 
+// Spans returns how the run's rows are divided into batches.
+func (p *Plan) Spans() source.Spans {
+	return source.Spans{FirstKey: p.FirstKey, Rows: p.Rows, BatchRows: p.BatchRows}
+}
+
+// EndAt ends a run by duration before a batch.
+func (p *Plan) EndAt(batch int64) { p.Rows, p.ByDuration = p.Spans().Before(batch), false }
+
 // Batches returns the number of batches of the run.
-func (p *Plan) Batches() int64 { return divideUp(p.Rows, p.BatchRows) }
+func (p *Plan) Batches() int64 { return p.Spans().Batches() }
+
+// Keys returns the keys of the run's rows.
+func (p *Plan) Keys() loader.KeyRange { return p.keys(0, p.Batches()) }
+
+func (p *Plan) keys(from, to int64) loader.KeyRange {
+	first, last := p.Spans().Keys(from, to)
+	return loader.KeyRange{First: first, Last: last}
+}
 
 // Part returns the batches that this process sends: from first on, up to and without end. A commit group is one shard's.
 func (p *Plan) Part() (first, end int64) {
@@ -157,10 +174,7 @@ func (p *Plan) PartBatches() int64 {
 }
 
 // PartKeys returns the keys of the rows that this process sends.
-func (p *Plan) PartKeys() loader.KeyRange {
-	first, end := p.Part()
-	return loader.KeyRange{First: p.FirstKey + first*p.BatchRows, Last: p.FirstKey + min(end*p.BatchRows, p.Rows) - 1}
-}
+func (p *Plan) PartKeys() loader.KeyRange { return p.keys(p.Part()) }
 
 // PartRows returns the number of rows that this process sends.
 func (p *Plan) PartRows() int64 {
@@ -169,10 +183,18 @@ func (p *Plan) PartRows() int64 {
 }
 
 // BatchSize returns the number of rows in a batch; only the last may be short.
-func (p *Plan) BatchSize(number int64) int64 { return min(p.BatchRows, p.Rows-number*p.BatchRows) }
+func (p *Plan) BatchSize(number int64) int64 {
+	_, rows := p.Spans().Span(number)
+	return rows
+}
 
 // Templates returns the number of different batches, but for their keys; 0 if every row is distinct.
-func (p *Plan) Templates() int64 { return p.DistinctRows / p.BatchRows }
+func (p *Plan) Templates() int64 {
+	if p.DistinctRows == 0 {
+		return 0
+	}
+	return p.Spans().Cycle(p.DistinctRows)
+}
 
 // BatchBytes returns the encoded length of a whole batch, without head and tail.
 func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }

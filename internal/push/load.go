@@ -64,8 +64,7 @@ func (p *push) fill(ctx context.Context) error {
 	}
 	p.meters.pause(event.Fill)
 	f, err := source.New(source.Config{
-		Dataset: p.plan.data, Encoder: p.plan.encoder, Run: p.state.run(),
-		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows,
+		Spans: p.plan.Spans(), Dataset: p.plan.data, Encoder: p.plan.encoder, Run: p.state.run(),
 		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
 	})
 	if err != nil {
@@ -155,7 +154,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	switch {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
-		p.plan.Rows, p.plan.ByDuration = min(p.plan.Rows, result.Handed*p.plan.BatchRows), false
+		p.plan.EndAt(result.Handed)
 		result.Drained = p.stopped() // stopping by the clock is no interruption
 	case !p.stopped():
 		err = fmt.Errorf("--duration %s was over before the first batch", p.Config.Duration)
@@ -220,7 +219,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 
 	var statements []string
 	err := p.target.ask(ctx, "sequences", func(ctx context.Context) (err error) {
-		statements, err = can.Sequences(ctx, p.plan.FirstKey+p.plan.Rows-1, move)
+		statements, err = can.Sequences(ctx, p.plan.Keys().Last, move)
 		return err
 	})
 	switch {

@@ -317,7 +317,8 @@ func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batc
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := source.New(source.Config{Dataset: p.plan.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
+	row := source.Spans{FirstKey: key, Rows: 1, BatchRows: 1}
+	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.data, Encoder: e, Run: run, Buffers: 1})
 	if err != nil {
 		return nil, nil, err
 	}

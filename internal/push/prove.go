@@ -59,13 +59,12 @@ func (p *push) verify(ctx context.Context) error {
 	if warning != "" {
 		p.notes.warn(warning)
 	}
-	rows := p.plan.Rows
+	spans := p.plan.Spans()
 	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
-		mode, rows = verify.Ack, p.plan.PartRows()
+		mode, spans.Rows = verify.Ack, p.plan.PartRows()
 	}
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
-		FirstKey: p.plan.FirstKey, Rows: rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
-		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+		Spans: spans, Distinct: p.plan.DistinctRows, Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
 		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(),
 		Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
 		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,
@@ -169,9 +168,8 @@ func (p *push) settle(ctx context.Context, state loader.RunState) error {
 	if p.target.can.Claims == nil || p.state.row.Epoch == "" {
 		return nil
 	}
-	keys := loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.FirstKey + p.plan.Rows - 1}
 	return p.target.ask(ctx, "run", func(ctx context.Context) error {
-		return p.target.can.Claims.Settle(ctx, state, keys)
+		return p.target.can.Claims.Settle(ctx, state, p.plan.Keys())
 	})
 }
 

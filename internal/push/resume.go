@@ -161,8 +161,7 @@ func (p *push) adopt(r runlog.Record) error {
 func (s *state) endByLastGroup() {
 	h := &s.history
 	if s.plan.ByDuration && h.newest >= 0 && h.newestLength < s.plan.GroupBatches {
-		s.plan.ByDuration = false
-		s.plan.Rows = min(s.plan.Rows, (h.newest+h.newestLength)*s.plan.BatchRows)
+		s.plan.EndAt(h.newest + h.newestLength)
 	}
 }
 
@@ -176,8 +175,7 @@ func (s *state) endByLastBatch() error {
 	if last < 0 {
 		return loader.Final(errors.New("the run had not begun to load: start a new one"))
 	}
-	s.plan.ByDuration = false
-	s.plan.Rows = min(s.plan.Rows, (last+1+int64(s.plan.Workers))*s.plan.BatchRows)
+	s.plan.EndAt(last + 1 + int64(s.plan.Workers))
 	return nil
 }
 

@@ -73,19 +73,14 @@ func (s *state) before() (batches, rows int64) {
 	return s.done.Len(), s.rowsOf(&s.done)
 }
 
-// rowsOf returns the rows of a set of batches. Only the last batch may be short.
+// rowsOf returns the rows of a set of batches.
 func (s *state) rowsOf(d *runlog.Done) int64 {
-	rows := d.Len() * s.plan.BatchRows
-	if last := s.plan.Batches() - 1; d.Has(last) {
-		rows -= s.plan.BatchRows - s.plan.BatchSize(last)
-	}
-	return rows
+	return s.plan.Spans().RowsOf(d.Len(), d.Has(s.plan.Batches()-1))
 }
 
 func (s *state) ref(number int64) loader.Ref {
-	return loader.Ref{
-		ID: batch.ID{Run: s.run(), Number: number}, First: s.plan.FirstKey + number*s.plan.BatchRows, Rows: s.plan.BatchSize(number),
-	}
+	first, rows := s.plan.Spans().Span(number)
+	return loader.Ref{ID: batch.ID{Run: s.run(), Number: number}, First: first, Rows: rows}
 }
 
 // group returns a commit group of the run; it has no members if the run has no such group.
@@ -94,8 +89,9 @@ func (s *state) group(number int64) loader.Group {
 	g := loader.Group{Ref: s.ref(first)}
 	g.ID.Number, g.Rows = number, 0
 	for n := first; n >= 0 && n < min(first+s.plan.GroupBatches, s.plan.Batches()); n++ {
-		g.Members = append(g.Members, s.ref(n))
-		g.Rows += s.plan.BatchSize(n)
+		member := s.ref(n)
+		g.Members = append(g.Members, member)
+		g.Rows += member.Rows
 	}
 	return g
 }

@@ -25,7 +25,7 @@ func BenchmarkBatches(b *testing.B) {
 			}
 			for _, distinct := range []int64{32, 0} {
 				b.Run(fmt.Sprintf("%s/%s/distinct=%d", name, format, distinct), func(b *testing.B) {
-					c := Config{Dataset: d, Rows: 1 << 40, BatchRows: 4 << 20 / d.Schema().MaxRowBytes(), Buffers: 32}
+					c := Config{Dataset: d, Spans: Spans{Rows: 1 << 40, BatchRows: 4 << 20 / d.Schema().MaxRowBytes()}, Buffers: 32}
 					c.Distinct = distinct * c.BatchRows
 					c.Encoder, err = NewEncoder(format, d, 0, c.Rows)
 					require.NoError(b, err)

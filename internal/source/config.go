@@ -13,15 +13,13 @@ import (
 
 // Config configures a Ring.
 type Config struct {
+	Spans   // of one row at least
 	Dataset dataset.Dataset
 	Encoder encode.Encoder // for the dataset's schema; see NewEncoder
 	Run     string         // the run's id
 
-	FirstKey  int64 // number of the run's first row, ≥ 0
-	Rows      int64 // of the run, ≥ 1; an upper bound if the run ends by time
-	BatchRows int64 // B, ≥ 1; the run's last batch may have fewer
-	Distinct  int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
-	Buffers   int   // of the ring, ≥ 1; without refills as many as templates (D/B) and a few for batches in use
+	Distinct int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
+	Buffers  int   // of the ring, ≥ 1; without refills as many as templates (D/B) and a few for batches in use
 
 	// Done reports whether an earlier process has delivered a batch, so that Fill leaves it out; nil = none.
 	Done func(number int64) bool
@@ -81,7 +79,6 @@ type layout struct {
 	Config
 	stamper     encode.Stamper // nil: the format cannot be stamped
 	schema      rows.Schema
-	batches     int64
 	templates   int64
 	bufferBytes int64
 }
@@ -111,11 +108,7 @@ func newLayout(c Config) (layout, error) {
 	if len(problems) > 0 {
 		return layout{}, errors.Join(problems...)
 	}
-	l.batches = (c.Rows-1)/c.BatchRows + 1
-	l.templates = l.batches
-	if c.Distinct > 0 {
-		l.templates = c.Distinct / c.BatchRows
-	}
+	l.templates = c.Cycle(c.Distinct)
 	l.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
 	if l.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
 		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, l.bufferBytes)
@@ -124,16 +117,14 @@ func newLayout(c Config) (layout, error) {
 }
 
 func (l *layout) content(number int64) content {
-	return content{
-		template: number % l.templates,
-		rows:     int(min(l.BatchRows, l.Rows-number*l.BatchRows)),
-	}
+	_, rows := l.Span(number)
+	return content{template: number % l.templates, rows: int(rows)}
 }
 
 // first returns the first n batches that are not done, or all of them.
 func (l *layout) first(n int) []int64 {
 	var numbers []int64
-	for k := int64(0); k < l.batches && len(numbers) < n; k++ {
+	for k := int64(0); k < l.Batches() && len(numbers) < n; k++ {
 		if l.Done == nil || !l.Done(k) {
 			numbers = append(numbers, k)
 		}

@@ -31,7 +31,8 @@ func (r *Ring) encode(buf *buffer, number int64) error {
 	s := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(s)
 	e, d, c := r.layout.Encoder, r.layout.Dataset, r.layout.content(number)
-	drawn, key := c.template*r.layout.BatchRows, r.layout.FirstKey+number*r.layout.BatchRows
+	drawn := r.layout.Before(c.template)
+	key, _ := r.layout.Span(number)
 
 	buf.number, buf.payload = -1, 0
 	memory, offsets := r.memoryOf(buf), r.offsetsOf(buf, c.rows)
@@ -58,7 +59,7 @@ func (r *Ring) encode(buf *buffer, number int64) error {
 func (r *Ring) stamp(buf *buffer, number int64) {
 	s := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(s)
-	key := r.layout.FirstKey + number*r.layout.BatchRows
+	key, _ := r.layout.Span(number)
 	encoded, offsets := r.memoryOf(buf)[:buf.length], r.offsetsOf(buf, buf.content.rows)
 	for from := 0; from < buf.content.rows; from += pieceRows {
 		s.block.Reset(min(pieceRows, buf.content.rows-from))

@@ -142,10 +142,11 @@ func (r *Ring) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	if refill {
 		r.refills.Add(1)
 	}
+	first, _ := r.layout.Span(number)
 	b := &batch.Batch{
 		ID:      batch.ID{Run: r.layout.Run, Number: number},
 		Format:  r.layout.Encoder.Format(),
-		First:   r.layout.FirstKey + number*r.layout.BatchRows,
+		First:   first,
 		Rows:    int64(buf.content.rows),
 		Payload: buf.payload,
 		Encoded: r.memoryOf(buf)[:buf.length],
@@ -158,8 +159,8 @@ func (r *Ring) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 // make waits for a free buffer and makes the batch in it; refill reports whether a template that repeats had to be
 // encoded.
 func (r *Ring) make(ctx context.Context, number int64) (buf *buffer, refill bool, err error) {
-	if number < 0 || number >= r.layout.batches {
-		return nil, false, fmt.Errorf("source: batch %d does not exist: the run has %d", number, r.layout.batches)
+	if number < 0 || number >= r.layout.Batches() {
+		return nil, false, fmt.Errorf("source: batch %d does not exist: the run has %d", number, r.layout.Batches())
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err

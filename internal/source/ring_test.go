@@ -33,7 +33,7 @@ func config(t testing.TB, f batch.Format, distinct int64, buffers int) Config {
 		require.NoError(t, err)
 	}
 	c := Config{
-		Dataset: d, Run: "r1", FirstKey: 90, Rows: 1000, BatchRows: 32, Distinct: distinct, Buffers: buffers,
+		Dataset: d, Run: "r1", Spans: Spans{FirstKey: 90, Rows: 1000, BatchRows: 32}, Distinct: distinct, Buffers: buffers,
 	}
 	c.Encoder, err = NewEncoder(f, d, c.FirstKey, c.Rows)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 func TestBatchesOfManyPieces(t *testing.T) {
 	d, err := dataset.New("pairs", dataset.Options{})
 	require.NoError(t, err)
-	c := Config{Dataset: d, Run: "r", FirstKey: 7, Rows: 4 * 5000, BatchRows: 5000, Distinct: 10_000, Buffers: 2}
+	c := Config{Dataset: d, Run: "r", Spans: Spans{FirstKey: 7, Rows: 4 * 5000, BatchRows: 5000}, Distinct: 10_000, Buffers: 2}
 	c.Encoder, err = NewEncoder(batch.TSV, d, c.FirstKey, c.Rows)
 	require.NoError(t, err)
 	r := newRing(t, c)
@@ -319,7 +319,7 @@ func TestEveryDatasetIsStamped(t *testing.T) {
 			}
 			for _, first := range []int64{0, 999_950, 86_399_999_950, 9_999_953, most - 200} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, format, first), func(t *testing.T) {
-					c := Config{Dataset: d, Run: "r", FirstKey: first, Rows: 201, BatchRows: 10, Distinct: 30, Buffers: 4}
+					c := Config{Dataset: d, Run: "r", Spans: Spans{FirstKey: first, Rows: 201, BatchRows: 10}, Distinct: 30, Buffers: 4}
 					c.Encoder, err = NewEncoder(format, d, c.FirstKey, c.Rows)
 					require.NoError(t, err)
 					r := newRing(t, c)

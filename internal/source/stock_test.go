@@ -16,7 +16,7 @@ func run(t *testing.T, c Config, flying int) int64 {
 	r := newRing(t, c)
 	require.NoError(t, r.Fill(t.Context(), 1, nil))
 	var held []*batch.Batch
-	for number := range r.layout.batches {
+	for number := range r.layout.Batches() {
 		if len(held) == flying {
 			held[0].Release()
 			held = held[1:]

@@ -19,7 +19,9 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loa
 	if err != nil {
 		return err
 	}
-	g := loader.Grouping{KeyRange: e.keys(), Size: together * e.BatchRows, Mix: mix, Lengths: mix != nil}
+	buckets := e.Joined(together)
+	g := loader.Grouping{Size: buckets.BatchRows, Mix: mix, Lengths: mix != nil}
+	g.First, g.Last = e.Keys(0, e.Batches())
 	var bytes *lengths
 	var found map[int64]*loader.Bucket
 	both, within := errgroup.WithContext(ctx)
@@ -38,7 +40,7 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loa
 	}
 	check := e.checker(g, together, bytes)
 	var bad []report.BadBatch
-	for n := range ceil(e.batches(), together) {
+	for n := range buckets.Batches() {
 		b, counted := found[n]
 		if counted {
 			r.FoundRows += b.Rows
@@ -72,7 +74,7 @@ const maxBuckets = 1 << 16
 
 // together returns how many batches are counted as one.
 func (e Expect) together(mix *loader.Mix) (int64, error) {
-	n := max(ceil(e.batches(), maxBuckets), 1)
+	n := max((e.Batches()+maxBuckets-1)/maxBuckets, 1)
 	if mix == nil {
 		return n, nil
 	}
@@ -82,11 +84,9 @@ func (e Expect) together(mix *loader.Mix) (int64, error) {
 	return min(n, loader.MaxMixed/e.BatchRows), nil
 }
 
-func ceil(n, by int64) int64 { return (n + by - 1) / by }
-
 // recount checks the batches of a range one by one.
 func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g loader.Grouping, bytes *lengths) error {
-	first := (g.First - e.FirstKey) / e.BatchRows
+	first := e.BatchOf(g.First)
 	check := e.checker(g, 1, bytes)
 	seen, err := count(ctx, c, g, func(b loader.Bucket) error {
 		b.Number += first
@@ -110,9 +110,11 @@ func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g load
 // checker returns what is wrong with a bucket of so many batches, nil for the right one. The number is the bucket's among
 // those of the whole run.
 func (e Expect) checker(g loader.Grouping, together int64, bytes *lengths) func(loader.Bucket) (*report.BadBatch, error) {
-	size := together * e.BatchRows
-	last := (e.Rows - 1) / size
-	whole, rest := shapeOf(min(size, e.Rows), g.Mix), shapeOf(e.Rows-last*size, g.Mix)
+	buckets := e.Joined(together)
+	last := buckets.Batches() - 1
+	_, size := buckets.Span(0)
+	_, left := buckets.Span(last)
+	whole, rest := shapeOf(size, g.Mix), shapeOf(left, g.Mix)
 	return func(b loader.Bucket) (*report.BadBatch, error) {
 		want := whole
 		if b.Number == last {
@@ -134,10 +136,9 @@ func (e Expect) checker(g loader.Grouping, together int64, bytes *lengths) func(
 
 // bad describes a batch, or so many from a number on.
 func (e Expect) bad(number, batches, found int64, reason Reason, detail string) report.BadBatch {
-	first := e.FirstKey + number*e.BatchRows
-	rows := min(batches*e.BatchRows, e.Rows-number*e.BatchRows)
+	first, last := e.Keys(number, number+batches)
 	return report.BadBatch{
-		Number: number, FirstKey: first, LastKey: first + rows - 1, Rows: rows, Found: found, Reason: string(reason), Detail: detail,
+		Number: number, FirstKey: first, LastKey: last, Rows: last - first + 1, Found: found, Reason: string(reason), Detail: detail,
 	}
 }
 
@@ -183,7 +184,7 @@ func (s shape) check(b loader.Bucket) Reason {
 // against that.
 func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expect) error {
 	const maxStrange = 3
-	batches := e.batches()
+	batches := e.Batches()
 	found := make(map[int64]object)
 	err := inventory.Objects(ctx, e.Run, func(name string, number, bytes int64) error {
 		if number < 0 || number >= batches {
@@ -203,7 +204,8 @@ func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expe
 		if reason, detail := found[n].check(acked, known); reason != "" {
 			r.addBatch(e.bad(n, 1, 0, reason, detail))
 		} else {
-			r.FoundRows += e.size(n)
+			_, rows := e.Span(n)
+			r.FoundRows += rows
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -65,7 +66,7 @@ func TestCountNamesEveryBadBatch(t *testing.T) {
 		}, 30, []report.BadBatch{bad(0, 1000, 1009, 10, 0, Missing), bad(4, 1040, 1044, 5, 0, Missing)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10})
+			e := documents(t, Expect{Spans: source.Spans{FirstKey: 1000, Rows: 45, BatchRows: 10}})
 			table := load(e)
 			c.damage(e, table)
 			r, err := run(t.Context(), table, Count, e, 0)
@@ -82,7 +83,7 @@ func TestCountNamesEveryBadBatch(t *testing.T) {
 func TestCountFindsAnyAccident(t *testing.T) {
 	property := func(seed uint64) bool {
 		random := rand.New(rand.NewPCG(seed, 1))
-		e := documents(t, Expect{FirstKey: random.Int64N(1000), Rows: 2 + random.Int64N(200), BatchRows: 1 + random.Int64N(40)})
+		e := documents(t, Expect{Spans: source.Spans{FirstKey: random.Int64N(1000), Rows: 2 + random.Int64N(200), BatchRows: 1 + random.Int64N(40)}})
 		table := load(e)
 		lost, doubled := random.Int64N(e.Rows), random.Int64N(e.Rows)
 		bad := map[int64]bool{}
@@ -109,7 +110,7 @@ func TestCountFindsAnyAccident(t *testing.T) {
 // The sums over 0 … n−1 are binomials: Σi = C(n,2), Σi² = C(n,2) + 2·C(n,3).
 func TestBatchesBeyond32Bits(t *testing.T) {
 	const rows = 3_000_000_000
-	e := Expect{FirstKey: 1 << 40, Rows: rows + 2_500_000_000, BatchRows: rows}
+	e := Expect{Spans: source.Spans{FirstKey: 1 << 40, Rows: rows + 2_500_000_000, BatchRows: rows}}
 	bucket := func(number, n int64) loader.Bucket {
 		pairs := new(big.Int).Binomial(n, 2)
 		triples := new(big.Int).Binomial(n, 3)
@@ -148,7 +149,7 @@ func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
 			}
 			return nil
 		}}
-		r, err := run(t.Context(), l, Count, Expect{Rows: 2 * batches, BatchRows: 2}, 0)
+		r, err := run(t.Context(), l, Count, Expect{Spans: source.Spans{Rows: 2 * batches, BatchRows: 2}}, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, batches, r.BadCount)
 		require.Len(t, r.BadBatches, maxKept)
@@ -177,7 +178,7 @@ func TestWrongAnswersToCount(t *testing.T) {
 			}
 			return errors.New("server closed the connection")
 		}}
-		_, err := run(t.Context(), l, Count, Expect{Rows: 20, BatchRows: 10}, 0)
+		_, err := run(t.Context(), l, Count, Expect{Spans: source.Spans{Rows: 20, BatchRows: 10}}, 0)
 		require.ErrorContains(t, err, c.message)
 	}
 }
@@ -185,7 +186,7 @@ func TestWrongAnswersToCount(t *testing.T) {
 // Two workers count five parts that share every batch, and name the same as one scan does.
 func TestPartsAddUp(t *testing.T) {
 	for _, mode := range []Mode{Count, Full} {
-		e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10, Workers: 2})
+		e := documents(t, Expect{Spans: source.Spans{FirstKey: 1000, Rows: 45, BatchRows: 10}, Workers: 2})
 		var shares []float64
 		e.Progress = func(share float64, rows int64) { shares = append(shares, share) }
 		table := load(e)
@@ -218,7 +219,7 @@ func TestConnectionsShareTheScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := map[int]time.Duration{}
 		for _, workers := range []int{1, 4, 16} {
-			e := documents(t, Expect{Rows: 640, BatchRows: 10, Workers: workers})
+			e := documents(t, Expect{Spans: source.Spans{Rows: 640, BatchRows: 10}, Workers: workers})
 			table := steady{load(e)}
 			table.parts = workers * partsAWorker
 			start := time.Now()
@@ -252,7 +253,7 @@ func (d *dying) Count(ctx context.Context, g loader.Grouping, f func(loader.Buck
 
 // An interrupted proof goes on from the parts that are done, but not with another table's or another question's.
 func TestInterruptedProofGoesOn(t *testing.T) {
-	e := documents(t, Expect{Rows: 45, BatchRows: 10, Workers: 2})
+	e := documents(t, Expect{Spans: source.Spans{Rows: 45, BatchRows: 10}, Workers: 2})
 	table := load(e)
 	table.parts = 8
 	kept := new(saved)
@@ -278,7 +279,7 @@ func TestInterruptedProofGoesOn(t *testing.T) {
 
 // Very many batches are counted together, and one that is wrong is named all the same.
 func TestManyBatches(t *testing.T) {
-	e := documents(t, Expect{FirstKey: 7, Rows: 2*maxBuckets + 1001, BatchRows: 2, VerifyRows: 10})
+	e := documents(t, Expect{Spans: source.Spans{FirstKey: 7, Rows: 2*maxBuckets + 1001, BatchRows: 2}, VerifyRows: 10})
 	table := load(e)
 	r, err := run(t.Context(), table, Full, e, 0)
 	require.NoError(t, err)

@@ -45,10 +45,7 @@ type lengths struct {
 
 func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 	schema := e.Dataset.Schema()
-	l := &lengths{cycle: e.batches(), last: e.batches() - 1, template: make(map[int64][]int64)}
-	if e.Distinct > 0 && e.Distinct < e.Rows {
-		l.cycle = e.Distinct / e.BatchRows
-	}
+	l := &lengths{cycle: e.Cycle(e.Distinct), last: e.Batches() - 1, template: make(map[int64][]int64)}
 	for i, c := range schema.Columns {
 		if c.Type.Variable() {
 			l.columns, l.names = append(l.columns, i), append(l.names, c.Name)
@@ -62,17 +59,19 @@ func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 	block := rows.NewBlock(schema)
 	var err error
 	for _, t := range spread(l.cycle, affordable, e.Seed) {
-		if l.template[t], err = l.sum(ctx, e, block, t*e.BatchRows, e.size(t)); err != nil {
+		if l.template[t], err = l.sum(ctx, e, block, t, t); err != nil {
 			return nil, err
 		}
 	}
-	l.lastSums, err = l.sum(ctx, e, block, l.last%l.cycle*e.BatchRows, e.size(l.last))
+	l.lastSums, err = l.sum(ctx, e, block, l.last%l.cycle, l.last)
 	return l, err
 }
 
-// sum regenerates n rows from dataset row first on, and sums the bytes of each variable column. Derived columns differ
-// in every cycle, but their values have one length (rows.Column.Derived).
-func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n int64) ([]int64, error) {
+// sum regenerates a batch of a template, and sums the bytes of each variable column. Derived columns differ in every
+// cycle, but their values have one length (rows.Column.Derived).
+func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, template, batch int64) ([]int64, error) {
+	first := e.Before(template)
+	_, n := e.Span(batch)
 	sums := make([]int64, len(l.columns))
 	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
 	for n > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -64,7 +65,7 @@ func (ragged) Derive(b *rows.Block, first int64) {
 
 // 103 rows from key 1000 in batches of 10, repeating after 30.
 func raggedRun() Expect {
-	return Expect{FirstKey: 1000, Rows: 103, BatchRows: 10, Distinct: 30, Dataset: ragged{}}
+	return Expect{Spans: source.Spans{FirstKey: 1000, Rows: 103, BatchRows: 10}, Distinct: 30, Dataset: ragged{}}
 }
 
 func TestFull(t *testing.T) {
@@ -139,7 +140,7 @@ func TestFullNamesMissingAndDoubledRows(t *testing.T) {
 // 0, 4, 5 and 1, 2, 6 have the same number, sum and sum of squares: only the mix tells them apart where all values have one
 // length.
 func TestFullFindsWhatCountCannot(t *testing.T) {
-	e := documents(t, Expect{FirstKey: 1000, Rows: 103, BatchRows: 103, VerifyRows: 1})
+	e := documents(t, Expect{Spans: source.Spans{FirstKey: 1000, Rows: 103, BatchRows: 103}, VerifyRows: 1})
 	table := load(e)
 	for i, n := range []int64{10, 14, 15} {
 		table.remove(1000 + n)
@@ -231,7 +232,7 @@ func BenchmarkMeasure(b *testing.B) {
 		b.Fatal(err)
 	}
 	const batchRows, batches = 32 << 10, 16
-	e := Expect{Rows: batchRows * batches, BatchRows: batchRows, Dataset: d}
+	e := Expect{Spans: source.Spans{Rows: batchRows * batches, BatchRows: batchRows}, Dataset: d}
 	b.SetBytes(batchRows * batches * 512)
 	for b.Loop() {
 		if _, err := measure(b.Context(), e, measureBytes); err != nil {
@@ -246,7 +247,7 @@ func TestFullOfEveryDataset(t *testing.T) {
 	for _, name := range dataset.Names() {
 		d, err := dataset.New(name, dataset.Options{Seed: 7})
 		require.NoError(t, err)
-		e := Expect{FirstKey: 4_000_003, Rows: 250, BatchRows: 40, Distinct: 120, Dataset: d, VerifyRows: 250, Seed: 1}
+		e := Expect{Spans: source.Spans{FirstKey: 4_000_003, Rows: 250, BatchRows: 40}, Distinct: 120, Dataset: d, VerifyRows: 250, Seed: 1}
 		table := load(e)
 		r, err := run(t.Context(), table, Full, e, 0)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/source"
 )
 
 // shelf is a store that lists what a test puts there.
@@ -65,7 +66,7 @@ func TestObjects(t *testing.T) {
 			strange: []string{"r/a", "r/9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := Expect{FirstKey: 100, Rows: 33, BatchRows: 10, Run: "r", Length: acked}
+			e := Expect{Spans: source.Spans{FirstKey: 100, Rows: 33, BatchRows: 10}, Run: "r", Length: acked}
 			got, err := run(t.Context(), shelf{objects: c.objects}, Count, e, 0)
 			require.NoError(t, err)
 			require.Equal(t, Count, got.Mode)
@@ -81,7 +82,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestObjectsThatProveNothing(t *testing.T) {
-	e := Expect{Rows: 10, BatchRows: 10, Run: "r", Length: func(int64) (int64, bool) { return 0, false }}
+	e := Expect{Spans: source.Spans{Rows: 10, BatchRows: 10}, Run: "r", Length: func(int64) (int64, bool) { return 0, false }}
 	got, err := run(t.Context(), shelf{objects: []thing{{"0", 0, 5}}}, Count, e, 0)
 	require.NoError(t, err)
 	require.False(t, got.OK, "its length is not known")

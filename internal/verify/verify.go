@@ -18,6 +18,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -80,9 +81,7 @@ const DefaultVerifyRows = 10_000
 
 // Expect is what the table must hold.
 type Expect struct {
-	FirstKey  int64 // row number of the run's first row
-	Rows      int64 // of the run; other rows of the table are ignored
-	BatchRows int64 // rows of every batch but the last, which may be short
+	source.Spans // the run's batches; other rows of the table are ignored
 	// Distinct is the number of rows after which drawn columns repeat, 0 if never. It is a whole number of batches unless
 	// the run is shorter.
 	Distinct int64
@@ -121,15 +120,6 @@ func (e Expect) ask(ctx context.Context, what string, f func(context.Context) er
 		return e.Retry(ctx, what, f)
 	}
 	return f(ctx)
-}
-
-func (e Expect) batches() int64 { return ceil(e.Rows, e.BatchRows) }
-
-// size returns the number of rows in a batch of the run.
-func (e Expect) size(number int64) int64 { return min(e.BatchRows, e.Rows-number*e.BatchRows) }
-
-func (e Expect) keys() loader.KeyRange {
-	return loader.KeyRange{First: e.FirstKey, Last: e.FirstKey + e.Rows - 1}
 }
 
 // Run checks the table or the objects that the features belong to. An error means that they could not be checked; what

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -50,7 +51,7 @@ func TestPossible(t *testing.T) {
 // The plan promises a number of scans; Run must keep to it.
 func TestScans(t *testing.T) {
 	for _, name := range Modes() {
-		e := documents(t, Expect{Rows: 10, BatchRows: 3})
+		e := documents(t, Expect{Spans: source.Spans{Rows: 10, BatchRows: 3}})
 		table := load(e)
 		_, err := run(t.Context(), table, Mode(name), e, 10)
 		require.NoError(t, err)
@@ -59,16 +60,16 @@ func TestScans(t *testing.T) {
 }
 
 func TestAckComparesWhatTheServerSaid(t *testing.T) {
-	r, err := run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 10)
+	r, err := run(t.Context(), mute{}, Ack, Expect{Spans: source.Spans{Rows: 10}}, 10)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 
-	r, err = run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 11)
+	r, err = run(t.Context(), mute{}, Ack, Expect{Spans: source.Spans{Rows: 10}}, 11)
 	require.NoError(t, err)
 	require.False(t, r.OK)
 	require.Equal(t, "verify failed: 11 of 10 rows were acknowledged", r.Failure())
 
-	r, err = run(t.Context(), mute{}, None, Expect{Rows: 10}, 0)
+	r, err = run(t.Context(), mute{}, None, Expect{Spans: source.Spans{Rows: 10}}, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 	require.Equal(t, report.Verify{Mode: "none"}, r.Report(), "nothing ran, and nothing failed")

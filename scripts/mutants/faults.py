@@ -377,9 +377,9 @@ FAULTS = [Fault(*f) for f in [
      "an interrupted run is recorded as loaded"),
 
     # ---- source
-    ("so01", SO, "make.go", "key := r.layout.FirstKey + number*r.layout.BatchRows", "key := number * r.layout.BatchRows",
+    ("so01", SO, "make.go", "key, _ := r.layout.Span(number)\n\tencoded", "key := r.layout.Before(number)\n\tencoded",
      "stamped batches ignore --first-key"),
-    ("so02", SO, "config.go", "rows:     int(min(l.BatchRows, l.Rows-number*l.BatchRows)),", "rows:     int(l.BatchRows),",
+    ("so02", SO, "spans.go", "return s.FirstKey + before, min(s.BatchRows, s.Rows-before)", "return s.FirstKey + before, s.BatchRows",
      "the last batch has rows beyond the run's end"),
     ("so03", SO, "ring.go", "for ; back < cap(r.free); back++ {", "for ; back < len(r.free); back++ {",
      "the ring is unmapped while a batch is in use"),
