@@ -81,6 +81,7 @@ type layout struct {
 	schema      rows.Schema
 	templates   int64
 	bufferBytes int64
+	offsets     int64 // of a buffer
 }
 
 func newLayout(c Config) (layout, error) {
@@ -109,7 +110,7 @@ func newLayout(c Config) (layout, error) {
 		return layout{}, errors.Join(problems...)
 	}
 	l.templates = c.Cycle(c.Distinct)
-	l.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
+	l.bufferBytes, l.offsets = BufferBytes(c.Encoder, c.BatchRows), offsets(c)
 	if l.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
 		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, l.bufferBytes)
 	}

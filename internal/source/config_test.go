@@ -47,7 +47,11 @@ func TestMemory(t *testing.T) {
 	assert.EqualValues(t, 8192, BufferBytes(c.Encoder, (4096-21)/48+1))
 	assert.EqualValues(t, 7*(4096+32*4), Memory(c), "4 bytes a row for its key, and none for the row")
 
-	assert.Len(t, newRing(t, c).memory, int(Memory(c)))
+	r := newRing(t, c)
+	assert.Equal(t, 7, r.Free())
+	assert.Nil(t, r.memory, "before the first batch")
+	require.NoError(t, r.Fill(t.Context(), 1, nil))
+	assert.Len(t, r.memory, int(Memory(c)))
 	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // one derived column
 		c = config(t, format, 64, 3)
 		assert.Equal(t, 3*(BufferBytes(c.Encoder, c.BatchRows)+4), Memory(c))

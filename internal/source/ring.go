@@ -33,16 +33,14 @@ var ErrClosed = errors.New("source: closed")
 // Ring makes the batches of one run of a dataset. It is safe for concurrent use.
 type Ring struct {
 	layout layout
-	memory []byte // of all buffers, and then of all their offsets
-
-	offsets int64 // of a buffer
 
 	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their order.
 	free    chan struct{}
 	scratch sync.Pool // of *scratch
 	refills atomic.Int64
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows; who holds a buffer may read memory
+	memory []byte     // of all buffers, and then of all their offsets; nil before the first batch, and once it is closed
 	stock  stock
 	closed bool
 }
@@ -66,25 +64,36 @@ type buffer struct {
 	chained       *buffer // the next one in its chain of stock
 }
 
-// New reserves the memory of the ring; Fill touches it.
+// New checks the config. The ring has no memory before its first batch is made, and needs none if no batch is asked for.
 func New(c Config) (*Ring, error) {
 	l, err := newLayout(c)
 	if err != nil {
 		return nil, err
 	}
 	r := &Ring{layout: l, free: make(chan struct{}, c.Buffers)}
-	r.stock.init(c.Buffers)
 	r.scratch.New = func() any { return newScratch(l) }
-	if r.memory, err = mapMemory(Memory(c)); err != nil {
-		return nil, fmt.Errorf("source: map %d buffers of %d bytes: %w", c.Buffers, Memory(c)/int64(c.Buffers), err)
-	}
-	r.offsets = offsets(c)
-	all := make([]buffer, c.Buffers)
-	for i := range all {
-		all[i].at, all[i].number = int64(i), -1
-		r.put(&all[i])
+	for range c.Buffers {
+		r.free <- struct{}{}
 	}
 	return r, nil
+}
+
+// reserve maps the memory of the ring if it has none, and puts its buffers in stock. The caller holds the mutex.
+func (r *Ring) reserve() (err error) {
+	if r.memory != nil {
+		return nil
+	}
+	n, bytes := r.Buffers(), Memory(r.layout.Config)
+	if r.memory, err = mapMemory(bytes); err != nil {
+		return fmt.Errorf("source: map %d buffers of %d bytes: %w", n, bytes/int64(n), err)
+	}
+	r.stock.init(n)
+	all := make([]buffer, n)
+	for i := range all {
+		all[i].at, all[i].number = int64(i), -1
+		r.stock.add(&all[i])
+	}
+	return nil
 }
 
 // memoryOf returns the buffer's memory.
@@ -96,13 +105,14 @@ func (r *Ring) memoryOf(b *buffer) []byte {
 // offsetsOf returns the offsets of a buffer with that many rows. They lie behind the last buffer: of short rows they are a
 // tenth of the ring, and on the heap the garbage collector would let as much again be garbage.
 func (r *Ring) offsetsOf(b *buffer, rows int) encode.Offsets {
-	memory := r.memory[r.layout.bufferBytes*int64(r.Buffers())+4*r.offsets*b.at:]
-	fields := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), r.offsets)
+	each := r.layout.offsets
+	memory := r.memory[r.layout.bufferBytes*int64(r.Buffers())+4*each*b.at:]
+	fields := unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(memory))), each)
 	return encode.Offsets{Fields: fields, Rows: rows}
 }
 
 // Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
-// memory is mapped before the clock starts. After each it calls progress, unless nil, with the encoded bytes, from several
+// all memory is touched before the clock starts. After each it calls progress, unless nil, with the encoded bytes, from several
 // goroutines. When ctx ends, Fill returns its error.
 func (r *Ring) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
 	wanted := r.layout.first(r.Buffers())
@@ -172,6 +182,7 @@ func (r *Ring) make(ctx context.Context, number int64) (buf *buffer, refill bool
 	}
 	buf, hit, err := r.take(number)
 	if err != nil {
+		r.free <- struct{}{}
 		return nil, false, err
 	}
 	switch {
@@ -193,8 +204,10 @@ func (r *Ring) take(number int64) (buf *buffer, hit bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		r.free <- struct{}{}
 		return nil, false, ErrClosed
+	}
+	if err := r.reserve(); err != nil {
+		return nil, false, err
 	}
 	buf, hit = r.stock.take(r.layout.content(number))
 	return buf, hit, nil
@@ -220,7 +233,7 @@ func (r *Ring) Refills() int64 { return r.refills.Load() }
 // lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
 const lateClose = 2 * time.Second
 
-// Close unmaps the ring once no batch is in use. If one still is after two seconds, it only returns an error: reading unmapped
+// Close unmaps the ring's memory, if it has any, once no batch is in use. If one still is after two seconds, it only returns an error: reading unmapped
 // memory would end the program.
 func (r *Ring) Close() error {
 	late := time.NewTimer(lateClose)
@@ -246,5 +259,8 @@ func (r *Ring) Close() error {
 	r.closed = true
 	memory := r.memory
 	r.memory = nil
+	if memory == nil {
+		return nil
+	}
 	return unmapMemory(memory)
 }

@@ -278,6 +278,15 @@ func TestClose(t *testing.T) {
 	require.ErrorIs(t, r.Fill(t.Context(), 1, nil), ErrClosed)
 }
 
+func TestCloseWithoutABatch(t *testing.T) {
+	r, err := New(config(t, batch.PGBinary, 320, 2))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	_, err = r.Batch(t.Context(), 0)
+	require.ErrorIs(t, err, ErrClosed)
+	assert.Nil(t, r.memory)
+}
+
 func TestBatchNumbers(t *testing.T) {
 	r := newRing(t, config(t, batch.PGBinary, 320, 2))
 	for _, number := range []int64{-1, 32, math.MaxInt64} {
