@@ -22,19 +22,8 @@ import (
 func (p *push) startMeters() {
 	o := stats.Options{
 		Start: p.started, Workers: p.plan.Workers,
-		// The ring does not exist before the buffers are filled.
-		Refills: func() int64 {
-			if f := p.ring.Load(); f != nil {
-				return f.Refills()
-			}
-			return 0
-		},
-		Buffers: func() (int, int) {
-			if f := p.ring.Load(); f != nil {
-				return f.Free(), p.plan.Buffers
-			}
-			return 0, p.plan.Buffers
-		},
+		Refills: p.source.Refills,
+		Buffers: func() (free, total int) { return p.source.Free(), p.source.Buffers() },
 	}
 	if !p.plan.ByDuration {
 		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
@@ -56,22 +45,29 @@ func (p *plan) amount(batches, rows int64) stats.Earlier {
 	}
 }
 
-// fill maps the ring and encodes its templates before the clock of the load starts. It does so once, and only if
-// batches have to be sent.
-func (p *push) fill(ctx context.Context) error {
-	if p.state.toUpload() == 0 || p.ring.Load() != nil {
-		return nil
-	}
-	p.meters.pause(event.Fill)
-	f, err := source.New(source.Config{
-		Spans: p.plan.Spans(), Dataset: p.plan.data, Encoder: p.plan.encoder, Run: p.state.run(),
-		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
-	})
+// openSource makes the run's source, which has no memory before fill.
+func (p *push) openSource() error {
+	// KeyRows, since a batch that is sent again must keep its length.
+	e, err := source.NewEncoder(p.plan.Format, p.plan.data, p.plan.FirstKey, p.plan.KeyRows)
 	if err != nil {
 		return err
 	}
-	p.ring.Store(f)
-	return f.Fill(ctx, runtime.GOMAXPROCS(0), nil)
+	p.source, err = source.New(source.Config{
+		Spans: p.plan.Spans(), Dataset: p.plan.data, Encoder: e, Run: p.state.run(),
+		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
+	})
+	return err
+}
+
+// fill encodes the source's templates before the clock of the load starts. It does so once, and only if batches have to
+// be sent.
+func (p *push) fill(ctx context.Context) error {
+	if p.state.toUpload() == 0 || p.filled {
+		return nil
+	}
+	p.meters.pause(event.Fill)
+	p.filled = true
+	return p.source.Fill(ctx, runtime.GOMAXPROCS(0), nil)
 }
 
 // load runs the engine until every batch is in, and saves the run's progress.
@@ -167,7 +163,7 @@ func (p *push) engineConfig() engine.Config {
 	first, end := p.plan.Part()
 	return engine.Config{
 		Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify, Contract: p.plan.Contract,
-		Source: p.ring.Load(), Stats: p.meters.stats, Record: s.record, Log: p.Log,
+		Source: p.source, Stats: p.meters.stats, Record: s.record, Log: p.Log,
 		First: first, Batches: end, Done: s.done.Has, Workers: p.plan.Workers,
 		Retry: p.target.retries(), Resumed: s.resumed || s.lost || p.Config.RunID != "",
 		Begun:      func(number int64) engine.Begun { return s.history.begun[number].begun() },

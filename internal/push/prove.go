@@ -64,7 +64,7 @@ func (p *push) verify(ctx context.Context) error {
 		mode, spans.Rows = verify.Ack, p.plan.PartRows()
 	}
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
-		Spans: spans, Distinct: p.plan.DistinctRows, Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+		Spans: spans, Proof: p.source.Proof(), VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
 		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(),
 		Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
 		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
@@ -71,10 +70,11 @@ type push struct {
 	state    state
 	meters   meters
 	askFiles func(what string, f func(context.Context) error) error
-	files    Files                       // nil until they are open
-	shared   *runlog.Shared              // nil unless the run is named and no claims show its batches
-	ring     atomic.Pointer[source.Ring] // nil until the buffers are mapped; metrics read it from other goroutines
+	files    Files          // nil until they are open
+	shared   *runlog.Shared // nil unless the run is named and no claims show its batches
+	source   *source.Ring   // nil until the plan is final
 
+	filled   bool // the source has its memory: something was to be sent
 	loaded   bool // this process opened sessions
 	verified verify.Result
 	stored   int64 // bytes of the table
@@ -201,8 +201,11 @@ func (p *push) awaitStart(soft context.Context) error {
 	return nil
 }
 
-// watch starts the meters and what shows them, until end.
+// watch makes the source, now that the plan is final, and starts the meters and what shows them, until end.
 func (p *push) watch() (end func(), err error) {
+	if err = p.openSource(); err != nil {
+		return nil, failed(report.PreflightFailed, err)
+	}
 	p.startMeters()
 	done := func() {}
 	if p.Watch != nil {
@@ -221,8 +224,8 @@ func (p *push) watch() (end func(), err error) {
 // close releases what the run holds, the newest first.
 func (p *push) close() error {
 	var problems []error
-	if f := p.ring.Load(); f != nil {
-		problems = append(problems, f.Close())
+	if p.source != nil {
+		problems = append(problems, p.source.Close())
 	}
 	if p.state.log != nil {
 		problems = append(problems, p.state.log.Close())

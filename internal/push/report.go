@@ -131,7 +131,7 @@ func (p *push) reportPlan(r *report.Report) {
 	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
 		r.Plan.Rows = 0
 	}
-	if made.data != nil && p.ring.Load() != nil {
+	if p.filled {
 		// Measured after the run, on rows made again: it costs tens of milliseconds.
 		if ratio, err := dataset.CompressionRatio(made.data, made.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio

@@ -30,7 +30,7 @@ type state struct {
 	history history         // of earlier processes
 	done    runlog.Done     // batches that are in; the engine reads it while it runs
 	stored  []engine.Stored // batches that were in the store, uncommitted, when this process began to load
-	inStore runlog.Done     // the same, for the ring
+	inStore runlog.Done     // the same, for the source
 	lost    bool            // this process found acknowledged batches gone
 
 	mu      sync.Mutex  // guards acked and lengths

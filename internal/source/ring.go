@@ -1,15 +1,3 @@
-// Package source makes batches ready to send, in a fixed ring of buffers whose size is the program's memory.
-//
-// Row i of a run has the drawn columns of dataset row i mod D. With B rows a batch, and D a multiple of B, batch k equals
-// batch k mod (D/B), its template, except for the derived columns. Templates are encoded before the clock starts. A batch
-// is made by stamping the derived fields of a buffer that holds its template, one memory access a row. If no free buffer
-// holds it, because it is still being sent or there are fewer buffers than templates, a free buffer is encoded again: a
-// refill. So a straggler, a retry or a small machine costs CPU, but no caller waits for a particular buffer.
-//
-// A format that cannot be stamped (compressed ones) is encoded for every batch. These are not refills: more memory would not avoid
-// them.
-//
-// The engine chooses: it asks for a batch by number and holds it for all attempts.
 package source
 
 import (
@@ -219,6 +207,12 @@ func (r *Ring) put(buf *buffer) {
 	r.stock.add(buf)
 	r.free <- struct{}{} // has room for every buffer
 }
+
+// Span returns the key of a batch's first row, and the number of its rows.
+func (r *Ring) Span(batch int64) (first, rows int64) { return r.layout.Span(batch) }
+
+// Proof returns the dataset, from which each row can be made again.
+func (r *Ring) Proof() Proof { return Proof{Dataset: r.layout.Dataset, Distinct: r.layout.Distinct} }
 
 // Buffers returns the size of the ring.
 func (r *Ring) Buffers() int { return cap(r.free) }

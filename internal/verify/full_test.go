@@ -65,7 +65,7 @@ func (ragged) Derive(b *rows.Block, first int64) {
 
 // 103 rows from key 1000 in batches of 10, repeating after 30.
 func raggedRun() Expect {
-	return Expect{Spans: source.Spans{FirstKey: 1000, Rows: 103, BatchRows: 10}, Distinct: 30, Dataset: ragged{}}
+	return Expect{Spans: source.Spans{FirstKey: 1000, Rows: 103, BatchRows: 10}, Proof: source.Proof{Dataset: ragged{}, Distinct: 30}}
 }
 
 func TestFull(t *testing.T) {
@@ -232,7 +232,7 @@ func BenchmarkMeasure(b *testing.B) {
 		b.Fatal(err)
 	}
 	const batchRows, batches = 32 << 10, 16
-	e := Expect{Spans: source.Spans{Rows: batchRows * batches, BatchRows: batchRows}, Dataset: d}
+	e := Expect{Spans: source.Spans{Rows: batchRows * batches, BatchRows: batchRows}, Proof: source.Proof{Dataset: d}}
 	b.SetBytes(batchRows * batches * 512)
 	for b.Loop() {
 		if _, err := measure(b.Context(), e, measureBytes); err != nil {
@@ -247,7 +247,7 @@ func TestFullOfEveryDataset(t *testing.T) {
 	for _, name := range dataset.Names() {
 		d, err := dataset.New(name, dataset.Options{Seed: 7})
 		require.NoError(t, err)
-		e := Expect{Spans: source.Spans{FirstKey: 4_000_003, Rows: 250, BatchRows: 40}, Distinct: 120, Dataset: d, VerifyRows: 250, Seed: 1}
+		e := Expect{Spans: source.Spans{FirstKey: 4_000_003, Rows: 250, BatchRows: 40}, Proof: source.Proof{Dataset: d, Distinct: 120}, VerifyRows: 250, Seed: 1}
 		table := load(e)
 		r, err := run(t.Context(), table, Full, e, 0)
 		require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 	"fmt"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -82,10 +81,7 @@ const DefaultVerifyRows = 10_000
 // Expect is what the table must hold.
 type Expect struct {
 	source.Spans // the run's batches; other rows of the table are ignored
-	// Distinct is the number of rows after which drawn columns repeat, 0 if never. It is a whole number of batches unless
-	// the run is shorter.
-	Distinct int64
-	Dataset  dataset.Dataset // Full only
+	source.Proof // Full only
 
 	VerifyRows int    // size of the sample; 0 = DefaultVerifyRows. Full only
 	Seed       uint64 // chooses the sample
