@@ -67,7 +67,7 @@ func rules() []rule {
 		{from: "internal/report", may: with("internal/stats", "internal/units")},
 		{from: "internal/verify", may: with("internal/config", "internal/dataset", "internal/report", "internal/source")},
 		{from: "internal/runlog", may: with("internal/config", "internal/file")},
-		{from: "internal/engine", may: with("internal/engine", "internal/stats")},
+		{from: "internal/engine", may: with("internal/engine", "internal/source", "internal/stats")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/source",
 			"internal/calibrate/baseline", "internal/host", "internal/netio",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},

@@ -33,7 +33,7 @@ func (r *run) commitGroups(ctx context.Context) {
 
 // commit loads a group into the table, and removes its objects when the commit is in the journal.
 func (d *deliverer) commit(ctx context.Context, g *group) error {
-	t := newGroupDelivery(g, d.BegunGroup(g.number))
+	t := newGroupDelivery(g, d.Progress.BegunGroup(g.number))
 	_, err := d.load(ctx, t)
 	if err == nil && t.unrecorded == nil {
 		d.discard(ctx, t)

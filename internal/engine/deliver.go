@@ -129,7 +129,7 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 // checkAlreadyApplied checks that this run has applied the batch. Every attempt under a label is announced on disk, so
 // the first one cannot find its own rows. Claims are not announced: those of an earlier process are this run's as well.
 func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
-	ours := t.Attempt > 1 || d.Resumed && d.Contract.Dedup == loader.DedupTx
+	ours := t.Attempt > 1 || d.Progress.Resumed() && d.Contract.Dedup == loader.DedupTx
 	if !ours {
 		return &loader.Error{Op: "load", Applied: loader.Unknown,
 			Err:  &neverSentError{what: fmt.Sprintf("%s of run %s", t, t.ID.Run)},

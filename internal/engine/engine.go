@@ -23,16 +23,41 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Source makes batches by number. It is safe for concurrent use.
-type Source interface {
-	// Batch waits for a free buffer and fills it; the caller releases the batch.
-	Batch(ctx context.Context, number int64) (*batch.Batch, error)
+// Target is where batches go.
+type Target struct {
+	Loader   loader.Loader
+	Features loader.Features // of Loader
+	Classify func(error) loader.Verdict
+	Contract loader.Contract
+	// Uncounted reports whether the target does not count rows, so that acknowledged rows are not compared with those
+	// sent.
+	Uncounted bool
+}
+
+// Progress knows what of the run is applied, begun or stored, and keeps what happens to it. It is safe for concurrent use.
+type Progress interface {
+	// Part returns the batches that this process sends: from first on, up to and without end.
+	Part() (first, end int64)
+	// Done reports whether a batch is applied already and need not be sent.
+	Done(number int64) bool
+	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group. The count of attempts continues
+	// from there, and where Started events announce them (DedupKey, groups) the database is asked first.
+	Begun(number int64) Begun
+	BegunGroup(number int64) Begun
+	// Stored returns the batches of a staged contract that are in the store and not in the table.
+	Stored() []Stored
+	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the
+	// journal may then find the batch applied.
+	Resumed() bool
+	// Note keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and every
+	// event of a commit group are on disk when it returns.
+	Note(e event.Event) error
 }
 
 // Begun describes the attempts of earlier processes at a batch or commit group that is not applied. The zero value is
@@ -48,46 +73,30 @@ type Stored struct {
 	Payload, Encoded int64
 }
 
-// Config configures a run. Deadline, MaxRate and the booleans may be zero.
-type Config struct {
-	Loader   loader.Loader
-	Features loader.Features // of Loader
-	Classify func(error) loader.Verdict
-	Contract loader.Contract
-	Source   Source
-	Stats    *stats.Collector
-	// Record keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and
-	// every event of a commit group are on disk when it returns.
-	Record func(event.Event) error
-	Log    *slog.Logger
+// Rate bounds the bytes sent; the zero value is no limit.
+type Rate struct {
+	// PerSecond is encoded bytes per second, on average since the start. It gives batches an intended start, which is in
+	// their events.
+	PerSecond int64
+	// BatchBytes is the encoded length of a whole batch, estimated before one was made.
+	BatchBytes int64
+}
 
-	// First is the number of the first batch, Batches that behind the last.
-	First, Batches int64
-	// Done reports whether a batch is applied already and need not be sent.
-	Done    func(number int64) bool
-	Workers int
-	Retry   retry.Policy
-	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the
-	// journal may then find the batch applied.
-	Resumed bool
-	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group; nil is none. The count of
-	// attempts continues from there, and where Started events announce them (DedupKey, groups) the database
-	// is asked first.
-	Begun, BegunGroup func(number int64) Begun
-	// Stored are the batches of a staged contract that are in the store and not in the table.
-	Stored []Stored
+// Config configures a run. Until, Deadline and Rate may be zero.
+type Config struct {
+	Target
+	Source   source.Source
+	Progress Progress
+	Stats    *stats.Collector
+	Log      *slog.Logger
+	Workers  int
+	Retry    retry.Policy
 	// Until is closed to begin no more batches. Unlike a drain it does not end the retries of those on their way: the
-	// end of a run by duration is no request to stop. It may be nil.
+	// end of a run by duration is no request to stop.
 	Until <-chan struct{}
 	// Deadline bounds one attempt; with 0 the engine derives it from the attempts so far.
 	Deadline time.Duration
-	// MaxRate is encoded bytes per second, on average since the start; 0 is no limit. It gives batches an intended
-	// start, which is in their events. BatchBytes is then the encoded length of a whole batch, estimated before one was
-	// made.
-	MaxRate, BatchBytes int64
-	// Uncounted reports whether the target does not count rows, so that acknowledged rows are not compared with those
-	// sent.
-	Uncounted bool
+	Rate     Rate
 }
 
 // Result describes the end of the run.
@@ -150,15 +159,9 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 }
 
 func newRun(running context.Context, c Config) (*run, error) {
-	nothing := func(int64) Begun { return Begun{} }
-	if c.Begun == nil {
-		c.Begun = nothing
-	}
-	if c.BegunGroup == nil {
-		c.BegunGroup = nothing
-	}
+	first, end := c.Progress.Part()
 	r := &run{
-		Config: c, numbers: numbers{next: c.First, end: c.Batches, done: c.Done},
+		Config: c, numbers: numbers{next: first, end: end, done: c.Progress.Done},
 		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
 	}
 	if c.Contract.Staged() && c.Features.Committer == nil {
@@ -170,11 +173,11 @@ func newRun(running context.Context, c Config) (*run, error) {
 		if c.Retry.Outage != nil {
 			r.storeOutage = &retry.Outage{Most: c.Retry.Outage.Most, Log: c.Log}
 		}
-		r.groups = newGroups(c)
-		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
+		r.groups = newGroups(c, end)
+		r.numbers.done = func(number int64) bool { return c.Progress.Done(number) || r.groups.stored(number) }
 	}
-	if c.MaxRate > 0 {
-		r.schedule = &schedule{perSecond: c.MaxRate, length: c.BatchBytes}
+	if c.Rate.PerSecond > 0 {
+		r.schedule = &schedule{perSecond: c.Rate.PerSecond, length: c.Rate.BatchBytes}
 	}
 	return r, nil
 }
@@ -228,7 +231,7 @@ type run struct {
 func (r *run) end() int64 {
 	handed, stopped := r.numbers.state()
 	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
-	if handed < r.Batches && !inTime {
+	if handed < r.numbers.end && !inTime {
 		return 0
 	}
 	return handed
@@ -264,11 +267,11 @@ func (r *run) isBroken() bool {
 	return r.broken
 }
 
-// record passes an event to Stats and to Config.Record. If it cannot be kept the run ends, but the outcome of the
+// record passes an event to Stats and to Progress. If it cannot be kept the run ends, but the outcome of the
 // attempt does not change: a full disk here does not affect the rows on the server.
 func (r *run) record(e event.Event) error {
 	r.Stats.Add(e)
-	err := r.Record(e)
+	err := r.Progress.Note(e)
 	r.fail(err)
 	return err
 }

@@ -139,7 +139,7 @@ func TestAlreadyApplied(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T) {
 			b := c.open(t, 1, &loadertest.Memory{})
-			b.config.Resumed = c.resumed
+			b.resumed = c.resumed
 			b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {
 				if c.first != nil && batch.Attempt == 1 {
 					return loader.Ack{}, c.first

@@ -33,12 +33,12 @@ type group struct {
 	stored  int64
 }
 
-func newGroups(c Config) *groups {
+func newGroups(c Config, end int64) *groups {
 	g := &groups{
 		size: c.Contract.GroupBatches, limit: 2 * max(c.Contract.Commits, 1), changed: make(chan struct{}),
-		end: c.Batches, open: make(map[int64]*group), earlier: make(map[int64]struct{}),
+		end: end, open: make(map[int64]*group), earlier: make(map[int64]struct{}),
 	}
-	for _, b := range c.Stored {
+	for _, b := range c.Progress.Stored() {
 		g.earlier[b.ID.Number] = struct{}{}
 		g.add(b)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
@@ -30,28 +31,30 @@ const (
 // bench is an engine on a database in memory, with everything a test looks at.
 type bench struct {
 	*testing.T
-	memory  *loadertest.Memory
-	loader  *spy
-	config  engine.Config
-	source  *source
-	journal journal
-	log     bytes.Buffer
-	drain   chan struct{}
+	memory *loadertest.Memory
+	loader *spy
+	config engine.Config
+	source *batches
+	progress
+	log   bytes.Buffer
+	drain chan struct{}
 }
 
-func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
-	b := &bench{T: t, memory: m, source: &source{batches: batches}, drain: make(chan struct{})}
+func newBench(t *testing.T, count int64, m *loadertest.Memory) *bench {
+	b := &bench{T: t, memory: m, source: &batches{batches: count}, drain: make(chan struct{})}
 	l, err := m.Driver().Open(t.Context(), loader.Target{}, loader.Deps{})
 	require.NoError(t, err)
 	b.loader = &spy{database: l.(database)}
 	dedup := l.Caps().Dedup
 	b.config = engine.Config{
-		Loader: b.loader, Classify: m.Driver().Classify,
-		Contract: loader.Contract{Delivery: l.Caps().Delivery(), Dedup: dedup, BatchRows: batchRows},
-		Source:   b.source, Record: b.journal.add, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
-		Batches: batches, Done: func(int64) bool { return false },
+		Target: engine.Target{
+			Loader: b.loader, Classify: m.Driver().Classify,
+			Contract: loader.Contract{Delivery: l.Caps().Delivery(), Dedup: dedup, BatchRows: batchRows},
+		},
+		Source: b.source, Progress: &b.progress, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 		Workers: 4, Retry: retry.Policy{Retries: 8},
 	}
+	b.end, b.note = count, b.journal.add
 	return b
 }
 
@@ -111,13 +114,14 @@ func (b *bench) exact() {
 	}
 }
 
-// source makes batches of row numbers, and counts those that are out.
-type source struct {
-	batches int64
-	out     atomic.Int64
+// batches makes batches of row numbers, and counts those that are out.
+type batches struct {
+	source.Source // nil: the engine asks for no more than Batch
+	batches       int64
+	out           atomic.Int64
 }
 
-func (s *source) ref(number int64) loader.Ref {
+func (s *batches) ref(number int64) loader.Ref {
 	r := loader.Ref{ID: batch.ID{Run: "r", Number: number}, First: number * batchRows, Rows: batchRows}
 	if number == s.batches-1 {
 		r.Rows = lastRows
@@ -125,7 +129,7 @@ func (s *source) ref(number int64) loader.Ref {
 	return r
 }
 
-func (s *source) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+func (s *batches) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -203,6 +207,26 @@ func (s *spySession) Close() error {
 	return s.Session.Close()
 }
 
+// progress is what a test says of earlier processes, and keeps what this one does.
+type progress struct {
+	end     int64
+	done    func(number int64) bool // nil: none is
+	begun   map[int64]engine.Begun
+	groups  map[int64]engine.Begun
+	stored  []engine.Stored
+	resumed bool
+	note    func(event.Event) error
+	journal journal
+}
+
+func (p *progress) Part() (first, end int64)             { return 0, p.end }
+func (p *progress) Done(number int64) bool               { return p.done != nil && p.done(number) }
+func (p *progress) Begun(number int64) engine.Begun      { return p.begun[number] }
+func (p *progress) BegunGroup(number int64) engine.Begun { return p.groups[number] }
+func (p *progress) Stored() []engine.Stored              { return p.stored }
+func (p *progress) Resumed() bool                        { return p.resumed }
+func (p *progress) Note(e event.Event) error             { return p.note(e) }
+
 // journal keeps the events.
 type journal struct {
 	mu     sync.Mutex
@@ -228,8 +252,8 @@ func (j *journal) about(first int64, group bool) (all []event.Event) {
 	return all
 }
 
-func (j *journal) outcomes(number int64) []event.Outcome { return outcomes(j.about(number, false)) }
-func (j *journal) groups(first int64) []event.Outcome    { return outcomes(j.about(first, true)) }
+func (j *journal) outcomes(number int64) []event.Outcome     { return outcomes(j.about(number, false)) }
+func (j *journal) groupOutcomes(first int64) []event.Outcome { return outcomes(j.about(first, true)) }
 
 func outcomes(events []event.Event) (all []event.Outcome) {
 	for _, e := range events {

@@ -83,7 +83,7 @@ func TestStoreIsNotTheDatabase(t *testing.T) {
 		})
 		b.config.Retry = retry.Policy{Retries: 1, Outage: &retry.Outage{Most: most, Log: b.config.Log}}
 		var first time.Time
-		b.config.Record = func(e event.Event) error {
+		b.note = func(e event.Event) error {
 			if e.Members > 0 && first.IsZero() {
 				first = time.Now()
 			}

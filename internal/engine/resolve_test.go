@@ -40,7 +40,7 @@ func TestNothingIsSentUnannounced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, 2, &loadertest.Memory{})
 			full := errors.New("the disk is full")
-			b.config.Record = func(e event.Event) error {
+			b.note = func(e event.Event) error {
 				if e.Outcome == event.Started {
 					return full
 				}
@@ -61,7 +61,7 @@ func TestResumeResolvesBegunBatches(t *testing.T) {
 		loader.No:  {event.Started, event.Applied},
 	} {
 		b := labelled(t, 3, &loadertest.Memory{})
-		b.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{1: 3}[number]} }
+		b.begun = map[int64]engine.Begun{1: {Attempt: 3}}
 		asked := 0
 		b.loader.resolve = func(_ context.Context, ref loader.Ref, _ loader.Resolver) (loader.Resolution, error) {
 			asked++
@@ -102,12 +102,12 @@ func TestUndecidedBatchStopsNoOther(t *testing.T) {
 	for name, begun := range map[string]bool{"of an earlier process": true, "of this process": false} {
 		subtest(t, name, func(t *testing.T) {
 			b := labelled(t, 40, &loadertest.Memory{})
-			undecided := map[int64]int{3: 1, 7: 2}
+			undecided := map[int64]engine.Begun{3: {Attempt: 1}, 7: {Attempt: 2}}
 			if begun {
-				b.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: undecided[number]} }
+				b.begun = undecided
 			}
 			b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
-				if undecided[batch.ID.Number] > 0 {
+				if undecided[batch.ID.Number].Attempt > 0 {
 					require.False(t, begun, "not sent")
 					return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: loadertest.ErrConnection}
 				}
@@ -137,8 +137,8 @@ func TestLabelThatLocksIsItsOwnAnswer(t *testing.T) {
 		require.Zero(t, b.memory.Resolved())
 
 		b.journal.events = nil // another process: the journal knows that batch 2 was begun and not how it ended
-		b.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{2: 1}[number]} }
-		b.config.Done = func(number int64) bool { return number != 2 }
+		b.begun = map[int64]engine.Begun{2: {Attempt: 1}}
+		b.done = func(number int64) bool { return number != 2 }
 		_, _, err = b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
@@ -189,7 +189,7 @@ func TestUnknownOfAnEarlierProcess(t *testing.T) {
 		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2, Unknown: true}, []int64{0}},
 		{locking(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2}, []int64{0}},
 	} {
-		c.b.config.Begun = func(int64) engine.Begun { return c.begun }
+		c.b.begun = map[int64]engine.Begun{0: c.begun}
 		result, _, err := c.b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
 		require.Equal(t, c.want, result.Unknown)

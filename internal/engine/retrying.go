@@ -150,7 +150,7 @@ func (d *deliverer) announce(t *delivery) error {
 	if !d.announced(t) {
 		return nil
 	}
-	return d.Record(event.Event{
+	return d.Progress.Note(event.Event{
 		Batch: t.first(), Attempt: t.Attempt, Worker: d.index, Members: int64(len(t.members)), Start: now, Outcome: event.Started,
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -33,7 +34,7 @@ func TestLatencyOfAllBatchesDelayedByAFreeze(t *testing.T) {
 			}
 			return loadertest.Fault{Delay: service}
 		}})
-		b.config.MaxRate, b.config.BatchBytes = perSecond*batchRows*encodedRow, batchRows*encodedRow
+		b.config.Rate = engine.Rate{PerSecond: perSecond * batchRows * encodedRow, BatchBytes: batchRows * encodedRow}
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
@@ -70,7 +71,7 @@ func TestIntendedStartOfRetries(t *testing.T) {
 			}
 			return loadertest.Fault{Delay: time.Second}
 		}})
-		b.config.MaxRate, b.config.BatchBytes = batchRows*encodedRow, batchRows*encodedRow
+		b.config.Rate = engine.Rate{PerSecond: batchRows * encodedRow, BatchBytes: batchRows * encodedRow}
 		began := time.Now()
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
@@ -93,7 +94,7 @@ func TestRateOfBatchesThatAreNotAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 401, &loadertest.Memory{})
 		b.config.Source = uneven{b.source}
-		b.config.MaxRate, b.config.BatchBytes = 1000, 7*batchRows*encodedRow
+		b.config.Rate = engine.Rate{PerSecond: 1000, BatchBytes: 7 * batchRows * encodedRow}
 		began := time.Now()
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
@@ -106,10 +107,10 @@ func TestRateOfBatchesThatAreNotAlike(t *testing.T) {
 }
 
 // uneven makes batches whose bodies have the length that the number tells, one to five times the usual.
-type uneven struct{ *source }
+type uneven struct{ *batches }
 
 func (u uneven) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
-	b, err := u.source.Batch(ctx, number)
+	b, err := u.batches.Batch(ctx, number)
 	if err == nil {
 		b.Encoded = slices.Repeat(b.Encoded, int(number*number%5)+1)
 	}

@@ -39,7 +39,7 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, engine.Result{Handed: 22}, result)
 			b.exact()
-			require.Equal(t, c.want, b.journal.groups(8))
+			require.Equal(t, c.want, b.journal.groupOutcomes(8))
 			require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
 			require.Equal(t, []event.Outcome{event.NotApplied, event.Stored}, b.journal.outcomes(10))
 			require.LessOrEqual(t, b.memory.Resolved(), 1, "only of the commit")
@@ -64,7 +64,7 @@ func TestGroupThatIsNotRecordedKeepsItsObjects(t *testing.T) {
 	for _, fault := range []loadertest.Fault{{}, {After: loadertest.ErrConnection}} {
 		b := staged(t, 4, &loadertest.Memory{GroupScript: at(0, fault)})
 		full := errors.New("the disk is full")
-		b.config.Record = func(e event.Event) error {
+		b.note = func(e event.Event) error {
 			if e.Members > 0 && e.Done() {
 				return full
 			}
@@ -147,11 +147,11 @@ func TestResumeOfStagedGroups(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Load(t.Context(), piece)
 		require.NoError(t, err)
-		b.config.Stored = append(b.config.Stored, engine.Stored{Ref: b.source.ref(number), Payload: piece.Payload, Encoded: int64(len(piece.Encoded))})
+		b.stored = append(b.stored, engine.Stored{Ref: b.source.ref(number), Payload: piece.Payload, Encoded: int64(len(piece.Encoded))})
 		piece.Release()
 	}
 	require.NoError(t, s.Close())
-	b.config.BegunGroup = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{0: 2}[number]} }
+	b.groups = map[int64]engine.Begun{0: {Attempt: 2}}
 	b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
 		require.Equal(t, loader.Ref{ID: batch.ID{Run: "r", Number: 0}, First: 0, Rows: 40, Attempt: 2}, ref)
 		return next.Resolve(ctx, ref)
@@ -206,7 +206,7 @@ func TestStagedRunByDurationEndsWithAShortGroup(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 9, result.Handed)
 		require.EqualValues(t, 9, s.Batches)
-		require.Equal(t, []event.Outcome{event.Started, event.Applied}, b.journal.groups(8))
+		require.Equal(t, []event.Outcome{event.Started, event.Applied}, b.journal.groupOutcomes(8))
 		require.Zero(t, b.memory.Objects())
 	})
 }
@@ -215,7 +215,7 @@ func TestStagedRunByDurationEndsWithAShortGroup(t *testing.T) {
 func TestGroupLargerThanTheRun(t *testing.T) {
 	for _, batches := range []int64{9, math.MaxInt64 / 2} { // of a run by duration, as many as it may have
 		b := staged(t, 9, &loadertest.Memory{})
-		b.config.Batches, b.config.Contract.GroupBatches, b.config.Workers = batches, 1e15, 1
+		b.end, b.config.Contract.GroupBatches, b.config.Workers = batches, 1e15, 1
 		until := make(chan struct{})
 		b.config.Until = until
 		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {

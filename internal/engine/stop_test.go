@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -21,7 +22,7 @@ import (
 func TestDrainAfterTheLastBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 100, &loadertest.Memory{Script: always(loadertest.Fault{Delay: time.Second})})
-		b.config.Done = func(number int64) bool { return number >= 4 }
+		b.done = func(number int64) bool { return number >= 4 }
 		time.AfterFunc(time.Second/2, func() { close(b.drain) })
 		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
@@ -86,7 +87,7 @@ func TestStuckWorkerDoesNotStopTheOthers(t *testing.T) {
 			return loadertest.Fault{Delay: time.Second}
 		}})
 		var others time.Time
-		b.config.Record = func(e event.Event) error {
+		b.note = func(e event.Event) error {
 			if e.Batch == 49 {
 				others = time.Now()
 			}
@@ -165,7 +166,7 @@ func TestDeadlines(t *testing.T) {
 func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	b := newBench(t, 100, &loadertest.Memory{})
 	b.config.Workers = 1
-	b.config.Record = func(e event.Event) error {
+	b.note = func(e event.Event) error {
 		if e.Batch == 3 {
 			return syscall.ENOSPC
 		}
@@ -184,7 +185,7 @@ func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
 func TestDrainEndsTheWaitForTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1000, &loadertest.Memory{})
-		b.config.MaxRate, b.config.BatchBytes = batchRows*encodedRow, batchRows*encodedRow
+		b.config.Rate = engine.Rate{PerSecond: batchRows * encodedRow, BatchBytes: batchRows * encodedRow}
 		start := time.Now()
 		time.AfterFunc(10*time.Second, func() { close(b.drain) })
 		result, s, err := b.run(t.Context())

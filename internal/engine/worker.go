@@ -107,7 +107,7 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	w.account.Hold(b)
 	defer w.account.Hold(nil)
 	b.AllRead = func() { w.enter(event.WaitAck) }
-	t := newDelivery(b, w.Begun(number))
+	t := newDelivery(b, w.Progress.Begun(number))
 	if w.schedule != nil {
 		w.schedule.correct(p, t.encoded)
 		t.intended = p.intended

@@ -159,18 +159,14 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 }
 
 func (p *push) engineConfig() engine.Config {
-	s := &p.state
-	first, end := p.plan.Part()
 	return engine.Config{
-		Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify, Contract: p.plan.Contract,
-		Source: p.source, Stats: p.meters.stats, Record: s.record, Log: p.Log,
-		First: first, Batches: end, Done: s.done.Has, Workers: p.plan.Workers,
-		Retry: p.target.retries(), Resumed: s.resumed || s.lost || p.Config.RunID != "",
-		Begun:      func(number int64) engine.Begun { return s.history.begun[number].begun() },
-		BegunGroup: func(number int64) engine.Begun { return s.history.groups[number].begun() },
-		Stored:     s.stored,
-		Deadline:   p.Config.BatchTimeout, Uncounted: p.target.uncounted(),
-		MaxRate: p.maxRate(), BatchBytes: p.plan.BatchBytes(),
+		Target: engine.Target{
+			Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify,
+			Contract: p.plan.Contract, Uncounted: p.target.uncounted(),
+		},
+		Source: p.source, Progress: &p.state,
+		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.retries(),
+		Deadline: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // state is what is known of the run's batches, from its folder on disk, the journal of earlier processes and the claims
-// in the database.
+// in the database. To the engine it is the run's Progress.
 type state struct {
 	target *target
 	plan   *plan
@@ -28,7 +28,7 @@ type state struct {
 
 	resumed bool            // an earlier process worked on the run
 	history history         // of earlier processes
-	done    runlog.Done     // batches that are in; the engine reads it while it runs
+	done    runlog.Done     // batches that are in; it does not change while the engine runs
 	stored  []engine.Stored // batches that were in the store, uncommitted, when this process began to load
 	inStore runlog.Done     // the same, for the source
 	lost    bool            // this process found acknowledged batches gone
@@ -134,9 +134,27 @@ func (s *state) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	return batches, nil
 }
 
-// record keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
+// Part returns the batches that this process sends: from first on, up to and without end.
+func (s *state) Part() (first, end int64) { return s.plan.Part() }
+
+// Done reports whether a batch is in.
+func (s *state) Done(number int64) bool { return s.done.Has(number) }
+
+// Begun returns the attempts of earlier processes at a batch.
+func (s *state) Begun(number int64) engine.Begun { return s.history.begun[number].begun() }
+
+// BegunGroup returns the attempts of earlier processes at a commit group.
+func (s *state) BegunGroup(number int64) engine.Begun { return s.history.groups[number].begun() }
+
+// Stored returns the batches that are in the store and not in the table.
+func (s *state) Stored() []engine.Stored { return s.stored }
+
+// Resumed reports whether another process may have sent batches of this one's part, or this one some that were lost.
+func (s *state) Resumed() bool { return s.resumed || s.lost || s.plan.config.RunID != "" }
+
+// Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
 // else. The end of a commit group is there before it counts as acknowledged, and so before its objects are removed.
-func (s *state) record(e event.Event) error {
+func (s *state) Note(e event.Event) error {
 	var err error
 	if s.isMark(e) {
 		err = s.log.Mark(e.Batch, e.Outcome)
