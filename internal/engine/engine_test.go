@@ -266,3 +266,26 @@ func TestErrorOfAppliedBatch(t *testing.T) {
 		require.Contains(t, last.Error, "not merged")
 	}
 }
+
+// broken cannot make one of its batches.
+type broken struct {
+	*batches
+	number int64
+}
+
+func (b broken) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	if number == b.number {
+		return nil, errors.New("no such bytes")
+	}
+	return b.batches.Batch(ctx, number)
+}
+
+func TestBatchThatCannotBeMadeEndsTheRun(t *testing.T) {
+	b := newBench(t, 20, &loadertest.Memory{})
+	b.config.Workers = 1
+	b.config.Source = broken{b.source, 3}
+	result, s, err := b.run(t.Context())
+	require.EqualError(t, err, "making batch 3 (keys 30 to 39): no such bytes")
+	require.EqualValues(t, 3, s.Batches)
+	require.Equal(t, engine.Result{Handed: 4, Drained: true}, result)
+}

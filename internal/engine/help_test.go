@@ -116,7 +116,7 @@ func (b *bench) exact() {
 
 // batches makes batches of row numbers, and counts those that are out.
 type batches struct {
-	source.Source // nil: the engine asks for no more than Batch
+	source.Source // nil: the engine asks for no more than Span and Batch
 	batches       int64
 	out           atomic.Int64
 }
@@ -127,6 +127,11 @@ func (s *batches) ref(number int64) loader.Ref {
 		r.Rows = lastRows
 	}
 	return r
+}
+
+func (s *batches) Span(number int64) (first, rows int64) {
+	r := s.ref(number)
+	return r.First, r.Rows
 }
 
 func (s *batches) Batch(ctx context.Context, number int64) (*batch.Batch, error) {

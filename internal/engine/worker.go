@@ -101,7 +101,8 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("making batch %d: %w", number, err)
+		first, rows := w.Source.Span(number)
+		return fmt.Errorf("making batch %d (keys %d to %d): %w", number, first, first+rows-1, err)
 	}
 	defer b.Release()
 	w.account.Hold(b)
