@@ -73,7 +73,7 @@ func (d *deliverer) discard(ctx context.Context, t *delivery) {
 	d.Log.Warn("the objects of a committed group stay in the store", "what", t.String(), "error", err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.kept++; d.keptWhy == nil {
-		d.keptWhy = err
+	if d.undeleted++; d.deleteErr == nil {
+		d.deleteErr = err
 	}
 }

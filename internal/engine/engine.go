@@ -108,9 +108,9 @@ type Result struct {
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.
 	Drained bool
-	// Kept counts the commit groups in the table whose objects could not be removed; KeptWhy is the first reason.
-	Kept    int64
-	KeptWhy error
+	// UndeletedGroups counts the commit groups in the table whose objects could not be removed; DeleteErr is the first reason.
+	UndeletedGroups int64
+	DeleteErr       error
 }
 
 // Run loads all batches that are not done. Closing drain begins no more batches; those on their way are finished. When
@@ -151,10 +151,10 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	}
 	handed, stopped := r.numbers.state()
 	return Result{
-		Unknown: r.unknown,
-		Handed:  handed,
-		Drained: stopped,
-		Kept:    r.kept, KeptWhy: r.keptWhy,
+		Unknown:         r.unknown,
+		Handed:          handed,
+		Drained:         stopped,
+		UndeletedGroups: r.undeleted, DeleteErr: r.deleteErr,
 	}, r.failed
 }
 
@@ -218,12 +218,12 @@ type run struct {
 	endRetries           func()
 	stopRequested        atomic.Bool
 
-	mu      sync.Mutex
-	failed  error
-	broken  bool // failed concerns all batches: no more are begun
-	unknown []int64
-	kept    int64
-	keptWhy error
+	mu        sync.Mutex
+	failed    error
+	broken    bool // failed concerns all batches: no more are begun
+	unknown   []int64
+	undeleted int64
+	deleteErr error
 }
 
 // end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its

@@ -82,7 +82,7 @@ func TestObjectsThatCannotBeRemovedAreNoFailure(t *testing.T) {
 	b.loader.discard = why
 	result, _, err := b.run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engine.Result{Handed: 8, Kept: 2, KeptWhy: why}, result)
+	require.Equal(t, engine.Result{Handed: 8, UndeletedGroups: 2, DeleteErr: why}, result)
 	b.exact()
 }
 

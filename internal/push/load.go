@@ -99,8 +99,8 @@ func (p *push) load(ctx context.Context) error {
 	if n := p.meters.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.plan.Dedup == loader.DedupNone {
 		p.notes.warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
 	}
-	if result.Kept > 0 {
-		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v", result.Kept, result.KeptWhy)
+	if result.UndeletedGroups > 0 {
+		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v", result.UndeletedGroups, result.DeleteErr)
 	}
 	p.meters.pause(event.Finish)
 	if p.meters.servers != nil {
