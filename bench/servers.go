@@ -138,7 +138,8 @@ func (s server) writeFile(ctx context.Context, bytes int) (path string, rows int
 		return "", 0, err
 	}
 	// One batch is the whole file: the binary format has a head and a tail.
-	f, err := source.New(source.Config{Spans: source.Spans{Rows: rows, BatchRows: rows}, Dataset: d, Encoder: e, Run: "bench", Buffers: 1})
+	whole := source.Spans{Rows: rows, BatchRows: rows}
+	f, err := source.New(source.Config{Spans: whole, Dataset: d, Encoder: e, Run: "bench", Buffers: 1})
 	if err != nil {
 		return "", 0, err
 	}

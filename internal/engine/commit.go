@@ -23,7 +23,7 @@ func (r *run) commitGroups(ctx context.Context) {
 		switch {
 		case err != nil && onlyThisOne(err):
 			r.Log.Error("a commit group is given up, the others continue", "error", err)
-			r.note(err)
+			r.keepError(err)
 		default:
 			r.fail(err)
 		}

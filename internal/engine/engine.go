@@ -40,14 +40,15 @@ type Target struct {
 	Uncounted bool
 }
 
-// Progress knows what of the run is applied, begun or stored, and keeps what happens to it. It is safe for concurrent use.
+// Progress knows what of the run is applied, begun or stored, and keeps what happens to it. It is safe for concurrent
+// use.
 type Progress interface {
 	// Part returns the batches that this process sends: from first on, up to and without end.
 	Part() (first, end int64)
 	// Done reports whether a batch is applied already and need not be sent.
 	Done(number int64) bool
-	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group. The count of attempts continues
-	// from there, and where Started events announce them (DedupKey, groups) the database is asked first.
+	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group. The count of attempts
+	// continues from there, and where Started events announce them (DedupKey, groups) the database is asked first.
 	Begun(number int64) Begun
 	BegunGroup(number int64) Begun
 	// Stored returns the batches of a staged contract that are in the store and not in the table.
@@ -75,8 +76,8 @@ type Stored struct {
 
 // Rate bounds the bytes sent; the zero value is no limit.
 type Rate struct {
-	// PerSecond is encoded bytes per second, on average since the start. It gives batches an intended start, which is in
-	// their events.
+	// PerSecond is encoded bytes per second, on average since the start. It gives batches an intended start, which is
+	// in their events.
 	PerSecond int64
 	// BatchBytes is the encoded length of a whole batch, estimated before one was made.
 	BatchBytes int64
@@ -108,7 +109,8 @@ type Result struct {
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.
 	Drained bool
-	// UndeletedGroups counts the commit groups in the table whose objects could not be removed; DeleteErr is the first reason.
+	// UndeletedGroups counts the commit groups in the table whose objects could not be removed; DeleteErr is the first
+	// reason.
 	UndeletedGroups int64
 	DeleteErr       error
 }
@@ -242,7 +244,7 @@ func (r *run) fail(err error) {
 	if err == nil {
 		return
 	}
-	r.note(err)
+	r.keepError(err)
 	r.mu.Lock()
 	r.broken = true // before the stop, which would look like the end of a run by duration
 	r.mu.Unlock()
@@ -252,8 +254,8 @@ func (r *run) fail(err error) {
 	}
 }
 
-// note keeps the first error; the run continues without the batch.
-func (r *run) note(err error) {
+// keepError keeps the first error; the run continues without the batch.
+func (r *run) keepError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed == nil {

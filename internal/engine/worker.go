@@ -67,7 +67,7 @@ func (w *worker) work(ctx context.Context) error {
 		}
 		if err != nil {
 			w.Log.Error("a batch is given up, the others continue", "error", err)
-			w.note(err)
+			w.keepError(err)
 		}
 	}
 	return nil

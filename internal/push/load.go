@@ -100,7 +100,8 @@ func (p *push) load(ctx context.Context) error {
 		p.notes.warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
 	}
 	if result.UndeletedGroups > 0 {
-		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v", result.UndeletedGroups, result.DeleteErr)
+		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v",
+			result.UndeletedGroups, result.DeleteErr)
 	}
 	p.meters.pause(event.Finish)
 	if p.meters.servers != nil {

@@ -156,7 +156,8 @@ func (p *plan) resources(e encode.Encoder) config.Resources {
 	return config.Resources{
 		Workers: p.workers, Default: p.config.Workers == 0, Memory: memory(p.config),
 		BufferMemory: func(batchRows int64) int64 {
-			return source.Memory(source.Config{Dataset: p.data, Encoder: e, Spans: source.Spans{BatchRows: batchRows}, Buffers: 1})
+			one := source.Spans{BatchRows: batchRows}
+			return source.Memory(source.Config{Spans: one, Dataset: p.data, Encoder: e, Buffers: 1})
 		},
 	}
 }

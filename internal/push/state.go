@@ -21,7 +21,8 @@ type state struct {
 	notes  *notes
 	log    *runlog.Log // nil until the run has a record
 
-	// row is the run's row in the database, or that of this shard; shards are those of a named run when it was looked for.
+	// row is the run's row in the database, or that of this shard; shards are those of a named run when it was looked
+	// for.
 	row    loader.RunRow
 	shards []loader.RunRow
 	name   string // of a run whose id is another one; "" without

@@ -25,8 +25,8 @@ type Config struct {
 	Done func(number int64) bool
 }
 
-// NewEncoder returns the encoder for a run of the dataset, with digits for the run's last row, so that any batch of the run
-// can be stamped over any other.
+// NewEncoder returns the encoder for a run of the dataset, with digits for the run's last row, so that any batch of the
+// run can be stamped over any other.
 func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (encode.Encoder, error) {
 	last := rows.NewBlock(d.Schema())
 	last.Reset(1)
@@ -48,9 +48,10 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
 }
 
-// Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and 4 bytes for the offset of each
-// derived field; if rows are not contiguous, of each derived column. It does not include some 90 bytes a buffer on Go's
-// heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest row.
+// Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and 4 bytes for the offset of
+// each derived field; if rows are not contiguous, of each derived column. It does not include some 90 bytes a buffer on
+// Go's heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest
+// row.
 func Memory(c Config) int64 {
 	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*offsets(c))
 }
@@ -90,6 +91,7 @@ func newLayout(c Config) (layout, error) {
 	}
 	l := layout{Config: c, schema: c.Dataset.Schema()}
 	l.stamper, _ = c.Encoder.(encode.Stamper)
+
 	var problems []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -98,7 +100,8 @@ func newLayout(c Config) (layout, error) {
 	}
 	check(c.FirstKey >= 0, "first key %d is negative", c.FirstKey)
 	check(c.Rows >= 1, "%d rows: a run has at least 1", c.Rows)
-	check(c.FirstKey < 0 || c.Rows-1 <= l.schema.MaxNumber()-c.FirstKey, "first key %d + %d rows is beyond %d, the largest number of a row of %s",
+	check(c.FirstKey < 0 || c.Rows-1 <= l.schema.MaxNumber()-c.FirstKey,
+		"first key %d + %d rows is beyond %d, the largest number of a row of %s",
 		c.FirstKey, c.Rows, l.schema.MaxNumber(), l.schema.Dataset)
 	check(c.BatchRows >= 1, "%d rows a batch: a batch has at least 1", c.BatchRows)
 	check(c.BatchRows < 1 || c.Distinct >= 0 && c.Distinct%c.BatchRows == 0,
@@ -109,10 +112,12 @@ func newLayout(c Config) (layout, error) {
 	if len(problems) > 0 {
 		return layout{}, errors.Join(problems...)
 	}
+
 	l.templates = c.Cycle(c.Distinct)
 	l.bufferBytes, l.offsets = BufferBytes(c.Encoder, c.BatchRows), offsets(c)
 	if l.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
-		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, l.bufferBytes)
+		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB",
+			c.BatchRows, l.bufferBytes)
 	}
 	return l, nil
 }

@@ -59,6 +59,7 @@ func (r *Ring) encode(buf *buffer, number int64) error {
 func (r *Ring) stamp(buf *buffer, number int64) {
 	s := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(s)
+
 	key, _ := r.layout.Span(number)
 	encoded, offsets := r.memoryOf(buf)[:buf.length], r.offsetsOf(buf, buf.content.rows)
 	for from := 0; from < buf.content.rows; from += pieceRows {

@@ -22,7 +22,8 @@ var ErrClosed = errors.New("source: closed")
 type Ring struct {
 	layout layout
 
-	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their order.
+	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their
+	// order.
 	free    chan struct{}
 	scratch sync.Pool // of *scratch
 	refills atomic.Int64
@@ -39,8 +40,8 @@ type content struct {
 	rows     int
 }
 
-// buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use. It is kept small:
-// of small batches there are hundreds of thousands.
+// buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use. It is kept
+// small: of small batches there are hundreds of thousands.
 type buffer struct {
 	at      int64   // its number in the ring, which says where its memory is
 	length  uint32  // bytes of the encoded batch
@@ -52,12 +53,14 @@ type buffer struct {
 	chained       *buffer // the next one in its chain of stock
 }
 
-// New checks the config. The ring has no memory before its first batch is made, and needs none if no batch is asked for.
+// New checks the config. The ring has no memory before its first batch is made, and needs none if no batch is asked
+// for.
 func New(c Config) (*Ring, error) {
 	l, err := newLayout(c)
 	if err != nil {
 		return nil, err
 	}
+
 	r := &Ring{layout: l, free: make(chan struct{}, c.Buffers)}
 	r.scratch.New = func() any { return newScratch(l) }
 	for range c.Buffers {
@@ -75,6 +78,7 @@ func (r *Ring) reserve() (err error) {
 	if r.memory, err = mapMemory(bytes); err != nil {
 		return fmt.Errorf("source: map %d buffers of %d bytes: %w", n, bytes/int64(n), err)
 	}
+
 	r.stock.init(n)
 	all := make([]buffer, n)
 	for i := range all {
@@ -90,8 +94,8 @@ func (r *Ring) memoryOf(b *buffer) []byte {
 	return r.memory[from:to:to]
 }
 
-// offsetsOf returns the offsets of a buffer with that many rows. They lie behind the last buffer: of short rows they are a
-// tenth of the ring, and on the heap the garbage collector would let as much again be garbage.
+// offsetsOf returns the offsets of a buffer with that many rows. They lie behind the last buffer: of short rows they
+// are a tenth of the ring, and on the heap the garbage collector would let as much again be garbage.
 func (r *Ring) offsetsOf(b *buffer, rows int) encode.Offsets {
 	each := r.layout.offsets
 	memory := r.memory[r.layout.bufferBytes*int64(r.Buffers())+4*each*b.at:]
@@ -99,9 +103,9 @@ func (r *Ring) offsetsOf(b *buffer, rows int) encode.Offsets {
 	return encode.Offsets{Fields: fields, Rows: rows}
 }
 
-// Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
-// all memory is touched before the clock starts. After each it calls progress, unless nil, with the encoded bytes, from several
-// goroutines. When ctx ends, Fill returns its error.
+// Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist
+// and all memory is touched before the clock starts. After each it calls progress, unless nil, with the encoded bytes,
+// from several goroutines. When ctx ends, Fill returns its error.
 func (r *Ring) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
 	wanted := r.layout.first(r.Buffers())
 	filled := make([]*buffer, len(wanted))
@@ -121,6 +125,7 @@ func (r *Ring) Fill(ctx context.Context, parallel int, progress func(bytes int64
 		})
 	}
 	err := g.Wait()
+
 	// Each needs its own buffer, so they are held until now, and released in the order in which they are needed.
 	for _, b := range filled {
 		if b != nil {
@@ -130,8 +135,9 @@ func (r *Ring) Fill(ctx context.Context, parallel int, progress func(bytes int64
 	return err
 }
 
-// Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then returns its
-// error. The caller must Release the batch. Its buffer returns to the ring once every body opened on it is closed as well.
+// Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then returns
+// its error. The caller must Release the batch. Its buffer returns to the ring once every body opened on it is closed
+// as well.
 func (r *Ring) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	buf, refill, err := r.make(ctx, number)
 	if err != nil {
@@ -140,6 +146,7 @@ func (r *Ring) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	if refill {
 		r.refills.Add(1)
 	}
+
 	first, _ := r.layout.Span(number)
 	b := &batch.Batch{
 		ID:      batch.ID{Run: r.layout.Run, Number: number},
@@ -168,11 +175,13 @@ func (r *Ring) make(ctx context.Context, number int64) (buf *buffer, refill bool
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
+
 	buf, hit, err := r.take(number)
 	if err != nil {
 		r.free <- struct{}{}
 		return nil, false, err
 	}
+
 	switch {
 	case hit && buf.number == number:
 	case hit && r.layout.stamper != nil:
@@ -227,11 +236,12 @@ func (r *Ring) Refills() int64 { return r.refills.Load() }
 // lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
 const lateClose = 2 * time.Second
 
-// Close unmaps the ring's memory, if it has any, once no batch is in use. If one still is after two seconds, it only returns an error: reading unmapped
-// memory would end the program.
+// Close unmaps the ring's memory, if it has any, once no batch is in use. If one still is after two seconds, it only
+// returns an error: reading unmapped memory would end the program.
 func (r *Ring) Close() error {
 	late := time.NewTimer(lateClose)
 	defer late.Stop()
+
 	back := 0
 	defer func() {
 		for range back { // a later Batch must not wait
@@ -245,12 +255,14 @@ func (r *Ring) Close() error {
 			return fmt.Errorf("source: closed with %d batches in use", cap(r.free)-back)
 		}
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
 	}
 	r.closed = true
+
 	memory := r.memory
 	r.memory = nil
 	if memory == nil {

@@ -1,9 +1,7 @@
 package source
 
-// Spans divides the rows of a run into batches. Only the last one may be short. Nobody else computes which rows
-// a batch has.
-//
-// All numbers are below half of the largest integer, so that a key and a number of rows can be added.
+// Spans divides the rows of a run into batches. Only the last one may be short. Nobody else computes which rows a batch
+// has. All keys and the product of Batches and BatchRows fit into an int64.
 type Spans struct {
 	FirstKey  int64 // key of the run's first row, ≥ 0
 	Rows      int64 // of the run, ≥ 0; an upper bound if the run ends by time
@@ -22,7 +20,8 @@ func (s Spans) Span(batch int64) (first, rows int64) {
 // Before returns how many rows of the run are in the batches below a number.
 func (s Spans) Before(batch int64) int64 { return min(batch*s.BatchRows, s.Rows) }
 
-// Keys returns the keys of the rows in the batches with numbers from ≤ n < to. Of no batch the last key is below the first.
+// Keys returns the keys of the rows in the batches with numbers from ≤ n < to. Of no batch the last key is below the
+// first.
 func (s Spans) Keys(from, to int64) (first, last int64) {
 	return s.FirstKey + s.Before(from), s.FirstKey + s.Before(to) - 1
 }
@@ -46,8 +45,8 @@ func (s Spans) Joined(n int64) Spans {
 	return s
 }
 
-// Cycle returns after how many batches the drawn columns repeat: all of them, or as many as have so many distinct rows. That is
-// a whole number of batches, or more rows than the run has; 0 means that every row is distinct.
+// Cycle returns after how many batches the drawn columns repeat: all of them, or as many as have so many distinct rows.
+// That is a whole number of batches, or more rows than the run has; 0 means that every row is distinct.
 func (s Spans) Cycle(distinct int64) int64 {
 	if distinct == 0 || distinct >= s.Rows {
 		return s.Batches()

@@ -2,11 +2,11 @@ package source
 
 // stock has the free buffers of a ring and chooses which one to use next. It is not safe for concurrent use.
 type stock struct {
-	// chains has the encoded buffers, those of a content in one chain, the newest first. It is a map whose entries are in
-	// the buffers: with one of Go's and its lists a small batch had more memory for bookkeeping than a buffer here.
+	// chains has the encoded buffers, those of a content in one chain, the newest first. It is a map whose entries are
+	// in the buffers: with one of Go's and its lists a small batch had more memory for bookkeeping than a buffer here.
 	chains []*buffer
-	// sole has buffers whose content no other free buffer had when they were added, in that order; surplus has the others,
-	// beginning with those that were never encoded.
+	// sole has buffers whose content no other free buffer had when they were added, in that order; surplus has the
+	// others, beginning with those that were never encoded.
 	sole, surplus list
 }
 
@@ -40,8 +40,8 @@ func (s *stock) add(b *buffer) {
 	to.add(b)
 }
 
-// take removes and returns a free buffer; there must be one. hit reports whether it has the wanted content. Without a hit
-// the choice decides which template is lost:
+// take removes and returns a free buffer; there must be one. hit reports whether it has the wanted content. Without a
+// hit the choice decides which template is lost:
 //
 // Surplus goes first. Otherwise a straggler, whose template has got a second buffer by then, would leave the ring one
 // template short forever, and every round would encode one again.
@@ -70,7 +70,8 @@ func (s *stock) forget(b *buffer) {
 	*at, b.chained = b.chained, nil
 }
 
-// list is a list of buffers, each in one list at most. Its end is a buffer that is none, between the last and the first.
+// list is a list of buffers, each in one list at most. Its end is a buffer that is none, between the last and the
+// first.
 type list struct{ end buffer }
 
 func (l *list) init() { l.end.before, l.end.after = &l.end, &l.end }

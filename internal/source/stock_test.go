@@ -70,7 +70,8 @@ func TestStragglerCostsOneRefillEach(t *testing.T) {
 	assert.EqualValues(t, 2, r.Refills(), "the straggler's template, and the one that gave way for it")
 }
 
-// Of small batches a ring has hundreds of thousands of buffers, and the garbage collector doubles what each has on the heap.
+// Of small batches a ring has hundreds of thousands of buffers, and the garbage collector doubles what each has on the
+// heap.
 func TestHeapOfABuffer(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC() // empties pools into where the second one finds them
