@@ -13,6 +13,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/pkg/loader"
@@ -52,7 +53,7 @@ func TestPlan(t *testing.T) {
 		require.GreaterOrEqual(t, int64(p.Buffers), p.Templates()+int64(p.Workers), "no batch is encoded while it is measured")
 		require.Equal(t, 5*time.Second, flags.Duration, "12 pushes a minute")
 		require.Zero(t, flags.MaxRate)
-		driver, target, err := one.Config.LoaderTarget(c.Drivers)
+		driver, target, err := one.Config.LoaderTarget(c.Drivers, config.Earlier{})
 		require.NoError(t, err)
 		cases = append(cases, fmt.Sprintf("%s %s %d %s %s", driver.Name(), flags.Method, p.Workers, target.TLS, p.PayloadKind))
 	}

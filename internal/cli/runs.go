@@ -77,7 +77,7 @@ func listed(r runlog.Summary) listedRun {
 		Run: r.Run, Shard: r.Plan.Shard.String(), Started: r.Started, State: string(r.Stage), Rows: r.Rows,
 		PayloadBytes: r.Rows * r.Plan.RowBytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
 	}
-	if !r.Plan.ByDuration {
+	if !r.Plan.ByDuration() {
 		one.PlannedRows = r.Plan.PartRows()
 	}
 	switch {

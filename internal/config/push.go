@@ -21,7 +21,6 @@ import (
 // Push is the configuration of a push. Zero values mean the defaults in --help.
 type Push struct {
 	Target  string  // the URL
-	Earlier string  // the URL that a resumed run was started with, whose parameters are inherited
 	Staging Staging // the object store of a staged method
 	Method  string
 	Options map[string]string // of the method, by name; only those given
@@ -160,25 +159,39 @@ func (p *Push) Settings() ([]loader.Setting, error) {
 	return all, errors.Join(problems...)
 }
 
+// Earlier is what an earlier process of a run has settled of its target. It is zero for a run that begins.
+type Earlier struct {
+	Target string // the URL, whose parameters are inherited
+	Via    string // the object store, unless --staging names it
+	Table  string
+	Method string
+}
+
 // LoaderTarget returns the target with method, options and settings, and the driver of its scheme.
-func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Target, error) {
+func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.Driver, loader.Target, error) {
 	driver, target, err := FindTarget(p.Target, p.Connect, drivers)
 	if err != nil {
 		return nil, target, err
 	}
-	if p.Earlier != "" {
-		earlier, err := loader.ParseTarget(p.Earlier)
+	if earlier.Target != "" {
+		was, err := loader.ParseTarget(earlier.Target)
 		if err != nil {
 			return nil, target, fmt.Errorf("the run's target: %w", err)
 		}
-		target.Inherit(earlier)
+		target.Inherit(was)
 	}
-	method, ok := loader.FindMethod(driver, p.Method)
+	name, staging := cmp.Or(earlier.Method, p.Method), p.Staging
+	method, ok := loader.FindMethod(driver, name)
 	if !ok {
-		return nil, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
+		return nil, target, unknownMethod(name, target.Scheme, driver, drivers)
 	}
-	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
-	if target.Via = p.Staging.Target(); target.Via != nil && !method.Caps.Staged {
+	if staging.target == nil && earlier.Via != "" {
+		if err := staging.Set(earlier.Via); err != nil {
+			return nil, target, err
+		}
+	}
+	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, p.Dataset)
+	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {

@@ -6,35 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/pkg/loader"
 )
-
-// The shards of a run have all of its batches, each once, and differ by at most one.
-func TestParts(t *testing.T) {
-	for _, rows := range []int64{10, 99, 100, 1234} {
-		for count := int64(1); count <= 10; count++ {
-			next := config.Plan{FirstKey: 7, Rows: rows, Contract: loader.Contract{BatchRows: 10}}
-			batches, sum := int64(0), int64(0)
-			for i := range count {
-				p := next
-				if count > 1 {
-					p.Shard = config.Shard{Index: i, Count: count}
-				}
-				first, end := p.Part()
-				require.Equal(t, batches, first)
-				require.InDelta(t, float64(p.Batches())/float64(count), p.PartBatches(), 1)
-				if end > first {
-					require.Equal(t, 7+first*10, p.PartKeys().First)
-				}
-				batches, sum = end, sum+p.PartRows()
-			}
-			require.Equal(t, next.Batches(), batches)
-			if next.Batches() >= count {
-				require.Equal(t, rows, sum)
-			}
-		}
-	}
-}
 
 func TestShard(t *testing.T) {
 	for text, want := range map[string]config.Shard{

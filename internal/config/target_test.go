@@ -23,7 +23,7 @@ func TestMethodOptions(t *testing.T) {
 		c, _, err := parse(t, args, nil, "")
 		require.NoError(t, err)
 		c.Target = "base://h/d"
-		_, target, err := c.LoaderTarget(drivers(t))
+		_, target, err := c.LoaderTarget(drivers(t), config.Earlier{})
 		require.NoError(t, err, args)
 		require.Equal(t, want, target.Options)
 	}
@@ -31,7 +31,7 @@ func TestMethodOptions(t *testing.T) {
 	c, _, err := parse(t, "--hint x --rows-per-transaction 1", nil, "")
 	require.NoError(t, err)
 	c.Target = "base://h/d"
-	_, _, err = c.LoaderTarget(drivers(t))
+	_, _, err = c.LoaderTarget(drivers(t), config.Earlier{})
 	require.EqualError(t, err, "--hint is not an option of method copy")
 
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -55,14 +55,14 @@ func TestLoaderTarget(t *testing.T) {
 		p, _, err := parse(t, c.args, nil, "")
 		require.NoError(t, err)
 		p.Target = c.target
-		_, _, err = p.LoaderTarget(drivers(t))
+		_, _, err = p.LoaderTarget(drivers(t), config.Earlier{})
 		require.ErrorContains(t, err, c.err)
 	}
 
 	p, _, err := parse(t, "--set a=1 --set b=x=y --tls verify", nil, "")
 	require.NoError(t, err)
 	p.Target = "database://u@h/d"
-	_, target, err := p.LoaderTarget(drivers(t))
+	_, target, err := p.LoaderTarget(drivers(t), config.Earlier{})
 	require.NoError(t, err)
 	require.Equal(t, "copy", target.Method)
 	require.Equal(t, "documents", target.Table)
@@ -134,11 +134,11 @@ func TestViaIsForStagedMethods(t *testing.T) {
 	c, _, err := parse(t, "--staging s3://b/p --method insert", nil, "")
 	require.NoError(t, err)
 	c.Target = "base://h/d"
-	_, target, err := c.LoaderTarget(drivers(t))
+	_, target, err := c.LoaderTarget(drivers(t), config.Earlier{})
 	require.NoError(t, err)
 	require.Equal(t, "s3://b/p", target.Via.String())
 
 	c.Method = "copy"
-	_, _, err = c.LoaderTarget(drivers(t))
+	_, _, err = c.LoaderTarget(drivers(t), config.Earlier{})
 	require.EqualError(t, err, "method copy stages no objects: leave out --staging")
 }

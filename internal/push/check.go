@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -29,10 +29,9 @@ type ServerChecks struct {
 
 // Resources returns the workers of a push and the memory for its buffers, before a target is known.
 func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) {
-	if workers = c.Workers; workers == 0 {
-		workers = config.DefaultWorkers(runtime.GOMAXPROCS(0), host.FullLink(ctx).World(), loader.Caps{})
-	}
-	return workers, memory(c)
+	r := machine(c, host.FullLink(ctx).World)
+	workers, _ = r.Connections(loader.Caps{})
+	return workers, r.Memory
 }
 
 // CheckServer connects as a push would, and checks the server for what would stop or slow it down. It changes nothing.
@@ -40,7 +39,11 @@ func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) 
 func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	if err := p.configure(); err != nil {
+	if err := p.describe(config.Earlier{}); err != nil {
+		return ServerChecks{}, failed(Usage, err)
+	}
+	p.spec, p.state.id = run.NewSpec(&p.Config, p.target.Method), runlog.NewID(p.started)
+	if _, err := p.spec.Data(); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
 	checks := p.checkServer(soft)
@@ -48,7 +51,8 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	if soft.Err() != nil {
 		return checks, failed(report.Interrupted, errStopped)
 	}
-	checks.Workers, checks.Memory = p.plan.workers, memory(&p.Config)
+	checks.Workers, _ = p.resources.Connections(p.caps)
+	checks.Memory = p.resources.Memory
 	return checks, nil
 }
 
@@ -66,21 +70,20 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	if connected.Found = strings.TrimSpace(server.Product + " " + server.Version); c.Endpoint != "" {
 		connected.Found += " at " + c.Endpoint
 	}
-	var warnings notes
-	p.plan.notes = &warnings
-	draft, err := p.draft(p.target.loader.Caps())
-	for _, text := range warnings.list {
+	made, warnings, err := run.MakePlan(p.spec, p.target.loader.Caps(), p.resources)
+	for _, text := range warnings {
 		c.Findings = append(c.Findings, loader.Finding{Check: "plan", Grade: loader.GradeWarn, Found: text})
 	}
 	if err != nil {
 		c.Findings = append(c.Findings, connected, failure("plan", err))
 		return c
 	}
-	c.BatchBytes = draft.BatchBytes()
+	p.caps, p.plan = p.target.loader.Caps(), made
+	c.BatchBytes = made.BatchBytes()
 	if p.target.can.Checker == nil {
 		c.Findings = append(c.Findings, connected)
 	} else {
-		intent := p.intent("", draft)
+		intent := p.intent()
 		intent.Silent, intent.Advice = false, true // the doctor may ask what this push would not
 		findings, err := p.runChecks(ctx, intent)
 		if c.Findings = append(c.Findings, findings...); err != nil {
@@ -91,33 +94,20 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	return c
 }
 
-// draft returns the plan that the server's capabilities allow, before the table is known.
-func (p *push) draft(caps loader.Caps) (config.Plan, error) {
-	p.plan.adjustWorkers(caps)
-	if err := p.plan.negotiate(caps); err != nil {
-		return config.Plan{}, err
-	}
-	draft, _, warnings, err := p.plan.from(p.Config.FirstKey.Key)
-	p.plan.notes.warnAll(warnings)
-	return draft, err
-}
-
-func (p *push) runChecks(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
-	err = p.target.askSoon(ctx, "checks", func(bound context.Context) (err error) {
-		findings, err = p.target.can.Checker.CheckServer(bound, i)
-		return err
+func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	return askSoon(ctx, &p.target, "checks", func(bound context.Context) ([]loader.Finding, error) {
+		return p.target.can.Checker.CheckServer(bound, i)
 	})
-	return findings, err
 }
 
 // intent describes the push to a back-end's checks.
-func (p *push) intent(run string, draft config.Plan) loader.Intent {
+func (p *push) intent() loader.Intent {
 	i := loader.Intent{
-		Preparation: p.beginning(run, loader.CreateMode(p.Config.Create)),
-		Workers:     draft.Workers, BatchBytes: draft.BatchBytes(),
+		Preparation: p.beginning(loader.CreateMode(p.Config.Create)),
+		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(),
 	}
-	if !draft.ByDuration {
-		i.TotalBytes = draft.Rows * draft.EncodedRowBytes
+	if !p.plan.ByDuration() {
+		i.TotalBytes = p.plan.Rows * p.plan.EncodedRowBytes
 	}
 	return i
 }
@@ -129,7 +119,7 @@ func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loade
 	if p.silent() || removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
-	look := p.preparation(runlog.NewID(p.started), loader.CreateNever)
+	look := p.preparation(loader.CreateNever)
 	look.Contract.Delivery, look.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	look.Contract.GroupBatches, look.Contract.Commits = 0, 0
 	err := within(ctx, func(bound context.Context) (err error) {
@@ -160,11 +150,11 @@ const maxWarnings = 3
 
 // check asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks that
 // cannot be made do not stop a push.
-func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
+func (p *push) check(ctx context.Context) error {
 	if p.target.can.Checker == nil || p.silent() {
 		return nil
 	}
-	findings, err := p.runChecks(ctx, p.intent(run, draft))
+	findings, err := p.runChecks(ctx, p.intent())
 	if ctx.Err() != nil {
 		return err
 	}
@@ -188,7 +178,8 @@ func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
 
 // checkLimits returns an error if this machine has no room for the push, and warns if it has little.
 func (p *push) checkLimits() error {
-	findings := host.CheckLimits(host.Want{Workers: p.plan.workers, Memory: memory(&p.Config)})
+	workers, _ := p.resources.Connections(p.caps)
+	findings := host.CheckLimits(host.Want{Workers: workers, Memory: p.resources.Memory})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
 			p.notes.warn(sentence(f))

@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -25,12 +26,12 @@ func Check(c *config.Push, drivers *loader.Registry) error {
 
 // Outline returns the plan of a push and its warnings, as far as they are known without a server. It fails as Check
 // does.
-func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, error) {
+func Outline(c *config.Push, drivers *loader.Registry) (run.Plan, []string, error) {
 	p, err := dryRun(c, drivers)
 	if err != nil {
-		return config.Plan{}, nil, err
+		return run.Plan{}, nil, err
 	}
-	return p.plan.Plan, p.notes.list, nil
+	return p.plan, p.notes.list, nil
 }
 
 // dryRun plans a push of a copy of the configuration without connecting.
@@ -41,15 +42,7 @@ func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	if err := joinOnce(p.configure(), badMode); err != nil {
 		return nil, err
 	}
-	caps, err := p.target.driver.Check(p.target.Target)
-	if err != nil {
-		return nil, err
-	}
-	p.plan.adjustWorkers(caps)
-	if err := p.plan.negotiate(caps); err != nil {
-		return nil, err
-	}
-	return p, p.plan.fix(p.Config.FirstKey.Key)
+	return p, nil
 }
 
 // joinOnce joins errors without repetitions: two steps may find the same problem.
@@ -74,9 +67,10 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if err != nil {
 		return err
 	}
+	p.state.id = "RUN"
 	c, made, mode := &p.Config, &p.plan, verify.Mode(p.Config.Verify)
 	rows, batches := humanize.Comma(made.Rows), humanize.Comma(made.Batches())
-	if made.ByDuration {
+	if made.ByDuration() {
 		rows, batches = "as many as fit into "+(c.WarmUp+c.Duration).String()+",", "any number"
 	}
 	keys := fmt.Sprintf("keys from %d", made.FirstKey)
@@ -87,7 +81,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if made.Dedup != loader.DedupNone {
 		guarantee += " by " + made.Dedup.String()
 	}
-	if _, stamped := made.encoder.(encode.Stamper); !stamped {
+	if _, stamped := made.Encoder.(encode.Stamper); !stamped {
 		guarantee += ", every batch encoded afresh"
 	}
 	var text strings.Builder
@@ -110,7 +104,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		line("warning   %s", warning)
 	}
 	when := ""
-	for _, s := range p.target.driver.Explain(p.target.Target, p.preparation("RUN", loader.CreateMode(c.Create))) {
+	for _, s := range p.target.driver.Explain(p.target.Target, p.preparation(loader.CreateMode(c.Create))) {
 		if s.When != when {
 			when = s.When
 			line("\n-- %s", when)

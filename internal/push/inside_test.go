@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -33,29 +32,6 @@ func TestDestination(t *testing.T) {
 		}
 		require.Equal(t, c.want, destination(target), c.name)
 	}
-}
-
-func TestWorkers(t *testing.T) {
-	chosen := func(workers int, caps loader.Caps) *plan {
-		p := &plan{config: &config.Push{Workers: workers}, notes: new(notes)}
-		p.chooseWorkers(caps, func() int64 { return 50_000_000_000 })
-		return p
-	}
-	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers, "what fills the link")
-	require.Equal(t, 3, chosen(3, loader.Caps{}).workers, "what the user says")
-
-	few := loader.Caps{MaxInFlight: 8}
-	p := chosen(0, few)
-	for range 2 { // a draft and the plan
-		p.adjustWorkers(few)
-		require.Equal(t, 8, p.workers)
-		require.Len(t, p.notes.list, 1)
-	}
-	staged := loader.Caps{Staged: true, MaxInFlight: 8}
-	p = chosen(0, staged)
-	p.adjustWorkers(staged)
-	require.Empty(t, p.notes.list, "they run no loads")
-	require.Equal(t, 105, p.workers)
 }
 
 // A long scan is logged when it begins and each minute, and not after its end.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
@@ -25,12 +26,13 @@ func (p *push) startMeters() {
 		Refills: p.source.Refills,
 		Buffers: func() (free, total int) { return p.source.Free(), p.source.Buffers() },
 	}
-	if !p.plan.ByDuration {
+	if !p.plan.ByDuration() {
 		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
 	}
 	var earlier *stats.Earlier
 	if p.state.resumed {
-		amount := p.plan.amount(p.state.before())
+		batches, rows := p.state.before()
+		amount := amountOf(&p.plan, batches, rows)
 		amount.MissingRows = p.state.history.missing
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
@@ -39,21 +41,16 @@ func (p *push) startMeters() {
 }
 
 // amount returns the counters of so many batches and rows.
-func (p *plan) amount(batches, rows int64) stats.Earlier {
+func amountOf(p *run.Plan, batches, rows int64) stats.Earlier {
 	return stats.Earlier{
 		Rows: rows, Batches: batches, PayloadBytes: rows * p.RowBytes, EncodedBytes: rows * p.EncodedRowBytes,
 	}
 }
 
 // openSource makes the run's source, which has no memory before fill.
-func (p *push) openSource() error {
-	// KeyRows, since a batch that is sent again must keep its length.
-	e, err := source.NewEncoder(p.plan.Format, p.plan.data, p.plan.FirstKey, p.plan.KeyRows)
-	if err != nil {
-		return err
-	}
+func (p *push) openSource() (err error) {
 	p.source, err = source.New(source.Config{
-		Spans: p.plan.Spans(), Dataset: p.plan.data, Encoder: e, Run: p.state.run(),
+		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.state.run(),
 		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
 	})
 	return err
@@ -86,7 +83,7 @@ func (p *push) load(ctx context.Context) error {
 			err = problem
 			break
 		}
-		p.meters.stats.TakeBack(p.plan.amount(lost.Len(), p.state.rowsOf(&lost)))
+		p.meters.stats.TakeBack(amountOf(&p.plan, lost.Len(), p.state.rowsOf(&lost)))
 		p.state.warnOfLoss(lost.Len())
 		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and claims do
 		// not need attempt numbers to keep two loads of a batch apart.
@@ -132,7 +129,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 		return engine.Result{}, nil
 	}
 	config := p.engineConfig()
-	if p.plan.ByDuration {
+	if p.plan.ByDuration() {
 		clock, cancel := context.WithTimeout(context.Background(), p.Config.WarmUp+p.Config.Duration)
 		defer cancel()
 		config.Until = clock.Done()
@@ -149,9 +146,9 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	}
 	p.state.stored, p.state.inStore = nil, runlog.Done{} // committed, or for the next process to look for
 	switch {
-	case !p.plan.ByDuration || err != nil:
+	case !p.plan.ByDuration() || err != nil:
 	case result.Handed > 0:
-		p.plan.EndAt(result.Handed)
+		p.endAt(result.Handed)
 		result.Drained = p.stopped() // stopping by the clock is no interruption
 	case !p.stopped():
 		err = fmt.Errorf("--duration %s was over before the first batch", p.Config.Duration)
@@ -180,7 +177,7 @@ func (p *push) maxRate() int64 {
 // saveLoaded saves the progress of the load, and gives its error an outcome.
 func (p *push) saveLoaded(result engine.Result, err error) error {
 	r := p.state.log.Record()
-	r.Plan = p.plan.Plan
+	r.Plan = p.plan
 	// The journal comes first: that of a loaded run must be complete.
 	if problem := p.state.log.Sync(); problem != nil && !errors.Is(err, problem) {
 		err = errors.Join(err, problem)
@@ -210,10 +207,8 @@ func (p *push) syncSequences(ctx context.Context) error {
 		return nil
 	}
 
-	var statements []string
-	err := p.target.ask(ctx, "sequences", func(ctx context.Context) (err error) {
-		statements, err = can.Sequences(ctx, p.plan.Keys().Last, move)
-		return err
+	statements, err := ask(ctx, &p.target, "sequences", func(ctx context.Context) ([]string, error) {
+		return can.Sequences(ctx, p.plan.Keys().Last, move)
 	})
 	switch {
 	case err != nil && move:
@@ -233,7 +228,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 // the earlier one may have been stopped while it waited.
 func (p *push) awaitRows(ctx context.Context) error {
 	finisher := p.target.can.Finisher
-	if finisher == nil || p.state.stage() != runlog.Loaded || p.Config.Verify == string(verify.None) {
+	if finisher == nil || p.state.stage() != runlog.Loaded || p.mode == verify.None {
 		return nil
 	}
 	p.meters.stats.Phase(event.Finish)

@@ -1,7 +1,7 @@
 // Package push does one push, from the first connection to the report: see push.run. In its order the files are target,
-// plan, check, preflight or resume, load, store, prove and report.
+// attach, begin or resume, load, store, prove and report.
 //
-// It connects configuration and engine, and leaves decisions to config.Plan, loader.Negotiate and the back-end.
+// It connects configuration and engine, and leaves decisions to run.MakePlan and the back-end.
 package push
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
@@ -56,24 +57,30 @@ type Files interface {
 type Watched struct {
 	Run      string
 	Backend  string
-	Plan     config.Plan
+	Plan     run.Plan
 	Snapshot func() event.Snapshot
 }
 
 // push is a job under way.
 type push struct {
 	Job
-	started  time.Time
-	notes    notes
-	target   target
-	plan     plan
-	state    state
+	started time.Time
+	notes   notes
+	target  target
+	state   state
+
+	spec      run.Spec      // what every process of the run has
+	caps      loader.Caps   // of the method, as far as it is known
+	resources run.Resources // of this process
+	plan      run.Plan      // made of these; the run's once its record is written
+
 	meters   meters
 	askFiles func(what string, f func(context.Context) error) error
 	files    Files          // nil until they are open
 	shared   *runlog.Shared // nil unless the run is named and no claims show its batches
 	source   *source.Ring   // nil until the plan is final
 
+	mode     verify.Mode
 	filled   bool // the source has its memory: something was to be sent
 	loaded   bool // this process opened sessions
 	verified verify.Result
@@ -94,7 +101,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
-	p = &push{Job: j, started: time.Now()}
+	p = &push{Job: j, started: time.Now(), mode: verify.Mode(j.Config.Verify)}
 	p.connectParts(host.FullLink(soft))
 	// One for all questions: an outage is not waited for again by each of them.
 	policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
@@ -145,17 +152,12 @@ func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Con
 func (p *push) connectParts(l host.Link) {
 	p.notes.log = p.Log
 	p.target.config, p.target.notes, p.target.link = &p.Config, &p.notes, l
-	p.plan.config, p.plan.notes = &p.Config, &p.notes
 	p.state.target, p.state.plan, p.state.notes, p.state.history = &p.target, &p.plan, &p.notes, newHistory()
 }
 
 // run is the push: preflight or resume, fill, load, wait for the rows, prove.
 func (p *push) run(ctx, soft context.Context) error {
-	begin := p.preflight
-	if p.Config.Resume != "" {
-		begin = p.resume
-	}
-	if err := begin(soft); err != nil {
+	if err := p.attach(soft); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
 	end, err := p.watch()
@@ -210,7 +212,7 @@ func (p *push) watch() (end func(), err error) {
 	done := func() {}
 	if p.Watch != nil {
 		snapshot := p.meters.stats.Snapshot
-		done, err = p.Watch(Watched{Run: p.state.run(), Backend: p.target.driver.Name(), Plan: p.plan.Plan, Snapshot: snapshot})
+		done, err = p.Watch(Watched{Run: p.state.run(), Backend: p.target.driver.Name(), Plan: p.plan, Snapshot: snapshot})
 		if err != nil {
 			return nil, failed(report.PreflightFailed, err)
 		}
@@ -245,7 +247,11 @@ type notes struct {
 	list []string
 }
 
+// warn notes a text once: a plan that is made again says the same again.
 func (n *notes) warn(text string) {
+	if slices.Contains(n.list, text) {
+		return
+	}
 	n.list = append(n.list, text)
 	if n.log != nil {
 		n.log.Warn(text)

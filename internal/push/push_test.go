@@ -255,7 +255,7 @@ func TestDuration(t *testing.T) {
 		require.Zero(t, r.Plan.Rows, "the run's end was a time: two runs of as long have the same plan")
 		p.exact(0, 400)
 		require.EqualValues(t, 400, p.record().Plan.Rows)
-		require.False(t, p.record().Plan.ByDuration)
+		require.False(t, p.record().Plan.ByDuration())
 		require.Zero(t, p.succeeds("--resume "+p.run()).Plan.Rows)
 		p.exact(0, 400)
 	})

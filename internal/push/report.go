@@ -47,7 +47,7 @@ func (p *push) report(err error) *report.Report {
 		r.Stored = report.NewStored(p.stored, rows)
 	}
 	if r.Verify = p.verified.Report(); !r.Verify.Ran {
-		r.Verify.Mode = p.Config.Verify
+		r.Verify.Mode = string(p.mode)
 	}
 	r.Complete()
 	return r
@@ -88,7 +88,7 @@ func (p *push) resumable(err error) bool {
 		return false
 	}
 	begun := p.state.lastKnown() >= 0 || p.meters.stats != nil && p.meters.stats.Snapshot().Attempts > 0
-	return (begun || !p.plan.ByDuration) && !errors.As(err, new(*loader.FinalError))
+	return (begun || !p.plan.ByDuration()) && !errors.As(err, new(*loader.FinalError))
 }
 
 // reportError counts an error that ended the run outside of an attempt, such as a full disk while the table was made.
@@ -133,7 +133,7 @@ func (p *push) reportPlan(r *report.Report) {
 	}
 	if p.filled {
 		// Measured after the run, on rows made again: it costs tens of milliseconds.
-		if ratio, err := dataset.CompressionRatio(made.data, made.Rows); err == nil {
+		if ratio, err := dataset.CompressionRatio(made.Data, made.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio
 		}
 	}

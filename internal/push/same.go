@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -52,10 +53,7 @@ func (p *push) samePlace() error {
 		return failed(Usage, fmt.Errorf("run %s was pushed into %s, and nothing says that %s is the same database: give that target",
 			r.Run, r.Target, p.target.String()))
 	case !known:
-		text := fmt.Sprintf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
-		if !slices.Contains(p.notes.list, text) { // the proof asks again
-			p.notes.warn(text)
-		}
+		p.notes.warnf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
 	}
 	return nil
 }
@@ -80,7 +78,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))
 	}
 	// Without claims, batches that were on their way may be in. Batches are handed out in order.
-	onTheWay := s.lastKnown() + int64(s.plan.Workers)
+	onTheWay := s.lastKnown() + int64(s.earlier.Workers)
 	counted, err := s.countRows(ctx)
 	if err != nil {
 		return err
@@ -142,7 +140,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"method", was.Method, c.Method},
 		{"format", string(was.Format), c.Format},
 		{"rows", rows, c.Rows},
-		{"bytes", rows, c.RowCount(was.RowBytes)},
+		{"bytes", rows, run.NewSpec(c, was.Method).RowCount(was.RowBytes)},
 		{"duration", cmp.Or(r.Flag("duration"), "none"), c.Duration.String()},
 		{"first-key", was.FirstKey, c.FirstKey.Key},
 		{"append", cmp.Or(r.Flag("append"), "false"), fmt.Sprint(c.Append)},

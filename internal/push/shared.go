@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/terapush/terapush/internal/report"
@@ -9,9 +10,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// share opens the shared files if no claims show every batch of the run.
+// share opens the shared files of a named run if no claims show its every batch.
 func (p *push) share(ctx context.Context) error {
-	if p.claimsBatches() {
+	if !p.named() || p.claimsBatches() {
 		return nil
 	}
 	if p.Files == nil {
@@ -23,24 +24,21 @@ func (p *push) share(ctx context.Context) error {
 }
 
 func (p *push) openFiles(ctx context.Context) error {
-	if p.shared != nil { // the run may have its id by now, which is not its name
+	if p.shared != nil {
 		return nil
 	}
-	if p.files == nil {
-		err := p.waiting(ctx, func() error {
-			files, err := p.Files(ctx)
-			if err != nil {
-				return failed(report.Failed, &storeError{err, files.Classify(err)})
-			}
-			p.files = files
-			return nil
-		})
+	err := p.waiting(ctx, func() error {
+		files, err := p.Files(ctx)
 		if err != nil {
-			return err
+			return failed(report.Failed, &storeError{err, files.Classify(err)})
 		}
+		p.files = files
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	p.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.files, Ask: p.askFiles}, Name: p.Config.RunID}
-	p.state.name = p.Config.RunID
 	return nil
 }
 
@@ -52,9 +50,54 @@ func (p *push) claimsBatches() bool {
 // announceIn is Shared.Announce. The run has its id from then on.
 func (p *push) announceIn(number int64) (kept int64, err error) {
 	if kept, err = p.shared.Announce(number); err == nil && kept != 0 {
-		p.Config.RunID = p.shared.ID
+		p.state.id = p.shared.ID
 	}
 	return kept, err
+}
+
+func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err error) {
+	fingerprint, err = p.announceIn(0)
+	if err != nil || fingerprint == 0 {
+		return 0, err
+	}
+	look := p.preparation(loader.CreateNever)
+	look.Shard, look.Resume = "", true
+	if err := p.target.prepare(ctx, look); err != nil {
+		return 0, err
+	}
+	return fingerprint, p.lookUp(ctx)
+}
+
+// keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no claims.
+func (p *push) keepOthersOff() error {
+	if p.shared == nil || !removes(loader.CreateMode(p.Config.Create)) {
+		return nil
+	}
+	return p.shared.Prepare()
+}
+
+// letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
+func (p *push) letOthersIn(err error) error {
+	refused := (*loader.Error)(nil)
+	if p.shared == nil || !removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
+		return nil
+	}
+	return p.shared.GiveUp()
+}
+
+// begunMeanwhile returns an error if the process that this one has waited for in the database has announced the run.
+func (p *push) begunMeanwhile(mode loader.CreateMode) error {
+	if p.shared == nil {
+		return nil
+	}
+	announced, err := p.announceIn(0)
+	if err != nil || announced == 0 {
+		return err
+	}
+	if removes(mode) {
+		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.state.id))
+	}
+	return loader.ErrBegun
 }
 
 // takeJournal takes over the shard's journal in the shared files, and replays it.
@@ -63,13 +106,17 @@ func (p *push) takeJournal() error {
 	count := max(c.Shard.Count, 1)
 	shards, err := p.shared.Shards(count)
 	if err == nil && shards != count {
-		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d", c.RunID, shards, shards))
+		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d",
+			p.state.id, shards, shards))
 	}
 	if err != nil {
 		return err
 	}
-	p.state.history, p.state.done, p.state.lengths = newHistory(), runlog.Done{}, nil
-	p.state.log, p.state.resumed, err = p.shared.Open(c.Shard, p.newRecord(c.RunID), p.state.replay)
+	p.spec = p.plan.Spec
+	p.state.log, p.state.resumed, err = p.shared.Open(c.Shard, p.newRecord(), p.state.replayer(p.plan.Contract))
+	if err == nil {
+		p.state.earlier = p.state.log.Record().Plan
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/terapush/terapush/internal/engine"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
@@ -17,7 +18,7 @@ import (
 // in the database. To the engine it is the run's Progress.
 type state struct {
 	target *target
-	plan   *plan
+	plan   *run.Plan
 	notes  *notes
 	log    *runlog.Log // nil until the run has a record
 
@@ -25,9 +26,10 @@ type state struct {
 	// for.
 	row    loader.RunRow
 	shards []loader.RunRow
-	name   string // of a run whose id is another one; "" without
+	id     string // of the run; one in shared files has it once it is announced, and before that its name
 
 	resumed bool            // an earlier process worked on the run
+	earlier run.Plan        // of that process
 	history history         // of earlier processes
 	done    runlog.Done     // batches that are in; it does not change while the engine runs
 	stored  []engine.Stored // batches that were in the store, uncommitted, when this process began to load
@@ -39,15 +41,10 @@ type state struct {
 	lengths lengths     // of objects that are not loaded into a table
 }
 
-func (s *state) run() string {
-	if s.log == nil { // a named run of which this process has no record
-		return s.plan.config.RunID
-	}
-	return s.log.Record().Run
-}
+func (s *state) run() string { return s.id }
 
 // runName is what the database knows the run by.
-func (s *state) runName() string { return cmp.Or(s.name, s.plan.config.RunID, s.run()) }
+func (s *state) runName() string { return cmp.Or(s.target.config.RunID, s.id) }
 
 func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
 
@@ -151,7 +148,7 @@ func (s *state) BegunGroup(number int64) engine.Begun { return s.history.groups[
 func (s *state) Stored() []engine.Stored { return s.stored }
 
 // Resumed reports whether another process may have sent batches of this one's part, or this one some that were lost.
-func (s *state) Resumed() bool { return s.resumed || s.lost || s.plan.config.RunID != "" }
+func (s *state) Resumed() bool { return s.resumed || s.lost || s.target.config.RunID != "" }
 
 // Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
 // else. The end of a commit group is there before it counts as acknowledged, and so before its objects are removed.
@@ -172,7 +169,7 @@ func (s *state) Note(e event.Event) error {
 			s.acked.Add(e.Batch + n)
 		}
 		if s.target.can.OnlyObjects() {
-			s.keepLength(e)
+			s.keepLength(e, s.plan.Dedup)
 		}
 	}
 	return err
@@ -186,15 +183,17 @@ func (s *state) isMark(e event.Event) bool {
 	return e.Members == 0 && (begins || well)
 }
 
-// replay takes an event of an earlier process.
-func (s *state) replay(e event.Event) {
-	s.history.add(e, s.plan.GroupBatches, &s.done)
-	s.keepLength(e)
+// replayer returns what takes the events of earlier processes of a run with a contract.
+func (s *state) replayer(c loader.Contract) func(event.Event) {
+	s.history, s.done, s.lengths = newHistory(), runlog.Done{}, nil
+	return func(e event.Event) {
+		s.history.add(e, c.GroupBatches, &s.done)
+		s.keepLength(e, c.Dedup)
+	}
 }
 
 // keepLength notes the length of an acknowledged batch if the objects may be all there is to verify. A mark has none.
-func (s *state) keepLength(e event.Event) {
-	d := s.plan.Dedup
+func (s *state) keepLength(e event.Event, d loader.Dedup) {
 	if e.Done() && e.Members == 0 && e.Encoded > 0 && (d == loader.DedupKey || d == loader.DedupNone) {
 		s.lengths.add(e.Batch, e.Encoded)
 	}

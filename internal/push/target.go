@@ -38,9 +38,9 @@ type target struct {
 const preflightTime = 10 * time.Second
 
 // configure finds driver and method, and returns the method's capabilities on any server.
-func (t *target) configure(drivers *loader.Registry) (caps loader.Caps, err error) {
+func (t *target) configure(drivers *loader.Registry, earlier config.Earlier) (caps loader.Caps, err error) {
 	t.outage.Most, t.outage.Log = t.config.RetryFor, t.notes.log
-	if t.driver, t.Target, err = t.config.LoaderTarget(drivers); err != nil {
+	if t.driver, t.Target, err = t.config.LoaderTarget(drivers, earlier); err != nil {
 		return caps, err
 	}
 	return t.driver.Check(t.Target)
@@ -127,9 +127,22 @@ func (t *target) ask(ctx context.Context, what string, f func(context.Context) e
 	return err
 }
 
+// ask is target.ask for a question that has an answer.
+func ask[T any](ctx context.Context, t *target, what string, f func(context.Context) (T, error)) (answer T, err error) {
+	err = t.ask(ctx, what, func(ctx context.Context) (err error) {
+		answer, err = f(ctx)
+		return err
+	})
+	return answer, err
+}
+
 // askSoon is ask within preflightTime.
-func (t *target) askSoon(ctx context.Context, what string, f func(context.Context) error) error {
-	return within(ctx, func(bound context.Context) error { return t.ask(bound, what, f) })
+func askSoon[T any](ctx context.Context, t *target, what string, f func(context.Context) (T, error)) (answer T, err error) {
+	err = within(ctx, func(bound context.Context) (err error) {
+		answer, err = ask(bound, t, what, f)
+		return err
+	})
+	return answer, err
 }
 
 func (t *target) retries() retry.Policy {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
+	"github.com/terapush/terapush/internal/run"
 )
 
 // Stage is how far a run is.
@@ -33,8 +34,8 @@ type Record struct {
 	Via     string    `json:"via,omitempty"` // the object store of a staged method
 	Table   string    `json:"table"`
 	// Identity is the table's, as the back-end reports it. A table that was dropped or emptied since has another.
-	Identity string      `json:"identity"`
-	Plan     config.Plan `json:"plan"`
+	Identity string   `json:"identity"`
+	Plan     run.Plan `json:"plan"`
 	// Flags are those of the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
 }

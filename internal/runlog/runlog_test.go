@@ -16,17 +16,17 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 )
 
-const run = "20260102-030405-abcdef"
+const runID = "20260102-030405-abcdef"
 
 func record() runlog.Record {
 	return runlog.Record{
-		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: runlog.Loading,
-		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: config.Plan{Rows: 7, Dataset: "documents"},
+		Run: runID, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: runlog.Loading,
+		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: run.Plan{Spec: run.Spec{Rows: 7, Dataset: "documents"}},
 		Flags: map[string][]string{"rows": {"7"}, "set": {"a=1", "b=2"}},
 	}
 }
@@ -66,7 +66,7 @@ func reopen(dir string) (batches []int64, err error) {
 
 // open opens the run, which must be whole.
 func open(dir string, f func(event.Event)) (*runlog.Log, error) {
-	return runlog.Open(dir, run, f, nil)
+	return runlog.Open(dir, runID, f, nil)
 }
 
 // batchesIn returns the batches in the journal, which must be whole.
@@ -78,7 +78,7 @@ func batchesIn(t *testing.T, dir string) []int64 {
 }
 
 func pieceOf(dir string, n int) string {
-	return filepath.Join(dir, run, fmt.Sprintf("journal-%012d.jsonl", n))
+	return filepath.Join(dir, runID, fmt.Sprintf("journal-%012d.jsonl", n))
 }
 
 func TestCreateAndOpen(t *testing.T) {
@@ -134,11 +134,11 @@ func TestOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, dir)
 	_, err := reopen(dir)
-	require.EqualError(t, err, "another process is working on run "+run)
+	require.EqualError(t, err, "another process is working on run "+runID)
 	_, err = runlog.Create(dir, record())
 	require.ErrorContains(t, err, "file exists")
-	require.Equal(t, []string{run}, entries(t, dir), "who could not create a run leaves nothing")
-	_, err = runlog.Read(dir, run)
+	require.Equal(t, []string{runID}, entries(t, dir), "who could not create a run leaves nothing")
+	_, err = runlog.Read(dir, runID)
 	require.NoError(t, err, "but everybody may read the record")
 	require.NoError(t, l.Close())
 	batchesIn(t, dir)
@@ -149,7 +149,7 @@ func TestOpenWhileRunsAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, create(t, dir).Close())
-		look := flock.New(filepath.Join(dir, run, "lock"), flock.SetFlag(os.O_RDONLY))
+		look := flock.New(filepath.Join(dir, runID, "lock"), flock.SetFlag(os.O_RDONLY))
 		free, err := look.TryRLock()
 		require.NoError(t, err)
 		require.True(t, free)
@@ -162,14 +162,14 @@ func TestOpenWhileRunsAreListed(t *testing.T) {
 func TestKilledWhileRemoving(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, dir)
-	folder := filepath.Join(dir, run)
+	folder := filepath.Join(dir, runID)
 	for i := range 1000 {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(i)), nil, 0o600))
 	}
 	removed := make(chan error, 1)
 	go func() { removed <- l.Remove() }()
 	for there := true; there; {
-		_, unread := runlog.Read(dir, run)
+		_, unread := runlog.Read(dir, runID)
 		_, err := os.Stat(folder)
 		if there = err == nil; there {
 			require.NoError(t, unread)
@@ -182,7 +182,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 // A process may be killed when it has made its folder and not removed the note of its beginning: that run has begun.
 func TestNoteThatOutlivesItsBeginning(t *testing.T) {
 	dir := t.TempDir()
-	note := filepath.Join(dir, ".new-"+run+"-begun")
+	note := filepath.Join(dir, ".new-"+runID+"-begun")
 	end, err := runlog.Begin(dir, record())
 	require.NoError(t, err)
 	require.Empty(t, runlog.Killed(dir), "it is at work")
@@ -201,7 +201,7 @@ func TestNoteThatOutlivesItsBeginning(t *testing.T) {
 func TestRemoveIsAllOrNothing(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, dir)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".new-"+run, "in the way"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".new-"+runID, "in the way"), 0o700))
 	require.ErrorContains(t, l.Remove(), "removing the run's state folder")
 	require.Empty(t, batchesIn(t, dir), "the run is whole, and free")
 }
@@ -209,7 +209,7 @@ func TestRemoveIsAllOrNothing(t *testing.T) {
 func TestRunsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, create(t, dir).Close())
-	require.NoError(t, os.Rename(filepath.Join(dir, run), filepath.Join(dir, "copy")))
+	require.NoError(t, os.Rename(filepath.Join(dir, runID), filepath.Join(dir, "copy")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	for id, want := range map[string]string{
 		"":          "is not the id of a run",
@@ -218,7 +218,7 @@ func TestRunsThatAreNone(t *testing.T) {
 		"x'; DROP":  "is not the id of a run",
 		"2026-none": "no run \"2026-none\" in",
 		"empty":     "no run \"empty\" in",
-		"copy":      "has the record of run \"" + run + "\": was the folder copied or renamed?",
+		"copy":      "has the record of run \"" + runID + "\": was the folder copied or renamed?",
 	} {
 		_, err := runlog.Open(dir, id, func(event.Event) {}, nil)
 		require.ErrorContains(t, err, want, id)
@@ -238,9 +238,9 @@ func TestHalfAPiece(t *testing.T) {
 	whole := ended(t, dir)
 	for n, cut := range []int{0, 10, len(whole) - 5} {
 		require.NoError(t, os.WriteFile(pieceOf(dir, 2+2*n), []byte(whole[:cut]), 0o600))
-		r, err := runlog.Read(dir, run)
+		r, err := runlog.Read(dir, runID)
 		require.NoError(t, err)
-		require.Equal(t, run, r.Run)
+		require.Equal(t, runID, r.Run)
 		batches := batchesIn(t, dir)
 		require.Equal(t, []int64{0, 1, 2, 0, 1}[:len(batches)], batches)
 		require.Equal(t, cut > 10, len(batches) == 5)
@@ -284,7 +284,7 @@ func TestDamaged(t *testing.T) {
 			}
 
 			var rest []int64
-			l, err := runlog.Open(dir, run, func(e event.Event) { rest = append(rest, e.Batch) }, func(r runlog.Record) bool { return r.Run == run })
+			l, err := runlog.Open(dir, runID, func(e event.Event) { rest = append(rest, e.Batch) }, func(r runlog.Record) bool { return r.Run == runID })
 			require.NoError(t, err)
 			require.ErrorContains(t, l.Damage(), c.says)
 			require.Equal(t, c.rest, rest)
@@ -320,7 +320,7 @@ func TestTakenOverInAFolder(t *testing.T) {
 				dir := t.TempDir()
 				first := create(t, dir)
 				require.NoError(t, first.Mark(1, event.Applied))
-				require.NoError(t, os.Remove(filepath.Join(dir, run, "lock")))
+				require.NoError(t, os.Remove(filepath.Join(dir, runID, "lock")))
 				var found []int64
 				second, err := open(dir, func(e event.Event) { found = append(found, e.Batch) })
 				require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestNoRunBeforeItsRecord(t *testing.T) {
 	}()
 	for i := range 20 {
 		r := record()
-		r.Run = fmt.Sprintf("%s-%d", run, i)
+		r.Run = fmt.Sprintf("%s-%d", runID, i)
 		l, err := runlog.Create(dir, r)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
@@ -412,7 +412,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	require.NoError(t, os.Chtimes(file, yesterday, yesterday))
 
 	require.NoError(t, create(t, dir).Close())
-	require.ElementsMatch(t, []string{fresh, other, foreign, busy, ".new-file", run}, entries(t, dir))
+	require.ElementsMatch(t, []string{fresh, other, foreign, busy, ".new-file", runID}, entries(t, dir))
 	require.NoError(t, lock.Unlock())
 }
 
@@ -459,9 +459,9 @@ func TestNewID(t *testing.T) {
 // Runs reads without taking a run over, also one that a process works on, and Find goes by what it lists.
 func TestRunsAndFind(t *testing.T) {
 	state := t.TempDir()
-	begin := func(run string, age time.Duration, shards int64) *runlog.Log {
+	begin := func(runID string, age time.Duration, shards int64) *runlog.Log {
 		r := record()
-		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard.Count = run, time.Now().Add(-age), 2, shards
+		r.Run, r.Started, r.Plan.BatchRows, r.Plan.Shard.Count = runID, time.Now().Add(-age), 2, shards
 		l, err := runlog.Create(state, r)
 		require.NoError(t, err)
 		return l

@@ -28,6 +28,8 @@ type Shared struct {
 	Files Files
 	Name  string // of the run, as the user gave it
 	ID    string // "" until Announce has returned a number above 0
+
+	own string // what Prepare writes, to know its file again
 }
 
 func (s *Shared) folder() string { return "_journals/" + s.Name + "/" }
@@ -92,9 +94,12 @@ func (s *Shared) keep(name string, value any, given bool, found any) error {
 // ErrPreparing reports that another process began to remove the table's rows for the run.
 var ErrPreparing = errors.New("another process empties or drops the table for the run; if it died, forget the run")
 
-// Prepare keeps other processes from removing rows for the run, until Remove or GiveUp.
+// Prepare keeps other processes from removing rows for the run, until Remove or GiveUp. It may be called again.
 func (s *Shared) Prepare() error {
-	err := create(s.Files, s.folder()+preparing, []byte(rand.Text()))
+	if s.own == "" {
+		s.own = rand.Text()
+	}
+	err := create(s.Files, s.folder()+preparing, []byte(s.own))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrPreparing
 	}

@@ -114,7 +114,7 @@ func writeCases(w io.Writer, part results.Part, cases []Case) error {
 			fmt.Fprint(out, setting.Value, "\t")
 		}
 		rows, payload, batches := units.Count(c.Plan.Rows), units.Bytes(c.Plan.PayloadTotal()), units.Count(c.Plan.Batches())
-		if c.Plan.ByDuration {
+		if c.Plan.ByDuration() {
 			rows, payload, batches = "for "+c.Config.Duration.String(), "-", "-"
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s of %s\t%d\t%s\n", rows, payload, batches,
@@ -135,7 +135,7 @@ func (s *Sweep) estimate() string {
 				times += s.Plan.WarmUp
 			}
 			pushes += times
-			if !c.Plan.ByDuration {
+			if !c.Plan.ByDuration() {
 				payload += float64(times) * float64(c.Plan.PayloadTotal())
 			}
 			limit, duration := s.Plan.Limit, c.Config.Duration
@@ -190,7 +190,7 @@ func (s *Sweep) byFacts(c Case) time.Duration {
 	switch {
 	case f == nil:
 		return 0
-	case c.Plan.ByDuration:
+	case c.Plan.ByDuration():
 		return c.Config.Duration
 	}
 	took := 0.0

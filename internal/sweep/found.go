@@ -160,7 +160,7 @@ func (f Found) doubt() string {
 func (s *Search) Explain(w io.Writer) error {
 	p := s.base.Plan
 	each := fmt.Sprintf("%s rows", units.Count(p.Rows))
-	if p.ByDuration {
+	if p.ByDuration() {
 		each = s.base.Config.Duration.String()
 	}
 	_, err := fmt.Fprintf(w, `dry run: nothing was connected to, so limits of the server are not in these numbers

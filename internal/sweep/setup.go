@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -23,7 +24,7 @@ type Sources struct {
 type Setup struct {
 	Config config.Push
 	Given  map[string][]string // flags that were set by any source, by name, without the target
-	Plan   config.Plan         // before a server changes it; zero before Outline
+	Plan   run.Plan            // before a server changes it; zero before Outline
 
 	secrets []loader.Secret // values of --set
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -87,7 +88,7 @@ func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, erro
 	if err := s.base.Outline(s.Drivers); err != nil {
 		return nil, err
 	}
-	driver, target, err := s.base.Config.LoaderTarget(s.Drivers)
+	driver, target, err := s.base.Config.LoaderTarget(s.Drivers, config.Earlier{})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (s *Search) caseOf(at Setting) (Case, error) {
 // in. The first setting is always tried.
 func (s *Search) tooLong(at Setting) bool {
 	p := &s.base
-	return p.Plan.ByDuration && s.rate > 0 && float64(at.inFlight()) > max(s.rate*p.Config.Duration.Seconds(), s.begun)
+	return p.Plan.ByDuration() && s.rate > 0 && float64(at.inFlight()) > max(s.rate*p.Config.Duration.Seconds(), s.begun)
 }
 
 // errBudget ends a search that has used up its time, which is no failure.

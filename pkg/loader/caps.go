@@ -109,6 +109,14 @@ type Contract struct {
 // Staged reports whether batches are stored first and loaded in groups.
 func (c Contract) Staged() bool { return c.GroupBatches > 0 }
 
+// DeliveryError reports that a method cannot deliver exactly once, because of the server or the table.
+type DeliveryError struct{ Method, Reason string }
+
+func (e *DeliveryError) Error() string {
+	return fmt.Sprintf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to do without",
+		e.Method, orElse(e.Reason, "the database cannot recognise a batch that it has loaded before"))
+}
+
 // batchesPerWorker is how many batches each worker gets at least by default: with fewer, workers are idle at the end of
 // a run.
 const batchesPerWorker = 4
@@ -127,8 +135,7 @@ func Negotiate(caps Caps, w Want) (Contract, []string, error) {
 		c.Delivery, c.Dedup = AtLeastOnce, DedupNone
 	case c.Delivery == ExactlyOnce:
 	case w.Delivery == ExactlyOnce:
-		return c, nil, fmt.Errorf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to do without",
-			w.Method, orElse(caps.Reason, "the database cannot recognise a batch that it has loaded before"))
+		return c, nil, &DeliveryError{Method: w.Method, Reason: caps.Reason}
 	case caps.Reason != "":
 		warnings = append(warnings, "delivery is at least once: "+caps.Reason)
 	}

@@ -8,58 +8,25 @@ import (
 	"math"
 	"os"
 	"os/user"
+	"path"
 
-	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// preflight opens the target, negotiates the contract, makes or checks the table, probes the transactions and writes
-// the run's record. After it nothing about the rows changes.
-func (p *push) preflight(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
+// note keeps in the state folder that a run begins, until end is called, and frees the tables of those that were killed while they
+// began. A named run needs none of that: it is begun again by its name.
+func (p *push) note(ctx context.Context) (end func(), err error) {
+	if p.state.resumed || p.named() {
+		return func() {}, nil
 	}
-	if err := p.checkLimits(); err != nil {
-		return err
-	}
-	if err := runlog.Usable(p.Config.State); err != nil {
-		return err
-	}
-	if err := p.waiting(ctx, func() error { return p.target.open(ctx) }); err != nil {
-		return err
-	}
-	caps := p.target.loader.Caps()
-	p.plan.adjustWorkers(caps)
-	if err := p.plan.negotiate(caps); err != nil {
-		return err
-	}
-	// An impossible plan is refused before a table is made. Its warnings come with the final plan.
-	draft, _, _, err := p.plan.from(p.Config.FirstKey.Key)
-	if err != nil {
-		return failed(Usage, err)
-	}
-	if p.Config.RunID != "" {
-		p.plan.Plan = draft
-		return p.join(ctx, caps)
-	}
-	run := runlog.NewID(p.started)
 	p.forgetKilled(ctx)
-	end, err := runlog.Begin(p.Config.State, runlog.Record{Run: run, Started: p.started, Target: p.target.String(), Flags: p.Given})
-	if err != nil {
-		return err
-	}
-	defer end()
-	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
-		return err
-	}
-	if err := p.begin(ctx, run, caps); err != nil {
-		p.giveBack(ctx)
-		return err
-	}
-	return nil
+	return runlog.Begin(p.Config.State, runlog.Record{
+		Run: p.state.id, Started: p.started, Target: p.target.String(), Flags: p.Given,
+	})
 }
 
 // forgetKilled frees the tables of runs that processes with this state folder had begun, and of which they had no record yet when
@@ -88,42 +55,82 @@ func (p *push) forgetKilled(ctx context.Context) {
 	}
 }
 
-// configure finds driver, method and dataset, and returns every mistake of the command line: these are reported before
-// a server is asked.
-func (p *push) configure() error {
-	valid := p.Config.Validate()
-	caps, err := p.target.configure(p.Drivers)
-	if err := joinOnce(valid, err); err != nil {
+// begin makes the table of a run that nobody has begun, reserves the keys, and proves the transactions. A named run is
+// announced then, and others build upon it; until then a process that fails frees the table.
+func (p *push) begin(ctx context.Context) error {
+	if err := p.makeTable(ctx); err != nil {
 		return err
 	}
-	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
+	err := p.settleRows(ctx)
+	if err != nil {
+		p.giveBack(ctx)
+	} else if p.named() {
+		err = p.announce(ctx)
+	}
+	if p.named() && errors.As(err, new(*loader.TakenOverError)) {
+		return fmt.Errorf("%w: %w", errReplaced, err)
+	}
+	return err
 }
 
-// checkAndPrepare makes the table if the checks find nothing that would stop the push. Even CREATE TABLE may never end
+// makeTable makes or empties the table, if the checks find nothing that would stop the push. Even CREATE TABLE may never end
 // where commits wait for a standby that is not there, and a table that was made is in the replication.
-func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
-	stops := p.check(ctx, run, draft)
+func (p *push) makeTable(ctx context.Context) error {
+	stops := p.check(ctx)
 	if stops != nil && !p.target.says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
 		return stops
 	}
-	if err := p.target.prepare(ctx, p.beginning(run, loader.CreateMode(p.Config.Create))); err != nil {
+	if err := p.keepOthersOff(); err != nil {
 		return err
+	}
+	mode := loader.CreateMode(p.Config.Create)
+	if err := p.target.prepare(ctx, p.beginning(mode)); err != nil {
+		return errors.Join(err, p.letOthersIn(err))
 	}
 	p.state.row = p.target.table.Row
 	if stops != nil {
 		p.giveBack(ctx)
+		return stops
 	}
-	return stops
+	return p.begunMeanwhile(mode)
+}
+
+// settleRows settles which rows the run has, by what the table holds, and which guarantee.
+func (p *push) settleRows(ctx context.Context) error {
+	if err := p.refuseRows(); err != nil {
+		return err
+	}
+	first, err := p.firstKey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.beginAt(first); err != nil {
+		return err
+	}
+	if err := p.probe(ctx); err != nil {
+		return err
+	}
+	if p.named() && p.shared == nil && !p.claimsBatches() {
+		return failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
+			"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.table.Name))
+	}
+	return nil
+}
+
+// beginAt makes the plan of a run whose first key is known.
+func (p *push) beginAt(first int64) error {
+	p.spec = p.spec.From(first)
+	return p.replan(p.caps)
 }
 
 // preparation returns what the back-end is to make or check.
-func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
+func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 	shard := ""
-	if p.Config.RunID != "" {
+	if p.named() {
 		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: run, Shard: shard, Owner: owner(), Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
+		Run: p.state.id, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
 		Resume: p.state.resumed,
 		Silent: p.silent(),
@@ -131,8 +138,8 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 }
 
 // beginning is preparation for a run that begins.
-func (p *push) beginning(run string, mode loader.CreateMode) loader.Preparation {
-	begins := p.preparation(run, mode)
+func (p *push) beginning(mode loader.CreateMode) loader.Preparation {
+	begins := p.preparation(mode)
 	if !begins.Silent {
 		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.Config.Shard.Count, 1))}
 	}
@@ -163,38 +170,6 @@ func (p *push) refuseRows() error {
 	return &loader.Error{
 		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.table.Name),
 		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
-	}
-}
-
-// begin finds the first key, probes the transactions with it, fixes the plan and writes the run's record.
-func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
-	if err := p.refuseRows(); err != nil {
-		return err
-	}
-	first, err := p.firstKey(ctx)
-	if err != nil {
-		return err
-	}
-	if err := p.probe(ctx, run, first, caps); err != nil {
-		return err
-	}
-	if err := p.plan.fix(first); err != nil {
-		return err
-	}
-	return p.createLog(run)
-}
-
-// createLog makes the run's folder.
-func (p *push) createLog(run string) (err error) {
-	p.state.log, err = runlog.Create(p.Config.State, p.newRecord(run))
-	return err
-}
-
-func (p *push) newRecord(run string) runlog.Record {
-	return runlog.Record{
-		Run: run, Started: p.started, Stage: runlog.Loading,
-		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
-		Plan: p.plan.Plan, Flags: p.Given,
 	}
 }
 
@@ -229,9 +204,8 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 	if behind && p.target.table.LongScan {
 		defer p.notes.during("scanning table " + p.target.table.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
 	}
-	err = p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {
-		first, err = p.target.can.Claims.Reserve(ctx, from, p.plan.rows(), config.LargestKey(p.plan.data.Schema().MaxNumber()))
-		return err
+	first, err = ask(ctx, &p.target, "first key", func(ctx context.Context) (int64, error) {
+		return p.target.can.Claims.Reserve(ctx, from, p.plan.Rows, run.LargestKey(p.plan.Data.Schema().MaxNumber()))
 	})
 	if errors.As(err, new(*loader.RangeError)) {
 		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room after it",
@@ -252,7 +226,7 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 			"a row that has one of them will fail the proof", first, p.target.table.Name)
 		return nil
 	}
-	keys := loader.KeyRange{First: first, Last: first + p.plan.rows() - 1}
+	keys := loader.KeyRange{First: first, Last: first + p.plan.Rows - 1}
 	counted, err := p.target.rowsIn(ctx, "keys", keys, p.plan.BatchRows)
 	if err != nil {
 		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
@@ -279,26 +253,26 @@ func (p *push) giveBack(ctx context.Context) {
 	if err := p.target.can.Claims.GiveBack(ctx); err != nil {
 		p.notes.warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.state.row.Name, err)
 	}
+	p.state.row = loader.RunRow{}
 }
 
-// probe sends the run's first row, rolls it back, and negotiates a weaker guarantee if the row survives.
-func (p *push) probe(ctx context.Context, run string, first int64, caps loader.Caps) error {
+// probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives.
+func (p *push) probe(ctx context.Context) error {
 	if p.target.can.Prober == nil || p.plan.Dedup != loader.DedupTx {
 		return nil
 	}
-	one, free, err := p.probeBatch(ctx, run, first)
+	one, free, err := p.probeBatch(ctx)
 	if err != nil {
 		return err
 	}
 	defer free()
-	ask := p.target.askSoon
+
+	asking := askSoon[loader.Proof]
 	if p.target.table.HasRows { // without an index on the key, looking for the row may take a scan
-		ask = p.target.ask
+		asking = ask[loader.Proof]
 	}
-	var proof loader.Proof
-	err = ask(ctx, "probe", func(ctx context.Context) (err error) {
-		proof, err = p.target.can.Prober.Probe(ctx, p.plan.Contract, one)
-		return err
+	proof, err := asking(ctx, &p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
+		return p.target.can.Prober.Probe(ctx, p.plan.Contract, one)
 	})
 	if err != nil {
 		return fmt.Errorf("probing for transactions: %w", p.blameTable(err))
@@ -306,19 +280,16 @@ func (p *push) probe(ctx context.Context, run string, first int64, caps loader.C
 	if proof.Transactional {
 		return nil
 	}
-	caps.Dedup, caps.Reason = loader.DedupNone, proof.Reason
-	return p.plan.negotiate(caps)
+	weaker := p.caps
+	weaker.Dedup, weaker.Reason = loader.DedupNone, proof.Reason
+	return p.replan(weaker)
 }
 
 // probeBatch makes a batch of the run's first row. Another key would move an AUTO_INCREMENT, which InnoDB does not roll
 // back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
-func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batch.Batch, free func(), err error) {
-	e, err := source.NewEncoder(p.plan.Format, p.plan.data, key, p.plan.rows())
-	if err != nil {
-		return nil, nil, err
-	}
-	row := source.Spans{FirstKey: key, Rows: 1, BatchRows: 1}
-	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.data, Encoder: e, Run: run, Buffers: 1})
+func (p *push) probeBatch(ctx context.Context) (one *batch.Batch, free func(), err error) {
+	row := source.Spans{FirstKey: p.plan.FirstKey, Rows: 1, BatchRows: 1}
+	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.state.id, Buffers: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -330,4 +301,12 @@ func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batc
 		one.Release()
 		_ = f.Close() // it fails while a driver that was cut off still reads the row
 	}, nil
+}
+
+// place is what a fingerprint says of where the rows go.
+func (p *push) place() string {
+	if p.target.can.OnlyObjects() { // their folder has the run's name, which has an id only when it is announced
+		return path.Join(p.target.Hosts[0], p.target.Database)
+	}
+	return p.target.table.Name
 }

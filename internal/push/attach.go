@@ -1,0 +1,234 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// attach makes a run this process's, or the shard of it. Whether the run is new, is resumed or has a name changes what each step
+// finds, and not the steps. After them nothing about the rows changes.
+func (p *push) attach(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if p.named() && removes(loader.CreateMode(p.Config.Create)) {
+		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
+			"terapush prepare does it once", p.Config.Create))
+	}
+	if err := p.checkLimits(); err != nil {
+		return err
+	}
+	if !p.state.resumed {
+		if err := runlog.Usable(p.Config.State); err != nil {
+			return err
+		}
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	end, err := p.note(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+
+	begun, err := p.find(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.own(ctx, begun); err != nil {
+		return err
+	}
+	if !p.state.resumed {
+		return nil
+	}
+	return p.catchUp(ctx)
+}
+
+// configure finds what the run is: in the record of an earlier process, or in the flags. It returns every mistake of the
+// command line: these are reported before a server is asked.
+func (p *push) configure() error {
+	if p.Config.Resume != "" {
+		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
+	}
+	return p.configureNew()
+}
+
+func (p *push) configureNew() error {
+	if err := p.describe(config.Earlier{}); err != nil {
+		return err
+	}
+	p.state.id = cmp.Or(p.Config.RunID, runlog.NewID(p.started))
+	p.spec = run.NewSpec(&p.Config, p.target.Method)
+	return p.replan(p.caps)
+}
+
+// describe finds driver and method, what they can do on any server, and what this process has.
+func (p *push) describe(earlier config.Earlier) error {
+	valid := p.Config.Validate()
+	caps, err := p.target.configure(p.Drivers, earlier)
+	if err := joinOnce(valid, err); err != nil {
+		return err
+	}
+	p.caps, p.resources = caps, machine(&p.Config, p.linkBits)
+	return nil
+}
+
+func (p *push) linkBits() int64 { return p.target.link.Bits(destination(p.target.Target)) }
+
+// reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database knows
+// all that it held.
+func (p *push) reopen(dispensable func(runlog.Record) bool) error {
+	c, s := &p.Config, &p.state
+	before, err := runlog.Read(c.State, c.Resume)
+	if err != nil {
+		return failed(report.PreflightFailed, err)
+	}
+	log, err := runlog.Open(c.State, c.Resume, s.replayer(before.Plan.Contract), dispensable)
+	if errors.As(err, new(*runlog.DamagedError)) {
+		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
+	}
+	if err != nil {
+		return failed(report.PreflightFailed, err)
+	}
+	s.log, s.resumed = log, true
+	if damage := log.Damage(); damage != nil {
+		p.notes.warnf("%v; the run continues without it", damage)
+	}
+	r := log.Record()
+	if config.IsRunName(r.Run) {
+		return fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, and verified with them", r.Run, r.Run)
+	}
+	if err := refuseChanges(c, r, p.Explicit); err != nil {
+		return err
+	}
+	if err := p.sameDatabase(r); err != nil {
+		return err
+	}
+	return p.adopt(r)
+}
+
+// adopt takes the spec from a record, and not from the flags: this version may have other defaults.
+func (p *push) adopt(r runlog.Record) error {
+	err := p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+	if err != nil {
+		return err
+	}
+	p.spec, p.state.id, p.state.earlier = r.Plan.Spec, r.Run, r.Plan
+	p.resources.Shard = r.Plan.Shard
+	return p.replanRun(r, p.caps)
+}
+
+// connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is made.
+func (p *push) connect(ctx context.Context) error {
+	err := p.waiting(ctx, func() error { return p.target.open(ctx) })
+	if err != nil || p.state.resumed { // of a run that has begun once its table is known
+		return err
+	}
+	return p.replan(p.target.loader.Caps())
+}
+
+// find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if none has.
+// Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes the place of one that
+// has not announced the run, and that one looks again.
+func (p *push) find(ctx context.Context) (begun bool, err error) {
+	if p.state.resumed {
+		return true, nil
+	}
+	if err := p.share(ctx); err != nil {
+		return false, err
+	}
+	err = p.waiting(ctx, func() error {
+		announced, err := p.announced(ctx)
+		if err != nil {
+			return err
+		}
+		if begun = announced != 0; begun {
+			return p.agree(announced)
+		}
+		if p.Config.Shard.Index > 0 {
+			return errNotBegun
+		}
+		return p.begin(ctx)
+	})
+	return begun, err
+}
+
+// own makes this process the owner of the run's row in the database, and of its journal: from then on an earlier process of the
+// same shard fails before its next batch.
+func (p *push) own(ctx context.Context, begun bool) error {
+	if !begun && !p.named() { // since the table was prepared
+		err := p.createLog(p.Config.State)
+		if err != nil {
+			p.giveBack(ctx)
+		}
+		return err
+	}
+	return p.waiting(ctx, func() error {
+		if p.named() && p.shared == nil { // the claims say what is in
+			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.state.id, p.Config.Shard)); err != nil {
+				return err
+			}
+		}
+		ours := p.preparation(loader.CreateNever)
+		ours.Resume = p.state.resumed || p.shared != nil // there may be rows or objects of the run
+		if err := p.target.prepare(ctx, ours); err != nil {
+			return err
+		}
+		if err := p.take(ctx); err != nil {
+			return err
+		}
+		switch {
+		case p.shared != nil:
+			return p.takeJournal()
+		case p.named():
+			p.state.resumed = begun
+			return p.createLog(p.Config.State)
+		}
+		return nil // reopen has it
+	})
+}
+
+// take makes this process the run's owner in the database. A run without claims may have no row there, and one that is proven is
+// only looked at.
+func (p *push) take(ctx context.Context) error {
+	if p.state.resumed && p.state.stage() == runlog.Verified { // before the rows of another database are counted
+		_, err := p.closed(ctx)
+		return err
+	}
+	claims := p.target.can.Claims
+	if claims == nil || p.silent() {
+		return p.samePlace()
+	}
+	row, err := ask(ctx, &p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
+		return claims.Take(ctx, p.state.runName())
+	})
+	if errors.Is(err, loader.ErrUnknownRun) && p.plan.Dedup != loader.DedupTx {
+		return p.samePlace()
+	}
+	p.state.row = row
+	return err
+}
+
+// createLog makes the run's folder.
+func (p *push) createLog(stateDir string) (err error) {
+	p.spec = p.plan.Spec
+	p.state.log, err = runlog.Create(stateDir, p.newRecord())
+	return err
+}
+
+func (p *push) newRecord() runlog.Record {
+	return runlog.Record{
+		Run: p.state.id, Started: p.started, Stage: runlog.Loading,
+		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
+		Plan: p.plan, Flags: p.Given,
+	}
+}

@@ -1,0 +1,213 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and a warning names
+// their place. If the state folder does not know the run, only the claims are removed. Config.Resume is the run's id or name.
+func Forget(ctx context.Context, j Job) error {
+	name := config.IsRunName(j.Config.Resume)
+	if name {
+		j.Config.RunID, j.Config.Resume = j.Config.Resume, ""
+	}
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	forget := p.forgetEarlier
+	if name {
+		forget = p.forgetNamed
+	}
+	return errors.Join(p.orInterrupted(report.PreflightFailed, forget(ctx)), p.close())
+}
+
+func (p *push) forgetEarlier(ctx context.Context) error {
+	err := p.reopen(func(runlog.Record) bool { return true })
+	if errors.Is(err, runlog.ErrNoRun) {
+		return p.forgetUnknown(ctx, err)
+	}
+	if err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+		return err
+	}
+	p.state.warnOfObjects(ctx)
+	if _, err := p.forgetClaims(ctx, p.state.id, p.plan.Dedup == loader.DedupTx); err != nil {
+		return err
+	}
+	folder := p.state.log
+	p.state.log = nil
+	return folder.Remove()
+}
+
+// forgetUnknown removes the claims of a run that the state folder does not know; noRun is the error that says so.
+func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
+	id := p.Config.Resume
+	if !runlog.IsID(id) {
+		return &Error{Outcome: Usage, Err: fmt.Errorf("%w; ids look like %s", noRun, runlog.NewID(p.started))}
+	}
+	if err := runlog.RemoveRest(p.Config.State, id); err != nil {
+		return err
+	}
+	if err := p.configureNew(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	if p.target.can.Claims == nil {
+		return &Error{Outcome: Usage, Err: fmt.Errorf("%w; %s keeps no claims to remove", noRun, p.target.driver.Name())}
+	}
+	if err := p.prepareToForget(ctx, id); err != nil {
+		return err
+	}
+	rows, err := p.forgetClaims(ctx, id, true) // a run that nobody knows is one that has claims
+	if err != nil && !errors.Is(err, loader.ErrUnknownRun) {
+		return err
+	}
+	if err := errors.Join(err, runlog.RemoveBegun(p.Config.State, id)); err != nil {
+		return err
+	}
+	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, id))
+	return nil
+}
+
+// forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
+func (p *push) forgetNamed(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.adoptShared(ctx); err != nil {
+		return err
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	claims := p.target.can.Claims
+	if claims == nil && p.shared == nil {
+		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
+			p.state.id, p.target.driver.Name()))
+	}
+	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+		return err
+	}
+	if p.shared == nil { // processes on this machine hold the folders; those on others are fenced off
+		err := errors.Join(runlog.RemoveRest(p.Config.State, p.state.id), runlog.RemoveShards(p.Config.State, p.state.id))
+		if err != nil {
+			return err
+		}
+	}
+	if claims != nil {
+		rows, err := p.forgetClaims(ctx, p.state.runName(), p.shared == nil || p.plan.Dedup == loader.DedupTx)
+		if err != nil {
+			return err
+		}
+		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.state.id))
+	}
+	if p.shared != nil {
+		p.state.warnOfObjects(ctx)
+		if err := p.shared.Remove(); err != nil {
+			return fmt.Errorf("removing the journals of run %s: %w", p.state.id, err)
+		}
+	}
+	return nil
+}
+
+// prepareToForget names the run to the back-end. Silent, since the table may be gone.
+func (p *push) prepareToForget(ctx context.Context, id string) error {
+	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
+		Run: id, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
+	})
+	return err
+}
+
+// ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.
+func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetOlder(ctx, age)), p.close())
+}
+
+func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	claims := p.target.can.Claims
+	if claims == nil {
+		return failed(Usage, fmt.Errorf("%s keeps no claims to remove", p.target.driver.Name()))
+	}
+	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+		return err
+	}
+	all, err := ask(ctx, &p.target, "runs", func(ctx context.Context) ([]loader.RunRow, error) {
+		return claims.Runs(ctx, "")
+	})
+	if err != nil {
+		return err
+	}
+	old := provenBefore(all, p.started.Add(-age))
+	var total int64
+	for _, name := range old {
+		n, err := p.forgetClaims(ctx, name, p.plan.Dedup == loader.DedupTx)
+		if total += n; err != nil {
+			return err
+		}
+	}
+	p.Log.Info(fmt.Sprintf("%d claims of %d runs removed", total, len(old)))
+	return nil
+}
+
+// provenBefore returns the names of runs all of whose rows were proven by then. Of a name that was used again the forgotten
+// rows do not count.
+func provenBefore(all []loader.RunRow, then time.Time) (names []string) {
+	keep := map[string]bool{}
+	for _, r := range all {
+		switch {
+		case r.State == loader.RunForgotten:
+		case r.State != loader.RunProven || r.Changed.After(then):
+			keep[r.Name] = true
+		default:
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return keep[name] })
+}
+
+// forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know is an
+// error if it has claims: they are in another one.
+func (p *push) forgetClaims(ctx context.Context, run string, hasClaims bool) (rows int64, err error) {
+	if p.target.can.Claims == nil {
+		return 0, nil
+	}
+	known := false
+	err = p.target.ask(ctx, "claims", func(ctx context.Context) (err error) {
+		rows, known, err = p.target.can.Claims.Forget(ctx, run)
+		return err
+	})
+	if err != nil {
+		return rows, fmt.Errorf("removing the claims of run %s: %w", run, err)
+	}
+	if !known && hasClaims {
+		return rows, &loader.Error{
+			Op: "forget", Applied: loader.No, Err: fmt.Errorf("%w %s", loader.ErrUnknownRun, run),
+			Hint: "give the TARGET that terapush runs shows; if that database is gone, remove the run's folder in " + p.Config.State,
+		}
+	}
+	return rows, nil
+}

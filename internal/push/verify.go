@@ -1,0 +1,160 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/verify"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Verify verifies a run again, from its record or, if it has a name, from what its processes have in common. It changes nothing.
+// Config.Resume is the run's id, or Config.RunID its name; the run's flags must be in the configuration.
+func Verify(ctx context.Context, j Job) (*report.Report, error) {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	if p.mode != verify.Full {
+		p.mode = verify.Count // the run's own mode may prove nothing
+	}
+	again := p.verifyEarlier
+	if p.named() {
+		again = p.verifyNamed
+	}
+	err := again(ctx)
+	err = errors.Join(err, p.close())
+	return p.report(err), err
+}
+
+func (p *push) verifyEarlier(ctx context.Context) error {
+	if err := p.reattach(ctx); err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+	if p.state.stage() == runlog.Loading {
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with push --resume", p.state.id))
+	}
+	end, err := p.watch()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return p.orInterrupted(report.Failed, p.verifyClosed(ctx))
+}
+
+// reattach finds the record of an earlier process, and the table.
+func (p *push) reattach(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	return p.target.prepare(ctx, p.preparation(loader.CreateNever))
+}
+
+// verifyNamed proves a whole named run, by a process that need not have sent any of it. It leaves no folder.
+func (p *push) verifyNamed(ctx context.Context) error {
+	if err := p.findNamed(ctx); err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+	folder, err := os.MkdirTemp("", "terapush-proof-")
+	if err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if err := p.createLog(folder); err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+
+	p.state.resumed = true
+	if err := p.readAll(ctx); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	end, err := p.watch()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := p.verify(ctx); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	return p.orInterrupted(report.Failed, p.settle(ctx, loader.RunProven))
+}
+
+// findNamed finds a named run that was begun.
+func (p *push) findNamed(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	if err := p.share(ctx); err != nil {
+		return err
+	}
+	return p.waiting(ctx, func() error {
+		announced, err := p.announced(ctx)
+		if err != nil {
+			return err
+		}
+		if announced == 0 {
+			return fmt.Errorf("%w %q in %s; terapush runs lists those of the state folder, %s",
+				runlog.ErrNoRun, p.state.runName(), p.recordedIn(), p.Config.State)
+		}
+		return p.agree(announced)
+	})
+}
+
+// readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows are counted. The
+// shards of one that is not at its end are left alone: what is missing is seen when it is counted.
+func (p *push) readAll(ctx context.Context) error {
+	if err := p.state.takeClaims(ctx); err != nil {
+		return err
+	}
+	if p.shared != nil {
+		if err := p.readJournals(); err != nil {
+			return err
+		}
+	}
+	if p.state.left() > 0 {
+		return nil
+	}
+	if err := p.take(ctx); err != nil {
+		return err
+	}
+	return p.settle(ctx, loader.RunClosed)
+}
+
+// readJournals reads the journals of all shards, which have to be loaded.
+func (p *push) readJournals() error {
+	shards, err := p.shared.All()
+	if err != nil {
+		return err
+	}
+	if len(shards) == 0 {
+		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.state.id))
+	}
+	replay := p.state.replayer(p.plan.Contract)
+	for i, shard := range shards {
+		record, err := p.shared.Replay(shard, replay)
+		if err != nil {
+			return err
+		}
+		if record == nil || record.Stage == runlog.Loading {
+			return failed(report.PreflightFailed,
+				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.state.id))
+		}
+	}
+	return nil
+}
+
+// recordedIn returns where a named run is announced.
+func (p *push) recordedIn() string {
+	if p.shared != nil {
+		return p.Config.Shared
+	}
+	return "the claim table beside " + p.target.Table
+}

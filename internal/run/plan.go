@@ -1,0 +1,258 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Plan is a run in numbers: a spec that leaves nothing open, and what one process has for it.
+type Plan struct {
+	Spec
+
+	// Shard is the part of the batches that this process sends.
+	Shard config.Shard `json:"shard,omitzero"`
+	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the run; 0 if
+	// every row is distinct.
+	DistinctRows    int64 `json:"distinct_rows"`
+	RowBytes        int64 `json:"row_bytes"`         // column data of a row, on average
+	EncodedRowBytes int64 `json:"encoded_row_bytes"` // of a row at most, in the contract's format
+
+	Workers int   `json:"workers"`
+	Buffers int   `json:"buffers"`
+	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
+
+	Data    dataset.Dataset `json:"-"` // nil in a plan that was read
+	Encoder encode.Encoder  `json:"-"`
+}
+
+// Resources are what one process has for a run. They do not change its batches.
+type Resources struct {
+	Shard    config.Shard
+	Workers  int   // that the user asks for; 0: as many as cores and link need
+	Cores    int   // only if Workers is 0, as LinkBits
+	LinkBits int64 // of the link to the target, per second; 0: unknown
+	Memory   int64 // for all buffers, at most
+	Made     int64 // batches of the shard that need no buffer any more
+}
+
+// MakePlan makes the plan of a run for a database that can do what caps say. It is made anew whenever more is known: the server, the
+// first key, that a probe has failed. Warnings say where the plan is less than what was asked for.
+//
+// A spec that leaves nothing open keeps its rows, batches and contract, and only what belongs to the process is made. The error
+// is a *loader.DeliveryError if the database cannot give the guarantee, else what the user asks for is impossible.
+func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
+	d, err := s.Data()
+	if err != nil {
+		return Plan{}, nil, err
+	}
+	schema := d.Schema()
+	workers, warnings := r.Connections(caps)
+	rows := s.RowCount(schema.RowBytes())
+	contract, more, err := s.contract(caps, d, rows, workers)
+	warnings = append(warnings, more...)
+	if err != nil {
+		return Plan{}, warnings, err
+	}
+
+	keyRows := s.KeyRows
+	if keyRows == 0 {
+		keyRows = rows
+	}
+	// KeyRows, since a batch that is sent again must keep its length.
+	e, err := source.NewEncoder(contract.Format, d, s.FirstKey, keyRows)
+	if err != nil {
+		return Plan{}, warnings, err
+	}
+
+	made := s
+	made.Wish, made.Bytes = Wish{}, 0
+	made.Contract, made.Rows, made.KeyRows = contract, rows, keyRows
+	p := Plan{
+		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(), EncodedRowBytes: int64(e.MaxRow()),
+	}
+	if err := p.check(schema.MaxNumber()); err != nil {
+		return Plan{}, warnings, err
+	}
+	p.DistinctRows = p.distinctRows()
+
+	more, err = p.fit(workers, r)
+	return p, append(warnings, more...), err
+}
+
+// contract returns what was agreed on, or agrees with what a database can do.
+func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers int) (loader.Contract, []string, error) {
+	if s.agreed() {
+		if s.Dedup != loader.DedupNone && caps.Dedup == loader.DedupNone {
+			return s.Contract, nil, &loader.DeliveryError{Method: s.Method, Reason: caps.Reason}
+		}
+		return s.Contract, nil, nil
+	}
+	if s.Wish.Shared {
+		workers = sharedWorkers
+	}
+	return loader.Negotiate(caps, loader.Want{
+		Method: s.Wish.Method, Format: s.Wish.Format, Delivery: s.Wish.Delivery,
+		BatchRows: s.Wish.BatchRows, BatchBytes: s.Wish.BatchBytes, GroupBatches: s.Wish.CommitBatches,
+		Rows: rows, Workers: workers,
+		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
+		RowBytes: func(f batch.Format) int64 {
+			e, err := encode.New(f, d.Schema(), encode.Options{})
+			if err != nil {
+				return 1 // Carries has refused the format already
+			}
+			return int64(e.MaxRow())
+		},
+	})
+}
+
+// sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a run.
+const sharedWorkers = 64
+
+// maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and it holds head and tail, too.
+const maxBatchBytes = 4<<30 - 1<<20
+
+// check returns what makes the run impossible on any machine. maxNumber is the largest row number of the dataset.
+func (p *Plan) check(maxNumber int64) error {
+	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
+	if most := math.MaxInt64 / widest; p.Rows < 1 || p.Rows > most { // all sizes are counted in bytes
+		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+	}
+	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+		return fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
+	}
+	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
+		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
+			p.BatchRows, p.EncodedRowBytes)
+	}
+	if units, size := p.units(); units < p.Shard.Count {
+		return fmt.Errorf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups",
+			&p.Shard, units, size)
+	}
+	return nil
+}
+
+// distinctRows returns whole batches, so that a template is always a whole batch of distinct rows.
+func (p *Plan) distinctRows() int64 {
+	if p.DistinctBytes == 0 {
+		return 0
+	}
+	wanted := max(divideUp(p.DistinctBytes, p.RowBytes), 1)
+	return divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
+}
+
+// fit sets Workers, Buffers and Memory.
+func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
+	if workers < 1 {
+		return nil, errors.New("--workers: at least 1")
+	}
+	batches := max(p.PartBatches()-r.Made, 1)
+	one := source.Memory(source.Config{Spans: p.Spans(), Dataset: p.Data, Encoder: p.Encoder, Buffers: 1})
+	most := r.Memory / one
+	if most < 1 {
+		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+
+			"raise --memory or lower --batch-rows",
+			p.BatchRows, humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+	}
+
+	p.Workers = int(min(int64(workers), batches))
+	if r.Workers == 0 { // of a default nobody is told that it became less
+		p.Workers = int(min(int64(p.Workers), most))
+	}
+	if most < int64(p.Workers) {
+		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers can have one at a time",
+			humanize.IBytes(uint64(r.Memory)), most, humanize.IBytes(uint64(one)), most, p.Workers))
+	}
+	// One buffer more for every worker: with those of the templates alone, the ones in flight would be missing, and nearly
+	// every batch would be encoded anew.
+	wanted := p.Templates() + int64(p.Workers)
+	if p.DistinctRows == 0 {
+		wanted = 2 * int64(p.Workers)
+	}
+	p.Buffers = int(min(wanted, batches, most))
+	p.Memory = int64(p.Buffers) * one
+	return warnings, nil
+}
+
+// EndedAt returns the plan of a run by duration that has ended before a batch.
+func (p Plan) EndedAt(batch int64) Plan {
+	p.Rows, p.Duration = p.Spans().Before(batch), 0
+	return p
+}
+
+// Spans returns how the run's rows are divided into batches.
+func (p *Plan) Spans() source.Spans {
+	return source.Spans{FirstKey: p.FirstKey, Rows: p.Rows, BatchRows: p.BatchRows}
+}
+
+// Batches returns the number of batches of the run.
+func (p *Plan) Batches() int64 { return p.Spans().Batches() }
+
+// Keys returns the keys of the run's rows.
+func (p *Plan) Keys() loader.KeyRange { return p.keys(0, p.Batches()) }
+
+func (p *Plan) keys(from, to int64) loader.KeyRange {
+	first, last := p.Spans().Keys(from, to)
+	return loader.KeyRange{First: first, Last: last}
+}
+
+// Part returns the batches that this process sends: from first on, up to and without end. A commit group is one shard's.
+func (p *Plan) Part() (first, end int64) {
+	if p.Shard.Whole() {
+		return 0, p.Batches()
+	}
+	units, size := p.units()
+	each, more := units/p.Shard.Count, units%p.Shard.Count // the first ones have one more
+	start := func(i int64) int64 { return min((i*each+min(i, more))*size, p.Batches()) }
+	return start(p.Shard.Index), start(p.Shard.Index + 1)
+}
+
+// units returns into how many pieces the batches can be divided, and how many batches one has.
+func (p *Plan) units() (units, size int64) {
+	size = max(p.GroupBatches, 1)
+	return divideUp(p.Batches(), size), size
+}
+
+// PartBatches returns how many batches this process sends.
+func (p *Plan) PartBatches() int64 {
+	first, end := p.Part()
+	return end - first
+}
+
+// PartKeys returns the keys of the rows that this process sends.
+func (p *Plan) PartKeys() loader.KeyRange { return p.keys(p.Part()) }
+
+// PartRows returns the number of rows that this process sends.
+func (p *Plan) PartRows() int64 {
+	keys := p.PartKeys()
+	return keys.Last - keys.First + 1
+}
+
+// BatchSize returns the number of rows in a batch; only the last may be short.
+func (p *Plan) BatchSize(number int64) int64 {
+	_, rows := p.Spans().Span(number)
+	return rows
+}
+
+// Templates returns the number of different batches, but for their keys; 0 if every row is distinct.
+func (p *Plan) Templates() int64 {
+	if p.DistinctRows == 0 {
+		return 0
+	}
+	return p.Spans().Cycle(p.DistinctRows)
+}
+
+// BatchBytes returns the encoded length of a whole batch, without head and tail.
+func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
+
+// PayloadTotal returns the column data that this process sends, by the average row.
+func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }

@@ -1,0 +1,312 @@
+package run_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// input is what a plan is made of.
+type input struct {
+	run.Spec
+	caps loader.Caps
+	run.Resources
+}
+
+func (in input) plan() (run.Plan, []string, error) {
+	return run.MakePlan(in.Spec, in.caps, in.Resources)
+}
+
+func (in input) make(t *testing.T) run.Plan {
+	t.Helper()
+	p, warnings, err := in.plan()
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	return p
+}
+
+// bufferBytes is the memory of a batch of 100 rows of pairs, 24 bytes a row, in the format of input.
+const bufferBytes = 4096 + 4*100
+
+// newInput is a run of 10,000 rows in batches of 100, a hundred of them, on 4 workers.
+func newInput() input {
+	return input{
+		Spec: run.Spec{
+			Dataset: "pairs", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes", Rows: 10_000, DistinctBytes: 24 * 1000,
+			Wish: run.Wish{Method: "copy", Delivery: loader.DeliveryAuto, BatchRows: 100},
+		},
+		caps:      loader.Caps{Formats: []batch.Format{batch.PGBinary}, Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20},
+		Resources: run.Resources{Workers: 4, Memory: 1 << 20},
+	}
+}
+
+func TestMakePlan(t *testing.T) {
+	p := newInput().make(t)
+	require.Equal(t, run.Spec{
+		Dataset: "pairs", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes", Rows: 10_000, KeyRows: 10_000, DistinctBytes: 24 * 1000,
+		Contract: loader.Contract{Method: "copy", Format: batch.PGBinary, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 100},
+	}, p.Spec, "nothing is left open")
+	require.EqualValues(t, 1000, p.DistinctRows)
+	require.EqualValues(t, 100, p.Batches())
+	require.EqualValues(t, 10, p.Templates())
+	require.EqualValues(t, 100*p.EncodedRowBytes, p.BatchBytes())
+	require.EqualValues(t, 10_000*p.RowBytes, p.PayloadTotal())
+	require.EqualValues(t, 9_999, p.PartKeys().Last)
+	require.EqualValues(t, 100, p.BatchSize(99))
+	require.Equal(t, []int{4, 14}, []int{p.Workers, p.Buffers})
+}
+
+func TestSizes(t *testing.T) {
+	type sizes struct {
+		distinct, batches, last int64 // rows, batches, rows of the last one
+		workers, buffers        int
+	}
+	for name, c := range map[string]struct {
+		change func(*input)
+		want   sizes
+	}{
+		"distinct rows are rounded up to whole batches": {func(in *input) { in.DistinctBytes++ }, sizes{1100, 100, 100, 4, 15}},
+		"and at least to one":                           {func(in *input) { in.DistinctBytes = 1 }, sizes{100, 100, 100, 4, 5}},
+		"as many as there are rows":                     {func(in *input) { in.DistinctBytes = math.MaxInt64 }, sizes{10_000, 100, 100, 4, 100}},
+		"the last batch is short": {func(in *input) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
+			sizes{10_000, 100, 1, 4, 100}},
+		"all rows distinct: two buffers a worker": {func(in *input) { in.DistinctBytes = 0 }, sizes{0, 100, 100, 4, 8}},
+		"one batch":                  {func(in *input) { in.Rows = 100 }, sizes{100, 1, 100, 1, 1}},
+		"less memory than templates": {func(in *input) { in.Memory = 8*bufferBytes - 1 }, sizes{1000, 100, 100, 4, 7}},
+		"few batches are left":       {func(in *input) { in.Made = 97 }, sizes{1000, 100, 100, 3, 3}},
+		"nothing is left":            {func(in *input) { in.Made = 100 }, sizes{1000, 100, 100, 1, 1}},
+		"by duration": {func(in *input) { in.Rows, in.Duration = 0, time.Second },
+			sizes{1000, run.MaxDurationRows / 100, 100, 4, 14}},
+		"the largest keys": {func(in *input) { in.FirstKey = 1<<62 - 10_000 }, sizes{1000, 100, 100, 4, 14}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput()
+			c.change(&in)
+			p := in.make(t)
+			require.Equal(t, c.want, sizes{p.DistinctRows, p.Batches(), p.BatchSize(p.Batches() - 1), p.Workers, p.Buffers})
+			require.Equal(t, int64(p.Buffers)*bufferBytes, p.Memory)
+		})
+	}
+}
+
+// Rows, batches and guarantee of a run that has begun do not depend on what another machine has, or another version prefers.
+func TestAPlanIsMadeAgain(t *testing.T) {
+	for name, change := range map[string]func(*input){
+		"as it is":                     func(*input) {},
+		"a method that is staged":      func(in *input) { in.caps.Staged, in.caps.DefaultGroupBytes = true, 1<<16 },
+		"at least once":                func(in *input) { in.Wish.Delivery = loader.AtLeastOnce },
+		"by duration":                  func(in *input) { in.Rows, in.Duration = 0, time.Second },
+		"by bytes":                     func(in *input) { in.Rows, in.Bytes = 0, 1<<20 },
+		"batches by the method":        func(in *input) { in.Wish.BatchRows = 0 },
+		"more than one needs":          func(in *input) { in.Rows = 3 },
+		"a shard":                      func(in *input) { in.Shard = config.Shard{Index: 2, Count: 3} },
+		"text, whose keys have digits": func(in *input) { in.caps.Formats = []batch.Format{batch.PGText} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput()
+			change(&in)
+			before := in.make(t)
+
+			text, err := json.Marshal(before)
+			require.NoError(t, err)
+			var kept run.Plan
+			require.NoError(t, json.Unmarshal(text, &kept))
+			in.Spec = kept.Spec
+			again := in.make(t)
+			again.Data, again.Encoder = nil, nil
+			require.Equal(t, kept, again, "the record holds all of it")
+
+			in.Workers, in.Memory, in.caps.DefaultBatchBytes, in.caps.DefaultGroupBytes = 2, 1<<19, 1<<13, 1<<10
+			after := in.make(t)
+			require.Equal(t, before.Spec, after.Spec)
+			require.Equal(t, before.Fingerprint("t"), after.Fingerprint("t"))
+			require.LessOrEqual(t, after.Workers, 2)
+		})
+	}
+}
+
+// A run by duration gets its number of rows in the end, and every batch keeps its length.
+func TestEndOfDuration(t *testing.T) {
+	in := newInput()
+	in.caps.Formats = []batch.Format{batch.PGText}
+	in.Rows, in.Duration = 0, time.Second
+	p := in.make(t)
+	in.Spec = p.EndedAt(7).Spec
+	after := in.make(t)
+	require.EqualValues(t, 700, after.Rows)
+	require.False(t, after.ByDuration())
+	require.EqualValues(t, run.MaxDurationRows, after.KeyRows)
+	require.Equal(t, p.EncodedRowBytes, after.EncodedRowBytes)
+}
+
+func TestFingerprint(t *testing.T) {
+	was := newInput().make(t).Fingerprint("t")
+	require.Positive(t, was)
+	same := func(in *input) { in.Shard, in.Workers, in.Memory = config.Shard{Index: 1, Count: 2}, 2, 1<<19 }
+	for name, change := range map[string]func(*input){
+		"seed": func(in *input) { in.Seed++ }, "rows": func(in *input) { in.Rows++ }, "batches": func(in *input) { in.Wish.BatchRows++ },
+		"first key": func(in *input) { in.FirstKey++ }, "guarantee": func(in *input) { in.Wish.Delivery = loader.AtLeastOnce },
+		"distinct": func(in *input) { in.DistinctBytes *= 2 },
+	} {
+		in := newInput()
+		same(&in)
+		require.Equal(t, was, in.make(t).Fingerprint("t"))
+		change(&in)
+		require.NotEqual(t, was, in.make(t).Fingerprint("t"), name)
+	}
+	require.NotEqual(t, was, newInput().make(t).Fingerprint("u"))
+}
+
+// A run that was to deliver exactly once is not continued without that.
+func TestWeakerDatabase(t *testing.T) {
+	in := newInput()
+	in.Spec = in.make(t).Spec
+	in.caps.Dedup, in.caps.Reason = loader.DedupNone, "it keeps what was rolled back"
+	_, _, err := in.plan()
+	weaker := (*loader.DeliveryError)(nil)
+	require.ErrorAs(t, err, &weaker)
+	require.Equal(t, in.caps.Reason, weaker.Reason)
+}
+
+func TestRefusals(t *testing.T) {
+	for want, change := range map[string]func(*input){
+		"--first-key -1 with 10000 rows: keys of pairs run from 0 to 4611686018427387903":                  func(in *input) { in.FirstKey = -1 },
+		"--first-key 4611686018427377905 with 10000 rows: keys of pairs run from 0 to 4611686018427387903": func(in *input) { in.FirstKey = 1<<62 - 9_999 },
+		"--workers: at least 1": func(in *input) { in.Workers = -1 },
+		"one batch (--batch-rows 100) needs a buffer of 4.4 KiB, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *input) { in.Memory = 999 },
+		"a batch of 1000000000 rows of up to 38 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *input) {
+			in.Rows, in.Wish.BatchRows = 1e9, 1e9
+		},
+		"9223372036854775807 rows: a run has 1 to 242720316759336205 rows if a row takes up to 38 bytes (--rows, --bytes)": func(in *input) { in.Rows = math.MaxInt64 },
+		"--shard 0/101: the run has only 100 parts of 1 batches: take fewer shards, or smaller batches or commit groups":   func(in *input) { in.Shard.Count = 101 },
+	} {
+		in := newInput()
+		change(&in)
+		_, _, err := in.plan()
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestRowCount(t *testing.T) {
+	for _, c := range []struct {
+		spec run.Spec
+		want int64
+	}{
+		{run.Spec{Rows: 7}, 7},
+		{run.Spec{}, int64(config.DefaultPayload)/520 + 1},
+		{run.Spec{Bytes: 1}, 1},
+		{run.Spec{Bytes: 520}, 1},
+		{run.Spec{Bytes: 521}, 2},
+		{run.Spec{Bytes: 1 << 30}, 2064889},
+		{run.Spec{Bytes: math.MaxInt64}, math.MaxInt64/520 + 1},
+		{run.Spec{Duration: time.Second}, run.MaxDurationRows},
+	} {
+		require.Equal(t, c.want, c.spec.RowCount(520))
+	}
+}
+
+// Runs have the lower half of the numbers that keys carry, probes the upper one.
+func TestKeysOfADataset(t *testing.T) {
+	const most = 251_635_075_199_999_999 // a microsecond each, to the year 9999
+	in := newInput()
+	in.Dataset = "httplogs"
+	in.FirstKey = most/2 - in.Rows + 1
+	p := in.make(t)
+	require.EqualValues(t, most/2, p.PartKeys().Last)
+	in.FirstKey++
+	_, _, err := in.plan()
+	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: keys of httplogs run from 0 to 125817537599999999")
+}
+
+func TestWorkers(t *testing.T) {
+	const gbps = 1_000_000_000
+	for _, c := range []struct {
+		name            string
+		cores           int
+		link            int64
+		database, store int
+	}{
+		{name: "a small machine", cores: 1, database: 4, store: 4},
+		{name: "two a core", cores: 8, database: 16, store: 16},
+		{name: "many cores", cores: 96, database: 64, store: 64},
+		{name: "a slow link takes nothing away", cores: 8, link: gbps, database: 16, store: 16},
+		{name: "10 Gbps", cores: 2, link: 10 * gbps, database: 8, store: 21},
+		{name: "50 Gbps", cores: 16, link: 50 * gbps, database: 40, store: 105},
+		{name: "200 Gbps", cores: 32, link: 200 * gbps, database: 64, store: 256},
+		{name: "3200 Gbps", cores: 4, link: 3200 * gbps, database: 640, store: 640},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := run.Resources{Cores: c.cores, LinkBits: c.link}
+			workers := func(caps loader.Caps) int {
+				n, warnings := r.Connections(caps)
+				require.Empty(t, warnings)
+				return n
+			}
+			require.Equal(t, c.database, workers(loader.Caps{}))
+			require.Equal(t, c.store, workers(loader.Caps{Objects: true}))
+			require.Equal(t, c.store, workers(loader.Caps{Staged: true, MaxInFlight: 8}), "staged batches are objects, and run no loads")
+			r.Workers = 3
+			require.Equal(t, 3, workers(loader.Caps{Objects: true}), "what the user says")
+		})
+	}
+
+	n, warnings := run.Resources{Workers: 9}.Connections(loader.Caps{MaxInFlight: 8})
+	require.Equal(t, 8, n)
+	require.Equal(t, []string{
+		"9 workers are lowered to 8, the number of loads that the server runs at a time: more would only wait in its queue",
+	}, warnings)
+}
+
+// Workers by default are reduced to the batches that memory holds; those that were asked for are not, with a warning.
+func TestWorkersFitIntoMemory(t *testing.T) {
+	in := newInput()
+	in.Workers, in.Memory = 40, 7*bufferBytes
+	p, warnings, err := in.plan()
+	require.NoError(t, err)
+	require.Equal(t, []string{"--memory 31 KiB holds 7 batches of 4.4 KiB, so only 7 of 40 workers can have one at a time"}, warnings)
+	require.Equal(t, [2]int{40, 7}, [2]int{p.Workers, p.Buffers})
+
+	in.Workers = 8
+	_, warnings, err = in.plan()
+	require.NoError(t, err)
+	require.Len(t, warnings, 1, "one worker waits")
+
+	in.Workers, in.Cores = 0, 4
+	p = in.make(t)
+	require.Equal(t, [2]int{7, 7}, [2]int{p.Workers, p.Buffers})
+}
+
+// The shards of a run have all of its batches, each once, and differ by at most one.
+func TestParts(t *testing.T) {
+	for _, rows := range []int64{10, 99, 100, 1234} {
+		for count := int64(1); count <= 10; count++ {
+			next := run.Plan{Spec: run.Spec{FirstKey: 7, Rows: rows, Contract: loader.Contract{BatchRows: 10}}}
+			batches, sum := int64(0), int64(0)
+			for i := range count {
+				p := next
+				if count > 1 {
+					p.Shard = config.Shard{Index: i, Count: count}
+				}
+				first, end := p.Part()
+				require.Equal(t, batches, first)
+				require.InDelta(t, float64(p.Batches())/float64(count), p.PartBatches(), 1)
+				if end > first {
+					require.Equal(t, 7+first*10, p.PartKeys().First)
+				}
+				batches, sum = end, sum+p.PartRows()
+			}
+			require.Equal(t, next.Batches(), batches)
+			if next.Batches() >= count {
+				require.Equal(t, rows, sum)
+			}
+		}
+	}
+}

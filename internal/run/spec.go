@@ -1,0 +1,127 @@
+// Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in numbers, for a
+// database and a machine. Both are values, and all of the package is pure: it opens no connection, and reads no clock, no file
+// and no environment. Package runlog keeps a plan with the run; package push carries it out.
+package run
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Spec is everything that decides a run's rows, its batches and its guarantee: processes with equal specs make equal batches.
+// A spec does not change. Where the user has left something open, MakePlan decides it, and the plan has a spec that leaves nothing
+// open. That one is kept with the run: a plan that is made of it on another machine, or by another version, has the same batches.
+type Spec struct {
+	Dataset       string `json:"dataset"`
+	Seed          uint64 `json:"seed"`
+	PayloadBytes  int    `json:"payload_bytes_per_row"`
+	PayloadKind   string `json:"payload_kind"`
+	DistinctBytes int64  `json:"distinct_bytes"` // column data that is drawn before it repeats; 0: nothing repeats
+
+	FirstKey int64         `json:"first_key"`
+	Rows     int64         `json:"rows"`               // of the whole run, at most if it is by duration; 0: from Bytes
+	Bytes    int64         `json:"bytes,omitempty"`    // column data
+	Duration time.Duration `json:"duration,omitempty"` // above 0: the run ends by time
+	// KeyRows is the number of rows that keys are wide enough for: in text formats it decides the length of every batch. It
+	// stays what it is when a run by duration gets its Rows in the end. 0: as many as Rows.
+	KeyRows int64 `json:"key_rows"`
+
+	Wish Wish `json:"wish,omitzero"`
+	// Contract is zero until the back-end has agreed; then Wish is zero.
+	loader.Contract
+}
+
+// Wish is what a user asks of a method. What is zero is left to the method.
+type Wish struct {
+	Method     string          `json:"method,omitempty"` // always given
+	Format     batch.Format    `json:"format,omitempty"`
+	Delivery   loader.Delivery `json:"delivery,omitempty"`
+	BatchRows  int64           `json:"batch_rows,omitempty"`
+	BatchBytes int64           `json:"batch_bytes,omitempty"` // encoded
+	// CommitBatches is how many batches a commit group holds.
+	CommitBatches int64 `json:"commit_batches,omitempty"`
+	// Shared reports whether several machines send batches, which have to be the same everywhere: their size does not depend on this
+	// machine's workers.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// MaxDurationRows bounds a run by duration, and with it the width of its keys in text formats.
+const MaxDurationRows = 1_000_000_000_000
+
+// NewSpec returns the spec of a run that begins, for a method of the target.
+func NewSpec(c *config.Push, method string) Spec {
+	s := Spec{
+		Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
+		DistinctBytes: int64(c.DistinctBytes.Bytes),
+		FirstKey:      c.FirstKey.Key, Rows: c.Rows, Bytes: int64(c.Bytes), Duration: c.Duration,
+		Wish: Wish{
+			Method: method, Format: batch.Format(c.Format), Delivery: loader.Delivery(c.Delivery),
+			BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), CommitBatches: c.CommitBatches, Shared: c.RunID != "",
+		},
+	}
+	if c.DistinctBytes.All {
+		s.DistinctBytes = 0
+	}
+	return s
+}
+
+// From returns the spec of the same run with another first key.
+func (s Spec) From(firstKey int64) Spec {
+	s.FirstKey = firstKey
+	return s
+}
+
+// Data makes the dataset.
+func (s Spec) Data() (dataset.Dataset, error) {
+	return dataset.New(s.Dataset, dataset.Options{
+		Seed: s.Seed, PayloadBytes: s.PayloadBytes, PayloadKind: dataset.Kind(s.PayloadKind),
+	})
+}
+
+// ByDuration reports whether the run ends by time, and Rows is a bound and not a goal.
+func (s Spec) ByDuration() bool { return s.Duration > 0 }
+
+// RowCount returns the number of rows, at most if the run is by duration, for rows of so many bytes of column data.
+func (s Spec) RowCount(rowBytes int64) int64 {
+	switch {
+	case s.Rows > 0:
+		return s.Rows
+	case s.ByDuration():
+		return MaxDurationRows
+	}
+	return max(divideUp(cmp.Or(s.Bytes, int64(config.DefaultPayload)), rowBytes), 1)
+}
+
+// agreed reports whether nothing is left open.
+func (s Spec) agreed() bool { return s.Method != "" }
+
+// Fingerprint returns a number above 0 for the plan's rows and batches and the table that they go to. What belongs to one
+// process of the run is not in it.
+func (p Plan) Fingerprint(table string) int64 {
+	text, err := json.Marshal(struct {
+		Spec
+		RowBytes, EncodedRowBytes int64 // of this release
+	}{p.Spec, p.RowBytes, p.EncodedRowBytes})
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	sum := sha256.Sum256(append(text, table...))
+	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
+}
+
+// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that, so
+// that the sum of a key and a number of rows fits into 64 bits, here and in SQL.
+func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
+
+// divideUp rounds up, without overflow near the largest number.
+func divideUp(n, by int64) int64 {
+	return n/by + min(n%by, 1)
+}
