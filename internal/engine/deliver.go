@@ -194,7 +194,7 @@ func (d *deliverer) eventOf(t *delivery, start time.Time, ack loader.Ack, err er
 		}
 	default:
 		v := d.classify(err)
-		e.Class, e.Error, e.Rows, e.Outcome = v.Class, err.Error(), 0, event.Unknown
+		e.Class, e.Error, e.Rows, e.Outcome = v.Class, loader.Explain(err), 0, event.Unknown
 		switch v.Applied {
 		case loader.No:
 			e.Outcome = event.NotApplied

@@ -57,7 +57,7 @@ func joinOnce(problems ...error) error {
 	var all []error
 	seen := map[string]bool{"": true}
 	if err := errors.Join(problems...); err != nil {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
+		for line := range strings.SplitSeq(loader.Explain(err), "\n") {
 			if !seen[line] {
 				all = append(all, errors.New(line))
 			}

@@ -249,7 +249,15 @@ func (n *notes) warn(text string) {
 	}
 }
 
-func (n *notes) warnf(format string, args ...any) { n.warn(fmt.Sprintf(format, args...)) }
+// warnf is warn of a format. Errors among args are told with their hints.
+func (n *notes) warnf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = loader.Explain(err)
+		}
+	}
+	n.warn(fmt.Sprintf(format, args...))
+}
 
 func (n *notes) warnAll(texts []string) {
 	for _, text := range texts {

@@ -17,7 +17,7 @@ func (p *push) report(err error) *report.Report {
 	r := &report.Report{Warnings: p.notes.list, Cost: p.cost}
 	r.Result.Outcome = OutcomeOf(err)
 	if err != nil {
-		r.Result.Error = err.Error()
+		r.Result.Error = loader.Explain(err)
 	}
 	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.state.resumed}
 	if p.state.log != nil {

@@ -94,7 +94,7 @@ func problemsOf(err error) (lines []string) {
 	if err == nil {
 		return nil
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(loader.Explain(err)) {
 		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Schema names the form of Found as JSON. Fields may be added under the same name.
@@ -52,7 +53,7 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
 	}
 	if t.cut && cause != nil {
-		f.Why = cause.Error()
+		f.Why = loader.Explain(cause)
 	}
 	for _, one := range t.tried {
 		one.BatchRows, one.Bytes, one.Share = s.rows[one.Setting], one.Rate*float64(s.base.Plan.RowBytes), one.Rate/best.Rate

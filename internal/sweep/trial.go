@@ -143,7 +143,7 @@ func (s *Setup) classify(drivers *loader.Registry, r *report.Report, err error) 
 		class = driver.Classify(err).Class
 	}
 	if len(s.secrets) > 0 {
-		err = &push.Error{Outcome: push.OutcomeOf(err), Err: errors.New(loader.Redact(err.Error(), s.secrets...))}
+		err = &push.Error{Outcome: push.OutcomeOf(err), Err: errors.New(loader.Redact(loader.Explain(err), s.secrets...))}
 	}
 	away := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
 	switch {

@@ -66,13 +66,8 @@ type Error struct {
 	Hint    string  // what to do next, in one sentence; may be empty
 }
 
-// Error returns the operation, the cause and the hint.
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return fmt.Sprintf("%s: %v", e.Op, e.Err)
-	}
-	return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Hint)
-}
+// Error returns the operation and the cause. The hint is not in it, but in Explain.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
