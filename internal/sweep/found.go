@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -58,7 +57,7 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	for _, one := range t.tried {
 		one.BatchRows, one.Bytes, one.Share = s.rows[one.Setting], one.Rate*float64(s.base.Plan.RowBytes), one.Rate/best.Rate
 		if one.err != nil && !one.usable() {
-			one.Error = errors.Unwrap(one.err).Error() // without the setting
+			one.Error = loader.Explain(one.err)
 		}
 		f.Trials = append(f.Trials, *one)
 	}
