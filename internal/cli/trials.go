@@ -58,8 +58,7 @@ func (t *trialsCommand) read(target, hint string) (trial map[string][]string, er
 			trial[f.Name] = t.given[f.Name]
 		}
 	})
-	_, err = (&config.Push{Set: trial["set"]}).Settings()
-	if err := errors.Join(append(problems, err)...); err != nil {
+	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	t.process.Target = target

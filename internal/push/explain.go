@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -37,8 +36,7 @@ func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, e
 func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	p := &push{Job: Job{Config: *c, Drivers: drivers}}
 	p.connectParts(host.LocalLink(context.Background()))
-	_, badMode := verify.ParseMode(p.Config.Verify)
-	if err := joinOnce(p.configure(), badMode); err != nil {
+	if err := p.configure(); err != nil {
 		return nil, err
 	}
 	caps, err := p.target.driver.Check(p.target.Target)
@@ -50,21 +48,6 @@ func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 		return nil, err
 	}
 	return p, p.plan.fix(p.Config.FirstKey.Key)
-}
-
-// joinOnce joins errors without repetitions: two steps may find the same problem.
-func joinOnce(problems ...error) error {
-	var all []error
-	seen := map[string]bool{"": true}
-	if err := errors.Join(problems...); err != nil {
-		for line := range strings.SplitSeq(loader.Explain(err), "\n") {
-			if !seen[line] {
-				all = append(all, errors.New(line))
-			}
-			seen[line] = true
-		}
-	}
-	return errors.Join(all...)
 }
 
 // Explain prints what a push would do, without connecting: statements, batches and memory. What depends on the server,

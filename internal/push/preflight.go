@@ -93,7 +93,7 @@ func (p *push) forgetKilled(ctx context.Context) {
 func (p *push) configure() error {
 	valid := p.Config.Validate()
 	caps, err := p.target.configure(p.Drivers)
-	if err := joinOnce(valid, err); err != nil {
+	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
 	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })

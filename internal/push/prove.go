@@ -51,11 +51,7 @@ func (p *push) prove(ctx context.Context) error {
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
-	wanted, err := verify.ParseMode(p.Config.Verify)
-	if err != nil {
-		return err
-	}
-	mode, warning := verify.Possible(p.target.can, wanted)
+	mode, warning := verify.Possible(p.target.can, verify.Mode(p.Config.Verify))
 	if warning != "" {
 		p.notes.warn(warning)
 	}
@@ -63,6 +59,7 @@ func (p *push) verify(ctx context.Context) error {
 	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
 		mode, rows = verify.Ack, p.plan.PartRows()
 	}
+	var err error
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
 		FirstKey: p.plan.FirstKey, Rows: rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
 		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,

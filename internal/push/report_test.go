@@ -282,7 +282,7 @@ func TestResumable(t *testing.T) {
 		want    bool
 	}{
 		"ok":                         {args: small, outcome: report.OK},
-		"usage":                      {args: small + " --set x", outcome: push.Usage},
+		"usage":                      {args: small + " --set unfit=1", outcome: push.Usage},
 		"no run yet":                 {args: small, between: failOn("prepare"), outcome: report.PreflightFailed},
 		"a run, and nothing sent":    {args: small, watch: down, outcome: report.PreflightFailed, want: true},
 		"by duration, nothing sent":  {args: hour, watch: down, outcome: report.PreflightFailed},
