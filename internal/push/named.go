@@ -153,7 +153,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 	for logged := false; ; logged = true {
 		err := f()
 		switch {
-		case run == "" || !p.mayHelp(err):
+		case run == "" || !mayHelp(err):
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
 			err = fmt.Errorf("waiting for run %s, %s: %w", run, time.Since(began).Round(time.Second), err)
@@ -170,24 +170,16 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 }
 
 // mayHelp reports whether it may help to wait.
-func (p *push) mayHelp(err error) bool {
+func mayHelp(err error) bool {
 	for _, known := range []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errTooLate} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
-	if err == nil {
-		return false
-	}
 	if errors.As(err, new(*loader.BusyError)) {
 		return true
 	}
-	var v loader.Verdict
-	if stored := (*storeError)(nil); errors.As(err, &stored) {
-		v = stored.verdict
-	} else {
-		v = p.target.driver.Classify(err)
-	}
+	v := loader.VerdictOf(err)
 	return v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
 }
 

@@ -39,7 +39,7 @@ type Job struct {
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
 	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
-	// the run.
+	// the run. The error of a store has its verdict, and no Files come with it.
 	Files func(context.Context) (Files, error)
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
 	// called when the run has ended. It may be nil.
@@ -108,7 +108,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		}
 		err := policy.Ask(bound, p.files.Classify, lost, f)
 		if err != nil {
-			err = failed(report.Failed, &storeError{err, p.files.Classify(err)}) // another start may help
+			err = failed(report.Failed, err) // another start may help
 		}
 		return err
 	}
@@ -118,15 +118,6 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 
 // lastWords bounds what is kept in the shared files after the user asked a second time to stop.
 const lastWords = 10 * time.Second
-
-// storeError is an error of the shared files.
-type storeError struct {
-	err     error
-	verdict loader.Verdict
-}
-
-func (e *storeError) Error() string { return e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
 
 // Until returns a context that also ends, with the cause, when drain is closed.
 func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {
@@ -231,7 +222,7 @@ func (p *push) close() error {
 		problems = append(problems, p.files.Close())
 	}
 	if p.target.loader != nil {
-		problems = append(problems, p.target.loader.Close())
+		problems = append(problems, p.target.judged(p.target.loader.Close()))
 	}
 	return errors.Join(problems...)
 }

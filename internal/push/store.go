@@ -94,7 +94,7 @@ func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return l, err
+	return l, s.target.judged(err)
 }
 
 // storeTimeout bounds the time without progress. The whole has no bound: there may be hundreds of thousands of objects.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +23,25 @@ func TestErrorTexts(t *testing.T) {
 		"the server took 3 of 5 rows: a (and 1 more warnings)": &loader.RowsError{Sent: 5, Acknowledged: 3, Detail: []string{"a", "b"}},
 	} {
 		require.EqualError(t, err, want)
+	}
+}
+
+// Who wraps or joins an error cannot change its verdict, and a full disk of this machine is no server's.
+func TestJudged(t *testing.T) {
+	lost, refused := loader.Lost(loader.ClassConnection), loader.Refused(loader.ClassData)
+	judged := loader.Judged(io.EOF, lost)
+	require.EqualError(t, judged, "EOF")
+	require.ErrorIs(t, judged, io.EOF)
+	for _, err := range []error{
+		judged, fmt.Errorf("a: %w", judged), errors.Join(io.ErrNoProgress, judged), loader.Judged(loader.Final(judged), refused),
+	} {
+		require.Equal(t, lost, loader.VerdictOf(err), "%v", err)
+	}
+	local := fmt.Errorf("journal: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	require.Equal(t, local, loader.Judged(local, lost))
+	require.NoError(t, loader.Judged(nil, lost))
+	for _, err := range []error{nil, io.EOF, local} {
+		require.Zero(t, loader.VerdictOf(err), "%v", err)
 	}
 }
 
