@@ -75,7 +75,7 @@ func Run(ctx context.Context, args []string, p Process) int {
 // complain prints the lines of an error, each once.
 func (a *app) complain(err error) {
 	printed := map[string]bool{}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(loader.Explain(err)) {
 		line = strings.TrimSpace(line)
 		switch {
 		case line == "" || printed[line]:

@@ -39,8 +39,7 @@ func (a *app) openFiles(ctx context.Context, of, url string, c *config.Connect) 
 	if err != nil {
 		return objstore.Files{}, err
 	}
-	store, err := objstore.Open(ctx, t, loader.Deps{Dial: new(net.Dialer).DialContext, TLS: c.Trust.TLS, Log: a.log()})
-	return objstore.Files{Store: store}, err
+	return objstore.OpenFiles(ctx, t, loader.Deps{Dial: new(net.Dialer).DialContext, TLS: c.Trust.TLS, Log: a.log()})
 }
 
 // sharedFiles returns what opens the common files of a named run's processes, nil without --state-dir s3://….
@@ -49,7 +48,11 @@ func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, err
 		return nil
 	}
 	return func(ctx context.Context) (push.Files, error) {
-		return a.openFiles(ctx, "--state-dir", c.Shared, &c.Connect)
+		files, err := a.openFiles(ctx, "--state-dir", c.Shared, &c.Connect)
+		if err != nil {
+			return nil, err
+		}
+		return files, nil
 	}
 }
 

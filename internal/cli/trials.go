@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // trialsCommand makes many pushes, one after the other: it is what sweep and tune share.
@@ -57,8 +58,7 @@ func (t *trialsCommand) read(target, hint string) (trial map[string][]string, er
 			trial[f.Name] = t.given[f.Name]
 		}
 	})
-	_, err = (&config.Push{Set: trial["set"]}).Settings()
-	if err := errors.Join(append(problems, err)...); err != nil {
+	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	t.process.Target = target
@@ -127,7 +127,7 @@ func (t *trialsCommand) job(trials *sweep.Trials, drain <-chan struct{}) sweep.J
 // closeTrials warns of runs that could not be forgotten.
 func (t *trialsCommand) closeTrials(trials *sweep.Trials) {
 	if err := trials.Close(); err != nil {
-		t.log().Warn(err.Error())
+		t.log().Warn(loader.Explain(err))
 	}
 }
 
@@ -144,7 +144,7 @@ func endedEarly(err error, reached bool) error {
 	case errors.Is(err, sweep.ErrStopped):
 		return &push.Error{Outcome: report.Interrupted, Err: err}
 	case errors.Is(err, sweep.ErrUnreachable) && !reached:
-		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
+		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(loader.Explain(err))}
 	}
-	return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // without the outcome of a single push
+	return &push.Error{Outcome: report.Failed, Err: errors.New(loader.Explain(err))} // without the outcome of a single push
 }

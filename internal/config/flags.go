@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Defaults that other packages show, too.
 const (
-	DefaultPayload    = Bytes(1 << 30)
-	DefaultDistinct   = Bytes(1 << 30)
-	DefaultVerifyRows = 10_000
-	DefaultRetries    = 8
-	DefaultRetryFor   = 10 * time.Minute
+	DefaultPayload  = Bytes(1 << 30)
+	DefaultDistinct = Bytes(1 << 30)
+	DefaultRetries  = 8
+	DefaultRetryFor = 10 * time.Minute
 )
 
 // The groups of --help, in its order.
@@ -113,9 +113,9 @@ func (p *Push) safety(f *pflag.FlagSet) {
 	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate), string(loader.CreateTruncate)), "create",
 		"when to create the table; recreate drops it first, truncate empties it and keeps its indexes")
 	f.StringVar(&p.AllowDrop, "allow-drop", "", "name of a table that --create may drop or empty although terapush did not create it")
-	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
+	f.Var(newChoice(&p.Verify, string(verify.Count), string(verify.None), string(verify.Ack), string(verify.Full)), "verify",
 		"ack compares acknowledgements, count scans the table, full also compares rows byte for byte")
-	f.Var(Count(&p.VerifyRows, DefaultVerifyRows), "verify-rows", "rows that --verify full reads back and compares")
+	f.Var(Count(&p.VerifyRows, verify.DefaultVerifyRows), "verify-rows", "rows that --verify full reads back and compares")
 	f.Var(Count(&p.VerifyWorkers, 0), "verify-workers", "connections for the verification (default: as many as --workers)")
 	f.Var(Count(&p.Retries, DefaultRetries), "retries", "retries of a batch, and of each question to the database")
 	f.Var(Duration(&p.RetryFor, DefaultRetryFor), "retry-for", "time to wait for a server that is away; 0: only --retries counts")
@@ -132,7 +132,7 @@ func (p *Push) runs(f *pflag.FlagSet) {
 
 func (p *Push) connection(f *pflag.FlagSet) {
 	p.Connect.flags(f)
-	f.StringArrayVar(&p.Set, "set", nil, "session variable as `name=value`, such as synchronous_commit=off; repeatable")
+	f.Var(&p.Set, "set", "session variable as `name=value`, such as synchronous_commit=off; repeatable")
 }
 
 func (p *Push) output(f *pflag.FlagSet) {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // The forms of a log.
@@ -35,12 +37,20 @@ func (l *Log) Handler(w io.Writer) slog.Handler {
 		level = slog.LevelError
 	}
 	if l.Format == LogJSON {
-		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: explained})
 	}
-	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
 		if attr.Key == slog.TimeKey {
 			return slog.String(slog.TimeKey, attr.Value.Time().Format("15:04:05"))
 		}
-		return attr
+		return explained(groups, attr)
 	}})
+}
+
+// explained gives an error its hint, which is not in its own text.
+func explained(_ []string, attr slog.Attr) slog.Attr {
+	if err, ok := attr.Value.Any().(error); ok {
+		return slog.String(attr.Key, loader.Explain(err))
+	}
+	return attr
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/netio"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -61,7 +62,7 @@ type Push struct {
 	VerifyRows int
 	// VerifyWorkers is 0 for as many as Workers.
 	VerifyWorkers int
-	Set           []string // name=value
+	Set           Settings
 
 	Connect Connect
 	State   string // the state folder
@@ -124,12 +125,12 @@ func (p *Push) Validate() error {
 			"does not contain -of- and is not %s", p.RunID, LastRun)
 	}
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
-	problems = append(problems, p.Staging.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
+	problems = append(problems, p.Staging.err, p.ServerMetrics.err,
+		known("dataset", p.Dataset, dataset.Names()), known("verify mode", p.Verify, verify.Modes()))
 	if p.Format != "" {
 		problems = append(problems, known("format", p.Format, Formats()))
 	}
-	_, err := p.Settings()
-	return errors.Join(append(problems, err)...)
+	return errors.Join(problems...)
 }
 
 // LastRun stands for the newest run of a state folder, wherever a run is named.
@@ -142,22 +143,6 @@ func IsRunName(name string) bool {
 }
 
 var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
-
-// Settings returns the session variables of --set.
-func (p *Push) Settings() ([]loader.Setting, error) {
-	var all []loader.Setting
-	var problems []error
-	for _, text := range p.Set {
-		name, value, found := strings.Cut(text, "=")
-		name = strings.TrimSpace(name)
-		if !found || name == "" {
-			problems = append(problems, fmt.Errorf("--set %q: write it as name=value", text))
-			continue
-		}
-		all = append(all, loader.Setting{Name: name, Value: strings.TrimSpace(value)})
-	}
-	return all, errors.Join(problems...)
-}
 
 // Earlier is what an earlier process of a run has settled of its target. It is zero for a run that begins.
 type Earlier struct {
@@ -197,8 +182,8 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
 		return nil, target, err
 	}
-	target.Settings, err = p.Settings()
-	return driver, target, err
+	target.Settings = p.Set
+	return driver, target, nil
 }
 
 // optionsOf refuses options of other methods, which would have no effect.

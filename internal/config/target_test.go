@@ -49,7 +49,6 @@ func TestLoaderTarget(t *testing.T) {
 		{"base://h/d", "--method stage", `method "stage" does not exist; there is: copy, insert`},
 		{"base://h/d", "--method s3-import", "--method s3-import was removed: use copy"},
 		{"base://h/d", "--method cloud-copy", "--method cloud-copy was removed: use array"},
-		{"base://h/d", "--set =1", `--set "=1": write it as name=value`},
 		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},
 	} {
 		p, _, err := parse(t, c.args, nil, "")

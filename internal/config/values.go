@@ -297,6 +297,56 @@ func (m *ServerMetrics) Replace(all []string) error {
 // URLs returns those that were given, with user and password.
 func (m *ServerMetrics) URLs() []*url.URL { return m.urls }
 
+// Settings are the session variables of --set, in the order given. Append, GetSlice and Replace implement
+// pflag.SliceValue, so that a file may have a list.
+type Settings []loader.Setting
+
+// Set implements pflag.Value. It adds a variable, written as name=value.
+func (s *Settings) Set(text string) error {
+	name, value, found := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	if !found || name == "" {
+		return errors.New("write it as name=value")
+	}
+	*s = append(*s, loader.Setting{Name: name, Value: strings.TrimSpace(value)})
+	return nil
+}
+
+// String returns the variables for --help, "" for none.
+func (s *Settings) String() string {
+	if len(*s) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(s.GetSlice(), ",") + "]"
+}
+
+// Type implements pflag.Value.
+func (*Settings) Type() string { return "name=value" }
+
+// Append adds a variable.
+func (s *Settings) Append(text string) error { return s.Set(text) }
+
+// GetSlice returns the variables as name=value.
+func (s *Settings) GetSlice() []string {
+	var all []string
+	for _, one := range *s {
+		all = append(all, one.Name+"="+one.Value)
+	}
+	return all
+}
+
+// Replace sets all variables. After an error they are as before.
+func (s *Settings) Replace(all []string) error {
+	var given Settings
+	for _, text := range all {
+		if err := given.Set(text); err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	*s = given
+	return nil
+}
+
 // optionValue is the flag of a method's option.
 type optionValue struct {
 	into   map[string]string

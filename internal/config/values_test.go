@@ -50,6 +50,23 @@ func TestSizesAndRates(t *testing.T) {
 	require.ErrorContains(t, new(config.DistinctBytes).Set("al"), "or as all")
 }
 
+// A variable is refused where it is given, once, and a refused list changes nothing.
+func TestSettings(t *testing.T) {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(config.Push).Flags(f, drivers(t))
+	require.EqualError(t, f.Parse([]string{"--set", "x"}), `invalid argument "x" for "--set" flag: write it as name=value`)
+	_, _, err := parse(t, "", env{"TERAPUSH_SET": "=y"}, "")
+	require.EqualError(t, err, `TERAPUSH_SET: invalid argument "=y" for "--set" flag: write it as name=value`)
+
+	c, _, err := parse(t, "--set a=1,2 --set b=", nil, "")
+	require.NoError(t, err)
+	want := config.Settings{{Name: "a", Value: "1,2"}, {Name: "b"}}
+	require.Equal(t, want, c.Set)
+	require.EqualError(t, c.Set.Replace([]string{"c=3", "d"}), `"d": write it as name=value`)
+	require.Equal(t, want, c.Set)
+	require.Equal(t, "[a=1,2,b=]", c.Set.String())
+}
+
 // Every flag of a quantity takes what can mean one thing only, whatever has it, and says what to write instead.
 func TestQuantities(t *testing.T) {
 	for line, want := range map[string]any{

@@ -69,7 +69,7 @@ type deliverer struct {
 
 // layers builds the layers around the innermost one.
 func (d *deliverer) layers(innermost loadFunc) loadFunc {
-	return d.retrying(d.recorded(d.counted(d.bounded(innermost))))
+	return d.retrying(d.recorded(d.judged(d.counted(d.bounded(innermost)))))
 }
 
 // bounded gives the attempt a deadline. When the context ends the session closes its connection, and the server rolls
@@ -164,6 +164,17 @@ func (e *otherRowsError) Error() string {
 }
 func (e *otherRowsError) Unwrap() error { return e.rows }
 
+// judged gives the error of an attempt the back-end's verdict, which the layers around it read.
+func (d *deliverer) judged(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
+		ack, err := next(ctx, t)
+		if err != nil {
+			err = &loader.JudgedError{Verdict: d.classify(err), Err: err}
+		}
+		return ack, err
+	}
+}
+
 // recorded records the event of the attempt.
 func (d *deliverer) recorded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
@@ -193,8 +204,8 @@ func (d *deliverer) eventOf(t *delivery, start time.Time, ack loader.Ack, err er
 			e.Missing = t.Rows - ack.Rows
 		}
 	default:
-		v := d.classify(err)
-		e.Class, e.Error, e.Rows, e.Outcome = v.Class, err.Error(), 0, event.Unknown
+		v := loader.VerdictOf(err)
+		e.Class, e.Error, e.Rows, e.Outcome = v.Class, loader.Explain(err), 0, event.Unknown
 		switch v.Applied {
 		case loader.No:
 			e.Outcome = event.NotApplied

@@ -46,7 +46,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 				d.policy.Outage.Answered(began)
 				return ack, nil
 			}
-			v := d.classify(err)
+			v := loader.VerdictOf(err)
 			applied = combined(applied, v.Applied)
 			another := v.Retry && waits.Failed(v, err) // before Resolve, which may wait for the server itself
 			if applied == loader.Yes || isRowsError(err) && !d.upload || isNeverSent(err) {
@@ -61,7 +61,8 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 				case isUndecided(unanswered): // an answer, about all attempts
 					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
 				case unanswered != nil: // "not applied" stays certain without an answer
-					return loader.Ack{}, d.giveUp(t, applied, fmt.Errorf("%w; %w", err, unanswered))
+					both := fmt.Errorf("%w; %w", err, unanswered)
+					return loader.Ack{}, d.giveUp(t, applied, &loader.JudgedError{Verdict: loader.VerdictOf(unanswered), Err: both})
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
 				default:
@@ -166,7 +167,7 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 		if err == nil || isUndecided(err) {
 			return applied, err
 		}
-		v := d.classify(err)
+		v := loader.VerdictOf(err)
 		switch v.Class {
 		case loader.ClassMissing:
 			return loader.Unknown, loader.Final(err)
@@ -212,7 +213,7 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery, waits *retry.Waits
 	found, err := d.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
-		return loader.Unknown, fmt.Errorf("resolving %s: %w", t, err)
+		return loader.Unknown, fmt.Errorf("resolving %s: %w", t, &loader.JudgedError{Verdict: d.classify(err), Err: err})
 	case found.Applied == loader.Yes:
 		t.unrecorded = d.record(d.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
 		return loader.Yes, nil
@@ -255,7 +256,7 @@ func onlyThisOne(err error) bool {
 // store can be made again.
 func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
 	d.abandon(t.first(), t.batches(), applied)
-	if !d.upload && d.classify(err).Class == loader.ClassMissing {
+	if !d.upload && loader.VerdictOf(err).Class == loader.ClassMissing {
 		err = loader.Final(err)
 	}
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)

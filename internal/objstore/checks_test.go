@@ -112,7 +112,7 @@ func TestChecksWithoutAnAnswer(t *testing.T) {
 	s := open(t, targetOf(t, "s3://bucket/some/prefix", server.URL))
 	server.Close()
 	_, err := s.CheckServer(t.Context(), loader.Intent{}, "")
-	require.ErrorContains(t, err, "connection refused (is the server up, and is this its port?)")
+	require.Contains(t, loader.Explain(err), "connection refused (is the server up, and is this its port?)")
 	require.NotContains(t, err.Error(), "operation error", "the SDK's wrappers")
 }
 

@@ -21,6 +21,15 @@ import (
 // other. Names are below the store's prefix.
 type Files struct{ *Store }
 
+// OpenFiles opens a store as Open does. Its error has the verdict of Classify.
+func OpenFiles(ctx context.Context, t loader.Target, d loader.Deps) (Files, error) {
+	store, err := Open(ctx, t, d)
+	if err != nil {
+		return Files{}, loader.Judged(err, Files{}.Classify(err))
+	}
+	return Files{store}, nil
+}
+
 // fileTime bounds a request for a file. A store that takes a connection and never answers would block the run.
 const (
 	fileTime      = 30 * time.Second

@@ -148,7 +148,7 @@ func TestTLS(t *testing.T) {
 	target := targetOf(t, "s3://bucket/p", server.URL)
 	target.TLS = loader.TLSVerify
 	_, err := Open(t.Context(), target, backendtest.Deps())
-	require.ErrorContains(t, err, "name the certificate's authority with --tls-ca")
+	require.Contains(t, loader.Explain(err), "name the certificate's authority with --tls-ca")
 
 	d := backendtest.Deps()
 	d.TLS = netio.Trust{CAFile: authority}.TLS

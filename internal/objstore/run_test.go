@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -212,6 +213,18 @@ func refs(numbers ...int64) []loader.Ref {
 		all[i].ID.Number = n
 	}
 	return all
+}
+
+// A store that is away when files are opened can be waited for, as any other time.
+func TestOpenFilesOfAStoreThatIsAway(t *testing.T) {
+	server := fakeStore(t, nil)
+	target := targetOf(t, "s3://bucket/p", server.URL)
+	server.Close()
+	_, err := OpenFiles(t.Context(), target, backendtest.Deps())
+	require.Error(t, err)
+	v := loader.VerdictOf(err)
+	require.Equal(t, loader.ClassConnection, v.Class)
+	require.True(t, v.Retry)
 }
 
 // Files are made once, whoever comes first.

@@ -75,7 +75,7 @@ func (p *push) configureNew() error {
 func (p *push) describe(earlier config.Earlier) error {
 	valid := p.Config.Validate()
 	caps, err := p.target.configure(p.Drivers, earlier)
-	if err := joinOnce(valid, err); err != nil {
+	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
 	p.caps, p.resources = caps, machine(&p.Config, p.linkBits)

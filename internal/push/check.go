@@ -208,12 +208,8 @@ func sentence(f loader.Finding) string {
 
 // failure converts an error to a finding, whose fix is the error's hint.
 func failure(check string, err error) loader.Finding {
-	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: strings.ReplaceAll(err.Error(), "\n", "; ")}
-	var known *loader.Error
-	if errors.As(err, &known) && known.Hint != "" {
-		f.Found, f.Fix = strings.Replace(f.Found, " ("+known.Hint+")", "", 1), known.Hint
-	}
-	return f
+	found := strings.ReplaceAll(err.Error(), "\n", "; ")
+	return loader.Finding{Check: check, Grade: loader.GradeFail, Found: found, Fix: loader.HintOf(err)}
 }
 
 // dialAddress returns the host:port or socket path in a server's endpoint, which is a URL for stores; "" if there is

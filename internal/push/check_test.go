@@ -19,8 +19,8 @@ import (
 func TestCheck(t *testing.T) {
 	for args, want := range map[string][]string{
 		small: nil,
-		small + " --set x --rows 5 --bytes 1MB --dataset nothing --verify full": {
-			"--rows, --bytes and --duration exclude each other", `--set "x": write it as name=value`, `dataset "nothing" does not exist`,
+		small + " --rows 5 --bytes 1MB --dataset nothing --verify full": {
+			"--rows, --bytes and --duration exclude each other", `dataset "nothing" does not exist`,
 		},
 		small + " --method gone --workers 5000":    {"--workers 5000: 1 to 4096", `method "gone" does not exist`},
 		small + " --set unfit=1 --retries -1":      {"--retries -1: 0 or more", "--set unfit: memory has no such variable"},
@@ -204,7 +204,7 @@ func TestCheckServerThatFails(t *testing.T) {
 		})
 	}
 
-	_, err := push.CheckServer(t.Context(), newFixture(t).job(small+" --set x"))
+	_, err := push.CheckServer(t.Context(), newFixture(t).job(small+" --set unfit=1"))
 	require.Equal(t, push.Usage, push.OutcomeOf(err))
 
 	p := newFixture(t)

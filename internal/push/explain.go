@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -38,26 +37,10 @@ func Outline(c *config.Push, drivers *loader.Registry) (run.Plan, []string, erro
 func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	p := &push{Job: Job{Config: *c, Drivers: drivers}}
 	p.connectParts(host.LocalLink(context.Background()))
-	_, badMode := verify.ParseMode(p.Config.Verify)
-	if err := joinOnce(p.configure(), badMode); err != nil {
+	if err := p.configure(); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// joinOnce joins errors without repetitions: two steps may find the same problem.
-func joinOnce(problems ...error) error {
-	var all []error
-	seen := map[string]bool{"": true}
-	if err := errors.Join(problems...); err != nil {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			if !seen[line] {
-				all = append(all, errors.New(line))
-			}
-			seen[line] = true
-		}
-	}
-	return errors.Join(all...)
 }
 
 // Explain prints what a push would do, without connecting: statements, batches and memory. What depends on the server,

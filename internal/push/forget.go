@@ -130,7 +130,7 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
 		Run: id, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
 	})
-	return err
+	return p.target.judged(err)
 }
 
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.

@@ -236,7 +236,7 @@ func (p *push) awaitRows(ctx context.Context) error {
 	notes, err := finisher.Finish(ctx, p.plan.PartKeys(), p.plan.PartRows())
 	p.notes.warnAll(notes)
 	if err != nil {
-		return fmt.Errorf("waiting until the rows are visible: %w", err)
+		return fmt.Errorf("waiting until the rows are visible: %w", p.target.judged(err))
 	}
 	// A back-end whose acks imply visible rows asks no server and returns faster. Notes are about rows that are not
 	// visible.

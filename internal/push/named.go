@@ -133,7 +133,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 	for logged := false; ; logged = true {
 		err := f()
 		switch {
-		case !p.named() || !p.mayHelp(err):
+		case !p.named() || !mayHelp(err):
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
 			err = fmt.Errorf("waiting for run %s, %s: %w", p.state.runName(), time.Since(began).Round(time.Second), err)
@@ -150,10 +150,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 }
 
 // mayHelp reports whether it may help to wait.
-func (p *push) mayHelp(err error) bool {
-	if err == nil {
-		return false
-	}
+func mayHelp(err error) bool {
 	known := []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errReplaced, errTooLate}
 	for _, one := range known {
 		if errors.Is(err, one) {
@@ -163,10 +160,7 @@ func (p *push) mayHelp(err error) bool {
 	if errors.As(err, new(*loader.BusyError)) {
 		return true
 	}
-	v := p.target.driver.Classify(err)
-	if stored := (*storeError)(nil); errors.As(err, &stored) {
-		v = stored.verdict
-	}
+	v := loader.VerdictOf(err)
 	return v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
 }
 

@@ -99,10 +99,7 @@ func (p *push) verifyClosed(ctx context.Context) error {
 
 // blameTable adds the suspects to an error of rows that the server refused or did not take.
 func (p *push) blameTable(err error) error {
-	if err == nil {
-		return nil
-	}
-	switch p.target.driver.Classify(err).Class {
+	switch loader.VerdictOf(err).Class {
 	case loader.ClassRows, loader.ClassPermission, loader.ClassConstraint, loader.ClassData:
 		return p.suspects(err)
 	}

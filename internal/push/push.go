@@ -39,7 +39,7 @@ type Job struct {
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
 	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
-	// the run.
+	// the run. The error of a store has its verdict, and no Files come with it.
 	Files func(context.Context) (Files, error)
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
 	// called when the run has ended. It may be nil.
@@ -115,7 +115,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		}
 		err := policy.Ask(bound, p.files.Classify, lost, f)
 		if err != nil {
-			err = failed(report.Failed, &storeError{err, p.files.Classify(err)}) // another start may help
+			err = failed(report.Failed, err) // another start may help
 		}
 		return err
 	}
@@ -125,15 +125,6 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 
 // lastWords bounds what is kept in the shared files after the user asked a second time to stop.
 const lastWords = 10 * time.Second
-
-// storeError is an error of the shared files.
-type storeError struct {
-	err     error
-	verdict loader.Verdict
-}
-
-func (e *storeError) Error() string { return e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
 
 // Until returns a context that also ends, with the cause, when drain is closed.
 func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {
@@ -236,7 +227,7 @@ func (p *push) close() error {
 		problems = append(problems, p.files.Close())
 	}
 	if p.target.loader != nil {
-		problems = append(problems, p.target.loader.Close())
+		problems = append(problems, p.target.judged(p.target.loader.Close()))
 	}
 	return errors.Join(problems...)
 }
@@ -258,7 +249,15 @@ func (n *notes) warn(text string) {
 	}
 }
 
-func (n *notes) warnf(format string, args ...any) { n.warn(fmt.Sprintf(format, args...)) }
+// warnf is warn of a format. Errors among args are told with their hints.
+func (n *notes) warnf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = loader.Explain(err)
+		}
+	}
+	n.warn(fmt.Sprintf(format, args...))
+}
 
 func (n *notes) warnAll(texts []string) {
 	for _, text := range texts {

@@ -70,7 +70,7 @@ func TestPreflightThatFailsTouchesNothing(t *testing.T) {
 		caps                      *loader.Caps
 		table                     bool // it was made
 	}{
-		{name: "usage", args: " --set x", failing: "open", outcome: push.Usage, text: "write it as name=value"},
+		{name: "usage", args: " --set unfit=1", failing: "open", outcome: push.Usage, text: "memory has no such variable"},
 		{name: "state", args: " --state-dir /dev/null/x", outcome: report.PreflightFailed, text: "without which a run cannot be resumed"},
 		{name: "connection", failing: "open", outcome: report.PreflightFailed, text: "opening memory://u@h/d: it is down"},
 		{name: "memory", args: " --memory 1KiB", outcome: push.Usage, text: "more than --memory 1.0 KiB"},

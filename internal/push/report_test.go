@@ -172,6 +172,22 @@ func TestClassOfWhatEndedTheRun(t *testing.T) {
 	require.Empty(t, p.fails(small+" --state-dir /dev/null/x", report.PreflightFailed, "not a directory").Result.Errors, "ours")
 }
 
+// What to do about an error is told wherever the error is.
+func TestHintsAreTold(t *testing.T) {
+	hint := &loader.Error{Op: "load", Applied: loader.No, Err: loadertest.ErrRejected, Hint: "ask the owner"}
+	p := newFixture(t)
+	p.failOn("load", hint)
+	r := p.fails(small+" --workers 1 --retries 0", report.Failed, "after 1 attempts: ")
+	require.Regexp(t, `bad value \(ask the owner\)$`, r.Result.Error)
+	require.Regexp(t, `bad value \(ask the owner\)$`, r.Result.Failures[0].Error)
+
+	p = newFixture(t)
+	p.checks(checking{err: hint})
+	warnings := p.succeeds(small).Warnings
+	require.Len(t, warnings, 1)
+	require.Regexp(t, `^the server could not be checked: .* \(ask the owner\)$`, warnings[0])
+}
+
 // measuring is a back-end whose server counts what it does.
 type measuring struct {
 	hooked
@@ -266,7 +282,7 @@ func TestResumable(t *testing.T) {
 		want    bool
 	}{
 		"ok":                         {args: small, outcome: report.OK},
-		"usage":                      {args: small + " --set x", outcome: push.Usage},
+		"usage":                      {args: small + " --set unfit=1", outcome: push.Usage},
 		"no run yet":                 {args: small, between: failOn("prepare"), outcome: report.PreflightFailed},
 		"a run, and nothing sent":    {args: small, watch: down, outcome: report.PreflightFailed, want: true},
 		"by duration, nothing sent":  {args: hour, watch: down, outcome: report.PreflightFailed},

@@ -30,7 +30,7 @@ func (p *push) openFiles(ctx context.Context) error {
 	err := p.waiting(ctx, func() error {
 		files, err := p.Files(ctx)
 		if err != nil {
-			return failed(report.Failed, &storeError{err, files.Classify(err)})
+			return failed(report.Failed, err)
 		}
 		p.files = files
 		return nil

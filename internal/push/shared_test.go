@@ -114,6 +114,20 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 }
 
 // A process that comes while another one of its shard is at work ends that one, before its next attempt.
+// Shared files that cannot be opened are waited for if the error says that the store is away, and no Files come with it.
+func TestSharedFilesThatCannotBeOpened(t *testing.T) {
+	closed := errors.New("closed")
+	for waited, refusal := range map[bool]error{false: closed, true: loader.Judged(closed, loader.Lost(loader.ClassConnection))} {
+		p := newLabelled(t)
+		j := p.job(nightly + " --retry-for 0")
+		j.Files = func(context.Context) (push.Files, error) { return nil, refusal }
+		r, err := push.Run(t.Context(), j)
+		require.ErrorIs(t, err, closed)
+		require.Equal(t, report.Failed, r.Result.Outcome, "another start may help")
+		require.Equal(t, waited, strings.Contains(err.Error(), "waiting for run nightly"), err.Error())
+	}
+}
+
 func TestSharedJournalIsTakenOver(t *testing.T) {
 	p := newLabelled(t)
 	p.files = runlogtest.New()

@@ -31,7 +31,7 @@ func (s *state) findStored(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("looking for what run %s has in the store: %w", s.run(), err)
+		return fmt.Errorf("looking for what run %s has in the store: %w", s.run(), s.target.judged(err))
 	}
 	for _, number := range slices.Sorted(maps.Keys(s.history.stored)) {
 		e := s.history.stored[number]
@@ -94,7 +94,7 @@ func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return l, err
+	return l, s.target.judged(err)
 }
 
 // storeTimeout bounds the time without progress. The whole has no bound: there may be hundreds of thousands of objects.

@@ -55,7 +55,7 @@ func (t *target) open(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", t, err)
+		return fmt.Errorf("opening %s: %w", t, t.judged(err))
 	}
 	t.can = loader.FeaturesOf(t.loader)
 	if t.uncounted() {
@@ -95,7 +95,7 @@ func (t *target) prepare(ctx context.Context, p loader.Preparation) error {
 		return err
 	}
 	if removes(p.Create) {
-		return prepare(ctx)
+		return t.judged(prepare(ctx))
 	}
 	limit := preflightTime
 	if p.Begin != nil {
@@ -121,10 +121,18 @@ func removes(mode loader.CreateMode) bool {
 func (t *target) ask(ctx context.Context, what string, f func(context.Context) error) error {
 	lost := func(err error) { t.notes.log.Warn("asking again", "what", what, "error", err) }
 	err := t.retries().Ask(ctx, t.driver.Classify, lost, f)
-	if err != nil && t.driver.Classify(err).Class == loader.ClassMissing {
+	if loader.VerdictOf(err).Class == loader.ClassMissing {
 		return loader.Final(err)
 	}
 	return err
+}
+
+// judged gives an error the back-end's verdict. What the back-end is asked without ask needs it.
+func (t *target) judged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return loader.Judged(err, t.driver.Classify(err))
 }
 
 // ask is target.ask for a question that has an answer.

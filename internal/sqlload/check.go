@@ -91,12 +91,12 @@ func (k *TableCheck) add(check string, f loader.Finding) {
 
 // failure adds Prepare's error as a finding. It returns err if the connection is lost, and nothing more can be asked.
 func (t *Table) failure(ctx context.Context, c Conn, k *TableCheck, check string, err error) error {
-	f := Fail(err.Error(), "")
+	f := Fail(loader.Explain(err), "")
 	lost := t.lost(ctx, c, err)
 	if lost || t.Classify(err).Retry { // the next answer may be another
 		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
 	} else if known := (*loader.Error)(nil); errors.As(err, &known) && known.Err != nil {
-		f.Found, f.Fix = known.Err.Error(), known.Hint
+		f.Found, f.Fix = known.Err.Error(), loader.HintOf(err)
 	}
 	k.add(check, f)
 	if lost {
@@ -159,7 +159,7 @@ func (t *Table) Ask(
 		case check.Hidden != nil:
 			f = check.Hidden(a.err)
 		default:
-			f = loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + a.err.Error(), Fix: grant(a.err)}
+			f = loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + loader.Explain(a.err), Fix: grant(a.err)}
 		}
 		if f.Check = cmp.Or(f.Check, check.Name); f.Grade != "" {
 			findings = append(findings, f)

@@ -55,7 +55,8 @@ func New(p Plan, o Options) (*Sweep, error) {
 		if err == nil {
 			err = c.Outline(o.Drivers)
 		}
-		for _, text := range problemsOf(err) {
+		for _, problem := range loader.Problems(err) {
+			text := loader.Explain(problem)
 			if wrong[text] == nil {
 				texts = append(texts, text)
 			}
@@ -87,19 +88,6 @@ func New(p Plan, o Options) (*Sweep, error) {
 		s.Parts = append(s.Parts, recorded)
 	}
 	return s, errors.Join(problems...)
-}
-
-// problemsOf returns the lines of an error, each once.
-func problemsOf(err error) (lines []string) {
-	if err == nil {
-		return nil
-	}
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }
 
 // describe names a case within the plan.

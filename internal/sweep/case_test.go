@@ -44,7 +44,7 @@ func TestPartsOfARecord(t *testing.T) {
 	}, s.Parts[0].Methods)
 	for _, c := range s.Cases {
 		require.Equal(t, c.Push["method"][0] == "copy", c.Given["rows-per-transaction"] != nil)
-		require.Contains(t, c.Config.Set, "app.password=hunter2", "the case is told")
+		require.Contains(t, c.Config.Set.GetSlice(), "app.password=hunter2", "the case is told")
 	}
 	require.Equal(t, []string{"postgres://u:hunter2@h/db"}, s.Targets())
 }

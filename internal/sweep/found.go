@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Schema names the form of Found as JSON. Fields may be added under the same name.
@@ -52,12 +52,12 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
 	}
 	if t.cut && cause != nil {
-		f.Why = cause.Error()
+		f.Why = loader.Explain(cause)
 	}
 	for _, one := range t.tried {
 		one.BatchRows, one.Bytes, one.Share = s.rows[one.Setting], one.Rate*float64(s.base.Plan.RowBytes), one.Rate/best.Rate
 		if one.err != nil && !one.usable() {
-			one.Error = errors.Unwrap(one.err).Error() // without the setting
+			one.Error = loader.Explain(one.err)
 		}
 		f.Trials = append(f.Trials, *one)
 	}

@@ -96,8 +96,9 @@ func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
 
 	if best = s.best(); best == nil {
 		var first error
-		if len(s.tried) > 0 {
-			first = s.tried[0].err
+		if len(s.tried) > 0 && s.tried[0].err != nil {
+			t := s.tried[0]
+			first = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, t.err)
 		}
 		return nil, nil, errors.Join(errNothing, first, context.Cause(ctx))
 	}
@@ -283,7 +284,7 @@ func (s *tune) measure(at spot) {
 	t.times++
 	rate, err := s.Measure(t.Setting)
 	if err != nil {
-		t.err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
+		t.err = err
 		s.ended() // the context's end may be why it failed
 		return
 	}

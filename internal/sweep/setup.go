@@ -47,9 +47,9 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 		p.Create = string(loader.CreateRecreate)
 		one.Given["create"] = []string{p.Create}
 	}
-	for _, text := range p.Set {
-		if name, value, found := strings.Cut(text, "="); found && loader.IsSecret(name) {
-			one.secrets = append(one.secrets, loader.Secret(strings.TrimSpace(value)))
+	for _, variable := range p.Set {
+		if loader.IsSecret(variable.Name) {
+			one.secrets = append(one.secrets, loader.Secret(variable.Value))
 		}
 	}
 	return one, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // ErrStopped ends a sweep or a search after a signal.
@@ -181,7 +182,7 @@ func statusOf(result *report.Report, err error, c *clock) (results.Status, strin
 	case err == nil:
 		return results.Measured, ""
 	case c.why == "" || result == nil || result.Result.Outcome != report.Interrupted:
-		return results.Failed, err.Error()
+		return results.Failed, loader.Explain(err)
 	case result.Result.Rows == 0:
 		return results.Failed, c.why + " before a row was acknowledged"
 	case result.Unmeasured():

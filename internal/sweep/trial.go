@@ -89,7 +89,7 @@ func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun
 	}
 	r, err := push.Run(ctx, job)
 	t.Clear(ctx)
-	return s.withoutSecrets(r), s.classify(t.Drivers, r, err)
+	return s.withoutSecrets(r), s.classify(r, err)
 }
 
 // pollInterval is how often a push is polled before its rows move. It is not polled while they do, which would take CPU
@@ -134,16 +134,13 @@ func (e limited) Unwrap() error { return e.error }
 func (limited) Is(target error) bool { return target == ErrLimit } //nolint:errorlint // Is is called for each error of a chain
 
 // classify returns the error of a push without secrets, as ErrDiskFull, ErrUnreachable or ErrLimit where it is one.
-func (s *Setup) classify(drivers *loader.Registry, r *report.Report, err error) error {
+func (s *Setup) classify(r *report.Report, err error) error {
 	if err == nil {
 		return nil
 	}
-	var class loader.Class
-	if driver, _, problem := config.FindTarget(s.Config.Target, s.Config.Connect, drivers); problem == nil {
-		class = driver.Classify(err).Class
-	}
+	class := loader.VerdictOf(err).Class
 	if len(s.secrets) > 0 {
-		err = &push.Error{Outcome: push.OutcomeOf(err), Err: errors.New(loader.Redact(err.Error(), s.secrets...))}
+		err = &push.Error{Outcome: push.OutcomeOf(err), Err: errors.New(loader.Redact(loader.Explain(err), s.secrets...))}
 	}
 	away := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
 	switch {

@@ -120,35 +120,48 @@ func TestBegunIsToldWhenRowsMove(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnreachable)
 }
 
+// A full or broken disk of this machine says nothing of the target, whatever an error of the system looks like to a driver.
+func TestALocalErrorIsNoTargets(t *testing.T) {
+	l := newLab(t)
+	l.State = "/dev/null/x"
+	one, err := l.Setup(map[string][]string{"target": {"postgres://u@127.0.0.1:1/db"}, "rows": {"1"}})
+	require.NoError(t, err)
+	r, err := l.Push(t.Context(), one, nil, nil)
+	require.ErrorContains(t, err, "not a directory")
+	require.NotErrorIs(t, err, ErrUnreachable)
+	require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
+	require.Empty(t, r.Result.Errors)
+}
+
 func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	drivers, err := all.Drivers()
 	require.NoError(t, err)
+	driver, _ := drivers.Lookup("postgres")
 	one := Setup{}
-	one.Config.Target = "postgres://u@h/db"
 	failed := func(o report.Outcome, err error) error {
-		return &push.Error{Outcome: o, Err: fmt.Errorf("loading: %w", err)}
+		return &push.Error{Outcome: o, Err: fmt.Errorf("loading: %w", loader.Judged(err, driver.Classify(err)))}
 	}
 	full := failed(report.Failed, &pgconn.PgError{Code: "53100", Message: "could not extend file"})
 	stopping := &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}
 
-	require.NoError(t, one.classify(drivers, nil, nil))
-	require.ErrorIs(t, one.classify(drivers, nil, full), ErrDiskFull)
+	require.NoError(t, one.classify(nil, nil))
+	require.ErrorIs(t, one.classify(nil, full), ErrDiskFull)
 	counted := &report.Report{Result: report.Result{Errors: map[string]int64{"disk_full": 3}}}
-	require.ErrorIs(t, one.classify(drivers, counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
-	require.ErrorIs(t, one.classify(drivers, nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
+	require.ErrorIs(t, one.classify(counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
+	require.ErrorIs(t, one.classify(nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
 	tooMany := failed(report.PreflightFailed, &pgconn.PgError{Code: "53300", Message: "too many clients already"})
-	got := one.classify(drivers, nil, tooMany)
+	got := one.classify(nil, tooMany)
 	require.ErrorIs(t, got, ErrLimit)
 	require.EqualError(t, got, tooMany.Error())
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
-		got := one.classify(drivers, &report.Report{}, err)
+		got := one.classify(&report.Report{}, err)
 		require.Equal(t, err, got)
 	}
 
 	one.secrets = []loader.Secret{"hunter2-secret"}
 	leaky := failed(report.PreflightFailed, &pgconn.PgError{Code: "57P03", Message: "cannot set hunter2-secret"})
-	got = one.classify(drivers, nil, leaky)
+	got = one.classify(nil, leaky)
 	require.ErrorIs(t, got, ErrUnreachable)
 	require.NotContains(t, got.Error(), "hunter2")
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))

@@ -319,7 +319,7 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 	one, err := s.caseOf(at)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errImpossible, err)
-		s.say(at, warmUp, err.Error())
+		s.say(at, warmUp, loader.Explain(err))
 		return 0, err
 	}
 	s.rows[at] = one.Plan.BatchRows
@@ -353,7 +353,7 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 		s.end(s.failed)
 		return 0, s.failed
 	case s.failed != nil:
-		s.say(at, warmUp, "FAILED: "+units.OneLine(s.failed.Error()))
+		s.say(at, warmUp, "FAILED: "+units.OneLine(loader.Explain(s.failed)))
 		return 0, s.failed
 	}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // tuneBench is a scripted server, and what a search against it says and asks.
@@ -259,7 +260,8 @@ func TestSearchMistakes(t *testing.T) {
 // Connections, memory and sizes end a doubling, and a start that cannot be becomes smaller.
 func TestLimitsEndADoubling(t *testing.T) {
 	b := newTuneBench(t)
-	tooMany := fmt.Errorf("%w: too many clients", sweep.ErrLimit)
+	refusal := &loader.Error{Op: "connect", Err: errors.New("too many clients"), Hint: "use fewer"}
+	tooMany := fmt.Errorf("%w: %w", sweep.ErrLimit, refusal)
 	b.push = func(s sweep.Setup) (float64, error) {
 		if s.Plan.Workers > 2 {
 			return 0, tooMany
@@ -272,7 +274,7 @@ func TestLimitsEndADoubling(t *testing.T) {
 	var refused []int
 	for _, one := range f.Trials {
 		if one.Error != "" {
-			require.Contains(t, one.Error, "too many clients")
+			require.Equal(t, "more than the server allows: connect: too many clients (use fewer)", one.Error, "without the setting")
 			refused = append(refused, one.Workers)
 		}
 	}

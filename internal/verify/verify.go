@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -34,16 +33,6 @@ const (
 
 // Modes lists the names of all modes.
 func Modes() []string { return []string{string(None), string(Ack), string(Count), string(Full)} }
-
-// ParseMode reads a mode's name.
-func ParseMode(name string) (Mode, error) {
-	switch m := Mode(name); m {
-	case None, Ack, Count, Full:
-		return m, nil
-	default:
-		return "", config.Unknown("verify mode", name, Modes())
-	}
-}
 
 // Scans returns how often the mode reads the whole table at most: to count by batch, and to fetch the sample if neither an
 // index nor a Sampler helps.
@@ -137,7 +126,7 @@ func Run(ctx context.Context, can loader.Features, m Mode, e Expect) (Result, er
 	case m == Full:
 		err = r.full(ctx, can, e)
 	default:
-		_, err = ParseMode(string(m))
+		err = fmt.Errorf("verify: there is no mode %q", m)
 	}
 	if err != nil {
 		return Result{}, err

@@ -9,16 +9,6 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-func TestParseMode(t *testing.T) {
-	for _, name := range Modes() {
-		m, err := ParseMode(name)
-		require.NoError(t, err)
-		require.Equal(t, Mode(name), m)
-	}
-	_, err := ParseMode("cuont")
-	require.EqualError(t, err, `verify mode "cuont" does not exist; did you mean "count"? There is: none, ack, count, full`)
-}
-
 func TestPossible(t *testing.T) {
 	for _, c := range []struct {
 		loader  loader.Loader

@@ -1,7 +1,9 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 )
 
@@ -66,16 +68,41 @@ type Error struct {
 	Hint    string  // what to do next, in one sentence; may be empty
 }
 
-// Error returns the operation, the cause and the hint.
-func (e *Error) Error() string {
-	if e.Hint == "" {
-		return fmt.Sprintf("%s: %v", e.Op, e.Err)
-	}
-	return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Hint)
-}
+// Error returns the operation and the cause. The hint is not in it, but in Explain.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// JudgedError is an error with the verdict of the back-end or the store that it came from, who alone can judge it. Later
+// judges read the verdict.
+type JudgedError struct {
+	Verdict Verdict
+	Err     error
+}
+
+// Judged returns err with the verdict on it. An error that has one keeps it. That of a file of this machine gets none: it
+// says nothing of a server, and a back-end would take it for the network's. nil stays nil.
+func Judged(err error, v Verdict) error {
+	if err == nil || errors.As(err, new(*JudgedError)) || errors.As(err, new(*fs.PathError)) {
+		return err
+	}
+	return &JudgedError{v, err}
+}
+
+// VerdictOf returns the verdict that err has; the zero value, with class "", if nobody has judged it.
+func VerdictOf(err error) Verdict {
+	if judged := (*JudgedError)(nil); errors.As(err, &judged) {
+		return judged.Verdict
+	}
+	return Verdict{}
+}
+
+// Error returns the cause's text.
+func (e *JudgedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *JudgedError) Unwrap() error { return e.Err }
 
 // FinalError marks an error that no resume can overcome, since something that the run depends on is gone.
 type FinalError struct{ err error }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,12 +18,30 @@ import (
 func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
 		"commit: EOF":                                          &loader.Error{Op: "commit", Err: io.EOF},
-		"commit: EOF (try again)":                              &loader.Error{Op: "commit", Err: io.EOF, Hint: "try again"},
 		"the server took 3 of 5 rows":                          &loader.RowsError{Sent: 5, Acknowledged: 3},
 		"the server took 3 of 5 rows: a":                       &loader.RowsError{Sent: 5, Acknowledged: 3, Detail: []string{"a"}},
 		"the server took 3 of 5 rows: a (and 1 more warnings)": &loader.RowsError{Sent: 5, Acknowledged: 3, Detail: []string{"a", "b"}},
 	} {
 		require.EqualError(t, err, want)
+	}
+}
+
+// Who wraps or joins an error cannot change its verdict, and a full disk of this machine is no server's.
+func TestJudged(t *testing.T) {
+	lost, refused := loader.Lost(loader.ClassConnection), loader.Refused(loader.ClassData)
+	judged := loader.Judged(io.EOF, lost)
+	require.EqualError(t, judged, "EOF")
+	require.ErrorIs(t, judged, io.EOF)
+	for _, err := range []error{
+		judged, fmt.Errorf("a: %w", judged), errors.Join(io.ErrNoProgress, judged), loader.Judged(loader.Final(judged), refused),
+	} {
+		require.Equal(t, lost, loader.VerdictOf(err), "%v", err)
+	}
+	local := fmt.Errorf("journal: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	require.Equal(t, local, loader.Judged(local, lost))
+	require.NoError(t, loader.Judged(nil, lost))
+	for _, err := range []error{nil, io.EOF, local} {
+		require.Zero(t, loader.VerdictOf(err), "%v", err)
 	}
 }
 
@@ -57,8 +77,8 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, loader.Unknown, loader.Judge(wrapped, server).Applied)
 	require.Equal(t, loader.Lost(loader.ClassConnection), loader.Judge(net.ErrClosed, server), "which the server knows nothing of")
 	known.Hint = "wait"
-	require.EqualError(t, loader.Describe("load", known, server), "commit: EOF (wait)")
-	require.EqualError(t, loader.ConnectError("h:1", known, server), "commit: EOF (wait)")
+	require.Equal(t, "commit: EOF (wait)", loader.Explain(loader.Describe("load", known, server)))
+	require.Equal(t, "commit: EOF (wait)", loader.Explain(loader.ConnectError("h:1", known, server)))
 }
 
 // Codes are whole words, and of words that both occur the first in the table counts.
@@ -97,7 +117,7 @@ func TestMayRemove(t *testing.T) {
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {
-			require.EqualError(t, err, c.want)
+			require.Equal(t, c.want, loader.Explain(err))
 		}
 	}
 }

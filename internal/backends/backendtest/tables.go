@@ -238,7 +238,7 @@ func (s Tables) NextFree(t *testing.T, changes map[string]string) {
 			for _, own := range []string{"9999999", "abc", "z-42"} { // each sorts after the one before
 				s.Exec("INSERT INTO " + s.Name + " VALUES ('" + own + "')")
 				_, err = reserve()
-				assert.ErrorContains(t, err, `"`+own+`", is no number of 4 digits, so it does not tell which keys are free (give --first-key)`)
+				assert.Contains(t, loader.Explain(err), `"`+own+`", is no number of 4 digits, so it does not tell which keys are free (give --first-key)`)
 			}
 		} else {
 			for change, largest := range changes {

@@ -151,9 +151,9 @@ func (l *opened) privileges(table *sqlload.TableCheck) sqlload.Check {
 		Judge: func([]string) loader.Finding { return sqlload.OK(privileges + " on " + l.plan.name.String()) },
 		Hidden: func(err error) loader.Finding {
 			if is(err, permissionDenied) {
-				return sqlload.Fail(err.Error(), l.grant(privileges))
+				return sqlload.Fail(loader.Explain(err), l.grant(privileges))
 			}
-			return loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error()}
+			return loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + loader.Explain(err)}
 		},
 	}
 }

@@ -62,7 +62,7 @@ func TestPresignIsTriedBeforehand(t *testing.T) {
 	f := newFake(t)
 	f.presigns(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing is put there yet") }).Close()
 	_, err := New().Open(t.Context(), f.target(insert), backendtest.Deps())
-	require.ErrorContains(t, err, insertNoPresign)
+	require.Contains(t, loader.Explain(err), insertNoPresign)
 	require.NotContains(t, err.Error(), "sig-na-ture")
 }
 

@@ -86,7 +86,7 @@ func (l *opened) removePart(
 	t := tags{label: removalLabel(l.plan.name, ref.ID, attempt), queryID: queryID(removalKind(n), ref.ID, attempt)}
 	if _, err := l.run(ctx, statement{sql: deletion, tags: t}, nil); err != nil {
 		if v := verdict(err); v.Applied == loader.No && !v.Retry {
-			return unresolved(ref, found, fmt.Sprintf("the server does not delete them: %v; %s, and resume", err, deletion)), nil
+			return unresolved(ref, found, fmt.Sprintf("the server does not delete them: %s; %s, and resume", loader.Explain(err), deletion)), nil
 		}
 		return loader.Resolution{}, failed("delete a part of the rows", err)
 	}

@@ -101,7 +101,7 @@ func (s *session) killOnCancel(ctx context.Context, t tags) (sending context.Con
 func cancelled(ended error, answer *httpload.Response, err error) error {
 	switch {
 	case err != nil:
-		ended = fmt.Errorf("%w: %s", ended, err.Error()) // its class would hide that the context has ended
+		ended = fmt.Errorf("%w: %s", ended, loader.Explain(err)) // its class would hide that the context has ended
 	case answer.Status == http.StatusOK:
 		ended = fmt.Errorf("%w, while the server reported success", ended)
 	default:

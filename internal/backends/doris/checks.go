@@ -133,7 +133,7 @@ func (d *doctor) hidden(name, statement, fix string) sqlload.Check {
 		if d.refused[statement] == nil {
 			return none
 		}
-		return loader.Finding{Grade: loader.GradeUnknown, Found: statement + ": " + d.refused[statement].Error(), Fix: fix}
+		return loader.Finding{Grade: loader.GradeUnknown, Found: statement + ": " + loader.Explain(d.refused[statement]), Fix: fix}
 	}}
 }
 

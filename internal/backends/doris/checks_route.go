@@ -40,9 +40,9 @@ func (d *doctor) checkRoute([]string) (none loader.Finding) {
 	case err == nil:
 		return sqlload.OK(fmt.Sprintf("frontend %s redirects loads to %s", d.frontends[0].http.Host, d.backend.Host))
 	}
-	f, v := sqlload.Fail("no frontend named a backend: "+err.Error(), ""), verdict(err)
+	f, v := sqlload.Fail("no frontend named a backend: "+loader.Explain(err), ""), verdict(err)
 	if known := (*loader.Error)(nil); errors.As(err, &known) {
-		f.Found, f.Fix = "no frontend named a backend: "+known.Err.Error(), known.Hint
+		f.Found, f.Fix = "no frontend named a backend: "+known.Err.Error(), loader.HintOf(err)
 	}
 	// A server may be too slow or too busy at the moment. With group commit the frontend chooses the backend by the table,
 	// which need not exist yet.

@@ -108,7 +108,7 @@ func (d *doctor) checkPrivileges([]string) loader.Finding {
 		return s["Key"] == "access_controller_type" && strings.HasPrefix(s["Value"], "ranger")
 	})
 	if refused := d.refused[showGrants]; refused != nil {
-		f.Grade, f.Found = loader.GradeUnknown, showGrants+": "+refused.Error()
+		f.Grade, f.Found = loader.GradeUnknown, showGrants+": "+loader.Explain(refused)
 	} else if elsewhere {
 		f.Grade, f.Found = loader.GradeUnknown, f.Found+" by Doris, but something else decides, such as Apache Ranger"
 	}

@@ -74,7 +74,7 @@ func (s *insertSession) checkLast(ctx context.Context, ack *loader.Ack, label st
 	last, err := shown(ctx, s.conn, "SHOW LAST INSERT")
 	switch {
 	case err != nil:
-		ack.Detail = append(ack.Detail, "SHOW LAST INSERT: "+err.Error())
+		ack.Detail = append(ack.Detail, "SHOW LAST INSERT: "+loader.Explain(err))
 		return s.checkLabel(ctx, ack, label)
 	case len(last) == 0: // a frontend that forwards statements to the master remembers none (apache/doris#26285)
 		return s.checkLabel(ctx, ack, label)
@@ -99,7 +99,7 @@ func (s *insertSession) checkLabel(ctx context.Context, ack *loader.Ack, label s
 	state, err := s.labelState(ctx, label)
 	switch {
 	case err != nil:
-		ack.Detail = append(ack.Detail, "the label is not confirmed: "+err.Error())
+		ack.Detail = append(ack.Detail, "the label is not confirmed: "+loader.Explain(err))
 	case state == stateUnknown:
 		return labelReplaced(label, "another one")
 	}

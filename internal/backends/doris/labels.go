@@ -95,7 +95,7 @@ func (l *opened) once(
 		case lost != nil:
 			return loader.Ack{}, &loader.Error{Op: "wait for an earlier attempt", Applied: loader.Unknown, Err: and(err, lost)}
 		case found.Applied == loader.Yes:
-			return loader.Ack{Rows: ref.Rows, AlreadyApplied: true, Detail: []string{err.Error()}}, nil
+			return loader.Ack{Rows: ref.Rows, AlreadyApplied: true, Detail: []string{loader.Explain(err)}}, nil
 		case found.Applied == loader.Unknown:
 			return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: fmt.Errorf("%w; %s", err, found.Reason)}
 		}

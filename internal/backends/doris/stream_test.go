@@ -206,7 +206,7 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		err := send(t, db)
 		if refused {
 			require.ErrorContains(t, err, "without TLS")
-			assert.Contains(t, err.Error(), "--tls prefer")
+			assert.Contains(t, loader.Explain(err), "--tls prefer")
 			assert.Zero(t, len(be.all()))
 			continue
 		}

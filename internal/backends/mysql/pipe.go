@@ -130,7 +130,7 @@ func progress(files map[string]file) (loaded int, skipped bool) {
 func (p *pipe) errors(ctx context.Context) []string {
 	found, err := p.query(ctx, "error_message", "pipelines_errors", " ORDER BY error_unix_timestamp DESC LIMIT 3")
 	if err != nil {
-		return []string{"its errors cannot be read: " + err.Error()}
+		return []string{"its errors cannot be read: " + loader.Explain(err)}
 	}
 	messages := firsts(found)
 	for i := range messages {
@@ -208,7 +208,7 @@ func (p *pipe) lost(ctx context.Context, op string, stands *pipelineError, err e
 func (p *pipe) failure(ctx context.Context, e *pipelineError, early bool) error {
 	e.messages = p.errors(ctx)
 	if err := p.stop(ctx); err != nil {
-		e.messages = append(e.messages, "it cannot be stopped: "+err.Error())
+		e.messages = append(e.messages, "it cannot be stopped: "+loader.Explain(err))
 	}
 	failed := &loader.Error{Op: "load by pipeline", Err: e}
 	if early {

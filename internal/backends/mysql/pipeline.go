@@ -240,7 +240,7 @@ func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resol
 			group.ID, rows, group.Rows, group.First)}, nil
 	}
 	if err := p.compare(ctx, group.ID.Run, files); err != nil {
-		return loader.Resolution{Reason: err.Error()}, nil
+		return loader.Resolution{Reason: loader.Explain(err)}, nil
 	}
 	return loader.Resolution{Applied: loader.Yes}, nil
 }

@@ -117,7 +117,7 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	}
 	warnings, err := s.warnings(ctx)
 	if err != nil {
-		warnings = []string{"the server's warnings could not be read: " + err.Error()}
+		warnings = []string{"the server's warnings could not be read: " + loader.Explain(err)}
 	}
 	return loader.Ack{Rows: rows, Detail: warnings}, nil
 }

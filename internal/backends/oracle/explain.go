@@ -17,7 +17,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	s := l.statements(table.Example(p))
 	if err := checkLengths(p.Schema); err != nil {
 		// Check does not know the schema.
-		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
+		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(loader.Explain(err), "\n", "; "), Text: s.createTable()}}
 	}
 	var loads sqlload.Script
 	add := loads.Add

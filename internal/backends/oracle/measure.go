@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // statistic is a statistic of a session that the report shows.
@@ -61,7 +62,7 @@ func (l *opened) addCost(ctx context.Context, s *session) {
 	case isORA(err, codeNoTable):
 		l.cost.refused = "what the run cost the server is unknown: GRANT SELECT ON V_$MYSTAT and V_$STATNAME to the user"
 	case err != nil:
-		l.cost.refused = "what the run cost the server is unknown: " + err.Error()
+		l.cost.refused = "what the run cost the server is unknown: " + loader.Explain(err)
 	default:
 		l.cost.add(found)
 	}

@@ -80,7 +80,7 @@ func TestRolledBack(t *testing.T) {
 func TestFailed(t *testing.T) {
 	c := reading()
 	err := failed("load", c.serverError(oraError(1653)))
-	require.EqualError(t, err, "load: ORA-01653: the server's words (make room, then resume the run: enlarge the tablespace or the user's quota)")
+	require.Equal(t, "load: ORA-01653: the server's words (make room, then resume the run: enlarge the tablespace or the user's quota)", loader.Explain(err))
 	var known *loader.Error
 	require.ErrorAs(t, err, &known)
 	assert.Equal(t, loader.Unknown, known.Applied, "it might have been a commit")
@@ -89,7 +89,7 @@ func TestFailed(t *testing.T) {
 	assert.Equal(t, err, c.serverError(failed("again", err)), "again it changes nothing")
 
 	kept := &loader.Error{Op: "lock", Applied: loader.No, Err: c.serverError(oraError(54)), Hint: "wait"}
-	assert.EqualError(t, failed("load", kept), "lock: ORA-00054: the server's words (wait)")
+	assert.Equal(t, "lock: ORA-00054: the server's words (wait)", loader.Explain(failed("load", kept)))
 	assert.NoError(t, failed("load", nil))
 	assert.NoError(t, c.serverError(nil))
 }

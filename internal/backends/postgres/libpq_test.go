@@ -178,7 +178,7 @@ func TestTLSAsInLibpq(t *testing.T) {
 			a := accessTo(t, "postgres://u@127.0.0.1:"+c.port+"/d?"+c.query)
 			a.target.TLS, a.deps.TLS = c.mode, c.trust.TLS
 			_, err := driver{}.Open(t.Context(), a.target, a.deps)
-			require.ErrorContains(t, err, c.want)
+			require.Contains(t, loader.Explain(err), c.want)
 		})
 	}
 }
@@ -254,12 +254,12 @@ func TestRefusedByPgHba(t *testing.T) {
 		`pg_hba.conf-Eintrag fehlt`:                                                     "check user and password",
 	} {
 		err := connectError(endpoint{"h", "1"}, &pgconn.Config{}, &pgconn.PgError{Severity: "FATAL", Code: "28000", Message: message})
-		assert.ErrorContains(t, err, want)
+		assert.Contains(t, loader.Explain(err), want)
 	}
 	err := connectError(endpoint{"h", "1"}, &pgconn.Config{}, &pgconn.PgError{
 		Severity: "FATAL", Code: "42704", Message: `unrecognized configuration parameter "pgbouncer"`,
 	})
-	assert.ErrorContains(t, err, `"pgbouncer" (SQLSTATE 42704) (the target's parameters are those of libpq`)
+	assert.Contains(t, loader.Explain(err), `"pgbouncer" (SQLSTATE 42704) (the target's parameters are those of libpq`)
 }
 
 // What libpq knows and terapush cannot do is refused by name, wherever it stands; what nobody misses is left out and not

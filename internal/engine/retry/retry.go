@@ -25,20 +25,21 @@ const (
 
 // Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left. It calls lost with every error
 // that a retry follows, unless the server is away. f starts over each time and must drop a partial answer. A statement
-// that took too long is not retried: it would take as long again.
+// that took too long is not retried: it would take as long again. The error has classify's verdict.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
 		began := time.Now()
 		err := f(ctx)
 		if err == nil {
 			p.Outage.Answered(began)
-		}
-		if err == nil || ctx.Err() != nil {
-			return err
+			return nil
 		}
 		v := classify(err)
+		if ctx.Err() != nil {
+			return loader.Judged(err, v)
+		}
 		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead || !waits.Failed(v, err) || !waits.Wait(ctx, v.After) {
-			return err
+			return loader.Judged(err, v)
 		}
 		if !waits.Away {
 			lost(err)

@@ -63,6 +63,9 @@ func TestAsk(t *testing.T) {
 						return nil
 					})
 				require.Equal(t, c.wrong, err != nil)
+				if c.wrong {
+					require.Equal(t, c.verdict, loader.VerdictOf(err))
+				}
 				require.Equal(t, c.asked, asked)
 				require.Equal(t, asked-1, told)
 			})

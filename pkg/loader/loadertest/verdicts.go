@@ -137,7 +137,7 @@ func Verdicts(t *testing.T, classify func(error) loader.Verdict, failed func(op 
 	}
 	section("connect", refused, func(f Failure) string {
 		err := connect(f.Err)
-		return strings.ReplaceAll(err.Error(), "\n", "; ") + "; " + verdict(classify(err))
+		return strings.ReplaceAll(loader.Explain(err), "\n", "; ") + "; " + verdict(classify(err))
 	})
 	golden(t, filepath.Join("testdata", "verdicts.golden"), b.String())
 }
