@@ -133,7 +133,7 @@ func (s *Search) bound(caps loader.Caps) error {
 	p := &s.base.Plan
 	row := p.EncodedRowBytes
 	start := Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
-	for _, round := range []int64{caps.DefaultBatchBytes, int64(s.base.Config.BatchBytes)} {
+	for _, round := range []int64{caps.DefaultBatchBytes, caps.SoloBatchBytes, caps.SoloBatchBytes / 2, int64(s.base.Config.BatchBytes)} {
 		if round/row == p.BatchRows {
 			start.BatchBytes = round // as many rows, by a round number
 		}

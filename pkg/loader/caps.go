@@ -53,6 +53,9 @@ type Caps struct {
 	MinRows, MaxRows  int64 // per batch; 0 = no bound
 	MaxBytes          int64 // encoded bytes per batch; 0 = no bound
 	DefaultBatchBytes int64 // encoded bytes
+	// SoloBatchBytes is the default for one worker, and half of it for two, if that is more than DefaultBatchBytes: while few
+	// workers wait for the answer to claim and commit, nobody sends.
+	SoloBatchBytes int64
 }
 
 // Delivery is the guarantee of a run, or the one that the user wants.
@@ -191,10 +194,21 @@ func chooseFormat(caps Caps, w Want) (batch.Format, error) {
 	return "", fmt.Errorf("no format of method %s can carry these rows: %w", w.Method, errors.Join(refused...))
 }
 
+// batchBytes returns the default size of a batch.
+func (c Caps) batchBytes(workers int) int64 {
+	switch workers {
+	case 1:
+		return max(c.DefaultBatchBytes, c.SoloBatchBytes)
+	case 2:
+		return max(c.DefaultBatchBytes, c.SoloBatchBytes/2)
+	}
+	return c.DefaultBatchBytes
+}
+
 func chooseBatchRows(caps Caps, w Want, rowBytes int64) (int64, error) {
 	n := w.BatchRows
 	if n == 0 {
-		bytes := orElse(w.BatchBytes, caps.DefaultBatchBytes)
+		bytes := orElse(w.BatchBytes, caps.batchBytes(w.Workers))
 		if caps.MaxBytes > 0 && w.BatchBytes == 0 {
 			bytes = min(bytes, caps.MaxBytes)
 		}
