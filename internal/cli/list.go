@@ -185,7 +185,10 @@ func (a *app) possible(preset, scheme string, via []string) bool {
 	noVariables := func(string) (string, bool) { return "", false }
 	for _, c := range plan.Cases() {
 		p, _, err := config.FromValues(c.Push, a.drivers, noVariables, "")
-		if err != nil || push.Check(&p, a.drivers) != nil {
+		if err != nil {
+			return false
+		}
+		if _, err := push.NewOutline(&p, a.drivers); err != nil {
 			return false
 		}
 	}

@@ -59,7 +59,7 @@ func (a *app) push() *cobra.Command {
 				return usage(err)
 			}
 			if c.DryRun {
-				return usage(push.Explain(a.Stdout, &c, a.drivers))
+				return usage(a.dryRun(&c))
 			}
 			if err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report)); err != nil {
 				return usage(err)

@@ -59,14 +59,15 @@ func (p *push) configure() error {
 	if p.Config.Resume != "" {
 		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	}
-	return p.configureNew()
+	return p.configureNew(cmp.Or(p.Config.RunID, runlog.NewID(p.started)))
 }
 
-func (p *push) configureNew() error {
+// configureNew is configure for a run that may begin.
+func (p *push) configureNew(id string) error {
 	if err := p.describe(config.Earlier{}); err != nil {
 		return err
 	}
-	p.state.id = cmp.Or(p.Config.RunID, runlog.NewID(p.started))
+	p.state.id = id
 	p.spec = run.NewSpec(&p.Config, p.target.Method)
 	return p.replan(p.caps)
 }
@@ -173,13 +174,13 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		return err
 	}
 	return p.waiting(ctx, func() error {
-		if p.named() && p.shared == nil { // the claims say what is in
+		if p.named() && p.common.shared == nil { // the claims say what is in
 			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.state.id, p.Config.Shard)); err != nil {
 				return err
 			}
 		}
 		ours := p.preparation(loader.CreateNever)
-		ours.Resume = p.state.resumed || p.shared != nil // there may be rows or objects of the run
+		ours.Resume = p.state.resumed || p.common.shared != nil // there may be rows or objects of the run
 		if err := p.target.prepare(ctx, ours); err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 			return err
 		}
 		switch {
-		case p.shared != nil:
+		case p.common.shared != nil:
 			return p.takeJournal()
 		case p.named():
 			p.state.resumed = begun

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -35,16 +34,13 @@ func TestCheck(t *testing.T) {
 		p.failOn("open", errors.New("it connects"))
 		j := p.job(args)
 		before := j.Config
-		err := push.Check(&j.Config, j.Drivers)
+		_, err := push.NewOutline(&j.Config, j.Drivers)
 		require.Equal(t, before, j.Config, "it is the caller's")
-		explained := push.Explain(io.Discard, &j.Config, j.Drivers)
 		if want == nil {
 			require.NoError(t, err)
-			require.NoError(t, explained)
 			continue
 		}
 		require.Error(t, err, args)
-		require.EqualError(t, explained, err.Error())
 		require.Len(t, strings.Split(err.Error(), "\n"), len(want), err.Error())
 		for _, text := range want {
 			require.ErrorContains(t, err, text)
@@ -54,8 +50,12 @@ func TestCheck(t *testing.T) {
 	// What a sweep's values give to a configuration need not have gone through flags.
 	p := newFixture(t)
 	j := p.job(small)
+	j.Config.Resume = "20260102-030405-abcdef"
+	_, err := push.NewOutline(&j.Config, j.Drivers)
+	require.NoError(t, err, "a dry run takes no run over")
 	j.Config.Verify = "sometimes"
-	require.ErrorContains(t, push.Check(&j.Config, j.Drivers), `verify mode "sometimes" does not exist`)
+	_, err = push.NewOutline(&j.Config, j.Drivers)
+	require.ErrorContains(t, err, `verify mode "sometimes" does not exist`)
 }
 
 // checking is a loader of a server that can be checked.

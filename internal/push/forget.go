@@ -61,7 +61,7 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err := runlog.RemoveRest(p.Config.State, id); err != nil {
 		return err
 	}
-	if err := p.configureNew(); err != nil {
+	if err := p.configureNew(id); err != nil {
 		return failed(Usage, err)
 	}
 	if err := p.connect(ctx); err != nil {
@@ -96,29 +96,29 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		return err
 	}
 	claims := p.target.can.Claims
-	if claims == nil && p.shared == nil {
+	if claims == nil && p.common.shared == nil {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
 			p.state.id, p.target.driver.Name()))
 	}
 	if err := p.prepareToForget(ctx, p.state.id); err != nil {
 		return err
 	}
-	if p.shared == nil { // processes on this machine hold the folders; those on others are fenced off
+	if p.common.shared == nil { // processes on this machine hold the folders; those on others are fenced off
 		err := errors.Join(runlog.RemoveRest(p.Config.State, p.state.id), runlog.RemoveShards(p.Config.State, p.state.id))
 		if err != nil {
 			return err
 		}
 	}
 	if claims != nil {
-		rows, err := p.forgetClaims(ctx, p.state.runName(), p.shared == nil || p.plan.Dedup == loader.DedupTx)
+		rows, err := p.forgetClaims(ctx, p.state.runName(), p.common.shared == nil || p.plan.Dedup == loader.DedupTx)
 		if err != nil {
 			return err
 		}
 		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.state.id))
 	}
-	if p.shared != nil {
+	if p.common.shared != nil {
 		p.state.warnOfObjects(ctx)
-		if err := p.shared.Remove(); err != nil {
+		if err := p.common.shared.Remove(); err != nil {
 			return fmt.Errorf("removing the journals of run %s: %w", p.state.id, err)
 		}
 	}

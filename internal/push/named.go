@@ -28,7 +28,7 @@ func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 	if !p.named() {
 		return 0, nil
 	}
-	if p.shared != nil {
+	if p.common.shared != nil {
 		return p.announcedInFiles(ctx)
 	}
 	look := p.preparation(loader.CreateNever)
@@ -99,7 +99,7 @@ func (p *push) sameRun(announced int64) error {
 // announce says to the other processes of a named run what it was begun with.
 func (p *push) announce(ctx context.Context) error {
 	fingerprint := p.plan.Fingerprint(p.place())
-	if p.shared != nil {
+	if p.common.shared != nil {
 		kept, err := p.announceIn(fingerprint)
 		if err != nil {
 			return err

@@ -67,19 +67,24 @@ type push struct {
 	started time.Time
 	notes   notes
 	target  target
-	state   state
+	planned
+	state  state
+	common common
+	source *source.Ring // nil until the plan is final
+	meters meters
+	proof
+}
 
+// planned is what the run is. It is made anew when more is known, and never changed.
+type planned struct {
 	spec      run.Spec      // what every process of the run has
-	caps      loader.Caps   // of the method, as far as it is known
+	caps      loader.Caps   // of the method, as far as they are known
 	resources run.Resources // of this process
 	plan      run.Plan      // made of these; the run's once its record is written
+}
 
-	meters   meters
-	askFiles func(what string, f func(context.Context) error) error
-	files    Files          // nil until they are open
-	shared   *runlog.Shared // nil unless the run is named and no claims show its batches
-	source   *source.Ring   // nil until the plan is final
-
+// proof is what was asked for and found after the load.
+type proof struct {
 	mode     verify.Mode
 	filled   bool // the source has its memory: something was to be sent
 	loaded   bool // this process opened sessions
@@ -101,30 +106,14 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
-	p = &push{Job: j, started: time.Now(), mode: verify.Mode(j.Config.Verify)}
+	p = &push{Job: j, started: time.Now(), proof: proof{mode: verify.Mode(j.Config.Verify)}}
 	p.connectParts(host.FullLink(soft))
-	// One for all questions: an outage is not waited for again by each of them.
-	policy := retry.Policy{Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}}
-	p.askFiles = func(what string, f func(context.Context) error) error {
-		// The journal is kept while batches are finished, and for a moment longer.
-		bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
-		lost := func(err error) {
-			p.notes.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
-		}
-		err := policy.Ask(bound, p.files.Classify, lost, f)
-		if err != nil {
-			err = failed(report.Failed, err) // another start may help
-		}
-		return err
-	}
+	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{
+		Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}, // one outage for all questions
+	}}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
-
-// lastWords bounds what is kept in the shared files after the user asked a second time to stop.
-const lastWords = 10 * time.Second
 
 // Until returns a context that also ends, with the cause, when drain is closed.
 func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {
@@ -223,8 +212,8 @@ func (p *push) close() error {
 	if p.state.log != nil {
 		problems = append(problems, p.state.log.Close())
 	}
-	if p.files != nil {
-		problems = append(problems, p.files.Close())
+	if p.common.files != nil {
+		problems = append(problems, p.common.files.Close())
 	}
 	if p.target.loader != nil {
 		problems = append(problems, p.target.judged(p.target.loader.Close()))

@@ -4,11 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
+
+// common is what the processes of a named run have in common where no claims show its batches.
+type common struct {
+	ctx    context.Context // of the push
+	log    *slog.Logger
+	policy retry.Policy
+	files  Files          // nil until they are open
+	shared *runlog.Shared // nil without
+}
+
+// finalWriteTimeout bounds what is kept in the shared files after the user asked a second time to stop.
+const finalWriteTimeout = 10 * time.Second
+
+// ask asks the store until it answers. The journal is kept while batches are finished, and for a moment longer.
+func (c *common) ask(what string, f func(context.Context) error) error {
+	bound, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+	defer cancel()
+	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(finalWriteTimeout, cancel) })()
+	lost := func(err error) {
+		c.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
+	}
+	return failed(report.Failed, c.policy.Ask(bound, c.files.Classify, lost, f)) // another start may help
+}
 
 // share opens the shared files of a named run if no claims show its every batch.
 func (p *push) share(ctx context.Context) error {
@@ -24,7 +50,7 @@ func (p *push) share(ctx context.Context) error {
 }
 
 func (p *push) openFiles(ctx context.Context) error {
-	if p.shared != nil {
+	if p.common.shared != nil {
 		return nil
 	}
 	err := p.waiting(ctx, func() error {
@@ -32,13 +58,13 @@ func (p *push) openFiles(ctx context.Context) error {
 		if err != nil {
 			return failed(report.Failed, err)
 		}
-		p.files = files
+		p.common.files = files
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	p.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.files, Ask: p.askFiles}, Name: p.Config.RunID}
+	p.common.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.common.files, Ask: p.common.ask}, Name: p.Config.RunID}
 	return nil
 }
 
@@ -49,8 +75,8 @@ func (p *push) claimsBatches() bool {
 
 // announceIn is Shared.Announce. The run has its id from then on.
 func (p *push) announceIn(number int64) (kept int64, err error) {
-	if kept, err = p.shared.Announce(number); err == nil && kept != 0 {
-		p.state.id = p.shared.ID
+	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
+		p.state.id = p.common.shared.ID
 	}
 	return kept, err
 }
@@ -70,24 +96,24 @@ func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err err
 
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no claims.
 func (p *push) keepOthersOff() error {
-	if p.shared == nil || !removes(loader.CreateMode(p.Config.Create)) {
+	if p.common.shared == nil || !removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
-	return p.shared.Prepare()
+	return p.common.shared.Prepare()
 }
 
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
 	refused := (*loader.Error)(nil)
-	if p.shared == nil || !removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
+	if p.common.shared == nil || !removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
-	return p.shared.GiveUp()
+	return p.common.shared.GiveUp()
 }
 
 // begunMeanwhile returns an error if the process that this one has waited for in the database has announced the run.
 func (p *push) begunMeanwhile(mode loader.CreateMode) error {
-	if p.shared == nil {
+	if p.common.shared == nil {
 		return nil
 	}
 	announced, err := p.announceIn(0)
@@ -104,7 +130,7 @@ func (p *push) begunMeanwhile(mode loader.CreateMode) error {
 func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
-	shards, err := p.shared.Shards(count)
+	shards, err := p.common.shared.Shards(count)
 	if err == nil && shards != count {
 		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d",
 			p.state.id, shards, shards))
@@ -113,7 +139,7 @@ func (p *push) takeJournal() error {
 		return err
 	}
 	p.spec = p.plan.Spec
-	p.state.log, p.state.resumed, err = p.shared.Open(c.Shard, p.newRecord(), p.state.replayer(p.plan.Contract))
+	p.state.log, p.state.resumed, err = p.common.shared.Open(c.Shard, p.newRecord(), p.state.replayer(p.plan.Contract))
 	if err == nil {
 		p.state.earlier = p.state.log.Record().Plan
 	}
@@ -131,7 +157,7 @@ func (p *push) adoptShared(ctx context.Context) error {
 	if announced, err := p.announceIn(0); err != nil || announced == 0 {
 		return err
 	}
-	record, err := p.shared.Record()
+	record, err := p.common.shared.Record()
 	if err != nil || record == nil {
 		return err
 	}

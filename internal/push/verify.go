@@ -114,7 +114,7 @@ func (p *push) readAll(ctx context.Context) error {
 	if err := p.state.takeClaims(ctx); err != nil {
 		return err
 	}
-	if p.shared != nil {
+	if p.common.shared != nil {
 		if err := p.readJournals(); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (p *push) readAll(ctx context.Context) error {
 
 // readJournals reads the journals of all shards, which have to be loaded.
 func (p *push) readJournals() error {
-	shards, err := p.shared.All()
+	shards, err := p.common.shared.All()
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (p *push) readJournals() error {
 	}
 	replay := p.state.replayer(p.plan.Contract)
 	for i, shard := range shards {
-		record, err := p.shared.Replay(shard, replay)
+		record, err := p.common.shared.Replay(shard, replay)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (p *push) readJournals() error {
 
 // recordedIn returns where a named run is announced.
 func (p *push) recordedIn() string {
-	if p.shared != nil {
+	if p.common.shared != nil {
 		return p.Config.Shared
 	}
 	return "the claim table beside " + p.target.Table

@@ -63,8 +63,8 @@ func hasTables(p *config.Push, drivers *loader.Registry) bool {
 
 // Outline plans the push as far as that is possible without a server.
 func (s *Setup) Outline(drivers *loader.Registry) error {
-	var err error
-	s.Plan, _, err = push.Outline(&s.Config, drivers)
+	o, err := push.NewOutline(&s.Config, drivers)
+	s.Plan = o.Plan
 	return err
 }
 
