@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -19,14 +20,14 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
-	if p.named() && removes(loader.CreateMode(p.Config.Create)) {
+	if p.named() && target.Removes(loader.CreateMode(p.Config.Create)) {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", p.Config.Create))
 	}
 	if err := p.checkLimits(); err != nil {
 		return err
 	}
-	if !p.state.resumed {
+	if !p.progress.Continued {
 		if err := runlog.Usable(p.Config.State); err != nil {
 			return err
 		}
@@ -47,7 +48,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.own(ctx, begun); err != nil {
 		return err
 	}
-	if !p.state.resumed {
+	if !p.progress.Continued {
 		return nil
 	}
 	return p.catchUp(ctx)
@@ -67,7 +68,7 @@ func (p *push) configureNew(id string) error {
 	if err := p.describe(config.Earlier{}); err != nil {
 		return err
 	}
-	p.state.id = id
+	p.progress.ID = id
 	p.spec = run.NewSpec(&p.Config, p.target.Method)
 	return p.replan(p.caps)
 }
@@ -75,7 +76,7 @@ func (p *push) configureNew(id string) error {
 // describe finds driver and method, what they can do on any server, and what this process has.
 func (p *push) describe(earlier config.Earlier) error {
 	valid := p.Config.Validate()
-	caps, err := p.target.configure(p.Drivers, earlier)
+	caps, err := p.target.Configure(p.Drivers, earlier)
 	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
@@ -83,26 +84,26 @@ func (p *push) describe(earlier config.Earlier) error {
 	return nil
 }
 
-func (p *push) linkBits() int64 { return p.target.link.Bits(destination(p.target.Target)) }
+func (p *push) linkBits() int64 { return p.target.Link.Bits(p.target.Destination()) }
 
 // reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database knows
 // all that it held.
 func (p *push) reopen(dispensable func(runlog.Record) bool) error {
-	c, s := &p.Config, &p.state
+	c, s := &p.Config, p.progress
 	before, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
 		return failed(report.PreflightFailed, err)
 	}
-	log, err := runlog.Open(c.State, c.Resume, s.replayer(before.Plan.Contract), dispensable)
+	log, err := runlog.Open(c.State, c.Resume, s.Replayer(before.Plan.Contract), dispensable)
 	if errors.As(err, new(*runlog.DamagedError)) {
 		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
 	}
 	if err != nil {
 		return failed(report.PreflightFailed, err)
 	}
-	s.log, s.resumed = log, true
+	s.Log, s.Continued = log, true
 	if damage := log.Damage(); damage != nil {
-		p.notes.warnf("%v; the run continues without it", damage)
+		p.notes.Warnf("%v; the run continues without it", damage)
 	}
 	r := log.Record()
 	if config.IsRunName(r.Run) {
@@ -123,25 +124,25 @@ func (p *push) adopt(r runlog.Record) error {
 	if err != nil {
 		return err
 	}
-	p.spec, p.state.id, p.state.earlier = r.Plan.Spec, r.Run, r.Plan
+	p.spec, p.progress.ID, p.progress.Earlier = r.Plan.Spec, r.Run, r.Plan
 	p.resources.Shard = r.Plan.Shard
 	return p.replanRun(r, p.caps)
 }
 
 // connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is made.
 func (p *push) connect(ctx context.Context) error {
-	err := p.waiting(ctx, func() error { return p.target.open(ctx) })
-	if err != nil || p.state.resumed { // of a run that has begun once its table is known
+	err := p.waiting(ctx, func() error { return p.target.Open(ctx) })
+	if err != nil || p.progress.Continued { // of a run that has begun once its table is known
 		return err
 	}
-	return p.replan(p.target.loader.Caps())
+	return p.replan(p.target.Loader.Caps())
 }
 
 // find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if none has.
 // Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes the place of one that
 // has not announced the run, and that one looks again.
 func (p *push) find(ctx context.Context) (begun bool, err error) {
-	if p.state.resumed {
+	if p.progress.Continued {
 		return true, nil
 	}
 	if err := p.share(ctx); err != nil {
@@ -175,13 +176,13 @@ func (p *push) own(ctx context.Context, begun bool) error {
 	}
 	return p.waiting(ctx, func() error {
 		if p.named() && p.common.shared == nil { // the claims say what is in
-			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.state.id, p.Config.Shard)); err != nil {
+			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.progress.ID, p.Config.Shard)); err != nil {
 				return err
 			}
 		}
 		ours := p.preparation(loader.CreateNever)
-		ours.Resume = p.state.resumed || p.common.shared != nil // there may be rows or objects of the run
-		if err := p.target.prepare(ctx, ours); err != nil {
+		ours.Resume = p.progress.Continued || p.common.shared != nil // there may be rows or objects of the run
+		if err := p.target.Prepare(ctx, ours); err != nil {
 			return err
 		}
 		if err := p.take(ctx); err != nil {
@@ -191,7 +192,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		case p.common.shared != nil:
 			return p.takeJournal()
 		case p.named():
-			p.state.resumed = begun
+			p.progress.Continued = begun
 			return p.createLog(p.Config.State)
 		}
 		return nil // reopen has it
@@ -201,35 +202,35 @@ func (p *push) own(ctx context.Context, begun bool) error {
 // take makes this process the run's owner in the database. A run without claims may have no row there, and one that is proven is
 // only looked at.
 func (p *push) take(ctx context.Context) error {
-	if p.state.resumed && p.state.stage() == runlog.Verified { // before the rows of another database are counted
+	if p.progress.Continued && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
 		_, err := p.closed(ctx)
 		return err
 	}
-	claims := p.target.can.Claims
+	claims := p.target.Can.Claims
 	if claims == nil || p.silent() {
 		return p.samePlace()
 	}
-	row, err := ask(ctx, &p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
-		return claims.Take(ctx, p.state.runName())
+	row, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
+		return claims.Take(ctx, p.progress.Name())
 	})
 	if errors.Is(err, loader.ErrUnknownRun) && p.plan.Dedup != loader.DedupTx {
 		return p.samePlace()
 	}
-	p.state.row = row
+	p.progress.Row = row
 	return err
 }
 
 // createLog makes the run's folder.
 func (p *push) createLog(stateDir string) (err error) {
 	p.spec = p.plan.Spec
-	p.state.log, err = runlog.Create(stateDir, p.newRecord())
+	p.progress.Log, err = runlog.Create(stateDir, p.newRecord())
 	return err
 }
 
 func (p *push) newRecord() runlog.Record {
 	return runlog.Record{
-		Run: p.state.id, Started: p.started, Stage: runlog.Loading,
-		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
+		Run: p.progress.ID, Started: p.started, Stage: runlog.Loading,
+		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
 		Plan: p.plan, Flags: p.Given,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -20,37 +21,37 @@ import (
 // note keeps in the state folder that a run begins, until end is called, and frees the tables of those that were killed while they
 // began. A named run needs none of that: it is begun again by its name.
 func (p *push) note(ctx context.Context) (end func(), err error) {
-	if p.state.resumed || p.named() {
+	if p.progress.Continued || p.named() {
 		return func() {}, nil
 	}
 	p.forgetKilled(ctx)
 	return runlog.Begin(p.Config.State, runlog.Record{
-		Run: p.state.id, Started: p.started, Target: p.target.String(), Flags: p.Given,
+		Run: p.progress.ID, Started: p.started, Target: p.target.String(), Flags: p.Given,
 	})
 }
 
 // forgetKilled frees the tables of runs that processes with this state folder had begun, and of which they had no record yet when
 // they were killed.
 func (p *push) forgetKilled(ctx context.Context) {
-	if p.target.can.Claims == nil {
+	if p.target.Can.Claims == nil {
 		return
 	}
 	for _, r := range runlog.Killed(p.Config.State) {
 		if r.Target != p.target.String() {
 			continue
 		}
-		err := within(ctx, func(bound context.Context) error {
+		err := target.Within(ctx, func(bound context.Context) error {
 			if err := p.prepareToForget(bound, r.Run); err != nil {
 				return err
 			}
-			_, _, err := p.target.can.Claims.Forget(bound, r.Run)
+			_, _, err := p.target.Can.Claims.Forget(bound, r.Run)
 			return err
 		})
 		if err == nil || errors.Is(err, loader.ErrUnknownRun) { // of one that was killed before it had a row
 			err = runlog.RemoveBegun(p.Config.State, r.Run)
 		}
 		if err != nil {
-			p.notes.warnf("run %s was killed before it sent anything, and may still have the table: %v", r.Run, err)
+			p.notes.Warnf("run %s was killed before it sent anything, and may still have the table: %v", r.Run, err)
 		}
 	}
 }
@@ -77,17 +78,17 @@ func (p *push) begin(ctx context.Context) error {
 // where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) makeTable(ctx context.Context) error {
 	stops := p.check(ctx)
-	if stops != nil && !p.target.says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
+	if stops != nil && !p.target.Says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
 		return stops
 	}
 	if err := p.keepOthersOff(); err != nil {
 		return err
 	}
 	mode := loader.CreateMode(p.Config.Create)
-	if err := p.target.prepare(ctx, p.beginning(mode)); err != nil {
+	if err := p.target.Prepare(ctx, p.beginning(mode)); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
-	p.state.row = p.target.table.Row
+	p.progress.Row = p.target.Found.Row
 	if stops != nil {
 		p.giveBack(ctx)
 		return stops
@@ -112,7 +113,7 @@ func (p *push) settleRows(ctx context.Context) error {
 	}
 	if p.named() && p.common.shared == nil && !p.claimsBatches() {
 		return failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
-			"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.table.Name))
+			"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.Found.Name))
 	}
 	return nil
 }
@@ -130,9 +131,9 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: p.state.id, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
+		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.state.resumed,
+		Resume: p.progress.Continued,
 		Silent: p.silent(),
 	}
 }
@@ -164,11 +165,11 @@ func (p *push) silent() bool {
 
 // refuseRows returns an error if the table holds rows and the user did not ask to append.
 func (p *push) refuseRows() error {
-	if !p.target.table.HasRows || p.Config.Append {
+	if !p.target.Found.HasRows || p.Config.Append {
 		return nil
 	}
 	return &loader.Error{
-		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.table.Name),
+		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.Found.Name),
 		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
 	}
 }
@@ -177,11 +178,11 @@ func (p *push) refuseRows() error {
 // run gets these keys.
 func (p *push) firstKey(ctx context.Context) (int64, error) {
 	given := p.Config.FirstKey
-	claims := p.target.can.Claims
+	claims := p.target.Can.Claims
 	behind := p.Config.Append && !given.Given
 	if behind && claims == nil {
 		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
-			p.target.driver.Name())
+			p.target.Driver.Name())
 	}
 	first := given.Key
 	if claims != nil && !p.silent() {
@@ -201,15 +202,15 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 	if behind {
 		from = -1
 	}
-	if behind && p.target.table.LongScan {
-		defer p.notes.during("scanning table " + p.target.table.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
+	if behind && p.target.Found.LongScan {
+		defer p.notes.During("scanning table " + p.target.Found.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
 	}
-	first, err = ask(ctx, &p.target, "first key", func(ctx context.Context) (int64, error) {
-		return p.target.can.Claims.Reserve(ctx, from, p.plan.Rows, run.LargestKey(p.plan.Data.Schema().MaxNumber()))
+	first, err = target.Ask(ctx, p.target, "first key", func(ctx context.Context) (int64, error) {
+		return p.target.Can.Claims.Reserve(ctx, from, p.plan.Rows, run.LargestKey(p.plan.Data.Schema().MaxNumber()))
 	})
 	if errors.As(err, new(*loader.RangeError)) {
 		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room after it",
-			p.target.table.Name, err)
+			p.target.Found.Name, err)
 	}
 	return first, err
 }
@@ -217,17 +218,17 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 // keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
 // from the run's own. The run's row keeps other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
-	if p.target.can.Counter == nil || p.silent() {
-		p.notes.warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.table.Name)
+	if p.target.Can.Counter == nil || p.silent() {
+		p.notes.Warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.Found.Name)
 		return nil
 	}
-	if p.target.table.LongScan {
-		p.notes.warnf("it was not checked that the keys from %d on are free: table %s is large and has no index that would find them; "+
-			"a row that has one of them will fail the proof", first, p.target.table.Name)
+	if p.target.Found.LongScan {
+		p.notes.Warnf("it was not checked that the keys from %d on are free: table %s is large and has no index that would find them; "+
+			"a row that has one of them will fail the proof", first, p.target.Found.Name)
 		return nil
 	}
 	keys := loader.KeyRange{First: first, Last: first + p.plan.Rows - 1}
-	counted, err := p.target.rowsIn(ctx, "keys", keys, p.plan.BatchRows)
+	counted, err := p.target.RowsIn(ctx, "keys", keys, p.plan.BatchRows)
 	if err != nil {
 		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
 	}
@@ -237,7 +238,7 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 	}
 	if used > 0 {
 		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which the run needs: choose a larger --first-key",
-			used, p.target.table.Name, keys.First, keys.Last)
+			used, p.target.Found.Name, keys.First, keys.Last)
 	}
 	return nil
 }
@@ -245,20 +246,20 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 // giveBack removes the row of a run without a record: the table is free again. It does so after a lost answer too, and even
 // if a second interrupt arrived.
 func (p *push) giveBack(ctx context.Context) {
-	if p.target.can.Claims == nil {
+	if p.target.Can.Claims == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), target.PreflightTime)
 	defer cancel()
-	if err := p.target.can.Claims.GiveBack(ctx); err != nil {
-		p.notes.warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.state.row.Name, err)
+	if err := p.target.Can.Claims.GiveBack(ctx); err != nil {
+		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Row.Name, err)
 	}
-	p.state.row = loader.RunRow{}
+	p.progress.Row = loader.RunRow{}
 }
 
 // probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives.
 func (p *push) probe(ctx context.Context) error {
-	if p.target.can.Prober == nil || p.plan.Dedup != loader.DedupTx {
+	if p.target.Can.Prober == nil || p.plan.Dedup != loader.DedupTx {
 		return nil
 	}
 	one, free, err := p.probeBatch(ctx)
@@ -267,15 +268,15 @@ func (p *push) probe(ctx context.Context) error {
 	}
 	defer free()
 
-	asking := askSoon[loader.Proof]
-	if p.target.table.HasRows { // without an index on the key, looking for the row may take a scan
-		asking = ask[loader.Proof]
+	asking := target.AskSoon[loader.Proof]
+	if p.target.Found.HasRows { // without an index on the key, looking for the row may take a scan
+		asking = target.Ask[loader.Proof]
 	}
-	proof, err := asking(ctx, &p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
-		return p.target.can.Prober.Probe(ctx, p.plan.Contract, one)
+	proof, err := asking(ctx, p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
+		return p.target.Can.Prober.Probe(ctx, p.plan.Contract, one)
 	})
 	if err != nil {
-		return fmt.Errorf("probing for transactions: %w", p.blameTable(err))
+		return fmt.Errorf("probing for transactions: %w", p.target.Blame(err))
 	}
 	if proof.Transactional {
 		return nil
@@ -289,7 +290,7 @@ func (p *push) probe(ctx context.Context) error {
 // back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
 func (p *push) probeBatch(ctx context.Context) (one *batch.Batch, free func(), err error) {
 	row := source.Spans{FirstKey: p.plan.FirstKey, Rows: 1, BatchRows: 1}
-	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.state.id, Buffers: 1})
+	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -305,8 +306,8 @@ func (p *push) probeBatch(ctx context.Context) (one *batch.Batch, free func(), e
 
 // place is what a fingerprint says of where the rows go.
 func (p *push) place() string {
-	if p.target.can.OnlyObjects() { // their folder has the run's name, which has an id only when it is announced
+	if p.target.Can.OnlyObjects() { // their folder has the run's name, which has an id only when it is announced
 		return path.Join(p.target.Hosts[0], p.target.Database)
 	}
-	return p.target.table.Name
+	return p.target.Found.Name
 }

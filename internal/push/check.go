@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -42,7 +43,7 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	if err := p.describe(config.Earlier{}); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
-	p.spec, p.state.id = run.NewSpec(&p.Config, p.target.Method), runlog.NewID(p.started)
+	p.spec, p.progress.ID = run.NewSpec(&p.Config, p.target.Method), runlog.NewID(p.started)
 	if _, err := p.spec.Data(); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
@@ -57,20 +58,20 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 }
 
 func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
-	if err := p.target.open(ctx); err != nil {
+	if err := p.target.Open(ctx); err != nil {
 		if hosts := p.target.Hosts; len(hosts) > 0 {
 			c.Endpoint = dialAddress(hosts[0]) // its distance may be the reason
 		}
 		c.Findings = []loader.Finding{failure("connection", err)}
 		return c
 	}
-	server := p.target.loader.Server()
+	server := p.target.Loader.Server()
 	c.Endpoint = dialAddress(server.Endpoint)
 	connected := loader.Finding{Check: "connection", Grade: loader.GradeOK}
 	if connected.Found = strings.TrimSpace(server.Product + " " + server.Version); c.Endpoint != "" {
 		connected.Found += " at " + c.Endpoint
 	}
-	made, warnings, err := run.MakePlan(p.spec, p.target.loader.Caps(), p.resources)
+	made, warnings, err := run.MakePlan(p.spec, p.target.Loader.Caps(), p.resources)
 	for _, text := range warnings {
 		c.Findings = append(c.Findings, loader.Finding{Check: "plan", Grade: loader.GradeWarn, Found: text})
 	}
@@ -78,9 +79,9 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 		c.Findings = append(c.Findings, connected, failure("plan", err))
 		return c
 	}
-	p.caps, p.plan = p.target.loader.Caps(), made
+	p.caps, p.plan = p.target.Loader.Caps(), made
 	c.BatchBytes = made.BatchBytes()
-	if p.target.can.Checker == nil {
+	if p.target.Can.Checker == nil {
 		c.Findings = append(c.Findings, connected)
 	} else {
 		intent := p.intent()
@@ -95,8 +96,8 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 }
 
 func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	return askSoon(ctx, &p.target, "checks", func(bound context.Context) ([]loader.Finding, error) {
-		return p.target.can.Checker.CheckServer(bound, i)
+	return target.AskSoon(ctx, p.target, "checks", func(bound context.Context) ([]loader.Finding, error) {
+		return p.target.Can.Checker.CheckServer(bound, i)
 	})
 }
 
@@ -116,14 +117,14 @@ func (p *push) intent() loader.Intent {
 // since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
 // an AUTO_INCREMENT.
 func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
-	if p.silent() || removes(loader.CreateMode(p.Config.Create)) {
+	if p.silent() || target.Removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Contract.Delivery, look.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	look.Contract.GroupBatches, look.Contract.Commits = 0, 0
-	err := within(ctx, func(bound context.Context) (err error) {
-		if p.target.table, err = p.target.loader.Prepare(bound, look); err != nil {
+	err := target.Within(ctx, func(bound context.Context) (err error) {
+		if p.target.Found, err = p.target.Loader.Prepare(bound, look); err != nil {
 			return err
 		}
 		if p.Config.Append && p.Config.FirstKey.Given {
@@ -135,11 +136,11 @@ func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loade
 	switch {
 	case err == nil, errors.Is(err, loader.ErrNoTable): // the back-end's checks report a missing table
 		return nil
-	case !p.target.table.HasRows && slices.ContainsFunc(findings, fails): // most likely the same failure again
+	case !p.target.Found.HasRows && slices.ContainsFunc(findings, fails): // most likely the same failure again
 		return nil
 	}
 	f := failure("rows", err)
-	if errors.Is(err, errTooLate) { // the push itself counts without a time limit
+	if errors.Is(err, target.ErrTooLate) { // the push itself counts without a time limit
 		f.Grade = loader.GradeUnknown
 	}
 	return []loader.Finding{f}
@@ -151,7 +152,7 @@ const maxWarnings = 3
 // check asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks that
 // cannot be made do not stop a push.
 func (p *push) check(ctx context.Context) error {
-	if p.target.can.Checker == nil || p.silent() {
+	if p.target.Can.Checker == nil || p.silent() {
 		return nil
 	}
 	findings, err := p.runChecks(ctx, p.intent())
@@ -159,7 +160,7 @@ func (p *push) check(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		p.notes.warnf("the server could not be checked: %v", err)
+		p.notes.Warnf("the server could not be checked: %v", err)
 	}
 	warnings := 0
 	for _, f := range findings {
@@ -167,11 +168,11 @@ func (p *push) check(ctx context.Context) error {
 			continue
 		}
 		if warnings++; warnings <= maxWarnings {
-			p.notes.warn(sentence(f))
+			p.notes.Warn(sentence(f))
 		}
 	}
 	if more := warnings - maxWarnings; more > 0 {
-		p.notes.warnf("%d more about the server: terapush doctor lists them", more)
+		p.notes.Warnf("%d more about the server: terapush doctor lists them", more)
 	}
 	return failures("the server", findings)
 }
@@ -182,7 +183,7 @@ func (p *push) checkLimits() error {
 	findings := host.CheckLimits(host.Want{Workers: workers, Memory: p.resources.Memory})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
-			p.notes.warn(sentence(f))
+			p.notes.Warn(sentence(f))
 		}
 	}
 	return failures("this machine", findings)

@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -40,15 +41,15 @@ func (p *push) forgetEarlier(ctx context.Context) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
 		return err
 	}
-	p.state.warnOfObjects(ctx)
-	if _, err := p.forgetClaims(ctx, p.state.id, p.plan.Dedup == loader.DedupTx); err != nil {
+	p.progress.WarnOfObjects(ctx)
+	if _, err := p.forgetClaims(ctx, p.progress.ID, p.plan.Dedup == loader.DedupTx); err != nil {
 		return err
 	}
-	folder := p.state.log
-	p.state.log = nil
+	folder := p.progress.Log
+	p.progress.Log = nil
 	return folder.Remove()
 }
 
@@ -67,8 +68,8 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	if p.target.can.Claims == nil {
-		return &Error{Outcome: Usage, Err: fmt.Errorf("%w; %s keeps no claims to remove", noRun, p.target.driver.Name())}
+	if p.target.Can.Claims == nil {
+		return &Error{Outcome: Usage, Err: fmt.Errorf("%w; %s keeps no claims to remove", noRun, p.target.Driver.Name())}
 	}
 	if err := p.prepareToForget(ctx, id); err != nil {
 		return err
@@ -95,31 +96,31 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	claims := p.target.can.Claims
+	claims := p.target.Can.Claims
 	if claims == nil && p.common.shared == nil {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
-			p.state.id, p.target.driver.Name()))
+			p.progress.ID, p.target.Driver.Name()))
 	}
-	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
 		return err
 	}
 	if p.common.shared == nil { // processes on this machine hold the folders; those on others are fenced off
-		err := errors.Join(runlog.RemoveRest(p.Config.State, p.state.id), runlog.RemoveShards(p.Config.State, p.state.id))
+		err := errors.Join(runlog.RemoveRest(p.Config.State, p.progress.ID), runlog.RemoveShards(p.Config.State, p.progress.ID))
 		if err != nil {
 			return err
 		}
 	}
 	if claims != nil {
-		rows, err := p.forgetClaims(ctx, p.state.runName(), p.common.shared == nil || p.plan.Dedup == loader.DedupTx)
+		rows, err := p.forgetClaims(ctx, p.progress.Name(), p.common.shared == nil || p.plan.Dedup == loader.DedupTx)
 		if err != nil {
 			return err
 		}
-		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.state.id))
+		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID))
 	}
 	if p.common.shared != nil {
-		p.state.warnOfObjects(ctx)
+		p.progress.WarnOfObjects(ctx)
 		if err := p.common.shared.Remove(); err != nil {
-			return fmt.Errorf("removing the journals of run %s: %w", p.state.id, err)
+			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID, err)
 		}
 	}
 	return nil
@@ -127,10 +128,10 @@ func (p *push) forgetNamed(ctx context.Context) error {
 
 // prepareToForget names the run to the back-end. Silent, since the table may be gone.
 func (p *push) prepareToForget(ctx context.Context, id string) error {
-	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
+	_, err := p.target.Loader.Prepare(ctx, loader.Preparation{
 		Run: id, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
 	})
-	return p.target.judged(err)
+	return p.target.Judged(err)
 }
 
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.
@@ -147,14 +148,14 @@ func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	claims := p.target.can.Claims
+	claims := p.target.Can.Claims
 	if claims == nil {
-		return failed(Usage, fmt.Errorf("%s keeps no claims to remove", p.target.driver.Name()))
+		return failed(Usage, fmt.Errorf("%s keeps no claims to remove", p.target.Driver.Name()))
 	}
-	if err := p.prepareToForget(ctx, p.state.id); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
 		return err
 	}
-	all, err := ask(ctx, &p.target, "runs", func(ctx context.Context) ([]loader.RunRow, error) {
+	all, err := target.Ask(ctx, p.target, "runs", func(ctx context.Context) ([]loader.RunRow, error) {
 		return claims.Runs(ctx, "")
 	})
 	if err != nil {
@@ -192,12 +193,12 @@ func provenBefore(all []loader.RunRow, then time.Time) (names []string) {
 // forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know is an
 // error if it has claims: they are in another one.
 func (p *push) forgetClaims(ctx context.Context, run string, hasClaims bool) (rows int64, err error) {
-	if p.target.can.Claims == nil {
+	if p.target.Can.Claims == nil {
 		return 0, nil
 	}
 	known := false
-	err = p.target.ask(ctx, "claims", func(ctx context.Context) (err error) {
-		rows, known, err = p.target.can.Claims.Forget(ctx, run)
+	err = p.target.Ask(ctx, "claims", func(ctx context.Context) (err error) {
+		rows, known, err = p.target.Can.Claims.Forget(ctx, run)
 		return err
 	})
 	if err != nil {

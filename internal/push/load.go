@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -30,14 +31,14 @@ func (p *push) startMeters() {
 		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
 	}
 	var earlier *stats.Earlier
-	if p.state.resumed {
-		batches, rows := p.state.before()
+	if p.progress.Continued {
+		batches, rows := p.progress.Before()
 		amount := amountOf(&p.plan, batches, rows)
-		amount.MissingRows = p.state.history.missing
+		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
 	}
-	p.meters.start(o, earlier, &p.target.wire)
+	p.meters.start(o, earlier, &p.target.Wire)
 }
 
 // amount returns the counters of so many batches and rows.
@@ -50,8 +51,8 @@ func amountOf(p *run.Plan, batches, rows int64) stats.Earlier {
 // openSource makes the run's source, which has no memory before fill.
 func (p *push) openSource() (err error) {
 	p.source, err = source.New(source.Config{
-		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.state.run(),
-		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.state.needsNoBuffer,
+		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID,
+		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.progress.NeedsNoBuffer,
 	})
 	return err
 }
@@ -59,7 +60,7 @@ func (p *push) openSource() (err error) {
 // fill encodes the source's templates before the clock of the load starts. It does so once, and only if batches have to
 // be sent.
 func (p *push) fill(ctx context.Context) error {
-	if p.state.toUpload() == 0 || p.filled {
+	if p.progress.ToUpload() == 0 || p.filled {
 		return nil
 	}
 	p.meters.pause(event.Fill)
@@ -78,13 +79,13 @@ func (p *push) load(ctx context.Context) error {
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
 		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
-		lost, problem := p.state.findLost(ctx)
+		lost, problem := p.progress.FindLost(ctx)
 		if problem != nil || lost.Len() == 0 {
 			err = problem
 			break
 		}
-		p.meters.stats.TakeBack(amountOf(&p.plan, lost.Len(), p.state.rowsOf(&lost)))
-		p.state.warnOfLoss(lost.Len())
+		p.meters.stats.TakeBack(amountOf(&p.plan, lost.Len(), p.progress.RowsOf(&lost)))
+		p.progress.WarnOfLoss(lost.Len())
 		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and claims do
 		// not need attempt numbers to keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
@@ -94,10 +95,10 @@ func (p *push) load(ctx context.Context) error {
 	}
 	err = errors.Join(err, p.whoseRun(ctx, err))
 	if n := p.meters.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.plan.Dedup == loader.DedupNone {
-		p.notes.warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
+		p.notes.Warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
 	}
 	if result.UndeletedGroups > 0 {
-		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v",
+		p.notes.Warnf("the objects of %d commit groups that are in the table could not be removed: %v",
 			result.UndeletedGroups, result.DeleteErr)
 	}
 	p.meters.pause(event.Finish)
@@ -111,11 +112,11 @@ func (p *push) load(ctx context.Context) error {
 // batch was refused for.
 func (p *push) whoseRun(ctx context.Context, err error) error {
 	unexplained := err != nil && ctx.Err() == nil && !errors.As(err, new(*loader.TakenOverError))
-	if !unexplained || p.state.row.Epoch == "" {
+	if !unexplained || p.progress.Row.Epoch == "" {
 		return nil
 	}
 	taken := (*loader.TakenOverError)(nil)
-	owned := within(ctx, p.target.can.Claims.Owned)
+	owned := target.Within(ctx, p.target.Can.Claims.Owned)
 	if errors.As(owned, &taken) {
 		return taken
 	}
@@ -125,7 +126,7 @@ func (p *push) whoseRun(ctx context.Context, err error) error {
 // send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and
 // the plan gets their number of rows.
 func (p *push) send(ctx context.Context) (engine.Result, error) {
-	if p.state.left() == 0 {
+	if p.progress.Left() == 0 {
 		return engine.Result{}, nil
 	}
 	config := p.engineConfig()
@@ -142,9 +143,9 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	})
 	result, err := engine.Run(ctx, p.Drain, config)
 	if end(); p.meters.warming {
-		p.notes.warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
+		p.notes.Warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
 	}
-	p.state.stored, p.state.inStore = nil, runlog.Done{} // committed, or for the next process to look for
+	p.progress.Sent()
 	switch {
 	case !p.plan.ByDuration() || err != nil:
 	case result.Handed > 0:
@@ -159,11 +160,11 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 func (p *push) engineConfig() engine.Config {
 	return engine.Config{
 		Target: engine.Target{
-			Loader: p.target.loader, Features: p.target.can, Classify: p.target.driver.Classify,
-			Contract: p.plan.Contract, Uncounted: p.target.uncounted(),
+			Loader: p.target.Loader, Features: p.target.Can, Classify: p.target.Driver.Classify,
+			Contract: p.plan.Contract, Uncounted: p.target.Uncounted(),
 		},
-		Source: p.source, Progress: &p.state,
-		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.retries(),
+		Source: p.source, Progress: p.progress,
+		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.Retries(),
 		Deadline: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}
 }
@@ -176,16 +177,16 @@ func (p *push) maxRate() int64 {
 
 // saveLoaded saves the progress of the load, and gives its error an outcome.
 func (p *push) saveLoaded(result engine.Result, err error) error {
-	r := p.state.log.Record()
+	r := p.progress.Log.Record()
 	r.Plan = p.plan
 	// The journal comes first: that of a loaded run must be complete.
-	if problem := p.state.log.Sync(); problem != nil && !errors.Is(err, problem) {
+	if problem := p.progress.Log.Sync(); problem != nil && !errors.Is(err, problem) {
 		err = errors.Join(err, problem)
 	}
 	if err == nil && !result.Drained {
 		r.Stage = runlog.Loaded
 	}
-	err = failed(report.Failed, errors.Join(p.blameTable(err), p.state.log.Save(r)))
+	err = failed(report.Failed, errors.Join(p.target.Blame(err), p.progress.Log.Save(r)))
 	if n := len(result.Unknown); n > 0 {
 		some := result.Unknown[:min(n, 10)]
 		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
@@ -199,26 +200,26 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 // syncSequences looks for sequences that are behind the run's keys, and says or does what helps. Rows that brought their own keys
 // do not move them.
 func (p *push) syncSequences(ctx context.Context) error {
-	can, move := p.target.can.Sequencer, p.Config.SyncSequences
-	if can == nil || p.plan.Rows == 0 || p.state.stage() != runlog.Loaded {
+	can, move := p.target.Can.Sequencer, p.Config.SyncSequences
+	if can == nil || p.plan.Rows == 0 || p.progress.Stage() != runlog.Loaded {
 		return nil
 	}
-	if !move && (p.silent() || p.target.table.Created) { // a table of ours has none
+	if !move && (p.silent() || p.target.Found.Created) { // a table of ours has none
 		return nil
 	}
 
-	statements, err := ask(ctx, &p.target, "sequences", func(ctx context.Context) ([]string, error) {
+	statements, err := target.Ask(ctx, p.target, "sequences", func(ctx context.Context) ([]string, error) {
 		return can.Sequences(ctx, p.plan.Keys().Last, move)
 	})
 	switch {
 	case err != nil && move:
 		return failed(report.Failed, fmt.Errorf("the rows are in, and the sequence of the key is not moved: %w", err))
 	case err != nil:
-		p.notes.warnf("whether a sequence is behind the rows' keys is not known: %v", err)
+		p.notes.Warnf("whether a sequence is behind the rows' keys is not known: %v", err)
 	case move && len(statements) > 0:
 		p.Log.Info("the sequence of the key was moved behind the rows", "statements", strings.Join(statements, "; "))
 	case len(statements) > 0:
-		p.notes.warnf("the sequence of the key is behind the rows, so that other programs get keys that are taken: run %s, or push with "+
+		p.notes.Warnf("the sequence of the key is behind the rows, so that other programs get keys that are taken: run %s, or push with "+
 			"--sync-sequences", strings.Join(statements, "; "))
 	}
 	return nil
@@ -227,16 +228,16 @@ func (p *push) syncSequences(ctx context.Context) error {
 // awaitRows waits until acknowledged rows are visible, before they are verified. A resumed process does so too, since
 // the earlier one may have been stopped while it waited.
 func (p *push) awaitRows(ctx context.Context) error {
-	finisher := p.target.can.Finisher
-	if finisher == nil || p.state.stage() != runlog.Loaded || p.mode == verify.None {
+	finisher := p.target.Can.Finisher
+	if finisher == nil || p.progress.Stage() != runlog.Loaded || p.mode == verify.None {
 		return nil
 	}
 	p.meters.stats.Phase(event.Finish)
 	began := time.Now()
 	notes, err := finisher.Finish(ctx, p.plan.PartKeys(), p.plan.PartRows())
-	p.notes.warnAll(notes)
+	p.notes.WarnAll(notes)
 	if err != nil {
-		return fmt.Errorf("waiting until the rows are visible: %w", p.target.judged(err))
+		return fmt.Errorf("waiting until the rows are visible: %w", p.target.Judged(err))
 	}
 	// A back-end whose acks imply visible rows asks no server and returns faster. Notes are about rows that are not
 	// visible.

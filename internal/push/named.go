@@ -9,6 +9,7 @@ import (
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -33,29 +34,29 @@ func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard = ""
-	err = p.target.prepare(ctx, look)
+	err = p.target.Prepare(ctx, look)
 	if errors.Is(err, loader.ErrNoTable) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	if err := p.lookUp(ctx); err != nil || len(p.state.shards) == 0 {
+	if err := p.lookUp(ctx); err != nil || len(p.progress.Shards) == 0 {
 		return 0, err
 	}
-	return p.state.shards[0].Fingerprint, nil
+	return p.progress.Shards[0].Fingerprint, nil
 }
 
 // lookUp finds the rows of a named run in the database. One that is over is an error to a shard: its name stands for nothing
 // until somebody begins a run again.
 func (p *push) lookUp(ctx context.Context) error {
-	p.state.shards = nil
-	if p.target.can.Claims == nil || p.silent() {
+	p.progress.Shards = nil
+	if p.target.Can.Claims == nil || p.silent() {
 		return nil
 	}
-	name := p.state.runName()
-	found, err := askSoon(ctx, &p.target, "run "+name, func(ctx context.Context) ([]loader.RunRow, error) {
-		return p.target.can.Claims.Runs(ctx, name)
+	name := p.progress.Name()
+	found, err := target.AskSoon(ctx, p.target, "run "+name, func(ctx context.Context) ([]loader.RunRow, error) {
+		return p.target.Can.Claims.Runs(ctx, name)
 	})
 	if err != nil || len(found) == 0 {
 		return err
@@ -72,15 +73,15 @@ func (p *push) lookUp(ctx context.Context) error {
 	case over:
 		return nil
 	}
-	p.state.shards, p.state.row.Run = found, row.Run // its claims can be read
+	p.progress.Shards, p.progress.Row.Run = found, row.Run // its claims can be read
 	return nil
 }
 
 // agree plans as the run's other processes have, and returns an error if the plan is another one.
 func (p *push) agree(announced int64) error {
 	first := p.Config.FirstKey.Key
-	if len(p.state.shards) > 0 && p.Config.Append && !p.Config.FirstKey.Given {
-		first = p.state.shards[0].Keys.First
+	if len(p.progress.Shards) > 0 && p.Config.Append && !p.Config.FirstKey.Given {
+		first = p.progress.Shards[0].Keys.First
 	}
 	if err := p.beginAt(first); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (p *push) sameRun(announced int64) error {
 		return nil
 	}
 	return failed(Usage, fmt.Errorf("run %s was begun with other rows or another table: all its processes need the same flags that decide "+
-		"about table, rows and batches, and the same release", p.state.runName()))
+		"about table, rows and batches, and the same release", p.progress.Name()))
 }
 
 // announce says to the other processes of a named run what it was begun with.
@@ -108,11 +109,11 @@ func (p *push) announce(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.state.row.Epoch == "" {
+	if p.progress.Row.Epoch == "" {
 		return nil
 	}
-	return p.target.ask(ctx, "run "+p.state.id, func(ctx context.Context) error {
-		return p.target.can.Claims.Announce(ctx, fingerprint)
+	return p.target.Ask(ctx, "run "+p.progress.ID, func(ctx context.Context) error {
+		return p.target.Can.Claims.Announce(ctx, fingerprint)
 	})
 }
 
@@ -136,10 +137,10 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 		case !p.named() || !mayHelp(err):
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
-			err = fmt.Errorf("waiting for run %s, %s: %w", p.state.runName(), time.Since(began).Round(time.Second), err)
+			err = fmt.Errorf("waiting for run %s, %s: %w", p.progress.Name(), time.Since(began).Round(time.Second), err)
 			return failed(report.Failed, err) // another start may help
 		case !logged:
-			p.Log.Info("waiting for run "+p.state.runName(), "most", p.Config.RetryFor, "why", err)
+			p.Log.Info("waiting for run "+p.progress.Name(), "most", p.Config.RetryFor, "why", err)
 		}
 		select {
 		case <-time.After(pollInterval/2 + rand.N(pollInterval/2)):
@@ -151,7 +152,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 
 // mayHelp reports whether it may help to wait.
 func mayHelp(err error) bool {
-	known := []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errReplaced, errTooLate}
+	known := []error{loader.ErrBegun, runlog.ErrBusy, runlog.ErrPreparing, errNotBegun, errReplaced, target.ErrTooLate}
 	for _, one := range known {
 		if errors.Is(err, one) {
 			return true
@@ -188,6 +189,6 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	if begun {
 		done = "announced already"
 	}
-	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.state.id, done, p.plan.Rows, p.plan.Batches(), p.target.Table))
+	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.progress.ID, done, p.plan.Rows, p.plan.Batches(), p.target.Table))
 	return nil
 }

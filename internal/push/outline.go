@@ -20,13 +20,12 @@ type Outline struct {
 // NewOutline plans a push without connecting, and leaves the configuration as it is. The error has every problem that can be
 // found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
-	p := &push{Job: Job{Config: *c, Drivers: drivers}}
-	p.connectParts(host.LocalLink(context.Background()))
+	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
 	if err := p.configureNew("RUN"); err != nil {
 		return Outline{}, err
 	}
 	return Outline{
-		Target: p.target.Target, Plan: p.plan, Warnings: p.notes.list,
-		Statements: p.target.driver.Explain(p.target.Target, p.preparation(loader.CreateMode(c.Create))),
+		Target: p.target.Target, Plan: p.plan, Warnings: p.notes.List,
+		Statements: p.target.Driver.Explain(p.target.Target, p.preparation(loader.CreateMode(c.Create))),
 	}, nil
 }

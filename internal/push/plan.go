@@ -16,7 +16,7 @@ import (
 // replan makes the plan anew, for what is known now of the run and of the database.
 func (p *push) replan(caps loader.Caps) error {
 	made, warnings, err := run.MakePlan(p.spec, caps, p.resources)
-	p.notes.warnAll(warnings)
+	p.notes.WarnAll(warnings)
 	if errors.As(err, new(*loader.DeliveryError)) { // because of the server or the table, not of the command line
 		return failed(report.PreflightFailed, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -21,16 +22,16 @@ func (p *push) prove(ctx context.Context) error {
 		return p.orInterrupted(report.Failed, err)
 	}
 	prove := p.verify
-	if p.state.row.Epoch == "" {
+	if p.progress.Row.Epoch == "" {
 		prove = p.verifyClosed
 	}
 	if err := prove(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	if sizer := p.target.can.Sizer; sizer != nil && p.verified.Mode.Scans() > 0 {
+	if sizer := p.target.Can.Sizer; sizer != nil && p.verified.Mode.Scans() > 0 {
 		var err error
-		if p.stored, err = ask(ctx, &p.target, "size", sizer.Stored); err != nil {
-			p.notes.warnf("the table's size is not known: %v", err)
+		if p.stored, err = target.Ask(ctx, p.target, "size", sizer.Stored); err != nil {
+			p.notes.Warnf("the table's size is not known: %v", err)
 		}
 	}
 	var err error
@@ -39,30 +40,30 @@ func (p *push) prove(ctx context.Context) error {
 	}
 	// A row that the server did not take may be counted all the same: another program's, with the same key.
 	if n := p.meters.stats.Snapshot().MissingRows; n != 0 {
-		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: p.suspects(fmt.Errorf("the server took %d rows less than it was sent", n))})
+		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: p.target.Suspect(fmt.Errorf("the server took %d rows less than it was sent", n))})
 	}
 	return err
 }
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
-	mode, warning := verify.Possible(p.target.can, p.mode)
+	mode, warning := verify.Possible(p.target.Can, p.mode)
 	if warning != "" {
-		p.notes.warn(warning)
+		p.notes.Warn(warning)
 	}
 	spans := p.plan.Spans()
 	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
 		mode, spans.Rows = verify.Ack, p.plan.PartRows()
 	}
 	var err error
-	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
+	p.verified, err = verify.Run(ctx, p.target.Can, mode, verify.Expect{
 		Spans: spans, Proof: p.source.Proof(), VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
-		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.progress(),
-		Saved: keptProof{p.state.log}, Identity: p.state.log.Record().Identity,
-		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,
+		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.proofProgress(),
+		Saved: keptProof{p.progress.Log}, Identity: p.progress.Log.Record().Identity,
+		Acked: p.meters.stats.Snapshot().Rows, Run: p.progress.ID, Length: p.progress.Length, Retry: p.target.Ask,
 	})
 	if len(p.verified.Strange) > 0 {
-		p.notes.warnf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(p.verified.Strange, ", "))
+		p.notes.Warnf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(p.verified.Strange, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
@@ -76,7 +77,7 @@ func (p *push) verify(ctx context.Context) error {
 	}
 	p.meters.stats.Verified(v)
 	if !p.verified.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: p.suspects(errors.New(p.verified.Failure()))}
+		return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
 	}
 	return nil
 }
@@ -92,37 +93,13 @@ func (p *push) verifyClosed(ctx context.Context) error {
 	}
 	after, err := p.closed(ctx)
 	if err == nil && !slices.Equal(before, after) {
-		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.state.runName())
+		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.progress.Name())
 	}
 	return err
 }
 
-// blameTable adds the suspects to an error of rows that the server refused or did not take.
-func (p *push) blameTable(err error) error {
-	switch loader.VerdictOf(err).Class {
-	case loader.ClassRows, loader.ClassPermission, loader.ClassConstraint, loader.ClassData:
-		return p.suspects(err)
-	}
-	return err
-}
-
-// suspects adds to an error what the table does by itself, which may be its reason.
-func (p *push) suspects(err error) error {
-	can := p.target.can.Suspecter
-	if can == nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), preflightTime) // the run may have ended
-	defer cancel()
-	found, problem := can.Suspects(ctx)
-	if problem != nil || len(found) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; the reason may be %s", err, strings.Join(found, ", or "))
-}
-
-// progress returns what shows how far a proof is, of which an earlier process may have done a part.
-func (p *push) progress() func(share float64, rows int64) {
+// proofProgress returns what shows how far a proof is, of which an earlier process may have done a part.
+func (p *push) proofProgress() func(share float64, rows int64) {
 	earlier := -1.0
 	return func(share float64, rows int64) {
 		if earlier < 0 {
@@ -146,30 +123,30 @@ func (p *push) finish(ctx context.Context) error {
 	if err := p.settle(ctx, loader.RunProven); err != nil {
 		return err
 	}
-	r := p.state.log.Record()
+	r := p.progress.Log.Record()
 	r.Stage = runlog.Verified
-	return p.state.log.Save(r)
+	return p.progress.Log.Save(r)
 }
 
 // settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another process
 // has it: whatever was counted may have changed since.
 func (p *push) settle(ctx context.Context, state loader.RunState) error {
-	if p.target.can.Claims == nil || p.state.row.Epoch == "" {
+	if p.target.Can.Claims == nil || p.progress.Row.Epoch == "" {
 		return nil
 	}
-	return p.target.ask(ctx, "run", func(ctx context.Context) error {
-		return p.target.can.Claims.Settle(ctx, state, p.plan.Keys())
+	return p.target.Ask(ctx, "run", func(ctx context.Context) error {
+		return p.target.Can.Claims.Settle(ctx, state, p.plan.Keys())
 	})
 }
 
 // closed returns the epochs of a run that this process does not own, and an error unless it is closed: a proof does not count
 // rows to which a process may still add some.
 func (p *push) closed(ctx context.Context) (epochs []string, err error) {
-	claims, name := p.target.can.Claims, p.state.runName()
+	claims, name := p.target.Can.Claims, p.progress.Name()
 	if claims == nil || p.silent() {
 		return nil, p.samePlace()
 	}
-	found, err := ask(ctx, &p.target, "run", func(ctx context.Context) ([]loader.RunRow, error) {
+	found, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) ([]loader.RunRow, error) {
 		return claims.Runs(ctx, name)
 	})
 	if err != nil {
@@ -196,13 +173,13 @@ func (p *push) closed(ctx context.Context) (epochs []string, err error) {
 // measureCost asks what the load cost the server, however it ended. All clocks have stopped, so the answer is in no
 // rate.
 func (p *push) measureCost(ctx context.Context) {
-	measurer := p.target.can.Measurer
+	measurer := p.target.Can.Measurer
 	if measurer == nil || !p.loaded || ctx.Err() != nil {
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, preflightTime)
+	bound, cancel := context.WithTimeout(ctx, target.PreflightTime)
 	defer cancel()
 	var notes []string
 	p.cost, notes = measurer.Measured(bound)
-	p.notes.warnAll(notes)
+	p.notes.WarnAll(notes)
 }

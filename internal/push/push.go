@@ -7,7 +7,6 @@ package push
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -15,11 +14,14 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/notes"
+	"github.com/terapush/terapush/internal/progress"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -65,13 +67,13 @@ type Watched struct {
 type push struct {
 	Job
 	started time.Time
-	notes   notes
-	target  target
+	notes   notes.Notes
+	target  *target.Target
 	planned
-	state  state
-	common common
-	source *source.Ring // nil until the plan is final
-	meters meters
+	progress *progress.Progress
+	common   common
+	source   *source.Ring // nil until the plan is final
+	meters   meters
 	proof
 }
 
@@ -106,13 +108,20 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
-	p = &push{Job: j, started: time.Now(), proof: proof{mode: verify.Mode(j.Config.Verify)}}
-	p.connectParts(host.FullLink(soft))
+	p = assemble(j, host.FullLink(soft))
 	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{
 		Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}, // one outage for all questions
 	}}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
+}
+
+// assemble makes the parts of a push, and does nothing.
+func assemble(j Job, l host.Link) *push {
+	p := &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, proof: proof{mode: verify.Mode(j.Config.Verify)}}
+	p.target = target.New(&p.Config, &p.notes, l)
+	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
+	return p
 }
 
 // Until returns a context that also ends, with the cause, when drain is closed.
@@ -128,13 +137,6 @@ func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Con
 	return soft, cancel
 }
 
-// connectParts gives each part of the push the others that it needs.
-func (p *push) connectParts(l host.Link) {
-	p.notes.log = p.Log
-	p.target.config, p.target.notes, p.target.link = &p.Config, &p.notes, l
-	p.state.target, p.state.plan, p.state.notes, p.state.history = &p.target, &p.plan, &p.notes, newHistory()
-}
-
 // run is the push: preflight or resume, fill, load, wait for the rows, prove.
 func (p *push) run(ctx, soft context.Context) error {
 	if err := p.attach(soft); err != nil {
@@ -145,7 +147,7 @@ func (p *push) run(ctx, soft context.Context) error {
 		return err
 	}
 	defer end()
-	if p.state.stage() == runlog.Loading {
+	if p.progress.Stage() == runlog.Loading {
 		if err = p.fill(soft); err == nil {
 			err = p.awaitStart(soft)
 		}
@@ -156,7 +158,7 @@ func (p *push) run(ctx, soft context.Context) error {
 		}
 	}
 	if OutcomeOf(err) != report.TakenOver { // the objects are those of the process that has the run now
-		p.state.tidy(ctx, err == nil)
+		p.progress.Tidy(ctx, err == nil)
 	}
 	if err != nil {
 		return err
@@ -192,7 +194,7 @@ func (p *push) watch() (end func(), err error) {
 	done := func() {}
 	if p.Watch != nil {
 		snapshot := p.meters.stats.Snapshot
-		done, err = p.Watch(Watched{Run: p.state.run(), Backend: p.target.driver.Name(), Plan: p.plan, Snapshot: snapshot})
+		done, err = p.Watch(Watched{Run: p.progress.ID, Backend: p.target.Driver.Name(), Plan: p.plan, Snapshot: snapshot})
 		if err != nil {
 			return nil, failed(report.PreflightFailed, err)
 		}
@@ -209,72 +211,16 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	if p.state.log != nil {
-		problems = append(problems, p.state.log.Close())
+	if p.progress.Log != nil {
+		problems = append(problems, p.progress.Log.Close())
 	}
 	if p.common.files != nil {
 		problems = append(problems, p.common.files.Close())
 	}
-	if p.target.loader != nil {
-		problems = append(problems, p.target.judged(p.target.loader.Close()))
+	if p.target.Loader != nil {
+		problems = append(problems, p.target.Judged(p.target.Loader.Close()))
 	}
 	return errors.Join(problems...)
-}
-
-// notes are the warnings of a run, for the log and the report.
-type notes struct {
-	log  *slog.Logger // may be nil
-	list []string
-}
-
-// warn notes a text once: a plan that is made again says the same again.
-func (n *notes) warn(text string) {
-	if slices.Contains(n.list, text) {
-		return
-	}
-	n.list = append(n.list, text)
-	if n.log != nil {
-		n.log.Warn(text)
-	}
-}
-
-// warnf is warn of a format. Errors among args are told with their hints.
-func (n *notes) warnf(format string, args ...any) {
-	for i, arg := range args {
-		if err, ok := arg.(error); ok {
-			args[i] = loader.Explain(err)
-		}
-	}
-	n.warn(fmt.Sprintf(format, args...))
-}
-
-func (n *notes) warnAll(texts []string) {
-	for _, text := range texts {
-		n.warn(text)
-	}
-}
-
-// during logs what takes long: when it begins, and once a minute until stop is called.
-func (n *notes) during(what string) (stop func()) {
-	if n.log == nil {
-		return func() {}
-	}
-	began, ended, minute := time.Now(), make(chan struct{}), time.NewTicker(time.Minute)
-	n.log.Info(what)
-	go func() {
-		for {
-			select {
-			case <-minute.C:
-				n.log.Info(what, "for", time.Since(began).Round(time.Second))
-			case <-ended:
-				return
-			}
-		}
-	}()
-	return func() {
-		minute.Stop()
-		close(ended)
-	}
 }
 
 // Usage is the outcome of a push with wrong flags. Nothing was tried, so there is no report.

@@ -13,14 +13,14 @@ import (
 
 // report returns what is known, however far the run came.
 func (p *push) report(err error) *report.Report {
-	r := &report.Report{Warnings: p.notes.list, Cost: p.cost}
+	r := &report.Report{Warnings: p.notes.List, Cost: p.cost}
 	r.Result.Outcome = OutcomeOf(err)
 	if err != nil {
 		r.Result.Error = loader.Explain(err)
 	}
-	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.state.resumed}
-	if p.state.log != nil {
-		r.Run.ID, r.Run.Started, r.Run.Resumable = p.state.run(), p.state.log.Record().Started, p.resumable(err)
+	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.progress.Continued}
+	if p.progress.Log != nil {
+		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID, p.progress.Log.Record().Started, p.resumable(err)
 	}
 	if shard := p.plan.Shard; !shard.Whole() {
 		r.Run.Shard = &report.Shard{Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows()}
@@ -64,7 +64,7 @@ func (p *push) reportMeters(r *report.Report) {
 	r.AddFailures(m.stats.Failures())
 	account := m.account.Measured()
 	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, s.AppliedBatches+s.AlreadyBatches-m.warm.AppliedBatches-m.warm.AlreadyBatches))
-	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
+	m.machine.AddTo(&e, p.target.Link.Cards(), p.target.Link.LeavesBy(p.target.Destination()))
 	r.BoundBy = report.NewBound(account.Seconds, e)
 	r.Client.LoadSeconds = m.loadCPU
 	r.Client.Host, r.Client.Machine, r.Client.MachineCores = host.Place()
@@ -86,7 +86,7 @@ func (p *push) resumable(err error) bool {
 	default:
 		return false
 	}
-	begun := p.state.lastKnown() >= 0 || p.meters.stats != nil && p.meters.stats.Snapshot().Attempts > 0
+	begun := p.progress.LastKnown() >= 0 || p.meters.stats != nil && p.meters.stats.Snapshot().Attempts > 0
 	return (begun || !p.plan.ByDuration()) && !errors.As(err, new(*loader.FinalError))
 }
 
@@ -106,13 +106,13 @@ func (p *push) reportError(r *report.Report, err error) {
 }
 
 func (p *push) reportTarget(r *report.Report) {
-	t := &p.target
-	if t.driver == nil {
+	t := p.target
+	if t.Driver == nil {
 		return
 	}
-	r.Target = report.Target{Backend: t.driver.Name(), URL: t.String(), Via: p.Config.Staging.String(), Table: t.table.Name}
-	if t.loader != nil {
-		s := t.loader.Server()
+	r.Target = report.Target{Backend: t.Driver.Name(), URL: t.String(), Via: p.Config.Staging.String(), Table: t.Found.Name}
+	if t.Loader != nil {
+		s := t.Loader.Server()
 		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings
 	}
 }
@@ -144,7 +144,7 @@ func (p *push) reportCeiling(r *report.Report) {
 	}
 	best, ok, err := baseline.Best(p.Ceilings, baseline.Key{
 		Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
-		Dataset: p.plan.Dataset, PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.encrypted.Load(),
+		Dataset: p.plan.Dataset, PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.Encrypted(),
 	})
 	if err != nil {
 		r.Warnings = append(r.Warnings, "the run is not compared with what this machine can do: "+err.Error())

@@ -2,7 +2,6 @@ package push
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,10 +34,10 @@ func (p *push) sameDatabase(r runlog.Record) error {
 // samePlace returns an error if a run of which the database has no row was pushed into another one. Another host may be the
 // same database, after a failover: the table's identity decides, if the back-end gives one, else there is a warning.
 func (p *push) samePlace() error {
-	if p.state.log == nil { // a named run, whose processes agree by their fingerprint
+	if p.progress.Log == nil { // a named run, whose processes agree by their fingerprint
 		return nil
 	}
-	r := p.state.log.Record()
+	r := p.progress.Log.Record()
 	was, err := config.PlaceOf(r.Target, p.Drivers)
 	if err != nil {
 		return err
@@ -47,65 +46,19 @@ func (p *push) samePlace() error {
 	if err != nil || is == was {
 		return err
 	}
-	known := r.Identity != "" && p.target.table.Identity != ""
+	known := r.Identity != "" && p.target.Found.Identity != ""
 	switch {
-	case is.Database != was.Database, known && r.Identity != p.target.table.Identity:
+	case is.Database != was.Database, known && r.Identity != p.target.Found.Identity:
 		return failed(Usage, fmt.Errorf("run %s was pushed into %s, and nothing says that %s is the same database: give that target",
 			r.Run, r.Target, p.target.String()))
 	case !known:
-		p.notes.warnf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
+		p.notes.Warnf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
 	}
 	return nil
 }
 
 // tableOf returns the table as the user names it.
 func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Plan.Dataset) }
-
-// sameTable checks that the table is the one that the run was filling. If its identity has changed, because it was
-// rewritten (VACUUM FULL, OPTIMIZE, ALTER), dropped or emptied, one scan of the rows decides: those of every batch that
-// is in must be there, and no others, which another run may have put into a table of the same name.
-func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
-	table := s.target.table
-	if table.Identity == r.Identity {
-		return nil
-	}
-	changed := fmt.Sprintf("table %s has changed since run %s was filling it (it was %s, now it is %s)", table.Name, r.Run, r.Identity, table.Identity)
-	were, in := s.done.Len(), s.done.Has
-	if r.Stage == runlog.Verified {
-		were, in = s.plan.PartBatches(), func(int64) bool { return true }
-	}
-	if s.target.can.Counter == nil || were == 0 {
-		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))
-	}
-	// Without claims, batches that were on their way may be in. Batches are handed out in order.
-	onTheWay := s.lastKnown() + int64(s.earlier.Workers)
-	counted, err := s.countRows(ctx)
-	if err != nil {
-		return err
-	}
-	var whole, others int64
-	for number, rows := range counted {
-		switch {
-		case in(number):
-			if rows == s.plan.BatchSize(number) || s.plan.Delivery == loader.AtLeastOnce {
-				whole++
-			}
-		case s.plan.Dedup == loader.DedupTx || number > onTheWay:
-			others++
-		}
-	}
-	switch {
-	case whole < were:
-		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are missing or incomplete, so it was made again or emptied; start a new run",
-			changed, were-whole, were))
-	case others > 0:
-		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))
-	}
-	s.notes.warnf("table %s was rewritten since the earlier process (it was %s, now it is %s); the batches that were in still are",
-		table.Name, r.Identity, table.Identity)
-	r.Identity = table.Identity
-	return s.log.Save(*r)
-}
 
 // refuseChanges returns an error for every flag that would make other rows, or put them elsewhere.
 func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {

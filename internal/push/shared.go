@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -44,7 +45,7 @@ func (p *push) share(ctx context.Context) error {
 	if p.Files == nil {
 		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so a journal has to "+
 			"say which are in, and to outlive this machine: give --state-dir s3://bucket/prefix, the same to every process",
-			p.plan.Method, p.target.driver.Name()))
+			p.plan.Method, p.target.Driver.Name()))
 	}
 	return p.openFiles(ctx)
 }
@@ -70,13 +71,13 @@ func (p *push) openFiles(ctx context.Context) error {
 
 // claimsBatches reports whether the claim table says of every batch whether it is in.
 func (p *push) claimsBatches() bool {
-	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.can.Claims != nil
+	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.Can.Claims != nil
 }
 
 // announceIn is Shared.Announce. The run has its id from then on.
 func (p *push) announceIn(number int64) (kept int64, err error) {
 	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
-		p.state.id = p.common.shared.ID
+		p.progress.ID = p.common.shared.ID
 	}
 	return kept, err
 }
@@ -88,7 +89,7 @@ func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err err
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard, look.Resume = "", true
-	if err := p.target.prepare(ctx, look); err != nil {
+	if err := p.target.Prepare(ctx, look); err != nil {
 		return 0, err
 	}
 	return fingerprint, p.lookUp(ctx)
@@ -96,7 +97,7 @@ func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err err
 
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no claims.
 func (p *push) keepOthersOff() error {
-	if p.common.shared == nil || !removes(loader.CreateMode(p.Config.Create)) {
+	if p.common.shared == nil || !target.Removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
 	return p.common.shared.Prepare()
@@ -105,7 +106,7 @@ func (p *push) keepOthersOff() error {
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
 	refused := (*loader.Error)(nil)
-	if p.common.shared == nil || !removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
+	if p.common.shared == nil || !target.Removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
 	return p.common.shared.GiveUp()
@@ -120,8 +121,8 @@ func (p *push) begunMeanwhile(mode loader.CreateMode) error {
 	if err != nil || announced == 0 {
 		return err
 	}
-	if removes(mode) {
-		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.state.id))
+	if target.Removes(mode) {
+		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.progress.ID))
 	}
 	return loader.ErrBegun
 }
@@ -133,15 +134,15 @@ func (p *push) takeJournal() error {
 	shards, err := p.common.shared.Shards(count)
 	if err == nil && shards != count {
 		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d",
-			p.state.id, shards, shards))
+			p.progress.ID, shards, shards))
 	}
 	if err != nil {
 		return err
 	}
 	p.spec = p.plan.Spec
-	p.state.log, p.state.resumed, err = p.common.shared.Open(c.Shard, p.newRecord(), p.state.replayer(p.plan.Contract))
+	p.progress.Log, p.progress.Continued, err = p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err == nil {
-		p.state.earlier = p.state.log.Record().Plan
+		p.progress.Earlier = p.progress.Log.Record().Plan
 	}
 	return err
 }

@@ -33,8 +33,8 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if err := p.reattach(ctx); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	if p.state.stage() == runlog.Loading {
-		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with push --resume", p.state.id))
+	if p.progress.Stage() == runlog.Loading {
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with push --resume", p.progress.ID))
 	}
 	end, err := p.watch()
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *push) reattach(ctx context.Context) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	return p.target.prepare(ctx, p.preparation(loader.CreateNever))
+	return p.target.Prepare(ctx, p.preparation(loader.CreateNever))
 }
 
 // verifyNamed proves a whole named run, by a process that need not have sent any of it. It leaves no folder.
@@ -69,7 +69,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
 
-	p.state.resumed = true
+	p.progress.Continued = true
 	if err := p.readAll(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
@@ -102,7 +102,7 @@ func (p *push) findNamed(ctx context.Context) error {
 		}
 		if announced == 0 {
 			return fmt.Errorf("%w %q in %s; terapush runs lists those of the state folder, %s",
-				runlog.ErrNoRun, p.state.runName(), p.recordedIn(), p.Config.State)
+				runlog.ErrNoRun, p.progress.Name(), p.recordedIn(), p.Config.State)
 		}
 		return p.agree(announced)
 	})
@@ -111,7 +111,7 @@ func (p *push) findNamed(ctx context.Context) error {
 // readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows are counted. The
 // shards of one that is not at its end are left alone: what is missing is seen when it is counted.
 func (p *push) readAll(ctx context.Context) error {
-	if err := p.state.takeClaims(ctx); err != nil {
+	if err := p.progress.TakeClaims(ctx); err != nil {
 		return err
 	}
 	if p.common.shared != nil {
@@ -119,7 +119,7 @@ func (p *push) readAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.state.left() > 0 {
+	if p.progress.Left() > 0 {
 		return nil
 	}
 	if err := p.take(ctx); err != nil {
@@ -135,9 +135,9 @@ func (p *push) readJournals() error {
 		return err
 	}
 	if len(shards) == 0 {
-		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.state.id))
+		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.progress.ID))
 	}
-	replay := p.state.replayer(p.plan.Contract)
+	replay := p.progress.Replayer(p.plan.Contract)
 	for i, shard := range shards {
 		record, err := p.common.shared.Replay(shard, replay)
 		if err != nil {
@@ -145,7 +145,7 @@ func (p *push) readJournals() error {
 		}
 		if record == nil || record.Stage == runlog.Loading {
 			return failed(report.PreflightFailed,
-				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.state.id))
+				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.progress.ID))
 		}
 	}
 	return nil

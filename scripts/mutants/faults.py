@@ -9,7 +9,7 @@ PG, MY, DO = "internal/backends/postgres", "internal/backends/mysql", "internal/
 DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal/backends/s3"
 SL, OS, EN = "internal/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
-VE, RL, PU, SO = "internal/verify", "internal/runlog", "internal/push", "internal/source"
+VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
 NI, HL, PL, PB = "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
@@ -355,23 +355,23 @@ FAULTS = [Fault(*f) for f in [
      "a run that has begun is forgotten for a note that its process did not remove"),
 
     # ---- push
-    ("pu09", PU, "state.go", "e.Outcome == event.Started && e.Attempt == 1", "e.Outcome == event.Started",
+    ("pu09", PR, "progress.go", "e.Outcome == event.Started && e.Attempt == 1", "e.Outcome == event.Started",
      "the number of a second attempt under a label is not on disk"),
-    ("pu10", PU, "state.go", "e.Done() && e.Missing == 0 &&", "e.Done() &&",
+    ("pu10", PR, "progress.go", "e.Done() && e.Missing == 0 &&", "e.Done() &&",
      "rows that an answer lacked are forgotten by a resume"),
-    ("pu01", PU, "resume.go", "\ts.done = claimed\n\treturn nil\n", "\t_ = claimed\n\treturn nil\n",
+    ("pu01", PR, "claims.go", "\tp.done = claimed\n\treturn nil\n", "\t_ = claimed\n\treturn nil\n",
      "a resume trusts its journal instead of the claims"),
-    ("pu02", PU, "state.go", "(e.Outcome == event.Started || e.Members > 0)", "(e.Outcome != event.Started && e.Members > 0)",
+    ("pu02", PR, "progress.go", "(e.Outcome == event.Started || e.Members > 0)", "(e.Outcome != event.Started && e.Members > 0)",
      "an announced attempt is not on disk before it is sent"),
-    ("pu03", PU, "resume.go", "if rest == 0 {", "if rest >= 0 {",
+    ("pu03", PR, "claims.go", "if rest == 0 {", "if rest >= 0 {",
      "rows without claims are sent a second time"),
-    ("pu04", PU, "store.go", "stored && e.Encoded == bytes", "stored && (e.Encoded == bytes || bytes > 0)",
+    ("pu04", PR, "objects.go", "stored && e.Encoded == bytes", "stored && (e.Encoded == bytes || bytes > 0)",
      "an object that is too short is loaded"),
     ("pu05", PU, "prove.go", "r.Stage = runlog.Verified", "r.Stage = runlog.Loaded",
      "a verified run whose claims are gone looks as if its rows were lost"),
     ("pu06", PU, "prove.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
      "a proof by count that fails is no error"),
-    ("pu07", PU, "same.go", "if table.Identity == r.Identity {", 'if table.Identity != "" {',
+    ("pu07", PR, "claims.go", "if table.Identity == r.Identity {", 'if table.Identity != "" {',
      "a resume goes on in another table of the same name"),
     ("pu08", PU, "load.go", "if err == nil && !result.Drained {\n\t\tr.Stage", "if err == nil {\n\t\tr.Stage",
      "an interrupted run is recorded as loaded"),

@@ -1,11 +1,7 @@
-package push
+package target
 
 import (
-	"bytes"
-	"log/slog"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,19 +28,4 @@ func TestDestination(t *testing.T) {
 		}
 		require.Equal(t, c.want, destination(target), c.name)
 	}
-}
-
-// A long scan is logged when it begins and each minute, and not after its end.
-func TestDuring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		n := notes{log: slog.New(slog.NewTextHandler(&log, nil))}
-		stop := n.during("scanning")
-		time.Sleep(150 * time.Second)
-		stop()
-		synctest.Wait()
-		time.Sleep(time.Hour)
-		require.Equal(t, 3, bytes.Count(log.Bytes(), []byte("msg=scanning")))
-		require.Contains(t, log.String(), "for=2m0s")
-	})
 }

@@ -1,4 +1,4 @@
-package push
+package progress
 
 import (
 	"context"
@@ -17,27 +17,27 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// findStored finds the batches that need no second upload: those that the journal has as stored, and the store with the
+// FindStored finds the batches that need no second upload: those that the journal has as stored, and the store with the
 // same length.
-func (s *state) findStored(ctx context.Context) error {
-	inventory := s.target.can.Inventory
-	if inventory == nil || !s.plan.Staged() || len(s.history.stored) == 0 {
+func (p *Progress) FindStored(ctx context.Context) error {
+	inventory := p.target.Can.Inventory
+	if inventory == nil || !p.plan.Staged() || len(p.history.stored) == 0 {
 		return nil
 	}
 	whole := make(map[int64]bool)
-	err := inventory.Objects(ctx, s.run(), func(_ string, number, bytes int64) error {
-		e, stored := s.history.stored[number]
+	err := inventory.Objects(ctx, p.ID, func(_ string, number, bytes int64) error {
+		e, stored := p.history.stored[number]
 		whole[number] = stored && e.Encoded == bytes
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("looking for what run %s has in the store: %w", s.run(), s.target.judged(err))
+		return fmt.Errorf("looking for what run %s has in the store: %w", p.ID, p.target.Judged(err))
 	}
-	for _, number := range slices.Sorted(maps.Keys(s.history.stored)) {
-		e := s.history.stored[number]
-		if whole[number] && !s.done.Has(number) && number < s.plan.Batches() {
-			s.stored = append(s.stored, engine.Stored{Ref: s.ref(number), Payload: e.Payload, Encoded: e.Encoded})
-			s.inStore.Add(number)
+	for _, number := range slices.Sorted(maps.Keys(p.history.stored)) {
+		e := p.history.stored[number]
+		if whole[number] && !p.done.Has(number) && number < p.plan.Batches() {
+			p.stored = append(p.stored, engine.Stored{Ref: p.ref(number), Payload: e.Payload, Encoded: e.Encoded})
+			p.inStore.Add(number)
 		}
 	}
 	return nil
@@ -74,11 +74,11 @@ func (o *objects) named() string {
 	return text
 }
 
-func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
+func (p *Progress) list(ctx context.Context, progress func()) (leftovers, error) {
 	var l leftovers
-	err := s.target.can.Inventory.Objects(ctx, s.run(), func(name string, number, bytes int64) error {
+	err := p.target.Can.Inventory.Objects(ctx, p.ID, func(name string, number, bytes int64) error {
 		progress()
-		if number >= 0 && !s.plan.Shard.Whole() && !s.ours(number) { // another shard's
+		if number >= 0 && !p.plan.Shard.Whole() && !p.ours(number) { // another shard's
 			return nil
 		}
 		if number < 0 {
@@ -86,7 +86,7 @@ func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 			return nil
 		}
 		l.own.add(name, bytes)
-		if s.done.Has(number) || s.acked.Has(number) {
+		if p.done.Has(number) || p.acked.Has(number) {
 			l.done.Add(number)
 		}
 		return nil
@@ -94,7 +94,7 @@ func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return l, s.target.judged(err)
+	return l, p.target.Judged(err)
 }
 
 // storeTimeout bounds the time without progress. The whole has no bound: there may be hundreds of thousands of objects.
@@ -110,20 +110,20 @@ func whileProgress(ctx context.Context) (bound context.Context, progress, stop f
 	}
 }
 
-// tidy removes objects of groups that are in the table, which a process may have left when it died, and warns of the
+// Tidy removes objects of groups that are in the table, which a process may have left when it died, and warns of the
 // objects that remain. It does so however the run ended, unless the user is in a hurry.
-func (s *state) tidy(ctx context.Context, ended bool) {
-	if s.target.can.Inventory == nil || !s.plan.Staged() || ctx.Err() != nil {
+func (p *Progress) Tidy(ctx context.Context, ended bool) {
+	if p.target.Can.Inventory == nil || !p.plan.Staged() || ctx.Err() != nil {
 		return
 	}
 	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := s.list(ctx, progress)
-	if err == nil && l.done.Len() > 0 && s.discard(ctx, &l.done, progress) {
-		l, err = s.list(ctx, progress)
+	l, err := p.list(ctx, progress)
+	if err == nil && l.done.Len() > 0 && p.discard(ctx, &l.done, progress) {
+		l, err = p.list(ctx, progress)
 	}
 	if err != nil {
-		s.notes.warnf("what the run left in the object store is not known: %v", err)
+		p.notes.Warnf("what the run left in the object store is not known: %v", err)
 		return
 	}
 	if l.own.count > 0 {
@@ -131,22 +131,22 @@ func (s *state) tidy(ctx context.Context, ended bool) {
 		if !ended {
 			why = "a resume uses them"
 		}
-		s.notes.warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
+		p.notes.Warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
 	}
 	if l.foreign.count > 0 {
-		s.notes.warnf("%s in the run's folder of the object store belong to no batch, and are left alone (%s)",
+		p.notes.Warnf("%s in the run's folder of the object store belong to no batch, and are left alone (%s)",
 			l.foreign.size(), l.foreign.named())
 	}
 }
 
 // discard removes the objects of the groups that hold the batches, and reports whether it could.
-func (s *state) discard(ctx context.Context, batches *runlog.Done, progress func()) bool {
-	committer := s.target.can.Committer
+func (p *Progress) discard(ctx context.Context, batches *runlog.Done, progress func()) bool {
+	committer := p.target.Can.Committer
 	if committer == nil {
 		return false
 	}
-	for number := int64(0); number*s.plan.GroupBatches <= batches.Last(); number++ {
-		g := s.group(number)
+	for number := int64(0); number*p.plan.GroupBatches <= batches.Last(); number++ {
+		g := p.group(number)
 		holds := slices.ContainsFunc(g.Members, func(m loader.Ref) bool { return batches.Has(m.ID.Number) })
 		if holds && committer.Discard(ctx, g) != nil {
 			return false
@@ -156,16 +156,16 @@ func (s *state) discard(ctx context.Context, batches *runlog.Done, progress func
 	return true
 }
 
-// warnOfObjects names the place of a run's objects before the run is forgotten: nothing leads to them afterwards.
-func (s *state) warnOfObjects(ctx context.Context) {
-	if s.target.can.Inventory == nil || !s.plan.Staged() {
+// WarnOfObjects names the place of a run's objects before the run is forgotten: nothing leads to them afterwards.
+func (p *Progress) WarnOfObjects(ctx context.Context) {
+	if p.target.Can.Inventory == nil || !p.plan.Staged() {
 		return
 	}
 	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := s.list(ctx, progress)
+	l, err := p.list(ctx, progress)
 	if err != nil {
-		s.notes.warnf("whether objects of the run are left in the object store is not known: %v", err)
+		p.notes.Warnf("whether objects of the run are left in the object store is not known: %v", err)
 		return
 	}
 	for _, o := range []objects{l.own, l.foreign} {
@@ -173,10 +173,10 @@ func (s *state) warnOfObjects(ctx context.Context) {
 			continue
 		}
 		folder := path.Dir(o.names[0]) + "/"
-		if before, _, found := strings.Cut(o.names[0], s.run()+"/"); found {
-			folder = before + s.run() + "/"
+		if before, _, found := strings.Cut(o.names[0], p.ID+"/"); found {
+			folder = before + p.ID + "/"
 		}
-		s.notes.warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
-			o.size(), s.run(), folder)
+		p.notes.Warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
+			o.size(), p.ID, folder)
 	}
 }
