@@ -2,7 +2,6 @@ package push
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
@@ -92,13 +91,12 @@ func (p *push) resumable(err error) bool {
 }
 
 // reportError counts an error that ended the run outside of an attempt, such as a full disk while the table was made.
-// Errors of local files have no class: a back-end would take them for the network's.
 func (p *push) reportError(r *report.Report, err error) {
 	if err == nil || p.target.driver == nil || r.Result.Outcome == report.Interrupted || r.Result.Outcome == Usage {
 		return
 	}
 	class := p.target.driver.Classify(err).Class
-	if errors.As(err, new(*fs.PathError)) || class == "" || class == loader.ClassOther || r.Result.Errors[string(class)] > 0 {
+	if class == "" || class == loader.ClassOther || r.Result.Errors[string(class)] > 0 {
 		return
 	}
 	if r.Result.Errors == nil {

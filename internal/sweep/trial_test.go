@@ -3,10 +3,12 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -141,7 +143,11 @@ func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	require.ErrorIs(t, got, ErrLimit)
 	require.EqualError(t, got, tooMany.Error())
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
-	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
+	for _, err := range []error{
+		failed(report.Failed, stopping),
+		failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"}),
+		failed(report.PreflightFailed, &fs.PathError{Op: "write", Path: "journal", Err: syscall.ENOSPC}),
+	} {
 		got := one.classify(drivers, &report.Report{}, err)
 		require.Equal(t, err, got)
 	}

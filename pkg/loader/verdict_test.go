@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +62,24 @@ func TestDescribe(t *testing.T) {
 	known.Hint = "wait"
 	require.EqualError(t, loader.Describe("load", known, server), "commit: EOF (wait)")
 	require.EqualError(t, loader.ConnectError("h:1", known, server), "commit: EOF (wait)")
+}
+
+// A state folder's full disk is neither the network's fault nor the server's, whatever the back-end would make of the text.
+func TestLocalFiles(t *testing.T) {
+	unread := func(error) (loader.Fault, bool) { return loader.Fault{}, false }
+	full := func(error) (loader.Fault, bool) {
+		return loader.Fault{Verdict: loader.Refused(loader.ClassDiskFull)}, true
+	}
+	other := loader.Verdict{Class: loader.ClassOther, SessionDead: true}
+	for _, err := range []error{
+		&fs.PathError{Op: "write", Path: "journal", Err: syscall.ENOSPC},
+		&os.LinkError{Op: "rename", Old: ".new", New: "run", Err: syscall.ENOSPC},
+	} {
+		err = fmt.Errorf("writing: %w", err)
+		require.Equal(t, other, loader.Judge(err, unread))
+		require.Equal(t, other, loader.Judge(err, full))
+		require.EqualError(t, loader.ConnectError("h:1", err, unread), "connect to h:1: "+err.Error(), "no hint at the server")
+	}
 }
 
 // Codes are whole words, and of words that both occur the first in the table counts.
