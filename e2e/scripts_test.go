@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/scripts/*.txtar")
 	require.NoError(t, err)
+	require.NotEmpty(t, paths, "or nothing is tested")
 	scripts := make(map[kind][]string)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
