@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
 )
 
 // It says nothing of speed: every contender's rows have to arrive, counted and dropped, or run fails.
@@ -44,4 +46,18 @@ func TestRingRefusesNonsense(t *testing.T) {
 		_, err := newRing(sizes[0], sizes[1], keyDigits+1+payloadBytes+1)
 		assert.Error(t, err, sizes)
 	}
+}
+
+// Rows of short keys are shorter than the schema says, and a ring has more of them: every body is full all the same.
+func TestEncodedRing(t *testing.T) {
+	for _, sizes := range [][2]int{{20680, 5170}, {103400, 1034}, {1 << 20, 1 << 20}, {4000000, 1000000}} {
+		r, err := newEncodedRing(t.Context(), batch.CSV, sizes[0], sizes[1], 0)
+		if assert.NoError(t, err, sizes) {
+			assert.Len(t, r.bodies, sizes[0]/sizes[1])
+			assert.Greater(t, len(r.bodies[0])+r.rowBytes(), sizes[1], "another row would fit")
+			r.free()
+		}
+	}
+	_, err := newEncodedRing(t.Context(), batch.CSV, 1<<20, 100, 0)
+	assert.Error(t, err)
 }

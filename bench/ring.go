@@ -91,15 +91,18 @@ func newEncodedRing(ctx context.Context, f batch.Format, size, body int, runRows
 	if err != nil {
 		return nil, err
 	}
+	count := size / max(body, 1)
 	runRows = max(runRows, int64(size)/d.Schema().MaxRowBytes())
 	e, err := source.NewEncoder(f, d, 0, runRows)
 	if err != nil {
 		return nil, err
 	}
 	bodyRows := int64(body / e.MaxRow())
-	count := size / body
 	if bodyRows == 0 || count == 0 {
 		return nil, errors.New("the ring has to hold a body, and a body a row")
+	}
+	if whole := int64(count) * bodyRows; whole > runRows { // or the last body is short
+		return newEncodedRing(ctx, f, size, body, whole)
 	}
 	spans := source.Spans{Rows: runRows, BatchRows: bodyRows}
 	all, err := source.New(source.Config{Spans: spans, Dataset: d, Encoder: e, Run: "bench", Buffers: count})

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/scripts/*.txtar")
 	require.NoError(t, err)
+	require.NotEmpty(t, paths, "or nothing is tested")
 	scripts := make(map[kind][]string)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -98,7 +100,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			s.makeStore()
 			s.database = s.store.database
 		case dorisKind: // the stand-in
-			s.cluster = newCluster(s, doris.Options{Backends: 3})
+			s.cluster = newCluster(s, doris.Options{Backends: 3, GroupInterval: time.Second})
 			s.database = s.cluster.database
 			s.ts.Setenv("TERAPUSH_PASSWORD", dorisPassword)
 		default:

@@ -59,6 +59,9 @@ func Run(ctx context.Context, args []string, p Process) int {
 	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), columns: columns, drivers: drivers}
 	root := a.root()
 	a.commands = root
+	if isCompletion(args) {
+		a.completeValues(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
@@ -122,7 +125,6 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.push(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
 		a.calibrate(), a.list(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
-	a.completeValues(root)
 	return root
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,12 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/loader"
 )
+
+// isCompletion reports whether a shell asks for completions. Only then they are set: cobra keeps them for as long as the
+// process lives, with their flags, and those of many commands would be most of the memory of a process that has run them.
+func isCompletion(args []string) bool {
+	return len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
+}
 
 // completeValues sets what a shell offers for TARGET and for the values of flags. Files are what it offers otherwise.
 func (a *app) completeValues(root *cobra.Command) {

@@ -357,13 +357,15 @@ func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l 
 }
 
 func (d driver) Classify(err error) loader.Verdict {
-	v := d.Driver.Classify(err)
-	for known, class := range d.fixture.classes {
-		if errors.Is(err, known) {
-			v.Class = class
+	return loader.Judge(err, func(err error) (loader.Fault, bool) {
+		v := d.Driver.Classify(err)
+		for known, class := range d.fixture.classes {
+			if errors.Is(err, known) {
+				v.Class = class
+			}
 		}
-	}
-	return v
+		return loader.Fault{Verdict: v}, true
+	})
 }
 
 // call is f between two calls of the hook.

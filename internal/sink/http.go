@@ -84,14 +84,30 @@ func (h *handover) Addr() net.Addr { return h.server.listener.Addr() }
 
 type connKey struct{}
 
+// awaited is the body of a client that waits until it is asked for it, as the first Read does.
+type awaited struct {
+	io.ReadCloser
+	asked bool
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	a.asked = true
+	return a.ReadCloser.Read(p)
+}
+
 // serveHTTP answers a request. What is left of the body is read before, since a client that is still sending may never
 // read the answer. One that waits to be asked for its body is not asked; net/http then ends the connection.
 func serveHTTP(w http.ResponseWriter, r *http.Request, h HandlerFunc) {
 	c := r.Context().Value(connKey{}).(*Conn)
 	c.Statement()
+	body := &awaited{r.Body, true}
+	if r.Header.Get("Expect") != "" {
+		body.asked, r.Body = false, body
+	}
 	a := h(c, r)
+	r.Body = body.ReadCloser // which net/http knows by its type
 	head := w.Header()
-	if r.Header.Get("Expect") == "" {
+	if body.asked {
 		var err error
 		for void := c.Void(); err == nil; {
 			_, err = r.Body.Read(void)

@@ -1,6 +1,7 @@
 package sink_test
 
 import (
+	"bufio"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -126,6 +127,31 @@ func TestCertificate(t *testing.T) {
 
 // Connections that say nothing, after their greeting or before, take a bounded amount of memory each, and others are
 // served beside them.
+// A client that was asked for its body is sending when the answer is known, and reads it later.
+func TestBodyThatWasAskedForIsRead(t *testing.T) {
+	s := sinktest.Open(t, func(addr string, o sink.Options) (*sink.Server, error) {
+		return sink.ListenHTTP(addr, o, func(_ *sink.Conn, r *http.Request) sink.Answer {
+			_, _ = r.Body.Read(make([]byte, 1))
+			return sink.Answer{Status: http.StatusTeapot}
+		})
+	}, sink.Options{})
+	const size = 16 << 20 // more than sockets take unread
+	c := dial(t, s)
+	_, err := fmt.Fprintf(c, "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", size)
+	require.NoError(t, err)
+	in := bufio.NewReader(c)
+	for _, status := range []int{http.StatusContinue, http.StatusTeapot} {
+		answer, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		require.Equal(t, status, answer.StatusCode)
+		require.NoError(t, answer.Body.Close())
+		if status == http.StatusContinue {
+			_, err = c.Write(make([]byte, size))
+			require.NoError(t, err)
+		}
+	}
+}
+
 func TestSilentConnections(t *testing.T) {
 	const connections, perConnection = 400, 48 << 10 // bytes, both ends' Go memory: a buffer, two stacks, and what net keeps
 	encrypted := sink.Options{TLS: sinktest.TLS(t)}

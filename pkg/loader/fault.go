@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strings"
 )
@@ -109,7 +111,7 @@ func ConnectError(where string, err error, server FaultFunc) error {
 	op := "connect to " + where
 	err = Describe(op, Mark(op, No, err), server)
 	known := (*Error)(nil)
-	if !errors.As(err, &known) || known.Hint != "" {
+	if !errors.As(err, &known) || known.Hint != "" || ofLocalFile(err) {
 		return err
 	}
 	switch {
@@ -159,8 +161,12 @@ func NotSent(err error) bool {
 	return noTLS || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name)
 }
 
-// faultOf asks the back-end before NetworkFault.
+// faultOf asks the back-end before NetworkFault. Neither hears of local files: their errors implement net.Error, and a
+// full disk of this machine is not the server's.
 func faultOf(err error, server FaultFunc) Fault {
+	if ofLocalFile(err) {
+		return Fault{Verdict: Verdict{Class: ClassOther, SessionDead: true}}
+	}
 	if f, ok := server(err); ok {
 		return f
 	}
@@ -201,6 +207,10 @@ func networkFault(err error) Fault {
 		return Fault{Verdict: Lost(ClassConnection)}
 	}
 	return Fault{Verdict: Verdict{Class: ClassOther, SessionDead: true}}
+}
+
+func ofLocalFile(err error) bool {
+	return errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))
 }
 
 func isTimeout(err error) bool {

@@ -3,7 +3,6 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 )
 
@@ -81,10 +80,9 @@ type JudgedError struct {
 	Err     error
 }
 
-// Judged returns err with the verdict on it. An error that has one keeps it. That of a file of this machine gets none: it
-// says nothing of a server, and a back-end would take it for the network's. nil stays nil.
+// Judged returns err with the verdict on it. An error that has one keeps it. nil stays nil.
 func Judged(err error, v Verdict) error {
-	if err == nil || errors.As(err, new(*JudgedError)) || errors.As(err, new(*fs.PathError)) {
+	if err == nil || errors.As(err, new(*JudgedError)) {
 		return err
 	}
 	return &JudgedError{v, err}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// Who wraps or joins an error cannot change its verdict, and a full disk of this machine is no server's.
+// Who wraps or joins an error cannot change its verdict.
 func TestJudged(t *testing.T) {
 	lost, refused := loader.Lost(loader.ClassConnection), loader.Refused(loader.ClassData)
 	judged := loader.Judged(io.EOF, lost)
@@ -37,10 +38,8 @@ func TestJudged(t *testing.T) {
 	} {
 		require.Equal(t, lost, loader.VerdictOf(err), "%v", err)
 	}
-	local := fmt.Errorf("journal: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
-	require.Equal(t, local, loader.Judged(local, lost))
 	require.NoError(t, loader.Judged(nil, lost))
-	for _, err := range []error{nil, io.EOF, local} {
+	for _, err := range []error{nil, io.EOF} {
 		require.Zero(t, loader.VerdictOf(err), "%v", err)
 	}
 }
@@ -79,6 +78,24 @@ func TestDescribe(t *testing.T) {
 	known.Hint = "wait"
 	require.Equal(t, "commit: EOF (wait)", loader.Explain(loader.Describe("load", known, server)))
 	require.Equal(t, "commit: EOF (wait)", loader.Explain(loader.ConnectError("h:1", known, server)))
+}
+
+// A state folder's full disk is neither the network's fault nor the server's, whatever the back-end would make of the text.
+func TestLocalFiles(t *testing.T) {
+	unread := func(error) (loader.Fault, bool) { return loader.Fault{}, false }
+	full := func(error) (loader.Fault, bool) {
+		return loader.Fault{Verdict: loader.Refused(loader.ClassDiskFull)}, true
+	}
+	other := loader.Verdict{Class: loader.ClassOther, SessionDead: true}
+	for _, err := range []error{
+		&fs.PathError{Op: "write", Path: "journal", Err: syscall.ENOSPC},
+		&os.LinkError{Op: "rename", Old: ".new", New: "run", Err: syscall.ENOSPC},
+	} {
+		err = fmt.Errorf("writing: %w", err)
+		require.Equal(t, other, loader.Judge(err, unread))
+		require.Equal(t, other, loader.Judge(err, full))
+		require.EqualError(t, loader.ConnectError("h:1", err, unread), "connect to h:1: "+err.Error(), "no hint at the server")
+	}
 }
 
 // Codes are whole words, and of words that both occur the first in the table counts.

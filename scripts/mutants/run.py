@@ -15,13 +15,13 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no folder of compiled files beside the scripts
-from faults import DB, DO, EN, FAULTS, HL, MY, NI, OR, OS, PB, PG, PL, PU, RL, S3, SL, SO, VE
+from faults import DB, DO, EN, FAULTS, HL, MY, NI, OR, OS, PB, PG, PL, PR, PU, RL, S3, SL, SO, VE
 
 BACKENDS = [S3, MY, PG, DO, OR, DB]  # the quick ones first
 RUN = [PU, "internal/cli"]
 ABOVE = {
     SL: BACKENDS[1:], OS: BACKENDS, HL: [OS, *BACKENDS], NI: [HL, *BACKENDS, PU], PL: BACKENDS, PB: BACKENDS,
-    EN: RUN, SO: [VE, *RUN], VE: RUN, RL: RUN, PU: RUN[1:], "internal/backends/discard": [EN, *RUN],
+    EN: RUN, SO: [VE, *RUN], VE: RUN, RL: RUN, PR: RUN, PU: RUN[1:], "internal/backends/discard": [EN, *RUN],
 }
 
 
@@ -82,7 +82,7 @@ def failing(tree, package):
     first = subprocess.run(test, cwd=tree, capture_output=True, text=True, errors="replace")
     if first.returncode == 0:
         return ""
-    names = re.findall(r"--- FAIL: (\S+)", first.stdout)
+    names = re.findall(r"--- FAIL: (\S+)", first.stdout) or re.findall(r"running tests:\s+(\S+)", first.stdout)  # one that hangs
     alone = ["-run", f"^{names[-1].split('/')[0]}$"] if names else []
     if subprocess.run([*test, *alone], cwd=tree, capture_output=True).returncode == 0:
         return ""

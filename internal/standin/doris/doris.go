@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/standin"
@@ -31,6 +32,8 @@ type Options struct {
 	// Follower makes SHOW LAST INSERT return no row, as on a frontend that forwards the INSERT to the master
 	// (apache/doris#26285).
 	Follower bool
+	// GroupInterval is how long a group commit takes in loads of a table that does not say so itself; 0 is 10 s, as of Doris.
+	GroupInterval time.Duration
 	// Shows replaces what SHOW statements say: settings by name, and values by column.
 	Shows map[string]string
 }

@@ -252,7 +252,7 @@ func (t *table) ddl() string {
 		lines = append(lines, fmt.Sprintf("  `%s` %s %s", c.Name, strings.ToLower(c.Type), null))
 	}
 	all := map[string]string{
-		"group_commit_interval_ms": strconv.Itoa(defaultGroupInterval), "light_schema_change": "true",
+		"light_schema_change":    "true",
 		"replication_allocation": fmt.Sprintf("tag.location.default: %d", t.replicas()),
 	}
 	maps.Copy(all, t.properties)

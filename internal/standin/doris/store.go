@@ -57,6 +57,8 @@ func try(work func()) (err error) {
 }
 
 func (c *Cluster) add(t *table) {
+	interval := cmp.Or(c.options.GroupInterval, defaultGroupInterval).Milliseconds()
+	t.properties[groupInterval] = cmp.Or(t.properties[groupInterval], strconv.FormatInt(interval, 10))
 	t.partition = c.newID()
 	c.tables[t.Name] = t
 }
@@ -178,7 +180,10 @@ type group struct {
 	done chan struct{} // closed when its rows are visible
 }
 
-const defaultGroupInterval = 10_000 // group_commit_interval_ms
+const (
+	groupInterval        = "group_commit_interval_ms" // a property of tables
+	defaultGroupInterval = 10 * time.Second
+)
 
 // join adds rows to the table's group, whose first load starts the interval.
 func (c *Cluster) join(t *table, loaded []standin.Row) *group {
@@ -186,8 +191,8 @@ func (c *Cluster) join(t *table, loaded []standin.Row) *group {
 		x, _ := c.begin(t, randomLabel("group_commit_")) // a new label
 		g := &group{txn: x, done: make(chan struct{})}
 		t.group = g
-		interval, _ := strconv.Atoi(t.properties["group_commit_interval_ms"])
-		time.AfterFunc(time.Duration(cmp.Or(interval, defaultGroupInterval))*time.Millisecond, func() {
+		interval, _ := strconv.Atoi(t.properties[groupInterval])
+		time.AfterFunc(time.Duration(interval)*time.Millisecond, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.endGroup(t, g)
