@@ -60,10 +60,10 @@ const why = "; the reason may be trigger away, or policy half"
 func TestMissingRowsHaveSuspects(t *testing.T) {
 	p := newFixture(t)
 	p.wrap = func(h hooked) loader.Loader { return diverted{owned{h, nil, nil}} }
-	r := p.fails(small+" --delivery at-least-once --verify count", report.Rejected, "the server took 10 rows less than it was sent"+why)
+	r := p.fails(small+" --delivery at-least-once --verify count", report.Rejected, "the server acknowledged 10 rows too few or too many"+why)
 	require.EqualValues(t, 195, r.Verify.FoundRows)
 	require.False(t, r.Verify.OK)
-	require.Equal(t, []string{"the server took 10 rows less than it was sent"}, r.Verify.Problems)
+	require.Equal(t, []string{"the server acknowledged 10 rows too few or too many"}, r.Verify.Problems)
 
 	p = newFixture(t)
 	p.owns(nil)

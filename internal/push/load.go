@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (p *push) startMeters() {
 	p.meters.start(o, earlier, &p.target.Wire)
 }
 
-// amount returns the counters of so many batches and rows.
+// amountOf returns the counters of so many batches and rows.
 func amountOf(p *run.Plan, batches, rows int64) stats.Earlier {
 	return stats.Earlier{
 		Rows: rows, Batches: batches, PayloadBytes: rows * p.RowBytes, EncodedBytes: rows * p.EncodedRowBytes,
@@ -75,7 +76,6 @@ func (p *push) load(ctx context.Context) error {
 		phase = event.Stage
 	}
 	p.meters.resume(phase)
-	p.loaded = true
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
 		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
@@ -90,7 +90,10 @@ func (p *push) load(ctx context.Context) error {
 		// not need attempt numbers to keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
 			p.meters.resume(phase)
+			before := result
 			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
+			result.UndeletedGroups += before.UndeletedGroups
+			result.DeleteErr = cmp.Or(result.DeleteErr, before.DeleteErr)
 		}
 	}
 	err = errors.Join(err, p.whoseRun(ctx, err))
@@ -129,6 +132,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.progress.Left() == 0 {
 		return engine.Result{}, nil
 	}
+	p.loaded = true
 	config := p.engineConfig()
 	if p.plan.ByDuration() {
 		clock, cancel := context.WithTimeout(context.Background(), p.Config.WarmUp+p.Config.Duration)

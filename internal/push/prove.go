@@ -35,14 +35,24 @@ func (p *push) prove(ctx context.Context) error {
 		}
 	}
 	var err error
-	if p.verified.Mode == verify.Count || p.verified.Mode == verify.Full {
+	if p.counted() {
 		err = failed(report.Failed, p.finish(ctx))
 	}
-	// A row that the server did not take may be counted all the same: another program's, with the same key.
-	if n := p.meters.stats.Snapshot().MissingRows; n != 0 {
-		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: p.target.Suspect(fmt.Errorf("the server took %d rows less than it was sent", n))})
+	return errors.Join(err, p.rejected())
+}
+
+// counted reports whether rows were counted: only that proves a run.
+func (p *push) counted() bool { return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full }
+
+// rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the same: another
+// program's, with the same key.
+func (p *push) rejected() error {
+	n := p.meters.stats.Snapshot().MissingRows
+	if n == 0 {
+		return nil
 	}
-	return err
+	err := fmt.Errorf("the server acknowledged %d rows too few or too many", n)
+	return &Error{Outcome: report.Rejected, Err: p.target.Suspect(err)}
 }
 
 func (p *push) verify(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package push does one push, from the first connection to the report: see push.run. In its order the files are target,
-// attach, begin or resume, load, store, prove and report.
+// Package push does one push, from the first connection to the report: see push.run. In its order the files are attach,
+// begin or resume, load, prove and report.
 //
 // It connects configuration and engine, and leaves decisions to run.MakePlan and the back-end.
 package push
@@ -77,7 +77,7 @@ type push struct {
 	proof
 }
 
-// planned is what the run is. It is made anew when more is known, and never changed.
+// planned is what the run is. The plan is made anew when more is known.
 type planned struct {
 	spec      run.Spec      // what every process of the run has
 	caps      loader.Caps   // of the method, as far as they are known

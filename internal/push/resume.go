@@ -13,6 +13,7 @@ import (
 func (p *push) catchUp(ctx context.Context) error {
 	s := p.progress
 	record := s.Log.Record()
+	p.spec = record.Plan.Spec // it leaves nothing open
 	if record.Stage == runlog.Verified { // only the table is looked at again
 		return s.SameTable(ctx, &record)
 	}
@@ -71,7 +72,7 @@ func (p *push) warnOfDoubles() {
 	}
 	acked := ""
 	if p.common.shared != nil {
-		acked = ", and those acknowledged in its last two seconds,"
+		acked = " and those acknowledged in its last two seconds,"
 	}
 	p.notes.Warnf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most,%s may be there twice",
 		onTheWay, acked)

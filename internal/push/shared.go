@@ -139,7 +139,6 @@ func (p *push) takeJournal() error {
 	if err != nil {
 		return err
 	}
-	p.spec = p.plan.Spec
 	p.progress.Log, p.progress.Continued, err = p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err == nil {
 		p.progress.Earlier = p.progress.Log.Record().Plan

@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Verify verifies a run again, from its record or, if it has a name, from what its processes have in common. It changes nothing.
-// Config.Resume is the run's id, or Config.RunID its name; the run's flags must be in the configuration.
+// Verify verifies a run again, from its record or, if it has a name, from what its processes have in common. It changes no row. A
+// named run all of whose batches are in is closed, since its processes may have ended before they could. Config.Resume is the run's id, or Config.RunID its name; the run's flags must be in the configuration.
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -41,7 +41,10 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	return p.orInterrupted(report.Failed, p.verifyClosed(ctx))
+	if err := p.verifyClosed(ctx); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	return p.rejected()
 }
 
 // reattach finds the record of an earlier process, and the table.
@@ -81,7 +84,10 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if err := p.verify(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	return p.orInterrupted(report.Failed, p.settle(ctx, loader.RunProven))
+	if p.counted() {
+		err = p.settle(ctx, loader.RunProven)
+	}
+	return errors.Join(p.orInterrupted(report.Failed, err), p.rejected())
 }
 
 // findNamed finds a named run that was begun.
@@ -111,13 +117,13 @@ func (p *push) findNamed(ctx context.Context) error {
 // readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows are counted. The
 // shards of one that is not at its end are left alone: what is missing is seen when it is counted.
 func (p *push) readAll(ctx context.Context) error {
-	if err := p.progress.TakeClaims(ctx); err != nil {
-		return err
-	}
 	if p.common.shared != nil {
 		if err := p.readJournals(); err != nil {
 			return err
 		}
+	}
+	if err := p.progress.TakeClaims(ctx); err != nil { // which know better than the journals
+		return err
 	}
 	if p.progress.Left() > 0 {
 		return nil

@@ -112,7 +112,7 @@ func (r *Result) Report() report.Verify {
 		BadBatches: r.BadBatches, BadCount: r.BadCount,
 	}
 	if r.Untaken > 0 {
-		v.Problems = append(v.Problems, fmt.Sprintf("the server took %d rows less than it was sent", r.Untaken))
+		v.Problems = append(v.Problems, fmt.Sprintf("the server acknowledged %d rows too few or too many", r.Untaken))
 	}
 	for _, b := range r.BadRows {
 		v.Problems = append(v.Problems, b.String())
