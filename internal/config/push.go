@@ -98,38 +98,49 @@ func (p *Push) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(p.Rows > 0 && p.Bytes > 0 || p.Duration > 0 && (p.Rows > 0 || p.Bytes > 0),
-		"--rows, --bytes and --duration exclude each other")
-	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
-	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
-	refuse(p.Duration < 0 || p.WarmUp < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
+
+	problems = append(problems, known("dataset", p.Dataset, dataset.Names()))
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
+	refuse(p.Rows > 0 && p.Bytes > 0 || p.Duration > 0 && (p.Rows > 0 || p.Bytes > 0),
+		"--rows, --bytes and --duration exclude each other")
 	refuse(p.FirstKey.Key < 0, "--first-key %d: a key cannot be negative", p.FirstKey.Key)
 	refuse(p.Append && !p.FirstKey.Given && p.Duration > 0,
 		"--append with --duration needs --first-key, since the number of keys is not known")
-	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
-		"--append and --create %s contradict each other", p.Create)
-	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
-	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
-	refuse(p.VerifyWorkers < 0 || p.VerifyWorkers > 4096, "--verify-workers %d: 1 to 4096", p.VerifyWorkers)
-	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
-	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger needs --metrics-addr")
+
+	problems = append(problems, p.Staging.err)
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
-	refuse(p.Shared != "" && p.RunID == "" && !IsRunName(p.Resume), "--state-dir %s keeps runs that have a name: give --run-id as well, or a folder", p.Shared)
-	if p.RunID == "" {
-		refuse(!p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
-	} else {
-		refuse(p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
-		refuse(!IsRunName(p.RunID), "--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter, "+
-			"does not contain -of- and is not %s", p.RunID, LastRun)
-	}
-	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
-	problems = append(problems, p.Staging.err, p.ServerMetrics.err,
-		known("dataset", p.Dataset, dataset.Names()), known("verify mode", p.Verify, verify.Modes()))
+
 	if p.Format != "" {
 		problems = append(problems, known("format", p.Format, Formats()))
 	}
+	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
+	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
+
+	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
+	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
+
+	problems = append(problems, known("verify mode", p.Verify, verify.Modes()))
+	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
+	refuse(p.VerifyWorkers < 0 || p.VerifyWorkers > 4096, "--verify-workers %d: 1 to 4096", p.VerifyWorkers)
+
+	refuse(p.Shared != "" && p.RunID == "" && !IsRunName(p.Resume),
+		"--state-dir %s keeps runs that have a name: give --run-id as well, or a folder", p.Shared)
+	refuse(p.RunID == "" && !p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
+	refuse(p.RunID != "" && !IsRunName(p.RunID),
+		"--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter, "+
+			"does not contain -of- and is not %s", p.RunID, LastRun)
+
+	problems = append(problems, p.ServerMetrics.err)
+	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger needs --metrics-addr")
+
+	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
+	refuse(p.Duration < 0 || p.WarmUp < 0 || p.BatchTimeout < 0 || p.RetryFor < 0 || p.MetricsLinger < 0,
+		"a duration cannot be negative")
+	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
+		"--append and --create %s contradict each other", p.Create)
+	refuse(p.RunID != "" && p.Duration > 0, "--run-id: a run by --duration has no number of rows; give --rows or --bytes")
+
 	return errors.Join(problems...)
 }
 
