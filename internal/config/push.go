@@ -3,18 +3,13 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -82,14 +77,6 @@ type Push struct {
 	ReportTo      string // a folder, or s3://bucket/prefix
 }
 
-// Connect is how to connect, for every command that does.
-type Connect struct {
-	PasswordFile string
-	TLS          string
-	Trust        netio.Trust
-	LookupEnv    func(string) (string, bool) // for TERAPUSH_PASSWORD; nil finds nothing
-}
-
 // Validate returns everything that is wrong at once.
 func (p *Push) Validate() error {
 	var problems []error
@@ -154,145 +141,3 @@ func IsRunName(name string) bool {
 }
 
 var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
-
-// Earlier is what an earlier process of a run has settled of its target. It is zero for a run that begins.
-type Earlier struct {
-	Target string // the URL, whose parameters are inherited
-	Via    string // the object store, unless --staging names it
-	Table  string
-	Method string
-}
-
-// LoaderTarget returns the target with method, options and settings, and the driver of its scheme.
-func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.Driver, loader.Target, error) {
-	driver, target, err := FindTarget(p.Target, p.Connect, drivers)
-	if err != nil {
-		return nil, target, err
-	}
-	if earlier.Target != "" {
-		was, err := loader.ParseTarget(earlier.Target)
-		if err != nil {
-			return nil, target, fmt.Errorf("the run's target: %w", err)
-		}
-		target.Inherit(was)
-	}
-	name, staging := cmp.Or(earlier.Method, p.Method), p.Staging
-	method, ok := loader.FindMethod(driver, name)
-	if !ok {
-		return nil, target, unknownMethod(name, target.Scheme, driver, drivers)
-	}
-	if staging.target == nil && earlier.Via != "" {
-		if err := staging.Set(earlier.Via); err != nil {
-			return nil, target, err
-		}
-	}
-	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, p.Dataset)
-	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
-		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
-	}
-	if target.Options, err = optionsOf(method, p.Options); err != nil {
-		return nil, target, err
-	}
-	target.Settings = p.Set
-	return driver, target, nil
-}
-
-// optionsOf refuses options of other methods, which would have no effect.
-func optionsOf(m loader.Method, given map[string]string) (map[string]string, error) {
-	options := make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
-		}
-		options[name] = given[name]
-	}
-	return options, nil
-}
-
-// Takes reports whether a flag has an effect on a method: options on the methods that have them, the store and its
-// commit groups on those that store objects first, all others on every method.
-func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
-	has := func(m loader.Method) bool {
-		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })
-	}
-	if flag == "staging" || flag == "commit-batches" {
-		return m.Caps.Staged
-	}
-	if has(m) {
-		return true
-	}
-	for _, d := range drivers.Drivers() {
-		if slices.ContainsFunc(d.Methods(), has) {
-			return false
-		}
-	}
-	return true
-}
-
-// unknownMethod distinguishes a method of another database from one that does not exist.
-func unknownMethod(name, scheme string, d loader.Driver, drivers *loader.Registry) error {
-	for _, other := range drivers.Drivers() {
-		if slices.Contains(methodNames(other), name) {
-			return fmt.Errorf("method %s does not fit the target: %s:// has %s; %s is a method of %s://",
-				name, scheme, strings.Join(methodNames(d), ", "), name, other.Schemes()[0])
-		}
-	}
-	return Unknown("method", name, methodNames(d))
-}
-
-func methodNames(d loader.Driver) []string {
-	var names []string
-	for _, m := range d.Methods() {
-		names = append(names, m.Name)
-	}
-	return names
-}
-
-// FindTarget reads a target URL, completes it with password and TLS mode, and finds the driver of its scheme.
-func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver, loader.Target, error) {
-	if text == "" {
-		return nil, loader.Target{}, errors.New("a target is needed: scheme://user@host:port/database")
-	}
-	target, err := loader.ParseTarget(text)
-	if err != nil {
-		return nil, target, err
-	}
-	driver, ok := drivers.Lookup(target.Scheme)
-	if !ok {
-		return nil, target, Unknown("target scheme", target.Scheme, drivers.Schemes())
-	}
-	target.TLS = loader.TLSMode(c.TLS)
-	if c.TLS == "auto" {
-		target.TLS = loader.TLSAuto
-	}
-	password, given, err := c.password()
-	if given {
-		target.Password = password
-	}
-	return driver, target, err
-}
-
-// passwordVariable holds the password of TARGET.
-const passwordVariable = "TERAPUSH_PASSWORD"
-
-// password reads the file, without one line end at its end, or else the environment.
-func (c Connect) password() (password loader.Secret, given bool, err error) {
-	if c.PasswordFile != "" {
-		text, err := file.Read(c.PasswordFile, file.MaxSettings)
-		if err != nil {
-			return "", false, fmt.Errorf("--password-file: %w", err)
-		}
-		return loader.Secret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")), true, nil
-	}
-	if c.LookupEnv == nil {
-		return "", false, nil
-	}
-	text, _ := c.LookupEnv(passwordVariable)
-	return loader.Secret(text), text != "", nil // an empty variable is not given, as with all others
-}
-
-// PasswordInArguments reports whether a target on the command line shows its password to other users of the machine.
-func PasswordInArguments(target string) bool {
-	t, err := loader.ParseTarget(target)
-	return err == nil && t.ShowsPassword()
-}
