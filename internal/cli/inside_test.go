@@ -42,7 +42,7 @@ func TestColors(t *testing.T) {
 // A process that lost its shard to another one leaves the report to that one.
 func TestReportOfALostShard(t *testing.T) {
 	dir := t.TempDir()
-	write, err := new(app).reportWriter(t.Context(), &config.Push{ReportTo: dir})
+	write, err := new(app).reportWriter(t.Context(), &config.Push{Output: config.Output{ReportTo: dir}})
 	require.NoError(t, err)
 	var r report.Report
 	r.Run.ID = "nightly"
@@ -73,7 +73,7 @@ func TestReportToAStore(t *testing.T) {
 		return status != 0
 	})
 	a := &app{terminal: live.NewTerminal(new(bytes.Buffer))}
-	c := &config.Push{ReportTo: "s3://bucket/reports?region=us-east-1&path_style=true&endpoint=" + store.URL}
+	c := &config.Push{Output: config.Output{ReportTo: "s3://bucket/reports?region=us-east-1&path_style=true&endpoint=" + store.URL}}
 	refuses.Store(true)
 	_, err := a.reportWriter(t.Context(), c)
 	require.ErrorContains(t, err, "403")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
@@ -19,6 +21,23 @@ type Connect struct {
 	TLS          string
 	Trust        netio.Trust
 	LookupEnv    func(string) (string, bool) // for TERAPUSH_PASSWORD; nil finds nothing
+}
+
+// flags declares how to connect.
+func (c *Connect) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.PasswordFile, "password-file", "",
+		"file with the password (default: "+passwordVariable+", the URL, the client's own files)")
+	modes := []string{
+		"auto", string(loader.TLSOff), string(loader.TLSPrefer), string(loader.TLSRequire), string(loader.TLSVerifyCA),
+		string(loader.TLSVerify),
+	}
+	f.Var(newChoice(&c.TLS, modes...), "tls",
+		"auto: as the URL says, else prefer on this machine and verify elsewhere; verify-ca: not the host name")
+	f.StringVar(&c.Trust.CAFile, "tls-ca", "",
+		"PEM file with certificate authorities to trust; the server is verified, whatever --tls")
+	f.StringVar(&c.Trust.CertFile, "tls-cert", "", "PEM file with the client's certificate")
+	f.StringVar(&c.Trust.KeyFile, "tls-key", "", "PEM file with the client's key")
+	f.StringVar(&c.Trust.ServerName, "tls-server-name", "", "name in the server's certificate, if the URL has another")
 }
 
 // Earlier is what an earlier process of a run has settled of its target. It is zero for a run that begins.
