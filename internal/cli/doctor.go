@@ -88,7 +88,7 @@ func (a *app) check(ctx context.Context, c config.Push, bitsPerSecond int64) err
 	want := host.Want{BitsPerSecond: bitsPerSecond}
 	var server []loader.Finding
 	if c.Target == "" {
-		want.Workers, want.Memory = push.Resources(soft, &c)
+		want.Workers, want.Memory = push.Resources(soft, &c.Pace)
 	} else {
 		checks, err := push.CheckServer(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
@@ -69,18 +68,18 @@ func (p *push) configureNew(id string) error {
 		return err
 	}
 	p.progress.ID = id
-	p.spec = run.NewSpec(&p.Config, p.target.Method)
+	p.spec = p.newSpec()
 	return p.replan(p.caps)
 }
 
 // describe finds driver and method, what they can do on any server, and what this process has.
 func (p *push) describe(earlier config.Earlier) error {
 	valid := p.Config.Validate()
-	caps, err := p.target.Configure(p.Drivers, earlier)
+	caps, err := p.target.Configure(&p.Config, p.Drivers, earlier)
 	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
-	p.caps, p.resources = caps, machine(&p.Config, p.linkBits)
+	p.caps, p.resources = caps, machine(p.Config.Shard, &p.Config.Pace, p.linkBits)
 	return nil
 }
 

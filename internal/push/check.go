@@ -29,8 +29,8 @@ type ServerChecks struct {
 }
 
 // Resources returns the workers of a push and the memory for its buffers, before a target is known.
-func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) {
-	r := machine(c, host.FullLink(ctx).World)
+func Resources(ctx context.Context, c *config.Pace) (workers int, budget int64) {
+	r := machine(config.Shard{}, c, host.FullLink(ctx).World)
 	workers, _ = r.Connections(loader.Caps{})
 	return workers, r.Memory
 }
@@ -43,7 +43,7 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	if err := p.describe(config.Earlier{}); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
-	p.spec, p.progress.ID = run.NewSpec(&p.Config, p.target.Method), runlog.NewID(p.started)
+	p.spec, p.progress.ID = p.newSpec(), runlog.NewID(p.started)
 	if _, err := p.spec.Data(); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}

@@ -140,7 +140,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 		config.Until = clock.Done()
 	}
 	end := p.meters.measure(p.Config.WarmUp, func() {
-		p.meters.watchServers(ctx, &p.Config)
+		p.meters.watchServers(ctx, p.Config.ServerMetrics.URLs(), &p.Config.Connect)
 		if p.Config.WarmUp > 0 {
 			p.Log.Info("the warm-up is over", "after", p.Config.WarmUp)
 		}

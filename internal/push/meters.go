@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"crypto/tls"
+	"net/url"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
@@ -110,16 +111,15 @@ func (m *meters) sinceLastAck() time.Duration {
 	return time.Since(s.LastProgress)
 }
 
-// watchServers starts to read the CPU load from --server-metrics, once for all loads of the process.
-func (m *meters) watchServers(ctx context.Context, c *config.Push) {
-	urls := c.ServerMetrics.URLs()
+// watchServers starts to read the CPU load from the urls of --server-metrics, once for all loads of the process.
+func (m *meters) watchServers(ctx context.Context, urls []*url.URL, c *config.Connect) {
 	if len(urls) == 0 || m.servers != nil {
 		return
 	}
 	// The authorities of the target are trusted here too; its certificate name and TLS mode are not used, but for those
 	// that verify nothing.
 	m.servers = host.WatchServers(ctx, urls, func(host string) (*tls.Config, error) {
-		trust, mode := c.Connect.Trust, loader.TLSMode(c.Connect.TLS)
+		trust, mode := c.Trust, loader.TLSMode(c.TLS)
 		trust.ServerName = ""
 		if mode != loader.TLSRequire && mode != loader.TLSPrefer {
 			mode = loader.TLSVerify

@@ -43,19 +43,24 @@ func (p *push) endAt(batches int64) {
 	p.spec = p.plan.Spec
 }
 
+// newSpec returns the spec of a run that begins. The target must be configured.
+func (p *push) newSpec() run.Spec {
+	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named())
+}
+
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.
-func machine(c *config.Push, linkBits func() int64) run.Resources {
-	r := run.Resources{Shard: c.Shard, Workers: c.Workers, Memory: memory(c)}
+func machine(s config.Shard, c *config.Pace, linkBits func() int64) run.Resources {
+	r := run.Resources{Shard: s, Workers: c.Workers, Memory: memory(c.Memory)}
 	if r.Workers == 0 {
 		r.Cores, r.LinkBits = runtime.GOMAXPROCS(0), linkBits()
 	}
 	return r
 }
 
-// memory returns the budget of all buffers.
-func memory(c *config.Push) int64 {
-	if c.Memory > 0 {
-		return int64(c.Memory)
+// memory returns the budget of all buffers in bytes. given is the user's, or 0.
+func memory(given config.Bytes) int64 {
+	if given > 0 {
+		return int64(given)
 	}
 	if m := host.Memory(); m > 0 {
 		return m / 4

@@ -119,7 +119,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 // assemble makes the parts of a push, and does nothing.
 func assemble(j Job, l host.Link) *push {
 	p := &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, proof: proof{mode: verify.Mode(j.Config.Verify)}}
-	p.target = target.New(&p.Config, &p.notes, l)
+	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes, l)
 	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
 	return p
 }

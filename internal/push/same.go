@@ -93,7 +93,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"method", was.Method, c.Method},
 		{"format", string(was.Format), c.Format},
 		{"rows", rows, c.Rows},
-		{"bytes", rows, run.NewSpec(c, was.Method).RowCount(was.RowBytes)},
+		{"bytes", rows, run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "").RowCount(was.RowBytes)},
 		{"duration", cmp.Or(r.Flag("duration"), "none"), c.Duration.String()},
 		{"first-key", was.FirstKey, c.FirstKey.Key},
 		{"append", cmp.Or(r.Flag("append"), "false"), fmt.Sprint(c.Append)},

@@ -56,18 +56,18 @@ type Wish struct {
 // MaxDurationRows bounds a run by duration, and with it the width of its keys in text formats.
 const MaxDurationRows = 1_000_000_000_000
 
-// NewSpec returns the spec of a run that begins, for a method of the target.
-func NewSpec(c *config.Push, method string) Spec {
+// NewSpec returns the spec of a run that begins, for a method of the target. shared is Wish.Shared.
+func NewSpec(d *config.Data, b *config.Batches, method string, shared bool) Spec {
 	s := Spec{
-		Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
-		DistinctBytes: int64(c.DistinctBytes.Bytes),
-		FirstKey:      c.FirstKey.Key, Rows: c.Rows, Bytes: int64(c.Bytes), Duration: c.Duration,
+		Dataset: d.Dataset, Seed: d.Seed, PayloadBytes: d.PayloadBytes, PayloadKind: d.PayloadKind,
+		DistinctBytes: int64(d.DistinctBytes.Bytes),
+		FirstKey:      d.FirstKey.Key, Rows: d.Rows, Bytes: int64(d.Bytes), Duration: d.Duration,
 		Wish: Wish{
-			Method: method, Format: batch.Format(c.Format), Delivery: loader.Delivery(c.Delivery),
-			BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), CommitBatches: c.CommitBatches, Shared: c.RunID != "",
+			Method: method, Format: batch.Format(b.Format), Delivery: loader.Delivery(b.Delivery),
+			BatchRows: b.BatchRows, BatchBytes: int64(b.BatchBytes), CommitBatches: b.CommitBatches, Shared: shared,
 		},
 	}
-	if c.DistinctBytes.All {
+	if d.DistinctBytes.All {
 		s.DistinctBytes = 0
 	}
 	return s

@@ -31,23 +31,26 @@ type Target struct {
 	Wire   netio.Dialer
 	Link   host.Link
 
-	config    *config.Push
+	connect   *config.Connect
+	patience  *config.Patience
 	notes     *notes.Notes
 	outage    retry.Outage
 	encrypted atomic.Bool // a TLS handshake has succeeded
 }
 
 // New returns a target that is not open. link may look for what it says only when it is asked.
-func New(c *config.Push, n *notes.Notes, link host.Link) *Target {
-	return &Target{config: c, notes: n, Link: link, outage: retry.Outage{Most: c.RetryFor, Log: n.Log}}
+func New(c *config.Connect, p *config.Patience, n *notes.Notes, link host.Link) *Target {
+	return &Target{connect: c, patience: p, notes: n, Link: link, outage: retry.Outage{Most: p.RetryFor, Log: n.Log}}
 }
 
 // PreflightTime bounds each question of the preflight: the first connection, the look at the table, the probe.
 const PreflightTime = 10 * time.Second
 
 // Configure finds driver and method, and returns the method's capabilities on any server.
-func (t *Target) Configure(drivers *loader.Registry, earlier config.Earlier) (caps loader.Caps, err error) {
-	if t.Driver, t.Target, err = t.config.LoaderTarget(drivers, earlier); err != nil {
+func (t *Target) Configure(
+	c *config.Push, drivers *loader.Registry, earlier config.Earlier,
+) (caps loader.Caps, err error) {
+	if t.Driver, t.Target, err = c.LoaderTarget(drivers, earlier); err != nil {
 		return caps, err
 	}
 	return t.Driver.Check(t.Target)
@@ -74,7 +77,7 @@ func (t *Target) Open(ctx context.Context) error {
 // tls returns the back-ends' TLS configuration. It records handshakes, since under TLSPrefer the mode does not tell
 // whether there was one.
 func (t *Target) tls(mode loader.TLSMode, host string) (config *tls.Config, plain bool, err error) {
-	config, plain, err = t.config.Connect.Trust.TLS(mode, host)
+	config, plain, err = t.connect.Trust.TLS(mode, host)
 	if config != nil {
 		verify := config.VerifyConnection
 		config.VerifyConnection = func(s tls.ConnectionState) error { // called at the end of every handshake
@@ -163,7 +166,7 @@ func AskSoon[T any](ctx context.Context, t *Target, what string, f func(context.
 
 // Retries is the policy of questions and batches, which wait together for a server that is away.
 func (t *Target) Retries() retry.Policy {
-	return retry.Policy{Retries: t.config.Retries, Outage: &t.outage}
+	return retry.Policy{Retries: t.patience.Retries, Outage: &t.outage}
 }
 
 // ErrTooLate is in the cause of a context that ended after PreflightTime.
