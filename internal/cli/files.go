@@ -42,13 +42,14 @@ func (a *app) openFiles(ctx context.Context, of, url string, c *config.Connect) 
 	return objstore.OpenFiles(ctx, t, loader.Deps{Dial: new(net.Dialer).DialContext, TLS: c.Trust.TLS, Log: a.log()})
 }
 
-// sharedFiles returns what opens the common files of a named run's processes, nil without --state-dir s3://….
-func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, error) {
-	if c.Shared == "" {
+// sharedFiles returns what opens the common files of a named run's processes in the object store at url; nil if that
+// is "".
+func (a *app) sharedFiles(url string, c *config.Connect) func(context.Context) (push.Files, error) {
+	if url == "" {
 		return nil
 	}
 	return func(ctx context.Context) (push.Files, error) {
-		files, err := a.openFiles(ctx, "--state-dir", c.Shared, &c.Connect)
+		files, err := a.openFiles(ctx, "--state-dir", url, c)
 		if err != nil {
 			return nil, err
 		}
@@ -59,13 +60,12 @@ func (a *app) sharedFiles(c *config.Push) func(context.Context) (push.Files, err
 // uploadTime bounds the upload of a report, with its retries.
 const uploadTime = time.Minute
 
-// reportWriter returns what writes the report of a run, or of a shard, to --report-to, where report merge finds it. It
-// finds out before the run whether it can. err is the run's: a process that lost its shard to another one leaves the
-// other's report alone.
-func (a *app) reportWriter(ctx context.Context, c *config.Push) (
+// reportWriter returns what writes the report of a run, or of a shard, to --report-to, a folder or an object store, where
+// report merge finds it. It finds out before the run whether it can. err is the run's: a process that lost its shard to
+// another one leaves the other's report alone.
+func (a *app) reportWriter(ctx context.Context, to string, c *config.Connect) (
 	write func(ctx context.Context, r *report.Report, err error) error, err error,
 ) {
-	to := c.ReportTo
 	if to == "" {
 		return func(context.Context, *report.Report, error) error { return nil }, nil
 	}
@@ -73,7 +73,7 @@ func (a *app) reportWriter(ctx context.Context, c *config.Push) (
 		return file.Write(filepath.Join(to, name), text)
 	}, func() error { return nil }
 	if inStore(to) {
-		put, done, err = a.uploader(ctx, c)
+		put, done, err = a.uploader(ctx, to, c)
 	} else if err = os.MkdirAll(to, 0o755); err == nil {
 		err = file.Writable(filepath.Join(to, "any.json"))
 	}
@@ -102,10 +102,10 @@ func (a *app) reportWriter(ctx context.Context, c *config.Push) (
 }
 
 // uploader returns what writes a file to the object store of --report-to, after it has written one there.
-func (a *app) uploader(ctx context.Context, c *config.Push) (
+func (a *app) uploader(ctx context.Context, to string, c *config.Connect) (
 	put func(ctx context.Context, name string, text []byte) error, done func() error, err error,
 ) {
-	files, err := a.openFiles(ctx, "--report-to", c.ReportTo, &c.Connect)
+	files, err := a.openFiles(ctx, "--report-to", to, c)
 	if err != nil {
 		return nil, nil, err
 	}

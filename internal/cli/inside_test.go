@@ -42,7 +42,7 @@ func TestColors(t *testing.T) {
 // A process that lost its shard to another one leaves the report to that one.
 func TestReportOfALostShard(t *testing.T) {
 	dir := t.TempDir()
-	write, err := new(app).reportWriter(t.Context(), &config.Push{Output: config.Output{ReportTo: dir}})
+	write, err := new(app).reportWriter(t.Context(), dir, new(config.Connect))
 	require.NoError(t, err)
 	var r report.Report
 	r.Run.ID = "nightly"
@@ -73,13 +73,13 @@ func TestReportToAStore(t *testing.T) {
 		return status != 0
 	})
 	a := &app{terminal: live.NewTerminal(new(bytes.Buffer))}
-	c := &config.Push{Output: config.Output{ReportTo: "s3://bucket/reports?region=us-east-1&path_style=true&endpoint=" + store.URL}}
+	to := "s3://bucket/reports?region=us-east-1&path_style=true&endpoint=" + store.URL
 	refuses.Store(true)
-	_, err := a.reportWriter(t.Context(), c)
+	_, err := a.reportWriter(t.Context(), to, new(config.Connect))
 	require.ErrorContains(t, err, "403")
 
 	refuses.Store(false)
-	write, err := a.reportWriter(t.Context(), c)
+	write, err := a.reportWriter(t.Context(), to, new(config.Connect))
 	require.NoError(t, err)
 	require.Empty(t, store.Keys())
 	fails.Store(true)

@@ -66,7 +66,7 @@ func (a *app) push() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			write, err := a.reportWriter(stop.hard, &c)
+			write, err := a.reportWriter(stop.hard, c.ReportTo, &c.Connect)
 			if err != nil {
 				return &push.Error{Outcome: report.PreflightFailed, Err: err}
 			}
@@ -218,7 +218,7 @@ func (a *app) stateDir() (string, error) {
 
 // runPush pushes with progress and metrics, and prints the report.
 func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) (*report.Report, error) {
-	w, err := newWatcher(s.hard, c, a.terminal)
+	w, err := newWatcher(s.hard, c.Output, a.terminal)
 	if err != nil {
 		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
@@ -227,7 +227,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
-		Files: a.sharedFiles(&c),
+		Files: a.sharedFiles(c.Shared, &c.Connect),
 	})
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)
@@ -337,18 +337,18 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 
 // watcher shows a run's progress on stderr and its metrics on --metrics-addr.
 type watcher struct {
-	config   config.Push
+	output   config.Output
 	terminal *live.Terminal
 	server   *live.Server // nil without --metrics-addr
 	passing  bool         // the bar is removed at the end
 }
 
 // newWatcher listens on --metrics-addr, before the run begins.
-func newWatcher(ctx context.Context, c config.Push, t *live.Terminal) (*watcher, error) {
-	w := &watcher{config: c, terminal: t}
+func newWatcher(ctx context.Context, o config.Output, t *live.Terminal) (*watcher, error) {
+	w := &watcher{output: o, terminal: t}
 	var err error
-	if c.MetricsAddr != "" {
-		w.server, err = live.Listen(ctx, c.MetricsAddr)
+	if o.MetricsAddr != "" {
+		w.server, err = live.Listen(ctx, o.MetricsAddr)
 	}
 	return w, err
 }
@@ -365,19 +365,19 @@ func (w *watcher) watch(run push.Watched) (done func(), err error) {
 		}
 	}
 	p := live.StartProgress(live.ProgressOptions{
-		Mode: live.Mode(w.config.Progress), Terminal: w.terminal, Snapshot: run.Snapshot, Transient: w.passing,
+		Mode: live.Mode(w.output.Progress), Terminal: w.terminal, Snapshot: run.Snapshot, Transient: w.passing,
 	})
 	return p.Stop, nil
 }
 
 // linger serves metrics after the end of the run; a signal ends it.
 func (w *watcher) linger(s stop) {
-	if w.server == nil || w.config.MetricsLinger == 0 {
+	if w.server == nil || w.output.MetricsLinger == 0 {
 		return
 	}
 	ctx, cancel := s.soft()
 	defer cancel()
-	w.server.Linger(ctx, w.config.MetricsLinger)
+	w.server.Linger(ctx, w.output.MetricsLinger)
 }
 
 func (w *watcher) close() {

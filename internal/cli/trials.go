@@ -101,8 +101,8 @@ func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
 	}
 	return &sweep.Trials{
 		Sources: t.sources(), State: state, Targets: targets, Process: process, Log: sweep.Once(t.log()),
-		Watch: func(ctx context.Context, c config.Push) (func(push.Watched) (func(), error), func(), error) {
-			w, err := newWatcher(ctx, c, t.terminal)
+		Watch: func(ctx context.Context, o config.Output) (func(push.Watched) (func(), error), func(), error) {
+			w, err := newWatcher(ctx, o, t.terminal)
 			if err != nil {
 				return nil, nil, err
 			}

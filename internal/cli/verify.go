@@ -45,7 +45,7 @@ func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
 	var c config.Push
 	cmd := a.again(&c, "verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
-		w := watcher{config: j.Config, terminal: a.terminal}
+		w := watcher{output: j.Config.Output, terminal: a.terminal}
 		j.Watch = w.watch
 		r, err := push.Verify(ctx, j)
 		if push.OutcomeOf(err) == push.Usage {
@@ -76,7 +76,9 @@ func (a *app) prepare() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return push.Prepare(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(&c)})
+			return push.Prepare(stop.hard, push.Job{
+				Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c.Shared, &c.Connect),
+			})
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
@@ -150,16 +152,17 @@ func (e *elapsed) String() string {
 // Type implements pflag.Value.
 func (*elapsed) Type() string { return "AGE" }
 
-// addressOf completes the target of a run that was named without it, from the record of one of its processes.
-func (a *app) addressOf(c *config.Push) error {
-	records, err := runlog.Records(c.State)
+// addressOf returns the target of a run that was named without it, from the record of one of its processes in a state
+// folder.
+func addressOf(run, state string) (target string, err error) {
+	records, err := runlog.Records(state)
 	for _, r := range records {
-		if r.Run == c.Resume {
-			c.Target = r.Target
-			return nil
+		if r.Run == run {
+			return r.Target, nil
 		}
 	}
-	return errors.Join(fmt.Errorf("%w %q in %s: give the TARGET that it was pushed into", runlog.ErrNoRun, c.Resume, c.State), err)
+	missing := fmt.Errorf("%w %q in %s: give the TARGET that it was pushed into", runlog.ErrNoRun, run, state)
+	return "", errors.Join(missing, err)
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
@@ -198,7 +201,7 @@ func (a *app) again(
 				return usage(err)
 			}
 			if c.Target == "" {
-				if err := a.addressOf(c); err != nil {
+				if c.Target, err = addressOf(c.Resume, c.State); err != nil {
 					return usage(err)
 				}
 			}
@@ -208,7 +211,8 @@ func (a *app) again(
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c),
+				Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
+				Files: a.sharedFiles(c.Shared, &c.Connect),
 			})
 		},
 	}

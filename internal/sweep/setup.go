@@ -43,7 +43,7 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	for _, name := range ofProcess() {
 		delete(one.Given, name)
 	}
-	if _, chosen := one.Given["create"]; !chosen && !p.Append && hasTables(p, s.Drivers) {
+	if _, chosen := one.Given["create"]; !chosen && !p.Append && hasTables(&p.Database, s.Drivers) {
 		p.Create = string(loader.CreateRecreate)
 		one.Given["create"] = []string{p.Create}
 	}
@@ -56,8 +56,8 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 }
 
 // hasTables reports whether the target has tables. In an object store every run has a folder of its own.
-func hasTables(p *config.Push, drivers *loader.Registry) bool {
-	driver, _, err := config.FindTarget(p.Target, p.Connect, drivers)
+func hasTables(d *config.Database, drivers *loader.Registry) bool {
+	driver, _, err := config.FindTarget(d.Target, d.Connect, drivers)
 	return err != nil || !slices.ContainsFunc(driver.Methods(), func(m loader.Method) bool { return m.Caps.Objects })
 }
 

@@ -49,7 +49,7 @@ type Trials struct {
 	// Process holds what applies to the process: Progress, MetricsAddr and Connect.PasswordFile.
 	Process config.Push
 	// Watch shows one trial; end is called after it. It may be nil.
-	Watch func(ctx context.Context, c config.Push) (watch func(push.Watched) (done func(), err error), end func(), err error)
+	Watch func(ctx context.Context, o config.Output) (watch func(push.Watched) (done func(), err error), end func(), err error)
 	// Discards says that the servers keep nothing: runs are forgotten without asking them.
 	Discards bool
 	// Log should pass on once what many pushes log alike; see Once.
@@ -77,7 +77,7 @@ func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun
 		Ceilings: t.Process.State,
 	}
 	if t.Watch != nil {
-		watch, end, err := t.Watch(ctx, p)
+		watch, end, err := t.Watch(ctx, p.Output)
 		if err != nil {
 			return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 		}
