@@ -42,46 +42,69 @@ func byLimit(lost map[event.Limit]float64) map[string]float64 {
 // NewEvidence returns the evidence of a run's account. host.Work adds the machine's part.
 func NewEvidence(a stats.Account, batches int64) Evidence {
 	t := a.Total
+	turns := float64(t.Sockets.Turns)
+	cores := t.Seconds * float64(t.Cores)
+
 	return Evidence{
-		Blocked: ratio(t.Sockets.Blocked, t.WorkerSeconds()), Awaited: ratio(t.Sockets.Awaited, t.WorkerSeconds()),
-		RoundTrips: ratio(t.Sockets.RoundTrips, t.WorkerSeconds()),
-		Kernel:     t.Sockets.Kernel, RwndLimited: ratio(t.Sockets.RwndLimited, t.Sockets.Busy),
-		SndbufLimited: ratio(t.Sockets.SndbufLimited, t.Sockets.Busy),
-		TurnsPerBatch: ratio(float64(t.Sockets.Turns), float64(batches)), RTTSeconds: ratio(t.Sockets.RoundTrips, float64(t.Sockets.Turns)),
-		Connections:   a.Sockets.Dialled,
-		Retransmitted: ratio(float64(t.Sockets.Retransmits), float64(t.Sockets.Segments)),
-		FastestBits:   8 * a.Fastest,
-		ClientCPU:     ratio(t.CPU, t.Seconds*float64(t.Cores)), ClientQueued: ratio(t.Queued, t.Seconds*float64(t.Cores)),
+		SocketEvidence: SocketEvidence{
+			Blocked:       ratio(t.Sockets.Blocked, t.WorkerSeconds()),
+			Awaited:       ratio(t.Sockets.Awaited, t.WorkerSeconds()),
+			RoundTrips:    ratio(t.Sockets.RoundTrips, t.WorkerSeconds()),
+			Kernel:        t.Sockets.Kernel,
+			RwndLimited:   ratio(t.Sockets.RwndLimited, t.Sockets.Busy),
+			SndbufLimited: ratio(t.Sockets.SndbufLimited, t.Sockets.Busy),
+			TurnsPerBatch: ratio(turns, float64(batches)),
+			RTTSeconds:    ratio(t.Sockets.RoundTrips, turns),
+			Connections:   a.Sockets.Dialled,
+			Retransmitted: ratio(float64(t.Sockets.Retransmits), float64(t.Sockets.Segments)),
+			FastestBits:   8 * a.Fastest,
+		},
+		MachineEvidence: MachineEvidence{
+			ClientCPU:    ratio(t.CPU, cores),
+			ClientQueued: ratio(t.Queued, cores),
+		},
 		WirePerPayload: ratio(float64(t.Wire), float64(t.Payload)),
 	}
 }
 
-// Evidence is measured while rows move, and supports the verdict. What is not known is 0 or empty.
-type Evidence struct {
+// SocketEvidence is of the connections.
+type SocketEvidence struct {
 	// Of the workers' time.
 	Blocked    float64 `json:"blocked"`     // in writes, for room in the send buffer
 	Awaited    float64 `json:"awaited"`     // for answers, and for connections
 	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the network took
-	// Kernel reports whether the system measured what delayed the connections' data. If not, the network's part counts as
-	// the target's.
+	// Kernel reports whether the system measured what delayed the connections' data. If not, the network's part counts
+	// as the target's.
 	Kernel bool `json:"kernel"`
 	// Of the time in which connections had data to send.
 	RwndLimited   float64 `json:"rwnd_limited"`   // the receiver's window was full
 	SndbufLimited float64 `json:"sndbuf_limited"` // the send buffer was too small
 
-	TurnsPerBatch  float64 `json:"turns_per_batch"`                    // round trips
-	RTTSeconds     float64 `json:"rtt_seconds"`                        // of a turn on the network: the mean of the addresses' shortest
-	Connections    int64   `json:"connections"`                        // dialled
-	Retransmitted  float64 `json:"retransmitted"`                      // share of the segments sent
-	FastestBits    float64 `json:"fastest_connection_bits_per_second"` // mean
-	ClientCPU      float64 `json:"client_cpu"`                         // share of this process's cores
-	ClientQueued   float64 `json:"client_queued"`                      // likewise, while its threads waited for a core
-	HottestCore    float64 `json:"hottest_core"`                       // share of the machine's busiest core, other processes included
-	MachineCPU     float64 `json:"machine_cpu"`                        // share of all of the machine's cores, likewise
-	NIC            string  `json:"nic"`                                // the interface that leads to the target, or the one that sent most
-	NICBits        float64 `json:"nic_bits_per_second"`
-	NICShare       float64 `json:"nic_share"` // of its link's speed
-	NICSpeed       int64   `json:"nic_speed_bits_per_second"`
+	TurnsPerBatch float64 `json:"turns_per_batch"` // round trips
+	// RTTSeconds is that of a turn on the network: the mean of the addresses' shortest.
+	RTTSeconds    float64 `json:"rtt_seconds"`
+	Connections   int64   `json:"connections"`                        // dialled
+	Retransmitted float64 `json:"retransmitted"`                      // share of the segments sent
+	FastestBits   float64 `json:"fastest_connection_bits_per_second"` // mean
+}
+
+// MachineEvidence is of this process and its machine.
+type MachineEvidence struct {
+	ClientCPU    float64 `json:"client_cpu"`    // share of this process's cores
+	ClientQueued float64 `json:"client_queued"` // likewise, while its threads waited for a core
+	HottestCore  float64 `json:"hottest_core"`  // share of the machine's busiest core, other processes included
+	MachineCPU   float64 `json:"machine_cpu"`   // share of all of the machine's cores, likewise
+	NIC          string  `json:"nic"`           // the interface that leads to the target, or the one that sent most
+	NICBits      float64 `json:"nic_bits_per_second"`
+	NICShare     float64 `json:"nic_share"` // of its link's speed
+	NICSpeed     int64   `json:"nic_speed_bits_per_second"`
+}
+
+// Evidence is measured while rows move, and supports the verdict. What is not known is 0 or empty.
+type Evidence struct {
+	SocketEvidence
+	MachineEvidence
+
 	WirePerPayload float64 `json:"wire_per_payload"`
 	// Allowance counts packets that Amazon's network driver delayed or dropped, by its counters' names, without zeros.
 	Allowance map[string]int64 `json:"allowance_exceeded"`

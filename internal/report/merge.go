@@ -53,8 +53,10 @@ func Merge(all []Report) (Report, error) {
 	}
 	whole.Client.Cores = coresOf(all)
 	whole.BoundBy = NewBound(lost, Evidence{
+		MachineEvidence: MachineEvidence{
+			ClientCPU: min(ratio(whole.Client.LoadSeconds, moving*float64(whole.Client.Cores)), 1),
+		},
 		WirePerPayload: ratio(float64(whole.Result.WireBytes), float64(whole.Result.PayloadBytes)),
-		ClientCPU:      min(ratio(whole.Client.LoadSeconds, moving*float64(whole.Client.Cores)), 1),
 	})
 	whole.Complete()
 	return whole, nil

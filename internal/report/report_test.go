@@ -55,8 +55,14 @@ func done() report.Report {
 	r.BoundBy = report.NewBound(map[event.Limit]float64{
 		event.LimitSource: .08, event.LimitClient: .5, event.LimitNetwork: .1, event.LimitTarget: 13,
 	}, report.Evidence{
-		Blocked: .6, Awaited: .31, RoundTrips: .0001, Kernel: true, RwndLimited: .81, TurnsPerBatch: 4.1, RTTSeconds: .0003, Connections: 9,
-		ClientCPU: .31, HottestCore: .44, MachineCPU: .33, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9, WirePerPayload: 1.02,
+		SocketEvidence: report.SocketEvidence{
+			Blocked: .6, Awaited: .31, RoundTrips: .0001, Kernel: true, RwndLimited: .81, TurnsPerBatch: 4.1,
+			RTTSeconds: .0003, Connections: 9,
+		},
+		MachineEvidence: report.MachineEvidence{
+			ClientCPU: .31, HottestCore: .44, MachineCPU: .33, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9,
+		},
+		WirePerPayload: 1.02,
 	})
 	r.Timeline = report.NewTimeline(1, []stats.Moment{
 		{At: 1.555, Phase: "load", Rows: 584_000, PayloadBytes: 303_680_000, BoundBy: "target"},
@@ -247,8 +253,12 @@ func TestEvidence(t *testing.T) {
 		},
 	}
 	require.Equal(t, report.Evidence{
-		Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5, RTTSeconds: .08,
-		Connections: 9, Retransmitted: .005, FastestBits: 8e6, ClientCPU: .25, WirePerPayload: 1.31,
+		SocketEvidence: report.SocketEvidence{
+			Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5,
+			RTTSeconds: .08, Connections: 9, Retransmitted: .005, FastestBits: 8e6,
+		},
+		MachineEvidence: report.MachineEvidence{ClientCPU: .25},
+		WirePerPayload:  1.31,
 	}, report.NewEvidence(a, 10))
 	require.Equal(t, report.Evidence{}, report.NewEvidence(stats.Account{}, 0), "nothing is infinite")
 }

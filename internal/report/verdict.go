@@ -125,7 +125,7 @@ func (r Report) spent(prefix string, s event.State) string {
 }
 
 // nic returns the load of the interface that leads to the target.
-func (e Evidence) nic() string {
+func (e MachineEvidence) nic() string {
 	switch {
 	case e.NIC == "":
 		return ""

@@ -29,8 +29,13 @@ func TestEqualTimesGiveEqualShares(t *testing.T) {
 // The lines of all verdicts, one golden file: what a person reads.
 func TestVerdictLines(t *testing.T) {
 	evidence := report.Evidence{
-		Kernel: true, ClientCPU: .31, HottestCore: .64, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9, WirePerPayload: 1.31,
-		TurnsPerBatch: 6.04, RTTSeconds: .0501, Retransmitted: .0042, RwndLimited: .81, FastestBits: 4.91e9,
+		SocketEvidence: report.SocketEvidence{
+			Kernel: true, TurnsPerBatch: 6.04, RTTSeconds: .0501, Retransmitted: .0042, RwndLimited: .81, FastestBits: 4.91e9,
+		},
+		MachineEvidence: report.MachineEvidence{
+			ClientCPU: .31, HottestCore: .64, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9,
+		},
+		WirePerPayload: 1.31,
 	}
 	with := func(change func(e *report.Evidence)) report.Evidence {
 		e := evidence
