@@ -30,8 +30,8 @@ func shards(t *testing.T, count int, latencies func(shard int) []float64) []repo
 		}
 		r.Plan = report.Plan{Method: "copy", Rows: 1000 * int64(count), FirstKey: 500, BatchRows: 10, Workers: 2}
 		r.Result = report.Result{
-			Outcome: report.OK, Rows: 1000, PayloadBytes: 8000, Batches: 100, Retries: int64(i), Seconds: 10, RowsPerSecond: 100,
-			Errors: map[string]int64{"connection": 1},
+			Outcome: report.OK, Rows: 1000, PayloadBytes: 8000, Batches: 100, Seconds: 10, RowsPerSecond: 100,
+			Tries: report.Tries{Retries: int64(i), Errors: map[string]int64{"connection": 1}},
 		}
 		r.Timeline = report.Timeline{Interval: 1, Moments: []report.Moment{{At: 10, Phase: "fill"}}}
 		for s := range 10 {

@@ -152,6 +152,11 @@ type Result struct {
 	RowsPerSecond  float64 `json:"rows_per_second"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
 
+	Tries
+}
+
+// Tries is how often this process tried batches, and what went wrong.
+type Tries struct {
 	Attempts int64 `json:"attempts"`
 	Retries  int64 `json:"retries"`
 	Refills  int64 `json:"refills"`
@@ -367,9 +372,11 @@ func (r *Report) Measure(s, warm event.Snapshot, q stats.Quantiles, u stats.Usag
 		Rows: s.Rows, Batches: s.Batches, PayloadBytes: s.PayloadBytes, EncodedBytes: s.EncodedBytes, WireBytes: s.WireBytes,
 		StoredBytes: s.StoredBytes,
 		Seconds:     moving, RowsPerSecond: ratio(now, over), BytesPerSecond: ratio(float64(payload), over),
-		Attempts: s.Attempts, Retries: s.Retries, Refills: s.Refills,
-		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
-		Errors: map[string]int64{},
+		Tries: Tries{
+			Attempts: s.Attempts, Retries: s.Retries, Refills: s.Refills,
+			Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches,
+			Missing: s.MissingRows, Errors: map[string]int64{},
+		},
 	}
 	for class, n := range s.Errors {
 		if n > 0 {

@@ -146,7 +146,7 @@ func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 
 	require.NoError(t, one.classify(nil, nil))
 	require.ErrorIs(t, one.classify(nil, full), ErrDiskFull)
-	counted := &report.Report{Result: report.Result{Errors: map[string]int64{"disk_full": 3}}}
+	counted := &report.Report{Result: report.Result{Tries: report.Tries{Errors: map[string]int64{"disk_full": 3}}}}
 	require.ErrorIs(t, one.classify(counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
 	require.ErrorIs(t, one.classify(nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
 	tooMany := failed(report.PreflightFailed, &pgconn.PgError{Code: "53300", Message: "too many clients already"})
