@@ -134,6 +134,37 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 	return p.target.Judged(err)
 }
 
+var errElsewhere = errors.New("the run is another target's")
+
+// freeKilled frees what processes with this state folder have left in the target that were killed before they had launched their
+// runs.
+func (p *push) freeKilled(ctx context.Context) {
+	_ = runlog.Killed(p.Config.State, func(r runlog.Record) error {
+		if r.Target != p.target.String() {
+			return errElsewhere
+		}
+		return p.free(ctx, r.Run)
+	})
+}
+
+// free removes a run's claims, and frees its table. It asks once: what fails is tried again when the next run begins.
+func (p *push) free(ctx context.Context, run string) error {
+	if p.target.Can.Claims == nil || p.target.Says(loader.SinkMark) { // it keeps nothing
+		return nil
+	}
+	err := target.WithinFence(ctx, func(bound context.Context) error {
+		if err := p.prepareToForget(bound, run); err != nil {
+			return err
+		}
+		_, _, err := p.target.Can.Claims.Forget(bound, run)
+		return p.target.Judged(err)
+	})
+	if err != nil {
+		p.notes.Warnf("run %s may still have claims, or the table: %v", run, err)
+	}
+	return err
+}
+
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.
 func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
 	p, ctx, end := newPush(ctx, j)

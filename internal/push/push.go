@@ -5,6 +5,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -70,6 +71,7 @@ type push struct {
 	notes   notes.Notes
 	target  *target.Target
 	planned
+	begun    *runlog.Log // of a run that is neither resumed nor named
 	progress *progress.Progress
 	common   common
 	source   *source.Ring // nil until the plan is final
@@ -102,6 +104,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
 	err = errors.Join(err, p.close())
+	_ = runlog.RemoveBegun(p.Config.State, p.progress.ID) // unless it was launched
 	return p.report(err), err
 }
 
@@ -211,8 +214,8 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	if p.progress.Log != nil {
-		problems = append(problems, p.progress.Log.Close())
+	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
+		problems = append(problems, log.Close())
 	}
 	if p.common.files != nil {
 		problems = append(problems, p.common.files.Close())

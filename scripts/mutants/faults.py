@@ -351,8 +351,8 @@ FAULTS = [Fault(*f) for f in [
      "a piece of the journal that somebody removed is not missed"),
     ("rl11", RL, "shared.go", "if now.ID != s.ID {", "if false {",
      "a process whose run was forgotten goes on, in a bucket"),
-    ("rl12", RL, "folder.go", "!errors.Is(err, ErrNoRun) {", "!errors.Is(err, ErrNoRun) && false {",
-     "a run that has begun is forgotten for a note that its process did not remove"),
+    ("rl12", RL, "folder.go", "l.rename(dir)", "nil",
+     "a run that was killed is forgotten when the next one begins, in place of resumed"),
 
     # ---- push
     ("pu09", PR, "progress.go", "e.Outcome == event.Started && e.Attempt == 1", "e.Outcome == event.Started",
