@@ -216,7 +216,7 @@ func (p *push) take(ctx context.Context) error {
 // launch makes a run of what note has begun.
 func (p *push) launch(ctx context.Context) error {
 	p.spec = p.plan.Spec
-	if err := p.begun.Launch(p.newRecord()); err != nil {
+	if err := p.begun.Launch(p.newRecord(), p.Trial); err != nil {
 		p.giveBack(ctx)
 		return err
 	}

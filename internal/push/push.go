@@ -39,6 +39,9 @@ type Job struct {
 	// Drain is closed when the user asks to stop: batches on their way are finished, and the run is saved.
 	Drain <-chan struct{}
 	Log   *slog.Logger
+	// Trial says that the run is only measured: it leaves its rows and its report, and nothing else in database and state folder.
+	// What cannot be removed, or is left by a kill, goes when another trial with the same state folder begins.
+	Trial bool
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
 	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
@@ -103,9 +106,14 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	defer end()
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
+	left := p.Trial && p.begun != nil && p.free(ctx, p.progress.ID) != nil // the next trial finds it in the state folder
 	err = errors.Join(err, p.close())
-	_ = runlog.RemoveBegun(p.Config.State, p.progress.ID) // unless it was launched
-	return p.report(err), err
+	if !left {
+		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
+	}
+	r := p.report(err)
+	r.Run.Resumable = r.Run.Resumable && !p.Trial
+	return r, err
 }
 
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
@@ -161,7 +169,7 @@ func (p *push) run(ctx, soft context.Context) error {
 		}
 	}
 	if OutcomeOf(err) != report.TakenOver { // the objects are those of the process that has the run now
-		p.progress.Tidy(ctx, err == nil)
+		p.progress.Tidy(ctx, err == nil || p.Trial)
 	}
 	if err != nil {
 		return err

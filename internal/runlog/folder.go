@@ -100,20 +100,22 @@ func Begin(stateDir string, r Record) (*Log, error) {
 	return begin(dir, r)
 }
 
-// Launch gives a run that has begun its record and the folder its name, so that it can be resumed, and takes its events from then
-// on.
-func (l *Log) Launch(r Record) error {
+// Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so that it
+// can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
+func (l *Log) Launch(r Record, hidden bool) error {
 	if err := l.Save(r); err != nil {
 		return err
 	}
-	if err := l.appear(); err != nil {
-		return err
+	if !hidden {
+		if err := l.appear(); err != nil {
+			return err
+		}
 	}
 	l.start()
 	return nil
 }
 
-// Killed calls free with every run in a state folder that has begun, was not launched, and has no process any more.
+// Killed calls free with every run in a state folder that has begun, was not launched by its name, and has no process any more.
 // It removes what free returns no error for. Its error joins those of free and of records that cannot be read.
 func Killed(stateDir string, free func(Record) error) (all error) {
 	entries, _ := os.ReadDir(stateDir)
@@ -143,18 +145,6 @@ func freeKilled(dir string, free func(Record) error) error {
 		return err
 	}
 	return os.RemoveAll(dir)
-}
-
-// Begun returns the record of a run that Begin has noted, if the folder is such a note.
-func Begun(stateDir, name string) (r Record, is bool) {
-	if !strings.HasSuffix(name, begunSuffix) {
-		return r, false
-	}
-	found, err := recordIn(filepath.Join(stateDir, name))
-	if err != nil || found == nil {
-		return r, false
-	}
-	return *found, true
 }
 
 // removeAbandoned removes the temporary folders of killed processes. One that cannot be removed does no harm.

@@ -179,27 +179,35 @@ func TestKilledWhileRemoving(t *testing.T) {
 	require.Empty(t, entries(t, dir))
 }
 
-// What a process leaves that is killed before it has launched its run is told of until it is freed.
+// What a process leaves that is killed before it has launched its run, or that hides it, is told of until it is freed.
 func TestKilledWhenItHadBegun(t *testing.T) {
-	dir := t.TempDir()
-	l, err := runlog.Begin(dir, record())
-	require.NoError(t, err)
-	found := func(answer error) (all []string) {
-		err := runlog.Killed(dir, func(r runlog.Record) error { all = append(all, r.Run); return answer })
-		require.ErrorIs(t, err, answer)
-		return all
-	}
-	require.Empty(t, found(nil), "it is at work")
-	require.NoError(t, l.Close())
-	_, err = runlog.Read(dir, runID)
-	require.ErrorIs(t, err, runlog.ErrNoRun)
-	require.Equal(t, []string{runID}, found(errors.New("the server is down")))
-	require.Equal(t, []string{runID}, found(nil))
-	require.Empty(t, entries(t, dir))
+	for name, launch := range map[string]func(*runlog.Log){
+		"not launched": func(*runlog.Log) {},
+		"hidden":       func(l *runlog.Log) { require.NoError(t, l.Launch(record(), true)) },
+	} {
+		dir := t.TempDir()
+		l, err := runlog.Begin(dir, record())
+		require.NoError(t, err, name)
+		launch(l)
+		found := func(answer error) (all []string) {
+			err := runlog.Killed(dir, func(r runlog.Record) error { all = append(all, r.Run); return answer })
+			require.ErrorIs(t, err, answer)
+			return all
+		}
+		require.Empty(t, found(nil), "it is at work")
+		require.NoError(t, l.Close())
+		_, err = runlog.Read(dir, runID)
+		require.ErrorIs(t, err, runlog.ErrNoRun)
 
-	l, err = runlog.Begin(dir, runlog.Record{Run: runID})
+		require.Equal(t, []string{runID}, found(errors.New("the server is down")))
+		require.Equal(t, []string{runID}, found(nil))
+		require.Empty(t, entries(t, dir), name)
+	}
+
+	dir := t.TempDir()
+	l, err := runlog.Begin(dir, runlog.Record{Run: runID})
 	require.NoError(t, err)
-	require.NoError(t, l.Launch(record()))
+	require.NoError(t, l.Launch(record(), false))
 	require.NoError(t, l.Mark(7, event.Applied))
 	require.NoError(t, l.Close())
 	require.NoError(t, runlog.Killed(dir, func(runlog.Record) error { return errors.New("it can be resumed") }))
