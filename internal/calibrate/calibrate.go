@@ -75,8 +75,7 @@ func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (results.R
 	if err != nil {
 		return c.record, err
 	}
-	trials.Clear(ctx) // what a killed process left
-	err = errors.Join(c.run(ctx, drain, trials), trials.Close())
+	err = errors.Join(c.run(ctx, drain, trials), trials.Close(ctx, nil))
 	c.record.Entries = slices.DeleteFunc(c.record.Entries, func(e results.Entry) bool { return e.Status == results.Skipped })
 	return c.record, err
 }

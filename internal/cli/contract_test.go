@@ -209,7 +209,7 @@ func TestFields(t *testing.T) {
 	s.run("push", "discard://", "--rows", "10", "--progress", "none", "--state-dir", s.env["XDG_STATE_HOME"])
 	journals, err := filepath.Glob(s.env["XDG_STATE_HOME"] + "/*/*.jsonl")
 	require.NoError(t, err)
-	require.Len(t, journals, 2)
+	require.Len(t, journals, 3)
 	journal, _, _ := strings.Cut(read(t, journals[0]), "\n")
 	for schema, text := range map[string]string{
 		"report":  s.run("push", "discard://", "--rows", "10", "--progress", "none", "--json").stdout,

@@ -218,15 +218,14 @@ func (s *sweeper) sweepCases(stop stop, file *results.File) error {
 	if err != nil {
 		path = s.record
 	}
-	trials := s.trials(sweep.StateFor(s.process.State, "sweep", path), s.Targets())
-	trials.Clear(stop.hard) // what a killed process left
+	trials := s.trials(sweep.StateFor(s.process.State, "sweep", path))
 
 	job := s.job(trials, stop.drain)
 	job.Plan, job.Cases, job.Digest = s.Plan, s.Cases, results.Digest(s.Parts, s.Plan.Limit)
 	job.Done, job.RetryFailed, job.Keep = file.Record().Entries, s.retryFailed, file.Append
 	job.End = func(p sweep.Progress, e results.Entry) { s.tell(s.Line(p, e)) }
 	err = sweep.Run(stop.hard, job)
-	s.closeTrials(trials)
+	s.closeTrials(stop.hard, trials, s.Cases)
 	return err
 }
 

@@ -94,13 +94,13 @@ func arguments(format string, flags map[string][]string, names []string) (words 
 }
 
 // trials returns what makes the pushes, with progress on this terminal.
-func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
+func (t *trialsCommand) trials(state string) *sweep.Trials {
 	process := t.process
 	if process.Progress == string(live.Auto) && !t.terminal.Interactive() {
 		process.Progress = string(live.None) // a log file gets one line a push
 	}
 	return &sweep.Trials{
-		Sources: t.sources(), State: state, Targets: targets, Process: process, Log: sweep.Once(t.log()),
+		Sources: t.sources(), State: state, Process: process, Log: sweep.Once(t.log()),
 		Watch: func(ctx context.Context, o config.Output) (func(push.Watched) (func(), error), func(), error) {
 			w, err := newWatcher(ctx, o, t.terminal)
 			if err != nil {
@@ -125,8 +125,8 @@ func (t *trialsCommand) job(trials *sweep.Trials, drain <-chan struct{}) sweep.J
 }
 
 // closeTrials warns of runs that could not be forgotten.
-func (t *trialsCommand) closeTrials(trials *sweep.Trials) {
-	if err := trials.Close(); err != nil {
+func (t *trialsCommand) closeTrials(ctx context.Context, trials *sweep.Trials, cases []sweep.Case) {
+	if err := trials.Close(ctx, cases); err != nil {
 		t.log().Warn(loader.Explain(err))
 	}
 }

@@ -143,7 +143,7 @@ func (t *tuner) find(stop stop, file *results.File) (sweep.Found, error) {
 	if err != nil {
 		return sweep.Found{}, err
 	}
-	trials := t.trials(sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target})
+	trials := t.trials(sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()))
 	err = trials.Lock()
 	if errors.Is(err, sweep.ErrTaken) {
 		err = fmt.Errorf("%w, or give another --table", err)
@@ -151,14 +151,13 @@ func (t *tuner) find(stop stop, file *results.File) (sweep.Found, error) {
 	if err != nil {
 		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	trials.Clear(stop.hard) // what a killed process left
 
 	job := t.job(trials, stop.drain)
 	if file != nil {
 		job.Keep = t.keepIn(file)
 	}
 	found, err := t.search.Find(stop.hard, job, t.tell)
-	t.closeTrials(trials)
+	t.closeTrials(stop.hard, trials, nil) // whatever is left, the next search frees: it has the same target
 	if found.Decided {
 		found.Command = t.command(shown, found.Use)
 	}

@@ -74,9 +74,9 @@ func (o *objects) named() string {
 	return text
 }
 
-func (p *Progress) list(ctx context.Context, progress func()) (leftovers, error) {
+func (p *Progress) list(ctx context.Context, run string, progress func()) (leftovers, error) {
 	var l leftovers
-	err := p.target.Can.Inventory.Objects(ctx, p.ID, func(name string, number, bytes int64) error {
+	err := p.target.Can.Inventory.Objects(ctx, run, func(name string, number, bytes int64) error {
 		progress()
 		if number >= 0 && !p.plan.Shard.Whole() && !p.ours(number) { // another shard's
 			return nil
@@ -112,15 +112,15 @@ func whileProgress(ctx context.Context) (bound context.Context, progress, stop f
 
 // Tidy removes objects of groups that are in the table, which a process may have left when it died, and warns of the
 // objects that remain. It does so however the run ended, unless the user is in a hurry.
-func (p *Progress) Tidy(ctx context.Context, ended bool) {
+func (p *Progress) Tidy(ctx context.Context, over bool) {
 	if p.target.Can.Inventory == nil || !p.plan.Staged() || ctx.Err() != nil {
 		return
 	}
 	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := p.list(ctx, progress)
+	l, err := p.list(ctx, p.ID, progress)
 	if err == nil && l.done.Len() > 0 && p.discard(ctx, &l.done, progress) {
-		l, err = p.list(ctx, progress)
+		l, err = p.list(ctx, p.ID, progress)
 	}
 	if err != nil {
 		p.notes.Warnf("what the run left in the object store is not known: %v", err)
@@ -128,7 +128,7 @@ func (p *Progress) Tidy(ctx context.Context, ended bool) {
 	}
 	if l.own.count > 0 {
 		why := "nothing needs them any more, remove them"
-		if !ended {
+		if !over {
 			why = "a resume uses them"
 		}
 		p.notes.Warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
@@ -157,13 +157,13 @@ func (p *Progress) discard(ctx context.Context, batches *runlog.Done, progress f
 }
 
 // WarnOfObjects names the place of a run's objects before the run is forgotten: nothing leads to them afterwards.
-func (p *Progress) WarnOfObjects(ctx context.Context) {
+func (p *Progress) WarnOfObjects(ctx context.Context, run string) {
 	if p.target.Can.Inventory == nil || !p.plan.Staged() {
 		return
 	}
 	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := p.list(ctx, progress)
+	l, err := p.list(ctx, run, progress)
 	if err != nil {
 		p.notes.Warnf("whether objects of the run are left in the object store is not known: %v", err)
 		return
@@ -173,10 +173,10 @@ func (p *Progress) WarnOfObjects(ctx context.Context) {
 			continue
 		}
 		folder := path.Dir(o.names[0]) + "/"
-		if before, _, found := strings.Cut(o.names[0], p.ID+"/"); found {
-			folder = before + p.ID + "/"
+		if before, _, found := strings.Cut(o.names[0], run+"/"); found {
+			folder = before + run + "/"
 		}
 		p.notes.Warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
-			o.size(), p.ID, folder)
+			o.size(), run, folder)
 	}
 }

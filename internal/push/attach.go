@@ -34,12 +34,9 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	end, err := p.note(ctx)
-	if err != nil {
+	if err := p.note(ctx); err != nil {
 		return err
 	}
-	defer end()
-
 	begun, err := p.find(ctx)
 	if err != nil {
 		return err
@@ -167,11 +164,7 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 // same shard fails before its next batch.
 func (p *push) own(ctx context.Context, begun bool) error {
 	if !begun && !p.named() { // since the table was prepared
-		err := p.createLog(p.Config.State)
-		if err != nil {
-			p.giveBack(ctx)
-		}
-		return err
+		return p.launch(ctx)
 	}
 	return p.waiting(ctx, func() error {
 		if p.named() && p.common.shared == nil { // the claims say what is in
@@ -219,9 +212,18 @@ func (p *push) take(ctx context.Context) error {
 	return err
 }
 
+// launch makes a run of what note has begun.
+func (p *push) launch(ctx context.Context) error {
+	if err := p.begun.Launch(p.newRecord(), p.Trial); err != nil {
+		p.giveBack(ctx)
+		return err
+	}
+	p.progress.Log = p.begun
+	return nil
+}
+
 // createLog makes the run's folder.
 func (p *push) createLog(stateDir string) (err error) {
-	p.spec = p.plan.Spec
 	p.progress.Log, err = runlog.Create(stateDir, p.newRecord())
 	return err
 }

@@ -18,42 +18,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// note keeps in the state folder that a run begins, until end is called, and frees the tables of those that were killed while they
-// began. A named run needs none of that: it is begun again by its name.
-func (p *push) note(ctx context.Context) (end func(), err error) {
+// note keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs none of that: it
+// is begun again by its name.
+func (p *push) note(ctx context.Context) (err error) {
 	if p.progress.Continued || p.named() {
-		return func() {}, nil
+		return nil
 	}
-	p.forgetKilled(ctx)
-	return runlog.Begin(p.Config.State, runlog.Record{
-		Run: p.progress.ID, Started: p.started, Target: p.target.String(), Flags: p.Given,
-	})
-}
-
-// forgetKilled frees the tables of runs that processes with this state folder had begun, and of which they had no record yet when
-// they were killed.
-func (p *push) forgetKilled(ctx context.Context) {
-	if p.target.Can.Claims == nil {
-		return
-	}
-	for _, r := range runlog.Killed(p.Config.State) {
-		if r.Target != p.target.String() {
-			continue
-		}
-		err := target.Within(ctx, func(bound context.Context) error {
-			if err := p.prepareToForget(bound, r.Run); err != nil {
-				return err
-			}
-			_, _, err := p.target.Can.Claims.Forget(bound, r.Run)
-			return err
-		})
-		if err == nil || errors.Is(err, loader.ErrUnknownRun) { // of one that was killed before it had a row
-			err = runlog.RemoveBegun(p.Config.State, r.Run)
-		}
-		if err != nil {
-			p.notes.Warnf("run %s was killed before it sent anything, and may still have the table: %v", r.Run, err)
-		}
-	}
+	p.freeKilled(ctx)
+	p.begun, err = runlog.Begin(p.Config.State, p.newRecord())
+	return err
 }
 
 // begin makes the table of a run that nobody has begun, reserves the keys, and proves the transactions. A named run is
@@ -252,6 +225,7 @@ func (p *push) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), target.PreflightTime)
 	defer cancel()
 	if err := p.target.Can.Claims.GiveBack(ctx); err != nil {
+		p.left = true
 		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Row.Name, err)
 	}
 	p.progress.Row = loader.RunRow{}

@@ -44,7 +44,7 @@ func (p *push) forgetEarlier(ctx context.Context) error {
 	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
 		return err
 	}
-	p.progress.WarnOfObjects(ctx)
+	p.progress.WarnOfObjects(ctx, p.progress.ID)
 	if _, err := p.forgetClaims(ctx, p.progress.ID, p.plan.Dedup == loader.DedupTx); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID))
 	}
 	if p.common.shared != nil {
-		p.progress.WarnOfObjects(ctx)
+		p.progress.WarnOfObjects(ctx, p.progress.ID)
 		if err := p.common.shared.Remove(); err != nil {
 			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID, err)
 		}
@@ -132,6 +132,61 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 		Run: id, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
 	})
 	return p.target.Judged(err)
+}
+
+// FreeKilled frees what processes with this state folder have left in the target when they were killed, as the next run would.
+func FreeKilled(ctx context.Context, j Job) error {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	return errors.Join(p.freeTarget(ctx), p.close())
+}
+
+func (p *push) freeTarget(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	p.freeKilled(ctx)
+	return nil
+}
+
+var errElsewhere = errors.New("the run is another target's, or another method's")
+
+// freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and other runs of
+// which they had no record yet. Neither is resumed.
+func (p *push) freeKilled(ctx context.Context) {
+	_ = runlog.Killed(p.Config.State, func(r runlog.Record) error {
+		launched := r.Table != ""
+		sameMethod := r.Plan.Method == p.plan.Method && r.Via == p.Config.Staging.String()
+		if r.Target != p.target.String() || launched && r.Plan.Staged() && !sameMethod {
+			return errElsewhere // what a staged method leaves besides claims is found by that method alone
+		}
+
+		if launched {
+			p.progress.WarnOfObjects(ctx, r.Run)
+		}
+		return p.free(ctx, r.Run)
+	})
+}
+
+// free removes a run's claims, and frees its table. It asks once: what fails is tried again when the next run begins.
+func (p *push) free(ctx context.Context, run string) error {
+	if p.target.Can.Claims == nil || p.target.Says(loader.SinkMark) { // it keeps nothing
+		return nil
+	}
+	err := target.WithinFence(ctx, func(bound context.Context) error {
+		if err := p.prepareToForget(bound, run); err != nil {
+			return err
+		}
+		_, _, err := p.target.Can.Claims.Forget(bound, run)
+		return p.target.Judged(err)
+	})
+	if err != nil {
+		p.notes.Warnf("run %s may still have claims, or the table: %v", run, err)
+	}
+	return err
 }
 
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.

@@ -42,7 +42,9 @@ func (p *push) prove(ctx context.Context) error {
 }
 
 // counted reports whether rows were counted: only that proves a run.
-func (p *push) counted() bool { return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full }
+func (p *push) counted() bool {
+	return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full
+}
 
 // rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the same: another
 // program's, with the same key.

@@ -5,6 +5,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -38,6 +39,9 @@ type Job struct {
 	// Drain is closed when the user asks to stop: batches on their way are finished, and the run is saved.
 	Drain <-chan struct{}
 	Log   *slog.Logger
+	// Trial says that the run is only measured: it leaves its rows and its report, and nothing else in database and state folder.
+	// What cannot be removed, or is left by a kill, goes when another trial with the same state folder begins.
+	Trial bool
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
 	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
@@ -70,6 +74,8 @@ type push struct {
 	notes   notes.Notes
 	target  *target.Target
 	planned
+	begun    *runlog.Log // of a run that is neither resumed nor named
+	left     bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
 	common   common
 	source   *source.Ring // nil until the plan is final
@@ -101,8 +107,16 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	defer end()
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
+	if p.Trial && p.begun != nil {
+		p.left = p.free(ctx, p.progress.ID) != nil
+	}
 	err = errors.Join(err, p.close())
-	return p.report(err), err
+	if !p.left {
+		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
+	}
+	r := p.report(err)
+	r.Run.Resumable = r.Run.Resumable && !p.Trial
+	return r, err
 }
 
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
@@ -158,7 +172,7 @@ func (p *push) run(ctx, soft context.Context) error {
 		}
 	}
 	if OutcomeOf(err) != report.TakenOver { // the objects are those of the process that has the run now
-		p.progress.Tidy(ctx, err == nil)
+		p.progress.Tidy(ctx, err == nil || p.Trial)
 	}
 	if err != nil {
 		return err
@@ -211,8 +225,8 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	if p.progress.Log != nil {
-		problems = append(problems, p.progress.Log.Close())
+	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
+		problems = append(problems, log.Close())
 	}
 	if p.common.files != nil {
 		problems = append(problems, p.common.files.Close())

@@ -29,36 +29,55 @@ const (
 )
 
 // Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
-// between any two steps: so the folder has a temporary name until the journal is on disk. A later Create removes what a
+// between any two steps: so the folder has a temporary name until the journal is on disk. A later run removes what a
 // crash left.
 func Create(stateDir string, r Record) (*Log, error) {
-	dir, err := folder(stateDir, r.Folder())
-	if err != nil {
+	if _, err := folder(stateDir, r.Folder()); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	removeAbandoned(stateDir)
 	temp, err := os.MkdirTemp(stateDir, tempPrefix+r.Folder()+"-") // a name may have been used before
 	if err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
 	}
+	l, err := begin(temp, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.appear(); err != nil {
+		return nil, errors.Join(err, l.Close(), os.RemoveAll(temp))
+	}
+	return l.start(), nil
+}
+
+// begin makes the first piece of a run's journal in a folder that has a temporary name, and that nobody else has.
+func begin(temp string, r Record) (*Log, error) {
+	removeAbandoned(filepath.Dir(temp))
 	l, err := lock(temp) // the lock is the file's, and stays when the folder is renamed
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
-	_, err = l.take(&r)
+	if _, err := l.take(&r); err != nil {
+		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(temp))
+	}
+	return l, nil
+}
+
+// appear gives the folder the run's name.
+func (l *Log) appear() error {
+	dir, err := folder(filepath.Dir(l.dir), l.record.Folder())
 	if err == nil {
 		err = l.rename(dir)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%w %s: %w", ErrBusy, r.Folder(), err)
+		err = fmt.Errorf("%w %s: %w", ErrBusy, l.record.Folder(), err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(l.dir))
+		return fmt.Errorf("naming the run's state folder: %w", err)
 	}
-	return l.start(), nil
+	return nil
 }
 
 // rename renames the run's folder, while the log does not sync by itself.
@@ -70,56 +89,62 @@ func (l *Log) rename(dir string) error {
 	return file.SyncFolder(filepath.Dir(dir))
 }
 
-// Begin notes a run before it has a row in the database, until end is called: the folder of the run comes later, and a
-// process that is killed in between leaves a table to which nobody else may write.
-func Begin(stateDir string, r Record) (end func(), err error) {
-	dir := filepath.Join(stateDir, tempPrefix+r.Run+begunSuffix)
+// Begin keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed leaves a
+// table to which nobody else may write. Launch makes it a run; Killed finds what a killed process has left. The caller
+// closes the log.
+func Begin(stateDir string, r Record) (*Log, error) {
+	dir := begunFolder(stateDir, r.Run)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
 	}
-	l, err := lock(dir)
-	if err != nil {
-		return nil, err
-	}
-	end = func() {
-		_ = os.RemoveAll(dir)
-		_ = l.Close()
-	}
-	if _, err := l.take(&r); err != nil {
-		end()
-		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
-	}
-	return end, nil
+	return begin(dir, r)
 }
 
-// Killed lists the runs that processes of this state folder had begun, and had made no folder of when they were killed:
-// none of them has sent a batch.
-func Killed(stateDir string) (all []Record) {
+// Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so that it
+// can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
+func (l *Log) Launch(r Record, hidden bool) error {
+	if err := l.Save(r); err != nil {
+		return err
+	}
+	if !hidden {
+		if err := l.appear(); err != nil {
+			return err
+		}
+	}
+	l.start()
+	return nil
+}
+
+// Killed calls free with every run in a state folder that has begun, was not launched by its name, and has no process any more.
+// It removes what free returns no error for. Its error joins those of free and of records that cannot be read.
+func Killed(stateDir string, free func(Record) error) (all error) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
-		r, begun := Begun(stateDir, e.Name())
-		if !begun || isLocked(filepath.Join(stateDir, e.Name())) {
-			continue
+		if strings.HasSuffix(e.Name(), begunSuffix) {
+			all = errors.Join(all, freeKilled(filepath.Join(stateDir, e.Name()), free))
 		}
-		if _, err := Read(stateDir, r.Run); !errors.Is(err, ErrNoRun) { // it was killed when it had a folder
-			_ = RemoveBegun(stateDir, r.Run)
-			continue
-		}
-		all = append(all, r)
 	}
 	return all
 }
 
-// Begun returns the record of a run that Begin has noted, if the folder is such a note.
-func Begun(stateDir, name string) (r Record, is bool) {
-	if !strings.HasSuffix(name, begunSuffix) {
-		return r, false
+func freeKilled(dir string, free func(Record) error) error {
+	l, err := lock(dir)
+	if err != nil {
+		return nil // it is at work, or ends at this moment
 	}
-	found, err := recordIn(filepath.Join(stateDir, name))
-	if err != nil || found == nil {
-		return r, false
+	defer func() { _ = l.Close() }()
+
+	r, err := recordIn(dir)
+	if err != nil {
+		return err
 	}
-	return *found, true
+	if r == nil { // it has asked the database for nothing yet
+		return nil
+	}
+	if err := free(*r); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // removeAbandoned removes the temporary folders of killed processes. One that cannot be removed does no harm.
@@ -220,9 +245,11 @@ func RemoveRest(stateDir, run string) error {
 	return errors.Join(os.RemoveAll(dir), l.Close())
 }
 
-// RemoveBegun removes what Begin has noted of a run, once the database has freed its table.
-func RemoveBegun(stateDir, run string) error {
-	return os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix))
+// RemoveBegun removes what Begin has kept of a run, once the database has freed what it left there.
+func RemoveBegun(stateDir, run string) error { return os.RemoveAll(begunFolder(stateDir, run)) }
+
+func begunFolder(stateDir, run string) string {
+	return filepath.Join(stateDir, tempPrefix+run+begunSuffix)
 }
 
 // RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.

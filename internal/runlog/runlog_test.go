@@ -179,22 +179,43 @@ func TestKilledWhileRemoving(t *testing.T) {
 	require.Empty(t, entries(t, dir))
 }
 
-// A process may be killed when it has made its folder and not removed the note of its beginning: that run has begun.
-func TestNoteThatOutlivesItsBeginning(t *testing.T) {
-	dir := t.TempDir()
-	note := filepath.Join(dir, ".new-"+runID+"-begun")
-	end, err := runlog.Begin(dir, record())
-	require.NoError(t, err)
-	require.Empty(t, runlog.Killed(dir), "it is at work")
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(note)))
-	end()
-	require.NoDirExists(t, note)
-	require.NoError(t, os.Rename(filepath.Join(dir, "copy"), note))
-	require.Len(t, runlog.Killed(dir), 1)
+// What a process leaves that is killed before it has launched its run, or that hides it, is told of until it is freed.
+func TestKilledWhenItHadBegun(t *testing.T) {
+	for name, launch := range map[string]func(*runlog.Log){
+		"not launched": func(*runlog.Log) {},
+		"hidden":       func(l *runlog.Log) { require.NoError(t, l.Launch(record(), true)) },
+	} {
+		dir := t.TempDir()
+		l, err := runlog.Begin(dir, record())
+		require.NoError(t, err, name)
+		launch(l)
+		found := func(answer error) (all []string) {
+			err := runlog.Killed(dir, func(r runlog.Record) error { all = append(all, r.Run); return answer })
+			require.ErrorIs(t, err, answer)
+			return all
+		}
+		require.Empty(t, found(nil), "it is at work")
+		require.NoError(t, l.Close())
+		_, err = runlog.Read(dir, runID)
+		require.ErrorIs(t, err, runlog.ErrNoRun)
 
-	require.NoError(t, create(t, dir).Close())
-	require.Empty(t, runlog.Killed(dir))
-	require.NoDirExists(t, note)
+		require.Equal(t, []string{runID}, found(errors.New("the server is down")))
+		require.Equal(t, []string{runID}, found(nil))
+		require.Empty(t, entries(t, dir), name)
+	}
+
+	dir := t.TempDir()
+	l, err := runlog.Begin(dir, runlog.Record{Run: runID})
+	require.NoError(t, err)
+	require.NoError(t, l.Launch(record(), false))
+	require.NoError(t, l.Mark(7, event.Applied))
+	require.NoError(t, l.Close())
+	require.NoError(t, runlog.Killed(dir, func(runlog.Record) error { return errors.New("it can be resumed") }))
+	require.Equal(t, []string{runID}, entries(t, dir))
+	require.Equal(t, []int64{7}, batchesIn(t, dir))
+	read, err := runlog.Read(dir, runID)
+	require.NoError(t, err)
+	require.Equal(t, record().Table, read.Table)
 }
 
 // What cannot lose its name is not half removed.

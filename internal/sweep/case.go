@@ -95,17 +95,6 @@ func (s *Sweep) describe(part int, settings results.Settings) string {
 	return units.Join(": ", s.Plan.Parts[part].Name, settings.String())
 }
 
-// Targets lists those of the cases as they were given, each once.
-func (s *Sweep) Targets() []string {
-	var all []string
-	for _, c := range s.Cases {
-		if !slices.Contains(all, c.Config.Target) {
-			all = append(all, c.Config.Target)
-		}
-	}
-	return all
-}
-
 // setUp makes the push of a case, without those flags of the command line that its method does not take. method is "" if
 // it is unknown, which the case's Outline reports.
 func (o *Options) setUp(c *Case) (method string, err error) {

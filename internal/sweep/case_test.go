@@ -45,8 +45,8 @@ func TestPartsOfARecord(t *testing.T) {
 	for _, c := range s.Cases {
 		require.Equal(t, c.Push["method"][0] == "copy", c.Given["rows-per-transaction"] != nil)
 		require.Contains(t, c.Config.Set.GetSlice(), "app.password=hunter2", "the case is told")
+		require.Equal(t, "postgres://u:hunter2@h/db", c.Config.Target)
 	}
-	require.Equal(t, []string{"postgres://u:hunter2@h/db"}, s.Targets())
 }
 
 // A flag of some methods is theirs, and a mistake only where nobody has any of them.

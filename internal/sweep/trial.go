@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,21 +40,18 @@ var (
 // but no run to resume, no claims, and no secret in what is recorded. Trials belongs to one goroutine.
 type Trials struct {
 	Sources
-	// State is the folder of these trials alone: every run in it is forgotten. It is made when a trial needs it.
+	// State is the folder of these trials alone. It is made when a trial needs it.
 	State string
-	// Targets are those of all trials as they were given: a run's record has no passwords.
-	Targets []string
-	// Process holds what applies to the process: Progress, MetricsAddr and Connect.PasswordFile.
+	// Process holds what applies to the process: Progress, MetricsAddr, and State, where calibrate's figures are.
 	Process config.Push
 	// Watch shows one trial; end is called after it. It may be nil.
 	Watch func(ctx context.Context, o config.Output) (watch func(push.Watched) (done func(), err error), end func(), err error)
-	// Discards says that the servers keep nothing: runs are forgotten without asking them.
+	// Discards says that the servers keep nothing: what a killed process left is of no matter.
 	Discards bool
 	// Log should pass on once what many pushes log alike; see Once.
 	Log *slog.Logger
 
 	lock *flock.Flock // nil unless Lock was called
-	kept []error      // why runs could not be forgotten, at the last try
 }
 
 // StateFor returns the folder for trials of a name, inside the user's state folder. It is the same for the same name, so
@@ -66,18 +61,14 @@ func StateFor(stateDir, kind, name string) string {
 	return filepath.Join(stateDir, "."+kind+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// Push makes one trial, and forgets its run. The error may be ErrDiskFull, ErrUnreachable or ErrLimit, too. The report
-// covers what was pushed, also if there is an error. Closing drain ends the push in order. begun, unless nil, is called
-// once, from another goroutine, when rows begin to move; moving reports from then on whether they still do.
+// Push makes one trial. The error may be ErrDiskFull, ErrUnreachable or ErrLimit, too. The report covers what was pushed, also
+// if there is an error. Closing drain ends the push in order. begun, unless nil, is called once, from another goroutine, when
+// rows begin to move; moving reports from then on whether they still do.
 func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error) {
-	p := s.Config
-	p.State, p.Progress, p.MetricsAddr = t.State, t.Process.Progress, t.Process.MetricsAddr
-	job := push.Job{
-		Config: p, Drivers: t.Drivers, Given: s.Given, Explicit: func(string) bool { return true }, Drain: drain, Log: t.Log,
-		Ceilings: t.Process.State,
-	}
+	job := t.job(s)
+	job.Drain = drain
 	if t.Watch != nil {
-		watch, end, err := t.Watch(ctx, p.Output)
+		watch, end, err := t.Watch(ctx, job.Config.Output)
 		if err != nil {
 			return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 		}
@@ -88,8 +79,16 @@ func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun
 		job.Watch = watchRows(job.Watch, begun)
 	}
 	r, err := push.Run(ctx, job)
-	t.Clear(ctx)
 	return s.withoutSecrets(r), s.classify(r, err)
+}
+
+func (t *Trials) job(s Setup) push.Job {
+	p := s.Config
+	p.State, p.Progress, p.MetricsAddr = t.State, t.Process.Progress, t.Process.MetricsAddr
+	return push.Job{
+		Config: p, Drivers: t.Drivers, Given: s.Given, Explicit: func(string) bool { return true }, Log: t.Log,
+		Trial: true, Ceilings: t.Process.State,
+	}
 }
 
 // pollInterval is how often a push is polled before its rows move. It is not polled while they do, which would take CPU
@@ -154,79 +153,12 @@ func (s *Setup) classify(r *report.Report, err error) error {
 	return err
 }
 
-// Clear forgets all runs in the folder, with their claims and journals, including those of a killed process. What fails is
-// tried again after the next trial.
-func (t *Trials) Clear(ctx context.Context) {
-	t.kept = nil
-	entries, err := os.ReadDir(t.State)
-	if err != nil {
-		return // no trial has made it yet
-	}
-	for _, e := range entries {
-		switch id := e.Name(); {
-		case t.Discards && id != lockFile:
-			_ = os.RemoveAll(filepath.Join(t.State, id))
-		case strings.HasPrefix(id, "."): // of a run half made or half removed by a killed process
-			if r, begun := runlog.Begun(t.State, id); begun && !t.forgets(ctx, r) {
-				continue
-			}
-			_ = os.RemoveAll(filepath.Join(t.State, id))
-		case id != lockFile:
-			r, err := runlog.Read(t.State, id)
-			if err != nil {
-				t.kept = append(t.kept, fmt.Errorf("run %s: %w", id, err))
-				continue
-			}
-			if t.forgets(ctx, r) {
-				_ = os.RemoveAll(filepath.Join(t.State, id)) // of one that the database does not know
-			}
-		}
-	}
-}
-
-// forgets reports whether a run is forgotten, or the database does not know it: it was killed before it had a row, or its
-// database was made anew.
-func (t *Trials) forgets(ctx context.Context, r runlog.Record) bool {
-	err := t.forget(ctx, r)
-	if err == nil || errors.Is(err, loader.ErrUnknownRun) {
-		return true
-	}
-	t.kept = append(t.kept, fmt.Errorf("run %s: %w", r.Run, err))
-	return false
-}
-
-// forget forgets a run by the flags in its record: a killed process may have had others.
-func (t *Trials) forget(ctx context.Context, r runlog.Record) error {
-	values := maps.Clone(r.Flags)
-	if values == nil {
-		values = map[string][]string{}
-	}
-	values[targetName] = []string{r.Target}
-	for _, given := range t.Targets { // the record's target has no password
-		if text, err := ShownTarget(given); err == nil && text == r.Target {
-			values[targetName] = []string{given}
-		}
-	}
-	if t.Process.Connect.PasswordFile != "" {
-		values["password-file"] = []string{t.Process.Connect.PasswordFile}
-	}
-	p, _, err := config.FromValues(values, t.Drivers, t.LookupEnv, t.File)
-	if err != nil {
-		return err
-	}
-	p.State, p.Resume = t.State, r.Run
-	return push.Forget(ctx, push.Job{Config: p, Drivers: t.Drivers, Log: t.Log})
-}
-
-// lockFile is the only file in the folder that is no run's.
-const lockFile = "lock"
-
 // Lock keeps other processes out of the folder until Close. It is ErrTaken if one is in it.
 func (t *Trials) Lock() error {
 	if err := os.MkdirAll(t.State, 0o700); err != nil {
 		return fmt.Errorf("making the trials' state folder: %w", err)
 	}
-	lock := flock.New(filepath.Join(t.State, lockFile))
+	lock := flock.New(filepath.Join(t.State, "lock"))
 	free, err := lock.TryLock()
 	if err != nil {
 		return fmt.Errorf("locking the trials' state folder: %w", err)
@@ -238,19 +170,41 @@ func (t *Trials) Lock() error {
 	return nil
 }
 
-// Close removes the folder. The error says what could not be forgotten; the folder is kept then for the next trials of the
-// same name.
-func (t *Trials) Close() error {
+// Close removes the folder. First it tries again to free what trials have left that failed or were killed, in the targets of
+// these cases. The error says what is still left; the folder is kept then for the next trials of the same name.
+func (t *Trials) Close(ctx context.Context, cases []Case) error {
+	var problems error
+	tried := map[string]bool{}
+	for _, c := range cases {
+		place := c.Config.Target + " " + c.Plan.Method
+		if tried[place] || t.left() == nil {
+			continue
+		}
+		tried[place] = true
+		problems = errors.Join(problems, c.classify(nil, push.FreeKilled(ctx, t.job(c.Setup))))
+	}
+
+	left := t.left()
+	if t.Discards {
+		left = nil
+	}
+	if left == nil {
+		_ = os.RemoveAll(t.State)
+	}
 	if t.lock != nil {
 		_ = os.Remove(t.lock.Path()) // before it is free, or another's would be removed
 		_ = t.lock.Unlock()
 	}
-	_ = os.Remove(t.State) // fails unless it is empty
-	if len(t.kept) == 0 {
+	if left == nil {
 		return nil
 	}
 	return fmt.Errorf("claims of these runs may still be in the claim table; the same command tries again to remove them: %w",
-		errors.Join(t.kept...))
+		errors.Join(left, problems))
+}
+
+// left is an error that names the runs that are not freed; nil if there are none.
+func (t *Trials) left() error {
+	return runlog.Killed(t.State, func(r runlog.Record) error { return fmt.Errorf("run %s of %s", r.Run, r.Target) })
 }
 
 // Once returns a log that passes on every message once.

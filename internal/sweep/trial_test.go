@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -39,29 +40,38 @@ func TestALabLeavesNothing(t *testing.T) {
 	r, err := l.Push(t.Context(), one, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, report.OK, r.Result.Outcome)
-	require.NoError(t, l.Close())
+	require.NoError(t, l.Close(t.Context(), nil))
 	require.NoDirExists(t, l.State)
 	require.NoError(t, l.Lock(), "and it is free")
-	require.NoError(t, l.Close())
+	require.NoError(t, l.Close(t.Context(), nil))
 }
 
-// What cannot be forgotten stays, and is told.
+// What killed trials left and these cannot free stays, and is told. Close tries once more, over connections of its own.
 func TestWhatALabCannotForget(t *testing.T) {
 	l := newLab(t)
-	run := filepath.Join(l.State, "20260101-000000-aaaaaa")
+	begun, err := runlog.Begin(l.State, runlog.Record{Run: "20260101-000000-aaaaaa", Target: "discard://u@h/"})
+	require.NoError(t, err)
+	require.NoError(t, begun.Close())
+	require.EqualError(t, l.Close(t.Context(), nil), "claims of these runs may still be in the claim table; "+
+		"the same command tries again to remove them: run 20260101-000000-aaaaaa of discard://u@h/")
+
+	cases := []Case{{}, {}}
+	for i, target := range []string{"discard://elsewhere", "discard://u:hunter2@h"} {
+		cases[i].Setup, err = l.Setup(map[string][]string{"target": {target}, "rows": {"100"}})
+		require.NoError(t, err)
+	}
+	require.ErrorContains(t, l.Close(t.Context(), cases[:1]), "run 20260101-000000-aaaaaa")
+	require.NoError(t, l.Close(t.Context(), cases))
+	require.NoDirExists(t, l.State)
+
+	run := filepath.Join(l.State, ".new-20260101-000000-bbbbbb-begun")
 	require.NoError(t, os.MkdirAll(run, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(run, "journal-000000000001.jsonl"), []byte("{}\n"), 0o600))
-	l.Clear(t.Context())
-	require.ErrorContains(t, l.Close(), "run 20260101-000000-aaaaaa: ")
-	require.DirExists(t, run)
-
 	require.NoError(t, l.Lock())
-	require.ErrorContains(t, l.Close(), "run 20260101-000000-aaaaaa: ")
+	require.ErrorContains(t, l.Close(t.Context(), nil), run, "nobody can read what it is")
 	l.Discards = true // nobody is asked
 	require.NoError(t, l.Lock())
-	l.Clear(t.Context())
-	require.ErrorIs(t, (&Trials{State: l.State}).Lock(), ErrTaken, "the lock is no run")
-	require.NoError(t, l.Close())
+	require.NoError(t, l.Close(t.Context(), nil))
 	require.NoDirExists(t, l.State)
 }
 

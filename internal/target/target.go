@@ -180,6 +180,11 @@ func Within(ctx context.Context, step func(context.Context) error) error {
 	return withinTime(ctx, PreflightTime, step)
 }
 
+// WithinFence is Within for a step that waits for the batches of others.
+func WithinFence(ctx context.Context, step func(context.Context) error) error {
+	return withinTime(ctx, PreflightTime+fenceTime, step)
+}
+
 func withinTime(ctx context.Context, limit time.Duration, step func(context.Context) error) error {
 	bound, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within %s", ErrTooLate, limit))
 	defer cancel()

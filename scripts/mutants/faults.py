@@ -351,8 +351,8 @@ FAULTS = [Fault(*f) for f in [
      "a piece of the journal that somebody removed is not missed"),
     ("rl11", RL, "shared.go", "if now.ID != s.ID {", "if false {",
      "a process whose run was forgotten goes on, in a bucket"),
-    ("rl12", RL, "folder.go", "!errors.Is(err, ErrNoRun) {", "!errors.Is(err, ErrNoRun) && false {",
-     "a run that has begun is forgotten for a note that its process did not remove"),
+    ("rl12", RL, "folder.go", "if !hidden {", "if hidden {",
+     "a run that was killed is forgotten when the next one begins, in place of resumed"),
 
     # ---- push
     ("pu09", PR, "progress.go", "e.Outcome == event.Started && e.Attempt == 1", "e.Outcome == event.Started",
@@ -369,6 +369,8 @@ FAULTS = [Fault(*f) for f in [
      "an object that is too short is loaded"),
     ("pu05", PU, "prove.go", "r.Stage = runlog.Verified", "r.Stage = runlog.Loaded",
      "a verified run whose claims are gone looks as if its rows were lost"),
+    ("pu19", PU, "push.go", "p.begun != nil && p.free(ctx, p.progress.ID) != nil //", "p.begun != nil && ctx.Err() != nil //",
+     "a trial leaves its claims in the database, and nothing says so"),
     ("pu06", PU, "prove.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
      "a proof by count that fails is no error"),
     ("pu07", PR, "claims.go", "if table.Identity == r.Identity {", 'if table.Identity != "" {',
