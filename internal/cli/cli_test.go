@@ -312,6 +312,15 @@ func TestExitCodes(t *testing.T) {
 	for _, target := range []string{"postgres://u@127.0.0.1:1/db", "mysql://u@127.0.0.1:1/db"} {
 		require.Equal(t, 5, s.run("push", target, "--rows", "10").code, target)
 	}
+
+	// How large a batch may be the server knows; what a method takes does not depend on it.
+	const refused = "mysql://u@127.0.0.1:1/db"
+	large := []string{refused, "--rows", "100000", "--payload-kind", "text", "--method", "insert", "--batch-bytes", "32MiB"}
+	require.Equal(t, 5, s.run(append([]string{"push"}, large...)...).code)
+	require.Equal(t, 2, s.run(append([]string{"push", "--dry-run"}, large...)...).code)
+	for _, command := range []string{"push", "doctor"} {
+		require.Equal(t, 2, s.run(command, refused, "--method", "insert", "--format", "tsv").code, command)
+	}
 }
 
 // No server is asked for a name that it would cut. Package sqlload has the other rules of names.

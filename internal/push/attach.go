@@ -16,6 +16,7 @@ import (
 // attach makes a run this process's, or the shard of it. Whether the run is new, is resumed or has a name changes what each step
 // finds, and not the steps. After them nothing about the rows changes.
 func (p *push) attach(ctx context.Context) error {
+	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: what others had said is no more true
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
@@ -66,7 +67,7 @@ func (p *push) configureNew(id string) error {
 	}
 	p.progress.ID = id
 	p.spec = p.newSpec()
-	return p.replan(p.caps)
+	return p.spec.Check(p.caps)
 }
 
 // describe finds driver and method, what they can do on any server, and what this process has.
@@ -76,7 +77,8 @@ func (p *push) describe(earlier config.Earlier) error {
 	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
-	p.caps, p.resources = caps, machine(p.Config.Shard, &p.Config.Pace, p.linkBits)
+	p.caps, p.resources, p.bare = caps, machine(p.Config.Shard, &p.Config.Pace, p.linkBits), p.asksNothing(caps)
+	p.resources.Unfilled = p.idle
 	return nil
 }
 
@@ -118,20 +120,25 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) error {
 func (p *push) adopt(r runlog.Record) error {
 	err := p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
 	if err != nil {
-		return err
+		return failed(Usage, err)
 	}
 	p.spec, p.progress.ID, p.progress.Earlier = r.Plan.Spec, r.Run, r.Plan
-	p.resources.Shard = r.Plan.Shard
+	p.resources.Unfilled = true // until it is known what is left
 	return p.replanRun(r, p.caps)
 }
 
 // connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is made.
 func (p *push) connect(ctx context.Context) error {
 	err := p.waiting(ctx, func() error { return p.target.Open(ctx) })
-	if err != nil || p.progress.Continued { // of a run that has begun once its table is known
+	if err != nil {
 		return err
 	}
-	return p.replan(p.target.Loader.Caps())
+	caps := p.target.Loader.Caps()
+	p.bare = p.asksNothing(caps)
+	if p.spec.Method != "" { // a run that has begun has a plan, and is planned again once its table is known
+		return nil
+	}
+	return p.replan(caps)
 }
 
 // find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if none has.
@@ -184,8 +191,11 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		case p.common.shared != nil:
 			return p.takeJournal()
 		case p.named():
+			if err := p.createLog(p.Config.State); err != nil {
+				return err
+			}
 			p.progress.Continued = begun
-			return p.createLog(p.Config.State)
+			return nil
 		}
 		return nil // reopen has it
 	})
@@ -199,7 +209,7 @@ func (p *push) take(ctx context.Context) error {
 		return err
 	}
 	claims := p.target.Can.Claims
-	if claims == nil || p.silent() {
+	if claims == nil || p.bare {
 		return p.samePlace()
 	}
 	row, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
@@ -231,7 +241,7 @@ func (p *push) createLog(stateDir string) (err error) {
 func (p *push) newRecord() runlog.Record {
 	return runlog.Record{
 		Run: p.progress.ID, Started: p.started, Stage: runlog.Loading,
-		Target: p.target.String(), Via: p.Config.Staging.String(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
+		Target: p.target.String(), Via: p.target.Store(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
 		Plan: p.plan, Flags: p.Given,
 	}
 }

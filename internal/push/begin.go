@@ -107,7 +107,7 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
 		Resume: p.progress.Continued,
-		Silent: p.silent(),
+		Silent: p.bare,
 	}
 }
 
@@ -130,10 +130,13 @@ func owner() string {
 	return fmt.Sprintf("%s@%s, process %d", name, host, os.Getpid())
 }
 
-// silent reports whether the user asked for nothing but the load.
-func (p *push) silent() bool {
-	asksForKeys := p.Config.Append && !p.Config.FirstKey.Given
-	return p.Config.Create == string(loader.CreateNever) && p.plan.Delivery == loader.AtLeastOnce && !asksForKeys
+// asksNothing reports whether the user asked for nothing but the load, of a method that can do what caps say. It does not
+// depend on what a probe finds: the same is true of every process of the run.
+func (p *push) asksNothing(caps loader.Caps) bool {
+	c := &p.Config
+	atLeastOnce := c.Delivery == string(loader.AtLeastOnce) || caps.Delivery() == loader.AtLeastOnce
+	asksForKeys := c.Append && !c.FirstKey.Given
+	return c.Create == string(loader.CreateNever) && atLeastOnce && !asksForKeys
 }
 
 // refuseRows returns an error if the table holds rows and the user did not ask to append.
@@ -158,7 +161,7 @@ func (p *push) firstKey(ctx context.Context) (int64, error) {
 			p.target.Driver.Name())
 	}
 	first := given.Key
-	if claims != nil && !p.silent() {
+	if claims != nil && !p.bare {
 		var err error
 		if first, err = p.reserve(ctx, behind); err != nil {
 			return 0, err
@@ -191,7 +194,7 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 // keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
 // from the run's own. The run's row keeps other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
-	if p.target.Can.Counter == nil || p.silent() {
+	if p.target.Can.Counter == nil || p.bare {
 		p.notes.Warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.Found.Name)
 		return nil
 	}

@@ -40,11 +40,7 @@ func Resources(ctx context.Context, c *config.Pace) (workers int, budget int64) 
 func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	if err := p.describe(config.Earlier{}); err != nil {
-		return ServerChecks{}, failed(Usage, err)
-	}
-	p.spec, p.progress.ID = p.newSpec(), runlog.NewID(p.started)
-	if _, err := p.spec.Data(); err != nil {
+	if err := p.configureNew(runlog.NewID(p.started)); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
 	checks := p.checkServer(soft)
@@ -117,7 +113,7 @@ func (p *push) intent() loader.Intent {
 // since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
 // an AUTO_INCREMENT.
 func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
-	if p.silent() || target.Removes(loader.CreateMode(p.Config.Create)) {
+	if p.bare || target.Removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
 	look := p.preparation(loader.CreateNever)
@@ -152,9 +148,10 @@ const maxWarnings = 3
 // check asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks that
 // cannot be made do not stop a push.
 func (p *push) check(ctx context.Context) error {
-	if p.target.Can.Checker == nil || p.silent() {
+	if p.target.Can.Checker == nil || p.bare || p.checked {
 		return nil
 	}
+	p.checked = true
 	findings, err := p.runChecks(ctx, p.intent())
 	if ctx.Err() != nil {
 		return err

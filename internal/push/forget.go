@@ -23,6 +23,7 @@ func Forget(ctx context.Context, j Job) error {
 	}
 	p, ctx, end := newPush(ctx, j)
 	defer end()
+	p.idle = true
 	forget := p.forgetEarlier
 	if name {
 		forget = p.forgetNamed
@@ -87,11 +88,13 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 
 // forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
 func (p *push) forgetNamed(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
 	if err := p.adoptShared(ctx); err != nil {
 		return err
+	}
+	if p.spec.Method == "" { // no process has left a record
+		if err := p.configure(); err != nil {
+			return failed(Usage, err)
+		}
 	}
 	if err := p.connect(ctx); err != nil {
 		return err
@@ -138,6 +141,7 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 func FreeKilled(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
+	p.idle = true
 	return errors.Join(p.freeTarget(ctx), p.close())
 }
 
@@ -159,7 +163,7 @@ var errElsewhere = errors.New("the run is another target's, or another method's"
 func (p *push) freeKilled(ctx context.Context) {
 	_ = runlog.Killed(p.Config.State, func(r runlog.Record) error {
 		launched := r.Table != ""
-		sameMethod := r.Plan.Method == p.plan.Method && r.Via == p.Config.Staging.String()
+		sameMethod := r.Plan.Method == p.plan.Method && r.Via == p.target.Store()
 		if r.Target != p.target.String() || launched && r.Plan.Staged() && !sameMethod {
 			return errElsewhere // what a staged method leaves besides claims is found by that method alone
 		}
@@ -193,6 +197,7 @@ func (p *push) free(ctx context.Context, run string) error {
 func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
+	p.idle = true
 	return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetOlder(ctx, age)), p.close())
 }
 
@@ -219,7 +224,7 @@ func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
 	old := provenBefore(all, p.started.Add(-age))
 	var total int64
 	for _, name := range old {
-		n, err := p.forgetClaims(ctx, name, p.plan.Dedup == loader.DedupTx)
+		n, err := p.forgetClaims(ctx, name, false) // somebody else may have forgotten it
 		if total += n; err != nil {
 			return err
 		}

@@ -208,7 +208,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 	if can == nil || p.plan.Rows == 0 || p.progress.Stage() != runlog.Loaded {
 		return nil
 	}
-	if !move && (p.silent() || p.target.Found.Created) { // a table of ours has none
+	if !move && (p.bare || p.target.Found.Created) { // a table of ours has none
 		return nil
 	}
 

@@ -51,7 +51,7 @@ func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 // until somebody begins a run again.
 func (p *push) lookUp(ctx context.Context) error {
 	p.progress.Shards = nil
-	if p.target.Can.Claims == nil || p.silent() {
+	if p.target.Can.Claims == nil || p.bare {
 		return nil
 	}
 	name := p.progress.Name()
@@ -134,7 +134,7 @@ func (p *push) waiting(ctx context.Context, f func() error) error {
 	for logged := false; ; logged = true {
 		err := f()
 		switch {
-		case !p.named() || !mayHelp(err):
+		case !p.named() || !mayHelp(err), ctx.Err() != nil:
 			return err
 		case time.Since(began) >= p.Config.RetryFor:
 			err = fmt.Errorf("waiting for run %s, %s: %w", p.progress.Name(), time.Since(began).Round(time.Second), err)
@@ -185,6 +185,7 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.notes.WarnAll(p.warnings)
 	done := "announced"
 	if begun {
 		done = "announced already"

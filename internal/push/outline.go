@@ -24,8 +24,11 @@ func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 	if err := p.configureNew("RUN"); err != nil {
 		return Outline{}, err
 	}
+	if err := p.replan(p.caps); err != nil {
+		return Outline{}, err
+	}
 	return Outline{
-		Target: p.target.Target, Plan: p.plan, Warnings: p.notes.List,
+		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,
 		Statements: p.target.Driver.Explain(p.target.Target, p.preparation(loader.CreateMode(c.Create))),
 	}, nil
 }

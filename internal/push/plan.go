@@ -16,7 +16,7 @@ import (
 // replan makes the plan anew, for what is known now of the run and of the database.
 func (p *push) replan(caps loader.Caps) error {
 	made, warnings, err := run.MakePlan(p.spec, caps, p.resources)
-	p.notes.WarnAll(warnings)
+	p.warnings = warnings
 	if errors.As(err, new(*loader.DeliveryError)) { // because of the server or the table, not of the command line
 		return failed(report.PreflightFailed, err)
 	}
@@ -34,7 +34,17 @@ func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
 		return failed(report.PreflightFailed,
 			fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", r.Run, r.Table, weaker.Reason))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	type rows struct{ distinct, bytes, encoded int64 }
+	was := rows{r.Plan.DistinctRows, r.Plan.RowBytes, r.Plan.EncodedRowBytes}
+	is := rows{p.plan.DistinctRows, p.plan.RowBytes, p.plan.EncodedRowBytes}
+	if was != is {
+		return failed(report.PreflightFailed, loader.Final(fmt.Errorf("run %s was begun by another version of terapush, whose batches this "+
+			"one would make otherwise: take that version", r.Run)))
+	}
+	return nil
 }
 
 // endAt ends a run by duration behind so many batches.

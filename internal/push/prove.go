@@ -155,7 +155,7 @@ func (p *push) settle(ctx context.Context, state loader.RunState) error {
 // rows to which a process may still add some.
 func (p *push) closed(ctx context.Context) (epochs []string, err error) {
 	claims, name := p.target.Can.Claims, p.progress.Name()
-	if claims == nil || p.silent() {
+	if claims == nil || p.bare {
 		return nil, p.samePlace()
 	}
 	found, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) ([]loader.RunRow, error) {

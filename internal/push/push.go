@@ -75,6 +75,7 @@ type push struct {
 	target  *target.Target
 	planned
 	begun    *runlog.Log // of a run that is neither resumed nor named
+	checked  bool        // the server was asked what would stop the push, once however often the run is begun
 	left     bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
 	common   common
@@ -89,6 +90,9 @@ type planned struct {
 	caps      loader.Caps   // of the method, as far as they are known
 	resources run.Resources // of this process
 	plan      run.Plan      // made of these; the run's once its record is written
+	warnings  []string      // of that plan
+	bare      bool          // the user asked for nothing but the load, so nothing else is asked of the database
+	idle      bool          // this process sends nothing
 }
 
 // proof is what was asked for and found after the load.

@@ -110,7 +110,7 @@ func (p *push) reportTarget(r *report.Report) {
 	if t.Driver == nil {
 		return
 	}
-	r.Target = report.Target{Backend: t.Driver.Name(), URL: t.String(), Via: p.Config.Staging.String(), Table: t.Found.Name}
+	r.Target = report.Target{Backend: t.Driver.Name(), URL: t.String(), Via: t.Store(), Table: t.Found.Name}
 	if t.Loader != nil {
 		s := t.Loader.Server()
 		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings

@@ -43,7 +43,7 @@ func (p *push) catchUp(ctx context.Context) error {
 		return nil
 	}
 
-	p.resources.Made = p.plan.PartBatches() - s.ToUpload()
+	p.resources.Made, p.resources.Unfilled = p.plan.PartBatches()-s.ToUpload(), s.ToUpload() == 0
 	if err := p.replan(p.caps); err != nil {
 		return err
 	}

@@ -84,8 +84,12 @@ func (p *push) announceIn(number int64) (kept int64, err error) {
 
 func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err error) {
 	fingerprint, err = p.announceIn(0)
-	if err != nil || fingerprint == 0 {
+	if err != nil {
 		return 0, err
+	}
+	if fingerprint == 0 { // perhaps again, since it was forgotten
+		p.progress.ID = p.progress.Name()
+		return 0, nil
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard, look.Resume = "", true

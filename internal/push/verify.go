@@ -17,6 +17,7 @@ import (
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
+	p.idle = true
 	if p.mode != verify.Full {
 		p.mode = verify.Count // the run's own mode may prove nothing
 	}

@@ -43,6 +43,7 @@ type Resources struct {
 	LinkBits int64 // of the link to the target, per second; 0: unknown
 	Memory   int64 // for all buffers, at most
 	Made     int64 // batches of the shard that need no buffer any more
+	Unfilled bool  // no batch is to be made, and memory does not matter
 }
 
 // MakePlan makes the plan of a run for a database that can do what caps say. It is made anew whenever more is known: the server, the
@@ -158,6 +159,9 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	batches := max(p.PartBatches()-r.Made, 1)
 	one := source.Memory(source.Config{Spans: p.Spans(), Dataset: p.Data, Encoder: p.Encoder, Buffers: 1})
 	most := r.Memory / one
+	if r.Unfilled {
+		most = math.MaxInt64
+	}
 	if most < 1 {
 		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+
 			"raise --memory or lower --batch-rows",

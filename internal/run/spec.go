@@ -86,6 +86,17 @@ func (s Spec) Data() (dataset.Dataset, error) {
 	})
 }
 
+// Check returns an error if the dataset or the format that is asked for does not fit the method. All else depends on the server.
+func (s Spec) Check(caps loader.Caps) error {
+	d, err := s.Data()
+	if err != nil || s.agreed() {
+		return err
+	}
+	s.Wish.Delivery, s.Wish.BatchRows, s.Wish.BatchBytes, s.Wish.CommitBatches = loader.DeliveryAuto, 0, 0, 0
+	_, _, err = s.contract(caps, d, s.RowCount(d.Schema().RowBytes()), 1)
+	return err
+}
+
 // ByDuration reports whether the run ends by time, and Rows is a bound and not a goal.
 func (s Spec) ByDuration() bool { return s.Duration > 0 }
 

@@ -27,7 +27,7 @@ type Header struct {
 
 // journalSchema names the format of pieces. Fields may be added under the same name, since readers skip unknown ones; a
 // line that changes its meaning needs a new name.
-const journalSchema = "terapush.journal/v2"
+const journalSchema = "terapush.journal/v3"
 
 // Marks are lines for nearly all events, without what nobody needs to know of them.
 const (

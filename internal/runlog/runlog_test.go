@@ -317,10 +317,10 @@ func TestDamaged(t *testing.T) {
 // What another version wrote is left alone.
 func TestOtherSchema(t *testing.T) {
 	dir := t.TempDir()
-	text := strings.Replace(ended(t, dir), "journal/v2", "journal/v3", 1)
+	text := strings.Replace(ended(t, dir), "journal/v3", "journal/v2", 1)
 	require.NoError(t, os.WriteFile(pieceOf(dir, 1), []byte(text), 0o600))
 	_, err := reopen(dir)
-	require.ErrorContains(t, err, `its schema is "terapush.journal/v3", this terapush reads "terapush.journal/v2"`)
+	require.ErrorContains(t, err, `its schema is "terapush.journal/v2", this terapush reads "terapush.journal/v3"`)
 	require.NotErrorAs(t, err, new(*runlog.DamagedError))
 }
 

@@ -207,6 +207,14 @@ func (t *Target) RowsIn(ctx context.Context, what string, keys loader.KeyRange, 
 	return counted, err
 }
 
+// Store is the object store of a staged method, without secrets; "" if there is none.
+func (t *Target) Store() string {
+	if t.Via == nil {
+		return ""
+	}
+	return t.Via.String()
+}
+
 // Encrypted reports whether a TLS handshake has succeeded.
 func (t *Target) Encrypted() bool { return t.encrypted.Load() }
 
