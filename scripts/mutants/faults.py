@@ -369,7 +369,7 @@ FAULTS = [Fault(*f) for f in [
      "an object that is too short is loaded"),
     ("pu05", PU, "prove.go", "r.Stage = runlog.Verified", "r.Stage = runlog.Loaded",
      "a verified run whose claims are gone looks as if its rows were lost"),
-    ("pu19", PU, "push.go", "p.begun != nil && p.free(ctx, p.progress.ID) != nil //", "p.begun != nil && ctx.Err() != nil //",
+    ("pu19", PU, "push.go", "p.left = p.free(ctx, p.progress.ID) != nil", "p.left = ctx.Err() != nil",
      "a trial leaves its claims in the database, and nothing says so"),
     ("pu06", PU, "prove.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
      "a proof by count that fails is no error"),
@@ -377,6 +377,23 @@ FAULTS = [Fault(*f) for f in [
      "a resume goes on in another table of the same name"),
     ("pu08", PU, "load.go", "if err == nil && !result.Drained {\n\t\tr.Stage", "if err == nil {\n\t\tr.Stage",
      "an interrupted run is recorded as loaded"),
+
+    ("pu20", PU, "attach.go", "p.resources.Unfilled = true // until", "_ = true // until",
+     "a run of a large machine cannot be verified or forgotten by a small one"),
+    ("pu21", PU, "plan.go", "if was != is {", "if was == (rows{}) {",
+     "a version that encodes rows otherwise goes on with a run"),
+    ("pu22", PU, "begin.go", "\t\tp.giveBack(ctx)\n\t} else if p.named() {", "\t} else if p.named() {",
+     "a process that fails before its run begins keeps the table"),
+    ("pu23", PU, "attach.go", "p.named() && target.Removes(", "p.named() && p.resources.Unfilled && target.Removes(",
+     "a shard that is started again empties the table of the others"),
+
+    # ---- run
+    ("ru01", "internal/run", "plan.go", "keyRows := s.KeyRows\n\tif keyRows == 0 {", "keyRows := s.KeyRows\n\tif true {",
+     "batches of a run by duration that is resumed have another length"),
+    ("ru02", "internal/run", "plan.go", "if s.Dedup != loader.DedupNone && caps.Dedup == loader.DedupNone {", "if false {",
+     "a run that was to deliver exactly once goes on without that"),
+    ("ru03", "internal/run", "plan.go", "made.Contract, made.Rows, made.KeyRows = contract, rows, keyRows", "made.Contract, made.Rows = contract, rows",
+     "a record leaves the width of the keys open"),
 
     # ---- source
     ("so01", SO, "make.go", "key, _ := r.layout.Span(number)\n\tencoded", "key := r.layout.Before(number)\n\tencoded",
