@@ -142,21 +142,20 @@ func FreeKilled(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
 	p.idle = true
-	return errors.Join(p.freeTarget(ctx), p.close())
+	err := p.reach(ctx)
+	if err == nil {
+		p.freeKilled(ctx)
+	}
+	return errors.Join(err, p.close())
 }
 
-func (p *push) freeTarget(ctx context.Context) error {
+// reach opens the target of a job that begins no run.
+func (p *push) reach(ctx context.Context) error {
 	if err := p.configure(); err != nil {
-		return err
+		return failed(Usage, err)
 	}
-	if err := p.connect(ctx); err != nil {
-		return err
-	}
-	p.freeKilled(ctx)
-	return nil
+	return p.connect(ctx)
 }
-
-var errElsewhere = errors.New("the run is another target's, or another method's")
 
 // freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and other runs of
 // which they had no record yet. Neither is resumed.
@@ -165,7 +164,8 @@ func (p *push) freeKilled(ctx context.Context) {
 		launched := r.Table != ""
 		sameMethod := r.Plan.Method == p.plan.Method && r.Via == p.target.Store()
 		if r.Target != p.target.String() || launched && r.Plan.Staged() && !sameMethod {
-			return errElsewhere // what a staged method leaves besides claims is found by that method alone
+			// What a staged method leaves besides claims is found by that method alone.
+			return errors.New("it is another target's, or another method's")
 		}
 
 		if launched {
@@ -202,10 +202,7 @@ func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
 }
 
 func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.reach(ctx); err != nil {
 		return err
 	}
 	claims := p.target.Can.Claims

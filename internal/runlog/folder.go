@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,50 +33,44 @@ const (
 // between any two steps: so the folder has a temporary name until the journal is on disk. A later run removes what a
 // crash left.
 func Create(stateDir string, r Record) (*Log, error) {
-	if _, err := folder(stateDir, r.Folder()); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(stateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the state folder: %w", err)
-	}
-	temp, err := os.MkdirTemp(stateDir, tempPrefix+r.Folder()+"-") // a name may have been used before
-	if err != nil {
-		return nil, fmt.Errorf("making the run's state folder: %w", err)
-	}
-	l, err := begin(temp, r)
+	l, err := begin(stateDir, "-"+strings.ToLower(rand.Text()), r) // a name may have been used before
 	if err != nil {
 		return nil, err
 	}
 	if err := l.appear(); err != nil {
-		return nil, errors.Join(err, l.Close(), os.RemoveAll(temp))
+		return nil, errors.Join(err, l.Close())
 	}
 	return l.start(), nil
 }
 
-// begin makes the first piece of a run's journal in a folder that has a temporary name, and that nobody else has.
-func begin(temp string, r Record) (*Log, error) {
-	removeAbandoned(filepath.Dir(temp))
-	l, err := lock(temp) // the lock is the file's, and stays when the folder is renamed
+// begin makes the first piece of a run's journal, in a folder with a temporary name.
+func begin(stateDir, suffix string, r Record) (*Log, error) {
+	if _, err := folder(stateDir, r.Folder()); err != nil {
+		return nil, err
+	}
+	removeAbandoned(stateDir)
+	dir := filepath.Join(stateDir, tempPrefix+r.Folder()+suffix)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the run's state folder: %w", err)
+	}
+	l, err := lock(dir) // the lock is the file's, and stays when the folder is renamed
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(temp))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if _, err := l.take(&r); err != nil {
-		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(temp))
+		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.Close(), os.RemoveAll(dir))
 	}
 	return l, nil
 }
 
-// appear gives the folder the run's name.
+// appear gives the folder the run's name, or removes it.
 func (l *Log) appear() error {
-	dir, err := folder(filepath.Dir(l.dir), l.record.Folder())
-	if err == nil {
-		err = l.rename(dir)
-	}
+	err := l.rename(filepath.Join(filepath.Dir(l.dir), l.record.Folder()))
 	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("%w %s: %w", ErrBusy, l.record.Folder(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("naming the run's state folder: %w", err)
+		return errors.Join(fmt.Errorf("naming the run's state folder: %w", err), os.RemoveAll(l.dir))
 	}
 	return nil
 }
@@ -92,13 +87,7 @@ func (l *Log) rename(dir string) error {
 // Begin keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed leaves a
 // table to which nobody else may write. Launch makes it a run; Killed finds what a killed process has left. The caller
 // closes the log.
-func Begin(stateDir string, r Record) (*Log, error) {
-	dir := begunFolder(stateDir, r.Run)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("noting the run in the state folder: %w", err)
-	}
-	return begin(dir, r)
-}
+func Begin(stateDir string, r Record) (*Log, error) { return begin(stateDir, begunSuffix, r) }
 
 // Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so that it
 // can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
@@ -246,10 +235,8 @@ func RemoveRest(stateDir, run string) error {
 }
 
 // RemoveBegun removes what Begin has kept of a run, once the database has freed what it left there.
-func RemoveBegun(stateDir, run string) error { return os.RemoveAll(begunFolder(stateDir, run)) }
-
-func begunFolder(stateDir, run string) string {
-	return filepath.Join(stateDir, tempPrefix+run+begunSuffix)
+func RemoveBegun(stateDir, run string) error {
+	return os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix))
 }
 
 // RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.

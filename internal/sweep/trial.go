@@ -85,10 +85,7 @@ func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun
 func (t *Trials) job(s Setup) push.Job {
 	p := s.Config
 	p.State, p.Progress, p.MetricsAddr = t.State, t.Process.Progress, t.Process.MetricsAddr
-	return push.Job{
-		Config: p, Drivers: t.Drivers, Given: s.Given, Explicit: func(string) bool { return true }, Log: t.Log,
-		Trial: true, Ceilings: t.Process.State,
-	}
+	return push.Job{Config: p, Drivers: t.Drivers, Log: t.Log, Trial: true, Ceilings: t.Process.State}
 }
 
 // pollInterval is how often a push is polled before its rows move. It is not polled while they do, which would take CPU
