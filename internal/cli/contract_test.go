@@ -223,7 +223,7 @@ func TestFields(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)
 		version := "v1"
 		if schema == "journal" {
-			version = "v2"
+			version = "v3"
 		}
 		require.Equal(t, "terapush."+schema+"/"+version, v["schema"])
 		for name := range v {
