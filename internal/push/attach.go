@@ -141,6 +141,14 @@ func (p *push) connect(ctx context.Context) error {
 	return p.replan(caps)
 }
 
+// reach opens the target of a job that begins no run.
+func (p *push) reach(ctx context.Context) error {
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	return p.connect(ctx)
+}
+
 // find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if none has.
 // Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes the place of one that
 // has not announced the run, and that one looks again.

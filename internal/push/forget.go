@@ -149,14 +149,6 @@ func FreeKilled(ctx context.Context, j Job) error {
 	return errors.Join(err, p.close())
 }
 
-// reach opens the target of a job that begins no run.
-func (p *push) reach(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
-	return p.connect(ctx)
-}
-
 // freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and other runs of
 // which they had no record yet. Neither is resumed.
 func (p *push) freeKilled(ctx context.Context) {

@@ -175,10 +175,7 @@ func Prepare(ctx context.Context, j Job) error {
 }
 
 func (p *push) prepareNamed(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.reach(ctx); err != nil {
 		return err
 	}
 	begun, err := p.find(ctx)

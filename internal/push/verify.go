@@ -50,10 +50,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 
 // reattach finds the record of an earlier process, and the table.
 func (p *push) reattach(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.reach(ctx); err != nil {
 		return err
 	}
 	return p.target.Prepare(ctx, p.preparation(loader.CreateNever))
@@ -93,10 +90,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 
 // findNamed finds a named run that was begun.
 func (p *push) findNamed(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.reach(ctx); err != nil {
 		return err
 	}
 	if err := p.share(ctx); err != nil {
