@@ -28,8 +28,8 @@ func Suggest(word string, valid []string) string {
 	return best
 }
 
-// Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all. Of
-// one that was removed it says what to use instead.
+// Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all.
+// Of one that was removed it says what to use instead.
 func Unknown(kind, word string, valid []string) error {
 	if err := Removed("--" + kind + " " + word); err != nil {
 		return err
@@ -49,8 +49,8 @@ func known(kind, word string, valid []string) error {
 	return Unknown(kind, word, valid)
 }
 
-// Misspelled returns a sentence for each variable, of a list with NAME=value, that is not a flag's but nearly, or that of
-// a removed flag. Kubernetes sets some in every pod for a service of the name terapush.
+// Misspelled returns a sentence for each variable, of a list with NAME=value, that is not a flag's but nearly, or that
+// of a removed flag. Kubernetes sets some in every pod for a service of the name terapush.
 func Misspelled(environ, flags []string) (all []string) {
 	valid := []string{strings.TrimPrefix(passwordVariable, envPrefix), "CONFIG"}
 	for _, flag := range flags {

@@ -118,7 +118,8 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 		case ack.AlreadyApplied:
 			return ack, d.checkAlreadyApplied(t, ack)
 		case ack.Rows != t.Rows && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
-			// A back-end that compares before the commit returns No; after the commit it is unknown which rows are applied.
+			// A back-end that compares before the commit returns No; after the commit it is unknown which rows are
+			// applied.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}

@@ -158,8 +158,8 @@ func (d *deliverer) announce(t *delivery) error {
 
 // resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an
 // error, after which there is no retry left. That a table is missing is final, as after a failover to an empty server,
-// and so are a missing right and that another process has the run. Other errors are not, whatever they say of themselves:
-// an answer that no one can read may be a proxy's.
+// and so are a missing right and that another process has the run. Other errors are not, whatever they say of
+// themselves: an answer that no one can read may be a proxy's.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
 	for {
@@ -192,11 +192,11 @@ func (d *deliverer) mustResolve(v loader.Verdict) bool {
 }
 
 const (
-	// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the
-	// user's deadline for an attempt.
+	// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever
+	// the user's deadline for an attempt.
 	resolveFloor = time.Minute
-	// lastTry is for a server that is away: how long Resolve may go on when the time to wait for it is over. Connections
-	// have as much.
+	// lastTry is for a server that is away: how long Resolve may go on when the time to wait for it is over.
+	// Connections have as much.
 	lastTry = 10 * time.Second
 )
 

@@ -1,5 +1,5 @@
-// Package progress knows what of a run is in, begun or stored, from the journal of earlier processes, the claims in the database
-// and the store of a staged method, and keeps what the engine tells.
+// Package progress knows what of a run is in, begun or stored, from the journal of earlier processes, the claims in the
+// database and the store of a staged method, and keeps what the engine tells.
 package progress
 
 import (
@@ -18,13 +18,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Progress is what is known of a run's batches. To the engine it is the run's Progress; the rest belongs to one goroutine, and is
-// not used while the engine runs.
+// Progress is what is known of a run's batches. To the engine it is the run's Progress; the rest belongs to one
+// goroutine, and is not used while the engine runs.
 type Progress struct {
 	// ID is the run's. One in shared files has it once it is announced, and before that its name.
 	ID  string
 	Log *runlog.Log // nil until the run has a record
-	// Row is the run's row in the database, or that of this shard; Shards are those of a named run when it was looked for.
+	// Row is the run's row in the database, or that of this shard; Shards are those of a named run when it was looked
+	// for.
 	Row    loader.RunRow
 	Shards []loader.RunRow
 
@@ -78,7 +79,8 @@ func (p *Progress) ToUpload() int64 { return p.Left() - int64(len(p.stored)) }
 // Missing returns how many rows servers have acknowledged too few or too many to earlier processes.
 func (p *Progress) Missing() int64 { return p.history.missing }
 
-// LastGroup returns the first batch of the last commit group that was begun, and the number of its batches; −1 without one.
+// LastGroup returns the first batch of the last commit group that was begun, and the number of its batches; −1 without
+// one.
 func (p *Progress) LastGroup() (first, batches int64) {
 	return p.history.newest, p.history.newestLength
 }
@@ -86,8 +88,8 @@ func (p *Progress) LastGroup() (first, batches int64) {
 // Length returns the acknowledged length of a batch's object.
 func (p *Progress) Length(number int64) (bytes int64, known bool) { return p.lengths.of(number) }
 
-// Sent says that the engine has ended: what was in the store is committed, or is looked for by the next process.
-func (p *Progress) Sent() { p.stored, p.inStore = nil, runlog.Done{} }
+// ForgetStored is called when the engine has ended: what was in the store is committed, or the next process looks for it.
+func (p *Progress) ForgetStored() { p.stored, p.inStore = nil, runlog.Done{} }
 
 // NeedsNoBuffer reports whether a batch is in, or in the store, or another process's.
 func (p *Progress) NeedsNoBuffer(number int64) bool {

@@ -13,14 +13,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// attach makes a run this process's, or the shard of it. Whether the run is new, is resumed or has a name changes what each step
-// finds, and not the steps. After them nothing about the rows changes.
+// attach makes a run this process's, or the shard of it. Whether the run is new, is resumed or has a name changes what
+// each step finds, and not the steps. After them nothing about the rows changes.
 func (p *push) attach(ctx context.Context) error {
 	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: what others had said is no more true
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
-	if p.named() && target.Removes(loader.CreateMode(p.Config.Create)) {
+	if p.named() && p.empties() {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", p.Config.Create))
 	}
@@ -35,7 +35,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.connect(ctx); err != nil {
 		return err
 	}
-	if err := p.note(ctx); err != nil {
+	if err := p.markBegun(ctx); err != nil {
 		return err
 	}
 	begun, err := p.find(ctx)
@@ -51,8 +51,8 @@ func (p *push) attach(ctx context.Context) error {
 	return p.catchUp(ctx)
 }
 
-// configure finds what the run is: in the record of an earlier process, or in the flags. It returns every mistake of the
-// command line: these are reported before a server is asked.
+// configure finds what the run is: in the record of an earlier process, or in the flags. It returns every mistake of
+// the command line: these are reported before a server is asked.
 func (p *push) configure() error {
 	if p.Config.Resume != "" {
 		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
@@ -84,8 +84,8 @@ func (p *push) describe(earlier config.Earlier) error {
 
 func (p *push) linkBits() int64 { return p.target.Link.Bits(p.target.Destination()) }
 
-// reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database knows
-// all that it held.
+// reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database
+// knows all that it held.
 func (p *push) reopen(dispensable func(runlog.Record) bool) error {
 	c, s := &p.Config, p.progress
 	before, err := runlog.Read(c.State, c.Resume)
@@ -127,7 +127,8 @@ func (p *push) adopt(r runlog.Record) error {
 	return p.replanRun(r, p.caps)
 }
 
-// connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is made.
+// connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is
+// made.
 func (p *push) connect(ctx context.Context) error {
 	err := p.waiting(ctx, func() error { return p.target.Open(ctx) })
 	if err != nil {
@@ -149,9 +150,9 @@ func (p *push) reach(ctx context.Context) error {
 	return p.connect(ctx)
 }
 
-// find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if none has.
-// Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes the place of one that
-// has not announced the run, and that one looks again.
+// find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if
+// none has. Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes
+// the place of one that has not announced the run, and that one looks again.
 func (p *push) find(ctx context.Context) (begun bool, err error) {
 	if p.progress.Continued {
 		return true, nil
@@ -175,8 +176,8 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 	return begun, err
 }
 
-// own makes this process the owner of the run's row in the database, and of its journal: from then on an earlier process of the
-// same shard fails before its next batch.
+// own makes this process the owner of the run's row in the database, and of its journal: from then on an earlier
+// process of the same shard fails before its next batch.
 func (p *push) own(ctx context.Context, begun bool) error {
 	if !begun && !p.named() { // since the table was prepared
 		return p.launch(ctx)
@@ -209,8 +210,8 @@ func (p *push) own(ctx context.Context, begun bool) error {
 	})
 }
 
-// take makes this process the run's owner in the database. A run without claims may have no row there, and one that is proven is
-// only looked at.
+// take makes this process the run's owner in the database. A run without claims may have no row there, and one that is
+// proven is only looked at.
 func (p *push) take(ctx context.Context) error {
 	if p.progress.Continued && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
 		_, err := p.closed(ctx)
@@ -230,7 +231,7 @@ func (p *push) take(ctx context.Context) error {
 	return err
 }
 
-// launch makes a run of what note has begun.
+// launch makes a run of what markBegun has begun.
 func (p *push) launch(ctx context.Context) error {
 	if err := p.begun.Launch(p.newRecord(), p.Trial); err != nil {
 		p.giveBack(ctx)

@@ -18,9 +18,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// note keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs none of that: it
-// is begun again by its name.
-func (p *push) note(ctx context.Context) (err error) {
+// markBegun keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs none
+// of that: it is begun again by its name.
+func (p *push) markBegun(ctx context.Context) (err error) {
 	if p.progress.Continued || p.named() {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (p *push) begin(ctx context.Context) error {
 	if err := p.makeTable(ctx); err != nil {
 		return err
 	}
-	err := p.settleRows(ctx)
+	err := p.chooseRows(ctx)
 	if err != nil {
 		p.giveBack(ctx)
 	} else if p.named() {
@@ -47,8 +47,8 @@ func (p *push) begin(ctx context.Context) error {
 	return err
 }
 
-// makeTable makes or empties the table, if the checks find nothing that would stop the push. Even CREATE TABLE may never end
-// where commits wait for a standby that is not there, and a table that was made is in the replication.
+// makeTable makes or empties the table, if the checks find nothing that would stop the push. Even CREATE TABLE may
+// never end where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) makeTable(ctx context.Context) error {
 	stops := p.check(ctx)
 	if stops != nil && !p.target.Says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
@@ -57,8 +57,7 @@ func (p *push) makeTable(ctx context.Context) error {
 	if err := p.keepOthersOff(); err != nil {
 		return err
 	}
-	mode := loader.CreateMode(p.Config.Create)
-	if err := p.target.Prepare(ctx, p.beginning(mode)); err != nil {
+	if err := p.target.Prepare(ctx, p.beginning(loader.CreateMode(p.Config.Create))); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
 	p.progress.Row = p.target.Found.Row
@@ -66,11 +65,14 @@ func (p *push) makeTable(ctx context.Context) error {
 		p.giveBack(ctx)
 		return stops
 	}
-	return p.begunMeanwhile(mode)
+	return p.begunMeanwhile()
 }
 
-// settleRows settles which rows the run has, by what the table holds, and which guarantee.
-func (p *push) settleRows(ctx context.Context) error {
+// empties reports whether the run begins by removing the rows of the table.
+func (p *push) empties() bool { return target.Removes(loader.CreateMode(p.Config.Create)) }
+
+// chooseRows chooses the rows of the run by what the table holds, and its guarantee by what the table does.
+func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.refuseRows(); err != nil {
 		return err
 	}
@@ -130,8 +132,8 @@ func owner() string {
 	return fmt.Sprintf("%s@%s, process %d", name, host, os.Getpid())
 }
 
-// asksNothing reports whether the user asked for nothing but the load, of a method that can do what caps say. It does not
-// depend on what a probe finds: the same is true of every process of the run.
+// asksNothing reports whether the user asked for nothing but the load, of a method that can do what caps say. It does
+// not depend on what a probe finds: the same is true of every process of the run.
 func (p *push) asksNothing(caps loader.Caps) bool {
 	c := &p.Config
 	atLeastOnce := c.Delivery == string(loader.AtLeastOnce) || caps.Delivery() == loader.AtLeastOnce
@@ -150,8 +152,8 @@ func (p *push) refuseRows() error {
 	}
 }
 
-// firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no other
-// run gets these keys.
+// firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no
+// other run gets these keys.
 func (p *push) firstKey(ctx context.Context) (int64, error) {
 	given := p.Config.FirstKey
 	claims := p.target.Can.Claims
@@ -219,8 +221,8 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 	return nil
 }
 
-// giveBack removes the row of a run without a record: the table is free again. It does so after a lost answer too, and even
-// if a second interrupt arrived.
+// giveBack removes the row of a run without a record: the table is free again. It does so after a lost answer too, and
+// even if a second interrupt arrived.
 func (p *push) giveBack(ctx context.Context) {
 	if p.target.Can.Claims == nil {
 		return

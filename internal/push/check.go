@@ -21,7 +21,8 @@ import (
 // ServerChecks is what CheckServer found, and the size of the push that the server was checked for.
 type ServerChecks struct {
 	Findings []loader.Finding
-	// Endpoint is the server's host:port or the path of its socket; without a connection, the target's if it has a port.
+	// Endpoint is the server's host:port or the path of its socket; without a connection, the target's if it has a
+	// port.
 	Endpoint string
 	Workers  int
 	// Memory is the budget of all buffers, BatchBytes the encoded length of a batch; 0 without a plan.
@@ -113,7 +114,7 @@ func (p *push) intent() loader.Intent {
 // since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
 // an AUTO_INCREMENT.
 func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
-	if p.bare || target.Removes(loader.CreateMode(p.Config.Create)) {
+	if p.bare || p.empties() {
 		return nil
 	}
 	look := p.preparation(loader.CreateNever)

@@ -15,7 +15,8 @@ import (
 )
 
 // Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and a warning names
-// their place. If the state folder does not know the run, only the claims are removed. Config.Resume is the run's id or name.
+// their place. If the state folder does not know the run, only the claims are removed. Config.Resume is the run's id or
+// name.
 func Forget(ctx context.Context, j Job) error {
 	name := config.IsRunName(j.Config.Resume)
 	if name {
@@ -137,7 +138,8 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 	return p.target.Judged(err)
 }
 
-// FreeKilled frees what processes with this state folder have left in the target when they were killed, as the next run would.
+// FreeKilled frees what processes with this state folder have left in the target when they were killed, as the next run
+// would.
 func FreeKilled(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -149,8 +151,8 @@ func FreeKilled(ctx context.Context, j Job) error {
 	return errors.Join(err, p.close())
 }
 
-// freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and other runs of
-// which they had no record yet. Neither is resumed.
+// freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and
+// other runs of which they had no record yet. Neither is resumed.
 func (p *push) freeKilled(ctx context.Context) {
 	_ = runlog.Killed(p.Config.State, func(r runlog.Record) error {
 		launched := r.Table != ""
@@ -185,7 +187,8 @@ func (p *push) free(ctx context.Context, run string) error {
 	return err
 }
 
-// ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders stay.
+// ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders
+// stay.
 func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -222,8 +225,8 @@ func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
 	return nil
 }
 
-// provenBefore returns the names of runs all of whose rows were proven by then. Of a name that was used again the forgotten
-// rows do not count.
+// provenBefore returns the names of runs all of whose rows were proven by then. Of a name that was used again the
+// forgotten rows do not count.
 func provenBefore(all []loader.RunRow, then time.Time) (names []string) {
 	keep := map[string]bool{}
 	for _, r := range all {
@@ -239,8 +242,8 @@ func provenBefore(all []loader.RunRow, then time.Time) (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return keep[name] })
 }
 
-// forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know is an
-// error if it has claims: they are in another one.
+// forgetClaims removes the run's claims and ends every process that works on it. A run that the database does not know
+// is an error if it has claims: they are in another one.
 func (p *push) forgetClaims(ctx context.Context, run string, hasClaims bool) (rows int64, err error) {
 	if p.target.Can.Claims == nil {
 		return 0, nil

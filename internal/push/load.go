@@ -86,8 +86,8 @@ func (p *push) load(ctx context.Context) error {
 		}
 		p.meters.stats.TakeBack(amountOf(&p.plan, lost.Len(), p.progress.RowsOf(&lost)))
 		p.progress.WarnOfLoss(lost.Len())
-		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and claims do
-		// not need attempt numbers to keep two loads of a batch apart.
+		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and
+		// claims do not need attempt numbers to keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
 			p.meters.resume(phase)
 			before := result
@@ -111,8 +111,8 @@ func (p *push) load(ctx context.Context) error {
 	return p.saveLoaded(result, err)
 }
 
-// whoseRun returns a *loader.TakenOverError if the load has failed because another process has the run: its rows may be what a
-// batch was refused for.
+// whoseRun returns a *loader.TakenOverError if the load has failed because another process has the run: its rows may be
+// what a batch was refused for.
 func (p *push) whoseRun(ctx context.Context, err error) error {
 	unexplained := err != nil && ctx.Err() == nil && !errors.As(err, new(*loader.TakenOverError))
 	if !unexplained || p.progress.Row.Epoch == "" {
@@ -149,7 +149,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if end(); p.meters.warming {
 		p.notes.Warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
 	}
-	p.progress.Sent()
+	p.progress.ForgetStored()
 	switch {
 	case !p.plan.ByDuration() || err != nil:
 	case result.Handed > 0:
@@ -201,8 +201,8 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	return err
 }
 
-// syncSequences looks for sequences that are behind the run's keys, and says or does what helps. Rows that brought their own keys
-// do not move them.
+// syncSequences looks for sequences that are behind the run's keys, and says or does what helps. Rows that brought
+// their own keys do not move them.
 func (p *push) syncSequences(ctx context.Context) error {
 	can, move := p.target.Can.Sequencer, p.Config.SyncSequences
 	if can == nil || p.plan.Rows == 0 || p.progress.Stage() != runlog.Loaded {

@@ -13,18 +13,18 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// A run with a name of the user's (--run-id) may be sent by several processes, its shards, and continues wherever one of
-// them is started again: its plan follows from the flags alone, a fingerprint of it is in the claim table, and the claims
-// say which batches are in. Its folder on this machine is of no use to another process, and is made anew. The claims stay
-// after the proof, until forget: a process that comes late finds its batches claimed.
+// A run with a name of the user's (--run-id) may be sent by several processes, its shards, and continues wherever one
+// of them is started again: its plan follows from the flags alone, a fingerprint of it is in the claim table, and the
+// claims say which batches are in. Its folder on this machine is of no use to another process, and is made anew. The
+// claims stay after the proof, until forget: a process that comes late finds its batches claimed.
 //
 // Where no claims show each batch, fingerprint and journals are in shared files instead: see runlog.Shared.
 
 // named reports whether the user has given the run a name.
 func (p *push) named() bool { return p.Config.RunID != "" }
 
-// announced returns the fingerprint that a named run was begun with, in the claim table or the shared files; 0 if it was not
-// begun, or has no table.
+// announced returns the fingerprint that a named run was begun with, in the claim table or the shared files; 0 if it
+// was not begun, or has no table.
 func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 	if !p.named() {
 		return 0, nil
@@ -47,8 +47,8 @@ func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 	return p.progress.Shards[0].Fingerprint, nil
 }
 
-// lookUp finds the rows of a named run in the database. One that is over is an error to a shard: its name stands for nothing
-// until somebody begins a run again.
+// lookUp finds the rows of a named run in the database. One that is over is an error to a shard: its name stands for
+// nothing until somebody begins a run again.
 func (p *push) lookUp(ctx context.Context) error {
 	p.progress.Shards = nil
 	if p.target.Can.Claims == nil || p.bare {
@@ -122,13 +122,13 @@ var (
 	errReplaced = errors.New("another process begins it as well")
 )
 
-// pollInterval is the time between two looks at a table that another process still holds, or has not made yet. Half of it is
-// left to chance, or two processes could replace each other for ever.
+// pollInterval is the time between two looks at a table that another process still holds, or has not made yet. Half of
+// it is left to chance, or two processes could replace each other for ever.
 const pollInterval = 2 * time.Second
 
-// waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away, for
-// as long as --retry-for says: a platform that starts processes again gives up a whole run for one that was refused. Of a run
-// without a name f is called once.
+// waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away,
+// for as long as --retry-for says: a platform that starts processes again gives up a whole run for one that was
+// refused. Of a run without a name f is called once.
 func (p *push) waiting(ctx context.Context, f func() error) error {
 	began := time.Now()
 	for logged := false; ; logged = true {

@@ -17,8 +17,8 @@ type Outline struct {
 	Statements []loader.Statement // in which the run's id is RUN
 }
 
-// NewOutline plans a push without connecting, and leaves the configuration as it is. The error has every problem that can be
-// found so.
+// NewOutline plans a push without connecting, and leaves the configuration as it is. The error has every problem that
+// can be found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
 	if err := p.configureNew("RUN"); err != nil {

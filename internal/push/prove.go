@@ -46,8 +46,8 @@ func (p *push) counted() bool {
 	return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full
 }
 
-// rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the same: another
-// program's, with the same key.
+// rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the
+// same: another program's, with the same key.
 func (p *push) rejected() error {
 	n := p.meters.stats.Snapshot().MissingRows
 	if n == 0 {
@@ -140,8 +140,8 @@ func (p *push) finish(ctx context.Context) error {
 	return p.progress.Log.Save(r)
 }
 
-// settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another process
-// has it: whatever was counted may have changed since.
+// settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another
+// process has it: whatever was counted may have changed since.
 func (p *push) settle(ctx context.Context, state loader.RunState) error {
 	if p.target.Can.Claims == nil || p.progress.Row.Epoch == "" {
 		return nil
@@ -151,8 +151,8 @@ func (p *push) settle(ctx context.Context, state loader.RunState) error {
 	})
 }
 
-// closed returns the epochs of a run that this process does not own, and an error unless it is closed: a proof does not count
-// rows to which a process may still add some.
+// closed returns the epochs of a run that this process does not own, and an error unless it is closed: a proof does not
+// count rows to which a process may still add some.
 func (p *push) closed(ctx context.Context) (epochs []string, err error) {
 	claims, name := p.target.Can.Claims, p.progress.Name()
 	if claims == nil || p.bare {

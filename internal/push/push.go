@@ -39,16 +39,17 @@ type Job struct {
 	// Drain is closed when the user asks to stop: batches on their way are finished, and the run is saved.
 	Drain <-chan struct{}
 	Log   *slog.Logger
-	// Trial says that the run is only measured: it leaves its rows and its report, and nothing else in database and state folder.
-	// What cannot be removed, or is left by a kill, goes when another trial with the same state folder begins.
+	// Trial says that the run is only measured: it leaves its rows and its report, and nothing else in database and
+	// state folder. What cannot be removed, or is left by a kill, goes when another trial with the same state folder
+	// begins.
 	Trial bool
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
-	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are closed with
-	// the run. The error of a store has its verdict, and no Files come with it.
+	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are
+	// closed with the run. The error of a store has its verdict, and no Files come with it.
 	Files func(context.Context) (Files, error)
-	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done is
-	// called when the run has ended. It may be nil.
+	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done
+	// is called when the run has ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
 }
 

@@ -31,8 +31,9 @@ func (p *push) sameDatabase(r runlog.Record) error {
 	return nil
 }
 
-// samePlace returns an error if a run of which the database has no row was pushed into another one. Another host may be the
-// same database, after a failover: the table's identity decides, if the back-end gives one, else there is a warning.
+// samePlace returns an error if a run of which the database has no row was pushed into another one. Another host may be
+// the same database, after a failover: the table's identity decides, if the back-end gives one, else there is a
+// warning.
 func (p *push) samePlace() error {
 	if p.progress.Log == nil { // a named run, whose processes agree by their fingerprint
 		return nil

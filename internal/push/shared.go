@@ -10,7 +10,6 @@ import (
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -99,9 +98,10 @@ func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err err
 	return fingerprint, p.lookUp(ctx)
 }
 
-// keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no claims.
+// keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no
+// claims.
 func (p *push) keepOthersOff() error {
-	if p.common.shared == nil || !target.Removes(loader.CreateMode(p.Config.Create)) {
+	if p.common.shared == nil || !p.empties() {
 		return nil
 	}
 	return p.common.shared.Prepare()
@@ -109,15 +109,18 @@ func (p *push) keepOthersOff() error {
 
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
+	if p.common.shared == nil || !p.empties() {
+		return nil
+	}
 	refused := (*loader.Error)(nil)
-	if p.common.shared == nil || !target.Removes(loader.CreateMode(p.Config.Create)) || !errors.As(err, &refused) || refused.Applied != loader.No {
+	if !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
 	return p.common.shared.GiveUp()
 }
 
 // begunMeanwhile returns an error if the process that this one has waited for in the database has announced the run.
-func (p *push) begunMeanwhile(mode loader.CreateMode) error {
+func (p *push) begunMeanwhile() error {
 	if p.common.shared == nil {
 		return nil
 	}
@@ -125,7 +128,7 @@ func (p *push) begunMeanwhile(mode loader.CreateMode) error {
 	if err != nil || announced == 0 {
 		return err
 	}
-	if target.Removes(mode) {
+	if p.empties() {
 		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.progress.ID))
 	}
 	return loader.ErrBegun

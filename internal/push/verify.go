@@ -12,8 +12,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Verify verifies a run again, from its record or, if it has a name, from what its processes have in common. It changes no row. A
-// named run all of whose batches are in is closed, since its processes may have ended before they could. Config.Resume is the run's id, or Config.RunID its name; the run's flags must be in the configuration.
+// Verify verifies a run again, from its record or, if it has a name, from what its processes have in common. It changes
+// no row. A named run all of whose batches are in is closed, since its processes may have ended before they could.
+// Config.Resume is the run's id, or Config.RunID its name; the run's flags must be in the configuration.
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -109,8 +110,8 @@ func (p *push) findNamed(ctx context.Context) error {
 	})
 }
 
-// readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows are counted. The
-// shards of one that is not at its end are left alone: what is missing is seen when it is counted.
+// readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows
+// are counted. The shards of one that is not at its end are left alone: what is missing is seen when it is counted.
 func (p *push) readAll(ctx context.Context) error {
 	if p.common.shared != nil {
 		if err := p.readJournals(); err != nil {

@@ -46,11 +46,12 @@ type Resources struct {
 	Unfilled bool  // no batch is to be made, and memory does not matter
 }
 
-// MakePlan makes the plan of a run for a database that can do what caps say. It is made anew whenever more is known: the server, the
-// first key, that a probe has failed. Warnings say where the plan is less than what was asked for.
+// MakePlan makes the plan of a run for a database that can do what caps say. It is made anew whenever more is known:
+// the server, the first key, that a probe has failed. Warnings say where the plan is less than what was asked for.
 //
-// A spec that leaves nothing open keeps its rows, batches and contract, and only what belongs to the process is made. The error
-// is a *loader.DeliveryError if the database cannot give the guarantee, else what the user asks for is impossible.
+// A spec that leaves nothing open keeps its rows, batches and contract, and only what belongs to the process is made.
+// The error is a *loader.DeliveryError if the database cannot give the guarantee, else what the user asks for is
+// impossible.
 func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	d, err := s.Data()
 	if err != nil {
@@ -116,7 +117,8 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 	})
 }
 
-// sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a run.
+// sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a
+// run.
 const sharedWorkers = 64
 
 // maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and it holds head and tail, too.
@@ -176,8 +178,8 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers can have one at a time",
 			humanize.IBytes(uint64(r.Memory)), most, humanize.IBytes(uint64(one)), most, p.Workers))
 	}
-	// One buffer more for every worker: with those of the templates alone, the ones in flight would be missing, and nearly
-	// every batch would be encoded anew.
+	// One buffer more for every worker: with those of the templates alone, the ones in flight would be missing, and
+	// nearly every batch would be encoded anew.
 	wanted := p.Templates() + int64(p.Workers)
 	if p.DistinctRows == 0 {
 		wanted = 2 * int64(p.Workers)
@@ -209,7 +211,8 @@ func (p *Plan) keys(from, to int64) loader.KeyRange {
 	return loader.KeyRange{First: first, Last: last}
 }
 
-// Part returns the batches that this process sends: from first on, up to and without end. A commit group is one shard's.
+// Part returns the batches that this process sends: from first on, up to and without end. A commit group is one
+// shard's.
 func (p *Plan) Part() (first, end int64) {
 	if p.Shard.Whole() {
 		return 0, p.Batches()

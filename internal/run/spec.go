@@ -1,6 +1,6 @@
-// Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in numbers, for a
-// database and a machine. Both are values, and all of the package is pure: it opens no connection, and reads no clock, no file
-// and no environment. Package runlog keeps a plan with the run; package push carries it out.
+// Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in
+// numbers, for a database and a machine. Both are values, and all of the package is pure: it opens no connection, and
+// reads no clock, no file and no environment. Package runlog keeps a plan with the run; package push carries it out.
 package run
 
 import (
@@ -16,9 +16,10 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Spec is everything that decides a run's rows, its batches and its guarantee: processes with equal specs make equal batches.
-// A spec does not change. Where the user has left something open, MakePlan decides it, and the plan has a spec that leaves nothing
-// open. That one is kept with the run: a plan that is made of it on another machine, or by another version, has the same batches.
+// Spec is everything that decides a run's rows, its batches and its guarantee: processes with equal specs make equal
+// batches. A spec does not change. Where the user has left something open, MakePlan decides it, and the plan has a spec
+// that leaves nothing open. That one is kept with the run: a plan that is made of it on another machine, or by another
+// version, has the same batches.
 type Spec struct {
 	Dataset       string `json:"dataset"`
 	Seed          uint64 `json:"seed"`
@@ -30,8 +31,8 @@ type Spec struct {
 	Rows     int64         `json:"rows"`               // of the whole run, at most if it is by duration; 0: from Bytes
 	Bytes    int64         `json:"bytes,omitempty"`    // column data
 	Duration time.Duration `json:"duration,omitempty"` // above 0: the run ends by time
-	// KeyRows is the number of rows that keys are wide enough for: in text formats it decides the length of every batch. It
-	// stays what it is when a run by duration gets its Rows in the end. 0: as many as Rows.
+	// KeyRows is the number of rows that keys are wide enough for: in text formats it decides the length of every
+	// batch. It stays what it is when a run by duration gets its Rows in the end. 0: as many as Rows.
 	KeyRows int64 `json:"key_rows"`
 
 	Wish Wish `json:"wish,omitzero"`
@@ -48,8 +49,8 @@ type Wish struct {
 	BatchBytes int64           `json:"batch_bytes,omitempty"` // encoded
 	// CommitBatches is how many batches a commit group holds.
 	CommitBatches int64 `json:"commit_batches,omitempty"`
-	// Shared reports whether several machines send batches, which have to be the same everywhere: their size does not depend on this
-	// machine's workers.
+	// Shared reports whether several machines send batches, which have to be the same everywhere: their size does not
+	// depend on this machine's workers.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -86,7 +87,8 @@ func (s Spec) Data() (dataset.Dataset, error) {
 	})
 }
 
-// Check returns an error if the dataset or the format that is asked for does not fit the method. All else depends on the server.
+// Check returns an error if the dataset or the format that is asked for does not fit the method. All else depends on
+// the server.
 func (s Spec) Check(caps loader.Caps) error {
 	d, err := s.Data()
 	if err != nil || s.agreed() {
@@ -114,8 +116,8 @@ func (s Spec) RowCount(rowBytes int64) int64 {
 // agreed reports whether nothing is left open.
 func (s Spec) agreed() bool { return s.Method != "" }
 
-// Fingerprint returns a number above 0 for the plan's rows and batches and the table that they go to. What belongs to one
-// process of the run is not in it.
+// Fingerprint returns a number above 0 for the plan's rows and batches and the table that they go to. What belongs to
+// one process of the run is not in it.
 func (p Plan) Fingerprint(table string) int64 {
 	text, err := json.Marshal(struct {
 		Spec
@@ -128,8 +130,8 @@ func (p Plan) Fingerprint(table string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
 }
 
-// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that, so
-// that the sum of a key and a number of rows fits into 64 bits, here and in SQL.
+// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that,
+// so that the sum of a key and a number of rows fits into 64 bits, here and in SQL.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
 
 // divideUp rounds up, without overflow near the largest number.

@@ -10,11 +10,12 @@ import (
 const (
 	// flowBits is the most of one TCP connection on EC2 outside of a cluster placement group.
 	flowBits = 5_000_000_000
-	// connectionBits is that of a connection to a database. The server's process or thread for it parses 220 MB/s (MariaDB,
-	// LOAD DATA) to 600 MB/s (PostgreSQL, binary COPY), and is idle while it commits. So 50 Gbit/s take 40 connections.
+	// connectionBits is that of a connection to a database. The server's process or thread for it parses 220 MB/s
+	// (MariaDB, LOAD DATA) to 600 MB/s (PostgreSQL, binary COPY), and is idle while it commits. So 50 Gbit/s take 40
+	// connections.
 	connectionBits = flowBits / 4
-	// requestBits is that of a connection to an object store. Amazon expects a request for every 85 to 90 MB/s, 72 of them at
-	// 50 Gbit/s. 105 allow for workers that wait for their answer.
+	// requestBits is that of a connection to an object store. Amazon expects a request for every 85 to 90 MB/s, 72 of
+	// them at 50 Gbit/s. 105 allow for workers that wait for their answer.
 	requestBits = 480_000_000
 )
 
@@ -22,9 +23,9 @@ const (
 // default. For a store only the memory of this machine counts.
 const fewest, mostConnections, mostRequests = 4, 64, 256
 
-// Connections returns how many workers a process wants, before memory and the number of batches reduce them: those that the user asks for,
-// or else two a core, 4 to 64, so that one sends while the other waits for its answer, and at least as many as fill the link.
-// The server's own limit holds for both; a warning says so.
+// Connections returns how many workers a process wants, before memory and the number of batches reduce them: those that
+// the user asks for, or else two a core, 4 to 64, so that one sends while the other waits for its answer, and at least
+// as many as fill the link. The server's own limit holds for both; a warning says so.
 func (r Resources) Connections(caps loader.Caps) (workers int, warnings []string) {
 	workers = r.Workers
 	if workers == 0 {

@@ -84,13 +84,13 @@ func (l *Log) rename(dir string) error {
 	return file.SyncFolder(filepath.Dir(dir))
 }
 
-// Begin keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed leaves a
-// table to which nobody else may write. Launch makes it a run; Killed finds what a killed process has left. The caller
-// closes the log.
+// Begin keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed
+// leaves a table to which nobody else may write. Launch makes it a run; Killed finds what a killed process has left.
+// The caller closes the log.
 func Begin(stateDir string, r Record) (*Log, error) { return begin(stateDir, begunSuffix, r) }
 
-// Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so that it
-// can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
+// Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so
+// that it can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
 func (l *Log) Launch(r Record, hidden bool) error {
 	if err := l.Save(r); err != nil {
 		return err
@@ -104,8 +104,9 @@ func (l *Log) Launch(r Record, hidden bool) error {
 	return nil
 }
 
-// Killed calls free with every run in a state folder that has begun, was not launched by its name, and has no process any more.
-// It removes what free returns no error for. Its error joins those of free and of records that cannot be read.
+// Killed calls free with every run in a state folder that has begun, was not launched by its name, and has no process
+// any more. It removes what free returns no error for. Its error joins those of free and of records that cannot be
+// read.
 func Killed(stateDir string, free func(Record) error) (all error) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {

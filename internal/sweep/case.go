@@ -22,8 +22,8 @@ type Sweep struct {
 	Parts []results.Part // all of the plan's, as a record has them: without secrets
 }
 
-// New makes the push of every case without connecting to anything. The error names everything that is wrong, each problem
-// once with the cases that have it.
+// New makes the push of every case without connecting to anything. The error names everything that is wrong, each
+// problem once with the cases that have it.
 func New(p Plan, o Options) (*Sweep, error) {
 	s := &Sweep{Plan: p}
 	var names []string
@@ -95,8 +95,8 @@ func (s *Sweep) describe(part int, settings results.Settings) string {
 	return units.Join(": ", s.Plan.Parts[part].Name, settings.String())
 }
 
-// setUp makes the push of a case, without those flags of the command line that its method does not take. method is "" if
-// it is unknown, which the case's Outline reports.
+// setUp makes the push of a case, without those flags of the command line that its method does not take. method is ""
+// if it is unknown, which the case's Outline reports.
 func (o *Options) setUp(c *Case) (method string, err error) {
 	if c.Setup, err = o.Setup(c.Push); err != nil {
 		return "", err

@@ -18,8 +18,8 @@ type factKeys struct {
 	Points                *points
 }
 
-// points are a table as text: a line of names, of axes and quantities, then a line for each case, with - for what was not
-// published.
+// points are a table as text: a line of names, of axes and quantities, then a line for each case, with - for what was
+// not published.
 type points []map[string]value
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.

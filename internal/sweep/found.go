@@ -36,7 +36,8 @@ type Found struct {
 	Warnings []string `json:"warnings"` // sentences
 	Command  string   `json:"use"`      // the push to make, which the caller fills in if the choice is decided
 
-	// Decided reports whether the noise allows to say that Smallest is enough, by Turns or since nothing else is possible.
+	// Decided reports whether the noise allows to say that Smallest is enough, by Turns or since nothing else is
+	// possible.
 	Decided bool  `json:"decided"`
 	Turns   Turns `json:"turns"`
 

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// preparing bounds, together with the limit, how long a push may connect, make its table and fill its buffers. That time is
-// not measured; it is bounded so that a server that never answers does not stall the sweep.
+// preparing bounds, together with the limit, how long a push may connect, make its table and fill its buffers. That
+// time is not measured; it is bounded so that a server that never answers does not stall the sweep.
 const preparing = 10 * time.Minute
 
-// clock ends one push in order: when the sweep is stopped, when rows have moved for the limit, or when they do not begin to.
+// clock ends one push in order: when the sweep is stopped, when rows have moved for the limit, or when they do not
+// begin to.
 type clock struct {
 	drain chan struct{} // closed to end the push
 	why   string        // which time passed, "" for none; valid after stop

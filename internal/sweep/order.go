@@ -20,10 +20,10 @@ func (s step) push() results.Push {
 	return results.Push{Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp}
 }
 
-// order lists all pushes of a sweep: part by part, warm-ups before the part's first case, then all repeats, each shuffled.
-// In a part with the knee's axis all repeats of one value come before the next value: a row is ended by medians and not by
-// the luck of one push, and a drift of the server falls on all rows alike. The order depends on the arguments only, and one
-// repeat more does not change that of those before, so that a sweep can be continued.
+// order lists all pushes of a sweep: part by part, warm-ups before the part's first case, then all repeats, each
+// shuffled. In a part with the knee's axis all repeats of one value come before the next value: a row is ended by
+// medians and not by the luck of one push, and a drift of the server falls on all rows alike. The order depends on the
+// arguments only, and one repeat more does not change that of those before, so that a sweep can be continued.
 func order(p Plan, cases []Case, digest string) []step {
 	var all []step
 	for part := range p.Parts {
@@ -106,9 +106,9 @@ func rowsOf(p Plan, cases []Case) map[place]*row {
 	return all
 }
 
-// add takes the rate of a push, and decides whether the row has ended. A value without pushes does not count. Others have
-// the median of theirs, which is better unless it is near the best before it, as for the knee of a table. The best is the
-// last that was better, so that many small steps add up.
+// add takes the rate of a push, and decides whether the row has ended. A value without pushes does not count. Others
+// have the median of theirs, which is better unless it is near the best before it, as for the knee of a table. The best
+// is the last that was better, so that many small steps add up.
 func (r *row) add(at place, rate float64) {
 	r.rates[at] = append(r.rates[at], rate)
 	best, flat := 0.0, 0

@@ -30,13 +30,13 @@ type Plan struct {
 	Settle      time.Duration // between two trials
 	Limit       time.Duration // of one trial; 0 is none
 	Budget      time.Duration // of the whole sweep, after which the rest is skipped; 0 is none
-	// Knee is the axis along which a row of cases ends when two values in succession are no better than the best
-	// before them; "" ends none. Its values are numbers, sizes or durations that rise. In parts without this axis no row
-	// ends.
+	// Knee is the axis along which a row of cases ends when two values in succession are no better than the best before
+	// them; "" ends none. Its values are numbers, sizes or durations that rise. In parts without this axis no row ends.
 	Knee string
-	// Interleaved shuffles the cases of every repeat, so that a drift of the server or the machine does not look like an
-	// effect. A part with the knee's axis goes up that axis instead, with all repeats of all rows at one value before the
-	// next: a drift falls on all rows alike, but looks like an effect of that axis. False keeps the cases in order.
+	// Interleaved shuffles the cases of every repeat, so that a drift of the server or the machine does not look like
+	// an effect. A part with the knee's axis goes up that axis instead, with all repeats of all rows at one value
+	// before the next: a drift falls on all rows alike, but looks like an effect of that axis. False keeps the cases in
+	// order.
 	Interleaved bool
 	Parts       []Part // at least one
 }

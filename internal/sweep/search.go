@@ -62,7 +62,8 @@ type tune struct {
 	Start  Setting    // of the values
 	Values [2][]int64 // workers and batch sizes to choose from, rising
 	Near   float64    // share of the best rate to give away for a smaller setting, 0 to 1
-	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a row, not the search.
+	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a row, not the
+	// search.
 	Measure func(Setting) (float64, error)
 	// Late reports whether the time left is needed to measure in turns; nil is never.
 	Late func() bool
@@ -78,8 +79,8 @@ const repeats = 3
 // errNothing is joined to the error of the first trial if no setting could be measured.
 var errNothing = errors.New("no setting could be measured")
 
-// run measures what the measurements so far ask for, until they ask for no more. The result is valid after the context's
-// end, too.
+// run measures what the measurements so far ask for, until they ask for no more. The result is valid after the
+// context's end, too.
 func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
 	s.ctx = ctx
 	wanted := []spot{{
@@ -105,9 +106,10 @@ func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
 	return best, s.smallest(best), context.Cause(ctx)
 }
 
-// wanted returns what to measure next, each setting once. Larger settings come first: in the rows through the best until
-// two lie beyond the knee, as in a sweep. Then smaller ones, as long as the next is nearly as good: batches first, since
-// smaller ones cost the server less than fewer connections. What the choice hangs on is measured several times.
+// wanted returns what to measure next, each setting once. Larger settings come first: in the rows through the best
+// until two lie beyond the knee, as in a sweep. Then smaller ones, as long as the next is nearly as good: batches
+// first, since smaller ones cost the server less than fewer connections. What the choice hangs on is measured several
+// times.
 func (s *tune) wanted() []spot {
 	best := s.best()
 	if best == nil {
@@ -255,7 +257,8 @@ func (s *tune) decide(t Turns, a, b *Tried) (best, smallest *Tried, decided bool
 	return best, smallest, true
 }
 
-// rival returns what a choice is measured against: the best, or for the best the fastest of the others; nil without one.
+// rival returns what a choice is measured against: the best, or for the best the fastest of the others; nil without
+// one.
 func (s *tune) rival(best, smallest *Tried) *Tried {
 	if best != smallest {
 		return best

@@ -34,9 +34,9 @@ type Job struct {
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(results.Entry) error
-	// Push pushes one case. Its error is ErrDiskFull or ErrUnreachable if it concerns the other cases. Closing drain ends
-	// it in order. It leaves only the rows and the report. It calls begun once, from any goroutine, when rows begin to move;
-	// moving reports from then on whether they still do.
+	// Push pushes one case. Its error is ErrDiskFull or ErrUnreachable if it concerns the other cases. Closing drain
+	// ends it in order. It leaves only the rows and the report. It calls begun once, from any goroutine, when rows
+	// begin to move; moving reports from then on whether they still do.
 	Push func(ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed to stop the sweep: the push under way is drained and not recorded, so that it is repeated later.
 	Drain <-chan struct{}
@@ -242,9 +242,9 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// Begin writes the head of a new record, or makes sure that the record is of this sweep. The head is written once more if
-// the repeats, the machine or the version differ, so that every entry has the head that it was pushed under. head needs no
-// schema.
+// Begin writes the head of a new record, or makes sure that the record is of this sweep. The head is written once more
+// if the repeats, the machine or the version differ, so that every entry has the head that it was pushed under. head
+// needs no schema.
 func Begin(file *results.File, head results.Head) (warnings []string, err error) {
 	was := file.Record().Head
 	if was.Schema == "" {

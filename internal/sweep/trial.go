@@ -36,8 +36,8 @@ var (
 	ErrLimit = errors.New("more than the server allows")
 )
 
-// Trials makes pushes to be measured, one at a time, in a state folder of its own. A trial leaves its rows and its report,
-// but no run to resume, no claims, and no secret in what is recorded. Trials belongs to one goroutine.
+// Trials makes pushes to be measured, one at a time, in a state folder of its own. A trial leaves its rows and its
+// report, but no run to resume, no claims, and no secret in what is recorded. Trials belongs to one goroutine.
 type Trials struct {
 	Sources
 	// State is the folder of these trials alone. It is made when a trial needs it.
@@ -54,16 +54,16 @@ type Trials struct {
 	lock *flock.Flock // nil unless Lock was called
 }
 
-// StateFor returns the folder for trials of a name, inside the user's state folder. It is the same for the same name, so
-// that what a killed process left is found. The folder's name begins with a dot, as no run's does.
+// StateFor returns the folder for trials of a name, inside the user's state folder. It is the same for the same name,
+// so that what a killed process left is found. The folder's name begins with a dot, as no run's does.
 func StateFor(stateDir, kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(stateDir, "."+kind+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// Push makes one trial. The error may be ErrDiskFull, ErrUnreachable or ErrLimit, too. The report covers what was pushed, also
-// if there is an error. Closing drain ends the push in order. begun, unless nil, is called once, from another goroutine, when
-// rows begin to move; moving reports from then on whether they still do.
+// Push makes one trial. The error may be ErrDiskFull, ErrUnreachable or ErrLimit, too. The report covers what was
+// pushed, also if there is an error. Closing drain ends the push in order. begun, unless nil, is called once, from
+// another goroutine, when rows begin to move; moving reports from then on whether they still do.
 func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error) {
 	job := t.job(s)
 	job.Drain = drain
@@ -167,8 +167,9 @@ func (t *Trials) Lock() error {
 	return nil
 }
 
-// Close removes the folder. First it tries again to free what trials have left that failed or were killed, in the targets of
-// these cases. The error says what is still left; the folder is kept then for the next trials of the same name.
+// Close removes the folder. First it tries again to free what trials have left that failed or were killed, in the
+// targets of these cases. The error says what is still left; the folder is kept then for the next trials of the same
+// name.
 func (t *Trials) Close(ctx context.Context, cases []Case) error {
 	var problems error
 	tried := map[string]bool{}

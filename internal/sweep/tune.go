@@ -33,8 +33,8 @@ const (
 	leastBatch = 64 << 10
 )
 
-// Defaults returns the defaults of a trial that differ from push's: neither proof nor filling should take longer than what
-// is measured.
+// Defaults returns the defaults of a trial that differ from push's: neither proof nor filling should take longer than
+// what is measured.
 func Defaults() map[string]string {
 	return map[string]string{"verify": "ack", "distinct-bytes": "64MiB", "create": string(loader.CreateRecreate)}
 }
@@ -211,8 +211,8 @@ func (s *Search) caseOf(at Setting) (Case, error) {
 	return c, nil
 }
 
-// tooLong reports whether a trial of the setting, at the best rate so far, would end before each worker's first batch is
-// in. The first setting is always tried.
+// tooLong reports whether a trial of the setting, at the best rate so far, would end before each worker's first batch
+// is in. The first setting is always tried.
 func (s *Search) tooLong(at Setting) bool {
 	p := &s.base
 	return p.Plan.ByDuration() && s.rate > 0 && float64(at.inFlight()) > max(s.rate*p.Config.Duration.Seconds(), s.begun)
@@ -221,9 +221,9 @@ func (s *Search) tooLong(at Setting) bool {
 // errBudget ends a search that has used up its time, which is no failure.
 var errBudget = errors.New("the budget was used up")
 
-// Find searches, by trials of a sweep: of the job it takes Push, Drain and Keep, which may be nil. Closing Drain ends it in
-// order. Found holds what is known by then, also if there is an error; without trials nothing is known. A used up budget
-// is no error.
+// Find searches, by trials of a sweep: of the job it takes Push, Drain and Keep, which may be nil. Closing Drain ends
+// it in order. Found holds what is known by then, also if there is an error; without trials nothing is known. A used up
+// budget is no error.
 func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Found, error) {
 	searching, end := push.Until(ctx, job.Drain, errSearchStopped)
 	defer end(nil)
@@ -284,8 +284,8 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 	return f, err
 }
 
-// warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's if
-// that one is refused, or if its batches take longer than a trial, which says little.
+// warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's
+// if that one is refused, or if its batches take longer than a trial, which says little.
 func (s *Search) warmUp(searching context.Context) (Setting, error) {
 	for at := s.start; ; {
 		_, err := s.push(at, true)

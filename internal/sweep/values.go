@@ -62,8 +62,8 @@ const maxValues = 1000
 var rangeForm = regexp.MustCompile(`^([0-9]+)([A-WYZa-wyz]*)\.\.([0-9]+)([A-WYZa-wyz]*)(?:x([0-9]+(?:\.[0-9]+)?)|\+([0-9]+))?$`)
 
 // expandRange lists the values of a..bxF, each F times the one before, or of a..b+S, each S more. b is always the last
-// value, even where a step would go beyond it. Both ends have the same unit, as in 1MiB..64MiBx2, and all values get it.
-// Text that is no range is one value.
+// value, even where a step would go beyond it. Both ends have the same unit, as in 1MiB..64MiBx2, and all values get
+// it. Text that is no range is one value.
 func expandRange(text string) ([]string, error) {
 	m := rangeForm.FindStringSubmatch(text)
 	if m == nil {
@@ -84,8 +84,8 @@ func expandRange(text string) ([]string, error) {
 		if v == last {
 			return values, nil
 		}
-		// A float64 holds products of whole numbers exactly up to 2^53, and last bounds what is beyond. A step is at least 1,
-		// or a factor near 1 would never get anywhere.
+		// A float64 holds products of whole numbers exactly up to 2^53, and last bounds what is beyond. A step is at
+		// least 1, or a factor near 1 would never get anywhere.
 		next := last
 		if product := math.Round(float64(v) * factor); factor > 1 && product < float64(last) {
 			next = max(int64(product), v+1)

@@ -1,5 +1,5 @@
-// Package target is a database as a run sees it: its address, its loader, what that can do, and the table. Every question goes
-// through Ask, or has its own bound, and every error of the back-end gets its verdict here.
+// Package target is a database as a run sees it: its address, its loader, what that can do, and the table. Every
+// question goes through Ask, or has its own bound, and every error of the back-end gets its verdict here.
 package target
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Target is a database and a table of it. Ask may be called by several goroutines once it is open; the rest belongs to one.
+// Target is a database and a table of it. Ask may be called by several goroutines once it is open; the rest belongs to
+// one.
 type Target struct {
 	loader.Target
 	Driver loader.Driver
@@ -127,8 +128,8 @@ func Removes(mode loader.CreateMode) bool {
 	return mode == loader.CreateRecreate || mode == loader.CreateTruncate
 }
 
-// Ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent. That the table is gone is
-// final.
+// Ask calls f, and calls it again if the answer is lost, as for a batch. f must be idempotent. That the table is gone
+// is final.
 func (t *Target) Ask(ctx context.Context, what string, f func(context.Context) error) error {
 	lost := func(err error) { t.notes.Log.Warn("asking again", "what", what, "error", err) }
 	err := t.Retries().Ask(ctx, t.Driver.Classify, lost, f)

@@ -29,8 +29,8 @@ func (d Dedup) String() string {
 type Caps struct {
 	Formats []batch.Format // accepted, best first
 	Dedup   Dedup
-	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does not
-	// use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
+	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does
+	// not use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
 	Window time.Duration
 	Atomic bool // a batch goes in whole or not at all
 	// Reason says why Dedup is weaker than on another server or table.
@@ -53,8 +53,8 @@ type Caps struct {
 	MinRows, MaxRows  int64 // per batch; 0 = no bound
 	MaxBytes          int64 // encoded bytes per batch; 0 = no bound
 	DefaultBatchBytes int64 // encoded bytes
-	// SoloBatchBytes is the default for one worker, and half of it for two, if that is more than DefaultBatchBytes: while few
-	// workers wait for the answer to claim and commit, nobody sends.
+	// SoloBatchBytes is the default for one worker, and half of it for two, if that is more than DefaultBatchBytes:
+	// while few workers wait for the answer to claim and commit, nobody sends.
 	SoloBatchBytes int64
 }
 

@@ -29,15 +29,15 @@ type Intent struct {
 	Workers int
 	// BatchBytes is the encoded length of a whole batch, TotalBytes that of the run; 0 if it is not known.
 	BatchBytes, TotalBytes int64
-	// Advice asks for what only costs time as well. A push leaves it out: it wants to know what could stop it or make its
-	// promise untrue, and to begin.
+	// Advice asks for what only costs time as well. A push leaves it out: it wants to know what could stop it or make
+	// its promise untrue, and to begin.
 	Advice bool
 }
 
 // Checker checks a server for what would stop or slow down a push. It changes nothing, and takes a few seconds at most.
 type Checker interface {
-	// CheckServer is called between Open and Prepare. It returns the findings in reading order. What could not be checked,
-	// for lack of a privilege or on another kind of server, is a finding of GradeUnknown; an error means that the
-	// connection is lost.
+	// CheckServer is called between Open and Prepare. It returns the findings in reading order. What could not be
+	// checked, for lack of a privilege or on another kind of server, is a finding of GradeUnknown; an error means that
+	// the connection is lost.
 	CheckServer(ctx context.Context, i Intent) ([]Finding, error)
 }

@@ -34,8 +34,8 @@ func Explain(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Problems returns the errors that errors.Join has joined to err, in order, however often it was joined or wrapped without
-// a word of the wrapper's own. Any other error is a problem by itself; nil is none.
+// Problems returns the errors that errors.Join has joined to err, in order, however often it was joined or wrapped
+// without a word of the wrapper's own. Any other error is a problem by itself; nil is none.
 func Problems(err error) []error {
 	if err == nil {
 		return nil

@@ -28,8 +28,8 @@ type Driver interface {
 	Schemes() []string
 	// Methods lists the methods, the default first.
 	Methods() []Method
-	// Check returns what the method can do with the target's options on any server, or an error if no server can do it. It
-	// is pure.
+	// Check returns what the method can do with the target's options on any server, or an error if no server can do it.
+	// It is pure.
 	Check(t Target) (Caps, error)
 	// Explain returns what a run would send to a server, for --dry-run. It is pure.
 	Explain(t Target, p Preparation) []Statement
@@ -151,8 +151,8 @@ const (
 	CreateIfMissing CreateMode = "if-missing"
 	// CreateRecreate drops the table first, if terapush made it or Preparation.MayDrop names it.
 	CreateRecreate CreateMode = "recreate"
-	// CreateTruncate empties the table and keeps its indexes and properties; a missing one is made. A table may be emptied
-	// if it may be dropped.
+	// CreateTruncate empties the table and keeps its indexes and properties; a missing one is made. A table may be
+	// emptied if it may be dropped.
 	CreateTruncate CreateMode = "truncate"
 )
 
@@ -164,11 +164,11 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it
 	PrimaryKey bool   // make the columns of Schema.Number a primary key
-	// Resume reports whether an earlier process worked on the run. A missing claim table is then an error and is not made,
-	// since with an empty one every batch would look lost.
+	// Resume reports whether an earlier process worked on the run. A missing claim table is then an error and is not
+	// made, since with an empty one every batch would look lost.
 	Resume bool
-	// Begin makes the run's rows, before the table is dropped or emptied. nil: the run has begun, or only looks. If a run is
-	// open that has the table, Prepare returns the error of Busy.
+	// Begin makes the run's rows, before the table is dropped or emptied. nil: the run has begun, or only looks. If a
+	// run is open that has the table, Prepare returns the error of Busy.
 	Begin *Beginning
 	// Owner is who begins the run or takes it over, for messages to others.
 	Owner string

@@ -13,8 +13,8 @@ import (
 //	u · ((u + offset)·(u + B) mod q)
 //
 // Servers compute it with 64-bit integers: no product exceeds 2^63. Two different sets of offsets have the same sum for
-// about one key in p·q > 2^62. That is shown by trial with small primes (TestMix), not proven. It is no cryptographic hash:
-// whoever knows A and B can make a second set.
+// about one key in p·q > 2^62. That is shown by trial with small primes (TestMix), not proven. It is no cryptographic
+// hash: whoever knows A and B can make a second set.
 type Mix struct{ A, B int64 } // both at least 2^29 and below 2^30
 
 const (

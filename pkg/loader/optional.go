@@ -97,8 +97,8 @@ type Inventory interface {
 
 // Finisher waits until acknowledged rows are visible, where group commit or publishing makes them visible later.
 type Finisher interface {
-	// Finish is called between the last ack and verification. The range has rows rows of the run. Notes are for the user:
-	// rows that are still not visible are no error, since verification finds what is missing.
+	// Finish is called between the last ack and verification. The range has rows rows of the run. Notes are for the
+	// user: rows that are still not visible are no error, since verification finds what is missing.
 	Finish(ctx context.Context, all KeyRange, rows int64) (notes []string, err error)
 }
 
@@ -109,29 +109,30 @@ type Resolution struct {
 	Reason string
 }
 
-// Claims are the claim rows of runs, which decide what was applied, and the rows of the runs, which decide who may write.
-// Whatever changes a run's row waits for the batches on their way and keeps later ones out; see RunRow.
+// Claims are the claim rows of runs, which decide what was applied, and the rows of the runs, which decide who may
+// write. Whatever changes a run's row waits for the batches on their way and keeps later ones out; see RunRow.
 type Claims interface {
-	// Claimed calls f with every claimed batch of the run, in any order, until f returns an error. Under a staged contract
-	// number and rows are those of commit groups. run is RunRow.Run.
+	// Claimed calls f with every claimed batch of the run, in any order, until f returns an error. Under a staged
+	// contract number and rows are those of commit groups. run is RunRow.Run.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Runs returns the rows of all shards of the newest run with that name, in any order; none if there is no such run. "" is all
-	// rows of all runs.
+	// Runs returns the rows of all shards of the newest run with that name, in any order; none if there is no such run.
+	// "" is all rows of all runs.
 	Runs(ctx context.Context, name string) ([]RunRow, error)
-	// Reserve gives the run that Prepare has begun its row numbers: from first on, or, if that is negative, behind all rows of the
-	// table and all numbers of other runs. If the range would end after last, the error is a *RangeError; if a run that is
-	// open has some of the numbers, a *BusyError.
+	// Reserve gives the run that Prepare has begun its row numbers: from first on, or, if that is negative, behind all
+	// rows of the table and all numbers of other runs. If the range would end after last, the error is a *RangeError;
+	// if a run that is open has some of the numbers, a *BusyError.
 	Reserve(ctx context.Context, first, rows, last int64) (int64, error)
 	// Announce keeps the fingerprint of the run that Prepare has begun, upon which its other shards begin.
 	Announce(ctx context.Context, fingerprint int64) error
-	// Take makes this process the owner of the row of its shard, or of all rows of the run, and opens them again. Sessions that
-	// were opened before cannot claim any more. The error is ErrUnknownRun if the database does not have the run.
+	// Take makes this process the owner of the row of its shard, or of all rows of the run, and opens them again.
+	// Sessions that were opened before cannot claim any more. The error is ErrUnknownRun if the database does not have
+	// the run.
 	Take(ctx context.Context, name string) (RunRow, error)
-	// Settle closes the run, or this shard of it, or says that it is proven. keys are those that it has used. The error is a
-	// *TakenOverError if another process has it by now.
+	// Settle closes the run, or this shard of it, or says that it is proven. keys are those that it has used. The error
+	// is a *TakenOverError if another process has it by now.
 	Settle(ctx context.Context, state RunState, keys KeyRange) error
-	// Forget removes the run's claims, and what a staged method left of it in the database, and leaves a tombstone of its rows. It
-	// returns the number of claims removed, and false if the database does not know the run.
+	// Forget removes the run's claims, and what a staged method left of it in the database, and leaves a tombstone of
+	// its rows. It returns the number of claims removed, and false if the database does not know the run.
 	Forget(ctx context.Context, name string) (claims int64, known bool, err error)
 	// Owned returns a *TakenOverError if another process has the run by now.
 	Owned(ctx context.Context) error
@@ -141,9 +142,9 @@ type Claims interface {
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.
 type Prober interface {
-	// Probe sends a batch of the run's first row and its claim in a transaction, rolls back and looks for both. A row that
-	// survived is removed by its key; one that was there before is an error, and stays. In a table with LongScan only
-	// the claim is sent and looked for, and the server's word is taken that the table's loads can be rolled back.
+	// Probe sends a batch of the run's first row and its claim in a transaction, rolls back and looks for both. A row
+	// that survived is removed by its key; one that was there before is an error, and stays. In a table with LongScan
+	// only the claim is sent and looked for, and the server's word is taken that the table's loads can be rolled back.
 	Probe(ctx context.Context, c Contract, b *batch.Batch) (Proof, error)
 }
 
@@ -175,8 +176,8 @@ func Fits(first, rows, last int64) error {
 
 // Counter counts the rows that arrived.
 type Counter interface {
-	// Parts splits a scan of the range into at most n parts, for Grouping.Part. Every row is in one of them. A single "" is
-	// a table without anything to split it by, or one that the server scans with all its cores anyway.
+	// Parts splits a scan of the range into at most n parts, for Grouping.Part. Every row is in one of them. A single
+	// "" is a table without anything to split it by, or one that the server scans with all its cores anyway.
 	Parts(ctx context.Context, r KeyRange, n int) ([]string, error)
 	// Count scans the part once and calls f for every bucket with rows in it.
 	Count(ctx context.Context, g Grouping, f func(Bucket) error) error
@@ -224,16 +225,16 @@ func (b *Bucket) Add(other Bucket) {
 
 // Fetcher reads single rows back.
 type Fetcher interface {
-	// Fetch calls f for every row with one of the numbers, with the values of all columns in the schema's order: numbers,
-	// dates (days), timestamps (microseconds) and decimals (times 10^Scale) as int64, the others as []byte that f must not
-	// keep.
+	// Fetch calls f for every row with one of the numbers, with the values of all columns in the schema's order:
+	// numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale) as int64, the others as []byte
+	// that f must not keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 
 // Sampler reads rows from all over a table whose rows no index finds by their numbers.
 type Sampler interface {
-	// Sample calls f, as Fetch does, for the rows at n places that are evenly spread over the table, fewer if a place is
-	// empty, and reads no more than these. It calls f for none where an index finds rows, or only a scan would.
+	// Sample calls f, as Fetch does, for the rows at n places that are evenly spread over the table, fewer if a place
+	// is empty, and reads no more than these. It calls f for none where an index finds rows, or only a scan would.
 	Sample(ctx context.Context, n int, f func(number int64, values []any) error) error
 }
 
@@ -250,17 +251,17 @@ type Measurer interface {
 	Measured(ctx context.Context) (cost map[string]float64, notes []string)
 }
 
-// Suspecter names what a table does by itself, and a user may not think of when rows are missing, refused or others than were
-// sent.
+// Suspecter names what a table does by itself, and a user may not think of when rows are missing, refused or others
+// than were sent.
 type Suspecter interface {
 	// Suspects lists triggers, rules and policies. It is asked for the words of an error.
 	Suspects(ctx context.Context) ([]string, error)
 }
 
-// Sequencer finds the sequences that number other programs' rows. A load that brings its own keys leaves them behind, and the
-// next row of another program gets a key that is taken.
+// Sequencer finds the sequences that number other programs' rows. A load that brings its own keys leaves them behind,
+// and the next row of another program gets a key that is taken.
 type Sequencer interface {
-	// Sequences returns the statements that move sequences behind the row number last, for those that are not. move has them
-	// executed.
+	// Sequences returns the statements that move sequences behind the row number last, for those that are not. move has
+	// them executed.
 	Sequences(ctx context.Context, last int64, move bool) (statements []string, err error)
 }

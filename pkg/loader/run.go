@@ -26,8 +26,8 @@ type RunRow struct {
 	Run   string
 	Part  string // the shard; WholeRun if there are no others
 	State RunState
-	// Epoch is a number and random letters. It changes with every owner and state; the letters keep two epochs apart that
-	// have the same number, as after a failover that has lost the newest one.
+	// Epoch is a number and random letters. It changes with every owner and state; the letters keep two epochs apart
+	// that have the same number, as after a failover that has lost the newest one.
 	Epoch       string
 	Table       string    // without its schema
 	Appends     bool      // other runs that append may fill the table as well

@@ -73,8 +73,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// JudgedError is an error with the verdict of the back-end or the store that it came from, who alone can judge it. Later
-// judges read the verdict.
+// JudgedError is an error with the verdict of the back-end or the store that it came from, who alone can judge it.
+// Later judges read the verdict.
 type JudgedError struct {
 	Verdict Verdict
 	Err     error

@@ -384,7 +384,7 @@ FAULTS = [Fault(*f) for f in [
      "a version that encodes rows otherwise goes on with a run"),
     ("pu22", PU, "begin.go", "\t\tp.giveBack(ctx)\n\t} else if p.named() {", "\t} else if p.named() {",
      "a process that fails before its run begins keeps the table"),
-    ("pu23", PU, "attach.go", "p.named() && target.Removes(", "p.named() && p.resources.Unfilled && target.Removes(",
+    ("pu23", PU, "attach.go", "p.named() && p.empties()", "p.named() && p.resources.Unfilled && p.empties()",
      "a shard that is started again empties the table of the others"),
 
     # ---- run
