@@ -104,7 +104,7 @@ type Config struct {
 type Result struct {
 	// Unknown lists the batches with an unknown outcome, in order.
 	Unknown []int64
-	// Handed is how many batch numbers were handed out; a run by duration has that many batches.
+	// Handed is the number behind the last batch that was handed out; a run by duration ends there.
 	Handed int64
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.

@@ -25,8 +25,9 @@ type ServerChecks struct {
 	// port.
 	Endpoint string
 	Workers  int
-	// Memory is the budget of all buffers, BatchBytes the encoded length of a batch; 0 without a plan.
-	Memory, BatchBytes int64
+	Memory   int64 // the budget of all buffers
+	// BatchBytes is the encoded length of a batch; 0 without a plan.
+	BatchBytes int64
 }
 
 // Resources returns the workers of a push and the memory for its buffers, before a target is known.

@@ -21,7 +21,7 @@ type Plan struct {
 
 	// Shard is the part of the batches that this process sends.
 	Shard config.Shard `json:"shard,omitzero"`
-	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the run; 0 if
+	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches; 0 if
 	// every row is distinct.
 	DistinctRows    int64 `json:"distinct_rows"`
 	RowBytes        int64 `json:"row_bytes"`         // column data of a row, on average

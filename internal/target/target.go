@@ -100,7 +100,8 @@ func (t *Target) Uncounted() bool { return t.Says(loader.NoCountMark) }
 // Says reports whether the server calls itself so.
 func (t *Target) Says(mark string) bool { return strings.Contains(t.Loader.Server().Version, mark) }
 
-// Prepare makes or checks the table, within PreflightTime unless it removes rows, which takes as long as it takes.
+// Prepare makes or checks the table, within PreflightTime and, where a run begins, the time that batches of others may
+// take. To remove rows takes as long as it takes.
 func (t *Target) Prepare(ctx context.Context, p loader.Preparation) error {
 	prepare := func(ctx context.Context) (err error) {
 		t.Found, err = t.Loader.Prepare(ctx, p)
