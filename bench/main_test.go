@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
 // It says nothing of speed: every contender's rows have to arrive, counted and dropped, or run fails.
 func TestRun(t *testing.T) {
+	backendtest.Long(t)
 	for _, name := range []string{"TERAPUSH_TEST_POSTGRES", "TERAPUSH_TEST_MARIADB", "TERAPUSH_TEST_MYSQL", "TERAPUSH_TEST_DATABEND", "TERAPUSH_TEST_S3"} {
 		t.Setenv(name, "") // real servers are the bench's own business
 	}

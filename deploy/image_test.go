@@ -12,12 +12,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // user is the number in the Dockerfile.
 const user = "65532:65532"
 
 func TestImage(t *testing.T) {
+	backendtest.Long(t)
 	needs(t, os.Geteuid() == 0, "buildah needs root here")
 	_, err := exec.LookPath("buildah")
 	needs(t, err == nil, "buildah is not installed: scripts/tools buildah")
@@ -35,6 +38,7 @@ func TestImage(t *testing.T) {
 // The image with godror has a libc and what Oracle's library asks for besides, but not Oracle's library: that is nobody's
 // to pass on. Without it everything else works, and with one in the folder that is meant for it, it is found.
 func TestGodrorImage(t *testing.T) {
+	backendtest.Long(t)
 	needs(t, os.Geteuid() == 0, "buildah needs root here")
 	for tool, install := range map[string]string{"buildah": "scripts/tools buildah", "gcc": "it compiles godror"} {
 		_, err := exec.LookPath(tool)

@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/results"
 )
 
 // Every protocol into sinks of the binary's own, plain and encrypted; then a push that is told as a share of it, on paper too.
 func TestCalibrate(t *testing.T) {
+	backendtest.Long(t)
 	t.Parallel()
 	state := t.TempDir()
 	r := invocation{args: []string{"calibrate", "--state-dir", state, "--time", "1s", "--workers", "1", "--memory", "64MiB", "--json"}}.run(t).ends(t, 0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/standin"
 	"github.com/terapush/terapush/internal/standin/doris"
@@ -23,6 +24,7 @@ func ofBatch(r doris.Request, number int64) bool {
 // The label is unknown and a part of the rows is there, so nothing tells what became of the batch. It is named, it is not
 // sent again, and once the part is removed the run continues and is exact.
 func TestDorisUnknown(t *testing.T) {
+	backendtest.Long(t)
 	t.Parallel()
 	started := make(chan *cluster, 1) // the script is there before the cluster it belongs to
 	s := newCluster(t, doris.Options{Script: func(r doris.Request) doris.Fault {
@@ -49,6 +51,7 @@ func TestDorisUnknown(t *testing.T) {
 
 // kill -9 again and again, while every fifth load and every seventh redirect fails, in every way there is.
 func TestDorisKillAndResume(t *testing.T) {
+	backendtest.Long(t)
 	t.Parallel()
 	ofRedirects := []doris.Fault{{Cut: true}, {Fail: doris.NoBackend}, {HTTPStatus: http.StatusServiceUnavailable}}
 	ofLoads := []doris.Fault{

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/standin/doris"
 )
 
@@ -79,6 +80,7 @@ func (c *cluster) loads() []doris.Request {
 
 // Group commit has no labels: it is refused where exactly once is asked for, says what it is, and what it doubles.
 func TestDorisGroupCommit(t *testing.T) {
+	backendtest.Long(t)
 	t.Parallel()
 	var lost, loads atomic.Int64
 	s := newCluster(t, doris.Options{Backends: 2, Script: func(r doris.Request) doris.Fault {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/faultproxy"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/event"
@@ -185,6 +186,7 @@ func slowLink(t *testing.T, rate string) (prefix []string, host string) {
 
 // TestBoundBy is not parallel: on cores that other tests keep busy, a run is bound by them.
 func TestBoundBy(t *testing.T) {
+	backendtest.Long(t)
 	t.Run("client CPU", boundByClientCPU)
 	t.Run("source", boundBySource)
 	slow := map[string]func(t *testing.T){

@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // Memory is a formula: the buffers, and little else.
 func TestMemory(t *testing.T) {
+	backendtest.Long(t)
 	t.Parallel()
 	for name, flags := range map[string][]string{
 		"few large":  {"--workers", "4", "--batch-bytes", "8MiB", "--memory", "64MiB"},

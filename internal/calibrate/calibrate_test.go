@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/cli"
@@ -207,6 +208,7 @@ func TestHost(t *testing.T) {
 
 // A sink that counts nothing has to know how long Doris' rows are, which all others accept.
 func TestHostThatDoesNotCount(t *testing.T) {
+	backendtest.Long(t)
 	for rowBytes, failed := range map[string]int{"526": 0, "520": 1} {
 		c := short(t)
 		c.Host = "127.0.0.1"

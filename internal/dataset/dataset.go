@@ -13,6 +13,7 @@ package dataset
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -95,6 +96,12 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 // window, so more would change little.
 const ratioSample = 8 << 20
 
+// encoder is made once, since its tables take longer to make than a few thousand rows to compress. Without the second option
+// this library does not compress data without repetitions, while the original zstd still uses that text has 90 of 256 symbols.
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
+})
+
 // CompressionRatio returns the size of the payload (the drawn variable columns' values, back to back) over its size
 // after zstd at its default level: 1 means incompressible, 3 that a third remains. It compresses the first n rows of the
 // dataset, or the first few MiB if that is less, in tens of milliseconds.
@@ -109,12 +116,9 @@ func CompressionRatio(d Dataset, n int64) (float64, error) {
 	if len(payload) == 0 {
 		return 0, fmt.Errorf("dataset %s has no payload to compress", s.Dataset)
 	}
-	// Without the second option this library does not compress data without repetitions, while the original zstd still
-	// uses that text has 90 of 256 symbols.
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
+	w, err := encoder()
 	if err != nil {
 		return 0, fmt.Errorf("start zstd: %w", err)
 	}
-	defer func() { _ = w.Close() }()
 	return float64(len(payload)) / float64(len(w.EncodeAll(payload, nil))), nil
 }

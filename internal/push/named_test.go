@@ -180,6 +180,7 @@ func TestBegunMeanwhile(t *testing.T) {
 	for name, both := range map[string][2]func(p *fixture){"shard first": {shard, prepare}, "prepare first": {prepare, shard}} {
 		for _, op := range []string{"after prepare", "reserve", "probe", "announce"} {
 			t.Run(name+", "+op, func(t *testing.T) {
+				t.Parallel()
 				p := newFixture(t)
 				p.on(op, func(context.Context) error {
 					if len(p.memory.Runs()) == 0 { // it has looked whether the run is announced

@@ -24,6 +24,12 @@ func Server(t testing.TB, variable string) string {
 	return url
 }
 
+// Long skips a test that keeps both cores busy for seconds, except beside servers and in CI: `go test ./...` answers in a minute.
+func Long(t testing.TB) {
+	t.Helper()
+	Server(t, "TERAPUSH_TEST_PASSWORD") // scripts/servers env always has it
+}
+
 // Scratch starts a small server of the test's own, a kind of scripts/servers, and returns its URL. The test runs in the
 // folder of a back-end.
 func Scratch(t testing.TB, kind string) string {
