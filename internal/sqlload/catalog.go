@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Catalog queries the server's system catalog, and has its DDL.
@@ -92,11 +91,11 @@ func (r *Relation) Elsewhere() string {
 
 // Column is a column of a relation.
 type Column struct {
-	Name, Type string // Type is for messages
-	Optional   bool   // the server fills it where a load leaves it out
+	Name     string
+	Type     string // as the server writes it, for messages
+	Is       ServerType
+	Optional bool // the server fills it where a load leaves it out
 	// Computed says that the column holds what the server computes, whatever a load sends: refused by some servers,
 	// dropped in silence by MySQL's LOAD DATA.
 	Computed bool
-	// Takes reports whether the column returns values of the dataset's column unchanged.
-	Takes func(want rows.Column) bool
 }

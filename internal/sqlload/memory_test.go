@@ -68,7 +68,10 @@ type record map[string]string
 func newMemory(atomic bool) *memory {
 	d := postgres()
 	d.AtomicDDL = atomic
-	d.Type = func(rows.Column) string { return "int" }
+	d.Types = nil
+	for t := rows.Int64; t <= rows.Decimal; t++ {
+		d.Types = append(d.Types, sqlload.Type{Ours: t, Name: "int", SQL: "int"})
+	}
 	return &memory{dialect: d, tables: make(map[string]relation)}
 }
 
@@ -111,7 +114,7 @@ func (m *memory) Columns(
 	_ context.Context, _ sqlload.Conn, s *sqlload.State, _ *sqlload.Relation,
 ) (all []sqlload.Column, err error) {
 	for _, c := range s.Schema.Columns {
-		all = append(all, sqlload.Column{Name: c.Name, Takes: func(rows.Column) bool { return true }})
+		all = append(all, sqlload.Column{Name: c.Name, Is: sqlload.ParseType(m.dialect.Types.SQL(c))})
 	}
 	if m.tables[target].unfit {
 		all = all[1:]

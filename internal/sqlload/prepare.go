@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Prepare creates table and claim table, or checks those that exist.
@@ -339,11 +340,11 @@ func (s *State) differences(have []Column) (wrong []string) {
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
 		switch {
 		case i < 0:
-			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Type(w)))
+			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Types.SQL(w)))
 		case have[i].Computed:
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
-		case !have[i].Takes(w):
-			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, s.Type(w)))
+		case !s.Types.Take(have[i].Is, w, s.computed(w)):
+			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, s.Types.SQL(w)))
 		}
 	}
 	for _, h := range have {
@@ -353,6 +354,15 @@ func (s *State) differences(have []Column) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// computed reports whether row numbers are computed from a column, instead of being its values.
+func (s *State) computed(c rows.Column) bool {
+	number := s.Schema.Number
+	if len(number) == 1 && number[0].Minus == 0 {
+		return false
+	}
+	return slices.ContainsFunc(number, func(t rows.Term) bool { return s.Schema.Columns[t.Column].Name == c.Name })
 }
 
 func notATable(found *Relation) error {

@@ -27,8 +27,7 @@ type Dialect struct {
 	Quote string // the quotation mark of identifiers
 	Upper bool   // names are quoted in upper case, as the server folds those without quotation marks
 	Fold  bool   // names of columns are compared without case
-	// Type returns the type of a column for CREATE TABLE.
-	Type func(rows.Column) string
+	Types Types
 	// AtomicDDL reports whether a transaction can drop a table and create another one.
 	AtomicDDL bool
 	Drop      string // removes a table; DROP TABLE
@@ -44,9 +43,7 @@ type Dialect struct {
 	Decimal string
 	// Digits turns a number into its decimal digits, in place of Decimal, for drivers that would round it.
 	Digits string
-	// Reads has a format for each type whose columns are not read as they are.
-	Reads map[rows.Type]string
-	Hex   bool // Reads returns raw bytes as hexadecimal digits
+	Hex    bool // raw bytes are read as hexadecimal digits
 	// EmptyIsNull reports whether the server stores an empty text or raw value as NULL.
 	EmptyIsNull bool
 	MaxList     int    // the most elements of an IN list; 0 is no limit
@@ -284,10 +281,7 @@ func (s Statements) SelectRows(numbers []int64) string { return s.SelectWhere(s.
 func (s Statements) SelectWhere(condition string) string {
 	names := s.Schema.Names()
 	for i, c := range s.Schema.Columns {
-		names[i] = s.Identifier(c.Name)
-		if read := s.Reads[c.Type]; read != "" {
-			names[i] = fmt.Sprintf(read, names[i])
-		}
+		names[i] = s.Types.read(c, s.Identifier(c.Name))
 	}
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, condition)
 }

@@ -113,7 +113,10 @@ func TestKeys(t *testing.T) {
 func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
 	d := sqlload.Dialect{
 		Quote: `"`, Digits: "TO_CHAR(%s)", MaxList: 2,
-		Reads: map[rows.Type]string{rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, 'YYYY')"},
+		Types: sqlload.Types{
+			{Ours: rows.Int64, SQL: "NUMBER", Read: "TO_CHAR(%s)"},
+			{Ours: rows.Date, SQL: "DATE", Read: "TO_CHAR(%s, 'YYYY')"},
+		},
 	}
 	s := sqlload.Statements{Dialect: d, Table: `"t"`, Schema: documents()}
 	s.Schema.Columns = append(s.Schema.Columns, rows.Column{Name: "day", Type: rows.Date})

@@ -42,7 +42,7 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 }
 
 // readFixed reads the text of a column that is not variable: a number, days, microseconds, or a decimal number without its
-// point. Where Reads turns a date or a timestamp into an integer, it is read as one. Dates are taken as they stand: a driver
+// point. Where Type.Read turns a date or a timestamp into an integer, it is read as one. Dates are taken as they stand: a driver
 // would put them into a time zone. One that has a time of day, as Oracle's have, is refused unless it is midnight: what has
 // moved it might not move another past midnight.
 func readFixed(c rows.Column, text string) (int64, error) {

@@ -92,10 +92,8 @@ func TestReadBucket(t *testing.T) {
 // server fills them.
 func TestDifferences(t *testing.T) {
 	schema := rows.Schema{Columns: []rows.Column{{Name: "id", Type: rows.Int64}, {Name: "Body", Type: rows.Text}}}
-	kind := func(c rows.Column) string { return map[rows.Type]string{rows.Int64: "int", rows.Text: "text"}[c.Type] }
-	column := func(name, of string) Column {
-		return Column{Name: name, Type: of, Takes: func(want rows.Column) bool { return kind(want) == of }}
-	}
+	types := Types{{Ours: rows.Int64, Name: "int", SQL: "int"}, {Ours: rows.Text, Name: "text", SQL: "text"}}
+	column := func(name, of string) Column { return Column{Name: name, Type: of, Is: ParseType(of)} }
 	for _, c := range []struct {
 		dialect Dialect
 		id      Column
@@ -109,7 +107,7 @@ func TestDifferences(t *testing.T) {
 		{Dialect{Upper: true}, column("ID", "int"), ""},
 		{Dialect{Upper: true}, column("id", "int"), "column id (int) is missing; column id (int) is unknown to the dataset and has no default"},
 	} {
-		c.dialect.Type = kind
+		c.dialect.Types = types
 		body := "Body"
 		if c.dialect.Upper {
 			body = "BODY"

@@ -7,7 +7,6 @@ import (
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // catalog is Databend's sqlload.Catalog.
@@ -37,8 +36,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, nil
 }
 
-// Columns requires the exact type: a decimal of another precision or scale would round, or keep digits that were not
-// sent.
+// Columns implements sqlload.Catalog.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {
@@ -47,8 +45,7 @@ func (l catalog) Columns(
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		columns[i] = sqlload.Column{
-			Name: row[0], Type: row[1], Optional: row[2] == "1" || strings.EqualFold(row[2], "true"),
-			Takes: func(want rows.Column) bool { return strings.EqualFold(row[1], columnType(want)) },
+			Name: row[0], Type: row[1], Is: sqlload.ParseType(row[1]), Optional: row[2] == "1" || strings.EqualFold(row[2], "true"),
 		}
 	}
 	return columns, err

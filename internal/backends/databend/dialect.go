@@ -32,12 +32,11 @@ func literals(texts []string) string {
 // TIMESTAMP '…'. Leading is not needed: the server skips the blocks in whose range of values an expression cannot be
 // true (range pruning, tried on 1.2.895).
 func dialect() sqlload.Dialect {
-	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
+	const decimal = "DECIMAL(38, 0)"
 	return sqlload.Dialect{
-		Type: columnType, Hex: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
+		Types: types, Hex: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
 		Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'",
-		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
 	}
 }
 
@@ -53,28 +52,23 @@ func newStatements(n tableName, s rows.Schema) statements {
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
-		lines[i] = "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
+		lines[i] = "  " + quote(c.Name) + " " + types.SQL(c) + " NOT NULL"
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
 }
 
-// columnType is a column's type as the server prints it.
-func columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Bytes:
-		return "BINARY"
-	case rows.Text:
-		return "VARCHAR"
-	case rows.Date:
-		return "DATE"
-	case rows.Timestamp:
-		return "TIMESTAMP"
-	case rows.Decimal:
-		return fmt.Sprintf("DECIMAL(%d, %d)", c.Digits, c.Scale)
-	default:
-		return "BIGINT"
-	}
+// whole is a value as an integer.
+const whole = "CAST(%s AS BIGINT)"
+
+// types are Databend's. A decimal of another precision or scale would round, or keep digits that were not sent.
+var types = sqlload.Types{
+	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
+	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: whole},
+	{Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
+	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Bytes, Name: "binary", SQL: "BINARY", Read: "TO_HEX(%s)"},
+	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR"},
 }
 
 // formatOption is one option of a FILE_FORMAT, as SQL in streaming loads and COPY, as JSON in attachments.

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // catalog reads the server's catalog about the target table.
@@ -99,10 +97,9 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
 		kind := strings.ToLower(cmp.Or(string(row[1]), string(row[2])))
 		all = append(all, sqlload.Column{
-			Name: string(row[0]), Type: kind, Computed: declares(r.Traits[0], string(row[0]), `AS \(`),
+			Name: string(row[0]), Type: kind, Is: sqlload.ParseType(kind), Computed: declares(r.Traits[0], string(row[0]), `AS \(`),
 			Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil ||
 				declares(r.Traits[0], string(row[0]), `AS \(|AUTO_INCREMENT\(`),
-			Takes: func(want rows.Column) bool { return takes(kind, want) },
 		})
 		return nil
 	})
@@ -113,31 +110,6 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 // type, AS (…), NULL or NOT NULL, AUTO_INCREMENT(…), and then what is quoted (Column.toSql in its sources).
 func declares(definition, column, words string) bool {
 	return regexp.MustCompile("(?m)^\\s*" + regexp.QuoteMeta(sqlload.Backtick(column)) + " [^\"'\n]*?\\b(" + words + ")").MatchString(definition)
-}
-
-// takes reports whether a column of a type, in lower case and with its arguments, returns values as they were loaded.
-func takes(full string, want rows.Column) bool {
-	kind, length, scale := full, -1, 0
-	if m := regexp.MustCompile(`^(\w+)\((-?\d+)(?:, ?(\d+))?\)`).FindStringSubmatch(full); m != nil {
-		kind = m[1]
-		length, _ = strconv.Atoi(m[2])
-		scale, _ = strconv.Atoi(m[3])
-	}
-	switch want.Type {
-	case rows.Int64:
-		return kind == "bigint" || kind == "largeint"
-	case rows.Text:
-		unbounded := kind == "string" || kind == "text" || kind == "varchar" && length < 0 // VARCHAR(*)
-		return unbounded || kind == "varchar" && length >= want.MaxBytes
-	case rows.Date:
-		return kind == "date" || kind == "datev2"
-	case rows.Timestamp:
-		return (kind == "datetime" || kind == "datetimev2") && length == 6
-	case rows.Decimal: // information_schema calls it decimalv3, whatever it was made as
-		return (kind == "decimal" || kind == "decimalv3") && length == want.Digits && scale == want.Scale
-	default:
-		return false
-	}
 }
 
 // Fits implements sqlload.Catalog: only the columns matter.

@@ -22,7 +22,7 @@ import (
 // hence six in both. Rows are sorted by the key, so a condition on its first column narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Type: columnType, Fold: true,
+		Types: types, Fold: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
 		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,
 		TextLength: "LENGTH", BytesLength: "LENGTH",
@@ -121,7 +121,7 @@ func (s statements) createTable(h shape) string {
 }
 
 func columnLine(c rows.Column) string {
-	return "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
+	return "  " + quote(c.Name) + " " + types.SQL(c) + " NOT NULL"
 }
 
 // properties writes "name" = "value" pairs in the order of their names. No value contains a quote.
@@ -138,26 +138,15 @@ func (s statements) setProperty(name, value string) string {
 	return fmt.Sprintf("ALTER TABLE %s SET (%s)", s.Table, properties(map[string]string{name: value}))
 }
 
-// maxVarchar is the most bytes a VARCHAR holds.
-const maxVarchar = 65533
-
-// columnType returns a column's type. The length of a VARCHAR is in bytes. A key must not be a STRING.
-func columnType(c rows.Column) string {
-	length := max(c.Declared, c.MaxBytes, 1)
-	switch {
-	case c.Type == rows.Text && length <= maxVarchar:
-		return fmt.Sprintf("VARCHAR(%d)", length)
-	case c.Type == rows.Text:
-		return "STRING"
-	case c.Type == rows.Date:
-		return "DATE"
-	case c.Type == rows.Timestamp:
-		return "DATETIME(6)"
-	case c.Type == rows.Decimal:
-		return fmt.Sprintf("DECIMAL(%d, %d)", c.Digits, c.Scale)
-	default:
-		return "BIGINT"
-	}
+// types are Doris'. Lengths are in bytes, and a key must not be a STRING. information_schema calls every decimal number
+// decimalv3, whatever it was made as.
+var types = sqlload.Types{
+	{Ours: rows.Int64, Name: "bigint", Also: []string{"largeint"}, SQL: "BIGINT"},
+	{Ours: rows.Date, Name: "date", Also: []string{"datev2"}, SQL: "DATE"},
+	{Ours: rows.Timestamp, Name: "datetime", Also: []string{"datetimev2"}, SQL: "DATETIME(6)", Fits: sqlload.Microseconds},
+	{Ours: rows.Decimal, Name: "decimal", Also: []string{"decimalv3"}, SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR(%d)", Most: 65533, Fits: sqlload.LongEnough},
+	{Ours: rows.Text, Name: "string", Also: []string{"text"}, SQL: "STRING"},
 }
 
 // refuseBytes refuses raw bytes: Doris changes what is not UTF-8 in a STRING, and has no other type for them.

@@ -141,12 +141,12 @@ func (s statements) loadObjects(label string, from source) string {
 		s.Table, withLabel(label), s.Columns(s.Schema), strings.Join(columns, ", "), from.properties())
 }
 
-// castType is columnType without VARCHAR's length: a cast would cut a value that is too long, where the table refuses it.
+// castType is a column's type without VARCHAR's length: a cast would cut a value that is too long, where the table refuses it.
 func castType(c rows.Column) string {
 	if c.Type == rows.Text {
 		return "STRING"
 	}
-	return columnType(c)
+	return types.SQL(c)
 }
 
 // properties returns those of the table function.

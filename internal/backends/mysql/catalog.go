@@ -3,15 +3,14 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // catalog implements sqlload.Catalog and sqlload.Claims.
@@ -121,25 +120,17 @@ func storageName(name string) string {
 // CURRENT_TIMESTAMP", leave a column that a load omits without a value, and LOAD DATA puts a zero there even in the strict
 // sql_mode (tried on MySQL 9.7). MariaDB calls that zero the default of a column with ON UPDATE.
 func (l catalog) Columns(
-	ctx context.Context, c sqlload.Conn, s *sqlload.State, _ *sqlload.Relation,
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation,
 ) (columns []sqlload.Column, err error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT column_name, column_type, COALESCE(character_set_name, ''),"+
 		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL"+
 		" AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra)"+
 		" FROM information_schema.columns WHERE "+l.name.where()+" ORDER BY ordinal_position")
 	for _, row := range found {
-		full := strings.ToLower(row[1])
-		length, err := strconv.ParseInt(row[3], 10, 64)
-		if err != nil {
-			return nil, err
-		}
+		computed := generated.MatchString(row[5])
 		columns = append(columns, sqlload.Column{
-			Name: row[0], Type: row[1], Computed: generated.MatchString(row[5]),
-			Optional: row[4] == "1" || generated.MatchString(row[5]) || strings.Contains(row[5], "auto_"),
-			Takes: func(want rows.Column) bool {
-				signed := !strings.Contains(full, "unsigned")
-				return takes(full, row[2], length, want) && (signed || !computed(s.Schema, want))
-			},
+			Name: row[0], Type: row[1], Is: typeOf(row[1], row[2], row[3]), Computed: computed,
+			Optional: row[4] == "1" || computed || strings.Contains(row[5], "auto_"),
 		})
 	}
 	return columns, err
@@ -149,31 +140,18 @@ func (l catalog) Columns(
 // 10.2, "computed" in SingleStore. MySQL's "default_generated" is a default that is an expression.
 var generated = regexp.MustCompile(`\b(virtual|stored|persistent|computed)\b`)
 
-// takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length
-// that of a blob or text in bytes, of a varchar in characters.
-func takes(full, charset string, length int64, want rows.Column) bool {
-	kind, _, _ := strings.Cut(full, "(")
-	kind, _, _ = strings.Cut(kind, " ")
-	blob := strings.HasSuffix(kind, "blob") || kind == "varbinary"
-	text := (strings.HasSuffix(kind, "text") || kind == "varchar") && charset == "utf8mb4"
-	switch want.Type {
-	case rows.Bytes:
-		return blob && length >= int64(want.MaxBytes)
-	case rows.Text: // as many characters of a varchar as bytes are always enough
-		return (blob || text) && length >= int64(want.MaxBytes)
-	case rows.Decimal, rows.Timestamp: // another scale, or fewer digits of a second, would round in silence
-		return full == strings.ToLower(columnType(want))
+// typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, "0" of any other; a
+// character set other than utf8mb4 makes another type of a text.
+func typeOf(full, charset, length string) sqlload.ServerType {
+	t := sqlload.ParseType(full)
+	t.Name = strings.TrimSuffix(t.Name, " zerofill")
+	if charset != "" && charset != "utf8mb4" {
+		t.Name += " character set " + charset
 	}
-	return kind == strings.ToLower(columnType(want))
-}
-
-// computed reports whether row numbers are computed from a column. A key that is the number itself may be unsigned; but
-// an unsigned difference below 0, as that of a bound of a range, is an error (1690).
-func computed(s rows.Schema, c rows.Column) bool {
-	if len(s.Number) == 1 && s.Number[0].Minus == 0 {
-		return false
+	if n, err := strconv.ParseInt(length, 10, 64); err == nil && n > 0 {
+		t.Params = []int{int(min(n, math.MaxInt32))}
 	}
-	return slices.ContainsFunc(s.Number, func(t rows.Term) bool { return s.Columns[t.Column].Name == c.Name })
+	return t
 }
 
 // Fits implements sqlload.Catalog: a table whose columns fit will do. Caps say what its engine cannot do.

@@ -49,7 +49,7 @@ var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Type: columnType, Fold: true, Backslash: true,
+		Types: types, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
@@ -76,7 +76,7 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		kind := columnType(c)
+		kind := types.SQL(c)
 		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
 			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
 		}
@@ -135,21 +135,25 @@ func (s statements) engine() string {
 	return " ENGINE = InnoDB"
 }
 
-func columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Bytes:
-		return "LONGBLOB"
-	case rows.Text:
-		return "LONGTEXT CHARACTER SET utf8mb4"
-	case rows.Date:
-		return "DATE"
-	case rows.Decimal:
-		return fmt.Sprintf("DECIMAL(%d,%d)", c.Digits, c.Scale)
-	case rows.Timestamp:
-		return "DATETIME(6)" // a TIMESTAMP would be moved by the session's time zone
-	default:
-		return "BIGINT"
-	}
+// What holds texts and raw bytes besides the longest type of each.
+var (
+	blobs = []string{"longblob", "mediumblob", "blob", "tinyblob", "varbinary"}
+	texts = []string{"mediumtext", "text", "tinytext", "varchar"}
+)
+
+// types are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of a
+// second, would round in silence.
+var types = sqlload.Types{
+	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
+	{Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}, // a difference below 0 is an error (1690)
+	{Ours: rows.Date, Name: "date", SQL: "DATE"},
+	{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(6)", Fits: sqlload.Microseconds},
+	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d,%d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Bytes, Name: "longblob", Also: blobs, SQL: "LONGBLOB", Fits: sqlload.LongEnough},
+	{
+		Ours: rows.Text, Name: "longtext", Also: slices.Concat(texts, blobs),
+		SQL: "LONGTEXT CHARACTER SET utf8mb4", Fits: sqlload.LongEnough,
+	},
 }
 
 // loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a

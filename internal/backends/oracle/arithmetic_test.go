@@ -69,12 +69,12 @@ func TestArithmetic(t *testing.T) {
 		exec("DROP SCHEMA " + schema + " CASCADE")
 		_ = conn.Close(context.Background())
 	})
-	types := strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
+	postgres := strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
 	backendtest.Arithmetic(t, batch.PGValues, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
 		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: qualified("", d.Schema().Dataset)}
 		var columns []string
 		for _, c := range s.Schema.Columns {
-			columns = append(columns, s.Identifier(c.Name)+" "+types.Replace(columnType(c)))
+			columns = append(columns, s.Identifier(c.Name)+" "+postgres.Replace(types.SQL(c)))
 		}
 		exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")")
 		for _, b := range rows {

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // catalog reads the server's dictionary.
@@ -83,58 +81,26 @@ func (l catalog) Columns(
 	for i, row := range found {
 		t := typeOf(row[1], row[2], row[3], row[4])
 		columns[i] = sqlload.Column{
-			Name: row[0], Type: t.String(), Optional: row[5] == "Y" || row[6] != "", Takes: t.takes,
+			Name: row[0], Type: t, Is: sqlload.ParseType(t), Optional: row[5] == "Y" || row[6] != "",
 			Computed: row[7] == "YES" || row[8] == "ALWAYS",
 		}
 	}
 	return columns, err
 }
 
-// existingType is the type of an existing column.
-type existingType struct {
-	name, precision, scale string // of ALL_TAB_COLUMNS, "" for NULL
-	bytes, digits, places  int
-}
-
-// typeOf reads the type in ALL_TAB_COLUMNS. A NUMBER without precision has 38 digits.
-func typeOf(name, bytes, precision, scale string) existingType {
-	t := existingType{name: name, precision: precision, scale: scale}
-	t.bytes, _ = strconv.Atoi(bytes)
-	t.places, _ = strconv.Atoi(scale)
-	t.digits, _ = strconv.Atoi(cmp.Or(precision, "38"))
-	return t
-}
-
-func (t existingType) String() string {
-	switch t.name {
+// typeOf writes the type in ALL_TAB_COLUMNS as a table declares it. A NUMBER without precision has 38 digits.
+func typeOf(name, bytes, precision, scale string) string {
+	switch name {
 	case "NUMBER":
-		if t.precision != "" || t.scale != "" {
-			return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.places)
+		if precision != "" || scale != "" {
+			return fmt.Sprintf("NUMBER(%s,%s)", cmp.Or(precision, "38"), cmp.Or(scale, "0"))
 		}
 	case "VARCHAR2", "CHAR":
-		return fmt.Sprintf("%s(%d BYTE)", t.name, t.bytes)
+		return fmt.Sprintf("%s(%s BYTE)", name, bytes)
 	case "RAW", "NVARCHAR2", "NCHAR":
-		return fmt.Sprintf("%s(%d)", t.name, t.bytes)
+		return fmt.Sprintf("%s(%s)", name, bytes)
 	}
-	return t.name
-}
-
-// takes reports whether a column stores values of ours unchanged: without padding, rounding or conversion.
-func (t existingType) takes(want rows.Column) bool {
-	switch want.Type {
-	case rows.Int64: // a negative scale rounds to tens
-		return t.name == "NUMBER" && (t.precision+t.scale == "" || t.places >= 0 && t.digits-t.places >= 19)
-	case rows.Decimal: // another scale rounds, or reads back differently
-		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.places == want.Scale
-	case rows.Bytes:
-		return t.name == "RAW" && t.bytes >= want.MaxBytes
-	case rows.Text:
-		return t.name == "VARCHAR2" && t.bytes >= want.MaxBytes
-	case rows.Date:
-		return t.name == "DATE"
-	default:
-		return len(t.name) == len("TIMESTAMP(6)") && t.name >= "TIMESTAMP(6)" && t.name <= "TIMESTAMP(9)"
-	}
+	return name
 }
 
 // Fits implements sqlload.Catalog.

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -20,16 +19,12 @@ const maxValueBytes = 32767
 // PURGE keeps the dropped table out of the recycle bin, where it would occupy its space.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Type: columnType, Quote: `"`, Upper: true, EmptyIsNull: true,
+		Types: types, Quote: `"`, Upper: true, EmptyIsNull: true,
 		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1",
 		Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
 		TextLength: "VSIZE", BytesLength: "VSIZE",
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
 		MaxList: 1000, // ORA-01795
-		Reads: map[rows.Type]string{
-			rows.Int64: "TO_CHAR(%s)", rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
-			rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
-		},
 	}
 }
 
@@ -73,24 +68,27 @@ func unquoted(table string) (schema, name string) {
 	return schema, name
 }
 
-// columnType is the type of a column. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and timestamps have no
-// time zone, so that the session's cannot move them.
-func columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Int64:
-		return "NUMBER(19)"
-	case rows.Decimal:
-		return fmt.Sprintf("NUMBER(%d,%d)", c.Digits, c.Scale)
-	case rows.Date:
-		return "DATE"
-	case rows.Timestamp:
-		return "TIMESTAMP(6)"
-	case rows.Bytes:
-		return fmt.Sprintf("RAW(%d)", lengthOf(c))
-	default:
-		return fmt.Sprintf("VARCHAR2(%d BYTE)", lengthOf(c))
-	}
+// types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and
+// timestamps have no time zone, so that the session's cannot move them.
+var types = sqlload.Types{
+	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: wholeNumber, Read: "TO_CHAR(%s)"},
+	{
+		Ours: rows.Decimal, Name: "number", SQL: "NUMBER(%d,%d)",
+		Fits: sqlload.SameDigits, Read: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
+	},
+	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: "TO_CHAR(%s, '" + secondsMask + "')"},
+	{
+		Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP(6)",
+		Fits: sqlload.Microseconds, Read: "TO_CHAR(%s, '" + microsMask + "')",
+	},
+	{Ours: rows.Bytes, Name: "raw", SQL: "RAW(%d)", Fits: sqlload.LongEnough},
+	{Ours: rows.Text, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Fits: sqlload.LongEnough},
 }
 
 // lengthOf is the declared length of a variable column.
 func lengthOf(c rows.Column) int { return max(c.MaxBytes, c.Declared, 1) }
+
+// wholeNumber fits all 64 bits. A NUMBER without parameters has them, and a negative scale rounds to tens.
+func wholeNumber(params []int, _ rows.Column) bool {
+	return len(params) < 2 || params[1] >= 0 && params[0]-params[1] >= 19
+}

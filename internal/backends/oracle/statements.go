@@ -46,7 +46,7 @@ func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
 		name := s.Identifier(c.Name)
-		text := name + " " + columnType(c)
+		text := name + " " + types.SQL(c)
 		if c.Derived || !c.Type.Variable() {
 			text += " NOT NULL"
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // catalog implements sqlload.Catalog and sqlload.Claims.
@@ -105,44 +104,16 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	if l.flavour == redshift {                                       // an identity is a default there
 		filled, computed = "NOT attnotnull OR atthasdef", "false"
 	}
-	found, err := sqlload.Rows(ctx, c, "SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), "+
+	found, err := sqlload.Rows(ctx, c, "SELECT attname, format_type(atttypid, atttypmod), "+
 		filled+", "+computed+" FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid "+
 		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "+r.ID+" ORDER BY attnum")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		columns[i] = sqlload.Column{
-			Name: row[0], Type: row[2], Optional: row[3] == "t", Computed: row[4] == "t",
-			Takes: func(want rows.Column) bool { return l.flavour.takes(row[1], row[2], want) },
+			Name: row[0], Type: row[1], Is: sqlload.ParseType(row[1]), Optional: row[2] == "t", Computed: row[3] == "t",
 		}
 	}
 	return columns, err
-}
-
-// takes reports whether a column takes the dataset's values unchanged in every format: binary COPY converts nothing.
-// bare is its type, full the same with length or precision.
-func (f flavour) takes(bare, full string, want rows.Column) bool {
-	ours := f.columnType(want)
-	switch {
-	case want.Type == rows.Decimal: // another scale would round, or be read back differently
-		return full == ours
-	case want.Type == rows.Timestamp: // fewer digits would round
-		return full == ours || full == "timestamp(6) without time zone"
-	case bare == ours: // without a length
-		return true
-	case want.Type.Variable():
-		kind, _, _ := strings.Cut(ours, "(")
-		varying := bare == kind || want.Type == rows.Text && bare == "character varying"
-		return varying && (full == bare || declared(full) >= max(want.MaxBytes, 1))
-	}
-	return false
-}
-
-// declared is the length in a type's name. As many characters as bytes are always enough, and where lengths count bytes they
-// are needed.
-func declared(full string) (length int) {
-	_, bracket, _ := strings.Cut(full, "(")
-	_, _ = fmt.Sscanf(bracket, "%d)", &length)
-	return length
 }
 
 // Fits implements sqlload.Catalog.

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"fmt"
-
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -13,47 +11,46 @@ import (
 // exactly. So did EXTRACT before PostgreSQL 14, and an EXTRACT of the whole loses microseconds in distant centuries.
 func (f flavour) dialect() sqlload.Dialect {
 	d := sqlload.Dialect{
-		Type: f.columnType, AtomicDDL: true, Hex: true,
+		Types: types, AtomicDDL: true, Hex: true,
 		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric", Leading: true,
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
 		TimeLiteral: "CAST('%s' AS timestamp)",
-		Reads: map[rows.Type]string{ // independent of the session's settings
-			rows.Decimal: "CAST(%s AS text)", rows.Bytes: "encode(%s, 'hex')",
-			rows.Date: "to_char(%s, 'YYYY-MM-DD')", rows.Timestamp: "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')",
-		},
 	}
 	if f == redshift {
 		// date_part has no epoch there and reads the fields of a timestamp differently; DATEDIFF counts the
 		// microseconds. A plain numeric has 18 digits.
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
-		d.Reads = map[rows.Type]string{rows.Decimal: "CAST(%s AS text)"}
-		d.Hex = false
+		d.Types, d.Hex = redshiftTypes, false
 	}
 	return d
 }
 
-// columnType returns the server's type for a column. Timestamps have no time zone: the session's would shift them.
-func (f flavour) columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Int64:
-		return "bigint"
-	case rows.Date:
-		return "date"
-	case rows.Timestamp:
-		return "timestamp without time zone"
-	case rows.Decimal:
-		return fmt.Sprintf("numeric(%d,%d)", c.Digits, c.Scale)
-	case rows.Bytes:
-		if f == redshift {
-			return fmt.Sprintf("varbyte(%d)", max(c.MaxBytes, 1))
-		}
-		return "bytea"
-	default:
-		if f == redshift { // its text is a varchar of 256 bytes; lengths count bytes
-			return fmt.Sprintf("character varying(%d)", max(c.Declared, c.MaxBytes, 1))
-		}
-		return "text"
-	}
+// types are PostgreSQL's and YugabyteDB's. Binary COPY converts nothing, so a column is of the very type. Timestamps have no
+// time zone: the session's would shift them. What is read is independent of the session's settings.
+var types = sqlload.Types{
+	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
+	{Ours: rows.Date, Name: "date", SQL: "date", Read: "to_char(%s, 'YYYY-MM-DD')"},
+	{
+		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
+		Fits: sqlload.MicrosecondsByDefault, Read: "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')",
+	},
+	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
+	{Ours: rows.Bytes, Name: "bytea", SQL: "bytea", Read: "encode(%s, 'hex')"},
+	{Ours: rows.Text, Name: "text", SQL: "text"},
+	{Ours: rows.Text, Name: "character varying", Fits: sqlload.LongEnough},
+}
+
+// redshiftTypes are Redshift's. Its text is a varchar of 256 bytes, and lengths count bytes.
+var redshiftTypes = sqlload.Types{
+	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
+	{Ours: rows.Date, Name: "date", SQL: "date"},
+	{
+		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
+		Fits: sqlload.MicrosecondsByDefault,
+	},
+	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
+	{Ours: rows.Bytes, Name: "varbyte", SQL: "varbyte(%d)", Fits: sqlload.LongEnough},
+	{Ours: rows.Text, Name: "character varying", SQL: "character varying(%d)", Fits: sqlload.LongEnough},
 }

@@ -63,10 +63,10 @@ func newFake(t *testing.T, version string) *fake {
 		text = "character varying"
 	}
 	columns := [][]string{
-		{"id", "bigint", "bigint", "t", "f"}, {"name", text, text + "(40)", "t", "f"}, {"birthday", "date", "date", "t", "f"}, {"t", timestamp, timestamp, "t", "f"},
+		{"id", "bigint", "t", "f"}, {"name", text + "(40)", "t", "f"}, {"birthday", "date", "t", "f"}, {"t", timestamp, "t", "f"},
 	}
 	if version == yugabyteVersion {
-		table, columns = "documents", [][]string{{"document_id", "bigint", "bigint", "t", "f"}, {"payload", "bytea", "bytea", "t", "f"}}
+		table, columns = "documents", [][]string{{"document_id", "bigint", "t", "f"}, {"payload", "bytea", "t", "f"}}
 	}
 	f.answers = []answer{
 		{part: "SELECT version()", rows: [][]string{{version}}},

@@ -68,7 +68,7 @@ func (s statements) primary() string {
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
-		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.Type(c)))
+		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.Types.SQL(c)))
 	}
 	if s.primaryKey || s.flavour == yugabyteDB {
 		columns = append(columns, s.primary())

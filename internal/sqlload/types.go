@@ -1,0 +1,132 @@
+package sqlload
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Type is one type of the server for values of one of ours: a row of a Dialect's Types.
+type Type struct {
+	Ours rows.Type
+	// Name is the type in the server's catalog, as ServerType.Name; Also are others that do as well.
+	Name string
+	Also []string
+	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a decimal
+	// number. "" is a type that existing tables may have and terapush does not make.
+	SQL string
+	// Most is the largest length in SQL; 0 has no limit.
+	Most int
+	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
+	Fits Fit
+	// Unsigned types can hold our values, and the differences from which a row's number may be computed not.
+	Unsigned bool
+	// Read is a format for reading a column of a type of ours in a query, on the row that has its SQL; "" is the column as
+	// it is.
+	Read string
+}
+
+// Types are a server's. Of several with SQL for a type of ours the first one is made whose Most suffices.
+type Types []Type
+
+// ServerType is the type of an existing column.
+type ServerType struct {
+	Name   string // in small letters, without parameters: "timestamp without time zone"
+	Params []int  // of timestamp(6) without time zone, 6
+}
+
+// ParseType reads a type as servers write it: a name with at most one list of parameters, of which units are dropped and
+// others than numbers are 0.
+func ParseType(text string) ServerType {
+	parts := typePattern.FindStringSubmatch(strings.ToLower(text))
+	t := ServerType{Name: strings.Join(strings.Fields(parts[1]+" "+parts[3]), " ")}
+	if parts[2] == "" {
+		return t
+	}
+
+	for _, p := range strings.Split(parts[2], ",") {
+		number, _, _ := strings.Cut(strings.TrimSpace(p), " ")
+		n, _ := strconv.Atoi(number)
+		t.Params = append(t.Params, n)
+	}
+	return t
+}
+
+var typePattern = regexp.MustCompile(`(?s)^([^(]*)(?:\(([^)]*)\))?(.*)$`)
+
+// Fit reports whether a column with these parameters of its type stores values of ours unchanged.
+type Fit func(params []int, want rows.Column) bool
+
+// LongEnough fits a type without a length, or with one that is enough for every value. As many characters as bytes are always
+// enough. Doris writes -1 for no limit.
+func LongEnough(params []int, want rows.Column) bool {
+	return len(params) == 0 || params[0] < 0 || params[0] >= max(want.MaxBytes, 1)
+}
+
+// SameDigits fits a decimal number: another scale would round, or be read back differently.
+func SameDigits(params []int, want rows.Column) bool {
+	switch len(params) {
+	case 0:
+		return false
+	case 1: // decimal(15) has no digits after the point
+		return params[0] == want.Digits && want.Scale == 0
+	}
+	return params[0] == want.Digits && params[1] == want.Scale
+}
+
+// Microseconds fits a timestamp that stores them all.
+func Microseconds(params []int, _ rows.Column) bool { return len(params) > 0 && params[0] >= 6 }
+
+// MicrosecondsByDefault is Microseconds for a server whose timestamps have them where nothing else is said.
+func MicrosecondsByDefault(params []int, want rows.Column) bool {
+	return len(params) == 0 || Microseconds(params, want)
+}
+
+// made returns the row by which a column is made; nil if the server has no type for it.
+func (all Types) made(c rows.Column) *Type {
+	i := slices.IndexFunc(all, func(t Type) bool {
+		return t.Ours == c.Type && t.SQL != "" && (t.Most == 0 || length(c) <= t.Most)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// SQL returns the type of a column for CREATE TABLE; "" if the server has none.
+func (all Types) SQL(c rows.Column) string {
+	t := all.made(c)
+	switch {
+	case t == nil:
+		return ""
+	case !strings.Contains(t.SQL, "%"):
+		return t.SQL
+	case c.Type == rows.Decimal:
+		return fmt.Sprintf(t.SQL, c.Digits, c.Scale)
+	}
+	return fmt.Sprintf(t.SQL, length(c))
+}
+
+// length is that of a variable column as a table declares it.
+func length(c rows.Column) int { return max(c.Declared, c.MaxBytes, 1) }
+
+// read returns the expression that reads a column for the proof.
+func (all Types) read(c rows.Column, name string) string {
+	if t := all.made(c); t != nil && t.Read != "" {
+		return fmt.Sprintf(t.Read, name)
+	}
+	return name
+}
+
+// Take reports whether a column of the type stores values of ours, and returns them, unchanged. computed says that row
+// numbers are computed from them.
+func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
+	return slices.ContainsFunc(all, func(t Type) bool {
+		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)
+		return t.Ours == want.Type && named && !(computed && t.Unsigned) && (t.Fits == nil || t.Fits(have.Params, want))
+	})
+}

@@ -1,0 +1,68 @@
+package sqlload
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func TestParseType(t *testing.T) {
+	for text, want := range map[string]ServerType{
+		"bigint":                         {Name: "bigint"},
+		"BIGINT(20) unsigned":            {Name: "bigint unsigned", Params: []int{20}},
+		"timestamp(6) without time zone": {Name: "timestamp without time zone", Params: []int{6}},
+		"decimalv3(15, 2)":               {Name: "decimalv3", Params: []int{15, 2}},
+		"VARCHAR2(50 BYTE)":              {Name: "varchar2", Params: []int{50}},
+		"NUMBER(25,-1)":                  {Name: "number", Params: []int{25, -1}},
+		"varchar(max)":                   {Name: "varchar", Params: []int{0}},
+		"numeric(15,2)[]":                {Name: "numeric []", Params: []int{15, 2}},
+		"":                               {},
+	} {
+		assert.Equal(t, want, ParseType(text), text)
+	}
+}
+
+// The first type that is large enough is made, and columns of others are taken.
+func TestTypes(t *testing.T) {
+	types := Types{
+		{Ours: rows.Text, Name: "char"},
+		{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR(%d)", Most: 100, Fits: LongEnough},
+		{Ours: rows.Text, Name: "string", SQL: "STRING"},
+		{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: SameDigits},
+	}
+	text := func(length int) rows.Column { return rows.Column{Type: rows.Text, MaxBytes: length} }
+	assert.Equal(t, "VARCHAR(100)", types.SQL(text(100)))
+	assert.Equal(t, "STRING", types.SQL(text(101)))
+	assert.Equal(t, "VARCHAR(1)", types.SQL(text(0)))
+	assert.Equal(t, "VARCHAR(50)", types.SQL(rows.Column{Type: rows.Text, MaxBytes: 10, Declared: 50}))
+	assert.Equal(t, "DECIMAL(15, 2)", types.SQL(rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}))
+	assert.Empty(t, types.SQL(rows.Column{Type: rows.Bytes}), "the server has no such type")
+
+	assert.True(t, types.Take(ServerType{Name: "char", Params: []int{1}}, text(100), false))
+	assert.True(t, types.Take(ServerType{Name: "varchar"}, text(100), false))
+	assert.False(t, types.Take(ServerType{Name: "varchar", Params: []int{99}}, text(100), false))
+	assert.False(t, types.Take(ServerType{Name: "decimal"}, text(100), false))
+	assert.False(t, types.Take(ServerType{Name: "decimal"}, rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}, false))
+}
+
+// Row numbers must not be computed from columns that are unsigned.
+func TestUnsignedKey(t *testing.T) {
+	types := Types{{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"}, {Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}}
+	order, line := rows.Column{Name: "o", Type: rows.Int64}, rows.Column{Name: "l", Type: rows.Int64}
+	takes := func(c rows.Column, number ...rows.Term) bool {
+		s := State{Statements: Statements{Dialect: Dialect{Types: types}}}
+		s.Schema = rows.Schema{Columns: []rows.Column{order, line}, Number: number}
+		return len(s.differences([]Column{
+			{Name: c.Name, Type: "bigint unsigned", Is: ParseType("bigint unsigned")},
+			{Name: map[string]string{"o": "l", "l": "o"}[c.Name], Type: "bigint", Is: ParseType("bigint")},
+		})) == 0
+	}
+	both := []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 1, Minus: 1, Times: 1}}
+	assert.True(t, takes(order, rows.Term{Column: 0, Times: 1}))
+	assert.False(t, takes(line, rows.Term{Column: 1, Minus: 1, Times: 1}))
+	assert.True(t, takes(order, rows.Term{Column: 1, Minus: 1, Times: 1}))
+	assert.False(t, takes(order, both...))
+	assert.False(t, takes(line, both...))
+}
