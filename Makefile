@@ -24,7 +24,7 @@ packages  = $(shell $(GO) list $$(grep -rlE --include='*.go' $(1) | xargs -n 1 d
 PURE     := $(patsubst %,-gcflags=%=-race=false,github.com/terapush/terapush/internal/dataset github.com/klauspost/compress/... \
 	github.com/xi2/xz github.com/goccy/go-yaml/... regexp/...)
 RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>' internal pkg)
-SERVED    = $(filter-out $(RACED),$(call packages,'TERAPUSH_TEST_|backendtest[.]Long' bench deploy e2e internal))
+SERVED    = $(filter-out $(RACED),$(call packages,'TERAPUSH_TEST_|backendtest[.]Long' bench deploy e2e internal pkg))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
 .PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror pages snapshot release clean

@@ -88,7 +88,8 @@ func rules() []rule {
 		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},
 		{from: "internal/faultproxy", may: []string{"pkg/loader"}},
 		{from: "internal/golden"},
-		{from: "cmd/terapush", may: []string{"internal/cli"}},
+		{from: "pkg/command", may: []string{"internal/cli", "pkg/loader"}},
+		{from: "cmd/terapush", may: []string{"pkg/command"}},
 	}
 }
 

@@ -31,6 +31,7 @@ type Process struct {
 	LookupEnv      func(string) (string, bool)
 	Environ        func() []string // all variables, as NAME=value; nil finds none
 	Signals        <-chan os.Signal
+	Drivers        []loader.Driver // besides terapush's own
 }
 
 // app is what all commands share.
@@ -49,7 +50,7 @@ type app struct {
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, p Process) int {
-	drivers, err := all.Drivers()
+	drivers, err := all.Drivers(p.Drivers...)
 	if err != nil {
 		fmt.Fprintln(p.Stderr, "terapush:", err)
 		return exitFailed

@@ -12,7 +12,10 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Drivers makes a registry of every back-end.
-func Drivers() (*loader.Registry, error) {
-	return loader.NewRegistry(postgres.New(), mysql.New(), oracle.New(), databend.New(), doris.New(), s3.New(), discard.New())
+// Drivers makes a registry of every back-end, and more.
+func Drivers(more ...loader.Driver) (*loader.Registry, error) {
+	own := []loader.Driver{
+		postgres.New(), mysql.New(), oracle.New(), databend.New(), doris.New(), s3.New(), discard.New(),
+	}
+	return loader.NewRegistry(append(own, more...)...)
 }
