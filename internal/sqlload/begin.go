@@ -181,7 +181,7 @@ func (t ClaimedTable) Reserve(ctx context.Context, first, rows, last int64) (int
 			if s.Flush != "" {
 				_, _ = c.Exec(ctx, s.Flush) // queries do not see what is in memory
 			}
-			first, err = s.nextFree(ctx, c, rows, last)
+			first, err = t.nextFree(ctx, c, s, rows, last)
 			return err
 		})
 		if err != nil {

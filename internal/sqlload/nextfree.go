@@ -7,14 +7,12 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // nextFree returns the first row number after all rows of the table. A key at the end of its type leaves no room
 // for rows. Texts of other programs have no number: some servers take them for 0, and digits of another length sort elsewhere.
-func (s *State) nextFree(ctx context.Context, c Conn, rows, last int64) (int64, error) {
+func (t *Table) nextFree(ctx context.Context, c Conn, s *State, rows, last int64) (int64, error) {
 	full := &loader.RangeError{First: math.MaxInt64, Rows: rows, Last: last}
 	query := s.SelectNextFree()
 	if s.Schema.TextKey() {
@@ -45,7 +43,7 @@ func (s *State) nextFree(ctx context.Context, c Conn, rows, last int64) (int64, 
 	}
 	found, err := Rows(ctx, c, query)
 	switch {
-	case outOfRange(err):
+	case t.outOfRange(err):
 		return 0, full
 	case err != nil:
 		return 0, err
@@ -60,11 +58,11 @@ func (s *State) nextFree(ctx context.Context, c Conn, rows, last int64) (int64, 
 }
 
 // outOfRange reports whether a number was too large for the server to compute with: SQLSTATE 22003 in every dialect.
-func outOfRange(err error) bool {
+func (t *Table) outOfRange(err error) bool {
 	const state = "22003"
-	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
-		return string(server.SQLState[:]) == state
+	if t.SQLState != nil {
+		return t.SQLState(err) == state
 	}
-	server := (interface{ SQLState() string })(nil)
+	var server interface{ SQLState() string }
 	return errors.As(err, &server) && server.SQLState() == state
 }

@@ -10,7 +10,7 @@ DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal
 SL, OS, EN = "internal/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
 VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
-NI, HL, PL, PB = "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
+MC, NI, HL, PL, PB = "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
 class Fault(NamedTuple):
@@ -177,6 +177,10 @@ FAULTS = [Fault(*f) for f in [
     ("di02", "internal/backends/discard", "discard.go", "errors.Is(err, io.EOF) {", "err == nil || errors.Is(err, io.EOF) {",
      "a batch is acknowledged after its first piece"),
 
+    # ---- mysqlconn
+    ("mc01", MC, "faults.go", "return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true", "return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true",
+     "a connection that broke during a statement counts as not applied"),
+
     # ---- sqlload
     ("sl01", SL, "load.go", '''		sent, err := c.Claim(ctx, ref)
 		if err != nil {
@@ -213,8 +217,6 @@ FAULTS = [Fault(*f) for f in [
      "the probe deletes a row of another application"),
     ("sl09", SL, "statements.go", '"COALESCE("+largest+", -1) + 1"', '"COALESCE("+largest+", -1)"',
      "--append begins at the last key that is taken"),
-    ("sl10", SL, "mysql.go", "return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true", "return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true",
-     "a connection that broke during a statement counts as not applied"),
     ("sl11", SL, "prepare.go", "case s.Want.Resume:\n", "case s.Want.Resume && s.Want.Silent:\n",
      "a resume makes a missing claim table: every batch looks lost and is sent again"),
     ("sl12", SL, "prepare.go", "return found, t.mayRemove(s, found)", "return found, nil",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -46,9 +47,9 @@ func TestArithmetic(t *testing.T) {
 			require.NoError(t, err)
 			target.Database, target.TLS = "", loader.TLSOff
 			deps := loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS}
-			config, err := sqlload.MySQLConfig(target, deps, "tcp", target.Address(0, "3306"))
+			config, err := mysqlconn.Config(target, deps, "tcp", target.Address(0, "3306"))
 			require.NoError(t, err)
-			pool := sql.OpenDB(sqlload.MySQLConnector{Hosts: []*mysql.Config{config}})
+			pool := sql.OpenDB(mysqlconn.Connector{Hosts: []*mysql.Config{config}})
 			t.Cleanup(func() { _ = pool.Close() })
 			exec := func(statement string) {
 				_, err := pool.ExecContext(context.Background(), statement)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -34,7 +35,7 @@ type frontend struct {
 func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
 	for i := range max(len(t.Hosts), 1) {
 		address := t.Address(i, queryPort)
-		c, err := sqlload.MySQLConfig(t, d, "tcp", address)
+		c, err := mysqlconn.Config(t, d, "tcp", address)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -68,8 +69,8 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 
 // connector makes connections to the first frontend that can be reached, from a given one on. Those that load go to any
 // address of its name; to the others what one statement did the next one must find.
-func connector(all []frontend, first int, loads bool, setup []string) sqlload.MySQLConnector {
-	c := sqlload.MySQLConnector{First: first, Setup: setup}
+func connector(all []frontend, first int, loads bool, setup []string) mysqlconn.Connector {
+	c := mysqlconn.Connector{First: first, Setup: setup}
 	for _, f := range all {
 		if loads {
 			f.config = f.loading

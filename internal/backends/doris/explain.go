@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -37,7 +38,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	switch c.Method {
 	case insert:
-		add("per session", sqlload.SetNames)
+		add("per session", mysqlconn.SetNames)
 		add("per session", loadingSetup(o.group, t.Settings)...)
 		if o.prepared {
 			add("per session", "COM_STMT_PREPARE "+s.insertParameters(1)+", …")
@@ -60,7 +61,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		}
 		add("per batch", fmt.Sprintf("PUT %s%012d.%s", folder, 0, c.Format))
 		add("per group", "HEAD of every object")
-		add("per group", sqlload.SetNames)
+		add("per group", mysqlconn.SetNames)
 		add("per group", loadingSetup(o.group, t.Settings)...)
 		add("per group", strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`).Replace(s.loadObjects(label, from)))
 	default:

@@ -11,8 +11,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -86,7 +86,7 @@ func faultOf(err error) (loader.Fault, bool) {
 	case httpload.Broken(err):
 		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
 	}
-	return sqlload.MySQLFault(err)
+	return mysqlconn.FaultOf(err)
 }
 
 // faultOfMessage returns the first fault that lists the server's words. Anything else fails again at every attempt.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -15,7 +15,7 @@ type insertSession struct {
 	*opened
 	text   statements
 	labels bool
-	conn   sqlload.MySQLConn
+	conn   mysqlconn.Conn
 	merged bool // an INSERT was merged by group commit, or the server cannot tell: the question is not repeated
 
 	prepared preparedInsert

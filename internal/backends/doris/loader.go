@@ -17,6 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -110,7 +111,8 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	}
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
-		Name: name.table, Catalog: catalog{l}, Connect: l.connect, Failed: failed, Classify: verdict, Log: d.Log,
+		Name: name.table, Catalog: catalog{l}, Connect: l.connect,
+		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: d.Log,
 	}
 	return l, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -204,7 +205,7 @@ func targetTable(t loader.Target) (tableName, error) {
 // checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	const port = "http_port"
-	p, err := sqlload.ReadMySQLParams(t.Params)
+	p, err := mysqlconn.ReadParams(t.Params)
 	if err = errors.Join(err, p.Unknown(port)); err != nil {
 		return err
 	}

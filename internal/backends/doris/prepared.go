@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -25,7 +25,7 @@ type preparedInsert struct {
 // into its COM_STMT_EXECUTE. It sends a value by COM_STMT_SEND_LONG_DATA, which Doris does not know and whose answer
 // would be taken for that of the statement, from 1 GiB / (parameters + 1) on (MaxAllowedPacket); caps keeps batches far
 // below that.
-func (p *preparedInsert) insert(ctx context.Context, c sqlload.MySQLConn, text statements, b *batch.Batch) (int64, error) {
+func (p *preparedInsert) insert(ctx context.Context, c mysqlconn.Conn, text statements, b *batch.Batch) (int64, error) {
 	values, err := b.Columns(text.Schema)
 	if err != nil {
 		return 0, &loader.Error{Op: "load", Applied: loader.No, Err: err}

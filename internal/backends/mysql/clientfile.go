@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -55,7 +55,7 @@ func complete(t loader.Target) (loader.Target, error) {
 
 // withTLS adds what the file says about TLS to what the URL leaves open.
 func withTLS(params url.Values, file map[string]string) (url.Values, error) {
-	given, err := sqlload.ReadMySQLParams(params)
+	given, err := mysqlconn.ReadParams(params)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -43,7 +44,7 @@ func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 		}
 	}
 	for _, address := range addresses {
-		c, err := sqlload.MySQLConfig(t, d, network, address)
+		c, err := mysqlconn.Config(t, d, network, address)
 		if err != nil {
 			return nil, err
 		}
@@ -76,13 +77,13 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 
 // checkParams refuses unknown parameters, which must not be ignored silently.
 func checkParams(t loader.Target) error {
-	p, err := sqlload.ReadMySQLParams(t.Params)
+	p, err := mysqlconn.ReadParams(t.Params)
 	return errors.Join(err, p.Unknown("socket"))
 }
 
 // connector makes connections to one host that are set up.
-func connector(host *mysql.Config, s setup, log *slog.Logger) sqlload.MySQLConnector {
-	return sqlload.MySQLConnector{
+func connector(host *mysql.Config, s setup, log *slog.Logger) mysqlconn.Connector {
+	return mysqlconn.Connector{
 		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: connectTimeout, Log: log,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -31,12 +32,12 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		return append(table.Explain(p, all), loader.Statement{When: "afterwards", Text: dropPipeline(pipelineName("RUN"))})
 	}
 	if claims && method == loadData && f.joins() {
-		add("per session", sqlload.SetNames)
+		add("per session", mysqlconn.SetNames)
 		add("per session", append(f.setup(t.Settings).all(), autocommit(false)+"; "+countRows)...)
 		add("per batch", s.claimAndLoad(first, 0, "NAME"), "COMMIT")
 		return table.Explain(p, all)
 	}
-	add("per session", sqlload.SetNames)
+	add("per session", mysqlconn.SetNames)
 	add("per session", append(f.setup(t.Settings).all(), autocommit(!claims))...)
 	if claims {
 		add("per batch", tag(first.ID)+s.insertClaim(first, 0))

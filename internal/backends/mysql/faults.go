@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -48,7 +48,7 @@ func faultOf(err error) (loader.Fault, bool) {
 		// The server's messages are for people and do not say whether a retry helps, so it is made.
 		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}}, true
 	}
-	return sqlload.MySQLFault(err)
+	return mysqlconn.FaultOf(err)
 }
 
 // wrapsAnother are the numbers of failures of the operating system or an engine, whose own number is in the text:

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -67,7 +68,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
-		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
+		Failed: failed, Classify: Driver{}.Classify, SQLState: mysqlconn.SQLState, Log: d.Log,
 	}
 	l.Elsewhere = l.elsewhere
 	switch l.server.flavour {

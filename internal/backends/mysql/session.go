@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -25,7 +26,7 @@ type session struct {
 	id     int64 // the server's number of the connection, for claims
 	joined bool  // claim and load go in one message
 
-	conn sqlload.MySQLConn
+	conn mysqlconn.Conn
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
 
 	reader string      // name in the driver's registry, which is the process's

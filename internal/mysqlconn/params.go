@@ -1,4 +1,4 @@
-package sqlload
+package mysqlconn
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// MySQLParams is what the parameters of a URL say about TLS, in the words of any client of MySQL: providers hand out URLs
+// Params is what the parameters of a URL say about TLS, in the words of any client of MySQL: providers hand out URLs
 // for JDBC, Go, Node, Prisma and MySQL's own.
-type MySQLParams struct {
+type Params struct {
 	Mode  loader.TLSMode // TLSAuto if they say nothing
 	Trust netio.Trust
 	Other []string // names that say nothing about TLS, and that other clients do not have either
 }
 
-// ReadMySQLParams reads parameters, and refuses by name those that cannot be honoured.
-func ReadMySQLParams(params url.Values) (p MySQLParams, err error) {
+// ReadParams reads parameters, and refuses by name those that cannot be honoured.
+func ReadParams(params url.Values) (p Params, err error) {
 	var by string // what said so
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		value := params[name][len(params[name])-1]
@@ -32,8 +32,9 @@ func ReadMySQLParams(params url.Values) (p MySQLParams, err error) {
 		case mode == loader.TLSAuto:
 		case p.Mode == loader.TLSAuto:
 			p.Mode, by = mode, name
-		case min(rank(mode), rank(p.Mode)) == rank(loader.TLSOff) && max(rank(mode), rank(p.Mode)) > rank(loader.TLSPrefer):
-			return p, fmt.Errorf("parameters %s=%s and %s=%s of the target contradict each other", by, params.Get(by), name, value)
+		case contradict(mode, p.Mode):
+			return p, fmt.Errorf("parameters %s=%s and %s=%s of the target contradict each other",
+				by, params.Get(by), name, value)
 		case rank(mode) > rank(p.Mode): // the most careful one holds
 			p.Mode, by = mode, name
 		}
@@ -42,6 +43,12 @@ func ReadMySQLParams(params url.Values) (p MySQLParams, err error) {
 		return p, errors.New("the target names a certificate authority, and switches TLS off")
 	}
 	return p, nil
+}
+
+// contradict reports whether one mode switches TLS off and the other one needs it.
+func contradict(a, b loader.TLSMode) bool {
+	weaker, stronger := min(rank(a), rank(b)), max(rank(a), rank(b))
+	return weaker == rank(loader.TLSOff) && stronger > rank(loader.TLSPrefer)
 }
 
 // rank orders the modes.
@@ -57,7 +64,7 @@ func bare(text string) string {
 }
 
 // read reads one parameter.
-func (p *MySQLParams) read(name, value string) (loader.TLSMode, error) {
+func (p *Params) read(name, value string) (loader.TLSMode, error) {
 	switch bare(name) {
 	case "sslca", "sslrootcert":
 		p.Trust.CAFile = value
@@ -77,10 +84,10 @@ func (p *MySQLParams) read(name, value string) (loader.TLSMode, error) {
 	if reason, is := notHonoured[bare(name)]; is {
 		return "", fmt.Errorf("parameter %s of the target cannot be honoured: %s", name, reason)
 	}
-	modes, known := mysqlModes[bare(name)]
+	modes, known := modeParams[bare(name)]
 	switch {
 	case known:
-	case strings.Contains(ignoredMySQLParams, " "+bare(name)+" "):
+	case strings.Contains(ignoredParams, " "+bare(name)+" "):
 		return "", nil
 	default:
 		p.Other = append(p.Other, name)
@@ -89,25 +96,28 @@ func (p *MySQLParams) read(name, value string) (loader.TLSMode, error) {
 	mode, valid := modes[strings.Join(strings.Fields(bare(value)), "")]
 	if !valid {
 		valid := slices.DeleteFunc(slices.Sorted(maps.Keys(modes)), func(v string) bool { return strings.Contains(v, "{") })
-		return "", fmt.Errorf("parameter %s=%s of the target is not known; there are: %s", name, value, strings.Join(valid, ", "))
+		return "", fmt.Errorf("parameter %s=%s of the target is not known; there are: %s",
+			name, value, strings.Join(valid, ", "))
 	}
 	return mode, nil
 }
 
-// mysqlModes are the parameters that choose a mode, with their values. One that is weaker than what others say loses
+// modeParams are the parameters that choose a mode, with their values. One that is weaker than what others say loses
 // against them, and "" says nothing.
-var mysqlModes = map[string]map[string]loader.TLSMode{
+var modeParams = map[string]map[string]loader.TLSMode{
 	"sslmode": { // MySQL's clients and Connector/J, and libpq's and MariaDB's words for the same
 		"disabled": loader.TLSOff, "disable": loader.TLSOff, "preferred": loader.TLSPrefer, "prefer": loader.TLSPrefer,
 		"required": loader.TLSRequire, "require": loader.TLSRequire, "trust": loader.TLSRequire,
 		"verifyca": loader.TLSVerifyCA, "verifyidentity": loader.TLSVerify, "verifyfull": loader.TLSVerify,
 	},
 	"tls": { // the Go driver
-		"false": loader.TLSOff, "preferred": loader.TLSPrefer, "skipverify": loader.TLSRequire, "true": loader.TLSVerify, "1": loader.TLSVerify, "0": loader.TLSOff,
+		"false": loader.TLSOff, "0": loader.TLSOff, "preferred": loader.TLSPrefer, "skipverify": loader.TLSRequire,
+		"true": loader.TLSVerify, "1": loader.TLSVerify,
 	},
 	"ssl": { // Node's drivers, which verify
 		"true": loader.TLSVerify, "1": loader.TLSVerify, "false": loader.TLSOff, "0": loader.TLSOff,
-		`{"rejectunauthorized":true}`: loader.TLSVerify, `{"rejectunauthorized":false}`: loader.TLSRequire, "{}": loader.TLSVerify,
+		`{"rejectunauthorized":true}`: loader.TLSVerify, `{"rejectunauthorized":false}`: loader.TLSRequire,
+		"{}": loader.TLSVerify,
 	},
 	"sslaccept": {"strict": loader.TLSVerify, "acceptinvalidcerts": loader.TLSRequire}, // Prisma
 	// Connector/J before 8.0.13: without verifyServerCertificate it does not verify.
@@ -115,7 +125,9 @@ var mysqlModes = map[string]map[string]loader.TLSMode{
 	"requiressl":              {"true": loader.TLSRequire, "false": loader.TLSAuto},
 	"verifyservercertificate": {"true": loader.TLSVerifyCA, "false": loader.TLSRequire},
 	// MariaDB's.
-	"sslverifyservercert":    {"true": loader.TLSVerify, "1": loader.TLSVerify, "false": loader.TLSRequire, "0": loader.TLSRequire},
+	"sslverifyservercert": {
+		"true": loader.TLSVerify, "1": loader.TLSVerify, "false": loader.TLSRequire, "0": loader.TLSRequire,
+	},
 	"trustservercertificate": {"true": loader.TLSRequire, "false": loader.TLSAuto},
 	// Without TLS the driver asks the server for its key, and believes what comes.
 	"allowpublickeyretrieval": {"true": loader.TLSAuto, "false": loader.TLSRequire},
@@ -126,16 +138,18 @@ var notHonoured = map[string]string{
 	"sslcapath": "name a file with authorities by --tls-ca", "serversslcert": "name a file with authorities by --tls-ca",
 	"trustcertificatekeystoreurl": "name a file in PEM by --tls-ca", "truststore": "name a file in PEM by --tls-ca",
 	"clientcertificatekeystoreurl": "name files in PEM by --tls-cert and --tls-key",
-	"keystore":                     "name files in PEM by --tls-cert and --tls-key", "sslidentity": "name files in PEM by --tls-cert and --tls-key",
-	"sslcrl": "lists of revoked certificates are not read", "sslcrlpath": "lists of revoked certificates are not read",
-	"sslfp": "fingerprints are not compared", "sslfplist": "fingerprints are not compared",
+	"keystore":                     "name files in PEM by --tls-cert and --tls-key",
+	"sslidentity":                  "name files in PEM by --tls-cert and --tls-key",
+	"sslcrl":                       "lists of revoked certificates are not read",
+	"sslcrlpath":                   "lists of revoked certificates are not read",
+	"sslfp":                        "fingerprints are not compared", "sslfplist": "fingerprints are not compared",
 }
 
-// ignoredMySQLParams are names that nobody misses: of character sets and time zones, which every session sets as the rows
+// ignoredParams are names that nobody misses: of character sets and time zones, which every session sets as the rows
 // need them; of pools, caches, limits of time and the shape of results, which other clients have.
-const ignoredMySQLParams = " charset characterset characterencoding charactersetresults encoding useunicode collation " +
-	"connectioncollation servertimezone connectiontimezone forceconnectiontimezonetosession uselegacydatetimecode loc parsetime " +
-	"zerodatetimebehavior serverversion sslcipher tlsciphersuites " +
+const ignoredParams = " charset characterset characterencoding charactersetresults encoding useunicode collation " +
+	"connectioncollation servertimezone connectiontimezone forceconnectiontimezonetosession uselegacydatetimecode loc " +
+	"parsetime zerodatetimebehavior serverversion sslcipher tlsciphersuites " +
 	"autoreconnect reconnect failoverreadonly maxreconnects tcpkeepalive keepalive connecttimeout sockettimeout timeout " +
 	"readtimeout writetimeout connectionlimit pooltimeout pool poolsize minpoolsize maxpoolsize pooling maxidletime " +
 	"connectionattributes checkconnliveness rejectreadonly " +
@@ -148,7 +162,7 @@ const ignoredMySQLParams = " charset characterset characterencoding characterset
 
 // Unknown refuses the other parameters but those of the back-end: they must not be ignored silently. Session variables
 // are in lower case.
-func (p MySQLParams) Unknown(own ...string) error {
+func (p Params) Unknown(own ...string) error {
 	for _, name := range p.Other {
 		if slices.Contains(own, name) {
 			continue

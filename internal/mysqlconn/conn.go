@@ -1,4 +1,6 @@
-package sqlload
+// Package mysqlconn is what back-ends of the MySQL protocol share below SQL: go-sql-driver's configuration of a target,
+// connections that have run their setup statements, rows that are sent out of the ring, and the driver's own errors.
+package mysqlconn
 
 import (
 	"context"
@@ -14,12 +16,13 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// MySQLConfig returns the driver's configuration for one server. The address is host:port, or a path on network "unix".
+// Config returns the driver's configuration for one server. The address is host:port, or a path on network "unix".
 // The configuration is never written as a DSN, so no string holds the password among other things.
-func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *mysql.Config, err error) {
+func Config(t loader.Target, d loader.Deps, network, address string) (c *mysql.Config, err error) {
 	c = mysql.NewConfig()
 	c.Net, c.Addr, c.DialFunc = network, address, d.Dial
 	c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
@@ -31,15 +34,15 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 			return nil, fmt.Errorf("host %q of the target: %w", address, err)
 		}
 	}
-	if err := secureMySQL(c, t, d, host); err != nil {
+	if err := secure(c, t, d, host); err != nil {
 		return nil, fmt.Errorf("TLS for %s: %w", address, err)
 	}
 	return c, nil
 }
 
-// secureMySQL configures TLS: the flags come before the URL.
-func secureMySQL(c *mysql.Config, t loader.Target, d loader.Deps, host string) error {
-	p, err := ReadMySQLParams(t.Params)
+// secure configures TLS: the flags come before the URL.
+func secure(c *mysql.Config, t loader.Target, d loader.Deps, host string) error {
+	p, err := ReadParams(t.Params)
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ const SetNames = "SET NAMES utf8mb4"
 // connect connects and runs the setup statements. Config.Params would set variables in random order and in one
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
-func (m MySQLConnector) connect(ctx context.Context, c *mysql.Config) (driver.Conn, error) {
+func (m Connector) connect(ctx context.Context, c *mysql.Config) (driver.Conn, error) {
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func (m MySQLConnector) connect(ctx context.Context, c *mysql.Config) (driver.Co
 
 // wish sets the variables of Wishes: in one statement, or one by one where the server refuses that. Its error is one of
 // the connection.
-func (m MySQLConnector) wish(exec func(statement string) error) error {
+func (m Connector) wish(exec func(statement string) error) error {
 	if len(m.Wishes) == 0 {
 		return nil
 	}
@@ -112,9 +115,9 @@ func (m MySQLConnector) wish(exec func(statement string) error) error {
 	return nil
 }
 
-// MySQLConnector makes connections for package sql that have run their setup statements. They go to the first host that
+// Connector makes connections for package sql that have run their setup statements. They go to the first host that
 // can be reached, beginning with number First; what a host answers is final.
-type MySQLConnector struct {
+type Connector struct {
 	Hosts []*mysql.Config
 	First int
 	// Wishes are assignments to session variables, as in "wait_timeout = 600", that only make a session better: which
@@ -126,10 +129,10 @@ type MySQLConnector struct {
 }
 
 // Driver implements driver.Connector.
-func (MySQLConnector) Driver() driver.Driver { return mysql.MySQLDriver{} }
+func (Connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // Connect implements driver.Connector.
-func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) {
+func (m Connector) Connect(ctx context.Context) (_ driver.Conn, all error) {
 	if m.Timeout > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
@@ -152,17 +155,17 @@ func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) 
 	return nil, all
 }
 
-// MySQLConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
+// Conn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
 // caller's back, which would lose the transaction, and never sends a statement again. The driver's bare connection
 // would do as well, but has no rows to scan.
-type MySQLConn struct {
-	SQL
+type Conn struct {
+	sqlload.SQL
 	pool *sql.DB
 	wire *appender
 }
 
 // Dial connects.
-func (m MySQLConnector) Dial(ctx context.Context) (MySQLConn, error) {
+func (m Connector) Dial(ctx context.Context) (Conn, error) {
 	wire := &appender{}
 	m.Hosts = slices.Clone(m.Hosts)
 	for i, host := range m.Hosts {
@@ -176,41 +179,13 @@ func (m MySQLConnector) Dial(ctx context.Context) (MySQLConn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		_ = pool.Close()
-		return MySQLConn{}, err
+		return Conn{}, err
 	}
-	return MySQLConn{SQL{Conn: conn}, pool, wire}, nil
+	return Conn{sqlload.SQL{Conn: conn}, pool, wire}, nil
 }
 
 // Close closes the connection; a second Close does nothing.
-func (c MySQLConn) Close() error {
+func (c Conn) Close() error {
 	_ = c.Conn.Close() // back to the pool, which closes it
 	return c.pool.Close()
-}
-
-// MySQLFault reads the errors that the MySQL driver makes up itself. What a server answers is each back-end's own
-// matter: the numbers mean different things.
-func MySQLFault(err error) (loader.Fault, bool) {
-	is := func(known ...error) bool {
-		return slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) })
-	}
-	// Driver and server have no way in common to prove who the user is, or to encrypt. No statement was sent.
-	refused := loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
-	switch {
-	case is(mysql.ErrNoTLS):
-		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off connects without"}, true
-	case is(mysql.ErrCleartextPassword):
-		return loader.Fault{Verdict: refused, Hint: "use an account with caching_sha2_password or mysql_native_password"}, true
-	case is(mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol):
-		return loader.Fault{Verdict: refused}, true
-	case is(mysql.ErrPktTooLarge):
-		return loader.Fault{Verdict: loader.Refused(loader.ClassTooLarge)}, true
-	case is(driver.ErrBadConn, sql.ErrConnDone):
-		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server has
-		// seen is no complete statement.
-		return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true
-	case is(mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer):
-		// The connection ended or lost its order while a statement was on its way.
-		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
-	}
-	return loader.Fault{}, false
 }

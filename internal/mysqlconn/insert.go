@@ -1,4 +1,4 @@
-package sqlload
+package mysqlconn
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// A packet is the length of its data in three bytes, a number in one, and the data. A message as long as fullPacket goes on
-// in another one (MySQL's source documentation, "MySQL Packets").
+// A packet is the length of its data in three bytes, a number in one, and the data. A message as long as fullPacket
+// goes on in another one (MySQL's source documentation, "MySQL Packets").
 const (
 	packetHeader = 4
 	fullPacket   = 1<<24 - 1
@@ -18,17 +18,19 @@ const (
 
 // Insert sends a batch's rows in one statement behind its head.
 //
-// The driver takes a statement as a string, which it copies into a packet, and both would be garbage. So it sends the head
-// alone, and the rows follow out of the ring. Not under TLS, which the driver begins above the connection, nor in several
-// packets: the driver would expect the answer to be number 1.
-func (c MySQLConn) Insert(ctx context.Context, head string, b *batch.Batch) (rows int64, err error) {
+// The driver takes a statement as a string, which it copies into a packet, and both would be garbage. So it sends the
+// head alone, and the rows follow out of the ring. Not under TLS, which the driver begins above the connection, nor in
+// several packets: the driver would expect the answer to be number 1.
+func (c Conn) Insert(ctx context.Context, head string, b *batch.Batch) (rows int64, err error) {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
 	if c.wire.plain && 1+len(head)+int(body.Size()) < fullPacket { // the command is a byte
 		c.wire.body = body
-		defer func() { c.wire.body = nil }() // nothing is sent if ctx has ended, and the rows must not follow the next statement
+		// Nothing is sent if ctx has ended, and the rows must not follow the next statement.
+		defer func() { c.wire.body = nil }()
 		return c.Exec(ctx, head)
 	}
+
 	var text strings.Builder // its String makes no copy
 	text.Grow(len(head) + int(body.Size()))
 	text.WriteString(head)

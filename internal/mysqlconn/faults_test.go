@@ -1,0 +1,19 @@
+package mysqlconn_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/internal/mysqlconn"
+)
+
+func TestSQLState(t *testing.T) {
+	server := &mysql.MySQLError{Number: 1690, SQLState: [5]byte([]byte("22003")), Message: "BIGINT value is out of range"}
+	assert.Equal(t, "22003", mysqlconn.SQLState(fmt.Errorf("ask: %w", server)))
+	assert.Empty(t, mysqlconn.SQLState(errors.New("22003")))
+	assert.Empty(t, mysqlconn.SQLState(nil))
+}
