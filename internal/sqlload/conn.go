@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"time"
 )
 
 // Conn is a connection for everything but the rows of a load: queries, DDL and the claim table.
@@ -95,16 +94,6 @@ func (c SQL) Query(ctx context.Context, query string, each func(row [][]byte) er
 		}
 	}
 	return list.Err()
-}
-
-// Wait sleeps, or returns the error of ctx when that ends.
-func Wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // WriteBuffers writes all buffers, with as few system calls as the kernel and c allow. It consumes b.

@@ -21,6 +21,7 @@ type Fence struct {
 const (
 	fencePatience = 3 * time.Second
 	fenceTime     = time.Minute
+	fencePause    = 20 * time.Millisecond // between two tries
 )
 
 // AwaitFence tries to take a fence until it has it. Each try lasts as long as it is told: a second, so that other runs are not
@@ -29,7 +30,7 @@ const (
 // would hold it up for ever.
 func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error), end func() (others string, err error)) error {
 	began, wait, ended := time.Now(), time.Second, false
-	for {
+	for range Poll(ctx, fencePause, fencePause) {
 		done, err := try(wait)
 		if done || err != nil {
 			return err
@@ -45,10 +46,8 @@ func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error),
 		if time.Since(began)+wait > fenceTime {
 			return fenceLate(end)
 		}
-		if err := Wait(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
 	}
+	return ctx.Err()
 }
 
 func fenceLate(end func() (string, error)) error {

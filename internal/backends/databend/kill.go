@@ -71,7 +71,7 @@ func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration
 			return err
 		}
 	}
-	for {
+	for range sqlload.Poll(ctx, pollInterval, pollInterval) {
 		sessions, err := n.running(ctx, ids)
 		if err != nil {
 			return err
@@ -89,10 +89,8 @@ func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration
 		if !wait {
 			return nil
 		}
-		if err := sqlload.Wait(ctx, pollInterval); err != nil {
-			return fmt.Errorf("a query is still running: %w", err)
-		}
 	}
+	return fmt.Errorf("a query is still running: %w", ctx.Err())
 }
 
 // kill kills a query without waiting for its end.

@@ -91,19 +91,20 @@ func (l *opened) interval() time.Duration {
 // awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for
 // at least ten times in an interval, to measure their wait and not the pauses, and counted without duplicates, which must
 // not make up for missing rows.
-func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
+func (l *opened) awaitRows(
+	ctx context.Context, all loader.KeyRange, rows int64, most time.Duration,
+) (found int64, err error) {
 	end, longest, count := time.Now().Add(most), lastPause, l.CountRows
 	if l.options.group.on() {
 		count = l.CountDistinct
 		longest = min(longest, max(firstPause, l.interval()/10))
 	}
-	for pause := firstPause; ; pause = min(2*pause, longest) {
-		found, err := count(ctx, all)
+
+	for range sqlload.Poll(ctx, firstPause, longest) {
+		found, err = count(ctx, all)
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return found, err
-		}
 	}
+	return found, ctx.Err()
 }

@@ -175,16 +175,14 @@ const (
 )
 
 // waitLabel waits until no load is pending under the label.
-func (l *opened) waitLabel(ctx context.Context, label string) (txnState, error) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		state, err := l.labelState(ctx, label)
+func (l *opened) waitLabel(ctx context.Context, label string) (state txnState, err error) {
+	for range sqlload.Poll(ctx, firstPause, lastPause) {
+		state, err = l.labelState(ctx, label)
 		if err != nil || !l.pending(state) {
 			return state, err
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return state, fmt.Errorf("load %s is still under way (%s): %w", label, state, err)
-		}
 	}
+	return state, fmt.Errorf("load %s is still under way (%s): %w", label, state, ctx.Err())
 }
 
 // Where a frontend returns the state of a label, and cancels its load.

@@ -50,6 +50,9 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 // killTimeout is for one host to end its sessions: they roll back first.
 const killTimeout = 30 * time.Second
 
+// killPause is between two looks at sessions that have not ended.
+const killPause = 50 * time.Millisecond
+
 // EndOthers implements sqlload.Claims.
 //
 // It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
@@ -85,7 +88,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	for {
+	for range sqlload.Poll(ctx, killPause, killPause) {
 		ids, err := findSessions(ctx, c, l.statements(s), ref)
 		if err != nil || len(ids) == 0 {
 			return err
@@ -95,10 +98,8 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 				return err
 			}
 		}
-		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
 	}
+	return ctx.Err()
 }
 
 // findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the

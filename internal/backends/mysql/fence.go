@@ -224,28 +224,30 @@ func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
 			return err
 		}
 	}
-	for first := true; ; first = false {
-		alive, err := l.alive(ctx, query)
+
+	var alive []string
+	logged := false
+	for range sqlload.Poll(ctx, killPause, killPause) {
+		var err error
+		alive, err = l.alive(ctx, query)
 		if err != nil || len(alive) == 0 {
 			return err
 		}
 
-		if waitOnly && first {
+		if waitOnly && !logged {
 			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
+			logged = true
 		}
 		if !waitOnly {
 			if err := l.killAll(ctx, alive); err != nil {
 				return err
 			}
 		}
-
-		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
-			return &loader.Error{
-				Op: "wait for an earlier process of the run", Applied: loader.No,
-				Err:  fmt.Errorf("connections %s do not end: %w", strings.Join(alive, ", "), err),
-				Hint: "end the process that has them, and try again",
-			}
-		}
+	}
+	return &loader.Error{
+		Op: "wait for an earlier process of the run", Applied: loader.No,
+		Err:  fmt.Errorf("connections %s do not end: %w", strings.Join(alive, ", "), ctx.Err()),
+		Hint: "end the process that has them, and try again",
 	}
 }
 

@@ -160,10 +160,17 @@ func (p *pipe) repair(ctx context.Context) error {
 	return nil
 }
 
+// Pauses between two looks at a pipeline that runs.
+const (
+	pipePause    = 5 * time.Millisecond
+	pipeMaxPause = time.Second
+)
+
 // wait polls until all members are loaded, or the pipeline stands still before they are.
 func (p *pipe) wait(ctx context.Context, members []string) (map[string]file, error) {
 	var stands *pipelineError // when it was last looked at
-	for pause, before := 5*time.Millisecond, -1; ; pause = min(2*pause, time.Second) {
+	before := -1
+	for range sqlload.Poll(ctx, pipePause, pipeMaxPause) {
 		// The state comes first: a pipeline that stands still has no more files to come.
 		state, err := p.state(ctx)
 		if err != nil {
@@ -185,10 +192,8 @@ func (p *pipe) wait(ctx context.Context, members []string) (map[string]file, err
 		if skipped || state != running {
 			return nil, p.failure(ctx, stands, loaded == 0 && state != running)
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return nil, p.lost(ctx, "wait for the pipeline", stands, err)
-		}
 	}
+	return nil, p.lost(ctx, "wait for the pipeline", stands, ctx.Err())
 }
 
 // lost is the error of a pipeline that is not waited for any longer. An unreadable bucket shows only here: the pipeline
@@ -227,15 +232,13 @@ func (p *pipe) stop(ctx context.Context) error {
 	if err := p.exec(ctx, "STOP PIPELINE IF RUNNING "+quote(p.name)); err != nil {
 		return err
 	}
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for range sqlload.Poll(ctx, pipePause, pipeMaxPause) {
 		state, err := p.state(ctx)
 		if err != nil || state != running {
 			return err
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return err
-		}
 	}
+	return ctx.Err()
 }
 
 func dropPipeline(name string) string { return "DROP PIPELINE IF EXISTS " + quote(name) }

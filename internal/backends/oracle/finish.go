@@ -101,8 +101,12 @@ func (k *link) drain(ctx context.Context, highest int64) (notes []string, err er
 		}
 		return notes, nil
 	}
-	applied, progress, pause := int64(0), time.Now(), drainPause
-	for ctx.Err() == nil && time.Since(progress) < drainTimeout {
+
+	applied, progress := int64(0), time.Now()
+	for range sqlload.Poll(ctx, drainPause, drainMaxPause) {
+		if ctx.Err() != nil || time.Since(progress) >= drainTimeout {
+			break
+		}
 		now, err := k.readNumber(ctx, selectApplied)
 		if err != nil || now >= highest {
 			return notes, err
@@ -113,8 +117,6 @@ func (k *link) drain(ctx context.Context, highest int64) (notes []string, err er
 		if now > applied {
 			applied, progress = now, time.Now()
 		}
-		_ = sqlload.Wait(ctx, pause)
-		pause = min(2*pause, drainMaxPause)
 	}
 	return append(notes, fmt.Sprintf("rows are still in the server's memory: %d of %d is on disk, without progress for %v",
 		applied, highest, time.Since(progress).Round(time.Second))), nil

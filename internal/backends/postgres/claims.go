@@ -70,6 +70,12 @@ const (
 // endTimeout is how long a backend may take to end: it rolls back first, and may be in the middle of a disk write.
 const endTimeout = 30 * time.Second
 
+// Pauses between two looks at what has not ended.
+const (
+	endPause    = 5 * time.Millisecond
+	endMaxPause = time.Second
+)
+
 // EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
 // the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim.
 func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
@@ -96,13 +102,15 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 		return err
 	}
 	defer func() { _ = closeConn(c) }()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+
+	left := 0
+	for range sqlload.Poll(ctx, endPause, endMaxPause) {
 		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, sqlload.Literal(sessionName(ref.ID.Run, l.shard()))))
 		if err != nil {
 			return failed("list earlier sessions", err)
 		}
 		spared := l.spared(ref)
-		left := 0
+		left = 0
 		for _, row := range found {
 			b := backend{pid: row[0], started: row[1]}
 			if spared[b] {
@@ -116,10 +124,8 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 		if left == 0 {
 			return nil
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return fmt.Errorf("%d earlier sessions on %s do not end: %w", left, e, err)
-		}
 	}
+	return fmt.Errorf("%d earlier sessions on %s do not end: %w", left, e, ctx.Err())
 }
 
 // spared returns the working sessions of this process that do not load the batch.

@@ -168,12 +168,13 @@ func (l *opened) endRun(ctx context.Context, f sqlload.Fence) error {
 }
 
 func (l *opened) endNamed(ctx context.Context, c *pgconn.PgConn, f sqlload.Fence) error {
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	left := 0
+	for range sqlload.Poll(ctx, endPause, endMaxPause) {
 		found, err := rowsOf(ctx, c, "SELECT pid, COALESCE(application_name, '') FROM pg_stat_activity WHERE usename = session_user")
 		if err != nil {
 			return failed("list earlier sessions", err)
 		}
-		left := 0
+		left = 0
 		for _, row := range found {
 			if !ends(f, row[1]) {
 				continue
@@ -186,8 +187,6 @@ func (l *opened) endNamed(ctx context.Context, c *pgconn.PgConn, f sqlload.Fence
 		if left == 0 {
 			return nil
 		}
-		if err := sqlload.Wait(ctx, pause); err != nil {
-			return fmt.Errorf("%d earlier sessions do not end: %w", left, err)
-		}
 	}
+	return fmt.Errorf("%d earlier sessions do not end: %w", left, ctx.Err())
 }
