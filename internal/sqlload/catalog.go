@@ -2,6 +2,7 @@ package sqlload
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -87,6 +88,12 @@ func (r *Relation) Elsewhere() string {
 		return "choose another --table"
 	}
 	return "choose another --table, or use --create recreate"
+}
+
+// Refuse returns the error of a relation that the run cannot use, as Fits and CheckClaims find it: nothing is applied,
+// and the hint says what helps.
+func Refuse(hint, format string, values ...any) error {
+	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
 // Column is a column of a relation.

@@ -54,10 +54,7 @@ func (l catalog) Columns(
 // Fits refuses other engines, which keep rows in the memory of one node, or nowhere, and have no labels.
 func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) error {
 	if engine := r.Traits[0]; engine != "FUSE" {
-		return &loader.Error{
-			Op: "check the table", Applied: loader.No, Hint: r.Elsewhere(),
-			Err: fmt.Errorf("table %s has engine %s; labels and atomic loads need FUSE", r, engine),
-		}
+		return sqlload.Refuse(r.Elsewhere(), "table %s has engine %s; labels and atomic loads need FUSE", r, engine)
 	}
 	return nil
 }

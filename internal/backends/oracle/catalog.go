@@ -33,7 +33,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	create := s.Want.Create
 	if err == nil && l.options.partition != "" && (r == nil && create != loader.CreateNever ||
 		create == loader.CreateRecreate || create == loader.CreateTruncate) {
-		return nil, refuse("create or empty it yourself (ALTER TABLE … TRUNCATE PARTITION …), and use --create never",
+		return nil, sqlload.Refuse("create or empty it yourself (ALTER TABLE … TRUNCATE PARTITION …), and use --create never",
 			"option %s names a partition, and terapush creates none and empties whole tables", optionPartition)
 	}
 	return r, err
@@ -110,7 +110,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 		return err
 	}
 	if len(traits) != 1 {
-		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
+		return sqlload.Refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
 			"ALL_TABLES does not show it to this user")
 	}
 	if err := l.checkTraits(r, traits[0]); err != nil {
@@ -125,7 +125,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	}
 	there, err := hasUniqueIndex(ctx, c, r, names...)
 	if err == nil && !there {
-		err = refuse("add it, or "+r.Elsewhere(), "it has no primary key (%s)", strings.Join(names, ", "))
+		err = sqlload.Refuse("add it, or "+r.Elsewhere(), "it has no primary key (%s)", strings.Join(names, ", "))
 	}
 	return err
 }
@@ -159,9 +159,9 @@ func (l catalog) checkTraits(r *sqlload.Relation, row []string) error {
 	var reason, hint string
 	switch {
 	case external != "0":
-		return refuse(anotherTable, "it is an external table")
+		return sqlload.Refuse(anotherTable, "it is an external table")
 	case temporary == "Y":
-		return refuse(anotherTable, "it is temporary: each session has its own rows")
+		return sqlload.Refuse(anotherTable, "it is temporary: each session has its own rows")
 	case l.method != methodFast && l.method != methodDirect:
 		return nil
 	case triggers != "0":
@@ -176,7 +176,7 @@ func (l catalog) checkTraits(r *sqlload.Relation, row []string) error {
 	default:
 		return nil
 	}
-	return refuse(hint+", or use method "+methodArray,
+	return sqlload.Refuse(hint+", or use method "+methodArray,
 		"%s, so that method %s would insert conventionally without saying so", reason, l.method)
 }
 
@@ -190,7 +190,7 @@ func (l catalog) checkPartition(ctx context.Context, c sqlload.Conn, r *sqlload.
 		"WHERE p.table_owner = "+sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+
 		" AND p.partition_name = "+sqlload.Literal(name))
 	if err == nil && n == 0 {
-		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
+		err = sqlload.Refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
 	}
 	return err
 }
@@ -206,10 +206,6 @@ func hasUniqueIndex(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, co
 		"HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
 		sqlload.Literal(r.Schema), sqlload.Literal(r.Name), len(columns), sqlload.Literals(columns)))
 	return n > 0, err
-}
-
-func refuse(hint, format string, values ...any) error {
-	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
 // Create implements sqlload.Catalog.

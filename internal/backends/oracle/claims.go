@@ -21,11 +21,12 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 		return false, err
 	}
 	if r.Kind != "" {
-		return false, refuse("rename or drop it, or choose another schema", "the claim table %s is a %s", s.Claims, r.Kind)
+		return false, sqlload.Refuse("rename or drop it, or choose another schema",
+			"the claim table %s is a %s", s.Claims, r.Kind)
 	}
 	key, err := hasUniqueIndex(ctx, c, r, "RUN", "BATCH")
 	if err == nil && !key {
-		err = refuse("drop it when no run needs it any more: the next run creates it",
+		err = sqlload.Refuse("drop it when no run needs it any more: the next run creates it",
 			"the claim table %s has no unique key on exactly (run, batch) that is checked at once: a batch could be claimed "+
 				"twice", s.Claims)
 	}

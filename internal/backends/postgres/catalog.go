@@ -62,7 +62,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
 	if l.flavour == redshift { // relfilenode means nothing there
 		if s.Want.PrimaryKey {
-			return nil, refuse("omit --primary-key", "a primary key was asked for, and Redshift enforces none")
+			return nil, sqlload.Refuse("omit --primary-key", "a primary key was asked for, and Redshift enforces none")
 		}
 		query = about("0", "'p'") + fromCatalog(s.Table)
 	}
@@ -121,11 +121,12 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	persistence := r.Traits[traitPersistence]
 	switch {
 	case persistence == "t":
-		return refuse("choose another --table", "it is temporary: each session has one of its own")
+		return sqlload.Refuse("choose another --table", "it is temporary: each session has one of its own")
 	case r.Traits[traitMayInsert] != "t":
-		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)), "this user may not insert")
+		return sqlload.Refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)),
+			"this user may not insert")
 	case l.options.unlogged && persistence != "u":
-		return refuse("omit the option, or "+r.Elsewhere(), "it is logged, but option %s was given", optionUnlogged)
+		return sqlload.Refuse("omit the option, or "+r.Elsewhere(), "it is logged, but option %s was given", optionUnlogged)
 	}
 	return l.keyFits(ctx, c, s, r)
 }
@@ -150,13 +151,9 @@ func (catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r 
 	key := strings.Join(names, ", ")
 
 	if !slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key }) {
-		return refuse("add it, or "+r.Elsewhere(), "a primary key was asked for, and the table's is not (%s)", key)
+		return sqlload.Refuse("add it, or "+r.Elsewhere(), "a primary key was asked for, and the table's is not (%s)", key)
 	}
 	return nil
-}
-
-func refuse(hint, format string, values ...any) error {
-	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
 // Create implements sqlload.Catalog.

@@ -23,13 +23,15 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	const drop = "drop it if no run needs it any more: the next run makes it again"
 	switch {
 	case may != "t":
-		return true, refuse(l.Grant(ctx, c, "SELECT, INSERT, DELETE", s.Claims)+", or do without exactly once: --delivery at-least-once",
+		grant := l.Grant(ctx, c, "SELECT, INSERT, DELETE", s.Claims)
+		return true, sqlload.Refuse(grant+", or do without exactly once: --delivery at-least-once",
 			"this user may not use the claim table %s", s.Claims)
 	case persistence != durability(st.unlogged):
-		return true, refuse(drop, "the claim table %s is %s and the table %s %s: a crash would empty only one of them",
+		return true, sqlload.Refuse(drop,
+			"the claim table %s is %s and the table %s %s: a crash would empty only one of them",
 			s.Claims, persistence, s.Table, durability(st.unlogged))
 	case keyed != "t":
-		return true, refuse("ALTER TABLE "+s.Claims+" ADD PRIMARY KEY (run, batch), or "+drop,
+		return true, sqlload.Refuse("ALTER TABLE "+s.Claims+" ADD PRIMARY KEY (run, batch), or "+drop,
 			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", s.Claims)
 	}
 	return true, nil
