@@ -322,7 +322,7 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 		return t.Failed("read the columns of "+s.Table, err)
 	}
 	if wrong := s.differences(columns); len(wrong) > 0 {
-		return refuse(found.Elsewhere(), "table %s cannot take the rows of dataset %s: %s",
+		return Refuse(found.Elsewhere(), "table %s cannot take the rows of dataset %s: %s",
 			found, s.Schema.Dataset, strings.Join(wrong, "; "))
 	}
 	return t.Failed("check table "+found.String(), t.Catalog.Fits(ctx, c, s, found))
@@ -366,12 +366,7 @@ func (s *State) computed(c rows.Column) bool {
 }
 
 func notATable(found *Relation) error {
-	return refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
-}
-
-// refuse returns the error of a table that the run cannot use.
-func refuse(hint, format string, values ...any) error {
-	return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
+	return Refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
 }
 
 // ensureClaims checks the claim table, or creates it. It checks first because CREATE TABLE IF NOT EXISTS requires the
