@@ -115,9 +115,9 @@ func (f *failure) fault() loader.Fault {
 	if status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect {
 		status = http.StatusMovedPermanently
 	}
-	fault, listed := faults().Code(f.code)
+	fault, listed := faults.Code(f.code)
 	if !listed {
-		fault, listed = faults().Code(strconv.Itoa(status))
+		fault, listed = faults.Code(strconv.Itoa(status))
 	}
 	switch {
 	case listed:
@@ -167,43 +167,41 @@ func (f *failure) unanswered() loader.Fault {
 const otherRegion = "the bucket is in another region than the request was signed for: write ?region=…"
 
 // faults lists the codes and statuses (Amazon S3 API reference, "Error responses").
-func faults() loader.Faults {
-	return loader.Faults{
-		{Codes: "SlowDown RequestLimitExceeded Throttling ThrottlingException TooManyRequests " +
-			"BandwidthLimitExceeded 429", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "the store asks for fewer requests: use fewer workers or larger batches"},
-		{Codes: "ServiceUnavailable XMinioServerNotInitialized 503", Verdict: loader.Again(loader.ClassThrottled)},
-		{Codes: "ExpiredToken ExpiredTokenException RequestExpired TokenRefreshRequired",
-			Verdict: loader.Refused(loader.ClassPermission),
-			Hint:    "the credentials have expired: renew them, then resume"},
-		// versitygw's word for an unknown key is XAdminUserNotFound, with status 404.
-		{Codes: "InvalidAccessKeyId XAdminUserNotFound InvalidToken InvalidSecurity NotSignedUp",
-			Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the store does not know the key: check AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN and AWS_PROFILE, and " +
-				"that the endpoint is the right one"},
-		{Codes: "SignatureDoesNotMatch AuthorizationQueryParametersError InvalidRequestSignature",
-			Verdict: loader.Refused(loader.ClassPermission),
-			Hint:    "check AWS_SECRET_ACCESS_KEY and the region; a proxy in between must not change host or headers"},
-		{Codes: "RequestTimeTooSkewed", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "set this machine's clock: signatures are good for 15 minutes"},
-		{Codes: "PermanentRedirect TemporaryRedirect Redirect AuthorizationHeaderMalformed " +
-			"IllegalLocationConstraintException InvalidRegion 301", Verdict: loader.Refused(loader.ClassOther),
-			Hint: otherRegion},
-		{Codes: "NoSuchBucket", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "make the bucket first, or check its name; terapush makes none"},
-		{Codes: "NoSuchKey NotFound 404", Verdict: loader.Refused(loader.ClassMissing)},
-		{Codes: "RequestTimeout 408", Verdict: loader.Again(loader.ClassTimeout)},
-		{Codes: "IncompleteBody BadDigest", Verdict: loader.Again(loader.ClassConnection)},
-		{Codes: "OperationAborted ConditionalRequestConflict 409",
-			Verdict: loader.Verdict{Class: loader.ClassLock, Retry: true}}, // the other request may be an earlier attempt
-		{Codes: "EntityTooLarge 413", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-bytes"},
-		{Codes: "QuotaExceeded XMinioStorageFull XMinioAdminBucketQuotaExceeded InsufficientCapacity 507",
-			Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint:    "make room in the store, then resume"},
-		{Codes: "AccessDenied AllAccessDisabled AccountProblem 401 403",
-			Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the credentials need s3:ListBucket on the bucket and s3:PutObject, s3:GetObject and " +
-				"s3:DeleteObject on what is in it"},
-		{Codes: "501", Verdict: loader.Refused(loader.ClassOther)},
-	}
+var faults = loader.Faults{
+	{Codes: "SlowDown RequestLimitExceeded Throttling ThrottlingException TooManyRequests " +
+		"BandwidthLimitExceeded 429", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "the store asks for fewer requests: use fewer workers or larger batches"},
+	{Codes: "ServiceUnavailable XMinioServerNotInitialized 503", Verdict: loader.Again(loader.ClassThrottled)},
+	{Codes: "ExpiredToken ExpiredTokenException RequestExpired TokenRefreshRequired",
+		Verdict: loader.Refused(loader.ClassPermission),
+		Hint:    "the credentials have expired: renew them, then resume"},
+	// versitygw's word for an unknown key is XAdminUserNotFound, with status 404.
+	{Codes: "InvalidAccessKeyId XAdminUserNotFound InvalidToken InvalidSecurity NotSignedUp",
+		Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "the store does not know the key: check AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN and AWS_PROFILE, and " +
+			"that the endpoint is the right one"},
+	{Codes: "SignatureDoesNotMatch AuthorizationQueryParametersError InvalidRequestSignature",
+		Verdict: loader.Refused(loader.ClassPermission),
+		Hint:    "check AWS_SECRET_ACCESS_KEY and the region; a proxy in between must not change host or headers"},
+	{Codes: "RequestTimeTooSkewed", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "set this machine's clock: signatures are good for 15 minutes"},
+	{Codes: "PermanentRedirect TemporaryRedirect Redirect AuthorizationHeaderMalformed " +
+		"IllegalLocationConstraintException InvalidRegion 301", Verdict: loader.Refused(loader.ClassOther),
+		Hint: otherRegion},
+	{Codes: "NoSuchBucket", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "make the bucket first, or check its name; terapush makes none"},
+	{Codes: "NoSuchKey NotFound 404", Verdict: loader.Refused(loader.ClassMissing)},
+	{Codes: "RequestTimeout 408", Verdict: loader.Again(loader.ClassTimeout)},
+	{Codes: "IncompleteBody BadDigest", Verdict: loader.Again(loader.ClassConnection)},
+	{Codes: "OperationAborted ConditionalRequestConflict 409",
+		Verdict: loader.Verdict{Class: loader.ClassLock, Retry: true}}, // the other request may be an earlier attempt
+	{Codes: "EntityTooLarge 413", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-bytes"},
+	{Codes: "QuotaExceeded XMinioStorageFull XMinioAdminBucketQuotaExceeded InsufficientCapacity 507",
+		Verdict: loader.Refused(loader.ClassDiskFull),
+		Hint:    "make room in the store, then resume"},
+	{Codes: "AccessDenied AllAccessDisabled AccountProblem 401 403",
+		Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "the credentials need s3:ListBucket on the bucket and s3:PutObject, s3:GetObject and " +
+			"s3:DeleteObject on what is in it"},
+	{Codes: "501", Verdict: loader.Refused(loader.ClassOther)},
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	add := func(name string, f *failure) { all = append(all, loadertest.Failure{Name: name, Err: f}) }
 	for status := 200; status < 600; status++ {

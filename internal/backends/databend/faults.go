@@ -103,16 +103,16 @@ func (e *serverError) fault() loader.Fault {
 		}
 	}
 	if e.code != 0 {
-		f, listed := faults().Code(strconv.Itoa(e.code))
+		f, listed := faults.Code(strconv.Itoa(e.code))
 		if !listed {
 			f.Class = loader.ClassOther
 		}
 		return f
 	}
-	if f, listed := faults().Message(e.message); listed {
+	if f, listed := faults.Message(e.message); listed {
 		return f
 	}
-	f, listed := faults().Code("HTTP-" + strconv.Itoa(e.status))
+	f, listed := faults.Code("HTTP-" + strconv.Itoa(e.status))
 	switch {
 	case listed:
 	case e.status >= http.StatusInternalServerError:
@@ -142,80 +142,78 @@ const (
 
 // faults lists the server's codes (databend, src/common/exception/src/exception_code.rs). An error of the meta service
 // or of the storage may come after a commit, so whether the rows are in is unknown, as with a code that is not listed.
-func faults() loader.Faults {
-	return loader.Faults{
-		{Codes: "2014", Verdict: loader.Again(loader.ClassLock),
-			Hint: "another COPY loads the same files at this moment"},
-		// TableVersionMismatched, OCCRetryFailure, TableAlreadyLocked, TableLockExpired, TxnRetryMaxTimes,
-		// UnresolvableConflict, CurrentTransactionIsAborted
-		{Codes: "2009 2011 2015 2016 2317 4001 4002", Verdict: loader.Again(loader.ClassLock),
-			Hint: "another statement changed the table at the same moment"},
-		// TooManyUserConnections
-		{Codes: "1041", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "max_active_sessions of the server is reached: use fewer workers"},
-		// NoResourcesAvailable, MemoryExceedsLimit
-		{Codes: "2404 2411", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "the server has no memory or node to spare: use fewer workers or smaller batches"},
-		// AbortedSession, AbortedQuery, ClosedQuery
-		{Codes: "1042 1043 1044", Verdict: loader.Verdict{Class: loader.ClassShutdown, Retry: true}},
-		// Timeout, TransactionTimeout
-		{Codes: "1122 4003", Verdict: loader.Verdict{Class: loader.ClassTimeout, Retry: true}},
-		// NotFoundClusterNode, BadAddressFormat, DnsParseError, CannotConnectNode, MetaServiceError, MetaStorageError,
-		// ClusterUnknownNode
-		{Codes: "1035 1036 1037 1038 2001 2003 2401",
-			Verdict: loader.Verdict{Class: loader.ClassConnection, Retry: true}},
-		// StorageUnavailable, StorageOther
-		{Codes: "3901 4000", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true},
-			Hint: "the server cannot use its object store; if it cannot reach that of --staging, give the address it " +
-				"knows as server_endpoint=… there"},
-		// Internal, TokioError, UnwindError
-		{Codes: "1001 1068 1104", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}},
-		{Codes: "1003", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the database first, or name another one in the URL"},
-		// UnknownTable, UnknownView, UnknownColumn, UnknownCatalog
-		{Codes: "1025 1026 1058 1119", Verdict: loader.Refused(loader.ClassMissing)},
-		// UnknownStage, UnknownConnection
-		{Codes: "2501 2510", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the stage first, or name another one with --stage"},
-		// StorageNotFound, HttpNotFound
-		{Codes: "3001 1072", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "a file is gone from the stage or the object store since it was put there"},
-		// IllegalGrant, ManagementModePermissionDenied, PermissionDenied, NeedChangePasswordDenied
-		{Codes: "1061 1062 1063 1066", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database to create it"},
-		// StagePermissionDenied, StoragePermissionDenied
-		{Codes: "2506 3002", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "creating a stage takes the SUPER privilege; --method streaming-load needs no stage"},
-		// UnknownUser, InvalidPassword, AuthenticateFailure, SessionTokenExpired, SessionTokenNotFound
-		{Codes: "2201 2215 5100 5101 5103", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "check user and password"},
-		// StorageInsecure
-		{Codes: "3903", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the server refuses a plain http endpoint: give one with https, or set storage.allow_insecure"},
-		// BadArguments, BadDataValueType, EmptyData, DataStructMissMatch, BadDataArrayLength, BadBytes, Overflow,
-		// SHA1CheckFailed, StrParseError, UnmarshalError, InvalidCompressionData, InvalidDate, InvalidTimestamp,
-		// InvalidClusterKeys, ParquetFileInvalid, InvalidUtf8String
-		{Codes: "1006 1010 1016 1017 1018 1046 1049 1057 1060 1064 1076 1079 1080 1081 1201 1202",
-			Verdict: loader.Refused(loader.ClassData)},
-		// TableSchemaMismatch, UnmatchColumnDataType, ConstraintError
-		{Codes: "1303 1114 1133", Verdict: loader.Refused(loader.ClassConstraint)},
-		// Unimplemented, SyntaxException, IllegalDataType, UnknownFunction, NumberArgumentsNotMatch, SemanticError,
-		// UnknownFormat, UnknownCompressionType, IllegalStageFileFormat, UnknownFileFormat, IllegalFileFormat,
-		// UnknownVariable, WrongValueForVariable
-		{Codes: "1002 1005 1007 1008 1028 1065 1074 1075 2505 2507 2508 2801 2803 3902",
-			Verdict: loader.Refused(loader.ClassOther)},
-		{Codes: "HTTP-401 HTTP-403", Verdict: loader.Refused(loader.ClassPermission), Hint: "check user and password"},
-		{Codes: "HTTP-404 HTTP-405", Verdict: loader.Refused(loader.ClassMissing), Hint: "is this Databend's HTTP port?"},
-		{Codes: "HTTP-429", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "the server asks for fewer sessions: use fewer workers"},
-		// An object store's, for requests that conflict: "please try again".
-		{Codes: "HTTP-409", Verdict: loader.Again(loader.ClassLock)},
-		{Codes: "HTTP-413", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "a proxy bounds the length of bodies: lower --batch-bytes"},
-		// Streaming loads have a message, and the status in place of the code.
-		{Words: []string{"failed to upgrade session"}, Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "max_active_sessions of the server is reached: use fewer workers"},
-		// The statement ran: errors of the commit, whose outcome is unknown, look the same.
-		{Words: []string{"query execution failed"}, Verdict: loader.Verdict{Class: loader.ClassData}},
-	}
+var faults = loader.Faults{
+	{Codes: "2014", Verdict: loader.Again(loader.ClassLock),
+		Hint: "another COPY loads the same files at this moment"},
+	// TableVersionMismatched, OCCRetryFailure, TableAlreadyLocked, TableLockExpired, TxnRetryMaxTimes,
+	// UnresolvableConflict, CurrentTransactionIsAborted
+	{Codes: "2009 2011 2015 2016 2317 4001 4002", Verdict: loader.Again(loader.ClassLock),
+		Hint: "another statement changed the table at the same moment"},
+	// TooManyUserConnections
+	{Codes: "1041", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "max_active_sessions of the server is reached: use fewer workers"},
+	// NoResourcesAvailable, MemoryExceedsLimit
+	{Codes: "2404 2411", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "the server has no memory or node to spare: use fewer workers or smaller batches"},
+	// AbortedSession, AbortedQuery, ClosedQuery
+	{Codes: "1042 1043 1044", Verdict: loader.Verdict{Class: loader.ClassShutdown, Retry: true}},
+	// Timeout, TransactionTimeout
+	{Codes: "1122 4003", Verdict: loader.Verdict{Class: loader.ClassTimeout, Retry: true}},
+	// NotFoundClusterNode, BadAddressFormat, DnsParseError, CannotConnectNode, MetaServiceError, MetaStorageError,
+	// ClusterUnknownNode
+	{Codes: "1035 1036 1037 1038 2001 2003 2401",
+		Verdict: loader.Verdict{Class: loader.ClassConnection, Retry: true}},
+	// StorageUnavailable, StorageOther
+	{Codes: "3901 4000", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true},
+		Hint: "the server cannot use its object store; if it cannot reach that of --staging, give the address it " +
+			"knows as server_endpoint=… there"},
+	// Internal, TokioError, UnwindError
+	{Codes: "1001 1068 1104", Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}},
+	{Codes: "1003", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "create the database first, or name another one in the URL"},
+	// UnknownTable, UnknownView, UnknownColumn, UnknownCatalog
+	{Codes: "1025 1026 1058 1119", Verdict: loader.Refused(loader.ClassMissing)},
+	// UnknownStage, UnknownConnection
+	{Codes: "2501 2510", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "create the stage first, or name another one with --stage"},
+	// StorageNotFound, HttpNotFound
+	{Codes: "3001 1072", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "a file is gone from the stage or the object store since it was put there"},
+	// IllegalGrant, ManagementModePermissionDenied, PermissionDenied, NeedChangePasswordDenied
+	{Codes: "1061 1062 1063 1066", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database to create it"},
+	// StagePermissionDenied, StoragePermissionDenied
+	{Codes: "2506 3002", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "creating a stage takes the SUPER privilege; --method streaming-load needs no stage"},
+	// UnknownUser, InvalidPassword, AuthenticateFailure, SessionTokenExpired, SessionTokenNotFound
+	{Codes: "2201 2215 5100 5101 5103", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "check user and password"},
+	// StorageInsecure
+	{Codes: "3903", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "the server refuses a plain http endpoint: give one with https, or set storage.allow_insecure"},
+	// BadArguments, BadDataValueType, EmptyData, DataStructMissMatch, BadDataArrayLength, BadBytes, Overflow,
+	// SHA1CheckFailed, StrParseError, UnmarshalError, InvalidCompressionData, InvalidDate, InvalidTimestamp,
+	// InvalidClusterKeys, ParquetFileInvalid, InvalidUtf8String
+	{Codes: "1006 1010 1016 1017 1018 1046 1049 1057 1060 1064 1076 1079 1080 1081 1201 1202",
+		Verdict: loader.Refused(loader.ClassData)},
+	// TableSchemaMismatch, UnmatchColumnDataType, ConstraintError
+	{Codes: "1303 1114 1133", Verdict: loader.Refused(loader.ClassConstraint)},
+	// Unimplemented, SyntaxException, IllegalDataType, UnknownFunction, NumberArgumentsNotMatch, SemanticError,
+	// UnknownFormat, UnknownCompressionType, IllegalStageFileFormat, UnknownFileFormat, IllegalFileFormat,
+	// UnknownVariable, WrongValueForVariable
+	{Codes: "1002 1005 1007 1008 1028 1065 1074 1075 2505 2507 2508 2801 2803 3902",
+		Verdict: loader.Refused(loader.ClassOther)},
+	{Codes: "HTTP-401 HTTP-403", Verdict: loader.Refused(loader.ClassPermission), Hint: "check user and password"},
+	{Codes: "HTTP-404 HTTP-405", Verdict: loader.Refused(loader.ClassMissing), Hint: "is this Databend's HTTP port?"},
+	{Codes: "HTTP-429", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "the server asks for fewer sessions: use fewer workers"},
+	// An object store's, for requests that conflict: "please try again".
+	{Codes: "HTTP-409", Verdict: loader.Again(loader.ClassLock)},
+	{Codes: "HTTP-413", Verdict: loader.Refused(loader.ClassTooLarge),
+		Hint: "a proxy bounds the length of bodies: lower --batch-bytes"},
+	// Streaming loads have a message, and the status in place of the code.
+	{Words: []string{"failed to upgrade session"}, Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "max_active_sessions of the server is reached: use fewer workers"},
+	// The statement ran: errors of the commit, whose outcome is unknown, look the same.
+	{Words: []string{"query execution failed"}, Verdict: loader.Verdict{Class: loader.ClassData}},
 }

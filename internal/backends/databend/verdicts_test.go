@@ -14,7 +14,7 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	add := func(name string, err error) { all = append(all, loadertest.Failure{Name: name, Err: err}) }
 	for code := 1; code < 10000; code++ {

@@ -68,7 +68,7 @@ func faultOf(err error) (loader.Fault, bool) {
 			Hint:    "the table needs light_schema_change, and a load no label, partition or two-phase commit",
 		}, true
 	case errors.As(err, &server):
-		if f, listed := faults().Code(strconv.Itoa(int(server.Number))); listed {
+		if f, listed := faults.Code(strconv.Itoa(int(server.Number))); listed {
 			return f, true
 		}
 		return faultOfMessage(server.Message), true
@@ -91,7 +91,7 @@ func faultOf(err error) (loader.Fault, bool) {
 
 // faultOfMessage returns the first fault that lists the server's words. Anything else fails again at every attempt.
 func faultOfMessage(message string) loader.Fault {
-	f, listed := faults().Message(message)
+	f, listed := faults.Message(message)
 	if !listed {
 		f.Verdict = loader.Refused(loader.ClassOther)
 	}
@@ -124,59 +124,57 @@ func (r *refusal) fault() loader.Fault {
 // faults lists words, the more special ones first, and the numbers of the MySQL protocol that Doris keeps to. Nearly all
 // failures have one number (1105) and one Status (Fail), so words decide (Doris' sources: be/src/load/stream_load,
 // be/src/common/status.h, fe DatabaseTransactionMgr and LoadAction).
-func faults() loader.Faults {
-	return loader.Faults{
-		{Codes: "1040 1203 1226", Verdict: loader.Reconnect(loader.ClassThrottled), Hint: "lower --workers"},
-		{Codes: "1153 1301", Hint: "lower --batch-bytes",
-			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true}},
-		{Codes: "1047 1295", Words: []string{"only support prepare", "not supported for prepare"},
-			Verdict: loader.Refused(loader.ClassOther),
-			Hint:    "leave out --prepared: early releases prepare nothing, or only on the master (apache/doris#46206)"},
-		{Words: []string{"too many filtered rows"}, Verdict: loader.Refused(loader.ClassData),
-			Hint: "the server could not read some rows"},
-		{Words: []string{"receive body don't equal with body bytes", "receive body not equal"},
-			Verdict: loader.Again(loader.ClassConnection)},
-		{Words: []string{"-235", "too_many_version", "too many versions", "tablet writer write failed, tablet_id"},
-			Verdict: loader.Again(loader.ClassThrottled),
-			Hint:    "compaction is behind: fewer and larger batches, or fewer workers"},
-		{Words: []string{"current running txns on db"}, Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "lower --workers, or raise max_running_txn_num_per_db on the frontends"},
-		{Words: []string{"mem_limit_exceeded", "mem_alloc_failed", "memory limit exceeded", "memory exceed",
-			"too many connections"}, Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "lower --workers or --batch-bytes"},
-		{Words: []string{"no backend load available", "no available be", "no available backend",
-			"no alive backend", "failed to find enough host", "there is no scannodebackend available",
-			"no backend available"}, Verdict: loader.Again(loader.ClassShutdown),
-			Hint: "SHOW BACKENDS lists which are alive and have room"},
-		{Words: []string{"is not master", "not ready", "is shutting down", "graceful"},
-			Verdict: loader.Again(loader.ClassShutdown)},
-		{Words: []string{"blocked on schema change"}, Verdict: loader.Again(loader.ClassLock)},
-		// By Resolve, which cancels an abandoned attempt.
-		{Words: []string{"user cancel"}, Verdict: loader.Again(loader.ClassOther)},
-		{Words: []string{"get tablet lock", "lock timeout", "get table write lock timeout"},
-			Verdict: loader.Verdict{Class: loader.ClassLock, Retry: true}},
-		{Words: []string{"body exceed max size", "body size", "exceeds the max", "max_allowed_packet",
-			"exceed max size"}, Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "lower --batch-bytes, or raise streaming_load_max_mb on the backends"},
-		{Words: []string{"exceeded_limit", "disk full", "no space left", "reach capacity limit",
-			"exceed capacity", "quota"}, Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint: "make room on the server, then resume"},
-		{Codes: "1044 1045 1142 1143 1227", Words: []string{"access denied", "unauthorized",
-			"no valid basic authorization", "denied", "privilege"}, Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "check user and password, and GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on the database"},
-		{Codes: "1046 1049 1051 1054 1109 1146", Words: []string{"unknown database", "unknown table",
-			"unknown column", "does not exist", "table not found", "database not found", "not exist"},
-			Verdict: loader.Refused(loader.ClassMissing),
-			Hint:    "check the database, --table, and the table's columns"},
-		{Codes: "1193", Words: []string{"unknown system variable"}, Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "the server has no such session variable; correct --set"},
-		{Words: []string{"has already been used", "label already exists"},
-			Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}},
-		{Words: []string{"replication num", "replication_num"}, Verdict: loader.Refused(loader.ClassOther),
-			Hint: "set --replication to at most the number of alive backends"},
-		{Words: []string{"timeout", "timed out", "time out"},
-			Verdict: loader.Verdict{Class: loader.ClassTimeout, Retry: true}},
-		{Words: []string{"connection refused", "connection reset", "broken pipe", "rpc", "thrift", "network"},
-			Verdict: loader.Verdict{Class: loader.ClassConnection, Retry: true}},
-	}
+var faults = loader.Faults{
+	{Codes: "1040 1203 1226", Verdict: loader.Reconnect(loader.ClassThrottled), Hint: "lower --workers"},
+	{Codes: "1153 1301", Hint: "lower --batch-bytes",
+		Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true}},
+	{Codes: "1047 1295", Words: []string{"only support prepare", "not supported for prepare"},
+		Verdict: loader.Refused(loader.ClassOther),
+		Hint:    "leave out --prepared: early releases prepare nothing, or only on the master (apache/doris#46206)"},
+	{Words: []string{"too many filtered rows"}, Verdict: loader.Refused(loader.ClassData),
+		Hint: "the server could not read some rows"},
+	{Words: []string{"receive body don't equal with body bytes", "receive body not equal"},
+		Verdict: loader.Again(loader.ClassConnection)},
+	{Words: []string{"-235", "too_many_version", "too many versions", "tablet writer write failed, tablet_id"},
+		Verdict: loader.Again(loader.ClassThrottled),
+		Hint:    "compaction is behind: fewer and larger batches, or fewer workers"},
+	{Words: []string{"current running txns on db"}, Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "lower --workers, or raise max_running_txn_num_per_db on the frontends"},
+	{Words: []string{"mem_limit_exceeded", "mem_alloc_failed", "memory limit exceeded", "memory exceed",
+		"too many connections"}, Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "lower --workers or --batch-bytes"},
+	{Words: []string{"no backend load available", "no available be", "no available backend",
+		"no alive backend", "failed to find enough host", "there is no scannodebackend available",
+		"no backend available"}, Verdict: loader.Again(loader.ClassShutdown),
+		Hint: "SHOW BACKENDS lists which are alive and have room"},
+	{Words: []string{"is not master", "not ready", "is shutting down", "graceful"},
+		Verdict: loader.Again(loader.ClassShutdown)},
+	{Words: []string{"blocked on schema change"}, Verdict: loader.Again(loader.ClassLock)},
+	// By Resolve, which cancels an abandoned attempt.
+	{Words: []string{"user cancel"}, Verdict: loader.Again(loader.ClassOther)},
+	{Words: []string{"get tablet lock", "lock timeout", "get table write lock timeout"},
+		Verdict: loader.Verdict{Class: loader.ClassLock, Retry: true}},
+	{Words: []string{"body exceed max size", "body size", "exceeds the max", "max_allowed_packet",
+		"exceed max size"}, Verdict: loader.Refused(loader.ClassTooLarge),
+		Hint: "lower --batch-bytes, or raise streaming_load_max_mb on the backends"},
+	{Words: []string{"exceeded_limit", "disk full", "no space left", "reach capacity limit",
+		"exceed capacity", "quota"}, Verdict: loader.Refused(loader.ClassDiskFull),
+		Hint: "make room on the server, then resume"},
+	{Codes: "1044 1045 1142 1143 1227", Words: []string{"access denied", "unauthorized",
+		"no valid basic authorization", "denied", "privilege"}, Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "check user and password, and GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on the database"},
+	{Codes: "1046 1049 1051 1054 1109 1146", Words: []string{"unknown database", "unknown table",
+		"unknown column", "does not exist", "table not found", "database not found", "not exist"},
+		Verdict: loader.Refused(loader.ClassMissing),
+		Hint:    "check the database, --table, and the table's columns"},
+	{Codes: "1193", Words: []string{"unknown system variable"}, Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "the server has no such session variable; correct --set"},
+	{Words: []string{"has already been used", "label already exists"},
+		Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}},
+	{Words: []string{"replication num", "replication_num"}, Verdict: loader.Refused(loader.ClassOther),
+		Hint: "set --replication to at most the number of alive backends"},
+	{Words: []string{"timeout", "timed out", "time out"},
+		Verdict: loader.Verdict{Class: loader.ClassTimeout, Retry: true}},
+	{Words: []string{"connection refused", "connection reset", "broken pipe", "rpc", "thrift", "network"},
+		Verdict: loader.Verdict{Class: loader.ClassConnection, Retry: true}},
 }

@@ -12,14 +12,14 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	add := func(name string, err error) { all = append(all, loadertest.Failure{Name: name, Err: err}) }
 	for n := range 10_000 {
 		add(fmt.Sprint(n), &mysql.MySQLError{Number: uint16(n), Message: "…"})
 	}
 	words := []string{"TOO_MANY_VERSION", "no valid Basic authorization", "hello"}
-	for _, f := range faults() {
+	for _, f := range faults {
 		words = append(words, f.Words...)
 	}
 	for _, words := range words {

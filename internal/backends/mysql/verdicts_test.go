@@ -13,7 +13,7 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	for n := range 10_000 {
 		all = append(all, loadertest.Failure{Name: strconv.Itoa(n), Err: &mysql.MySQLError{Number: uint16(n), Message: "…"}})

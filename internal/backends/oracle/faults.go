@@ -41,7 +41,7 @@ func faultOf(err error) (loader.Fault, bool) {
 
 // faultOfNumber looks up an ORA error. One that is not listed is not retried.
 func faultOfNumber(number int) loader.Fault {
-	f, listed := faults().Code(strconv.Itoa(number))
+	f, listed := faults.Code(strconv.Itoa(number))
 	if !listed {
 		f.Verdict = loader.Refused(loader.ClassOther)
 	}
@@ -189,84 +189,85 @@ const (
 	codeUnsupported   = 2097  // parameter cannot be modified because specified value is invalid
 )
 
+const compareTypes = "compare the types of the table's columns with those of --dry-run"
+
+// denied is the verdict of a connection or a login that was refused.
+var denied = loader.Verdict{Class: loader.ClassPermission, SessionDead: true}
+
 // faults lists ORA errors.
-func faults() loader.Faults {
-	const compareTypes = "compare the types of the table's columns with those of --dry-run"
-	denied := loader.Verdict{Class: loader.ClassPermission, SessionDead: true}
-	return loader.Faults{
-		// Connection lost. 1012 not logged on; 22 … 45 session ended or marked for it; 602, 603 the server process
-		// has died, 12805 a parallel one; 1041, 3122, 28511, 56600 and others of the client library; 2396, 2399 idle
-		// and connect time; 3113 … 3135 end of file, lost contact; 12xxx the network; 25408 … TAF and Application
-		// Continuity.
-		{Codes: "22 28 31 45 602 603 609 1012 1041 2396 2399 3106 3113 3114 3122 3135 3136 12152 12153 12157 " +
-			"12170 12537 12543 12545 12547 12560 12564 12570 12571 12583 12592 12805 25401 25403 25408 25409 27146 " +
-			"28511 28547 41412 56600", Verdict: loader.Lost(loader.ClassConnection)},
-		{Codes: "12541", Verdict: loader.Lost(loader.ClassConnection),
-			Hint: "is the server up, and is this its port?"},
-		// Starting or stopping. 12514, 12505, 12521, 12528: the listener does not know the service (yet), or it is
-		// blocked.
-		{Codes: "1033 1034 1035 1089 1090 1092 1109 12526 12527 12528 27101 44787",
-			Verdict: loader.Lost(loader.ClassShutdown),
-			Hint:    "the instance is starting, stopping or restricted"},
-		{Codes: "12514 12504", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "check the service after the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
-				"database that is starting up registers late"},
-		{Codes: "12505", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "the listener does not know this SID: name the service after the host instead"},
-		{Codes: "16456 16000", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "this database is a standby: name the primary"},
-		// Overload. 18, 20 sessions, processes; 12516 … 12520 no handler; 2391 SESSIONS_PER_USER; 4031 shared
-		// pool.
-		{Codes: "18 20 12516 12518 12519 12520 2391 54523", Verdict: loader.Lost(loader.ClassThrottled),
-			Hint: "lower --workers, or raise PROCESSES and SESSIONS"},
-		{Codes: "4030 4031 4036 62140 62144", Verdict: loader.Again(loader.ClassThrottled)},
-		{Codes: "56735 56720", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "the resource manager holds the session back"},
-		// Locks. 54 and 30006 resource busy; 60 deadlock; 8177 serialization; 1555 snapshot too old; 4021 … library locks;
-		// 14403, 4068 the table was altered meanwhile.
-		{Codes: "54", Verdict: loader.Again(loader.ClassLock),
-			Hint: "another session has uncommitted rows or a lock on the table: wait for it or end it"},
-		{Codes: "60 1555 1591 2049 4020 4021 4061 4065 4068 8103 8177 14403 30006",
-			Verdict: loader.Again(loader.ClassLock)},
-		{Codes: "40 1013", Verdict: loader.Again(loader.ClassTimeout)},
-		// Timeouts of the network. 3156, 12161: of the call, which godror sets to the context's in whole milliseconds,
-		// rounded down, so that it may end before the context does (DPI-1067).
-		{Codes: "3156 12161 12535 12606 12608 12609", Verdict: loader.Lost(loader.ClassTimeout)},
-		{Codes: "1536 1652 1653 1654 1658 1659 1683 1688 1691 1692 1631 1632 30036 30041",
-			Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint:    "make room, then resume the run: enlarge the tablespace or the user's quota"},
-		{Codes: "257 16014 16038 19502 19504 19809 19815", Verdict: loader.Again(loader.ClassDiskFull),
-			Hint: "there is no space left for archived redo: free some on the server"},
-		{Codes: "1", Verdict: loader.Refused(loader.ClassConstraint),
-			Hint: "rows with these keys are there already: use another --first-key, or --append"},
-		{Codes: "2266", Verdict: loader.Refused(loader.ClassOther),
-			Hint: "disable the foreign keys of other tables that refer to it"},
-		{Codes: "1400 1407 2290 2291 2292 14400 14402 14401 2437 1452",
-			Verdict: loader.Refused(loader.ClassConstraint)},
-		{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is not JSON"},
-		{Codes: "1438 12899 1722 1830 1839 1840 1841 1843 1847 1858 1861 932 1401 1426 1460 1465 1483 6502 12704 " +
-			"29275", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
-		{Codes: "910 1461 1489 1704 972", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "values beyond 4000 bytes (RAW: 2000) need MAX_STRING_SIZE = EXTENDED: lower --payload-bytes"},
-		{Codes: "3146", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-rows"},
-		{Codes: "1562 1628", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "lower --batch-bytes: the transaction is too large for the undo segment"},
-		{Codes: "1017 1004 1005", Verdict: denied,
-			Hint: "check user and password (TERAPUSH_PASSWORD)"},
-		{Codes: "28000 28001 28002 1045", Verdict: denied,
-			Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
-		{Codes: "1031 1749 1950 1720 27486 41900", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "ask an administrator for the privilege; a table needs CREATE TABLE and a quota on its tablespace"},
-		{Codes: "12506 12529", Verdict: denied,
-			Hint: "the listener refuses this client's address"},
-		{Codes: "28759 28860 29024 28864 28868 29106 28365 28374", Verdict: denied,
-			Hint: "check the wallet and the server's certificate"},
-		{Codes: "942 4043 1918 1435 959 2149 980", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "it does not exist, or this user may not see it"},
-		{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: compareTypes},
-		{Codes: "2248 2097", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "check the names and values of --set"},
-		{Codes: "600 7445", Verdict: loader.Lost(loader.ClassOther),
-			Hint: "an internal error of the server: see its alert log"},
-	}
+var faults = loader.Faults{
+	// Connection lost. 1012 not logged on; 22 … 45 session ended or marked for it; 602, 603 the server process
+	// has died, 12805 a parallel one; 1041, 3122, 28511, 56600 and others of the client library; 2396, 2399 idle
+	// and connect time; 3113 … 3135 end of file, lost contact; 12xxx the network; 25408 … TAF and Application
+	// Continuity.
+	{Codes: "22 28 31 45 602 603 609 1012 1041 2396 2399 3106 3113 3114 3122 3135 3136 12152 12153 12157 " +
+		"12170 12537 12543 12545 12547 12560 12564 12570 12571 12583 12592 12805 25401 25403 25408 25409 27146 " +
+		"28511 28547 41412 56600", Verdict: loader.Lost(loader.ClassConnection)},
+	{Codes: "12541", Verdict: loader.Lost(loader.ClassConnection),
+		Hint: "is the server up, and is this its port?"},
+	// Starting or stopping. 12514, 12505, 12521, 12528: the listener does not know the service (yet), or it is
+	// blocked.
+	{Codes: "1033 1034 1035 1089 1090 1092 1109 12526 12527 12528 27101 44787",
+		Verdict: loader.Lost(loader.ClassShutdown),
+		Hint:    "the instance is starting, stopping or restricted"},
+	{Codes: "12514 12504", Verdict: loader.Lost(loader.ClassShutdown),
+		Hint: "check the service after the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
+			"database that is starting up registers late"},
+	{Codes: "12505", Verdict: loader.Lost(loader.ClassShutdown),
+		Hint: "the listener does not know this SID: name the service after the host instead"},
+	{Codes: "16456 16000", Verdict: loader.Lost(loader.ClassShutdown),
+		Hint: "this database is a standby: name the primary"},
+	// Overload. 18, 20 sessions, processes; 12516 … 12520 no handler; 2391 SESSIONS_PER_USER; 4031 shared
+	// pool.
+	{Codes: "18 20 12516 12518 12519 12520 2391 54523", Verdict: loader.Lost(loader.ClassThrottled),
+		Hint: "lower --workers, or raise PROCESSES and SESSIONS"},
+	{Codes: "4030 4031 4036 62140 62144", Verdict: loader.Again(loader.ClassThrottled)},
+	{Codes: "56735 56720", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "the resource manager holds the session back"},
+	// Locks. 54 and 30006 resource busy; 60 deadlock; 8177 serialization; 1555 snapshot too old; 4021 … library locks;
+	// 14403, 4068 the table was altered meanwhile.
+	{Codes: "54", Verdict: loader.Again(loader.ClassLock),
+		Hint: "another session has uncommitted rows or a lock on the table: wait for it or end it"},
+	{Codes: "60 1555 1591 2049 4020 4021 4061 4065 4068 8103 8177 14403 30006",
+		Verdict: loader.Again(loader.ClassLock)},
+	{Codes: "40 1013", Verdict: loader.Again(loader.ClassTimeout)},
+	// Timeouts of the network. 3156, 12161: of the call, which godror sets to the context's in whole milliseconds,
+	// rounded down, so that it may end before the context does (DPI-1067).
+	{Codes: "3156 12161 12535 12606 12608 12609", Verdict: loader.Lost(loader.ClassTimeout)},
+	{Codes: "1536 1652 1653 1654 1658 1659 1683 1688 1691 1692 1631 1632 30036 30041",
+		Verdict: loader.Refused(loader.ClassDiskFull),
+		Hint:    "make room, then resume the run: enlarge the tablespace or the user's quota"},
+	{Codes: "257 16014 16038 19502 19504 19809 19815", Verdict: loader.Again(loader.ClassDiskFull),
+		Hint: "there is no space left for archived redo: free some on the server"},
+	{Codes: "1", Verdict: loader.Refused(loader.ClassConstraint),
+		Hint: "rows with these keys are there already: use another --first-key, or --append"},
+	{Codes: "2266", Verdict: loader.Refused(loader.ClassOther),
+		Hint: "disable the foreign keys of other tables that refer to it"},
+	{Codes: "1400 1407 2290 2291 2292 14400 14402 14401 2437 1452",
+		Verdict: loader.Refused(loader.ClassConstraint)},
+	{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is not JSON"},
+	{Codes: "1438 12899 1722 1830 1839 1840 1841 1843 1847 1858 1861 932 1401 1426 1460 1465 1483 6502 12704 " +
+		"29275", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
+	{Codes: "910 1461 1489 1704 972", Verdict: loader.Refused(loader.ClassTooLarge),
+		Hint: "values beyond 4000 bytes (RAW: 2000) need MAX_STRING_SIZE = EXTENDED: lower --payload-bytes"},
+	{Codes: "3146", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-rows"},
+	{Codes: "1562 1628", Verdict: loader.Refused(loader.ClassTooLarge),
+		Hint: "lower --batch-bytes: the transaction is too large for the undo segment"},
+	{Codes: "1017 1004 1005", Verdict: denied,
+		Hint: "check user and password (TERAPUSH_PASSWORD)"},
+	{Codes: "28000 28001 28002 1045", Verdict: denied,
+		Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
+	{Codes: "1031 1749 1950 1720 27486 41900", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "ask an administrator for the privilege; a table needs CREATE TABLE and a quota on its tablespace"},
+	{Codes: "12506 12529", Verdict: denied,
+		Hint: "the listener refuses this client's address"},
+	{Codes: "28759 28860 29024 28864 28868 29106 28365 28374", Verdict: denied,
+		Hint: "check the wallet and the server's certificate"},
+	{Codes: "942 4043 1918 1435 959 2149 980", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "it does not exist, or this user may not see it"},
+	{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: compareTypes},
+	{Codes: "2248 2097", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "check the names and values of --set"},
+	{Codes: "600 7445", Verdict: loader.Lost(loader.ClassOther),
+		Hint: "an internal error of the server: see its alert log"},
 }

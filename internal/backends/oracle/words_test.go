@@ -103,7 +103,7 @@ func TestNoNumber(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	for n := range 66_000 {
 		all = append(all, loadertest.Failure{Name: fmt.Sprint(n), Err: reading().serverError(oraError(n))})

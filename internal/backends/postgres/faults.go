@@ -46,15 +46,15 @@ func faultOf(err error) (loader.Fault, bool) {
 // serverFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and undoes
 // all it did; FATAL and PANIC end the session at any moment, even between a commit and its answer.
 func serverFault(e *pgconn.PgError) loader.Fault {
-	f, listed := faults().Code(e.Code)
+	f, listed := faults.Code(e.Code)
 	if !listed && len(e.Code) == 5 {
-		f, listed = faults().Code(e.Code[:2])
+		f, listed = faults.Code(e.Code[:2])
 	}
 	if !listed {
 		f.Verdict = loader.Refused(loader.ClassOther)
 	}
-	if e.Code == "28000" {
-		if because, known := unauthorized().Message(e.Message); known { // in English; in other languages the hint is a wider one
+	if e.Code == "28000" { // known in English; in other languages the hint is a wider one
+		if because, known := unauthorized.Message(e.Message); known {
 			f.Hint = because.Hint
 		}
 	}
@@ -76,66 +76,62 @@ func isNoTLS(err error) bool {
 
 // unauthorized lists what SQLSTATE 28000 may mean (auth.c in the server's source). Before version 14 it says SSL on or
 // off.
-func unauthorized() loader.Faults {
-	return loader.Faults{
-		{Words: []string{"no encryption", "ssl off"}, Hint: "pg_hba.conf has no line for this without TLS: --tls verify, or " +
-			"--tls require, which encrypts without verifying the server"},
-		{Words: []string{"ssl encryption", "ssl on"}, Hint: "pg_hba.conf has no line for this user, database and address"},
-		{Words: []string{"valid client certificate"}, Hint: "the server wants a client's certificate, signed by an authority that it " +
-			"trusts: --tls-cert and --tls-key"},
-		{Words: []string{"certificate authentication failed"}, Hint: "the client's certificate is for another user"},
-	}
+var unauthorized = loader.Faults{
+	{Words: []string{"no encryption", "ssl off"}, Hint: "pg_hba.conf has no line for this without TLS: --tls verify, or " +
+		"--tls require, which encrypts without verifying the server"},
+	{Words: []string{"ssl encryption", "ssl on"}, Hint: "pg_hba.conf has no line for this user, database and address"},
+	{Words: []string{"valid client certificate"}, Hint: "the server wants a client's certificate, signed by an " +
+		"authority that it trusts: --tls-cert and --tls-key"},
+	{Words: []string{"certificate authentication failed"}, Hint: "the client's certificate is for another user"},
 }
 
 // faults lists SQLSTATEs, and classes of them by their first two digits (PostgreSQL manual, appendix A).
-func faults() loader.Faults {
-	return loader.Faults{
-		{Codes: "08", Verdict: loader.Again(loader.ClassConnection)},
-		{Codes: "57", Verdict: loader.Again(loader.ClassShutdown)},
-		// read_only_sql_transaction: a standby, perhaps until a moment ago the primary, or a read-only user.
-		// Another connection may find the new primary.
-		{Codes: "25006", Verdict: loader.Reconnect(loader.ClassShutdown),
-			Hint: "name the primary if this server is a standby; otherwise the user is read-only: --set " +
-				"default_transaction_read_only=off"},
-		{Codes: "53", Verdict: loader.Again(loader.ClassThrottled)}, // out of memory
-		{Codes: "53300", Verdict: loader.Again(loader.ClassThrottled),
-			Hint: "lower --workers, or raise the server's max_connections"},
-		{Codes: "53100", Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint: "make room on the server, then resume the run"},
-		{Codes: "40", Verdict: loader.Again(loader.ClassLock)}, // serialization failure, deadlock
-		// lock_not_available: our lock_timeout.
-		{Codes: "55P03", Verdict: loader.Again(loader.ClassLock),
-			Hint: "another transaction has held a lock for " + lockWait + ": look at pg_locks"},
-		// query_canceled, by statement_timeout, too.
-		{Codes: "57014", Verdict: loader.Again(loader.ClassTimeout),
-			Hint: "if it was the server's statement_timeout: --set statement_timeout=0"},
-		{Codes: "25P03 25P04", Verdict: loader.Again(loader.ClassTimeout)}, // idle in transaction, transaction timeout
-		{Codes: "23", Verdict: loader.Refused(loader.ClassConstraint)},
-		{Codes: "23505", Verdict: loader.Refused(loader.ClassConstraint),
-			Hint: "rows with these keys are there already: use another --first-key, or --append"},
-		{Codes: "22", Verdict: loader.Refused(loader.ClassData)},
-		{Codes: "22P02 22P03 22021", Verdict: loader.Refused(loader.ClassData),
-			Hint: "compare the types of the table's columns with those of --dry-run"},
-		{Codes: "54", Verdict: loader.Refused(loader.ClassTooLarge)},
-		{Codes: "28", Verdict: loader.Refused(loader.ClassPermission)},
-		{Codes: "28P01 28000", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
-		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
-		// invalid_sql_statement_name: another connection prepares the claim again.
-		{Codes: "26000", Verdict: loader.Reconnect(loader.ClassConnection),
-			Hint: "a pooler that pools transactions loses the session's claim: let it pool sessions, or name the server itself"},
-		{Codes: "P0001", Verdict: loader.Refused(loader.ClassConstraint), Hint: "a trigger of the table refuses the rows"},
-		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the database, or correct its name in the target"},
-		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the schema, or name one that exists: --table SCHEMA.TABLE"},
-		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "was the table dropped while the run was going?"},
-		{Codes: "57P04 42703", Verdict: loader.Refused(loader.ClassMissing)}, // database dropped; no such column
-		{Codes: "42704", Verdict: loader.Refused(loader.ClassOther), Hint: "check the names of --set"},
-		// YugabyteDB's code for RPCs that timed out or found no leader.
-		{Codes: "XX000", Verdict: loader.Again(loader.ClassOther)},
-	}
+var faults = loader.Faults{
+	{Codes: "08", Verdict: loader.Again(loader.ClassConnection)},
+	{Codes: "57", Verdict: loader.Again(loader.ClassShutdown)},
+	// read_only_sql_transaction: a standby, perhaps until a moment ago the primary, or a read-only user.
+	// Another connection may find the new primary.
+	{Codes: "25006", Verdict: loader.Reconnect(loader.ClassShutdown),
+		Hint: "name the primary if this server is a standby; otherwise the user is read-only: --set " +
+			"default_transaction_read_only=off"},
+	{Codes: "53", Verdict: loader.Again(loader.ClassThrottled)}, // out of memory
+	{Codes: "53300", Verdict: loader.Again(loader.ClassThrottled),
+		Hint: "lower --workers, or raise the server's max_connections"},
+	{Codes: "53100", Verdict: loader.Refused(loader.ClassDiskFull),
+		Hint: "make room on the server, then resume the run"},
+	{Codes: "40", Verdict: loader.Again(loader.ClassLock)}, // serialization failure, deadlock
+	// lock_not_available: our lock_timeout.
+	{Codes: "55P03", Verdict: loader.Again(loader.ClassLock),
+		Hint: "another transaction has held a lock for " + lockWait + ": look at pg_locks"},
+	// query_canceled, by statement_timeout, too.
+	{Codes: "57014", Verdict: loader.Again(loader.ClassTimeout),
+		Hint: "if it was the server's statement_timeout: --set statement_timeout=0"},
+	{Codes: "25P03 25P04", Verdict: loader.Again(loader.ClassTimeout)}, // idle in transaction, transaction timeout
+	{Codes: "23", Verdict: loader.Refused(loader.ClassConstraint)},
+	{Codes: "23505", Verdict: loader.Refused(loader.ClassConstraint),
+		Hint: "rows with these keys are there already: use another --first-key, or --append"},
+	{Codes: "22", Verdict: loader.Refused(loader.ClassData)},
+	{Codes: "22P02 22P03 22021", Verdict: loader.Refused(loader.ClassData),
+		Hint: "compare the types of the table's columns with those of --dry-run"},
+	{Codes: "54", Verdict: loader.Refused(loader.ClassTooLarge)},
+	{Codes: "28", Verdict: loader.Refused(loader.ClassPermission)},
+	{Codes: "28P01 28000", Verdict: loader.Refused(loader.ClassPermission),
+		Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
+	{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
+	// invalid_sql_statement_name: another connection prepares the claim again.
+	{Codes: "26000", Verdict: loader.Reconnect(loader.ClassConnection),
+		Hint: "a pooler that pools transactions loses the session's claim: let it pool sessions, or name the server itself"},
+	{Codes: "P0001", Verdict: loader.Refused(loader.ClassConstraint), Hint: "a trigger of the table refuses the rows"},
+	{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "create the database, or correct its name in the target"},
+	{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "create the schema, or name one that exists: --table SCHEMA.TABLE"},
+	{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
+		Hint: "was the table dropped while the run was going?"},
+	{Codes: "57P04 42703", Verdict: loader.Refused(loader.ClassMissing)}, // database dropped; no such column
+	{Codes: "42704", Verdict: loader.Refused(loader.ClassOther), Hint: "check the names of --set"},
+	// YugabyteDB's code for RPCs that timed out or found no leader.
+	{Codes: "XX000", Verdict: loader.Again(loader.ClassOther)},
 }
 
 // serverError shows all parts of a server's error; pgconn shows the message only.

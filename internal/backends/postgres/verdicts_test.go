@@ -11,7 +11,7 @@ import (
 
 // Every class of SQLSTATE in appendix A of the PostgreSQL manual, and every code with a meaning of its own.
 func TestVerdicts(t *testing.T) {
-	loadertest.ListedOnce(t, faults())
+	loadertest.ListedOnce(t, faults)
 	var all []loadertest.Failure
 	codes := []string{
 		"53100", "53200", "53300", "55P03", "57014", "57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04", "42P01", "42P07", "42703", "42704",
