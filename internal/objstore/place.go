@@ -31,6 +31,9 @@ func Check(t loader.Target) error {
 	return err
 }
 
+// bucketName is looser than Amazon's rules: other stores allow capitals and underscores.
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9._-]{3,255}$`)
+
 func placeOf(t loader.Target) (p place, err error) {
 	switch {
 	case t.Scheme != "s3" || len(t.Hosts) != 1:
@@ -49,8 +52,8 @@ func placeOf(t loader.Target) (p place, err error) {
 		}
 	}
 	p.bucket, p.prefix, p.region = t.Hosts[0], strings.Trim(t.Database, "/"), t.Params.Get("region")
-	switch { // looser than Amazon's rules: other stores allow capitals and underscores
-	case !regexp.MustCompile(`^[A-Za-z0-9._-]{3,255}$`).MatchString(p.bucket):
+	switch {
+	case !bucketName.MatchString(p.bucket):
 		return p, fmt.Errorf("%q is not the name of a bucket: write s3://bucket/prefix, "+
 			"and the server's address as ?endpoint=http://host:port", p.bucket)
 	case p.prefix != "" && (p.prefix == "." || !fs.ValidPath(p.prefix)): // a server that keeps files would resolve it

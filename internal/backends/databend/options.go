@@ -50,6 +50,9 @@ func planOf(t loader.Target) (plan, error) {
 	return p, errors.Join(noTable, noStage, noStore, checkParams(t), checkSettings(t.Settings), noMode)
 }
 
+// plainName is a name without quotation marks: the server takes no other one for a stage.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 func stageOf(t loader.Target, m loader.Method) (string, error) {
 	for name := range t.Options {
 		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
@@ -59,7 +62,7 @@ func stageOf(t loader.Target, m loader.Method) (string, error) {
 	stage := cmp.Or(t.Options[optionStage], userStage)
 	switch {
 	case stage == userStage:
-	case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(stage): // the server takes no quoted name
+	case !plainName.MatchString(stage):
 		return stage, fmt.Errorf("option %s: %q is not the name of a stage: letters, digits and underscores, "+
 			"or ~ for the user's own", optionStage, stage)
 	case t.Via != nil:

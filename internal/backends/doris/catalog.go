@@ -67,19 +67,26 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, err
 }
 
+// autoPartition finds a table whose partitions the server makes with the rows.
+var autoPartition = regexp.MustCompile(`(?i)\bAUTO\s+PARTITION\s+BY\b`)
+
 // ownPartitions reports whether the server makes and drops partitions of the table by itself.
 func ownPartitions(definition string) bool {
-	auto := regexp.MustCompile(`(?i)\bAUTO\s+PARTITION\s+BY\b`)
-	return auto.MatchString(definition) || strings.EqualFold(property(definition, "dynamic_partition.enable"), "true")
+	dynamic := property(definition, "dynamic_partition.enable")
+	return autoPartition.MatchString(definition) || strings.EqualFold(dynamic, "true")
 }
+
+// propertyPair finds a name and its value among the PROPERTIES of a CREATE TABLE.
+var propertyPair = regexp.MustCompile(`"([^"\s]+)"\s*=\s*"([^"]*)"`)
 
 // property returns one of the PROPERTIES of a CREATE TABLE; "" if it is missing.
 func property(definition, name string) string {
-	m := regexp.MustCompile(`"` + name + `"\s*=\s*"([^"]*)"`).FindStringSubmatch(definition)
-	if m == nil {
-		return ""
+	for _, m := range propertyPair.FindAllStringSubmatch(definition, -1) {
+		if m[1] == name {
+			return m[2]
+		}
 	}
-	return m[1]
+	return ""
 }
 
 // tableProperty returns a property of the prepared table.

@@ -54,9 +54,11 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 	return sqlload.OK(found)
 }
 
+var bucketCount = regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`)
+
 // readShape reads buckets and replicas out of a CREATE TABLE; 0 buckets are AUTO.
 func readShape(definition string) (h shape) {
-	if m := regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`).FindStringSubmatch(definition); m != nil {
+	if m := bucketCount.FindStringSubmatch(definition); m != nil {
 		h.buckets = integer(m[1])
 	}
 	h.replication = integer(property(definition, "replication_num"))
@@ -115,10 +117,17 @@ func (d *doctor) checkPrivileges([]string) loader.Finding {
 	return f
 }
 
+// rightName finds the names in a list of rights.
+var rightName = regexp.MustCompile(`\w+`)
+
 // granted reads the rows of SHOW GRANTS, which hold the rights of all roles of the user: lists of rights on everything,
 // and "name: right,right; name: …" for catalogs, databases and tables.
 func granted(rows []map[string]string, right string, on tableName) bool {
-	has := regexp.MustCompile(`(?i)\b(ADMIN_PRIV|` + right + `)\b`).MatchString
+	has := func(rights string) bool {
+		return slices.ContainsFunc(rightName.FindAllString(rights, -1), func(name string) bool {
+			return strings.EqualFold(name, "ADMIN_PRIV") || strings.EqualFold(name, right)
+		})
+	}
 	for _, row := range rows {
 		if has(row["GlobalPrivs"]) {
 			return true

@@ -215,14 +215,15 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
+var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // checkSettings refuses settings that break a session's guarantees, and what is not the name of a variable.
 func checkSettings(t loader.Target) error {
-	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	for _, s := range t.Settings {
 		switch {
 		case t.Method == streamLoad:
 			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, insert, s3Load)
-		case !name.MatchString(s.Name):
+		case !settingName.MatchString(s.Name):
 			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
 		case strings.EqualFold(s.Name, "group_commit"):
 			return errors.New("--set group_commit is refused: take --" + optGroupCommit)

@@ -108,10 +108,13 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 	return "created " + created, nil
 }
 
+// punctuation is what InnoDB does not write as it is.
+var punctuation = regexp.MustCompile(`\W`)
+
 // storageName is an identifier as InnoDB writes it (MySQL manual, "Mapping of Identifiers to File Names"). Letters
 // outside ASCII have codes of their own; tables with them are identified by their creation time.
 func storageName(name string) string {
-	return regexp.MustCompile(`\W`).ReplaceAllStringFunc(name, func(s string) string {
+	return punctuation.ReplaceAllStringFunc(name, func(s string) string {
 		return fmt.Sprintf("@%04x", []rune(s)[0])
 	})
 }
