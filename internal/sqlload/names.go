@@ -71,6 +71,25 @@ func EscapedLiteral(text string) string {
 // Backtick quotes one identifier. Dialect.Identifier takes a dot inside a name for a separator.
 func Backtick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
+// Qualified quotes schema, which may be empty, and name in double quotation marks. Dialect.Identifier takes a dot inside
+// a name for a separator.
+func Qualified(schema, name string) string {
+	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+	if schema == "" {
+		return quote(name)
+	}
+	return quote(schema) + "." + quote(name)
+}
+
+// Unquoted undoes Qualified.
+func Unquoted(table string) (schema, name string) {
+	schema, name, both := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(table, `"`), `"`), `"."`)
+	if !both {
+		schema, name = "", schema
+	}
+	return strings.ReplaceAll(schema, `""`, `"`), strings.ReplaceAll(name, `""`, `"`)
+}
+
 // Literals quotes texts for an IN list.
 func Literals(texts []string) string {
 	quoted := make([]string, len(texts))

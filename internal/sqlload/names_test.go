@@ -45,3 +45,14 @@ func TestEscapedLiteralAndBacktick(t *testing.T) {
 	assert.Equal(t, `'it\'s \\ and \0'`, sqlload.EscapedLiteral("it's \\ and \x00"))
 	assert.Equal(t, "`a.b``c`", sqlload.Backtick("a.b`c"))
 }
+
+func TestQualified(t *testing.T) {
+	for want, names := range map[string][2]string{
+		`"t"`: {"", "t"}, `"s"."t"`: {"s", "t"}, `"a.b"."c.d"`: {"a.b", "c.d"},
+		`"a""b"."c"""`: {`a"b`, `c"`}, `"c.""d"`: {"", `c."d`},
+	} {
+		assert.Equal(t, want, sqlload.Qualified(names[0], names[1]))
+		schema, name := sqlload.Unquoted(want)
+		assert.Equal(t, names, [2]string{schema, name}, want)
+	}
+}

@@ -71,7 +71,7 @@ func TestArithmetic(t *testing.T) {
 	})
 	postgres := strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
 	backendtest.Arithmetic(t, batch.PGValues, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
-		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: qualified("", d.Schema().Dataset)}
+		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: sqlload.Qualified("", d.Schema().Dataset)}
 		var columns []string
 		for _, c := range s.Schema.Columns {
 			columns = append(columns, s.Identifier(c.Name)+" "+postgres.Replace(types.SQL(c)))

@@ -43,7 +43,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 // and the second with TRUNCATE: the lowest data object of the table's partitions, which stays when partitions are
 // added. A materialized view comes before its table.
 func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Relation, error) {
-	schema, name := unquoted(table)
+	schema, name := sqlload.Unquoted(table)
 	found, err := sqlload.Rows(ctx, c, "SELECT o.owner, o.object_name, o.object_type, TO_CHAR(o.object_id), "+
 		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner "+
 		"AND d.object_name = o.object_name AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
@@ -57,7 +57,8 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 	}
 	row := found[0]
 	r := &sqlload.Relation{
-		Schema: row[0], Name: row[1], Table: qualified(row[0], row[1]), Identity: row[3] + "/" + row[4], Comment: row[5],
+		Schema: row[0], Name: row[1], Table: sqlload.Qualified(row[0], row[1]),
+		Identity: row[3] + "/" + row[4], Comment: row[5],
 		Claims: claimsTable(row[0]), Traits: row[6:],
 	}
 	if row[2] != "TABLE" {
@@ -219,7 +220,7 @@ func (l catalog) Exists(err error) bool { return isORA(err, codeNameTaken) }
 
 // Grant implements sqlload.Catalog.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table string) string {
-	schema, _ := unquoted(table)
+	schema, _ := sqlload.Unquoted(table)
 	switch others := schema != "" && !strings.EqualFold(schema, l.target.User); {
 	case privileges == "TRUNCATE":
 		return "GRANT DROP ANY TABLE TO " + l.target.User + ", or have the owner empty it and use --create never"
@@ -232,7 +233,7 @@ func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table stri
 // Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. In another user's
 // schema it is 0: DBA_SEGMENTS needs a privilege.
 func (l catalog) Stored(s *sqlload.State) []string {
-	schema, name := unquoted(s.Table)
+	schema, name := sqlload.Unquoted(s.Table)
 	return []string{"SELECT TO_CHAR(NVL(SUM(g.bytes), 0)) FROM user_segments g WHERE " + ownerOf(schema) +
 		" = SYS_CONTEXT('USERENV', 'SESSION_USER') AND (g.segment_name = " + sqlload.Literal(name) +
 		" OR g.segment_name IN (SELECT i.index_name FROM user_indexes i WHERE i.table_name = " + sqlload.Literal(name) + "))"}

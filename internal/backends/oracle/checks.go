@@ -46,7 +46,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 		if err != nil {
 			return err
 		}
-		schema, _ := unquoted(x.checked.Table)
+		schema, _ := sqlload.Unquoted(x.checked.Table)
 		x.owner = cmp.Or(schema, x.owner)
 		more, err := l.Ask(ctx, k, i, slices.Concat(x.tableChecks(), x.serverChecks()), x.grant)
 		findings = append(findings, more...)

@@ -1,8 +1,6 @@
 package oracle
 
 import (
-	"strings"
-
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -43,29 +41,12 @@ const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 8640000
 
 const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
 
-// qualified quotes schema, which may be empty, and name.
-func qualified(schema, name string) string {
-	if schema == "" {
-		return `"` + name + `"`
-	}
-	return `"` + schema + `"."` + name + `"`
-}
-
 // ownerOf is the schema of a name as an expression: without one, current_schema, which --set may have changed.
 func ownerOf(schema string) string {
 	if schema == "" {
 		return "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
 	}
 	return sqlload.Literal(schema)
-}
-
-// unquoted undoes qualified. Names contain no quotation marks, and may contain dots.
-func unquoted(table string) (schema, name string) {
-	schema, name, both := strings.Cut(strings.Trim(table, `"`), `"."`)
-	if !both {
-		return "", schema
-	}
-	return schema, name
 }
 
 // types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and

@@ -9,7 +9,7 @@ import (
 
 // effects is a query for triggers that see a row before it is inserted, and for policies of a virtual private database.
 func (l *opened) effects(s *sqlload.State) string {
-	schema, name := unquoted(s.Table)
+	schema, name := sqlload.Unquoted(s.Table)
 	owner, table := ownerOf(schema), sqlload.Literal(name)
 	return "SELECT 'trigger ' || g.trigger_name, 'may change rows or refuse them', 'ALTER TRIGGER ' || g.owner || '.' || g.trigger_name || " +
 		"' DISABLE' FROM all_triggers g WHERE g.table_owner = " + owner + " AND g.table_name = " + table + " AND g.status = 'ENABLED' " +

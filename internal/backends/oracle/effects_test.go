@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -27,7 +28,7 @@ func TestIdentities(t *testing.T) {
 			assert.Empty(t, found)
 			continue
 		}
-		assert.Equal(t, []string{"ALTER TABLE " + qualified("TERA", name(target)) + want}, found)
+		assert.Equal(t, []string{"ALTER TABLE " + sqlload.Qualified("TERA", name(target)) + want}, found)
 	}
 
 	s := startStandIn(t, fake.Options{Native: true})

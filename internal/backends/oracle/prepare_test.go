@@ -39,7 +39,7 @@ func (s *standIn) sent(n int) (all []string) {
 func (s *standIn) run(t *testing.T, target loader.Target, statements ...string) {
 	t.Helper()
 	for _, text := range statements {
-		require.NoError(t, s.Run(strings.Replace(text, "TABLE T ", "TABLE "+qualified("", name(target))+" ", 1)))
+		require.NoError(t, s.Run(strings.Replace(text, "TABLE T ", "TABLE "+sqlload.Qualified("", name(target))+" ", 1)))
 	}
 }
 
@@ -80,7 +80,7 @@ func TestPrepareReplaces(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, made.Identity, emptied.Identity)
 		assert.Zero(t, s.Rows(name(target)))
-		sent, truncate := strings.Join(s.sent(n), "\n"), "\nTRUNCATE TABLE "+qualified("TERA", name(target))
+		sent, truncate := strings.Join(s.sent(n), "\n"), "\nTRUNCATE TABLE "+sqlload.Qualified("TERA", name(target))
 		assert.Contains(t, sent, truncate)
 		assert.Equal(t, method == methodFast, strings.Contains(sent, flushWrites+truncate))
 

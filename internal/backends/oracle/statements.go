@@ -35,7 +35,7 @@ func planned(table string, s rows.Schema) sqlload.Statements {
 
 // claimsTable is the claim table in a schema, quoted.
 func claimsTable(schema string) string {
-	return qualified(schema, strings.ToUpper(sqlload.ClaimsTable))
+	return sqlload.Qualified(schema, strings.ToUpper(sqlload.ClaimsTable))
 }
 
 // createTable creates the target. Values that may be empty are nullable, since an empty text is NULL in Oracle.

@@ -73,7 +73,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	row := found[0]
 	r := &sqlload.Relation{
 		ID: row[0], Identity: row[0] + "/" + row[1], Schema: row[2], Name: row[3], Comment: row[5], Traits: row[6:],
-		Table:      qualified(row[2], row[3]),
+		Table:      sqlload.Qualified(row[2], row[3]),
 		Claims:     claimsTable(row[2], row[6] == "u"),
 		NextClaims: claimsTable(row[2], l.options.unlogged),
 	}
@@ -173,18 +173,18 @@ func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table stri
 	if !strings.HasPrefix(privileges, "CREATE") {
 		return fmt.Sprintf("GRANT %s ON %s TO %s", privileges, table, grantee(c))
 	}
-	schema, _ := unquoted(table)
+	schema, _ := sqlload.Unquoted(table)
 	if schema == "" {
 		if found, err := sqlload.Rows(ctx, c, "SELECT current_schema()"); err == nil && len(found) == 1 {
 			schema = found[0][0]
 		}
 	}
-	return fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), grantee(c))
+	return fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", sqlload.Qualified("", schema), grantee(c))
 }
 
 // grantee returns the connection's user as GRANT takes it: CURRENT_USER would be the one who grants.
 func grantee(c sqlload.Conn) string {
-	return qualified("", c.(conn).ParameterStatus("session_authorization"))
+	return sqlload.Qualified("", c.(conn).ParameterStatus("session_authorization"))
 }
 
 // Stored implements sqlload.Catalog. The size includes TOAST and indexes.

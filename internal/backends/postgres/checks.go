@@ -140,7 +140,7 @@ func (d *checker) readFacts(row []string) (f loader.Finding) {
 }
 
 // user returns the user as GRANT takes it.
-func (d *checker) user() string { return qualified("", d.facts.user) }
+func (d *checker) user() string { return sqlload.Qualified("", d.facts.user) }
 
 func (d *checker) text(name string) string  { return d.settings[name].text }
 func (d *checker) amount(name string) int64 { return d.settings[name].amount }

@@ -84,7 +84,7 @@ func (d *checker) checkConnections([]string) loader.Finding {
 		if most >= 0 && !f.superuser {
 			limits = append(limits, limit{
 				fmt.Sprintf("%s %s has CONNECTION LIMIT %d", kind, name, most), most, used,
-				fmt.Sprintf("ALTER %s %s CONNECTION LIMIT %d", strings.ToUpper(kind), qualified("", name), need+used),
+				fmt.Sprintf("ALTER %s %s CONNECTION LIMIT %d", strings.ToUpper(kind), sqlload.Qualified("", name), need+used),
 			})
 		}
 	}

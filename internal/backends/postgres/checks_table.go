@@ -28,9 +28,9 @@ func (d *checker) createChecks() []sqlload.Check {
 					"CREATE SCHEMA AUTHORIZATION "+d.user()+", or --table schema.table")
 			case row == nil:
 				return sqlload.Fail(fmt.Sprintf("%s, and schema %s does not exist", makes, schema),
-					fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION %s", qualified("", schema), d.user()))
+					fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION %s", sqlload.Qualified("", schema), d.user()))
 			case row[0] != "t":
-				fix := fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), d.user())
+				fix := fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", sqlload.Qualified("", schema), d.user())
 				if !slices.Contains(d.table.Missing, d.table.Table) { // only the claims
 					fix += ", or --delivery at-least-once"
 				}
@@ -43,7 +43,7 @@ func (d *checker) createChecks() []sqlload.Check {
 
 // schema returns where missing tables are made.
 func (d *checker) schema() string {
-	schema, _ := unquoted(d.table.Table)
+	schema, _ := sqlload.Unquoted(d.table.Table)
 	return cmp.Or(schema, d.facts.schema)
 }
 

@@ -46,7 +46,7 @@ func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, l
 		return nil, err
 	}
 	for _, row := range found {
-		name := qualified(row[1], row[2])
+		name := sqlload.Qualified(row[1], row[2])
 		move := fmt.Sprintf("SELECT setval(%s, GREATEST(last_value, %d)) FROM %s", sqlload.Literal(name), largest, name)
 		if row[3] == "t" {
 			next, err := sqlload.Number(ctx, c, "SELECT last_value + CASE WHEN is_called THEN 1 ELSE 0 END FROM "+name)
@@ -75,7 +75,7 @@ func (d *checker) publicationChecks() []sqlload.Check {
 	in := ""
 	if version >= publicationOfSchemas {
 		in = " OR oid IN (SELECT pnpubid FROM pg_publication_namespace WHERE pnnspid = to_regnamespace(" +
-			sqlload.Literal(qualified("", d.schema())) + "))"
+			sqlload.Literal(sqlload.Qualified("", d.schema())) + "))"
 	}
 	return []sqlload.Check{{
 		Name: "publication",

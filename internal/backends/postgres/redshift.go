@@ -67,7 +67,7 @@ func (s statements) selectRedshiftClaims() string {
 }
 
 func selectRedshiftSize(table string) string {
-	schema, name := unquoted(table)
+	schema, name := sqlload.Unquoted(table)
 	return fmt.Sprintf(`SELECT COALESCE(SUM(size), 0) * 1048576 FROM svv_table_info WHERE LOWER("schema") = %s AND LOWER("table") = %s`,
 		sqlload.Literal(strings.ToLower(schema)), sqlload.Literal(strings.ToLower(name)))
 }
@@ -75,22 +75,13 @@ func selectRedshiftSize(table string) string {
 // fromCatalog finds a table by its quoted name: Redshift has no to_regclass. It folds names to lower case unless a
 // session changes that.
 func fromCatalog(table string) string {
-	schema, name := unquoted(table)
+	schema, name := sqlload.Unquoted(table)
 	in := "current_schema()"
 	if schema != "" {
 		in = sqlload.Literal(strings.ToLower(schema))
 	}
 	return fmt.Sprintf("FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = %s AND LOWER(n.nspname) = %s",
 		sqlload.Literal(strings.ToLower(name)), in)
-}
-
-// unquoted reverses qualified.
-func unquoted(table string) (schema, name string) {
-	schema, name, both := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(table, `"`), `"`), `"."`)
-	if !both {
-		schema, name = "", schema
-	}
-	return strings.ReplaceAll(schema, `""`, `"`), strings.ReplaceAll(name, `""`, `"`)
 }
 
 // loadError adds the first row that Redshift could not read to the error of its COPY.

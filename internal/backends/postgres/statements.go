@@ -34,18 +34,9 @@ type statements struct {
 // claim would call rows applied that are gone.
 func claimsTable(schema string, unlogged bool) string {
 	if unlogged {
-		return qualified(schema, sqlload.UnloggedClaims)
+		return sqlload.Qualified(schema, sqlload.UnloggedClaims)
 	}
-	return qualified(schema, sqlload.ClaimsTable)
-}
-
-// qualified quotes schema and name, which may contain dots. The schema may be empty.
-func qualified(schema, name string) string {
-	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
-	if schema == "" {
-		return quote(name)
-	}
-	return quote(schema) + "." + quote(name)
+	return sqlload.Qualified(schema, sqlload.ClaimsTable)
 }
 
 func create(unlogged bool) string {
@@ -204,7 +195,7 @@ const nonTransactional = "SET yb_disable_transactional_writes = on"
 // sessionSettings sets the variables of --set, after other statements.
 func sessionSettings(settings []loader.Setting) (all string) {
 	for _, s := range settings {
-		all += fmt.Sprintf("; SET %s = %s", qualified("", s.Name), sqlload.Literal(s.Value))
+		all += fmt.Sprintf("; SET %s = %s", sqlload.Qualified("", s.Name), sqlload.Literal(s.Value))
 	}
 	return all
 }
