@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 )
 
 // Conn is a connection for everything but the rows of a load: queries, DDL and the claim table.
@@ -51,6 +52,13 @@ func ParseNumber(text string) (int64, error) {
 		return 0, fmt.Errorf("the server returned %q instead of a number", text)
 	}
 	return n, nil
+}
+
+// Integer reads an integer in a text of the server, with or without blanks around it; 0 if there is none, as in NULL and
+// UNLIMITED. ParseNumber is for what has to be one.
+func Integer(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return n
 }
 
 // SQL makes a Conn of a connection of package sql.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -37,7 +36,7 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 	if !makes {
 		h = readShape(definition)
 		least, _ := d.setting("min_load_replica_num")
-		lowered := max(least, integer(property(definition, "min_load_replica_num"))) > 0
+		lowered := max(least, sqlload.Integer(property(definition, "min_load_replica_num"))) > 0
 		enough = alive > h.replication/2 || lowered // a load needs more than half of the replicas
 		fix = "bring the backends back: SHOW BACKENDS"
 	}
@@ -59,20 +58,14 @@ var bucketCount = regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`)
 // readShape reads buckets and replicas out of a CREATE TABLE; 0 buckets are AUTO.
 func readShape(definition string) (h shape) {
 	if m := bucketCount.FindStringSubmatch(definition); m != nil {
-		h.buckets = integer(m[1])
+		h.buckets = sqlload.Integer(m[1])
 	}
-	h.replication = integer(property(definition, "replication_num"))
+	h.replication = sqlload.Integer(property(definition, "replication_num"))
 	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
 		_, n, _ := strings.Cut(part, ":")
-		h.replication += integer(n)
+		h.replication += sqlload.Integer(n)
 	}
 	return h
-}
-
-// integer reads a whole number; 0 if there is none.
-func integer(text string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	return n
 }
 
 // slowCommit is the interval of merged commits, in milliseconds, above which checkGroupCommit warns. A load takes a fraction
@@ -80,7 +73,8 @@ func integer(text string) int64 {
 const slowCommit = 1000
 
 func (d *doctor) checkGroupCommit([]string) (none loader.Finding) {
-	interval := cmp.Or(d.options.groupInterval, integer(property(d.definition(), propInterval)), groupInterval.Milliseconds())
+	own := sqlload.Integer(property(d.definition(), propInterval))
+	interval := cmp.Or(d.options.groupInterval, own, groupInterval.Milliseconds())
 	if d.options.group != groupSync || interval <= slowCommit {
 		return none
 	}

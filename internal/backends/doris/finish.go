@@ -66,7 +66,7 @@ func (l *opened) Measured(ctx context.Context) (cost map[string]float64, notes [
 	}
 	files := int64(0)
 	for _, b := range backends {
-		files += integer(b[strings.LastIndexByte(b, ':')+1:])
+		files += sqlload.Integer(b[strings.LastIndexByte(b, ':')+1:])
 	}
 	return map[string]float64{"wal_files": float64(files)}, nil
 }
@@ -84,7 +84,7 @@ func (l *opened) patience() time.Duration {
 
 // interval returns the time after which a merged load is committed at the latest. The table has that of the options.
 func (l *opened) interval() time.Duration {
-	own := integer(l.tableProperty(propInterval))
+	own := sqlload.Integer(l.tableProperty(propInterval))
 	return cmp.Or(time.Duration(cmp.Or(l.options.groupInterval, own))*time.Millisecond, groupInterval)
 }
 

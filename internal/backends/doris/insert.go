@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/mysqlconn"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -84,7 +85,7 @@ func (s *insertSession) checkLast(ctx context.Context, ack *loader.Ack, label st
 	case label != "" && last[0]["Label"] != label:
 		return labelReplaced(label, last[0]["Label"])
 	}
-	if n := integer(last[0]["FilteredRows"]); n > 0 {
+	if n := sqlload.Integer(last[0]["FilteredRows"]); n > 0 {
 		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered", n))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/internal/standin"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
@@ -126,7 +127,7 @@ func TestPropertiesOfATableThatIsThere(t *testing.T) {
 			}
 			assert.Equal(t, c.want, altered(s))
 			assert.Equal(t, len(c.want), strings.Count(logged.String(), "its property is changed"))
-			assert.Equal(t, time.Duration(integer(c.interval))*time.Millisecond, l.(*opened).interval())
+			assert.Equal(t, time.Duration(sqlload.Integer(c.interval))*time.Millisecond, l.(*opened).interval())
 		})
 	}
 }

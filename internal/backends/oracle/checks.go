@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,7 +150,7 @@ func (x *doctor) checkQuota(row []string) (f loader.Finding) {
 		return f
 	}
 	space, fix := row[0], fmt.Sprintf("ALTER USER %s QUOTA UNLIMITED ON %s", x.user, row[0])
-	used, most := number(row[1]), number(row[2])
+	used, most := sqlload.Integer(row[1]), sqlload.Integer(row[2])
 	switch {
 	case most < 0 || slices.Contains(x.privileges, "UNLIMITED TABLESPACE"):
 		return sqlload.OK("unlimited on " + space)
@@ -193,7 +192,7 @@ func (x *doctor) checkProfile(row []string) (f loader.Finding) {
 		return f
 	}
 	need := x.workers() + extraSessions
-	if n := number(row[0]); n > 0 && need > n {
+	if n := sqlload.Integer(row[0]); n > 0 && need > n {
 		return sqlload.Warn(fmt.Sprintf("the profile allows %s, and the push needs %d (ORA-02391)", row[0], need),
 			fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), "+
 				"or --workers %d", need, x.user, max(n-extraSessions, 1)))
@@ -207,7 +206,7 @@ func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
 	if i < 0 {
 		return f
 	}
-	used, limit, need := number(values[i+1]), number(values[i+2]), x.workers()+extraSessions
+	used, limit, need := sqlload.Integer(values[i+1]), sqlload.Integer(values[i+2]), x.workers()+extraSessions
 	found := fmt.Sprintf("%d of %s are in use, and the push needs %d", used, strings.TrimSpace(values[i+2]), need)
 	if limit == 0 || used+need <= limit { // 0: UNLIMITED
 		return sqlload.OK(found)
@@ -267,12 +266,6 @@ func (x *doctor) checkStringSize([]string) (f loader.Finding) {
 		return f
 	}
 	return f
-}
-
-// number reads a number of a view, which may be padded; 0 for UNLIMITED and NULL.
-func number(text string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	return n
 }
 
 func sized(bytes int64) string {
