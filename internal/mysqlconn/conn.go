@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -98,14 +97,13 @@ func (m Connector) wish(exec func(statement string) error) error {
 	if len(m.Wishes) == 0 {
 		return nil
 	}
-	refused := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 	err := exec("SET SESSION " + strings.Join(m.Wishes, ", "))
-	if !refused(err) {
+	if !Answered(err) {
 		return err
 	}
 	for _, one := range m.Wishes {
 		err := exec("SET SESSION " + one)
-		if err != nil && !refused(err) {
+		if err != nil && !Answered(err) {
 			return err
 		}
 		if err != nil {

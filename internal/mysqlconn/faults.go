@@ -40,6 +40,9 @@ func FaultOf(err error) (loader.Fault, bool) {
 	return loader.Fault{}, false
 }
 
+// Answered reports whether err is what a server of the protocol has said.
+func Answered(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
+
 // SQLState returns the five characters with which a server's error says what kind it is, and "" for any other error.
 func SQLState(err error) string {
 	var server *mysql.MySQLError

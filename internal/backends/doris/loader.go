@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
@@ -72,8 +70,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	probe := func(ctx context.Context) error {
 		return loader.ConnectError(l.frontends[0].address, l.probe(ctx), faultOf)
 	}
-	answered := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
-	if err := netio.Reach(ctx, d.Dial, l.frontends[0].address, netio.MySQL, answered, probe); err != nil {
+	if err := netio.Reach(ctx, d.Dial, l.frontends[0].address, netio.MySQL, mysqlconn.Answered, probe); err != nil {
 		_ = l.Close()
 		return nil, err
 	}

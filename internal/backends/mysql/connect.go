@@ -58,8 +58,7 @@ func (e endpoint) reach(ctx context.Context, d loader.Deps, connect func(context
 	if e.config.Net != "tcp" {
 		return connect(ctx)
 	}
-	answered := func(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
-	return netio.Reach(ctx, d.Dial, e.config.Addr, netio.MySQL, answered, connect)
+	return netio.Reach(ctx, d.Dial, e.config.Addr, netio.MySQL, mysqlconn.Answered, connect)
 }
 
 // loadingConfig is the configuration of sessions that load. In TiDB all servers behind a name take writes, and Resolve

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -80,7 +79,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	}
 	if err == nil && s.joined {
 		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)
-		if answered := (*mysql.MySQLError)(nil); errors.As(err, &answered) { // something else that passes for the flavour
+		if mysqlconn.Answered(err) { // something else that passes for the flavour
 			s.joined, err = false, nil
 		}
 	}
