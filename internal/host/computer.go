@@ -46,15 +46,15 @@ func moreQuota(cores int) string {
 }
 
 func (e *checks) memory() loader.Finding {
-	found := fmt.Sprintf("%s, of which buffers may take %s", size(e.Memory), size(e.want.Memory))
+	found := fmt.Sprintf("%s, of which buffers may take %s", units.Size(e.Memory), units.Size(e.want.Memory))
 	switch {
 	case e.Memory <= 0:
 		return unknown("cannot be read")
 	case e.want.BatchBytes > e.Memory:
-		return fail(fmt.Sprintf("%s do not hold one batch of %s", size(e.Memory), size(e.want.BatchBytes)),
+		return fail(fmt.Sprintf("%s do not hold one batch of %s", units.Size(e.Memory), units.Size(e.want.BatchBytes)),
 			"--batch-bytes "+flagSize(e.Memory/16))
 	case e.want.Memory <= 0:
-		return ok(size(e.Memory))
+		return ok(units.Size(e.Memory))
 	case e.want.Memory > e.Memory/4*3:
 		return warn(found+": the kernel kills a process that takes too much", "--memory "+flagSize(e.Memory/4))
 	}

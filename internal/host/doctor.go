@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
@@ -124,8 +122,6 @@ func gbps(bits int64) string { return figure(float64(bits)/1e9) + " Gbps" }
 
 // figure formats a number with at most two decimals.
 func figure(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
-
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // flagSize formats a size as flags take it, in whole MiB.
 func flagSize(n int64) string { return strconv.FormatInt(max(n>>20, 1), 10) + "MiB" }

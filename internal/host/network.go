@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -101,7 +102,7 @@ func (e *checks) buffers() loader.Finding {
 	connections := max(e.want.Workers, 1)
 	need := int64(math.Ceil(2 * float64(e.want.BitsPerSecond) / 8 * trip.Seconds() / float64(connections)))
 	found := fmt.Sprintf("up to %s; %s over %d connections %s need %s each",
-		size(limits[2]), gbps(e.want.BitsPerSecond), connections, how, size(need))
+		units.Size(limits[2]), gbps(e.want.BitsPerSecond), connections, how, units.Size(need))
 	if limits[2] >= need {
 		return ok(found)
 	}

@@ -21,6 +21,9 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Bytes formats a size in binary units with up to four digits: 172.4 MiB. A negative size is 0 B.
 func Bytes(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
+// Size formats a size as Bytes does, with one decimal below ten and whole otherwise: 1.5 GiB, 172 MiB.
+func Size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
 // Amount formats a number with at least three digits: 1.23, 12.3, 1,234. NaN and infinities are "-".
 func Amount(n float64) string {
 	switch {

@@ -17,6 +17,7 @@ func TestWhatIsNoNumberIsNotShownAsOne(t *testing.T) {
 	require.Equal(t, "-1,234", Amount(-1234))
 	require.Equal(t, "5.0 %", Percent(0.05))
 	require.Equal(t, "0 B", Bytes(-1))
+	require.Equal(t, "0 B", Size(-1))
 }
 
 func TestParse(t *testing.T) {

@@ -5,12 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/internal/units"
 )
-
-func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // checkSizes compares a batch, which is one statement and one transaction, with the server's limits.
 func (d *doctor) checkSizes() {
@@ -18,13 +15,13 @@ func (d *doctor) checkSizes() {
 	if d.method.Name == insert && batch > d.caps.MaxBytes {
 		packet := d.number("max_allowed_packet")
 		d.note("max_allowed_packet", sqlload.Fail(
-			fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", ibytes(packet), ibytes(batch)),
+			fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", units.Size(packet), units.Size(batch)),
 			fmt.Sprintf("--batch-bytes %d, or %s", d.caps.MaxBytes, d.change("max_allowed_packet", batch+packetRoom))))
 	}
 	if quota := d.number("tidb_mem_quota_query"); quota > 0 && batch > quota {
 		d.warn("transaction size", fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6),
 			"tidb_mem_quota_query is %s, and a batch of %s is one transaction in memory: TiDB may end the statement",
-			ibytes(quota), ibytes(batch))
+			units.Size(quota), units.Size(batch))
 	}
 }
 
@@ -39,7 +36,7 @@ func (d *doctor) checkTransaction() {
 	} {
 		if most := d.number(name); holds && most > 0 && batch > most {
 			d.note("transaction size", sqlload.Fail(
-				fmt.Sprintf("%s is %s, and a batch of %s is one transaction", name, ibytes(most), ibytes(batch)),
+				fmt.Sprintf("%s is %s, and a batch of %s is one transaction", name, units.Size(most), units.Size(batch)),
 				fmt.Sprintf("--batch-bytes %d, or %s", most/2, d.change(name, 2*batch))))
 		}
 	}

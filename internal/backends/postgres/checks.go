@@ -74,7 +74,8 @@ type setting struct {
 	source string
 }
 
-var units = map[string]int64{
+// settingUnits are the units of pg_settings.
+var settingUnits = map[string]int64{
 	"": 1, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "ms": 1e6, "s": 1e9, "min": 60e9,
 }
 
@@ -116,7 +117,7 @@ func (d *checker) readSettings(values []string) (none loader.Finding) {
 	d.settings = make(map[string]setting)
 	for row := range slices.Chunk(values, 4) {
 		n, _ := strconv.ParseInt(row[1], 10, 64)
-		d.settings[row[0]] = setting{text: row[1], amount: n * units[row[2]], source: row[3]}
+		d.settings[row[0]] = setting{text: row[1], amount: n * settingUnits[row[2]], source: row[3]}
 		d.aurora = d.aurora || strings.HasPrefix(row[0], "apg_") || strings.HasPrefix(row[0], "aurora")
 	}
 	return none

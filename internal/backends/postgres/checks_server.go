@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -178,10 +177,10 @@ func (d *checker) checkReplication(row []string) loader.Finding {
 		kept, _ := strconv.ParseInt(row[3], 10, 64)
 		bound := "without a limit"
 		if most := d.amount("max_slot_wal_keep_size"); most > 0 {
-			bound = "up to " + ibytes(most)
+			bound = "up to " + units.Size(most)
 		}
 		return sqlload.Warn(fmt.Sprintf("no client reads from slot %s, for which the server keeps its log: %s so far, %s",
-			slots, ibytes(kept), bound),
+			slots, units.Size(kept), bound),
 			fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if it is unused", sqlload.Literal(strings.Split(slots, ", ")[0])))
 	case waiting && !synchronous:
 		return loader.Finding{Grade: loader.GradeUnknown, Found: waits + ", and this user may not see whether one is connected",
@@ -191,5 +190,3 @@ func (d *checker) checkReplication(row []string) loader.Finding {
 	}
 	return sqlload.OK("no commit waits for a standby, and neither slots nor failing archiving keep the log")
 }
-
-func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
