@@ -127,6 +127,9 @@ func (all Types) read(c rows.Column, name string) string {
 func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)
-		return t.Ours == want.Type && named && !(computed && t.Unsigned) && (t.Fits == nil || t.Fits(have.Params, want))
+		if t.Ours != want.Type || !named || t.Unsigned && computed {
+			return false
+		}
+		return t.Fits == nil || t.Fits(have.Params, want)
 	})
 }

@@ -63,7 +63,9 @@ func (f folder) Prepare(context.Context, loader.Preparation) (loader.Table, erro
 	return loader.Table{Name: f.path}, os.MkdirAll(f.path, 0o700)
 }
 
-func (f folder) Session(context.Context, loader.Contract) (loader.Session, error) { return session{f}, nil }
+func (f folder) Session(context.Context, loader.Contract) (loader.Session, error) {
+	return session{f}, nil
+}
 
 type session struct{ folder }
 
