@@ -83,27 +83,9 @@ type Method struct {
 	Help string // one line for list and --help
 	// Caps on any server; Loader.Caps replaces them.
 	Caps Caps
-	// Options become flags, environment variables, help texts and report entries.
+	// Options become flags, environment variables, help texts and report entries. OptionsOf makes them.
 	Options []Option
 }
-
-// Option is a setting of a method.
-type Option struct {
-	Name    string // also the flag's name, without dashes
-	Kind    OptionKind
-	Default string
-	Help    string
-}
-
-// OptionKind is the type of an option's value.
-type OptionKind uint8
-
-// The kinds of option.
-const (
-	StringOption OptionKind = iota
-	BoolOption
-	IntOption // in decimal, 0 to the largest int64
-)
 
 // Statement is something that a run would send to a server, for --dry-run.
 type Statement struct {

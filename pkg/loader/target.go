@@ -68,7 +68,7 @@ type Target struct {
 
 	Table    string // name, or schema.name
 	Method   string
-	Options  map[string]string // of the method, by Option.Name; those not given are absent
+	Options  map[string]string // given ones of the method, by Option.Name; see ReadOptions
 	Settings []Setting
 	TLS      TLSMode
 	// Via is the object store that staged methods put their objects into; nil when none was named.
