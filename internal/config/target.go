@@ -75,23 +75,12 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}
-	if target.Options, err = optionsOf(method, p.Options); err != nil {
+	if err := method.CheckOptions(p.Options); err != nil {
 		return nil, target, err
 	}
+	target.Options = maps.Clone(p.Options)
 	target.Settings = p.Set
 	return driver, target, nil
-}
-
-// optionsOf refuses options of other methods, which would have no effect.
-func optionsOf(m loader.Method, given map[string]string) (map[string]string, error) {
-	options := make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
-		}
-		options[name] = given[name]
-	}
-	return options, nil
 }
 
 // Takes reports whether a flag has an effect on a method: options on the methods that have them, the store and its

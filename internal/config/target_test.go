@@ -18,6 +18,7 @@ func TestMethodOptions(t *testing.T) {
 		"--unlogged":                  {"unlogged": "true"},
 		"--unlogged=0":                {"unlogged": "false"},
 		"--rows-per-transaction 0100": {"rows-per-transaction": "100"},
+		"--rows-per-transaction 10k":  {"rows-per-transaction": "10000"},
 		"--method insert --hint x":    {"hint": "x"},
 	} {
 		c, _, err := parse(t, args, nil, "")
@@ -39,6 +40,7 @@ func TestMethodOptions(t *testing.T) {
 	require.ErrorContains(t, f.Set("unlogged", "perhaps"), `"perhaps" is not a valid bool`)
 	require.ErrorContains(t, f.Set("rows-per-transaction", "many"), `"many" is not a valid int`)
 	require.ErrorContains(t, f.Set("rows-per-transaction", "-1"), `"-1" is not a valid int: 0 or more`)
+	require.ErrorContains(t, f.Set("rows-per-transaction", "-1k"), `"-1k" is not a valid int: 0 or more`)
 }
 
 func TestLoaderTarget(t *testing.T) {

@@ -355,20 +355,16 @@ type optionValue struct {
 
 // Set keeps one spelling of each value, so that a resume can compare it.
 func (v *optionValue) Set(text string) error {
-	value, err := any(text), error(nil)
-	switch v.option.Kind {
-	case loader.BoolOption:
-		value, err = strconv.ParseBool(text)
-	case loader.IntOption:
-		n, ok := units.Whole(text)
-		if value = n; !ok || !n.IsInt64() || n.Sign() < 0 {
-			err = strconv.ErrSyntax
+	plain := text
+	if v.option.Kind == loader.IntOption {
+		if n, whole := units.Whole(text); whole && n.Sign() >= 0 && n.IsInt64() {
+			plain = n.String() // of 10k; what is refused is quoted as it was written
 		}
-	case loader.StringOption:
 	}
+
+	value, err := v.option.Kind.Parse(plain)
 	if err != nil {
-		valid := [...]string{"string", "bool: true or false", "int: 0 or more"}[v.option.Kind]
-		return fmt.Errorf("%q is not a valid %s", text, valid)
+		return err
 	}
 	v.into[v.option.Name] = fmt.Sprint(value)
 	return nil
@@ -381,9 +377,7 @@ func (v *optionValue) String() string {
 	return v.option.Default
 }
 
-func (v *optionValue) Type() string {
-	return [...]string{"string", "bool", "int"}[v.option.Kind]
-}
+func (v *optionValue) Type() string { return v.option.Kind.String() }
 
 // Time is a point in time; the zero value is none.
 type Time struct{ time.Time }
