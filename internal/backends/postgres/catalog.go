@@ -31,10 +31,10 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 		schema = ""
 	}
 	s := sqlload.Statements{
-		Dialect: d, Schema: p.Schema, Table: d.Identifier(name), Claims: claimsTable(schema, l.options.unlogged),
+		Dialect: d, Schema: p.Schema, Table: d.Identifier(name), Claims: claimsTable(schema, l.options.Unlogged),
 	}
 	if l.flavour != redshift {
-		s.OtherClaims = claimsTable(schema, !l.options.unlogged)
+		s.OtherClaims = claimsTable(schema, !l.options.Unlogged)
 	}
 	return s
 }
@@ -43,7 +43,7 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
 		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
-		unlogged:   l.options.unlogged,
+		unlogged:   l.options.Unlogged,
 		primaryKey: s.Want.PrimaryKey,
 	}
 	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
@@ -75,7 +75,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		ID: row[0], Identity: row[0] + "/" + row[1], Schema: row[2], Name: row[3], Comment: row[5], Traits: row[6:],
 		Table:      sqlload.Qualified(row[2], row[3]),
 		Claims:     claimsTable(row[2], row[6] == "u"),
-		NextClaims: claimsTable(row[2], l.options.unlogged),
+		NextClaims: claimsTable(row[2], l.options.Unlogged),
 	}
 	if l.flavour == redshift {
 		r.Identity = r.ID
@@ -125,8 +125,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	case r.Traits[traitMayInsert] != "t":
 		return sqlload.Refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)),
 			"this user may not insert")
-	case l.options.unlogged && persistence != "u":
-		return sqlload.Refuse("omit the option, or "+r.Elsewhere(), "it is logged, but option %s was given", optionUnlogged)
+	case l.options.Unlogged && persistence != "u":
+		return sqlload.Refuse("omit the option, or "+r.Elsewhere(), "it is logged, but option unlogged was given")
 	}
 	return l.keyFits(ctx, c, s, r)
 }

@@ -145,10 +145,10 @@ func (d *checker) checkRowCost(row []string) loader.Finding {
 	}
 	effect := "they slow down every row"
 	switch {
-	case d.options.nonTransactional && indexes+unique != "":
+	case d.options.NonTransactional && indexes+unique != "":
 		effect = "without transactions an index can end up without its rows"
-	case d.options.rowsPerTransaction > 0 && triggers != "":
-		effect = "YugabyteDB ignores " + optionRowsPerTransaction + " on a table with triggers"
+	case d.options.RowsPerTransaction > 0 && triggers != "":
+		effect = "YugabyteDB ignores rows-per-transaction on a table with triggers"
 	}
 	return sqlload.Warn(fmt.Sprintf("%s has %s: %s", name, strings.Join(costs, "; "), effect),
 		strings.Join(fixes, "; ")+"; and make them again after the load")

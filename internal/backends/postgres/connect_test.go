@@ -186,9 +186,14 @@ func TestOptions(t *testing.T) {
 			assert.ErrorContains(t, err, problem, text)
 		}
 	}
-	_, _, err := planOf(loader.Target{Table: "d.s.t", Options: map[string]string{"iam-role": "x", "s3-keys": "true"}})
+	_, _, err := planOf(loader.Target{
+		Method: methodS3Copy, Table: "d.s.t", Options: map[string]string{"iam-role": "x", "s3-keys": "true"},
+	})
 	assert.ErrorContains(t, err, `table "d.s.t": write it as table or schema.table`)
 	assert.ErrorContains(t, err, "options iam-role and s3-keys exclude each other")
+	_, _, err = planOf(loader.Target{Method: "copy", Options: map[string]string{"iam-role": "x", "unlogged": "perhaps"}})
+	assert.ErrorContains(t, err, "--iam-role is not an option of method copy")
+	assert.ErrorContains(t, err, `--unlogged: "perhaps" is not a valid bool`)
 	_, _, err = planOf(loader.Target{Method: "copy", Settings: []loader.Setting{{Name: "client_encoding", Value: "latin1"}}})
 	assert.ErrorContains(t, err, "--set client_encoding is refused")
 	_, _, err = planOf(loader.Target{Method: "load-data"})
@@ -197,22 +202,25 @@ func TestOptions(t *testing.T) {
 
 // What scheme, method and options assert of the product.
 func TestCheckFlavour(t *testing.T) {
+	unlogged := options{tableOptions: tableOptions{Unlogged: true}}
+	pieces := options{copyOptions: copyOptions{RowsPerTransaction: 5}}
+	direct := options{copyOptions: copyOptions{NonTransactional: true}}
 	for _, c := range []struct {
 		scheme, method string
 		options        options
 		is             flavour
 		says           string
 	}{
-		{"postgres", methodCopy, options{unlogged: true}, postgreSQL, ""},
-		{"postgres", methodCopy, options{rowsPerTransaction: 5}, yugabyteDB, ""},
+		{"postgres", methodCopy, unlogged, postgreSQL, ""},
+		{"postgres", methodCopy, pieces, yugabyteDB, ""},
 		{"postgres", methodS3Copy, options{}, redshift, ""},
 		{"yugabyte", methodCopy, options{}, postgreSQL, "not YugabyteDB (write the target as postgres://…)"},
 		{"redshift", methodS3Copy, options{}, postgreSQL, "not Redshift (write the target as postgres://…)"},
 		{"postgres", methodCopy, options{}, redshift, "takes bulk rows through S3 only: it has no COPY … FROM STDIN (add --method s3-copy"},
 		{"postgres", methodS3Copy, options{}, postgreSQL, "method s3-copy is for Redshift"},
-		{"postgres", methodCopy, options{rowsPerTransaction: 5}, postgreSQL, "rows-per-transaction is for YugabyteDB"},
-		{"postgres", methodCopy, options{nonTransactional: true}, postgreSQL, "disable-transactional-writes is for YugabyteDB"},
-		{"postgres", methodCopy, options{unlogged: true}, yugabyteDB, "unlogged is for PostgreSQL"},
+		{"postgres", methodCopy, pieces, postgreSQL, "rows-per-transaction is for YugabyteDB"},
+		{"postgres", methodCopy, direct, postgreSQL, "disable-transactional-writes is for YugabyteDB"},
+		{"postgres", methodCopy, unlogged, yugabyteDB, "unlogged is for PostgreSQL"},
 	} {
 		err := checkFlavour(loader.Target{Scheme: c.scheme}, c.method, c.options, c.is, loader.Server{})
 		if c.says == "" {

@@ -26,7 +26,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
 	s := l.statements(table.Example(p))
 	setup, each := []string{f.sessionSetup(t)}, []string{}
-	if o.nonTransactional {
+	if o.NonTransactional {
 		setup = append(setup, nonTransactional)
 	}
 	setup = append(setup, nameSession("RUN", ""))

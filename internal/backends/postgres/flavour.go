@@ -97,12 +97,12 @@ func checkFlavour(t loader.Target, method string, o options, f flavour, s loader
 		return errRedshift()
 	case f != redshift && method == methodS3Copy:
 		return wrong("method "+method, "Redshift")
-	case o.rowsPerTransaction > 0 && f != yugabyteDB:
-		return wrong("option "+optionRowsPerTransaction, "YugabyteDB")
-	case o.nonTransactional && f != yugabyteDB:
-		return wrong("option "+optionNonTransactional, "YugabyteDB")
-	case o.unlogged && f == yugabyteDB:
-		return wrong("option "+optionUnlogged, "PostgreSQL")
+	case o.RowsPerTransaction > 0 && f != yugabyteDB:
+		return wrong("option rows-per-transaction", "YugabyteDB")
+	case o.NonTransactional && f != yugabyteDB:
+		return wrong("option disable-transactional-writes", "YugabyteDB")
+	case o.Unlogged && f == yugabyteDB:
+		return wrong("option unlogged", "PostgreSQL")
 	}
 	return nil
 }

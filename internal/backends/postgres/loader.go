@@ -94,7 +94,7 @@ func (l *opened) Server() loader.Server {
 
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
-	s.Settings[optionUnlogged] = "true"
+	s.Settings["unlogged"] = "true"
 	return s
 }
 

@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -20,47 +18,45 @@ const (
 	schemeRedshift   = "redshift"
 )
 
-// The options of the methods.
-const (
-	optionUnlogged           = "unlogged"
-	optionRowsPerTransaction = "rows-per-transaction"
-	optionNonTransactional   = "disable-transactional-writes"
-	optionIAMRole            = "iam-role"
-	optionS3Keys             = "s3-keys"
-)
-
 // defaultRole is the cluster's own default role.
 const defaultRole = "default"
 
-type options struct {
-	unlogged           bool
-	rowsPerTransaction int64
-	nonTransactional   bool
-	iamRole            string // an ARN, or defaultRole
-	s3Keys             bool   // the server reads the bucket with our keys
+// tableOptions are of copy and insert.
+type tableOptions struct {
+	Unlogged bool `option:"unlogged" help:"make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server"`
 }
 
-// planOf reads method and options of a target. It returns all that cannot work on any server as one error; the types of
-// the options are checked already.
+// copyOptions are of copy.
+type copyOptions struct {
+	RowsPerTransaction int64 `option:"rows-per-transaction" help:"YugabyteDB: commit every so many rows inside a COPY, at least once (0: a batch is one transaction)"`
+	NonTransactional   bool  `option:"disable-transactional-writes" help:"YugabyteDB: write without transactions, the fastest way and at least once only"`
+}
+
+// bucketOptions are of s3-copy.
+type bucketOptions struct {
+	IAMRole string `option:"iam-role" default:"default" help:"Redshift: the role that reads the bucket, as an ARN; default: the cluster's own default"`
+	S3Keys  bool   `option:"s3-keys" help:"Redshift: let the server read the bucket with this client's own keys instead of a role"`
+}
+
+// options are of all methods. A line of one is as long as its help.
+type options struct {
+	tableOptions
+	copyOptions
+	bucketOptions
+}
+
+// planOf reads method and options of a target. It returns all that cannot work on any server as one error.
 func planOf(t loader.Target) (method string, o options, err error) {
-	m, known := loader.FindMethod(driver{}, t.Method)
-	if !known {
-		return "", o, fmt.Errorf("method %q does not exist", t.Method)
-	}
-	enabled := func(name string) bool { on, _ := strconv.ParseBool(t.Options[name]); return on }
-	o = options{
-		unlogged: enabled(optionUnlogged), nonTransactional: enabled(optionNonTransactional), s3Keys: enabled(optionS3Keys),
-		iamRole: cmp.Or(t.Options[optionIAMRole], defaultRole),
-	}
-	o.rowsPerTransaction, _ = strconv.ParseInt(t.Options[optionRowsPerTransaction], 10, 64)
+	m, unread := loader.ReadOptions(driver{}, t, &o)
 	var unusable error
 	switch {
 	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
 		unusable = errRedshift()
-	case o.s3Keys && o.iamRole != defaultRole:
-		unusable = fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
+	case o.S3Keys && o.IAMRole != defaultRole:
+		unusable = errors.New("options iam-role and s3-keys exclude each other")
 	}
-	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), ofTarget(t).check(), sqlload.CheckSettings(t.Settings))
+	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), checkTable(t), ofTarget(t).check(),
+		sqlload.CheckSettings(t.Settings))
 }
 
 // checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may

@@ -31,27 +31,14 @@ func (driver) Schemes() []string {
 }
 
 func (driver) Methods() []loader.Method {
-	flag := func(name, help string) loader.Option {
-		return loader.Option{Name: name, Kind: loader.BoolOption, Default: "false", Help: help}
-	}
-	unlogged := flag(optionUnlogged, "make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server")
-	keys := flag(optionS3Keys, "Redshift: let the server read the bucket with this client's own keys instead of a role")
-	rows := loader.Option{
-		Name: optionRowsPerTransaction, Kind: loader.IntOption, Default: "0",
-		Help: "YugabyteDB: commit every so many rows inside a COPY, at least once (0: a batch is one transaction)",
-	}
-	direct := flag(optionNonTransactional, "YugabyteDB: write without transactions, the fastest way and at least once only")
-	role := loader.Option{
-		Name: optionIAMRole, Kind: loader.StringOption, Default: defaultRole,
-		Help: "Redshift: the role that reads the bucket, as an ARN; default: the cluster's own default",
-	}
-	method := func(name, help string, all ...loader.Option) loader.Method {
+	method := func(name, help string, all []loader.Option) loader.Method {
 		return loader.Method{Name: name, Help: help, Caps: capsOf(name, options{}), Options: all}
 	}
 	return []loader.Method{
-		method(methodCopy, "COPY … FROM STDIN", unlogged, rows, direct),
-		method(methodInsert, "INSERT of many rows in one statement", unlogged),
-		method(methodS3Copy, "Redshift: objects in S3 (--staging s3://…), and COPY of them", role, keys),
+		method(methodCopy, "COPY … FROM STDIN", loader.OptionsOf(tableOptions{}, copyOptions{})),
+		method(methodInsert, "INSERT of many rows in one statement", loader.OptionsOf(tableOptions{})),
+		method(methodS3Copy, "Redshift: objects in S3 (--staging s3://…), and COPY of them",
+			loader.OptionsOf(bucketOptions{})),
 	}
 }
 
@@ -84,16 +71,16 @@ func capsOf(method string, o options) loader.Caps {
 		c.DefaultBatchBytes, c.SoloBatchBytes = 16<<20, 64<<20
 	}
 
-	if o.rowsPerTransaction > 0 {
-		c.Dedup, c.Atomic, c.MinRows = loader.DedupNone, false, o.rowsPerTransaction
-		c.Reason = fmt.Sprintf("with %s a batch that is cut short leaves the rows of its finished transactions behind, "+
-			"and its retry stops at their keys (without the option --batch-rows %d commits as often, and is exactly once)",
-			optionRowsPerTransaction, o.rowsPerTransaction)
+	if o.RowsPerTransaction > 0 {
+		c.Dedup, c.Atomic, c.MinRows = loader.DedupNone, false, o.RowsPerTransaction
+		c.Reason = fmt.Sprintf("with rows-per-transaction a batch that is cut short leaves the rows of its finished "+
+			"transactions behind, and its retry stops at their keys (without the option --batch-rows %d commits as often, "+
+			"and is exactly once)", o.RowsPerTransaction)
 	}
 
-	if o.nonTransactional {
+	if o.NonTransactional {
 		c.Dedup, c.Atomic = loader.DedupNone, false
-		c.Reason = "with " + optionNonTransactional + " a batch that is cut short leaves rows behind, in no order, " +
+		c.Reason = "with disable-transactional-writes a batch that is cut short leaves rows behind, in no order, " +
 			"and its retry stops at their keys (unless --set yb_enable_upsert_mode=on lets it overwrite them)"
 	}
 

@@ -21,15 +21,15 @@ func (s statements) copyObjects(a objstore.Access, folder string) string {
 
 func (s statements) authorization(a objstore.Access) string {
 	switch {
-	case s.options.s3Keys && a.Token != "":
+	case s.options.S3Keys && a.Token != "":
 		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s SESSION_TOKEN %s",
 			sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()), sqlload.Literal(a.Token.Reveal()))
-	case s.options.s3Keys:
+	case s.options.S3Keys:
 		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()))
-	case s.options.iamRole == defaultRole:
+	case s.options.IAMRole == defaultRole:
 		return "IAM_ROLE default"
 	}
-	return "IAM_ROLE " + sqlload.Literal(s.options.iamRole)
+	return "IAM_ROLE " + sqlload.Literal(s.options.IAMRole)
 }
 
 // copyCount reads the rows of the last COPY, whose answer has no count.

@@ -52,7 +52,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 // setUp registers the session's process before it takes the run's name: a Resolve in between would end a session of the
 // run that it does not know.
 func (s *session) setUp(ctx context.Context) error {
-	if s.options.nonTransactional {
+	if s.options.NonTransactional {
 		if _, err := exec(ctx, s.conn, nonTransactional); err != nil {
 			return err
 		}

@@ -160,8 +160,8 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 	}
 	how := "FORMAT " + map[batch.Format]string{batch.PGBinary: "binary", batch.PGText: "text", batch.CSV: "csv"}[f]
 	switch {
-	case s.options.rowsPerTransaction > 0:
-		how += fmt.Sprintf(", ROWS_PER_TRANSACTION %d", s.options.rowsPerTransaction)
+	case s.options.RowsPerTransaction > 0:
+		how += fmt.Sprintf(", ROWS_PER_TRANSACTION %d", s.options.RowsPerTransaction)
 	case s.flavour == yugabyteDB && d != loader.DedupTx:
 		// Outside a transaction YugabyteDB would commit every 20,000 rows.
 		how += ", ROWS_PER_TRANSACTION 0"
