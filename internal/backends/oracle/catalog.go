@@ -31,10 +31,10 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	r, err := relationOf(ctx, c, s.Table)
 	create := s.Want.Create
-	if err == nil && l.options.partition != "" && (r == nil && create != loader.CreateNever ||
+	if err == nil && l.options.Partition != "" && (r == nil && create != loader.CreateNever ||
 		create == loader.CreateRecreate || create == loader.CreateTruncate) {
 		return nil, sqlload.Refuse("create or empty it yourself (ALTER TABLE … TRUNCATE PARTITION …), and use --create never",
-			"option %s names a partition, and terapush creates none and empties whole tables", optionPartition)
+			"option partition names a partition, and terapush creates none and empties whole tables")
 	}
 	return r, err
 }
@@ -183,10 +183,10 @@ func (l catalog) checkTraits(r *sqlload.Relation, row []string) error {
 
 // checkPartition checks that the partition of option partition exists.
 func (l catalog) checkPartition(ctx context.Context, c sqlload.Conn, r *sqlload.Relation) error {
-	if l.options.partition == "" {
+	if l.options.Partition == "" {
 		return nil
 	}
-	name := strings.ToUpper(l.options.partition)
+	name := strings.ToUpper(l.options.Partition)
 	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p "+
 		"WHERE p.table_owner = "+sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+
 		" AND p.partition_name = "+sqlload.Literal(name))

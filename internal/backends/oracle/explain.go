@@ -36,7 +36,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	if s.method == methodFast {
 		add("before verification", flushWrites, selectApplied)
 	}
-	if o.partition != "" {
+	if o.Partition != "" {
 		p.Create = loader.CreateNever // other modes are refused
 	}
 	all := table.Explain(p, loads)

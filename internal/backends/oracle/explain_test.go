@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 		"single lineitem":     {loader.Target{Method: methodSingle}, schemaOf(t, "lineitem"), loader.DedupNone, ""},
 		"fast pairs":          {loader.Target{Method: methodFast}, schemaOf(t, "pairs"), loader.DedupNone, loader.CreateTruncate},
 		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
-		"direct partition":    {direct(map[string]string{optionPartition: "p2026"}), journal(), loader.DedupTx, ""},
+		"direct partition":    {direct(map[string]string{"partition": "p2026"}), journal(), loader.DedupTx, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			contract := loader.Contract{Method: c.target.Method, Format: batch.ColumnArrays, Dedup: c.dedup, BatchRows: 3000}

@@ -37,10 +37,7 @@ func (b backend) Methods() []loader.Method {
 		{Name: methodFast, Help: "INSERT of arrays into memory (MEMOPTIMIZE FOR WRITE), written to disk later"},
 		{
 			Name: methodDirect, Help: "INSERT of arrays behind the table's end (APPEND_VALUES), by one session; godror only",
-			Options: []loader.Option{{
-				Name: optionPartition, Kind: loader.StringOption,
-				Help: "the one partition that all rows belong to and that is locked instead of the table",
-			}},
+			Options: loader.OptionsOf(options{}),
 		},
 	}
 	for i := range methods {

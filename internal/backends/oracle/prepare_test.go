@@ -101,7 +101,7 @@ func TestPrepareRefuses(t *testing.T) {
 	keyed := func(p *loader.Preparation) { p.PrimaryKey = true }
 	pairs := func(p *loader.Preparation) { p.Schema, p.PrimaryKey = schemaOf(t, "pairs"), true }
 	denied := func(code int) map[string]fake.Fault { return map[string]fake.Fault{"TRUNCATE": {Fail: fake.Ora(code)}} }
-	partition := map[string]string{optionPartition: "p1"}
+	partition := map[string]string{"partition": "p1"}
 	truncate := creating(loader.CreateTruncate)
 	for label, c := range map[string]struct {
 		method string
@@ -161,7 +161,7 @@ func TestPrepareRefuses(t *testing.T) {
 func TestPrepareAccepts(t *testing.T) {
 	s := startStandIn(t, fake.Options{Native: true, Script: partitioned})
 	target := s.table(methodDirect)
-	target.Options = map[string]string{optionPartition: "p1"}
+	target.Options = map[string]string{"partition": "p1"}
 	s.run(t, target, "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), X DATE, Y DATE DEFAULT SYSDATE NOT NULL)")
 	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
 		p.Schema, p.Create = schemaOf(t, "pairs"), loader.CreateNever
@@ -358,7 +358,7 @@ func TestQuestions(t *testing.T) {
 			target := s.table(method)
 			target.Table = owner + ".T"
 			if method == methodDirect {
-				target.Options = map[string]string{optionPartition: "p1"}
+				target.Options = map[string]string{"partition": "p1"}
 			}
 			l := backendtest.Open(t, s.backend, target, backendtest.Deps())
 			p := loader.Preparation{Run: "r", Schema: schemaOf(t, "pairs"), Contract: contractOf(method, 1), PrimaryKey: true, Create: loader.CreateNever}

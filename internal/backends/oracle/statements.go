@@ -126,8 +126,8 @@ func (s statements) hint() string {
 // into is an INSERT up to its rows.
 func (s statements) into() string {
 	table := s.Table
-	if s.options.partition != "" {
-		table += " PARTITION (" + s.Identifier(s.options.partition) + ")"
+	if s.options.Partition != "" {
+		table += " PARTITION (" + s.Identifier(s.options.Partition) + ")"
 	}
 	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// optionPartition is the only option, of method direct.
-const optionPartition = "partition"
-
 // The parameters of an oracle:// URL. Others are refused: a driver would ignore one that it does not know, or obey one
 // that is not meant for users.
 const (
@@ -33,8 +30,9 @@ var params = []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSA
 // defaultPort is the listener's.
 const defaultPort = "1521"
 
+// options are those of method direct.
 type options struct {
-	partition string // as the user wrote it
+	Partition string `option:"partition" help:"the one partition that all rows belong to and that is locked instead of the table"`
 }
 
 // Check validates method and address.
@@ -45,17 +43,12 @@ func (b backend) Check(t loader.Target) (loader.Caps, error) {
 
 // planOf returns method and options of a target. The error lists everything that no server would accept.
 func planOf(c client, t loader.Target) (method string, o options, err error) {
-	m, known := loader.FindMethod(backend{client: c}, t.Method)
-	if !known {
-		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s, %s",
-			t.Method, methodArray, methodSingle, methodBatch, methodFast, methodDirect)
-	}
-	errs := []error{checkAddress(c, t), checkTable(t.Table), checkSettings(t.Settings)}
+	m, err := loader.ReadOptions(backend{client: c}, t, &o)
+	errs := []error{err, checkAddress(c, t), checkTable(t.Table), checkSettings(t.Settings)}
 	if m.Name == methodDirect && !c.directPath {
 		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good "+
 			"rows of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
 	}
-	o = options{partition: t.Options[optionPartition]}
 	return m.Name, o, errors.Join(errs...)
 }
 

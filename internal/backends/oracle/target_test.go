@@ -58,6 +58,7 @@ func TestCheckRefuses(t *testing.T) {
 	method := func(name string, o map[string]string) func(*loader.Target) {
 		return func(t *loader.Target) { t.Method, t.Options = name, o }
 	}
+	partition := map[string]string{"partition": "p"}
 	table := func(name string) func(*loader.Target) { return func(t *loader.Target) { t.Table = name } }
 	set := func(name string) func(*loader.Target) {
 		return func(t *loader.Target) { t.Settings = []loader.Setting{{Name: name, Value: "1"}} }
@@ -69,6 +70,7 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		"another method":             {plainURL, method("copy", nil), []string{`method "copy" does not exist`, methodDirect}},
 		"direct with go-ora":         {plainURL, method(methodDirect, nil), []string{"ORA-38910", "make build-godror", "go-ora v2.9.0"}},
+		"an option of direct":        {plainURL, method(methodArray, partition), []string{"--partition is not an option"}},
 		"no service":                 {"oracle://u@h:1521", nil, []string{"names no service", "?sid="}},
 		"service and SID":            {plainURL + "?sid=ORCL", nil, []string{"exclude each other"}},
 		"a descriptor":               {"oracle://u@h/s)(SERVER=DEDICATED", nil, []string{"cannot be a service or SID"}},
