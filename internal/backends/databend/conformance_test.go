@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting for the server
 			target := realServer(t)
 			if w.method == insert {
-				target.Options = map[string]string{optionStage: objectStage(t, target)}
+				target.Options = map[string]string{"stage": objectStage(t, target)}
 			}
 			w.holds(t, patientDriver{impatient()}, target)
 		})

@@ -50,15 +50,12 @@ func (Driver) Schemes() []string { return []string{"databend"} }
 
 // Methods implements loader.Driver. The first one is the default.
 func (Driver) Methods() []loader.Method {
-	stage := loader.Option{
-		Name: optionStage, Default: userStage,
-		Help: "stage of the server that files are uploaded to; ~ is the user's own",
-	}
-	method := func(name, help string, options ...loader.Option) loader.Method {
+	stage := loader.OptionsOf(options{})
+	method := func(name, help string, options []loader.Option) loader.Method {
 		return loader.Method{Name: name, Help: help, Caps: capsOf(name), Options: options}
 	}
 	return []loader.Method{
-		method(streamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781"),
+		method(streamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781", nil),
 		method(insert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
 		method(insertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
 		method(stageLoad,

@@ -18,7 +18,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	c, s := p.Contract, newStatements(asked.name, p.Schema)
 	labelled := c.Dedup == loader.DedupKey
 	batchID := batch.ID{Run: "RUN"}
-	stage, folder := asked.stage, folder+"/RUN"
+	stage, folder := asked.Stage, folder+"/RUN"
 	via := c.Staged() && t.Via != nil
 	if via {
 		stage, folder = stageName("RUN"), "RUN"

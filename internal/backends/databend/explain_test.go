@@ -64,7 +64,7 @@ func TestExplain(t *testing.T) {
 		"streaming-load-text-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: textKey},
 		"streaming-load-time-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: timeKey, create: loader.CreateTruncate},
 		"streaming-load-two-terms":     {method: streamingLoad, format: csv, dedup: labelled, schema: twoTerms},
-		"insert":                       {method: insert, format: csv, dedup: labelled, stage: map[string]string{optionStage: "loads"}},
+		"insert":                       {method: insert, format: csv, dedup: labelled, stage: map[string]string{"stage": "loads"}},
 		"insert-no-presign":            {method: insertNoPresign, format: csv, dedup: labelled},
 		"stage-load":                   {method: stageLoad, format: csv, dedup: labelled},
 		"stage-load-via":               {method: stageLoad, format: csv, dedup: labelled, via: &via},

@@ -136,10 +136,10 @@ func storeError(r *httpload.Response) error {
 // probePresign asks for a presigned URL and connects to its host, which may have a name that only the server knows.
 func (l *opened) probePresign(ctx context.Context) error {
 	const advice = "take --method " + insertNoPresign + ", which uploads through the node"
-	r, err := l.host().presign(ctx, l.plan.stage, folder+"/preflight")
+	r, err := l.host().presign(ctx, l.plan.Stage, folder+"/preflight")
 	if is(err, storageUnsupported) {
 		return &loader.Error{Op: "presign an upload", Applied: loader.No,
-			Err: fmt.Errorf("the storage behind stage @%s has no presigned URLs: %w", l.plan.stage, err), Hint: advice}
+			Err: fmt.Errorf("the storage behind stage @%s has no presigned URLs: %w", l.plan.Stage, err), Hint: advice}
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (l *opened) probePresign(ctx context.Context) error {
 // insertFile uploads the batch and inserts the rows of the file. The server removes the file when they are in. After a
 // failure it is removed here, unless the statement may still be reading it.
 func (s *session) insertFile(ctx context.Context, b *batch.Batch, t tags) (int64, error) {
-	stage, path, upload := s.owner.plan.stage, attemptPath(b), s.node.upload
+	stage, path, upload := s.owner.plan.Stage, attemptPath(b), s.node.upload
 	if s.owner.plan.method.Name == insert {
 		upload = s.uploadPresigned
 	}

@@ -142,8 +142,8 @@ func (l *opened) probeMethod(ctx context.Context) error {
 		return l.probeStreaming(ctx)
 	case l.plan.method.Name == insert:
 		return l.probePresign(ctx)
-	case l.plan.stage != userStage:
-		return l.exec(ctx, "DESC STAGE "+l.plan.stage)
+	case l.plan.Stage != userStage:
+		return l.exec(ctx, "DESC STAGE "+l.plan.Stage)
 	}
 	return nil
 }

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	optionStage     = "stage"
 	userStage       = "~" // the stage that every user has
 	defaultDatabase = "default"
 	defaultUser     = "root"
 )
 
+// options are those of the methods that upload files.
+type options struct {
+	Stage string `option:"stage" default:"~" help:"stage of the server that files are uploaded to; ~ is the user's own"`
+}
+
 // plan is what a target asks for.
 type plan struct {
-	method loader.Method
-	name   tableName
-	stage  string // of the server, where no object store is named
-	user   string
-	tls    loader.TLSMode
+	options // a stage is of use where no object store is named
+	method  loader.Method
+	name    tableName
+	user    string
+	tls     loader.TLSMode
 }
 
 // planOf reads a target. Its error names everything that cannot work on any server.
 func planOf(t loader.Target) (plan, error) {
-	p := plan{stage: userStage, user: cmp.Or(t.User, defaultUser)}
-	var found bool
-	if p.method, found = loader.FindMethod(New(), t.Method); !found {
-		return p, fmt.Errorf("databend: method %q does not exist", t.Method)
-	}
-	var noTable, noMode, noStage, noStore error
+	p := plan{user: cmp.Or(t.User, defaultUser)}
+	var noMethod, noTable, noMode, noStore error
+	p.method, noMethod = loader.ReadOptions(New(), t, &p.options)
 	p.name, noTable = targetTable(t)
 	p.tls, noMode = tlsMode(t)
-	p.stage, noStage = stageOf(t, p.method)
 	switch {
 	case t.Via == nil:
 	case p.method.Name != stageLoad:
@@ -47,28 +47,22 @@ func planOf(t loader.Target) (plan, error) {
 	default:
 		noStore = objstore.Check(*t.Via)
 	}
-	return p, errors.Join(noTable, noStage, noStore, checkParams(t), checkSettings(t.Settings), noMode)
+	return p, errors.Join(noMethod, noTable, p.checkStage(t), noStore, checkParams(t), checkSettings(t.Settings), noMode)
 }
 
 // plainName is a name without quotation marks: the server takes no other one for a stage.
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func stageOf(t loader.Target, m loader.Method) (string, error) {
-	for name := range t.Options {
-		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			return userStage, fmt.Errorf("method %s has no option %q", m.Name, name)
-		}
-	}
-	stage := cmp.Or(t.Options[optionStage], userStage)
+func (o options) checkStage(t loader.Target) error {
 	switch {
-	case stage == userStage:
-	case !plainName.MatchString(stage):
-		return stage, fmt.Errorf("option %s: %q is not the name of a stage: letters, digits and underscores, "+
-			"or ~ for the user's own", optionStage, stage)
+	case o.Stage == userStage:
+	case !plainName.MatchString(o.Stage):
+		return fmt.Errorf("option stage: %q is not the name of a stage: letters, digits and underscores, "+
+			"or ~ for the user's own", o.Stage)
 	case t.Via != nil:
-		return stage, fmt.Errorf("--staging and --%s name two places for the same files; give one of them", optionStage)
+		return errors.New("--staging and --stage name two places for the same files; give one of them")
 	}
-	return stage, nil
+	return nil
 }
 
 // checkParams refuses unknown parameters: users would rely on one that is ignored.

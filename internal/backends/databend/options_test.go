@@ -15,7 +15,7 @@ import (
 func TestCheck(t *testing.T) {
 	via := &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}}
 	set := func(name string) []loader.Setting { return []loader.Setting{{Name: name, Value: "x"}} }
-	stage := func(name string) map[string]string { return map[string]string{optionStage: name} }
+	stage := func(name string) map[string]string { return map[string]string{"stage": name} }
 	for _, c := range []struct {
 		target loader.Target // in database db, into table t
 		says   string        // "" for a target that is taken
@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		{loader.Target{Settings: set("TimeZone")}, "UTC"},
 		{loader.Target{Settings: set("enable_query_result_cache")}, "counted and read back"},
 		{loader.Target{Settings: set("deduplicate_label")}, "label"},
-		{loader.Target{Options: stage("x")}, `no option "stage"`},
+		{loader.Target{Options: stage("x")}, "--stage is not an option of method streaming-load"},
 		{loader.Target{Method: insert, Options: stage("a'b")}, "not the name of a stage"},
 		{loader.Target{Via: via}, "--staging is for stage-load"},
 		{loader.Target{Method: stageLoad, Via: via, Options: stage("x")}, "two places"},

@@ -107,8 +107,8 @@ func (l *opened) removeUploads(ctx context.Context, s *sqlload.State, ref loader
 	if m := l.plan.method.Name; m != insert && m != insertNoPresign {
 		return
 	}
-	if err := l.exec(ctx, removeAttempts(l.plan.stage, ref.ID, s.Want.Contract.Format)); err != nil {
-		l.log.Warn("files of earlier attempts may remain in stage @"+l.plan.stage, "batch", ref.ID.Number, "error", err)
+	if err := l.exec(ctx, removeAttempts(l.plan.Stage, ref.ID, s.Want.Contract.Format)); err != nil {
+		l.log.Warn("files of earlier attempts may remain in stage @"+l.plan.Stage, "batch", ref.ID.Number, "error", err)
 	}
 }
 

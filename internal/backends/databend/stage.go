@@ -34,7 +34,7 @@ func (l *opened) filesOf(p loader.Preparation) files {
 	if l.store != nil {
 		return newBucket(l, p)
 	}
-	return &serverStage{owner: l, name: l.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
+	return &serverStage{owner: l, name: l.plan.Stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
 }
 
 // serverStage is a stage of the server, reached through its nodes.

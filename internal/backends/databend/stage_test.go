@@ -34,7 +34,7 @@ func TestStageLoadThroughTheNode(t *testing.T) {
 	f := newFake(t)
 	f.on("DESC STAGE loads", result([]any{"loads"}))
 	f.uploads(t, "")
-	db, s := f.open(t, stageLoad, func(t *loader.Target) { t.Options = map[string]string{optionStage: "loads"} })
+	db, s := f.open(t, stageLoad, func(t *loader.Target) { t.Options = map[string]string{"stage": "loads"} })
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Stored: true, Rows: 3}, ack)
