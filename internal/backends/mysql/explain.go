@@ -60,9 +60,10 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 // store is opened.
 func (s statements) explainPipeline(add func(when string, texts ...string), name tableName, t loader.Target, group loader.Ref) {
 	p := pipe{
-		statements: s, name: pipelineName("RUN"), into: name.table, folder: "RUN/", interval: batchInterval(t),
+		statements: s, name: pipelineName("RUN"), into: name.table, folder: "RUN/",
 		access: objstore.Access{Region: "…", KeyID: "…", Secret: "…"},
 	}
+	_, _ = loader.ReadOptions(New(), t, &p.options) // Check returns the error
 	if t.Via != nil {
 		p.access.Bucket = strings.Join(t.Via.Hosts, ",")
 		p.access.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))

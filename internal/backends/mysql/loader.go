@@ -18,6 +18,7 @@ type opened struct {
 	sqlload.ClaimedTable
 	target    loader.Target
 	method    loader.Method
+	options   options
 	name      tableName
 	endpoints []endpoint
 	log       *slog.Logger
@@ -43,7 +44,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	l := &opened{target: t, log: d.Log}
-	l.method, _ = loader.FindMethod(New(), t.Method)
+	l.method, _ = loader.ReadOptions(New(), t, &l.options)
 	l.name, _ = targetTable(t)
 	if l.endpoints, err = endpoints(t, d); err != nil {
 		return nil, err

@@ -15,10 +15,9 @@
 package mysql
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -33,10 +32,10 @@ const (
 	pipeline = "pipeline"
 )
 
-const optBatchInterval = "batch-interval"
-
-// batchInterval is the option's value.
-func batchInterval(t loader.Target) string { return cmp.Or(t.Options[optBatchInterval], "2500") }
+// options are those of method pipeline.
+type options struct {
+	BatchInterval int64 `option:"batch-interval" default:"2500" help:"milliseconds from one look of the pipeline for new objects to the next: its BATCH_INTERVAL"`
+}
 
 const (
 	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
@@ -97,30 +96,25 @@ func (Driver) Methods() []loader.Method {
 				DefaultBatchBytes: 32 << 20,
 				DefaultGroupBytes: 4 << 30,
 			},
-			Options: []loader.Option{{
-				Name: optBatchInterval, Kind: loader.IntOption, Default: batchInterval(loader.Target{}),
-				Help: "milliseconds from one look of the pipeline for new objects to the next: its BATCH_INTERVAL",
-			}},
+			Options: loader.OptionsOf(options{}),
 		},
 	}
 }
 
 // Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
-	method, found := loader.FindMethod(New(), t.Method)
-	if !found {
-		return loader.Caps{}, fmt.Errorf("mysql: method %q does not exist", t.Method)
-	}
+	var o options
+	method, unread := loader.ReadOptions(New(), t, &o)
 	caps := method.Caps
 	if ofScheme(t.Scheme) == oceanBase { // of all versions
 		caps = server{flavour: oceanBase}.caps(method)
 	}
 	name, err := targetTable(t)
-	return caps, errors.Join(err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name))
+	return caps, errors.Join(unread, err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name, o))
 }
 
 // checkVia refuses a staged method without an object store.
-func checkVia(t loader.Target, m loader.Method, name tableName) error {
+func checkVia(t loader.Target, m loader.Method, name tableName, o options) error {
 	switch {
 	case !m.Caps.Staged:
 		return nil
@@ -135,9 +129,8 @@ func checkVia(t loader.Target, m loader.Method, name tableName) error {
 			t.Database, name.schema)
 	case strings.ContainsAny(t.Via.Database, "*?[]{}"):
 		return fmt.Errorf("a pipeline would read prefix %q as a pattern: name one without * ? [ ] { }", t.Via.Database)
-	}
-	if _, err := strconv.ParseUint(batchInterval(t), 10, 31); err != nil {
-		return fmt.Errorf("--%s %s: want a number of milliseconds", optBatchInterval, batchInterval(t))
+	case o.BatchInterval > math.MaxInt32:
+		return fmt.Errorf("--batch-interval %d: want a number of milliseconds", o.BatchInterval)
 	}
 	return objstore.Check(*t.Via)
 }

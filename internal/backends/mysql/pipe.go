@@ -19,12 +19,12 @@ import (
 // pipe is one pipeline, with its statements (SingleStore manual, "Pipelines Commands" and "PIPELINES_FILES").
 type pipe struct {
 	statements
-	l        *opened // nil for Explain
-	name     string
-	into     string // the table, without its database
-	folder   string // of the run's objects in the bucket
-	interval string // milliseconds between two looks at the folder
-	access   objstore.Access
+	options
+	l      *opened // nil for Explain
+	name   string
+	into   string // the table, without its database
+	folder string // of the run's objects in the bucket
+	access objstore.Access
 }
 
 // file is one of the pipeline's, as PIPELINES_FILES shows it.
@@ -51,9 +51,9 @@ func (p *pipe) create() string {
 	if p.access.Endpoint != "" {
 		config["endpoint_url"] = p.access.Endpoint
 	}
-	return fmt.Sprintf("CREATE PIPELINE %s AS LOAD DATA S3 %s CONFIG %s CREDENTIALS %s BATCH_INTERVAL %s STOP_ON_ERROR ON"+
+	return fmt.Sprintf("CREATE PIPELINE %s AS LOAD DATA S3 %s CONFIG %s CREDENTIALS %s BATCH_INTERVAL %d STOP_ON_ERROR ON"+
 		" INTO TABLE %s"+` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (%s)`,
-		quote(p.name), literal(p.access.Bucket+"/"+p.folder), jsonLiteral(config), p.credentials(), p.interval,
+		quote(p.name), literal(p.access.Bucket+"/"+p.folder), jsonLiteral(config), p.credentials(), p.BatchInterval,
 		quote(p.into), p.Columns(p.Schema))
 }
 

@@ -69,8 +69,8 @@ func (p *pipelines) pipe() (*pipe, error) {
 		return nil, err
 	}
 	return &pipe{
-		statements: p.statements(s), l: p.opened, name: pipelineName(s.Want.Run), into: p.name.table,
-		folder: p.Store.Run(s.Want.Run).Folder(), interval: batchInterval(p.target),
+		statements: p.statements(s), options: p.options, l: p.opened, name: pipelineName(s.Want.Run), into: p.name.table,
+		folder: p.Store.Run(s.Want.Run).Folder(),
 	}, nil
 }
 

@@ -446,8 +446,11 @@ func TestPipelineIsRefused(t *testing.T) {
 		"a pipeline of database db loads no table of other":             func(t *loader.Target) { t.Table = "other.t" },
 		`a pipeline would read prefix "a*" as a pattern`:                func(t *loader.Target) { t.Via.Database = "a*" },
 		"an object store is named s3://bucket/prefix, with one bucket":  func(t *loader.Target) { t.Via.Scheme = "gs" },
-		"--batch-interval -1: want a number of milliseconds": func(t *loader.Target) {
-			t.Options = map[string]string{optBatchInterval: "-1"}
+		"--batch-interval 2147483648: want a number of milliseconds": func(t *loader.Target) {
+			t.Options = map[string]string{"batch-interval": "2147483648"}
+		},
+		`--batch-interval: "-1" is not a valid int`: func(t *loader.Target) {
+			t.Options = map[string]string{"batch-interval": "-1"}
 		},
 	} {
 		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Via()}
