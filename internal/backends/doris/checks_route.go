@@ -84,10 +84,10 @@ func (d *doctor) checkPorts(ctx context.Context) (none loader.Finding) {
 	if len(silent) == 0 {
 		return sqlload.OK(found)
 	}
-	fix := fmt.Sprintf("open the port, or --%s public, or --%s %s=HOST:PORT with the address that is reachable from here",
-		optRedirectPolicy, optBackends, silent[0])
+	fix := "open the port, or --redirect-policy public, or --backend-hosts " + silent[0] +
+		"=HOST:PORT with the address that is reachable from here"
 	if d.backend == nil {
-		fix = fmt.Sprintf("take %s out of --%s, or open the port", silent[0], optBackends)
+		fix = fmt.Sprintf("take %s out of --backend-hosts, or open the port", silent[0])
 	}
 	f := sqlload.Warn(found+"; not "+strings.Join(silent, ", ")+": loads sent there fail and are sent again", fix)
 	if len(silent) == len(addresses) {

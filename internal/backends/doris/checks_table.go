@@ -32,7 +32,7 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 	definition, alive := d.definition(), d.alive()
 	h, makes := plannedShape(d.options, d.intent.Preparation).fill(alive), len(d.table.Missing) > 0
 	enough := h.replication <= int64(len(d.answers[showBackends])) // else the server refuses to make the table
-	fix := fmt.Sprintf("--%s %d", optReplication, max(alive, 1))
+	fix := fmt.Sprintf("--replication %d", max(alive, 1))
 	if !makes {
 		h = readShape(definition)
 		least, _ := d.setting("min_load_replica_num")
@@ -74,12 +74,12 @@ const slowCommit = 1000
 
 func (d *doctor) checkGroupCommit([]string) (none loader.Finding) {
 	own := sqlload.Integer(property(d.definition(), propInterval))
-	interval := cmp.Or(d.options.groupInterval, own, groupInterval.Milliseconds())
+	interval := cmp.Or(d.options.GroupInterval, own, groupInterval.Milliseconds())
 	if d.options.group != groupSync || interval <= slowCommit {
 		return none
 	}
 	return sqlload.Warn(fmt.Sprintf("a load is answered when its interval of %d ms is over, and workers wait that long", interval),
-		fmt.Sprintf(`--%s %d, or --%s off with batches of 10 MB and more`, optGroupInterval, slowCommit, optGroupCommit))
+		fmt.Sprintf("--group-commit-interval-ms %d, or --group-commit off with batches of 10 MB and more", slowCommit))
 }
 
 // checkPrivileges looks for the rights in the list of grants. Others may decide, such as Apache Ranger: a frontend that

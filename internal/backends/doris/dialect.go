@@ -75,7 +75,7 @@ const (
 
 // plannedShape returns what the options specify of a shape.
 func plannedShape(o options, p loader.Preparation) shape {
-	return shape{unique: p.PrimaryKey, buckets: o.buckets, replication: o.replication, properties: o.properties()}
+	return shape{unique: p.PrimaryKey, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
 }
 
 // fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas: three,

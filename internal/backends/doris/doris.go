@@ -16,8 +16,6 @@ package doris
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -66,18 +64,17 @@ func (Driver) Methods() []loader.Method {
 	inserts.MaxBytes, inserts.DefaultBatchBytes = maxInsertBytes, 1<<20
 	staged.Formats = []batch.Format{batch.DorisCSV, batch.Parquet}
 	staged.Staged, staged.Commits, staged.DefaultBatchBytes, staged.DefaultGroupBytes = true, 2, 64<<20, 2<<30
-	table, group := tableOptions(), groupCommitOptions()
 	return []loader.Method{
 		{
-			Name: streamLoad, Caps: stream, Options: slices.Concat(table, group, routeOptions()),
+			Name: streamLoad, Caps: stream, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, routeOptions{}),
 			Help: "Stream Load over HTTP: a frontend names a backend, which takes the rows",
 		},
 		{
-			Name: insert, Caps: inserts, Options: slices.Concat(table, group, insertOptions()),
+			Name: insert, Caps: inserts, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, insertOptions{}),
 			Help: "multi-row INSERT statements over the MySQL protocol: for small batches and comparison",
 		},
 		{
-			Name: s3Load, Caps: staged, Options: table,
+			Name: s3Load, Caps: staged, Options: loader.OptionsOf(tableOptions{}),
 			Help: "objects on --staging s3://…, loaded by INSERT … SELECT FROM S3(…)",
 		},
 	}
@@ -85,11 +82,7 @@ func (Driver) Methods() []loader.Method {
 
 // Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
-	method, found := loader.FindMethod(New(), t.Method)
-	if !found {
-		return loader.Caps{}, fmt.Errorf("doris: method %q does not exist", t.Method)
-	}
-	o, err := readOptions(t)
+	method, o, err := readOptions(t)
 	_, name := targetTable(t)
 	return o.caps(method.Caps), errors.Join(err, name, checkParams(t), checkSettings(t), checkVia(t))
 }

@@ -17,6 +17,18 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// The options.
+const (
+	optGroupCommit    = "group-commit"
+	optGroupInterval  = "group-commit-interval-ms"
+	optGroupBytes     = "group-commit-data-bytes"
+	optPrepared       = "prepared"
+	optBuckets        = "buckets"
+	optReplication    = "replication"
+	optRedirectPolicy = "redirect-policy"
+	optBackends       = "backend-hosts"
+)
+
 func testDeps() loader.Deps {
 	log := slog.New(slog.NewTextHandler(guard{}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: log}
@@ -96,7 +108,7 @@ func TestCheckRefuses(t *testing.T) {
 		"parameter tls=x of the target is not known":        func(t *loader.Target) { t.Params.Set("tls", "x") },
 		"http_port=x is not a port":                         func(t *loader.Target) { t.Params.Set("http_port", "x") },
 		"--group-commit on: want one of off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
-		"--buckets -1: want a number":                       func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
+		`--buckets: "-1" is not a valid int`:                func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
 		"--redirect-policy far: want one of direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
 		"--backend-hosts h: want addresses as host:port":    func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
 		"--backend-hosts h: want addresses as host:port ":   func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },

@@ -17,7 +17,7 @@ import (
 // Explain implements loader.Driver. Check has refused what is wrong with the target.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	name, _ := targetTable(t)
-	o, _ := readOptions(t)
+	_, o, _ := readOptions(t)
 	table := &sqlload.Table{Catalog: catalog{&opened{name: name, options: o}}}
 	s := statements{table.Plan(p).Statements}
 	c := p.Contract
@@ -40,7 +40,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	case insert:
 		add("per session", mysqlconn.SetNames)
 		add("per session", loadingSetup(o.group, t.Settings)...)
-		if o.prepared {
+		if o.Prepared {
 			add("per session", "COM_STMT_PREPARE "+s.insertParameters(1)+", …")
 			add("per batch", fmt.Sprintf("COM_STMT_EXECUTE with %d parameters", c.BatchRows*int64(len(p.Schema.Columns))))
 		} else {

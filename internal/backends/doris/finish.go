@@ -85,7 +85,7 @@ func (l *opened) patience() time.Duration {
 // interval returns the time after which a merged load is committed at the latest. The table has that of the options.
 func (l *opened) interval() time.Duration {
 	own := sqlload.Integer(l.tableProperty(propInterval))
-	return cmp.Or(time.Duration(cmp.Or(l.options.groupInterval, own))*time.Millisecond, groupInterval)
+	return cmp.Or(time.Duration(cmp.Or(l.options.GroupInterval, own))*time.Millisecond, groupInterval)
 }
 
 // awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for

@@ -173,10 +173,10 @@ func (l *opened) dialError(be *url.URL, err error) error {
 	if !errors.As(err, &op) || op.Op != "dial" {
 		return err
 	}
-	hint := fmt.Sprintf("if the cluster knows the backend by an address that cannot be reached from here: "+
-		"--%s public, or --%s %s=HOST:PORT", optRedirectPolicy, optBackends, be.Host)
+	hint := "if the cluster knows the backend by an address that cannot be reached from here: " +
+		"--redirect-policy public, or --backend-hosts " + be.Host + "=HOST:PORT"
 	if slices.Contains(l.options.direct, be.Host) {
-		hint = "--" + optBackends + " names it: give the address of its HTTP server, port 8040 by default, or leave it out"
+		hint = "--backend-hosts names it: give the address of its HTTP server, port 8040 by default, or leave it out"
 	}
 	return &loader.Error{Op: "connect to backend " + be.Host, Applied: loader.No, Err: err, Hint: hint}
 }

@@ -54,7 +54,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 }
 
 func (s *insertSession) insert(ctx context.Context, label string, b *batch.Batch) (rows int64, err error) {
-	if s.options.prepared {
+	if s.options.Prepared {
 		return s.prepared.insert(ctx, s.conn, s.text, b)
 	}
 	return s.conn.Insert(ctx, s.text.insertHead(label), b)

@@ -91,9 +91,8 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	method, _ := loader.FindMethod(New(), t.Method)
 	name, _ := targetTable(t)
-	o, _ := readOptions(t)
+	method, o, _ := readOptions(t)
 	all, config, err := frontends(t, d)
 	if err != nil {
 		return nil, err
@@ -167,7 +166,7 @@ func (l *opened) limitPacket(packet string) {
 		return
 	}
 	l.caps.MaxBytes = bytes - packetRoom
-	if l.options.prepared {
+	if l.options.Prepared {
 		l.caps.MaxBytes /= parameterGrowth
 	}
 	l.caps.DefaultBatchBytes = min(l.caps.DefaultBatchBytes, l.caps.MaxBytes)

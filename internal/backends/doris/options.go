@@ -18,61 +18,34 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Names of the options; they are flags as well.
-const (
-	optGroupCommit    = "group-commit"
-	optGroupInterval  = "group-commit-interval-ms"
-	optGroupBytes     = "group-commit-data-bytes"
-	optPrepared       = "prepared"
-	optBuckets        = "buckets"
-	optReplication    = "replication"
-	optRedirectPolicy = "redirect-policy"
-	optBackends       = "backend-hosts"
-)
-
 // Properties of a table.
 const (
 	propInterval = "group_commit_interval_ms"
 	propBytes    = "group_commit_data_bytes"
 )
 
-func tableOptions() []loader.Option {
-	return []loader.Option{
-		number(optBuckets, "buckets of a table that is made; 0: four for each alive backend"),
-		number(optReplication, "replicas of a table that is made; 0: one for each alive backend, at most three"),
-	}
+// tableOptions are of all methods.
+type tableOptions struct {
+	Buckets     int64 `option:"buckets" help:"buckets of a table that is made; 0: four for each alive backend"`
+	Replication int64 `option:"replication" help:"replicas of a table that is made; 0: one for each alive backend, at most three"`
 }
 
-func number(name, help string) loader.Option {
-	return loader.Option{Name: name, Kind: loader.IntOption, Default: "0", Help: help}
+// groupOptions are of stream-load and insert.
+type groupOptions struct {
+	GroupCommit   string `option:"group-commit" default:"off" help:"let the server merge loads: off, sync (answer after the merged commit), async (answer after the write-ahead log); at least once unless off"`
+	GroupInterval int64  `option:"group-commit-interval-ms" help:"group_commit_interval_ms of the table, which is altered if it is there; 0: its own, or the server's default"`
+	GroupBytes    int64  `option:"group-commit-data-bytes" help:"group_commit_data_bytes of the table, which is altered if it is there; 0: its own, or the server's default"`
 }
 
-func groupCommitOptions() []loader.Option {
-	return []loader.Option{
-		{Name: optGroupCommit, Kind: loader.StringOption, Default: "off",
-			Help: "let the server merge loads: off, sync (answer after the merged commit), " +
-				"async (answer after the write-ahead log); at least once unless off"},
-		number(optGroupInterval, propInterval+" of the table, which is altered if it is there; 0: its own, or the server's default"),
-		number(optGroupBytes, propBytes+" of the table, which is altered if it is there; 0: its own, or the server's default"),
-	}
+// insertOptions are of insert.
+type insertOptions struct {
+	Prepared bool `option:"prepared" help:"prepare the INSERT on the server and send binary parameters; needs --group-commit"`
 }
 
-func insertOptions() []loader.Option {
-	return []loader.Option{{
-		Name: optPrepared, Kind: loader.BoolOption, Default: "false",
-		Help: "prepare the INSERT on the server and send binary parameters; needs --" + optGroupCommit,
-	}}
-}
-
-func routeOptions() []loader.Option {
-	return []loader.Option{
-		{Name: optRedirectPolicy, Kind: loader.StringOption,
-			Help: "which address of a backend the frontend names: " +
-				"direct, public, private, public-private, random-be (Doris 3.1 and later)"},
-		{Name: optBackends, Kind: loader.StringOption,
-			Help: "backends' HTTP addresses: host:port,… sends straight to them in turn; " +
-				"named=reachable,… replaces what a redirect names"},
-	}
+// routeOptions are of stream-load.
+type routeOptions struct {
+	RedirectPolicy string `option:"redirect-policy" help:"which address of a backend the frontend names: direct, public, private, public-private, random-be (Doris 3.1 and later)"`
+	Backends       string `option:"backend-hosts" help:"backends' HTTP addresses: host:port,… sends straight to them in turn; named=reachable,… replaces what a redirect names"`
 }
 
 // groupCommit is a mode as Doris writes it, in the header and in the session variable.
@@ -87,61 +60,52 @@ const (
 // on reports whether loads are merged, and so have no label.
 func (g groupCommit) on() bool { return g == groupSync || g == groupAsync }
 
-// options are the target's options, parsed.
+// options are those of all methods, and what they mean.
 type options struct {
-	group                groupCommit
-	groupInterval        int64 // milliseconds; 0: the server's default
-	groupBytes           int64 // 0: the server's default
-	prepared             bool
-	buckets, replication int64 // 0: from the number of backends
-	redirectPolicy       string
-	direct               []string          // backends to send to without asking a frontend
-	reachable            map[string]string // address a frontend names → address to use
+	tableOptions
+	groupOptions
+	insertOptions
+	routeOptions
+
+	group     groupCommit
+	direct    []string          // backends to send to without asking a frontend
+	reachable map[string]string // address a frontend names → address to use
 }
 
-// readOptions parses the target's options, and returns all problems.
-func readOptions(t loader.Target) (o options, err error) {
-	var problems []error
-	number := func(name string) int64 {
-		n, err := strconv.ParseInt(cmp.Or(t.Options[name], "0"), 10, 64)
-		if err != nil || n < 0 {
-			problems = append(problems, fmt.Errorf("--%s %s: want a number", name, t.Options[name]))
-		}
-		return n
-	}
-	choice := func(name string, known ...string) string {
-		value := t.Options[name]
+// readOptions reads a target's method and options, and returns all problems.
+func readOptions(t loader.Target) (m loader.Method, o options, err error) {
+	m, err = loader.ReadOptions(New(), t, &o)
+	problems := []error{err}
+	choice := func(name, value string, known ...string) {
 		if value != "" && !slices.Contains(known, value) {
 			problems = append(problems, fmt.Errorf("--%s %s: want one of %s", name, value, strings.Join(known, ", ")))
 		}
-		return value
 	}
-	o.buckets, o.replication = number(optBuckets), number(optReplication)
-	o.groupInterval, o.groupBytes = number(optGroupInterval), number(optGroupBytes)
-	o.group = groupCommit(cmp.Or(choice(optGroupCommit, "off", "sync", "async"), "off") + "_mode")
-	if o.prepared = t.Options[optPrepared] == "true"; o.prepared && !o.group.on() {
-		problems = append(problems, fmt.Errorf(
-			"--%s: Doris prepares no INSERT with a label; take --%s sync or async", optPrepared, optGroupCommit))
+	choice("group-commit", o.GroupCommit, "off", "sync", "async")
+	choice("redirect-policy", o.RedirectPolicy, "direct", "public", "private", "public-private", "random-be")
+
+	o.group = groupCommit(o.GroupCommit + "_mode")
+	if o.Prepared && !o.group.on() {
+		problems = append(problems, errors.New(
+			"--prepared: Doris prepares no INSERT with a label; take --group-commit sync or async"))
 	}
-	o.redirectPolicy = choice(optRedirectPolicy, "direct", "public", "private", "public-private", "random-be")
-	problems = append(problems, o.readBackends(t.Options[optBackends]))
-	return o, errors.Join(problems...)
+	return m, o, errors.Join(append(problems, o.readBackends())...)
 }
 
 // readBackends parses --backend-hosts: addresses, and pairs of addresses. There may be both: a backend may redirect as well.
-func (o *options) readBackends(text string) error {
-	if text == "" {
+func (o *options) readBackends() error {
+	if o.Backends == "" {
 		return nil
 	}
 	o.reachable = make(map[string]string)
-	for entry := range strings.SplitSeq(text, ",") {
+	for entry := range strings.SplitSeq(o.Backends, ",") {
 		named, reachable, pair := strings.Cut(strings.TrimSpace(entry), "=")
 		if !pair {
 			reachable = named
 		}
 		for _, address := range []string{named, reachable} {
 			if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-				return fmt.Errorf("--%s %s: want addresses as host:port", optBackends, address)
+				return fmt.Errorf("--backend-hosts %s: want addresses as host:port", address)
 			}
 		}
 		if pair {
@@ -171,7 +135,7 @@ func (o options) caps(c loader.Caps) loader.Caps {
 		c.Reason = "group commit merges loads under labels of the server's own, " +
 			"so it is not known whether a batch whose answer was lost is applied"
 	}
-	if o.prepared {
+	if o.Prepared {
 		c.Formats, c.MaxRows = []batch.Format{batch.ColumnArrays}, maxParameters/mostColumns
 		c.MaxBytes /= parameterGrowth
 	}
@@ -181,7 +145,7 @@ func (o options) caps(c loader.Caps) loader.Caps {
 // properties returns the table properties that the options ask for.
 func (o options) properties() map[string]string {
 	all := make(map[string]string)
-	for name, value := range map[string]int64{propInterval: o.groupInterval, propBytes: o.groupBytes} {
+	for name, value := range map[string]int64{propInterval: o.GroupInterval, propBytes: o.GroupBytes} {
 		if value > 0 {
 			all[name] = strconv.FormatInt(value, 10)
 		}
@@ -226,7 +190,7 @@ func checkSettings(t loader.Target) error {
 		case !settingName.MatchString(s.Name):
 			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
 		case strings.EqualFold(s.Name, "group_commit"):
-			return errors.New("--set group_commit is refused: take --" + optGroupCommit)
+			return errors.New("--set group_commit is refused: take --group-commit")
 		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
 			return errors.New("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}

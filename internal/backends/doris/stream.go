@@ -133,8 +133,8 @@ func (o options) headers(s statements, f batch.Format) map[string]string {
 			h["compress_type"] = how // of CSV alone, and no zstd
 		}
 	}
-	if o.redirectPolicy != "" {
-		h["redirect-policy"] = o.redirectPolicy
+	if o.RedirectPolicy != "" {
+		h["redirect-policy"] = o.RedirectPolicy
 	}
 	return h
 }
