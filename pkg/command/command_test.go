@@ -25,11 +25,13 @@ func TestBackEndOfAnotherModule(t *testing.T) {
 		return string(out)
 	}
 	require.Contains(t, run("list"), "\nfolder    folder\n")
+	require.Contains(t, run("help", "methods"), "--prefix string")
 	require.Contains(t, run("push", "folder:///somewhere", "--dataset", "people", "--dry-run"), "write a file in /somewhere")
 
 	dir := t.TempDir()
-	run("push", "folder://"+dir, "--rows", "1000", "--batch-rows", "300", "--dataset", "people", "--progress", "none")
-	files, err := filepath.Glob(filepath.Join(dir, "*.csv"))
+	run("push", "folder://"+dir, "--rows", "1000", "--batch-rows", "300", "--dataset", "people", "--progress", "none",
+		"--prefix", "people-")
+	files, err := filepath.Glob(filepath.Join(dir, "people-*.csv"))
 	require.NoError(t, err)
 	require.Len(t, files, 4)
 	rows := 0

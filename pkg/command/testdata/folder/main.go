@@ -23,18 +23,26 @@ var caps = loader.Caps{
 	DefaultBatchBytes: 1 << 20,
 }
 
+// options are those of the method, and so flags of the command line.
+type options struct {
+	Prefix string `option:"prefix" default:"rows-" help:"what the names of the files begin with"`
+}
+
 func (driver) Name() string      { return "folder" }
 func (driver) Schemes() []string { return []string{"folder"} }
 
 func (driver) Methods() []loader.Method {
-	return []loader.Method{{Name: "write", Help: "a file for each batch", Caps: caps}}
+	return []loader.Method{{
+		Name: "write", Help: "a file for each batch", Caps: caps, Options: loader.OptionsOf(options{}),
+	}}
 }
 
-func (driver) Check(t loader.Target) (loader.Caps, error) {
+func (d driver) Check(t loader.Target) (loader.Caps, error) {
 	if t.Database == "" {
 		return caps, fmt.Errorf("the target names no folder: write folder:///path")
 	}
-	return caps, nil
+	_, err := loader.ReadOptions(d, t, new(options))
+	return caps, err
 }
 
 func (driver) Explain(t loader.Target, _ loader.Preparation) []loader.Statement {
@@ -46,11 +54,19 @@ func (driver) Classify(error) loader.Verdict {
 }
 
 func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
-	_, err := d.Check(t)
-	return folder{path: "/" + t.Database}, err
+	if _, err := d.Check(t); err != nil {
+		return nil, err
+	}
+
+	f := folder{path: "/" + t.Database}
+	_, err := loader.ReadOptions(d, t, &f.options)
+	return f, err
 }
 
-type folder struct{ path string }
+type folder struct {
+	options
+	path string
+}
 
 func (f folder) Server() loader.Server {
 	return loader.Server{Product: "folder", Endpoint: loader.NoEndpoint}
@@ -75,7 +91,7 @@ func (s session) Load(_ context.Context, b *batch.Batch) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()
 
-	name := fmt.Sprintf("%s-%d-%d.%s", b.ID.Run, b.ID.Number, b.Attempt, b.Format)
+	name := fmt.Sprintf("%s%s-%d-%d.%s", s.Prefix, b.ID.Run, b.ID.Number, b.Attempt, b.Format)
 	file, err := os.Create(filepath.Join(s.path, name))
 	if err != nil {
 		return loader.Ack{}, err
