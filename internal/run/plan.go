@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -98,6 +99,12 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 			return s.Contract, nil, &loader.DeliveryError{Method: s.Method, Reason: caps.Reason}
 		}
 		return s.Contract, nil, nil
+	}
+	for _, c := range d.Schema().Columns {
+		if slices.Contains(caps.Lacks, c.Type) {
+			return loader.Contract{}, nil, fmt.Errorf("column %s holds %s, and the database has no type for them: "+
+				"make it another (of dataset documents by --payload-kind text)", c.Name, c.Type)
+		}
 	}
 	if s.Wish.Shared {
 		workers = sharedWorkers

@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // input is what a plan is made of.
@@ -309,4 +310,13 @@ func TestParts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A database without a type for a column is refused before it is asked anything.
+func TestTypeThatTheDatabaseLacks(t *testing.T) {
+	caps := loader.Caps{Formats: []batch.Format{batch.Values}, Lacks: []rows.Type{rows.Bytes}}
+	spec := run.Spec{Dataset: "documents", PayloadKind: "bytes", Rows: 10, Wish: run.Wish{Method: "insert"}}
+	require.ErrorContains(t, spec.Check(caps), "column payload holds bytes, and the database has no type for them")
+	spec.PayloadKind = "text"
+	require.NoError(t, spec.Check(caps))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Dedup is how a database recognises a batch that it has loaded before.
@@ -28,7 +29,9 @@ func (d Dedup) String() string {
 // Caps is what a method can do: the differences between databases that are not wire protocol, as data.
 type Caps struct {
 	Formats []batch.Format // accepted, best first
-	Dedup   Dedup
+	// Lacks are the types for which the database has no column that returns what was sent.
+	Lacks []rows.Type
+	Dedup Dedup
 	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does
 	// not use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
 	Window time.Duration

@@ -151,19 +151,6 @@ var types = sqlload.Types{
 	{Ours: rows.Text, Name: "string", Also: []string{"text"}, SQL: "STRING"},
 }
 
-// refuseBytes refuses raw bytes: Doris changes what is not UTF-8 in a STRING, and has no other type for them.
-func refuseBytes(s rows.Schema) error {
-	for _, c := range s.Columns {
-		if c.Type == rows.Bytes {
-			return &loader.Error{
-				Op: "prepare", Applied: loader.No, Hint: "take --payload-kind text",
-				Err: fmt.Errorf("column %s holds raw bytes, and Doris has no type for them", c.Name),
-			}
-		}
-	}
-	return nil
-}
-
 // insertHead returns the part of an INSERT before a body of batch.Values.
 func (s statements) insertHead(label string) string {
 	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))

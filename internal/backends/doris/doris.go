@@ -20,6 +20,7 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // The methods.
@@ -54,7 +55,8 @@ func (Driver) Schemes() []string { return []string{"doris"} }
 
 // Methods lists the methods, the default first.
 func (Driver) Methods() []loader.Method {
-	caps := loader.Caps{Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
+	// A STRING changes what is not UTF-8, and there is no other type for raw bytes.
+	caps := loader.Caps{Lacks: []rows.Type{rows.Bytes}, Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
 	// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB on
 	// group commit is no faster (Doris documentation, "Group Commit", performance tests).
 	stream, staged, inserts := caps, caps, caps

@@ -198,9 +198,6 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if p.Resume {
 		l.doubted.Store(true)
 	}
-	if err := refuseBytes(p.Schema); err != nil {
-		return loader.Table{}, err
-	}
 	t, err := l.Table.Prepare(ctx, p)
 	if err != nil {
 		return t, err

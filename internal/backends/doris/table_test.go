@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/golden"
@@ -94,13 +93,6 @@ func TestShapeFollowsTheBackends(t *testing.T) {
 		assert.Equal(t, want, shape{}.fill(alive), "%d alive", alive)
 	}
 	assert.Equal(t, shape{buckets: 7, replication: 2}, shape{buckets: 7, replication: 2}.fill(5))
-}
-
-func TestRawBytesAreRefused(t *testing.T) {
-	d, err := dataset.New("documents", dataset.Options{})
-	require.NoError(t, err)
-	require.Contains(t, loader.Explain(refuseBytes(d.Schema())), "--payload-kind text")
-	require.NoError(t, refuseBytes(named(t, "people").Schema()))
 }
 
 func TestColumnsOfATable(t *testing.T) {
