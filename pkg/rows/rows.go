@@ -101,6 +101,8 @@ type Schema struct {
 	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =
 	// MaxRowBytes in every row.
 	MeanRowBytes int64
+	// Limit is the largest row number if a derived column that is not in Number bounds it; 0 = none does.
+	Limit int64
 }
 
 // RowBytes returns the average column data of a row.
@@ -126,9 +128,16 @@ func (s Schema) TimeKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
 }
 
-// MaxNumber returns the largest row number that the derived columns can hold, at most the largest int64. Only the first
-// term of Number bounds it; the others add less than that term's Times.
+// MaxNumber returns the largest row number that the derived columns can hold, at most the largest int64.
 func (s Schema) MaxNumber() int64 {
+	if s.Limit > 0 {
+		return min(s.Limit, s.numberBound())
+	}
+	return s.numberBound()
+}
+
+// numberBound is MaxNumber of the columns in Number. Only the first term bounds it; the others add less than that term's Times.
+func (s Schema) numberBound() int64 {
 	first := s.Number[0]
 	most := s.Columns[first.Column].largest()
 	if first.Minus < 0 && most > math.MaxInt64+first.Minus {

@@ -64,5 +64,7 @@ func TestMaxNumber(t *testing.T) {
 	} {
 		s := rows.Schema{Columns: []rows.Column{c.column, integer}, Number: []rows.Term{c.term, {Column: 1, Times: 1}}}
 		require.Equal(t, c.want, s.MaxNumber(), "%s %+v", c.column.Type, c.term)
+		s.Limit = 1000
+		require.Equal(t, min(c.want, 1000), s.MaxNumber(), "%s %+v with a limit", c.column.Type, c.term)
 	}
 }
