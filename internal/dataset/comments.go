@@ -15,7 +15,10 @@ const (
 	commentSlack  = 4 * longComment // after the last place
 )
 
-func newComments() comments {
+func newComments() comments { return comments(commentText(commentPlaces + commentSlack)) }
+
+// commentText returns the first n bytes of the text.
+func commentText(n int) string {
 	g := grammar{
 		"N": strings.Split("foxes|ideas|theodolites|pinto beans|instructions|dependencies|excuses|platelets|asymptotes|courts|"+
 			"dolphins|multipliers|sauternes|warthogs|frets|dinos|attainments|somas|Tiresias|patterns|forges|braids|"+
@@ -41,10 +44,10 @@ func newComments() comments {
 		"sentence": {"noun verb T", "noun verb place T", "noun verb noun T", "noun place verb noun T", "noun place verb place T"},
 	}
 	var text strings.Builder
-	for state := uint64(0); text.Len() < commentPlaces+commentSlack; {
+	for state := uint64(0); text.Len() < n; {
 		g.write(&text, "sentence", &state)
 	}
-	return comments(text.String()[:commentPlaces+commentSlack])
+	return text.String()[:n]
 }
 
 // grammar lists the expansions of each symbol: words, which may be symbols.
