@@ -1,0 +1,215 @@
+package dataset
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Spec describes a user's dataset: its columns, their generators and the key. It is frozen: parameters are replaced and
+// defaults are filled in. Its JSON is canonical: equal specs have equal JSON; it is kept in the run's record and hashed.
+//
+// Values are texts in the notation of their column's type, so that a difference of two specs can be read: 42, 0.50,
+// 2026-01-31, 2026-01-31 23:59:59.000000, 250us, and bytes in hex.
+type Spec struct {
+	Version int          `json:"version"` // of this format and of all bytes of its generators: 1
+	Name    string       `json:"name"`    // the dataset's, and the default name of the table
+	Rows    int64        `json:"rows"`    // default number of rows; 0 = none given
+	Columns []SpecColumn `json:"columns"` // in the table's order
+	Key     []string     `json:"key"`     // one column, or two: the slow one and the fast one
+	Unique  [][]string   `json:"unique"`  // sets of columns of which no two rows have the same values
+}
+
+// SpecColumn is a column and its generator: exactly one of the pointers is set.
+type SpecColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // bigint, text(n), bytes(n), date, timestamp or decimal(p,s)
+
+	Sequence *SpecSequence `json:"sequence,omitempty"`
+	Uniform  *SpecRange    `json:"uniform,omitempty"`
+	Zipf     *SpecZipf     `json:"zipf,omitempty"`
+	Normal   *SpecNormal   `json:"normal,omitempty"`
+	Values   []SpecValue   `json:"values,omitempty"`
+	Text     *SpecText     `json:"text,omitempty"`
+	Words    *SpecLength   `json:"words,omitempty"`
+	Bytes    *SpecLength   `json:"bytes,omitempty"`
+	Constant *string       `json:"constant,omitempty"`
+}
+
+// SpecSequence is the one generator of derived columns: row i has start + (i / every) mod cycle × step.
+type SpecSequence struct {
+	Start  string `json:"start"`
+	Step   string `json:"step"`
+	Every  int64  `json:"every"`
+	Cycle  int64  `json:"cycle,omitempty"`  // 0 = the sequence does not start over
+	Format string `json:"format,omitempty"` // of a text: a prefix, {:0N} for N digits, a suffix
+}
+
+// SpecRange is the values min, min + step … up to max.
+type SpecRange struct {
+	Min  string `json:"min"`
+	Max  string `json:"max"`
+	Step string `json:"step"`
+}
+
+// SpecZipf draws the value of rank k, from 1, in proportion to k^−s.
+type SpecZipf struct {
+	S       string     `json:"s"` // more than 0, at most 20, with up to 6 digits after the point
+	Scatter bool       `json:"scatter,omitempty"`
+	Range   *SpecRange `json:"range,omitempty"`  // in the order of ranks, unless they are scattered
+	Values  []string   `json:"values,omitempty"` // instead of a range
+}
+
+// SpecNormal draws from a normal distribution that is cut off at the ends of a range.
+type SpecNormal struct {
+	Mean   string    `json:"mean"`
+	Stddev string    `json:"stddev"`
+	Range  SpecRange `json:"range"`
+}
+
+// SpecValue is one of a list of values.
+type SpecValue struct {
+	Value string `json:"value"`
+	Share string `json:"share,omitempty"` // in percent, with up to 9 digits after the point; "" = all are equally frequent
+}
+
+// SpecLength is a length in bytes: any from Min to Max, all equally frequent.
+type SpecLength struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+}
+
+// SpecText is random symbols of an alphabet.
+type SpecText struct {
+	SpecLength
+	Alphabet string `json:"alphabet"` // one of Alphabets
+}
+
+// SpecVersion is the only version of specs.
+const SpecVersion = 1
+
+// The bounds of a spec. The library that reads YAML takes time in proportion to the square of some sizes.
+const (
+	maxSpecBytes   = 128 << 10
+	maxSpecNesting = 64
+	maxColumns     = 1000
+	maxValues      = 4096
+	maxName        = 63       // bytes: PostgreSQL cuts longer ones off
+	maxSpecRow     = 16 << 20 // bytes of column data
+	maxProblems    = 100      // that are listed
+)
+
+// ParseSpec reads a spec in YAML. file is its name in messages, and, without its extension, the name of a dataset that
+// names none. parameters replace those of the file, which has to declare them. The error joins all mistakes, one a line, each with
+// file and line.
+func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, error) {
+	r := &specReader{file: file, given: parameters, lines: map[string]int{}}
+	s := r.read(text)
+	if len(r.problems) > 0 {
+		return nil, r.err()
+	}
+
+	if _, problems := s.plan(); len(problems) > 0 {
+		for _, p := range problems {
+			r.add(r.lineOf(p.at), "%s", p.text)
+		}
+		return nil, r.err()
+	}
+	return s, nil
+}
+
+// Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not change
+// it.
+func (s *Spec) Compile(seed uint64) (Dataset, error) {
+	frozen, err := s.clone()
+	if err != nil {
+		return nil, err
+	}
+
+	p, problems := frozen.plan()
+	if len(problems) > 0 {
+		var all []string
+		for _, one := range problems {
+			all = append(all, one.text)
+		}
+		return nil, fmt.Errorf("dataset %s: %s", s.Name, strings.Join(all, "; "))
+	}
+	return p.compile(seed), nil
+}
+
+// clone copies a spec by way of its JSON.
+func (s *Spec) clone() (*Spec, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", s.Name, err)
+	}
+
+	c := new(Spec)
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	if err := in.Decode(c); err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", s.Name, err)
+	}
+	return c, nil
+}
+
+// problem is a mistake in a spec. at is the path of the part that is wrong, whose line the file's reader knows.
+type problem struct{ at, text string }
+
+// path joins the parts of a place in a file. Names of columns may contain any separator that can be seen.
+func path(parts ...string) string { return strings.Join(parts, "\x00") }
+
+// near returns the valid word nearest to a misspelled one, or "" if more than a third of its letters differ.
+func near(word string, valid []string) string {
+	best := slices.MinFunc(valid, func(a, b string) int { return cmp.Compare(distance(word, a), distance(word, b)) })
+	if len(word) > 2*len(best) || distance(word, best) > (max(len(word), len(best))+2)/3 {
+		return ""
+	}
+	return best
+}
+
+// distance is Levenshtein's, in bytes, with one row of the table.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+
+	for i := range min(len(a), 4*maxName) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// unknown says that a word is none of the valid ones.
+func unknown(kind, word string, valid []string) string {
+	if guess := near(word, valid); guess != "" {
+		return fmt.Sprintf("%s %s: did you mean %s?", kind, quoted(word), guess)
+	}
+	return fmt.Sprintf("%s %s: there is %s", kind, quoted(word), strings.Join(valid, ", "))
+}
+
+// quoted returns a word of a file for a message: as it is if it is a plain one, and never longer than a line.
+func quoted(word string) string {
+	const most = 60
+	if len(word) > most {
+		word = strings.ToValidUTF8(word[:most], "") + "…"
+	}
+	plain := func(r rune) bool { return r > ' ' && r != '"' && r != '\\' && r < 0x7F }
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return fmt.Sprintf("%q", word)
+}

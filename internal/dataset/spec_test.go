@@ -1,0 +1,355 @@
+package dataset
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// specsForTests are specs by name: the golden one, those that equal a built-in dataset, and the kinds of keys.
+func specsForTests(t testing.TB) map[string]*Spec {
+	t.Helper()
+	everything, err := os.ReadFile("testdata/everything.yaml")
+	require.NoError(t, err)
+	specs := map[string]*Spec{}
+	for name, text := range map[string]string{
+		"everything": string(everything),
+		"documents": `
+version: 1
+columns:
+  document_id: {type: bigint, sequence: {start: 0}}
+  payload: {type: bytes(512), bytes: {}}`,
+		"lineitem": `
+version: 1
+key: [l_orderkey, l_linenumber]
+columns:
+  l_orderkey: {type: bigint, sequence: {every: 4}}
+  l_partkey: {type: bigint, uniform: {min: 1, max: 200000}}
+  l_suppkey: {type: bigint, uniform: {min: 1, max: 10000}}
+  l_linenumber: {type: bigint, sequence: {cycle: 4}}
+  l_quantity: {type: "decimal(15,2)", uniform: {min: 1, max: 50, step: 1}}
+  l_extendedprice: {type: "decimal(15,2)", uniform: {min: 900, max: 104950}}
+  l_discount: {type: "decimal(15,2)", uniform: {min: 0, max: 0.10}}
+  l_tax: {type: "decimal(15,2)", uniform: {min: 0, max: 0.08}}
+  l_returnflag: {type: text(1), values: [R, A, N]}
+  l_linestatus: {type: text(1), values: [F, O]}
+  l_shipdate: {type: date, uniform: {min: 1992-01-02, max: 1998-12-01}}
+  l_commitdate: {type: date, uniform: {min: 1992-01-31, max: 1998-10-31}}
+  l_receiptdate: {type: date, uniform: {min: 1992-01-03, max: 1998-12-31}}
+  l_shipinstruct: {type: text(25), values: [DELIVER IN PERSON, COLLECT COD, NONE, TAKE BACK RETURN]}
+  l_shipmode: {type: text(10), values: [REG AIR, AIR, RAIL, SHIP, TRUCK, MAIL, FOB]}
+  l_comment: {type: text(44), words: {length: 10..43}}`,
+		"text key": `
+version: 1
+columns:
+  code: {type: text(20), sequence: {start: 0, format: "{:020}"}}
+  n: {type: bigint, uniform: {min: 1, max: 9}}`,
+		"time key": `
+version: 1
+columns:
+  at: {type: timestamp, sequence: {start: 1969-12-31 23:59:59.5}}
+  n: {type: text(5), text: {}}`,
+		"short": `
+version: 1
+key: [id]
+columns:
+  id: {type: bigint, sequence: {}}
+  no: {type: text(3), sequence: {start: 998, step: 1, every: 500, format: "{:03}"}}
+  n: {type: bigint, constant: 5}`,
+	} {
+		specs[name], err = ParseSpec(strings.ReplaceAll(name, " ", "_")+".yaml", []byte(text), nil)
+		require.NoError(t, err)
+	}
+	return specs
+}
+
+// forEachSpec runs f with the dataset of every spec.
+func forEachSpec[T testing.TB](t T, run func(name string, f func(T)) bool, f func(t T, d Dataset)) {
+	for name, s := range specsForTests(t) {
+		run(name, func(t T) {
+			d, err := s.Compile(5)
+			require.NoError(t, err)
+			f(t, d)
+		})
+	}
+}
+
+// TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. testdata/everything.py
+// made the rows.
+func TestGoldenRowsOfASpec(t *testing.T) {
+	golden, err := os.ReadFile("testdata/everything.golden")
+	require.NoError(t, err)
+	spec := specsForTests(t)["everything"]
+	datasets := map[uint64]Dataset{}
+	for line := range strings.Lines(string(golden)) {
+		want := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		seed, err := strconv.ParseUint(want[0], 10, 64)
+		require.NoError(t, err)
+		row, err := strconv.ParseInt(want[1], 10, 64)
+		require.NoError(t, err)
+		if datasets[seed] == nil {
+			datasets[seed], err = spec.Compile(seed)
+			require.NoError(t, err)
+		}
+		d := datasets[seed]
+		require.LessOrEqual(t, row, d.Schema().MaxNumber())
+		for i, v := range rowOf(d, row) {
+			text := fmt.Sprint(v)
+			if d.Schema().Columns[i].Type.Variable() {
+				text = hex.EncodeToString([]byte(text))
+			}
+			assert.Equal(t, want[2+i], text, "seed %d, row %d, column %s", seed, row, d.Schema().Columns[i].Name)
+		}
+	}
+}
+
+// A column's values follow from its name: others may come, go and change places.
+func TestColumnsOfASpecAreIndependent(t *testing.T) {
+	all := specsForTests(t)["everything"]
+	want, err := all.Compile(9)
+	require.NoError(t, err)
+	few := *all
+	few.Unique = nil
+	few.Columns = slices.DeleteFunc(slices.Clone(all.Columns), func(c SpecColumn) bool {
+		return len(c.Name)%2 == 1 && !slices.Contains(all.Key, c.Name)
+	})
+	slices.Reverse(few.Columns)
+	require.Less(t, len(few.Columns), len(all.Columns))
+	got, err := few.Compile(9)
+	require.NoError(t, err)
+	for i, c := range got.Schema().Columns {
+		at := slices.Index(want.Schema().Names(), c.Name)
+		assert.Equal(t, rowOf(want, 12345)[at], rowOf(got, 12345)[i], c.Name)
+	}
+}
+
+func TestRowsOfASpecDoNotDependOnTheRequest(t *testing.T) {
+	forEachSpec(t, t.Run, func(t *testing.T, d Dataset) {
+		for _, first := range []int64{0, 1950, 999, 86_399_990, 1 << 40, d.Schema().MaxNumber() - 49} {
+			if first > d.Schema().MaxNumber()-49 {
+				continue
+			}
+			all, part := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
+			d.Fill(all, first, 50)
+			d.Derive(all, first)
+			for _, from := range []int{49, 0, 17, 3, 17} { // backwards and twice: no state is kept
+				for _, n := range []int{1, 2, 50 - from} {
+					n = min(n, 50-from)
+					d.Fill(part, first+int64(from), n)
+					d.Derive(part, first+int64(from))
+					d.Derive(part, first+int64(from)) // the derived columns are replaced, not added to
+					require.Equal(t, n, part.Rows)
+					for i := range n {
+						require.Equal(t, values(all, from+i), values(part, i), "row %d", first+int64(from+i))
+					}
+				}
+			}
+		}
+	})
+}
+
+// Encoders, databases and verification rely on the promises of a schema without looking.
+func TestSpecsKeepThePromisesOfTheirSchema(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	forEachSpec(t, t.Run, func(t *testing.T, d Dataset) {
+		s := d.Schema()
+		longest := make([]int, len(s.Columns))
+		for k := range 500 {
+			row := random.Int64N(s.MaxNumber()) >> random.IntN(32)
+			if k == 0 {
+				row = s.MaxNumber()
+			}
+			requirePromises(t, d, row, longest)
+		}
+
+		b := rows.NewBlock(s)
+		d.Fill(b, 0, 10_000)
+		for i, c := range s.Columns {
+			for k := range len(b.Columns[i].Ends) {
+				longest[i] = max(longest[i], len(b.Columns[i].Value(k)))
+			}
+			require.Equal(t, c.MaxBytes, longest[i], "%s: the longest value is as long as the schema says", c.Name)
+		}
+	})
+}
+
+// requirePromises checks one row, and keeps the longest values.
+func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
+	t.Helper()
+	s := d.Schema()
+	all := rowOf(d, row)
+	number := int64(0)
+	for _, term := range s.Number {
+		v, is := all[term.Column].(int64)
+		if !is {
+			v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
+		}
+		number += (v - term.Minus) * term.Times
+	}
+	require.Equal(t, row, number)
+
+	for i, c := range s.Columns {
+		if text, variable := all[i].(string); variable {
+			require.LessOrEqual(t, len(text), c.MaxBytes, "%s", c.Name)
+			require.True(t, !c.Derived || len(text) == c.MaxBytes && c.Plain, "%s", c.Name)
+			require.True(t, c.Type == rows.Bytes || utf8.ValidString(text), "%s", c.Name)
+			require.False(t, c.Plain && strings.ContainsAny(text, plainBreakers), "%s is %q", c.Name, text)
+			require.True(t, c.Declared == 0 || c.Declared > c.MaxBytes, "%s", c.Name)
+			longest[i] = max(longest[i], len(text))
+			continue
+		}
+		v := all[i].(int64)
+		require.True(t, c.Type != rows.Int64 || !c.Derived || v >= 0, "%s", c.Name)
+		require.True(t, c.Type != rows.Date || v >= earliestDay && v <= latestDay, "%s is %d", c.Name, v)
+		require.True(t, c.Type != rows.Timestamp || v >= earliestMicros && v <= latestMicros, "%s is %d", c.Name, v)
+		require.True(t, c.Type != rows.Decimal || v > -tenTo(c.Digits) && v < tenTo(c.Digits), "%s is %d", c.Name, v)
+	}
+}
+
+// A row after the last one would have a value that its column has no room for.
+func TestLastRowOfASpec(t *testing.T) {
+	for _, c := range []struct {
+		column string
+		want   int64
+	}{
+		{"{type: text, sequence: {start: 998, format: 'x{:03}'}}", 1},
+		{"{type: text, sequence: {start: 998, every: 10, format: 'x{:03}'}}", 19},
+		{"{type: text, sequence: {start: 0, step: 7, format: 'x{:03}'}}", 142},
+		{"{type: text, sequence: {start: 0, cycle: 1000, format: 'x{:03}'}}", math.MaxInt64 - 1},
+		{"{type: date, sequence: {start: 9999-12-30}}", 1},
+		{"{type: date, sequence: {start: 0001-01-01, every: 24}}", (latestDay-earliestDay+1)*24 - 1},
+		{"{type: timestamp, sequence: {start: 9999-12-31, step: 1h}}", 23},
+		{"{type: bigint, sequence: {start: 9223372036854775800, step: 5}}", 1},
+		{"{type: bigint, sequence: {start: 2}}", math.MaxInt64 - 2},
+		{"{type: bigint, sequence: {start: 1, step: 9223372036854775806}}", 1},
+	} {
+		s, err := ParseSpec("t.yaml", []byte("version: 1\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {}}\n  c: "+c.column), nil)
+		require.NoError(t, err, c.column)
+		d, err := s.Compile(1)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, d.Schema().MaxNumber(), c.column)
+		requirePromises(t, d, c.want, make([]int, 2))
+	}
+}
+
+func TestFillOfASpecAllocatesNothing(t *testing.T) {
+	forEachSpec(t, t.Run, func(t *testing.T, d Dataset) {
+		b := rows.NewBlock(d.Schema())
+		assert.Zero(t, testing.AllocsPerRun(10, func() {
+			d.Fill(b, 0, 100)
+			d.Derive(b, 0)
+		}))
+	})
+}
+
+func TestMeanRowBytesOfASpec(t *testing.T) {
+	for name, s := range specsForTests(t) {
+		of, err := s.Compile(1)
+		require.NoError(t, err)
+		for _, seed := range []uint64{1, math.MaxUint64} {
+			d, err := s.Compile(seed)
+			require.NoError(t, err)
+			require.Equal(t, of.Schema(), d.Schema(), "the same for every seed")
+			n := 10_000
+			if d.Schema().MaxNumber() < 10_000 {
+				n = 1000
+			}
+			b := rows.NewBlock(d.Schema())
+			d.Fill(b, 0, n)
+			d.Derive(b, 0)
+			assert.InEpsilon(t, float64(b.PayloadBytes())/float64(n), d.Schema().RowBytes(), 0.01, "%s, seed %d", name, seed)
+		}
+	}
+}
+
+// A record holds the spec's JSON, and nothing else is needed to make the rows again.
+func TestSpecsComeBackFromTheirJSON(t *testing.T) {
+	for name, s := range specsForTests(t) {
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		again := new(Spec)
+		require.NoError(t, json.Unmarshal(text, again))
+		_, err = again.Compile(1)
+		require.NoError(t, err)
+		same, err := json.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(same), "%s: compiling changes nothing", name)
+
+		_, problems := again.plan()
+		require.Empty(t, problems)
+		same, err = json.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(same), "%s: frozen specs are frozen", name)
+	}
+}
+
+// What means the same is the same: other notations, parameters, defaults, comments.
+func TestSpecsAreCanonical(t *testing.T) {
+	parse := func(text string, parameters map[string]string) string {
+		s, err := ParseSpec("shop.yaml", []byte(text), parameters)
+		require.NoError(t, err)
+		j, err := json.Marshal(s)
+		require.NoError(t, err)
+		return string(j)
+	}
+	want := parse(`
+version: 1
+name: shop
+rows: 1000000
+key: [id]
+columns:
+  id: {type: bigint, sequence: {start: 1, step: 1, every: 1}}
+  at: {type: timestamp, sequence: {start: "2026-01-01 00:00:00.000000", step: 90s, every: 1}}
+  c:  {type: bigint, zipf: {s: 1.5, scatter: false, min: 1, max: 5000, step: 1}}
+  p:  {type: "decimal(5,2)", uniform: {min: 0.50, max: 10.00, step: 0.01}}
+  s:  {type: text(7), values: {paid: 12.5%, shipped: 87.5%}}
+  t:  {type: text(9), text: {length: 9..9, alphabet: alnum}}
+unique: []
+`, nil)
+	assert.Equal(t, want, parse(`
+# another way to say it
+columns:
+  id:
+    sequence: {}
+    type: BIGINT
+  at:
+    type: timestamp
+    sequence: {start: 2026-01-01, step: 1.5m}
+  c: {type: bigint, zipf: {s: 1.500, min: 1, max: "${customers}"}}
+  p: {type: "decimal( 5, 2 )", uniform: {min: 0.5, max: 10}}
+  s: {type: text, values: {paid: 12.50 %, shipped: "${rest}"}}
+  t: {type: text(9), text: }
+parameters:
+  customers: 100
+  rest: 87.5%
+rows: 1_000_000
+version: 1
+`, map[string]string{"customers": "5000"}))
+}
+
+// BenchmarkFillSpec is BenchmarkFill of specs that equal a built-in dataset.
+func BenchmarkFillSpec(b *testing.B) {
+	forEachSpec(b, b.Run, func(b *testing.B, d Dataset) {
+		n := int64(128<<10) / d.Schema().MaxRowBytes()
+		block := rows.NewBlock(d.Schema())
+		b.ReportAllocs()
+		for b.Loop() {
+			d.Fill(block, 0, int(n))
+			d.Derive(block, 0)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
+	})
+}

@@ -1,0 +1,285 @@
+package dataset
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// specPlan is a checked spec.
+type specPlan struct {
+	schema  rows.Schema
+	columns []columnPlan
+}
+
+// columnPlan is a checked column: derived by a sequence, or drawn by a generator.
+type columnPlan struct {
+	column  rows.Column
+	derived *sequence
+	drawn   func(start uint64) generator // start is the state of the column's stream at row 0
+}
+
+// specPlanner checks a spec and fills in its defaults.
+type specPlanner struct {
+	*Spec
+	problems []problem
+	limit    int64 // the last row that all sequences have a value for
+}
+
+func (p *specPlanner) add(at, format string, args ...any) {
+	p.problems = append(p.problems, problem{at, fmt.Sprintf(format, args...)})
+}
+
+// plan checks a spec, fills in what is missing and writes its values in their one notation. A spec with problems has no plan.
+func (s *Spec) plan() (*specPlan, []problem) {
+	p := &specPlanner{Spec: s, limit: 1<<63 - 1}
+	if s.Version != SpecVersion {
+		p.add("version", "version %d is not there: this terapush knows version %d", s.Version, SpecVersion)
+		return nil, p.problems
+	}
+	p.names()
+
+	plan := &specPlan{}
+	for i := range s.Columns {
+		c := &columnPlanner{specPlanner: p, c: &s.Columns[i]}
+		plan.columns = append(plan.columns, c.plan())
+	}
+	if len(p.problems) > 0 {
+		return nil, p.problems
+	}
+
+	plan.schema.Dataset = s.Name
+	for _, c := range plan.columns {
+		plan.schema.Columns = append(plan.schema.Columns, c.column)
+	}
+	if row := plan.schema.MaxRowBytes(); row > maxSpecRow {
+		p.add("columns", "a row has up to %d bytes: %d at most", row, maxSpecRow)
+	}
+	plan.schema.Number = p.number(plan.columns)
+	p.unique(plan.columns)
+	if len(p.problems) > 0 {
+		return nil, p.problems
+	}
+
+	if p.limit < plan.schema.MaxNumber() {
+		plan.schema.Limit = p.limit
+	}
+	if p.limit < 1 {
+		p.add("columns", "columns: a sequence has a value for one row only")
+		return nil, p.problems
+	}
+	if s.Rows > 0 && s.Rows-1 > plan.schema.MaxNumber() {
+		p.add("rows", "rows: the sequences have values for %d rows", plan.schema.MaxNumber()+1)
+		return nil, p.problems
+	}
+	return plan, nil
+}
+
+// names checks what the dataset and its columns are called.
+func (p *specPlanner) names() {
+	if p.Name == "" || len(p.Name) > maxName || strings.IndexFunc(p.Name, notInNames) >= 0 {
+		p.add("name", "name %s: a dataset's name has 1 to %d letters of ASCII, digits, _ and -: write name: …", quoted(p.Name), maxName)
+	}
+	if p.Rows < 0 {
+		p.add("rows", "rows: %d is negative", p.Rows)
+	}
+	if len(p.Columns) == 0 {
+		p.add("columns", "columns: a table has at least one")
+	}
+	if len(p.Columns) > maxColumns {
+		p.add("columns", "columns: %d are too many: a table has %d at most", len(p.Columns), maxColumns)
+	}
+
+	seen := map[string]string{}
+	for _, c := range p.Columns {
+		at := path("columns", c.Name)
+		lower := strings.ToLower(c.Name)
+		other, twice := seen[lower]
+		seen[lower] = c.Name
+		switch {
+		case twice && other == c.Name:
+			p.add(at, "column %s is here twice", quoted(c.Name))
+		case twice:
+			p.add(at, "columns %s and %s are one to databases that ignore case", quoted(other), quoted(c.Name))
+		case c.Name == "" || len(c.Name) > maxName:
+			p.add(at, "column %s: a name has 1 to %d bytes", quoted(c.Name), maxName)
+		case strings.IndexFunc(c.Name, badInColumns) >= 0 || strings.TrimSpace(c.Name) != c.Name:
+			p.add(at, "column %s: a name has characters that can be seen, and no quote or backslash", quoted(c.Name))
+		}
+	}
+}
+
+func notInNames(r rune) bool {
+	return r >= 0x80 || r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}
+
+func badInColumns(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("\"'`\\\uFFFD", r) }
+
+// number checks the key, chooses one if there is none and the choice is clear, and returns the row number made of it.
+func (p *specPlanner) number(columns []columnPlan) []rows.Term {
+	if len(p.Key) == 0 {
+		p.Key = p.defaultKey(columns)
+	}
+	if len(p.Key) == 0 {
+		return nil
+	}
+	if len(p.Key) > 2 {
+		p.add("key", "key: %d columns are not there yet: one, or two", len(p.Key))
+		return nil
+	}
+
+	var terms []rows.Term
+	for _, name := range p.Key {
+		i := p.index("key", "key", name)
+		if i < 0 {
+			return nil
+		}
+		c := columns[i]
+		if why := notAKey(c); why != "" {
+			p.add("key", "key: %s", why)
+			return nil
+		}
+		terms = append(terms, rows.Term{Column: i, Minus: c.derived.start, Times: c.derived.every})
+	}
+
+	slow, fast := columns[terms[0].Column], columns[terms[len(terms)-1].Column]
+	a, b := slow.derived, fast.derived
+	switch {
+	case len(terms) == 1 && (a.every != 1 || a.cycle != 0):
+		p.add("key", "key [%s]: the column has every %d and cycle %d, so rows share a key: leave both out, or make a key of two columns",
+			p.Key[0], a.every, a.cycle)
+	case len(terms) == 1:
+	case terms[0].Column == terms[1].Column:
+		p.add("key", "key: column %s is here twice", quoted(p.Key[0]))
+	case b.cycle == 0 && a.cycle > 0 && a.cycle == b.every:
+		p.add("key", "key: the column with every comes first: write key: [%s, %s]", p.Key[1], p.Key[0])
+	case a.cycle != 0 || b.every != 1 || b.cycle != a.every:
+		p.add("key", "key [%s, %s]: the first needs every: n and no cycle, and the second cycle: n and no every; "+
+			"here %s has every %d and cycle %d, and %s has every %d and cycle %d: rows would share a key, or keys be left out",
+			p.Key[0], p.Key[1], p.Key[0], a.every, a.cycle, p.Key[1], b.every, b.cycle)
+	}
+	return terms
+}
+
+// notAKey says why a column cannot be part of a key, "" if it can.
+func notAKey(c columnPlan) string {
+	name := quoted(c.column.Name)
+	switch {
+	case c.derived == nil:
+		return fmt.Sprintf("column %s is drawn, and drawn values repeat: a key needs a sequence", name)
+	case c.column.Type == rows.Date:
+		return fmt.Sprintf("column %s is a date, which is not there yet as a key: use a bigint, a timestamp or a text", name)
+	case c.derived.before+c.derived.after != "":
+		return fmt.Sprintf("column %s has text around its number, which is not there yet as a key: "+
+			"use another column, or format: \"{:0%d}\"", name, c.derived.digits)
+	case c.derived.step != 1 && c.column.Type == rows.Timestamp:
+		return fmt.Sprintf("column %s has a step of %d microseconds, which is not there yet in a key: write step: 1us, "+
+			"or give the table a bigint column as its key", name, c.derived.step)
+	case c.derived.step != 1:
+		return fmt.Sprintf("column %s has step %d, which is not there yet in a key: leave the step out, "+
+			"or give the table another column as its key", name, c.derived.step)
+	default:
+		return ""
+	}
+}
+
+// defaultKey returns the only column that numbers the rows, or adds the reason why there is no such column.
+func (p *specPlanner) defaultKey(columns []columnPlan) []string {
+	var all []string
+	for _, c := range columns {
+		if notAKey(c) == "" && c.derived.every == 1 && c.derived.cycle == 0 {
+			all = append(all, c.column.Name)
+		}
+	}
+
+	switch len(all) {
+	case 1:
+		return all
+	case 0:
+		p.add("columns", "table %s has no column by which a row is found again: add one, as id: {type: bigint, sequence: {start: 1}}, "+
+			"and key: [id]", p.Name)
+	default:
+		p.add("columns", "columns %s number the rows, each by itself: say which is the key, as key: [%s]", strings.Join(all, ", "), all[0])
+	}
+	return nil
+}
+
+// index returns the index of a column that key or unique names, −1 after adding that there is none.
+func (p *specPlanner) index(at, what, name string) int {
+	names := make([]string, len(p.Columns))
+	for i, c := range p.Columns {
+		if c.Name == name {
+			return i
+		}
+		names[i] = c.Name
+	}
+	if len(p.problems) < maxProblems { // each is compared with all columns
+		p.add(at, "%s: %s", what, unknown("column", name, names))
+	}
+	return -1
+}
+
+// unique checks that each set of columns holds derived ones that decide the row.
+func (p *specPlanner) unique(columns []columnPlan) {
+	for i, set := range p.Unique {
+		at := path("unique", strconv.Itoa(i))
+		what := "unique [" + strings.Join(set, ", ") + "]"
+		var derived []*sequence
+		var drawn string
+		seen := map[string]bool{}
+		ok := len(set) > 0
+		for _, name := range set {
+			if seen[name] {
+				p.add(at, "%s: column %s is here twice", what, quoted(name))
+				ok = false
+				continue
+			}
+			seen[name] = true
+			k := p.index(at, what, name)
+			if k < 0 {
+				ok = false
+				continue
+			}
+			if s := columns[k].derived; s != nil {
+				derived = append(derived, s)
+			} else {
+				drawn = name
+			}
+		}
+
+		switch {
+		case len(set) == 0:
+			p.add(at, "unique: an empty list of columns")
+		case !ok || decide(derived):
+		case len(set) == 1 && drawn != "":
+			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text", quoted(drawn))
+		default:
+			p.add(at, "%s: these columns do not decide the row: one of them must be a sequence without every and cycle, "+
+				"or two together (every: n, and cycle: n)", what)
+		}
+	}
+}
+
+// decide reports whether no two rows have the same values in all of some sequences. A sequence without a cycle tells
+// which run of equal numbers a row is in, and one that starts over, but not within such a run, where in it.
+func decide(all []*sequence) bool {
+	known := int64(0) // the row's number is known but for its remainder by known; 0 = unknown
+	for _, s := range all {
+		if s.cycle == 0 && (known == 0 || s.every < known) {
+			known = s.every
+		}
+	}
+
+	for again := known > 1; again; {
+		again = false
+		for _, s := range all {
+			if s.cycle > 0 && s.every < known && known%s.every == 0 && known/s.every <= s.cycle {
+				known, again = s.every, true
+			}
+		}
+	}
+	return known == 1
+}

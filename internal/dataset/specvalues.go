@@ -1,0 +1,324 @@
+package dataset
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// specType is a parsed type of a spec.
+type specType struct {
+	rows.Type
+	name          string
+	size          int // n of text(n) and bytes(n); 0 = as long as the longest value
+	digits, scale int // of decimals
+}
+
+var typeNames = []string{"bigint", "text(n)", "bytes(n)", "date", "timestamp", "decimal(p,s)"}
+
+// laterTypes says what to write instead of types that this version does not have.
+var laterTypes = map[string]string{
+	"int": "bigint", "integer": "bigint", "smallint": "bigint", "unsigned": "bigint", "boolean": "bigint", "bool": "bigint",
+	"real": "decimal(p,s)", "double": "decimal(p,s)", "float": "decimal(p,s)", "numeric": "decimal(p,s)",
+	"char": "text(n)", "varchar": "text(n)", "uuid": "text(36)", "json": "text(n)", "jsonb": "text(n)", "enum": "text(n)",
+	"timestamptz": "timestamp", "time": "timestamp", "array": "text(n)", "vector": "bytes(n)",
+}
+
+// parseType reads a type. The error is for a person.
+func parseType(text string) (t specType, err error) {
+	text = strings.TrimSpace(text)
+	base, inside, has := strings.Cut(text, "(")
+	base = strings.ToLower(strings.TrimSpace(base))
+	var params []int
+	if has {
+		list, closed := strings.CutSuffix(inside, ")")
+		for p := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(strings.TrimSpace(p))
+			if err != nil || !closed || n < 0 {
+				params = append(params, -1)
+				continue
+			}
+			params = append(params, n)
+		}
+	}
+
+	t.name = base
+	switch {
+	case text == "":
+		return t, fmt.Errorf("type is missing: one of %s", strings.Join(typeNames, ", "))
+	case base == "bigint" && !has:
+		t.Type = rows.Int64
+	case base == "date" && !has:
+		t.Type = rows.Date
+	case base == "timestamp" && !has:
+		t.Type = rows.Timestamp
+	case (base == "text" || base == "bytes") && len(params) <= 1:
+		t.Type = rows.Text
+		if base == "bytes" {
+			t.Type = rows.Bytes
+		}
+		if has {
+			t.size = params[0]
+		}
+		if has && (t.size < 1 || t.size > MaxPayloadBytes) {
+			return t, fmt.Errorf("type %s: a length is a whole number from 1 to %d bytes", quoted(text), MaxPayloadBytes)
+		}
+	case base == "decimal" && len(params) == 2:
+		t.Type, t.digits, t.scale = rows.Decimal, params[0], params[1]
+		switch {
+		case t.digits > 18:
+			return t, fmt.Errorf("type %s: more than 18 digits are not there yet", quoted(text))
+		case t.scale == 0 && t.digits >= 1:
+			return t, fmt.Errorf("type %s has no digits after the point: write bigint", quoted(text))
+		case t.scale < 1 || t.scale > t.digits:
+			return t, fmt.Errorf("type %s: decimal(p,s) has p digits, 1 to 18, and s of them after the point", quoted(text))
+		}
+	default:
+		name := strings.TrimSuffix(base, "[]")
+		if name != base {
+			name = "array"
+		}
+		if instead, later := laterTypes[name]; later {
+			return t, fmt.Errorf("type %s is not there yet: write %s; there is %s", quoted(text), instead, strings.Join(typeNames, ", "))
+		}
+		return t, errors.New(unknown("type", text, typeNames))
+	}
+	return t, nil
+}
+
+// String returns the type as a spec writes it.
+func (t specType) String() string {
+	switch {
+	case t.Type == rows.Decimal:
+		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
+	case t.Variable():
+		return fmt.Sprintf("%s(%d)", t.name, t.size)
+	default:
+		return t.name
+	}
+}
+
+// The bounds of dates and times: the years 1 to 9999.
+const (
+	earliestDay, latestDay       = -719_162, 2_932_896
+	earliestMicros, latestMicros = earliestDay * dayMicros, latestDay*dayMicros + dayMicros - 1
+)
+
+// bounds returns the smallest and the largest value of a type of numbers.
+func (t specType) bounds() (least, most int64) {
+	switch t.Type {
+	case rows.Date:
+		return earliestDay, latestDay
+	case rows.Timestamp:
+		return earliestMicros, latestMicros
+	case rows.Decimal:
+		return 1 - tenTo(t.digits), tenTo(t.digits) - 1
+	default:
+		return math.MinInt64, math.MaxInt64
+	}
+}
+
+// tenTo is 10^n, 0 ≤ n ≤ 18.
+func tenTo(n int) int64 {
+	power := int64(1)
+	for range n {
+		power *= 10
+	}
+	return power
+}
+
+// parse reads a value of a type of numbers.
+func (t specType) parse(text string) (v int64, err error) {
+	switch t.Type {
+	case rows.Date:
+		at, err := time.Parse(time.DateOnly, text)
+		if err != nil || at.Year() < 1 {
+			return 0, fmt.Errorf("%s is no date: write 2026-01-31", quoted(text))
+		}
+		return at.Unix() / (24 * 60 * 60), nil
+	case rows.Timestamp:
+		return parseTime(text)
+	case rows.Decimal:
+		return parseDecimal(text, t.scale, t.digits)
+	default:
+		v, err := strconv.ParseInt(withoutUnderscores(text), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s is no whole number of 64 bits", quoted(text))
+		}
+		return v, nil
+	}
+}
+
+// format writes a value of a type of numbers as parse reads it.
+func (t specType) format(v int64) string {
+	switch t.Type {
+	case rows.Date:
+		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
+	case rows.Timestamp:
+		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
+	case rows.Decimal:
+		return formatDecimal(v, t.scale)
+	default:
+		return strconv.FormatInt(v, 10)
+	}
+}
+
+// withoutUnderscores removes those between digits, as in 2_000_000.
+func withoutUnderscores(text string) string {
+	if strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") || strings.Contains(text, "__") || strings.HasPrefix(text, "-_") {
+		return text
+	}
+	return strings.ReplaceAll(text, "_", "")
+}
+
+func parseTime(text string) (int64, error) {
+	for _, layout := range []string{
+		time.DateOnly, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04",
+	} {
+		at, err := time.Parse(layout, text) // reads digits after the seconds, too
+		if err == nil && at.Year() >= 1 && at.Nanosecond()%1000 == 0 {
+			return at.UnixMicro(), nil
+		}
+	}
+	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return 0, fmt.Errorf("%s: a timestamp has no time zone: leave it out", quoted(text))
+	}
+	return 0, fmt.Errorf("%s is no timestamp: write 2026-01-31 23:59:59.000001", quoted(text))
+}
+
+// parseDecimal reads a number with at most scale digits after the point and at most digits in all, times 10^scale.
+func parseDecimal(text string, scale, digits int) (int64, error) {
+	unsigned, negative := strings.CutPrefix(withoutUnderscores(text), "-")
+	whole, fraction, point := strings.Cut(unsigned, ".")
+	number := strings.TrimLeft(whole, "0") + fraction
+	switch {
+	case whole == "" || point && fraction == "" || strings.Trim(number, "0123456789") != "":
+		return 0, fmt.Errorf("%s is no number", quoted(text))
+	case len(fraction) > scale:
+		return 0, fmt.Errorf("%s has more than %d digits after the point", quoted(text), scale)
+	case len(number)-len(fraction)+scale > digits:
+		return 0, fmt.Errorf("%s has more than %d digits before the point", quoted(text), digits-scale)
+	}
+
+	v, err := strconv.ParseInt("0"+number+strings.Repeat("0", scale-len(fraction)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is too large", quoted(text))
+	}
+	if negative {
+		v = -v
+	}
+	return v, nil
+}
+
+func formatDecimal(v int64, scale int) string {
+	sign := ""
+	if v < 0 {
+		sign, v = "-", -v
+	}
+	return fmt.Sprintf("%s%d.%0*d", sign, v/tenTo(scale), scale, v%tenTo(scale))
+}
+
+// trimmed removes the zeros at the end of a number with a point.
+func trimmed(decimal string) string { return strings.TrimSuffix(strings.TrimRight(decimal, "0"), ".") }
+
+// units of the steps of dates and timestamps, in microseconds, the largest first.
+var units = []struct {
+	name   string
+	micros int64
+}{
+	{"d", dayMicros}, {"h", dayMicros / 24}, {"m", 60_000_000}, {"s", 1_000_000}, {"ms", 1000}, {"us", 1},
+}
+
+// parseStep reads the distance of two values: a duration for dates and timestamps.
+func (t specType) parseStep(text string) (int64, error) {
+	var v int64
+	var err error
+	switch t.Type {
+	case rows.Date, rows.Timestamp:
+		if v, err = parseDuration(text); err != nil {
+			return 0, err
+		}
+		if t.Type == rows.Date {
+			if v%dayMicros != 0 {
+				return 0, fmt.Errorf("%s is no number of whole days: write 1d", quoted(text))
+			}
+			v /= dayMicros
+		}
+	default:
+		if v, err = t.parse(text); err != nil {
+			return 0, err
+		}
+	}
+	if v < 1 {
+		return 0, fmt.Errorf("%s: a step is more than 0", quoted(text))
+	}
+	return v, nil
+}
+
+// parseDuration reads one number and one unit, as in 250us or 0.5s, in microseconds.
+func parseDuration(text string) (int64, error) {
+	bad := fmt.Errorf("%s is no duration: write 250us, 10ms, 1s, 5m, 1h or 1d", quoted(text))
+	at := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '_' })
+	if at < 1 {
+		return 0, bad
+	}
+	name := strings.Replace(text[at:], "µ", "u", 1)
+	for _, u := range units {
+		if u.name != name {
+			continue
+		}
+		v, err := parseDecimal(text[:at], 6, 18)
+		if err != nil {
+			return 0, bad
+		}
+		const million = 1_000_000
+		whole, rest := v/million, v%million
+		if whole > latestMicros/u.micros || rest*u.micros%million != 0 {
+			return 0, fmt.Errorf("%s is no number of whole microseconds below 10,000 years", quoted(text))
+		}
+		return whole*u.micros + rest*u.micros/million, nil
+	}
+	return 0, bad
+}
+
+// formatStep writes a step with the largest unit of which it is a multiple.
+func (t specType) formatStep(v int64) string {
+	switch t.Type {
+	case rows.Date:
+		return strconv.FormatInt(v, 10) + "d"
+	case rows.Timestamp:
+		for _, u := range units {
+			if v%u.micros == 0 {
+				return strconv.FormatInt(v/u.micros, 10) + u.name
+			}
+		}
+	}
+	return t.format(v)
+}
+
+// parseBytes reads a value of a variable type.
+func (t specType) parseBytes(text string) ([]byte, error) {
+	if t.Type == rows.Bytes {
+		value, err := hex.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s are no bytes: write them in hex, as 00ff", quoted(text))
+		}
+		return value, nil
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return nil, fmt.Errorf("%s: a text is UTF-8 without NUL", quoted(text))
+	}
+	return []byte(text), nil
+}
+
+// isPlain reports what rows.Column.Plain promises of a value.
+func isPlain(value []byte) bool {
+	return strings.IndexAny(string(value), "\x00\x01\x02\t\n\r\x1A\"',\\") < 0
+}
