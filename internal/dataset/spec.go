@@ -94,7 +94,7 @@ const SpecVersion = 1
 // The bounds of a spec. The library that reads YAML takes time in proportion to the square of some sizes.
 const (
 	maxSpecBytes   = 128 << 10
-	maxSpecNesting = 64
+	maxSpecNesting = 256
 	maxColumns     = 1000
 	maxValues      = 4096
 	maxName        = 63       // bytes: PostgreSQL cuts longer ones off

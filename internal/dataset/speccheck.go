@@ -589,7 +589,7 @@ func (p *columnPlanner) sequence(q *SpecSequence) (plan columnPlan) {
 		last := s.start + (s.cycle-1)*s.step
 		if p.t.Type == rows.Int64 && digitsOf(last) != digitsOf(s.start) {
 			p.wrong(at, "sequence with cycle: %d and %d differ in their digits, which is not there yet: start at %d",
-				s.start, last, tenTo(min(digitsOf(last), 18)))
+				s.start, last, tenTo(digitsOf(last)-1))
 			return plan
 		}
 	}

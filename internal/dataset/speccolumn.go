@@ -164,7 +164,8 @@ func (r *specReader) zipf(f fields) *SpecZipf {
 }
 
 // shares reads a list of values, or a mapping of values to their shares.
-func (r *specReader) shares(e entry, where string) (all []SpecValue) {
+func (r *specReader) shares(e entry, where string) []SpecValue {
+	all := []SpecValue{}
 	if _, list := e.value.(*ast.SequenceNode); list {
 		for _, value := range r.list(e.value, where) {
 			all = append(all, SpecValue{Value: value})

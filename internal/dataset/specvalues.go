@@ -70,7 +70,9 @@ func parseType(text string) (t specType, err error) {
 		if has && (t.size < 1 || t.size > MaxPayloadBytes) {
 			return t, fmt.Errorf("type %s: a length is a whole number from 1 to %d bytes", quoted(text), MaxPayloadBytes)
 		}
-	case base == "decimal" && len(params) == 2:
+	case base == "decimal" && len(params) != 2:
+		return t, fmt.Errorf("type %s: write its digits and those after the point, as decimal(12,2)", quoted(text))
+	case base == "decimal":
 		t.Type, t.digits, t.scale = rows.Decimal, params[0], params[1]
 		switch {
 		case t.digits > 18:

@@ -183,41 +183,37 @@ func (r *specReader) addYAML(err error) {
 	r.add(e.GetToken().Position.Line, "%s", e.GetMessage())
 }
 
-// tooDeep returns the line on which brackets, indentation, or marks that may stand for structure exceed the nesting, 0 if none does. It
-// looks at bytes, since the library takes time in proportion to the square of the nesting, and its stack to the nesting.
+// tooDeep returns the line on which brackets, indentation, or marks that may stand for structure exceed the nesting, 0 if
+// none does. It looks at bytes, quoted or not, since the library takes time in proportion to the square of the nesting, and its
+// stack to the nesting.
 func tooDeep(text []byte) (line int) {
-	brackets := 0
+	open := 0
 	for rest := range bytes.Lines(text) {
 		line++
+		for _, c := range rest {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+			if open > maxSpecNesting {
+				return line
+			}
+		}
+
 		marks := 0
-		for _, word := range bytes.Fields(rest) {
+		for word := range bytes.FieldsSeq(rest) {
 			if c := word[0]; c == '&' || c == '*' || c == '!' || len(word) == 1 && (c == '-' || c == '?' || c == ':') {
 				marks++
 			}
 		}
 		indent := len(rest) - len(bytes.TrimLeft(rest, " \t"))
-		brackets += bytes.Count(rest, []byte("[")) + bytes.Count(rest, []byte("{"))
-		if brackets > 16*maxSpecNesting || deepest(rest) > maxSpecNesting || marks > maxSpecNesting || indent > 4*maxSpecNesting {
+		if marks > maxSpecNesting || indent > maxSpecNesting {
 			return line
 		}
-		brackets = max(0, brackets-bytes.Count(rest, []byte("]"))-bytes.Count(rest, []byte("}")))
 	}
 	return 0
-}
-
-// deepest returns the most brackets that are open within a line.
-func deepest(line []byte) int {
-	open, most := 0, 0
-	for _, c := range line {
-		switch c {
-		case '[', '{':
-			open++
-			most = max(most, open)
-		case ']', '}':
-			open--
-		}
-	}
-	return most
 }
 
 func nodeLine(n ast.Node) int {

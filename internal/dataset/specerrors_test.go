@@ -1,0 +1,315 @@
+package dataset
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// withColumn is a file with a key on line 4 and a column c on line 5.
+func withColumn(c string) string {
+	return "version: 1\nname: t\ncolumns:\n  id: {type: bigint, sequence: {}}\n  c: " + c + "\n"
+}
+
+// Messages have the file, the line and the way out.
+func TestMistakesInAColumn(t *testing.T) {
+	for column, want := range map[string]string{
+		"{type: bigint, unifrom: {min: 1, max: 2}}": "generator unifrom: did you mean uniform?",
+		"{type: bigint, faked: email}":              "generator faked: there is sequence, uniform, zipf, normal, values, text, words, bytes, constant",
+		"{type: bigint}":                            "a generator is missing: one of sequence, uniform, zipf, normal, values, text, words, bytes, constant",
+		"{type: text(36), uuid: v4}": "generator uuid is not there yet: " +
+			"there is sequence, uniform, zipf, normal, values, text, words, bytes, constant",
+		"{type: bigint, constant: 1, nulls: 3%}":                 "nulls is not there yet: leave it out, and every row has a value",
+		"{type: bigint, constant: 1, uniform: {min: 1, max: 2}}": "one generator belongs here, and these are 2: constant, uniform",
+		"{type: text(9), values: [a], zipf: {s: 1}}":             "the values belong into zipf: {s: …, values: […]}",
+		"{type: bigint, uniform: {min: 1, max: 2, mean: 3}}":     "uniform: key mean: did you mean min?",
+		"{type: bigint, uniform: {min: 1}}":                      "uniform needs min and max",
+		"{type: bigint, uniform: {min: 3, max: 2}}":              "uniform: max 2 is less than min 3",
+		"{type: bigint, uniform: {min: 0x10, max: 20}}":          "uniform: min: 0x10 is no whole number of 64 bits",
+		"{type: bigint, uniform: {min: 1, max: 9, step: 0}}":     "uniform: step: 0: a step is more than 0",
+		"{type: bigint, uniform: {min: 1, max: 2.5}}":            "uniform: max: 2.5 is no whole number of 64 bits",
+		"{type: text(5), uniform: {min: 1, max: 2}}":             "generator uniform is for bigint, date, timestamp, decimal(p,s), not for text(5)",
+		"{type: 'decimal(4,2)', uniform: {min: 0, max: 100}}":    "uniform: max: 100 has more than 2 digits before the point",
+		"{type: 'decimal(4,2)', uniform: {min: 0, max: 0.005}}":  "uniform: max: 0.005 has more than 2 digits after the point",
+		"{type: 'decimal(19,2)', constant: 1}":                   "type decimal(19,2): more than 18 digits are not there yet",
+		"{type: 'decimal(9,0)', constant: 1}":                    "type decimal(9,0) has no digits after the point: write bigint",
+		"{type: decimal, constant: 1}":                           "type decimal: write its digits and those after the point, as decimal(12,2)",
+		"{type: uuid, constant: 1}":                              "type uuid is not there yet: write text(36); there is bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
+		"{type: 'int[]', constant: 1}":                           "type int[] is not there yet: write text(n); there is bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
+		"{type: bigit, constant: 1}":                             "type bigit: did you mean bigint?",
+		"{type: text(0), constant: a}":                           "type text(0): a length is a whole number from 1 to 1048576 bytes",
+		"{type: text(99999999999999999999), text: {}}":           "type text(99999999999999999999): a length is a whole number from 1 to 1048576 bytes",
+		"{constant: 1}":                                     "type is missing: one of bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
+		"{type: date, constant: 2026-02-30}":                "constant: 2026-02-30 is no date: write 2026-01-31",
+		"{type: timestamp, constant: 2026-02-01T00:00:00Z}": "constant: 2026-02-01T00:00:00Z: a timestamp has no time zone: leave it out",
+		"{type: timestamp, constant: 2026-02-01 00:00:00.0000001}": `constant: "2026-02-01 00:00:00.0000001" is no timestamp: ` +
+			"write 2026-01-31 23:59:59.000001",
+		"{type: timestamp, sequence: {start: 2026-01-01, step: 5}}":    "sequence: step: 5 is no duration: write 250us, 10ms, 1s, 5m, 1h or 1d",
+		"{type: timestamp, sequence: {start: 2026-01-01, step: 5ns}}":  "sequence: step: 5ns is no duration: write 250us, 10ms, 1s, 5m, 1h or 1d",
+		"{type: timestamp, sequence: {start: 2026-01-01, step: .5us}}": "sequence: step: .5us is no duration: write 250us, 10ms, 1s, 5m, 1h or 1d",
+		"{type: timestamp, sequence: {start: 2026-01-01, step: 0.5us}}": "sequence: step: 0.5us is no number of whole microseconds " +
+			"below 10,000 years",
+		"{type: date, sequence: {start: 2026-01-01, step: 36h}}":          "sequence: step: 36h is no number of whole days: write 1d",
+		"{type: date, sequence: {}}":                                      "sequence needs start, as start: 2026-01-01",
+		"{type: bigint, sequence: {start: -1}}":                           "a sequence starts at 0 or above, not at -1",
+		"{type: bigint, sequence: {step: -1}}":                            "sequence: step: -1: a step is more than 0",
+		"{type: bigint, sequence: {every: 0}}":                            "sequence: every is a whole number of 1 or more",
+		"{type: bigint, sequence: {start: 9223372036854775807}}":          "",
+		"{type: bigint, sequence: {cycle: 9223372036854775807, step: 2}}": "sequence: the last of 9223372036854775807 numbers from 1 in steps of 2 is too large",
+		"{type: text(9), sequence: {}}":                                   `sequence of a text needs format, as format: "TK-{:011}" for TK- and 11 digits`,
+		"{type: text(9), sequence: {format: 'x{:3}'}}":                    `sequence: format x{:3}: write the digits as {:0N}, N from 1 to 20, once, as in "TK-{:011}"`,
+		"{type: text(9), sequence: {format: '{:021}'}}":                   `sequence: format {:021}: write the digits as {:0N}, N from 1 to 20, once, as in "TK-{:011}"`,
+		"{type: text(9), sequence: {format: 'a,{:03}'}}":                  "sequence: format a,{:03}: around the digits there is no quote, comma, backslash or control character",
+		"{type: text(9), sequence: {start: 1000, format: '{:03}'}}":       "sequence: start 1000 has more than the 3 digits of its format",
+		"{type: text(3), sequence: {format: 'TK-{:03}'}}":                 "text(3) is too short: its values have up to 6 bytes",
+		"{type: bigint, zipf: {min: 1, max: 9}}":                          "zipf needs s, as s: 1.07",
+		"{type: bigint, zipf: {s: 0, min: 1, max: 9}}":                    "zipf: s is more than 0 and at most 20",
+		"{type: bigint, zipf: {s: 1}}":                                    "zipf needs min and max",
+		"{type: bigint, zipf: {s: 1, values: [1], max: 3}}":               "zipf: max and values exclude each other",
+		"{type: bigint, zipf: {s: 1, min: -9223372036854775808, max: 9}}": "zipf: more than 2^62 values",
+		"{type: bigint, normal: {mean: 3}}":                               "normal needs mean and stddev",
+		"{type: bigint, normal: {mean: 3, stddev: 0}}":                    "normal: stddev is more than 0",
+		"{type: bigint, normal: {mean: 3, stddev: 1, min: 4, max: 9}}":    "normal: mean 3 is not between min 4 and max 9",
+		"{type: bigint, values: []}":                                      "values: 0 values: 1 to 4096 belong here",
+		"{type: bigint, values: [1, 1]}":                                  "values: 1 is here twice",
+		"{type: bigint, values: [1, ~]}":                                  "values: a value is missing (NULL is not there yet)",
+		"{type: bigint, values: {1: 50%, 2: 49.5%}}":                      "values: the shares add up to 99.5%, not to 100%",
+		"{type: bigint, values: {1: 50}}":                                 "values: 1: 50 is no share: write it as 12.5%",
+		"{type: text(3), values: [long, tiny]}":                           "text(3) is too short: its values have up to 4 bytes",
+		"{type: text(3), values: ['']}":                                   "all of its values are empty",
+		`{type: text(3), values: ["a\0"]}`:                                `values: "a\x00": a text is UTF-8 without NUL`,
+		"{type: bytes(3), values: [abc]}":                                 "values: abc are no bytes: write them in hex, as 00ff",
+		"{type: text, text: {}}":                                          "text needs length, as length: 20 or length: 20..200",
+		"{type: text(9), text: {length: 5..3}}":                           "text: length 5..3: the second is not less than the first",
+		"{type: text(9), text: {length: 99999999999999999999}}":           "text: 99999999999999999999 is no length: write 20, or 20..200",
+		"{type: text, text: {length: 2000000}}":                           "text: length 2000000: 1 to 1048576 bytes",
+		"{type: text(9), text: {alphabet: ascci}}":                        "text: alphabet ascci: did you mean ascii?",
+		"{type: text(9), words: {length: 0..9}}":                          "words: a piece of text has at least 1 byte",
+		"{type: bigint, words: {length: 9}}":                              "generator words is for text(n), not for bigint",
+		"{type: bigint, constant: \"${x}\"}":                              "${x}: there is no such parameter: add it under parameters",
+		"{type: bigint, sequence: {start: 8, cycle: 5}}":                  "sequence with cycle: 8 and 12 differ in their digits, which is not there yet: start at 10",
+		"{type: bigint, uniform: {min: 1, max: 2}, type: bigint}":         "",
+	} {
+		_, err := ParseSpec("t.yaml", []byte(withColumn(column)), nil)
+		if want == "" {
+			assert.Error(t, err, column)
+			continue
+		}
+		if strings.HasPrefix(want, "${") {
+			assert.EqualError(t, err, "t.yaml:5: "+want, column)
+			continue
+		}
+		assert.EqualError(t, err, "t.yaml:5: column c: "+want, column)
+	}
+}
+
+func TestMistakesInAFile(t *testing.T) {
+	id := "  id: {type: bigint, sequence: {}}\n"
+	for _, c := range []struct{ text, want string }{
+		{"", "t.yaml:1: a dataset is one document of keys and values"},
+		{"[1]", "t.yaml:1: a dataset is one document of keys and values"},
+		{"version: 1\n---\nversion: 1\n", "t.yaml:1: a dataset is one document of keys and values"},
+		{"version: 1\nversion: 1\n", "t.yaml:2: mapping key \"version\" already defined at [1:1]"},
+		{"columns:\n" + id, "t.yaml:1: version: 1 is missing: it fixes what the generators mean"},
+		{"version: 2\ncolumns:\n" + id, "t.yaml:1: version 2 is not there: this terapush knows version 1"},
+		{"version: 1\nkeys: [id]\ncolumns:\n" + id, "t.yaml:2: the file: key keys: did you mean key?"},
+		{"version: 1\nname: a.b\ncolumns:\n" + id, "t.yaml:2: name a.b: a dataset's name has 1 to 63 letters of ASCII, digits, _ and -: write name: …"},
+		{"version: 1\nrows: -1\ncolumns:\n" + id, "t.yaml:2: rows: a whole number of rows, 1 or more, belongs here"},
+		{"version: 1\nrows: 1001\ncolumns:\n" + id + "  c: {type: text, sequence: {start: 0, format: '{:03}x'}}\n",
+			"t.yaml:2: rows: the sequences have values for 1000 rows"},
+		{"version: 1\ncolumns:\n" + id + "  ID: {type: bigint, constant: 1}\n", "t.yaml:4: columns id and ID are one to databases that ignore case"},
+		{"version: 1\ncolumns:\n" + id + "  \"a\\u001bb\": {type: bigint, constant: 1}\n",
+			`t.yaml:4: column "a\x1bb": a name has characters that can be seen, and no quote or backslash`},
+		{"version: 1\ncolumns:\n" + id + "  " + strings.Repeat("a", 64) + ": {type: bigint, constant: 1}\n",
+			"t.yaml:4: column " + `"` + strings.Repeat("a", 60) + `…": a name has 1 to 63 bytes`},
+		{"version: 1\ncolumns: &a\n" + id, "t.yaml:2: anchors, aliases and tags (&, *, !) are not supported: write the value out"},
+		{"version: 1\ncolumns:\n  c: {type: bigint, constant: 1}\n", "t.yaml:2: table t has no column by which a row is found again: " +
+			"add one, as id: {type: bigint, sequence: {start: 1}}, and key: [id]"},
+		{"version: 1\ncolumns:\n" + id + "  no: {type: bigint, sequence: {}}\n",
+			"t.yaml:2: columns id, no number the rows, each by itself: say which is the key, as key: [id]"},
+		{"version: 1\nkey: [ix]\ncolumns:\n" + id, "t.yaml:2: key: column ix: did you mean id?"},
+		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: bigint, uniform: {min: 1, max: 9}}\n",
+			"t.yaml:2: key: column c is drawn, and drawn values repeat: a key needs a sequence"},
+		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: date, sequence: {start: 2026-01-01}}\n",
+			"t.yaml:2: key: column c is a date, which is not there yet as a key: use a bigint, a timestamp or a text"},
+		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: text, sequence: {format: 'TK-{:09}'}}\n",
+			"t.yaml:2: key: column c has text around its number, which is not there yet as a key: use another column, or format: \"{:09}\""},
+		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: timestamp, sequence: {start: 2026-01-01, step: 1s}}\n",
+			"t.yaml:2: key: column c has a step of 1000000 microseconds, which is not there yet in a key: write step: 1us, " +
+				"or give the table a bigint column as its key"},
+		{"version: 1\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {step: 2}}\n",
+			"t.yaml:2: key: column id has step 2, which is not there yet in a key: leave the step out, or give the table another column as its key"},
+		{"version: 1\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {every: 4}}\n",
+			"t.yaml:2: key [id]: the column has every 4 and cycle 0, so rows share a key: leave both out, or make a key of two columns"},
+		{"version: 1\nkey: [b, a]\ncolumns:\n  a: {type: bigint, sequence: {every: 4}}\n  b: {type: bigint, sequence: {cycle: 4}}\n",
+			"t.yaml:2: key: the column with every comes first: write key: [a, b]"},
+		{"version: 1\nkey: [a, b]\ncolumns:\n  a: {type: bigint, sequence: {every: 4}}\n  b: {type: bigint, sequence: {cycle: 5}}\n",
+			"t.yaml:2: key [a, b]: the first needs every: n and no cycle, and the second cycle: n and no every; " +
+				"here a has every 4 and cycle 0, and b has every 1 and cycle 5: rows would share a key, or keys be left out"},
+		{"version: 1\ncolumns:\n" + id + "  c: {type: text, text: {length: 9}}\nunique: [[c]]\n",
+			"t.yaml:5: column c is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text"},
+		{"version: 1\ncolumns:\n" + id + "  c: {type: bigint, sequence: {cycle: 9}}\n  d: {type: text, text: {length: 9}}\nunique: [[id], [c, d]]\n",
+			"t.yaml:6: unique [c, d]: these columns do not decide the row: one of them must be a sequence without every and cycle, " +
+				"or two together (every: n, and cycle: n)"},
+		{"version: 1\ncolumns:\n" + id + "unique: [id]\n", "t.yaml:4: unique: a list of lists of columns belongs here, as [[a], [b, c]]"},
+		{"version: 1\nparameters: {a: 1}\ncolumns:\n" + id, "t.yaml:2: parameter a is not used: write ${a} where its value belongs"},
+		{"version: 1\nparameters: {rows: 1}\nrows: \"${row}\"\ncolumns:\n" + id, "t.yaml:2: parameter rows is not used: write ${rows} where its value belongs\n" +
+			"t.yaml:3: parameter row: did you mean rows?\nt.yaml:3: rows: \"\" is no whole number below 2^63\n" +
+			"t.yaml:3: rows: a whole number of rows, 1 or more, belongs here"},
+	} {
+		_, err := ParseSpec("t.yaml", []byte(c.text), nil)
+		assert.EqualError(t, err, c.want, c.text)
+	}
+
+	_, err := ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n"+id), map[string]string{"x": "1"})
+	assert.EqualError(t, err, "t.yaml: parameter x: the file has no parameters")
+	_, err = ParseSpec("t.yaml", []byte("version: 1\nparameters: {rows: 1}\nrows: \"${rows}\"\ncolumns:\n"+id), map[string]string{"row": "2"})
+	assert.EqualError(t, err, "t.yaml: parameter row: did you mean rows?")
+}
+
+// Parameters are values, whatever they hold.
+func TestParametersAreNotYAML(t *testing.T) {
+	text := "version: 1\nparameters: {x: a}\ncolumns:\n  id: {type: bigint, sequence: {}}\n  c: {type: text, constant: \"${x}/$${x}\"}\n"
+	s, err := ParseSpec("t.yaml", []byte(text), map[string]string{"x": "b}, d: {type: bigint # ${x}"})
+	require.NoError(t, err)
+	require.Len(t, s.Columns, 2)
+	require.Equal(t, "b}, d: {type: bigint # ${x}/${x}", *s.Columns[1].Constant)
+}
+
+// A record may have been changed by hand.
+func TestCompileChecksTheSpec(t *testing.T) {
+	for _, s := range []*Spec{
+		{}, {Version: 1}, {Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint"}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Sequence: &SpecSequence{}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Sequence: &SpecSequence{Every: 1}, Uniform: &SpecRange{}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "text(5)", Text: &SpecText{SpecLength{5, 6}, "hex"}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Zipf: &SpecZipf{S: "1"}}}},
+	} {
+		_, err := s.Compile(1)
+		assert.ErrorContains(t, err, "dataset "+s.Name+": ")
+	}
+}
+
+// Files of strangers end in a message, soon.
+func TestHostileSpecs(t *testing.T) {
+	head := "version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n"
+	for name, text := range map[string]string{
+		"size":           head + strings.Repeat("# 10 MB\n", 10<<17),
+		"brackets":       "a: " + strings.Repeat("[", 100_000),
+		"bracket a line": "a:\n" + strings.Repeat(" [\n", 30_000),
+		"braces":         strings.Repeat("{a: ", 20_000),
+		"dashes":         strings.Repeat("- ", 50_000),
+		"questions":      strings.Repeat("? ", 50_000),
+		"anchors":        strings.Repeat("&a ", 30_000),
+		"tags":           strings.Repeat("!a ", 30_000),
+		"tag a line":     strings.Repeat("!a\n", 30_000),
+		"anchor a line":  strings.Repeat("&a\n", 30_000),
+		"quotes":         strings.Repeat(`"a" `, 30_000),
+		"a long mapping": "version: 1\ncolumns:\n" + func() (text string) {
+			for i := range 9_000 {
+				text += fmt.Sprintf("  c%d: 1%%\n", i)
+			}
+			return text
+		}(),
+		"indentation": func() (text string) {
+			for i := range 400 {
+				text += strings.Repeat(" ", i) + "a:\n"
+			}
+			return text
+		}(),
+		"values":  head + "  c: {type: bigint, values: [" + strings.Repeat("1, ", 40_000) + "1]}\n",
+		"columns": head + strings.Repeat("  c: {type: bigint, constant: 1}\n", 2000),
+		"many columns": func() string {
+			text := head
+			for i := range 2500 {
+				text += fmt.Sprintf("  c%d: {type: bigint, constant: 1}\n", i)
+			}
+			return text
+		}(),
+		"long row": func() string {
+			text := head
+			for i := range 20 {
+				text += fmt.Sprintf("  c%d: {type: text, text: {length: 1048576}}\n", i)
+			}
+			return text
+		}(),
+		"unique":          head + "unique: [" + strings.Repeat("[x, y], ", 10_000) + "[z]]\n",
+		"no UTF-8":        head + "  \xff: {}\n",
+		"aliases explode": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n",
+		"parameters":      "parameters: {a: " + strings.Repeat("x", 1000) + "}\nname: \"" + strings.Repeat("${a}", 30_000) + "\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			_, err := ParseSpec("t.yaml", []byte(text), nil)
+			runtime.ReadMemStats(&after)
+			require.Error(t, err)
+			require.Less(t, len(err.Error()), 64<<10)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
+			t.Log(time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20, "MiB", strings.SplitN(err.Error(), "\n", 2)[0])
+		})
+	}
+}
+
+// FuzzParseSpec looks for panics, and for datasets that break a promise of their schema.
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range specsForTests(f) {
+		f.Add(specText(s))
+	}
+	for _, text := range []string{"", "{", "a: &b c", "? a\n: b", "version: 1\ncolumns: {id: {type: bigint, sequence: }}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4<<10 {
+			return
+		}
+		s, err := ParseSpec("t.yaml", []byte(text), nil)
+		if err != nil {
+			return
+		}
+		d, err := s.Compile(3)
+		require.NoError(t, err)
+		longest := make([]int, len(d.Schema().Columns))
+		for _, row := range []int64{0, 1, d.Schema().MaxNumber() / 2, d.Schema().MaxNumber()} {
+			requirePromises(t, d, row, longest)
+		}
+	})
+}
+
+// specText writes a spec as the fuzzer's first inputs.
+func specText(s *Spec) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "version: 1\nkey: [%s]\ncolumns:\n", strings.Join(s.Key, ", "))
+	for _, c := range s.Columns {
+		fmt.Fprintf(&text, "  %s: {type: '%s', ", c.Name, c.Type)
+		switch {
+		case c.Sequence != nil:
+			fmt.Fprintf(&text, "sequence: {start: '%s', step: %s, every: %d", c.Sequence.Start, c.Sequence.Step, c.Sequence.Every)
+			if c.Sequence.Format != "" {
+				fmt.Fprintf(&text, ", format: '%s'", c.Sequence.Format)
+			}
+			if c.Sequence.Cycle > 0 {
+				fmt.Fprintf(&text, ", cycle: %d", c.Sequence.Cycle)
+			}
+			text.WriteString("}")
+		case c.Uniform != nil:
+			fmt.Fprintf(&text, "uniform: {min: '%s', max: '%s', step: %s}", c.Uniform.Min, c.Uniform.Max, c.Uniform.Step)
+		case c.Zipf != nil && c.Zipf.Range != nil:
+			fmt.Fprintf(&text, "zipf: {s: %s, min: '%s', max: '%s', scatter: %v}", c.Zipf.S, c.Zipf.Range.Min, c.Zipf.Range.Max, c.Zipf.Scatter)
+		case c.Normal != nil:
+			fmt.Fprintf(&text, "normal: {mean: '%s', stddev: %s, min: '%s'}", c.Normal.Mean, c.Normal.Stddev, c.Normal.Range.Min)
+		case c.Words != nil:
+			fmt.Fprintf(&text, "words: {length: %d..%d}", c.Words.Min, c.Words.Max)
+		default:
+			text.WriteString("values: {'00': 50.5%, 'ff': 49.5%}")
+		}
+		text.WriteString("}\n")
+	}
+	return text.String()
+}
