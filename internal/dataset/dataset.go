@@ -8,6 +8,24 @@
 // There are two kinds of columns. Drawn columns follow from the seed and the row number; a run with more rows than D
 // distinct ones draws row i as row i mod D. Derived columns follow from the row number alone and never repeat; they are
 // stamped into buffers that were encoded before the clock started.
+//
+// Some datasets are built in (New). A user's own is a Spec in YAML, of which ParseSpec reads
+//
+//	version: 1                # of this format and of every generator's bytes
+//	name: orders              # the table's default name
+//	rows: 100_000_000         # default number of rows
+//	parameters: {customers: 10_000_000}
+//	key: [id]
+//	columns:
+//	  id:       {type: bigint, sequence: {start: 1}}
+//	  ordered:  {type: timestamp, sequence: {start: 2026-01-01, step: 250us}}
+//	  customer: {type: bigint, zipf: {s: 1.07, scatter: true, min: 1, max: "${customers}"}}
+//	  status:   {type: text(10), values: {paid: 70%, shipped: 20%, open: 10%}}
+//	  total:    {type: "decimal(12,2)", uniform: {min: 0.50, max: 20000}}
+//	  note:     {type: text(400), words: {length: 20..400}}
+//
+// Columns with a sequence are derived, all others drawn. A drawn column's stream follows from the seed and the column's name,
+// so others may come, go and change places. Whatever is unique has to be derived: drawn rows repeat.
 package dataset
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// generator draws the values of one column. Each column has a SplitMix64 stream of its own, of which every row takes the
-// same number of words, so that any row is drawn alone.
+// generator draws the values of one column. Each column has a SplitMix64 stream of its own, of which every row takes
+// the same number of words, so that any row is drawn alone.
 type generator interface {
 	// fill draws the values of rows first … first+n−1. start is the state of the column's stream at row 0.
 	fill(v *rows.Vector, start uint64, first int64, n int)
@@ -76,7 +76,8 @@ func (g *chosenNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 
 func (*chosenNumber) bytes(uint64, int) int64 { return 0 }
 
-// partNumber is least + k × step with a k of one of many parts. A row takes two words: for the part, and for the place in it.
+// partNumber is least + k × step with a k of one of many parts. A row takes two words: for the part, and for the
+// place in it.
 type partNumber struct {
 	least   int64
 	step    uint64
@@ -188,8 +189,8 @@ func (g *chosenText) bytes(start uint64, n int) (sum int64) {
 	return sum
 }
 
-// randomText is symbols of an alphabet. A row takes a word for its length if lengths differ, and one for each 8 symbols of the
-// longest value.
+// randomText is symbols of an alphabet. A row takes a word for its length if lengths differ, and one for each 8
+// symbols of the longest value.
 type randomText struct {
 	alphabet          *alphabet
 	shortest, longest int
@@ -250,8 +251,8 @@ func newProse(shortest, longest int) *prose {
 	return &prose{commentText(commentPlaces + max(longest, longCopy) + proseSlack), shortest, longest}
 }
 
-// proseSlack is how far a piece may have to move so that it neither begins nor ends with a blank: words have two letters or
-// more, so two places in a row may be bad, and never three.
+// proseSlack is how far a piece may have to move so that it neither begins nor ends with a blank: words have two
+// letters or more, so two places in a row may be bad, and never three.
 const proseSlack = 4
 
 func (g *prose) fill(v *rows.Vector, start uint64, first int64, n int) {

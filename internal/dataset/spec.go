@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Spec describes a user's dataset: its columns, their generators and the key. It is frozen: parameters are replaced and
-// defaults are filled in. Its JSON is canonical: equal specs have equal JSON; it is kept in the run's record and hashed.
+// Spec describes a user's dataset: its columns, their generators and the key. It is frozen: parameters are replaced
+// and defaults are filled in. Its JSON is canonical: equal specs have equal JSON; it is kept in the run's record and
+// hashed.
 //
 // Values are texts in the notation of their column's type, so that a difference of two specs can be read: 42, 0.50,
 // 2026-01-31, 2026-01-31 23:59:59.000000, 250us, and bytes in hex.
@@ -102,9 +103,9 @@ const (
 	maxProblems    = 100      // that are listed
 )
 
-// ParseSpec reads a spec in YAML. file is its name in messages, and, without its extension, the name of a dataset that
-// names none. parameters replace those of the file, which has to declare them. The error joins all mistakes, one a line, each with
-// file and line.
+// ParseSpec reads a spec in YAML. file is its name in messages, and, without its extension, the name of a dataset
+// that names none. parameters replace those of the file, which has to declare them. The error joins all mistakes, one
+// a line, each with file and line.
 func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, error) {
 	r := &specReader{file: file, given: parameters, lines: map[string]int{}}
 	s := r.read(text)
@@ -121,8 +122,8 @@ func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, e
 	return s, nil
 }
 
-// Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not change
-// it.
+// Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not
+// change it.
 func (s *Spec) Compile(seed uint64) (Dataset, error) {
 	frozen, err := s.clone()
 	if err != nil {

@@ -353,3 +353,36 @@ func BenchmarkFillSpec(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 	})
 }
+
+// No two rows are equal in a unique set: whatever decide accepts, the first few thousand rows confirm.
+func TestDecide(t *testing.T) {
+	for _, c := range []struct {
+		want bool
+		all  []*sequence
+	}{
+		{true, []*sequence{{every: 1}}},
+		{true, []*sequence{{every: 3}, {every: 1}}},
+		{true, []*sequence{{every: 4}, {every: 1, cycle: 4}}},
+		{true, []*sequence{{every: 4}, {every: 1, cycle: 5}}},
+		{true, []*sequence{{every: 1, cycle: 3}, {every: 12}, {every: 3, cycle: 4}}},
+		{false, nil},
+		{false, []*sequence{{every: 2}}},
+		{false, []*sequence{{every: 1, cycle: 1000}}},
+		{false, []*sequence{{every: 4}, {every: 1, cycle: 3}}},
+		{false, []*sequence{{every: 4}, {every: 2, cycle: 2}}},
+		{false, []*sequence{{every: 12}, {every: 3, cycle: 4}, {every: 1, cycle: 2}}},
+	} {
+		seen, repeated := map[string]bool{}, false
+		for row := range int64(5000) {
+			key := ""
+			for _, s := range c.all {
+				s.step = 1
+				key += fmt.Sprint(s.place(row).value, " ")
+			}
+			repeated = repeated || seen[key]
+			seen[key] = true
+		}
+		assert.Equal(t, c.want, !repeated)
+		assert.Equal(t, c.want, decide(c.all))
+	}
+}

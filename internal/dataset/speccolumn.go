@@ -15,8 +15,8 @@ var generatorNames = []string{
 
 // laterNames are generators that this version does not have.
 var laterNames = []string{
-	"uuid", "scatter", "hash", "lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref", "after", "same",
-	"sample", "distinct",
+	"uuid", "scatter", "hash", "lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref",
+	"after", "same", "sample", "distinct",
 }
 
 // column reads a column: its type and one generator.
@@ -51,7 +51,8 @@ func (r *specReader) column(at entry) (c SpecColumn) {
 	case len(generators) == 2 && slices.Contains(generators, "zipf") && slices.Contains(generators, "values"):
 		r.add(at.line, "%s: the values belong into zipf: {s: …, values: […]}", where)
 	case len(generators) > 1:
-		r.add(at.line, "%s: one generator belongs here, and these are %d: %s", where, len(generators), strings.Join(generators, ", "))
+		r.add(at.line, "%s: one generator belongs here, and these are %d: %s",
+			where, len(generators), strings.Join(generators, ", "))
 	}
 	return c
 }

@@ -27,8 +27,8 @@ type derivedColumn struct {
 	sequence *sequence
 }
 
-// columnStart returns where a column's stream starts. It depends on the column's name and not on its place, so that other
-// columns can come and go.
+// columnStart returns where a column's stream starts. It depends on the column's name and not on its place, so that
+// other columns can come and go.
 func columnStart(seed uint64, name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name)) // a hash never fails

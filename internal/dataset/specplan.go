@@ -33,7 +33,8 @@ func (p *specPlanner) add(at, format string, args ...any) {
 	p.problems = append(p.problems, problem{at, fmt.Sprintf(format, args...)})
 }
 
-// plan checks a spec, fills in what is missing and writes its values in their one notation. A spec with problems has no plan.
+// plan checks a spec, fills in what is missing and writes its values in their one notation. A spec with problems has
+// no plan.
 func (s *Spec) plan() (*specPlan, []problem) {
 	p := &specPlanner{Spec: s, limit: 1<<63 - 1}
 	if s.Version != SpecVersion {
@@ -81,7 +82,8 @@ func (s *Spec) plan() (*specPlan, []problem) {
 // names checks what the dataset and its columns are called.
 func (p *specPlanner) names() {
 	if p.Name == "" || len(p.Name) > maxName || strings.IndexFunc(p.Name, notInNames) >= 0 {
-		p.add("name", "name %s: a dataset's name has 1 to %d letters of ASCII, digits, _ and -: write name: …", quoted(p.Name), maxName)
+		p.add("name", "name %s: a dataset's name has 1 to %d letters of ASCII, digits, _ and -: write name: …",
+			quoted(p.Name), maxName)
 	}
 	if p.Rows < 0 {
 		p.add("rows", "rows: %d is negative", p.Rows)
@@ -149,7 +151,8 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 	a, b := slow.derived, fast.derived
 	switch {
 	case len(terms) == 1 && (a.every != 1 || a.cycle != 0):
-		p.add("key", "key [%s]: the column has every %d and cycle %d, so rows share a key: leave both out, or make a key of two columns",
+		p.add("key", "key [%s]: the column has every %d and cycle %d, so rows share a key: leave both out, "+
+			"or make a key of two columns",
 			p.Key[0], a.every, a.cycle)
 	case len(terms) == 1:
 	case terms[0].Column == terms[1].Column:
@@ -199,10 +202,11 @@ func (p *specPlanner) defaultKey(columns []columnPlan) []string {
 	case 1:
 		return all
 	case 0:
-		p.add("columns", "table %s has no column by which a row is found again: add one, as id: {type: bigint, sequence: {start: 1}}, "+
-			"and key: [id]", p.Name)
+		p.add("columns", "table %s has no column by which a row is found again: add one, "+
+			"as id: {type: bigint, sequence: {start: 1}}, and key: [id]", p.Name)
 	default:
-		p.add("columns", "columns %s number the rows, each by itself: say which is the key, as key: [%s]", strings.Join(all, ", "), all[0])
+		p.add("columns", "columns %s number the rows, each by itself: say which is the key, as key: [%s]",
+			strings.Join(all, ", "), all[0])
 	}
 	return nil
 }
@@ -255,7 +259,8 @@ func (p *specPlanner) unique(columns []columnPlan) {
 			p.add(at, "unique: an empty list of columns")
 		case !ok || decide(derived):
 		case len(set) == 1 && drawn != "":
-			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text", quoted(drawn))
+			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text",
+				quoted(drawn))
 		default:
 			p.add(at, "%s: these columns do not decide the row: one of them must be a sequence without every and cycle, "+
 				"or two together (every: n, and cycle: n)", what)

@@ -40,7 +40,10 @@ type entry struct {
 }
 
 func (r *specReader) add(line int, format string, args ...any) {
-	if one := (lineProblem{line, fmt.Sprintf(format, args...)}); len(r.problems) <= maxProblems && !slices.Contains(r.problems, one) {
+	if len(r.problems) > maxProblems {
+		return
+	}
+	if one := (lineProblem{line, fmt.Sprintf(format, args...)}); !slices.Contains(r.problems, one) {
 		r.problems = append(r.problems, one)
 	}
 }
@@ -139,7 +142,7 @@ func (r *specReader) parse(text []byte) (root ast.Node) {
 		return nil
 	}
 
-	// The library indexes beyond the end of some texts that are no YAML.
+	// A text that the library cannot stand is no YAML: it stops nobody but its author.
 	defer func() {
 		if recover() != nil {
 			r.add(1, "this is not YAML")
@@ -183,9 +186,9 @@ func (r *specReader) addYAML(err error) {
 	r.add(e.GetToken().Position.Line, "%s", e.GetMessage())
 }
 
-// tooDeep returns the line on which brackets, indentation, or marks that may stand for structure exceed the nesting, 0 if
-// none does. It looks at bytes, quoted or not, since the library takes time in proportion to the square of the nesting, and its
-// stack to the nesting.
+// tooDeep returns the line on which brackets, indentation, or marks that may stand for structure exceed the nesting,
+// 0 if none does. It looks at bytes, quoted or not, since the library takes time in proportion to the square of the
+// nesting, and its stack to the nesting.
 func tooDeep(text []byte) (line int) {
 	open := 0
 	for rest := range bytes.Lines(text) {

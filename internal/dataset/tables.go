@@ -13,8 +13,8 @@ import (
 // Logarithms are to base 2, with fractionBits bits after the point.
 const fractionBits = 48
 
-// log2 is the logarithm of x ≥ 1, rounded down in its last bits. It finds bit after bit: the square of a number between 1 and 2 is
-// 2 or more if the next bit of its logarithm is 1.
+// log2 is the logarithm of x ≥ 1, rounded down in its last bits. It finds bit after bit: the square of a number
+// between 1 and 2 is 2 or more if the next bit of its logarithm is 1.
 func log2(x uint64) int64 {
 	exponent := bits.Len64(x) - 1
 	m := x << (63 - exponent) // 1 ≤ m < 2, with 63 bits after the point
@@ -67,8 +67,9 @@ func weights(logs []int64) []uint64 {
 	return all
 }
 
-// choice is a table that turns a word into one of n ≤ 2^16 indexes with given probabilities in one step (Walker's alias method,
-// as Vose makes it): the word chooses an entry uniformly, and its fraction one of the entry's two indexes.
+// choice is a table that turns a word into one of n ≤ 2^16 indexes with given probabilities in one step (Walker's
+// alias method, as Vose makes it): the word chooses an entry uniformly, and its fraction one of the entry's two
+// indexes.
 type choice []struct {
 	below         uint64 // fractions below it are for first
 	first, second uint32
@@ -81,7 +82,8 @@ func newChoice(weights []uint64) choice {
 		sum += w
 	}
 
-	// left is what an index still has to be given, in entries times one. The first largest weight takes what rounding leaves.
+	// left is what an index still has to be given, in entries times one. The first largest weight takes what rounding
+	// leaves.
 	left, given := make([]uint64, n), uint64(0)
 	for i, w := range weights {
 		high, low := bits.Mul64(w, n*one)
@@ -134,11 +136,12 @@ type part struct{ first, size uint64 }
 const (
 	maxParts  = 1 << 16 // of a zipf distribution: with as many ranks or fewer each is a part of its own
 	exactZipf = 1 << 15 // ranks of a larger one that are
-	octave    = 1 << 9  // parts of the others for each doubling of the rank: a part's last rank is up to 0.2 % above its first
+	octave    = 1 << 9  // parts of the others for each doubling of the rank, so that a part's ranks differ by 0.2 %
 	bellParts = 1 << 12 // of a normal distribution
 )
 
-// zipfParts divides ranks 0 … n−1, n ≤ 2^62. Rank r has the probability of (r+1)^−s, s in millionths; a part all of its middle.
+// zipfParts divides ranks 0 … n−1, n ≤ 2^62. Rank r has the probability of (r+1)^−s, s in millionths; a part all of
+// its middle.
 func zipfParts(n, s uint64) (parts []part, logs []int64) {
 	size := uint64(1)
 	for first := uint64(0); first < n; first += size {

@@ -1,0 +1,102 @@
+package dataset
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func (p *columnPlanner) sequence(q *SpecSequence) (plan columnPlan) {
+	if !p.need("sequence", rows.Int64, rows.Text, rows.Date, rows.Timestamp) {
+		return plan
+	}
+	s := &sequence{every: q.Every, cycle: q.Cycle}
+	if q.Every < 1 || q.Cycle < 0 {
+		p.wrong([]string{"sequence"}, "sequence: every is 1 or more, and cycle too if there is one")
+		return plan
+	}
+
+	before := len(p.problems)
+	_, most := p.t.bounds()
+	number := *p // whose numbers are written as bigints, in a text
+	if p.t.Type == rows.Text {
+		number.t = specType{Type: rows.Int64, name: "bigint"}
+		if !p.format(s, q.Format) {
+			return plan
+		}
+		if s.digits <= 18 {
+			most = tenTo(s.digits) - 1
+		}
+		plan.column.MaxBytes, plan.column.Plain = len(s.before)+s.digits+len(s.after), true
+	} else if q.Format != "" {
+		p.wrong([]string{"sequence", "format"}, "sequence: format is for texts")
+	}
+	if q.Start == "" && p.t.Type != rows.Int64 && p.t.Type != rows.Text {
+		p.wrong([]string{"sequence"}, "sequence needs start, as start: 2026-01-01")
+		return plan
+	}
+	s.start = number.number(&q.Start, 1, "sequence", "start")
+	s.step = number.step(&q.Step, 1, "sequence", "step")
+	if len(p.problems) > before {
+		return plan
+	}
+
+	at := []string{"sequence", "start"}
+	if s.start < 0 && (p.t.Type == rows.Int64 || p.t.Type == rows.Text) {
+		p.wrong(at, "a sequence starts at 0 or above, not at %s", q.Start)
+		return plan
+	}
+	if s.start > most {
+		p.wrong(at, "sequence: start %s has more than the %d digits of its format", q.Start, s.digits)
+		return plan
+	}
+	if s.cycle > 0 {
+		high, low := bits.Mul64(uint64(s.cycle-1), uint64(s.step))
+		if high > 0 || low > uint64(most)-uint64(s.start) {
+			p.wrong([]string{"sequence", "cycle"}, "sequence: the last of %d numbers from %s in steps of %s is too large",
+				s.cycle, q.Start, q.Step)
+			return plan
+		}
+		last := s.start + (s.cycle-1)*s.step
+		if p.t.Type == rows.Int64 && digitsOf(last) != digitsOf(s.start) {
+			p.wrong(at, "sequence with cycle: %d and %d differ in their digits, which is not there yet: start at %d",
+				s.start, last, tenTo(digitsOf(last)-1))
+			return plan
+		}
+	}
+	p.limit = min(p.limit, s.largestRow(most))
+	plan.derived = s
+	return plan
+}
+
+func digitsOf(v int64) int { return len(strconv.FormatInt(v, 10)) }
+
+// maxDigits bounds the digits of a text sequence: one more than those of the largest int64.
+const maxDigits = 20
+
+// format splits the format of a text sequence, as TK-{:011}.
+func (p *columnPlanner) format(s *sequence, format string) bool {
+	at := []string{"sequence", "format"}
+	if format == "" {
+		p.wrong([]string{"sequence"}, "sequence of a text needs format, as format: \"TK-{:011}\" for TK- and 11 digits")
+		return false
+	}
+	before, rest, open := strings.Cut(format, "{:0")
+	digits, after, closed := strings.Cut(rest, "}")
+	n, err := strconv.Atoi(digits)
+	switch {
+	case !open || !closed || err != nil || n < 1 || n > maxDigits || digits[0] == '0' || digits[0] == '+' ||
+		strings.ContainsAny(before+after, "{}"):
+		p.wrong(at, "sequence: format %s: write the digits as {:0N}, N from 1 to %d, once, as in \"TK-{:011}\"",
+			quoted(format), maxDigits)
+		return false
+	case !isPlain([]byte(before + after)):
+		p.wrong(at, "sequence: format %s: around the digits there is no quote, comma, backslash or control character",
+			quoted(format))
+		return false
+	}
+	s.before, s.after, s.digits = before, after, n
+	return true
+}
