@@ -3,6 +3,7 @@ package dataset
 import (
 	"math/bits"
 	"strings"
+	"sync"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -247,9 +248,19 @@ type prose struct {
 	shortest, longest int
 }
 
-func newProse(shortest, longest int) *prose {
-	return &prose{commentText(commentPlaces + max(longest, longCopy) + proseSlack), shortest, longest}
+// textFor returns text for pieces of up to longest bytes.
+func textFor(longest int) string {
+	if longest <= usualProse {
+		return usualText()
+	}
+	return commentText(commentPlaces + longest + proseSlack)
 }
+
+// usualText is made once: it takes as long as a million values.
+var usualText = sync.OnceValue(func() string { return commentText(commentPlaces + usualProse + proseSlack) })
+
+// usualProse is the longest piece of usualText. It is longer than what a short piece is copied with.
+const usualProse = 4096
 
 // proseSlack is how far a piece may have to move so that it neither begins nor ends with a blank: words have two
 // letters or more, so two places in a row may be bad, and never three.

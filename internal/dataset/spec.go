@@ -100,6 +100,7 @@ const (
 	maxValues      = 4096
 	maxName        = 63       // bytes: PostgreSQL cuts longer ones off
 	maxSpecRow     = 16 << 20 // bytes of column data
+	maxEntries     = 1 << 22  // of the tables of all distributions: 128 MiB, and a second to make them
 	maxProblems    = 100      // that are listed
 )
 

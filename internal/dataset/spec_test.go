@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -385,4 +387,27 @@ func TestDecide(t *testing.T) {
 		assert.Equal(t, c.want, !repeated)
 		assert.Equal(t, c.want, decide(c.all))
 	}
+}
+
+// TestDigestOfASpec pins what the golden rows are too few for, and the JSON that records keep.
+func TestDigestOfASpec(t *testing.T) {
+	s := specsForTests(t)["everything"]
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	d, err := s.Compile(5)
+	require.NoError(t, err)
+
+	sum, b := sha256.New(), rows.NewBlock(d.Schema())
+	for _, first := range []int64{0, 1 << 40, d.Schema().MaxNumber() - 19_999} {
+		d.Fill(b, first, 20_000)
+		d.Derive(b, first)
+		for _, c := range b.Columns {
+			_ = binary.Write(sum, binary.LittleEndian, c.Ints) // a hash never fails
+			_ = binary.Write(sum, binary.LittleEndian, c.Ends)
+			sum.Write(c.Data)
+		}
+	}
+	assert.Equal(t, "dfd4aace18605ecb", hex.EncodeToString(sum.Sum(nil)[:8]), "rows")
+	record := sha256.Sum256(text)
+	assert.Equal(t, "9d24b5986dde32e5", hex.EncodeToString(record[:8]), "JSON: %s", text)
 }

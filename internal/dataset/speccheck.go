@@ -312,8 +312,9 @@ func (p *columnPlanner) words(l *SpecLength) (plan columnPlan) {
 		p.wrong([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
 		return plan
 	}
+	p.longest = max(p.longest, l.Max)
 	return columnPlan{
 		column: rows.Column{MaxBytes: l.Max, Plain: true},
-		drawn:  func(uint64) generator { return newProse(l.Min, l.Max) },
+		drawn:  func(uint64) generator { return &prose{p.prose(), l.Min, l.Max} },
 	}
 }

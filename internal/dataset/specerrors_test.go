@@ -231,6 +231,13 @@ func TestHostileSpecs(t *testing.T) {
 			}
 			return text
 		}(),
+		"tables": func() string {
+			text := head
+			for i := range 900 {
+				text += fmt.Sprintf("  c%d: {type: bigint, zipf: {s: 1, min: 1, max: 4%018d}}\n", i, i)
+			}
+			return text
+		}(),
 		"long row": func() string {
 			text := head
 			for i := range 20 {

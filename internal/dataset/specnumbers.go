@@ -85,6 +85,7 @@ func (p *columnPlanner) zipf(z *SpecZipf) (plan columnPlan) {
 		p.wrong([]string{"zipf"}, "zipf: more than 2^62 values")
 		return plan
 	}
+	p.entries += int64(min(count, maxParts))
 	scattered := z.Scatter
 	plan.drawn = func(start uint64) generator {
 		parts, logs := zipfParts(count, uint64(s))
@@ -171,6 +172,7 @@ func (p *columnPlanner) normal(n *SpecNormal) (plan columnPlan) {
 		p.wrong([]string{"normal"}, "normal: more than 2^62 values")
 		return plan
 	}
+	p.entries += int64(min(count, bellParts))
 	plan.drawn = func(uint64) generator {
 		parts, logs := normalParts(big.NewInt(from), step, count, mean, deviation)
 		return newPartNumber(from, step, parts, logs, nil)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -27,6 +28,9 @@ type specPlanner struct {
 	*Spec
 	problems []problem
 	limit    int64 // the last row that all sequences have a value for
+	entries  int64 // of the tables of all distributions, at most
+	longest  int   // of all words
+	prose    func() string
 }
 
 func (p *specPlanner) add(at, format string, args ...any) {
@@ -37,6 +41,7 @@ func (p *specPlanner) add(at, format string, args ...any) {
 // no plan.
 func (s *Spec) plan() (*specPlan, []problem) {
 	p := &specPlanner{Spec: s, limit: 1<<63 - 1}
+	p.prose = sync.OnceValue(func() string { return textFor(p.longest) }) // one for all columns
 	if s.Version != SpecVersion {
 		p.add("version", "version %d is not there: this terapush knows version %d", s.Version, SpecVersion)
 		return nil, p.problems
@@ -55,6 +60,10 @@ func (s *Spec) plan() (*specPlan, []problem) {
 	plan.schema.Dataset = s.Name
 	for _, c := range plan.columns {
 		plan.schema.Columns = append(plan.schema.Columns, c.column)
+	}
+	if p.entries > maxEntries {
+		p.add("columns", "columns: zipf and normal columns of so many values would take more than %d entries of tables",
+			maxEntries)
 	}
 	if row := plan.schema.MaxRowBytes(); row > maxSpecRow {
 		p.add("columns", "a row has up to %d bytes: %d at most", row, maxSpecRow)
