@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
@@ -232,7 +230,7 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 				return nil, fmt.Errorf("the back-end returned a number for column %s of type %s", c.Name, c.Type)
 			}
 			if w := want.Columns[i].Ints[0]; found != w {
-				detail = fmt.Sprintf("%s instead of %s", shown(c, found), shown(c, w))
+				detail = fmt.Sprintf("%s instead of %s", c.Text(found), c.Text(w))
 			}
 		case []byte:
 			if !c.Type.Variable() {
@@ -247,26 +245,6 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 		}
 	}
 	return nil, nil
-}
-
-// shown formats a value of a fixed-length column.
-func shown(c rows.Column, v int64) string {
-	switch c.Type {
-	case rows.Date:
-		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
-	case rows.Timestamp:
-		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
-	case rows.Decimal:
-		sign, all := "", uint64(v)
-		if v < 0 {
-			sign, all = "-", -all
-		}
-		digits := fmt.Sprintf("%0*d", c.Scale+1, all)
-		point := len(digits) - c.Scale
-		return sign + digits[:point] + "." + digits[point:]
-	default:
-		return strconv.FormatInt(v, 10)
-	}
 }
 
 // differBytes returns the first difference, "" if there is none.

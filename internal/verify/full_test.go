@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -260,15 +259,6 @@ func TestFullOfEveryDataset(t *testing.T) {
 		r, err = run(t.Context(), table, Full, e, 0)
 		require.NoError(t, err)
 		require.Equal(t, name != "lineitem", r.OK)
-	}
-}
-
-func TestShownDecimals(t *testing.T) {
-	c := rows.Column{Type: rows.Decimal, Digits: 5, Scale: 2}
-	for v, want := range map[int64]string{
-		0: "0.00", 5: "0.05", -5: "-0.05", 12345: "123.45", -100: "-1.00", math.MinInt64: "-92233720368547758.08",
-	} {
-		require.Equal(t, want, shown(c, v))
 	}
 }
 

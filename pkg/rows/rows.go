@@ -5,6 +5,8 @@ package rows
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"time"
 )
 
 // Type is what a column holds.
@@ -76,6 +78,26 @@ type Column struct {
 	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without a look at them, and know a row's size exactly. It is
 	// for variable types only.
 	Plain bool
+}
+
+// Text writes a value of a column that is not variable for people: 2026-01-31, 12.50.
+func (c Column) Text(v int64) string {
+	switch c.Type {
+	case Date:
+		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
+	case Timestamp:
+		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
+	case Decimal:
+		sign, all := "", uint64(v)
+		if v < 0 {
+			sign, all = "-", -all
+		}
+		digits := fmt.Sprintf("%0*d", c.Scale+1, all)
+		point := len(digits) - c.Scale
+		return sign + digits[:point] + "." + digits[point:]
+	default:
+		return strconv.FormatInt(v, 10)
+	}
 }
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.

@@ -1,6 +1,7 @@
 package rows_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,5 +67,14 @@ func TestMaxNumber(t *testing.T) {
 		require.Equal(t, c.want, s.MaxNumber(), "%s %+v", c.column.Type, c.term)
 		s.Limit = 1000
 		require.Equal(t, min(c.want, 1000), s.MaxNumber(), "%s %+v with a limit", c.column.Type, c.term)
+	}
+}
+
+func TestTextOfDecimals(t *testing.T) {
+	c := rows.Column{Type: rows.Decimal, Digits: 5, Scale: 2}
+	for v, want := range map[int64]string{
+		0: "0.00", 5: "0.05", -5: "-0.05", 12345: "123.45", -100: "-1.00", math.MinInt64: "-92233720368547758.08",
+	} {
+		require.Equal(t, want, c.Text(v))
 	}
 }
