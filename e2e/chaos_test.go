@@ -88,7 +88,8 @@ func (c chaos) onRounds(t *testing.T, k kind, seed uint64) {
 			_, _ = name.Write([]byte(t.Name()))
 			s := &subject{Rand: rand.New(rand.NewPCG(seed, name.Sum64())), server: server}
 			// The datasets in turn, and another one first for every server.
-			l := chaosLoads()[(n+len(k))%len(chaosLoads())]
+			loads := chaosLoads(t)
+			l := loads[(n+len(k))%len(loads)]
 			switch method := methods[n%len(methods)]; {
 			case k == databend:
 				s.engine(t, method)
@@ -143,9 +144,10 @@ func (c chaos) happensTo(t *testing.T, s *subject) (hits int) {
 }
 
 // chaosLoads have keys of all kinds.
-func chaosLoads() []load {
+func chaosLoads(t *testing.T) []load {
 	return []load{
 		small(12_000), dataLoad("journal", 1200, 20, 0), dataLoad("lineitem", 12_000, 200, 0), dataLoad("httplogs", 12_000, 200, 0),
+		ownLoad(t, 12_000, 200),
 	}
 }
 

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ import (
 
 // load is what a push was told about its rows, and so what has to be in the table.
 type load struct {
-	dataset   string
+	dataset   string // a name, or own
 	table     string
 	rows      int64
 	batchRows int64
@@ -31,6 +33,16 @@ func small(rows int64) load {
 	l := dataLoad("documents", rows, 200, 0)
 	l.payload, l.kind = 128, dataset.Bytes
 	return l
+}
+
+// own is the file of a dataset that is not built in.
+const own = "testdata/own.yaml"
+
+// ownLoad is a load of own.
+func ownLoad(t testing.TB, n, batchRows int64) load {
+	path, err := filepath.Abs(own)
+	require.NoError(t, err)
+	return load{dataset: path, table: "own", rows: n, batchRows: batchRows, seed: 1}
 }
 
 // dataLoad is a load of the dataset of that name into the table of that name.
@@ -60,6 +72,16 @@ func (l load) batches() int64 { return (l.rows + l.batchRows - 1) / l.batchRows 
 
 func (l load) data(t testing.TB) dataset.Dataset {
 	t.Helper()
+	if filepath.Base(l.dataset) == filepath.Base(own) {
+		text, err := os.ReadFile(l.dataset)
+		require.NoError(t, err)
+		spec, err := dataset.ParseSpec(l.dataset, text, nil)
+		require.NoError(t, err)
+		data, err := spec.Compile(l.seed)
+		require.NoError(t, err)
+		return data
+	}
+
 	data, err := dataset.New(l.dataset, dataset.Options{Seed: l.seed, PayloadBytes: l.payload, PayloadKind: l.kind})
 	require.NoError(t, err)
 	return data

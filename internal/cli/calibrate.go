@@ -46,7 +46,7 @@ type calibrateFlags struct {
 }
 
 // rowFlags are those of push for the rows and the memory of all pushes.
-var rowFlags = []string{"dataset", "payload-bytes", "payload-kind", "memory"}
+var rowFlags = []string{"dataset", "param", "payload-bytes", "payload-kind", "memory"}
 
 func (a *app) calibrateFlags(o *calibrateFlags, f *pflag.FlagSet) {
 	f.SortFlags = false

@@ -45,7 +45,7 @@ func outline(c *config.Push, o push.Outline) string {
 		line("via       %s", via)
 	}
 	line("contract  method %s, format %s, %s", p.Method, p.Format, guarantee(p))
-	line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, p.Dataset, humanize.IBytes(uint64(p.RowBytes)), keys, p.Seed)
+	line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, p.DatasetID(), humanize.IBytes(uint64(p.RowBytes)), keys, p.Seed)
 	line("batches   %s of %s rows, %s each, by %d workers",
 		batches, humanize.Comma(p.BatchRows), humanize.IBytes(uint64(p.BatchBytes())), p.Workers)
 	if p.Staged() {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -29,7 +30,8 @@ func (p *problems) join() error { return errors.Join(*p...) }
 
 // Data is which rows, and how many: every byte of them, unless --append takes the first key from the table.
 type Data struct {
-	Dataset       string
+	Dataset       string   // a built-in one, or the file of a spec
+	Parameters    Settings // of the spec
 	Seed          uint64
 	PayloadBytes  int           // of a row
 	PayloadKind   string        // a dataset.Kind
@@ -44,13 +46,19 @@ type Data struct {
 	Append   bool // to a table that has rows, behind its largest key unless FirstKey is given
 }
 
-func (d *Data) flags(f *pflag.FlagSet) {
-	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
+// RowFlags defines the flags that, with the dataset, decide every byte of a row.
+func (d *Data) RowFlags(f *pflag.FlagSet) {
+	f.Var(&d.Parameters, "param", "parameter of the file of --dataset as `name=value`; repeatable")
 	f.Var(Count(&d.Seed, 1), "seed", "seed of the rows; the same seed gives the same rows")
 	f.Var(Payload(&d.PayloadBytes, dataset.DefaultPayloadBytes), "payload-bytes",
 		"payload of a row in bytes, 1 to 1048576")
 	f.Var(newChoice(&d.PayloadKind, string(dataset.Bytes), string(dataset.Text)), "payload-kind",
 		"what a payload consists of")
+}
+
+func (d *Data) flags(f *pflag.FlagSet) {
+	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
+	d.RowFlags(f)
 	d.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&d.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
 
@@ -62,8 +70,40 @@ func (d *Data) flags(f *pflag.FlagSet) {
 		"add to a table that has rows, from --first-key or else after its largest key")
 }
 
+// Spec returns the user's dataset as its file has it now; nil for a built-in one.
+func (d *Data) Spec() (*dataset.Spec, error) {
+	if !isFile(d.Dataset) {
+		if len(d.Parameters) > 0 {
+			return nil, fmt.Errorf("--param %s: dataset %s is built in and has no parameters", d.Parameters[0].Name, d.Dataset)
+		}
+		return nil, known("dataset", d.Dataset, dataset.Names())
+	}
+	if d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes) {
+		return nil, errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
+	}
+
+	text, err := file.Read(d.Dataset, maxSpec)
+	if err != nil {
+		return nil, fmt.Errorf("--dataset: %w", err)
+	}
+	parameters := make(map[string]string)
+	for _, p := range d.Parameters {
+		parameters[p.Name] = p.Value
+	}
+	return dataset.ParseSpec(d.Dataset, text, parameters)
+}
+
+// maxSpec is the largest file of a spec, in bytes.
+const maxSpec = 10 << 20
+
+// isFile reports whether a dataset is named by the path of a file.
+func isFile(name string) bool {
+	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
 func (d *Data) validate(p *problems) {
-	p.add(known("dataset", d.Dataset, dataset.Names()))
+	_, err := d.Spec()
+	p.add(err)
 	p.refuse(d.PayloadBytes < 1 || d.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", d.PayloadBytes, dataset.MaxPayloadBytes)
 	p.refuse(d.Rows > 0 && d.Bytes > 0 || d.Duration > 0 && (d.Rows > 0 || d.Bytes > 0),

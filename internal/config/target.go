@@ -71,7 +71,13 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 			return nil, target, err
 		}
 	}
-	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, p.Dataset)
+	dataset := p.Dataset
+	if own, err := p.Spec(); err != nil {
+		return nil, target, err
+	} else if own != nil {
+		dataset = own.Name
+	}
+	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, dataset)
 	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}

@@ -110,6 +110,23 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 	d.Derive(dst, firstKey+row)
 }
 
+// Widest makes dst one row with the largest derived values of rows 0 … last, so that every row's have at most its digits. They
+// are those of the last row, except in a column that starts over.
+func Widest(dst *rows.Block, d Dataset, last int64) {
+	dst.Reset(1)
+	d.Derive(dst, last)
+	own, isOwn := d.(*specDataset)
+	if !isOwn {
+		return
+	}
+
+	for _, c := range own.derived {
+		if v := &dst.Columns[c.column]; c.sequence.cycle > 0 && !v.Type.Variable() {
+			v.Ints[0] = c.sequence.largest(last)
+		}
+	}
+}
+
 // ratioSample is how many bytes of payload CompressionRatio compresses, or one row if that is longer. It is zstd's default
 // window, so more would change little.
 const ratioSample = 8 << 20

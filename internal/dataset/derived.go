@@ -42,6 +42,15 @@ func (s *sequence) place(row int64) place {
 	return place{s.start + steps*s.step, row % s.every, steps}
 }
 
+// largest returns the largest number of rows 0 … last.
+func (s *sequence) largest(last int64) int64 {
+	steps := last / s.every
+	if s.cycle > 0 {
+		steps = min(steps, s.cycle-1)
+	}
+	return s.start + steps*s.step
+}
+
 // next moves to the next row, and reports whether it has another number.
 func (s *sequence) next(p *place) bool {
 	if p.repeats++; p.repeats < s.every {

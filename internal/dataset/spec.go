@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -215,3 +216,41 @@ func quoted(word string) string {
 	}
 	return fmt.Sprintf("%q", word)
 }
+
+// Differences lists how a spec differs from an earlier one, a column or another topic each; none if they are equal.
+func (s *Spec) Differences(was *Spec) (all []string) {
+	differ := func(what string, was, is any) {
+		if before, now := asJSON(was), asJSON(is); before != now {
+			all = append(all, fmt.Sprintf("%s was %s, now %s", what, before, now))
+		}
+	}
+
+	for _, c := range s.Columns {
+		if i := slices.IndexFunc(was.Columns, func(o SpecColumn) bool { return o.Name == c.Name }); i >= 0 {
+			differ("column "+c.Name, was.Columns[i], c)
+		}
+	}
+	names := func(s *Spec) (all []string) {
+		for _, c := range s.Columns {
+			all = append(all, c.Name)
+		}
+		return all
+	}
+	differ("columns", names(was), names(s))
+	differ("name", was.Name, s.Name)
+	differ("rows", was.Rows, s.Rows)
+	differ("key", was.Key, s.Key)
+	differ("unique", was.Unique, s.Unique)
+	return all
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	return string(text)
+}
+
+// Digest identifies a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON.
+func (s *Spec) Digest() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s))))[:16] }

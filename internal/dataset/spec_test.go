@@ -411,3 +411,42 @@ func TestDigestOfASpec(t *testing.T) {
 	record := sha256.Sum256(text)
 	assert.Equal(t, "9d24b5986dde32e5", hex.EncodeToString(record[:8]), "JSON: %s", text)
 }
+
+// A column that starts over has its largest value before the last row.
+func TestWidest(t *testing.T) {
+	s, err := ParseSpec("s.yaml", []byte(`
+version: 1
+key: [id]
+columns:
+  id:   {type: bigint, sequence: {start: 1}}
+  turn: {type: bigint, sequence: {start: 1, step: 2, every: 3, cycle: 100}}
+`), nil)
+	require.NoError(t, err)
+	d, err := s.Compile(1)
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	for last, want := range map[int64]int64{0: 1, 5: 3, 299: 199, 300: 199, 1000: 199} {
+		Widest(block, d, last)
+		require.Equal(t, last+1, block.Columns[0].Ints[0])
+		require.Equal(t, want, block.Columns[1].Ints[0])
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	parse := func(columns string) *Spec {
+		s, err := ParseSpec("s.yaml", []byte("version: 1\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+columns), nil)
+		require.NoError(t, err)
+		return s
+	}
+	was := parse("  n: {type: bigint, uniform: {min: 1, max: 12}}\n")
+	require.Empty(t, parse("  n: {uniform: {max: 12, min: 1}, type: BIGINT}\n").Differences(was))
+	require.Equal(t, was.Digest(), parse("  n: {uniform: {max: 12, min: 1}, type: BIGINT}\n").Digest())
+
+	is := parse("  n: {type: bigint, uniform: {min: 1, max: 13}}\n  m: {type: date, constant: 2026-01-01}\n")
+	require.NotEqual(t, was.Digest(), is.Digest())
+	require.Equal(t, []string{
+		`column n was {"name":"n","type":"bigint","uniform":{"min":"1","max":"12","step":"1"}}, ` +
+			`now {"name":"n","type":"bigint","uniform":{"min":"1","max":"13","step":"1"}}`,
+		`columns was ["id","n"], now ["id","n","m"]`,
+	}, is.Differences(was))
+}

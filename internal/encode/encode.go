@@ -141,8 +141,8 @@ func Carries(f batch.Format, s rows.Schema) error {
 			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, so it cannot be stamped", c.Name, c.Type)
 		case carried:
 		case c.Type == rows.Bytes:
-			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: use --payload-kind text, or another format",
-				f, c.Name)
+			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: "+
+				"make it text (of dataset documents by --payload-kind text), or take another format", f, c.Name)
 		case c.Type == rows.Text:
 			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
 		default:

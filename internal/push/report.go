@@ -121,7 +121,7 @@ func (p *push) reportPlan(r *report.Report) {
 	made := &p.plan
 	r.Plan = report.Plan{
 		Method: made.Method, Format: string(made.Format), Delivery: string(made.Delivery),
-		Dataset: made.Dataset, Seed: made.Seed, Rows: made.Rows, FirstKey: made.FirstKey,
+		Dataset: made.DatasetID(), Seed: made.Seed, Rows: made.Rows, FirstKey: made.FirstKey,
 		Workers: made.Workers, Buffers: made.Buffers, BatchRows: made.BatchRows,
 		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows, Distinct: made.DistinctRows * made.RowBytes,
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
@@ -144,7 +144,7 @@ func (p *push) reportCeiling(r *report.Report) {
 	}
 	best, ok, err := baseline.Best(p.Ceilings, baseline.Key{
 		Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
-		Dataset: p.plan.Dataset, PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.Encrypted(),
+		Dataset: p.plan.DatasetID(), PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.Encrypted(),
 	})
 	if err != nil {
 		r.Warnings = append(r.Warnings, "the run is not compared with what this machine can do: "+err.Error())

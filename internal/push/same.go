@@ -67,6 +67,11 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		return nil
 	}
 	was := r.Plan
+	own, err := c.Data.Spec()
+	if err != nil {
+		return err
+	}
+	is := run.NewSpec(&c.Data, own, &c.Batches, was.Method, c.RunID != "")
 	rows, delivery := any(was.Rows), c.Delivery
 	if d := r.Flag("duration"); d != "" {
 		rows = "--duration " + d
@@ -81,11 +86,11 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 	}
 	distinct := config.DistinctBytes{Bytes: config.DefaultDistinct}
 	type value struct {
-		flag    string
-		was, is any
+		flag     string
+		was, now any
 	}
 	fixed := []value{
-		{"dataset", was.Dataset, c.Dataset},
+		{"dataset", was.DatasetID(), is.DatasetID()},
 		{"seed", was.Seed, c.Seed},
 		{"payload-bytes", was.PayloadBytes, c.PayloadBytes},
 		{"payload-kind", was.PayloadKind, c.PayloadKind},
@@ -94,7 +99,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"method", was.Method, c.Method},
 		{"format", string(was.Format), c.Format},
 		{"rows", rows, c.Rows},
-		{"bytes", rows, run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "").RowCount(was.RowBytes)},
+		{"bytes", rows, is.RowCount(was.RowBytes)},
 		{"duration", cmp.Or(r.Flag("duration"), "none"), c.Duration.String()},
 		{"first-key", was.FirstKey, c.FirstKey.Key},
 		{"append", cmp.Or(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
@@ -112,9 +117,14 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		fixed = append(fixed, value{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
 	}
 	var problems []error
+	if own != nil && was.Definition != nil {
+		for _, d := range own.Differences(was.Definition) {
+			problems = append(problems, fmt.Errorf("--dataset %s is another one than the run's: %s", c.Dataset, d))
+		}
+	}
 	for _, v := range fixed {
-		if explicit(v.flag) && v.was != v.is {
-			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", v.flag, v.was, v.is))
+		if explicit(v.flag) && v.was != v.now {
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", v.flag, v.was, v.now))
 		}
 	}
 	return errors.Join(problems...)

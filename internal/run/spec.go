@@ -21,7 +21,10 @@ import (
 // that leaves nothing open. That one is kept with the run: a plan that is made of it on another machine, or by another
 // version, has the same batches.
 type Spec struct {
-	Dataset       string `json:"dataset"`
+	Dataset string `json:"dataset"`
+	// Definition is the spec of a user's dataset; nil for a built-in one.
+	Definition *dataset.Spec `json:"definition,omitempty"`
+
 	Seed          uint64 `json:"seed"`
 	PayloadBytes  int    `json:"payload_bytes_per_row"`
 	PayloadKind   string `json:"payload_kind"`
@@ -57,8 +60,9 @@ type Wish struct {
 // MaxDurationRows bounds a run by duration, and with it the width of its keys in text formats.
 const MaxDurationRows = 1_000_000_000_000
 
-// NewSpec returns the spec of a run that begins, for a method of the target. shared is Wish.Shared.
-func NewSpec(d *config.Data, b *config.Batches, method string, shared bool) Spec {
+// NewSpec returns the spec of a run that begins, for a method of the target. own is the user's dataset, or nil; shared is
+// Wish.Shared.
+func NewSpec(d *config.Data, own *dataset.Spec, b *config.Batches, method string, shared bool) Spec {
 	s := Spec{
 		Dataset: d.Dataset, Seed: d.Seed, PayloadBytes: d.PayloadBytes, PayloadKind: d.PayloadKind,
 		DistinctBytes: int64(d.DistinctBytes.Bytes),
@@ -71,6 +75,14 @@ func NewSpec(d *config.Data, b *config.Batches, method string, shared bool) Spec
 	if d.DistinctBytes.All {
 		s.DistinctBytes = 0
 	}
+	if own == nil {
+		return s
+	}
+
+	s.Dataset, s.Definition = own.Name, own
+	if s.Rows == 0 && s.Bytes == 0 && s.Duration == 0 {
+		s.Rows = own.Rows
+	}
 	return s
 }
 
@@ -82,9 +94,20 @@ func (s Spec) From(firstKey int64) Spec {
 
 // Data makes the dataset.
 func (s Spec) Data() (dataset.Dataset, error) {
+	if s.Definition != nil {
+		return s.Definition.Compile(s.Seed)
+	}
 	return dataset.New(s.Dataset, dataset.Options{
 		Seed: s.Seed, PayloadBytes: s.PayloadBytes, PayloadKind: dataset.Kind(s.PayloadKind),
 	})
+}
+
+// DatasetID names the rows for people and for comparisons: a user's dataset with the digest of its spec.
+func (s Spec) DatasetID() string {
+	if s.Definition == nil {
+		return s.Dataset
+	}
+	return s.Dataset + " " + s.Definition.Digest()
 }
 
 // Check returns an error if the dataset or the format that is asked for does not fit the method. All else depends on

@@ -25,13 +25,12 @@ type Config struct {
 	Done func(number int64) bool
 }
 
-// NewEncoder returns the encoder for a run of the dataset, with digits for the run's last row, so that any batch of the
-// run can be stamped over any other.
+// NewEncoder returns the encoder for a run of the dataset, with digits for the largest keys of the run, so that any batch of
+// it can be stamped over any other.
 func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (encode.Encoder, error) {
-	last := rows.NewBlock(d.Schema())
-	last.Reset(1)
-	d.Derive(last, firstKey+runRows-1)
-	return encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(last)})
+	widest := rows.NewBlock(d.Schema())
+	dataset.Widest(widest, d, firstKey+runRows-1)
+	return encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(widest)})
 }
 
 // bufferAlign is the size of a page: buffers share none.

@@ -344,7 +344,11 @@ func (s *State) differences(have []Column) (wrong []string) {
 		case have[i].Computed:
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
-			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, s.Types.SQL(w)))
+			want := s.Types.SQL(w)
+			if w.Type.Variable() {
+				want += fmt.Sprintf(" with room for %d bytes", w.MaxBytes)
+			}
+			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, want))
 		}
 	}
 	for _, h := range have {

@@ -180,7 +180,7 @@ func (s *Search) bound(caps loader.Caps) error {
 }
 
 // Table returns the table that trials fill.
-func (s *Search) Table() string { return cmp.Or(s.base.Config.Table, s.base.Config.Dataset) }
+func (s *Search) Table() string { return cmp.Or(s.base.Config.Table, s.base.Plan.Dataset) }
 
 // number returns which of the sweep's cases a setting is.
 func (s *Search) number(at Setting) int {

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func (a *app) preview() *cobra.Command {
+	var d config.Data
+	var n uint64
+	cmd := &cobra.Command{
+		Use:   "preview DATASET",
+		Short: "Show the columns and first rows of a dataset, and which formats can carry them",
+		Long: `Show the columns and first rows of a dataset, a built-in one or a file.yaml of your own, and which formats can carry them.
+A derived column follows from the row's number and never repeats; a drawn one repeats after --distinct-bytes of a push.`,
+		Example: `  terapush preview orders.yaml --param customers=1000
+  terapush preview lineitem --rows 3`,
+		Args: exactly(1, "preview takes one DATASET, a name or a file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			d.Dataset = args[0]
+			own, err := d.Spec()
+			if err != nil {
+				return usage(err)
+			}
+			spec := run.NewSpec(&d, own, new(config.Batches), "", false)
+			data, err := spec.Data()
+			if err != nil {
+				return usage(err)
+			}
+
+			var out strings.Builder
+			fmt.Fprintf(&out, "dataset %s: %s of column data a row, seed %d\n\n",
+				spec.DatasetID(), humanize.IBytes(uint64(data.Schema().RowBytes())), d.Seed)
+			writeTable(&out, previewColumns(data.Schema()), cmp.Or(a.columns, listColumns))
+			out.WriteString("\n")
+			writeTable(&out, previewRows(data, int(min(n, maxPreview))), cmp.Or(a.columns, listColumns))
+			out.WriteString("\n")
+			writeTable(&out, previewFormats(data), cmp.Or(a.columns, listColumns))
+			_, err = io.WriteString(a.Stdout, out.String())
+			return err
+		},
+	}
+	config.Group(cmd.Flags(), config.GroupWhat, func(f *pflag.FlagSet) {
+		d.RowFlags(f)
+		f.VarP(config.Count(&n, 5), "rows", "n", "rows to show")
+	})
+	return cmd
+}
+
+// maxPreview is the most rows that are shown.
+const maxPreview = 1000
+
+func previewColumns(s rows.Schema) [][]string {
+	table := [][]string{{"COLUMN", "TYPE", "VALUES", "BYTES"}}
+	for _, c := range s.Columns {
+		kind, values, bytes := c.Type.String(), "drawn", fmt.Sprint(c.Type.Size())
+		if c.Derived {
+			values = "derived"
+		}
+		switch {
+		case c.Type == rows.Decimal:
+			kind = fmt.Sprintf("decimal(%d,%d)", c.Digits, c.Scale)
+		case c.Type.Variable() && c.Derived:
+			bytes = fmt.Sprint(c.MaxBytes)
+		case c.Type.Variable():
+			bytes = fmt.Sprintf("at most %d", c.MaxBytes)
+		}
+		table = append(table, []string{c.Name, kind, values, bytes})
+	}
+	return table
+}
+
+func previewRows(d dataset.Dataset, n int) [][]string {
+	s := d.Schema()
+	block := rows.NewBlock(s)
+	d.Fill(block, 0, n)
+	d.Derive(block, 0)
+
+	table := [][]string{s.Names()}
+	for i := range n {
+		row := make([]string, len(s.Columns))
+		for k, c := range s.Columns {
+			row[k] = previewValue(c, &block.Columns[k], i)
+		}
+		table = append(table, row)
+	}
+	return table
+}
+
+// previewValue shows a value, and of a long one the beginning.
+func previewValue(c rows.Column, v *rows.Vector, row int) string {
+	const most = 60
+	switch {
+	case !c.Type.Variable():
+		return c.Text(v.Ints[row])
+	case c.Type == rows.Bytes:
+		return shortened(fmt.Sprintf("%x", v.Value(row)), most)
+	}
+	return shortened(units.Printable(string(v.Value(row))), most)
+}
+
+// shortened cuts a text of more runes than most.
+func shortened(text string, most int) string {
+	all := []rune(text)
+	if len(all) <= most {
+		return text
+	}
+	return string(all[:most-1]) + "…"
+}
+
+// previewFormats says for every format whether it can carry the rows, or why not.
+func previewFormats(d dataset.Dataset) [][]string {
+	table := [][]string{{"FORMAT", "CARRIES THE ROWS"}}
+	for _, f := range batch.Formats() {
+		if _, how := f.Compression(); how != "" {
+			continue // as without
+		}
+
+		answer := "yes"
+		if _, err := source.NewEncoder(f, d, 0, 1); err != nil {
+			answer = "no: " + err.Error()
+		}
+		table = append(table, []string{string(f), answer})
+	}
+	return table
+}
