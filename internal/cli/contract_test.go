@@ -137,6 +137,9 @@ var dryRuns = map[string][]string{
 
 func TestDryRun(t *testing.T) {
 	s := newShell(t)
+	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"} {
+		t.Setenv(key, "hunter2-of-the-store")
+	}
 	for target, pushes := range dryRuns {
 		var text strings.Builder
 		for _, args := range pushes {
@@ -151,6 +154,8 @@ func TestDryRun(t *testing.T) {
 			}
 			text.WriteByte('\n')
 			require.NotContains(t, r.stdout+r.stderr, "hunter2")
+			require.NotContains(t, r.stdout, "X-Amz-", "of a presigned URL")
+			require.NotContains(t, r.stdout, "\n-- refused", "the back-end takes what its Check has taken")
 		}
 		golden.Equal(t, "dry-run/"+target+".txt", text.String())
 	}

@@ -63,7 +63,9 @@ func outline(c *config.Push, o push.Outline) string {
 			when = s.When
 			line("\n-- %s", when)
 		}
-		line("%s;", s.Text)
+		if s.Text != "" {
+			line("%s;", s.Text)
+		}
 	}
 	return text.String()
 }

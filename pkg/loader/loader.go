@@ -90,9 +90,10 @@ type Method struct {
 // Statement is something that a run would send to a server, for --dry-run.
 type Statement struct {
 	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends",
-	// "before verification", "to verify" or "afterwards".
+	// "before verification", "to verify" or "afterwards", with a condition behind it where there is one; or "refused: "
+	// and why no server would take the run.
 	When string
-	Text string // without secrets
+	Text string // without secrets; "" where the run is refused
 }
 
 // Deps are what a back-end uses of its surroundings.

@@ -3,7 +3,6 @@ package databend
 import (
 	"cmp"
 	"path"
-	"slices"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -15,6 +14,7 @@ import (
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	asked, _ := planOf(t) // Check has reported the error
 	table := &sqlload.Table{Catalog: catalog{&opened{plan: asked}}}
+	r := sqlload.NewRecorder(table)
 	c, s := p.Contract, newStatements(asked.name, p.Schema)
 	labelled := c.Dedup == loader.DedupKey
 	batchID := batch.ID{Run: "RUN"}
@@ -34,60 +34,61 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
 	}
 
-	var once, loads, after sqlload.Script
 	if labelled {
-		once.Add("once", selectProcesses([]string{"QUERY-ID"}))
+		r.Add("once", selectProcesses([]string{"QUERY-ID"}))
 	}
 	if via {
-		once.Add("once", createStage(stage, explainedAccess(*t.Via)))
+		r.Add("once", createStage(stage, explainedAccess(*t.Via)))
 	}
-	if p.Create == loader.CreateTruncate { // of a table that exists; Table.Explain is about one that does not
-		loads.Add("once, where the table was there", s.Truncate())
-		p.Create = loader.CreateIfMissing
-	}
-	const again = "after a lost answer and on a resume"
-	resolve := sqlload.Script{
-		{When: again + ", on every host for every ATTEMPT so far", Text: "GET " + cancelPath("QUERY-ID")},
-		{When: again + ", on every host until there is none", Text: selectProcesses([]string{"QUERY-ID", "…"})},
-		{When: again + ", on every host until there is none", Text: killQuery("SESSION")},
-	}
+	r.Prepare(p, table.Prepare)
+
 	switch asked.method.Name {
 	case streamingLoad:
-		loads.Add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
-		resolve.Add(again, s.SelectCount(span))
-		resolve.Add("where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
-			"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
-			"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
-	case insert, insertNoPresign:
-		if asked.method.Name == insert {
-			loads.Add("per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
-		} else {
-			loads.Add("per batch", "PUT /v1/upload_to_stage to "+attached)
-		}
-		loads.Add("per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
-		resolve.Add(again, s.SelectCount(span), removeAttempts(stage, batchID, c.Format))
+		r.Add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
+	case insert:
+		r.Add("per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
+		r.Add("per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
+	case insertNoPresign:
+		r.Add("per batch", "PUT /v1/upload_to_stage to "+attached)
+		r.Add("per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
 	case stageLoad:
 		put := "PUT /v1/upload_to_stage to @" + stage + "/" + file
 		if via {
 			put = "PUT s3://" + path.Join(t.Via.Hosts[0], t.Via.Database, file)
 		}
-		loads.Add("per batch", put)
-		loads.Add("per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
+		r.Add("per batch", put)
+		r.Add("per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
 		span.Last = c.BatchRows*c.GroupBatches - 1
-		resolve.Add(again, s.SelectCount(span))
 	}
+
+	const again = "after a lost answer and on a resume"
 	if labelled {
-		loads = append(loads, resolve...)
+		r.Add(again+", on every host for every ATTEMPT so far", "GET "+cancelPath("QUERY-ID"))
+		r.Add(again+", on every host until there is none", selectProcesses([]string{"QUERY-ID", "…"}), killQuery("SESSION"))
+		r.Add(again, s.SelectCount(span))
 	}
-	switch own := (&serverStage{name: stage, folder: folder, format: c.Format}); {
+	switch {
+	case labelled && asked.method.Name == streamingLoad:
+		r.Add("where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
+			"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
+			"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
+	case labelled && !c.Staged():
+		r.Add(again, removeAttempts(stage, batchID, c.Format))
+	}
+
+	own := &serverStage{name: stage, folder: folder, format: c.Format}
+	if c.Staged() && !via {
+		r.Add("per batch that is sent again", own.listStatement(file))
+	}
+	r.Count(p)
+	switch {
 	case via:
-		after.Add("afterwards", "DROP STAGE IF EXISTS "+stage)
+		r.Add("afterwards", "DROP STAGE IF EXISTS "+stage)
 	case c.Staged():
-		loads.Add("per batch that is sent again", own.listStatement(file))
-		after.Add("per group, once it is in the table", own.removeStatement([]string{"…"}))
-		after.Add("afterwards", own.listStatement(folder+"/"))
+		r.Add("per group, once it is in the table", own.removeStatement([]string{"…"}))
+		r.Add("afterwards", own.listStatement(folder+"/"))
 	}
-	return slices.Concat(once, table.Explain(p, loads), after)
+	return r.Statements()
 }
 
 // explainedAccess is what is known of a store without connecting to it.

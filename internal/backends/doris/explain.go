@@ -18,11 +18,13 @@ import (
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	name, _ := targetTable(t)
 	_, o, _ := readOptions(t)
-	table := &sqlload.Table{Catalog: catalog{&opened{name: name, options: o}}}
-	s := statements{table.Plan(p).Statements}
+	l := &opened{name: name, options: o}
+	l.Table = &sqlload.Table{Catalog: catalog{l}}
+	s := statements{l.Plan(p).Statements}
 	c := p.Contract
-	var loads sqlload.Script
-	add := loads.Add
+	r := sqlload.NewRecorder(l.Table)
+	add := r.Add
+	r.Prepare(p, l.Prepare)
 	label, last, readable := "", "per batch", s.SelectCount
 	if c.Dedup == loader.DedupKey || c.Staged() { // a group always has its label
 		label = name.label(loader.Ref{ID: batch.ID{Run: "RUN"}}, c.Staged())
@@ -86,5 +88,6 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if o.group == groupAsync {
 		add("at the end", "GET "+walPath)
 	}
-	return table.Explain(p, loads)
+	r.Count(p)
+	return r.Statements()
 }

@@ -10,7 +10,7 @@ DUPLICATE KEY(`ts`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`ts`) BUCKETS 4
 PROPERTIES ("replication_num" = "1");
--- once
+-- once, if the table is there
 TRUNCATE TABLE `shop`.`documents`;
 -- per session
 PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;

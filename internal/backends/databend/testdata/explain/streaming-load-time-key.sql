@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS `shop`.`people` (
   `t` TIMESTAMP NOT NULL,
   `price` DECIMAL(15, 2) NOT NULL
 ) COMMENT = 'made by terapush';
--- once, where the table was there
+-- once, if the table is there
 TRUNCATE TABLE `shop`.`people`;
 -- per batch
 PUT /v1/streaming_load

@@ -1,0 +1,280 @@
+package sqlload
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Recorder stands for a server without tables, for loader.Driver.Explain: a Conn that writes down what it is sent. A dry run
+// shows what a run sends, since the same code sends it. Look-ups before the first batch are left out.
+//
+// Words in capitals stand for what differs from run to run: RUN, EPOCH, OWNER.
+type Recorder struct {
+	// Answer returns the rows of a query; nil: no query has any.
+	Answer func(query string) [][]string
+	// Missing is the server's error of a table that is not there.
+	Missing error
+
+	table   *Table
+	server  *emptyServer
+	when    string // the step, as Statement.When
+	written []loader.Statement
+	rows    int64    // what a statement that is no claim has changed
+	words   []string // in pairs: what a run makes up, and what stands for it
+	refused bool     // there are no later steps
+}
+
+// The steps in which queries are look-ups.
+const (
+	once       = "once"
+	perSession = "per session"
+)
+
+// example is the run that is explained.
+const example = "RUN"
+
+// NewRecorder makes the server of a table one without tables, and the connections of a table that has no Connect its own.
+func NewRecorder(t *Table) *Recorder {
+	r := &Recorder{table: t, rows: 1}
+	r.server = &emptyServer{Catalog: t.Catalog, Claims: t.Claims, recorder: r}
+	t.Catalog = r.server
+	if t.Claims != nil {
+		t.Claims = r.server
+	}
+	if t.Connect == nil {
+		t.Connect = func(context.Context) (Conn, error) { return r, nil }
+	}
+	if t.Failed == nil {
+		t.Failed = func(_ string, err error) error { return err }
+	}
+	return r
+}
+
+// Add adds statements that nobody sends here.
+func (r *Recorder) Add(when string, texts ...string) {
+	if r.refused {
+		return
+	}
+	for _, text := range texts {
+		r.written = append(r.written, loader.Statement{When: when, Text: text})
+	}
+}
+
+// Name lets a word stand for what a run makes up.
+func (r *Recorder) Name(value, word string) { r.words = append(r.words, value, word) }
+
+// Step writes down what f sends. Its error is why no server would take the run.
+func (r *Recorder) Step(when string, f func(ctx context.Context) error) {
+	if r.refused {
+		return
+	}
+	r.when = when
+	if err := f(context.Background()); err != nil {
+		r.Add("refused: "+strings.ReplaceAll(loader.Explain(err), "\n", "; "), "")
+		r.refused = true
+	}
+}
+
+// Prepare is the step of Prepare. CreateTruncate takes two: a missing table is made, and one that is there emptied.
+func (r *Recorder) Prepare(
+	p loader.Preparation, prepare func(context.Context, loader.Preparation) (loader.Table, error),
+) {
+	p.Run, p.Owner = example, "OWNER"
+	if p.Begin == nil && !p.Silent {
+		p.Begin = new(loader.Beginning)
+	}
+	step := func(ctx context.Context) error {
+		made, err := prepare(ctx, p)
+		if row := made.Row; row.Run != "" {
+			r.Name(strconv.FormatInt(row.Changed.Unix(), 10), "0")
+			r.Name(row.Run, example) // that of a shard has letters behind it
+		}
+		return err
+	}
+
+	r.server.table = p.Create == loader.CreateNever || p.Create == loader.CreateRecreate
+	r.Step(once, step)
+	if p.Create != loader.CreateTruncate || p.Silent {
+		return
+	}
+
+	first := r.Statements()
+	r.Step("once, if the table is there", step)
+	again := r.written[len(first):]
+	said := func(s loader.Statement) bool { return s.Text == r.plain(again[0].Text) }
+	for len(again) > 0 && slices.ContainsFunc(first, said) { // the run's row, once more
+		again = again[1:]
+	}
+	r.written = append(first, again...)
+}
+
+// Load is the steps of a worker: a session of l that loads a batch, and ends.
+func (r *Recorder) Load(l loader.Loader, p loader.Preparation) {
+	var s loader.Session
+	r.Step(perSession, func(ctx context.Context) (err error) {
+		s, err = l.Session(ctx, p.Contract)
+		return err
+	})
+	b := exampleBatch(p)
+	r.rows = b.Rows
+	r.Step("per batch", func(ctx context.Context) error {
+		_, err := s.Load(ctx, b)
+		return err
+	})
+	r.Step("when a session ends", func(context.Context) error { return s.Close() })
+}
+
+// exampleBatch is the first batch: a text in place of its rows, or one row of columns.
+func exampleBatch(p loader.Preparation) *batch.Batch {
+	b := &batch.Batch{
+		ID: batch.ID{Run: example}, Format: p.Contract.Format, Rows: p.Contract.BatchRows, Attempt: 1,
+		Encoded: []byte("(…), …"),
+	}
+	if b.Format == batch.ColumnArrays {
+		_, size := batch.ColumnPlaces(p.Schema, 1)
+		b.Rows, b.Encoded = 1, make([]byte, size)
+	}
+	b.Hold()
+	return b
+}
+
+// Count is the step of the proof, of one batch's rows.
+func (r *Recorder) Count(p loader.Preparation) {
+	size := p.Contract.BatchRows
+	g := loader.Grouping{KeyRange: loader.KeyRange{Last: size - 1}, Size: size}
+	r.Step("to verify", func(ctx context.Context) error {
+		return r.table.Count(ctx, g, func(loader.Bucket) error { return nil })
+	})
+}
+
+// Statements returns all that was written down.
+func (r *Recorder) Statements() []loader.Statement {
+	all := slices.Clone(r.written)
+	for i := range all {
+		all[i].Text = r.plain(all[i].Text)
+	}
+	return all
+}
+
+// epochs finds those of runs' rows.
+var epochs = regexp.MustCompile(`\b\d+-[a-z2-7]{10}\b`)
+
+func (r *Recorder) plain(text string) string {
+	return strings.NewReplacer(r.words...).Replace(epochs.ReplaceAllString(text, "EPOCH"))
+}
+
+// Exec implements Conn.
+func (r *Recorder) Exec(_ context.Context, statement string) (rows int64, err error) {
+	r.Add(r.when, statement)
+	if strings.Contains(statement, ClaimsTable) {
+		return 1, nil
+	}
+	return r.rows, nil
+}
+
+// Query implements Conn.
+func (r *Recorder) Query(_ context.Context, query string, each func(row [][]byte) error) error {
+	if !strings.HasPrefix(r.when, once) && r.when != perSession {
+		r.Add(r.when, query)
+	}
+	found, err := r.find(query)
+	for _, row := range found {
+		values := make([][]byte, len(row))
+		for i, text := range row {
+			values[i] = []byte(text)
+		}
+		if err := each(values); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (r *Recorder) find(query string) ([][]string, error) {
+	if r.Answer != nil {
+		if found := r.Answer(query); found != nil {
+			return found, nil
+		}
+	}
+	switch {
+	case strings.HasSuffix(query, " WHERE 1 = 0") && !r.server.runs: // are there runs' rows?
+		return nil, r.Missing
+	case strings.HasPrefix(query, "SELECT 1 FROM ") && strings.Contains(query, " AND epoch = "): // may this process write?
+		return [][]string{{"1"}}, nil
+	}
+	return nil, nil
+}
+
+// Close implements Conn.
+func (*Recorder) Close() error { return nil }
+
+// emptyServer is the catalog of a server that has the tables which were made.
+type emptyServer struct {
+	Catalog
+	Claims
+	recorder            *Recorder
+	table, claims, runs bool
+}
+
+// Locate implements Catalog.
+func (e *emptyServer) Locate(_ context.Context, _ Conn, s *State) (*Relation, error) {
+	if !e.table {
+		return nil, nil
+	}
+	return &Relation{Table: s.Table, Claims: s.Claims, Comment: loader.MadeBy, Traits: make([]string, 8)}, nil
+}
+
+// Create implements Catalog.
+func (e *emptyServer) Create(ctx context.Context, _ Conn, s *State) ([]string, error) {
+	e.table = true
+	return e.Catalog.Create(ctx, nil, s)
+}
+
+// Columns implements Catalog: they are as they were made.
+func (e *emptyServer) Columns(_ context.Context, _ Conn, s *State, _ *Relation) (all []Column, err error) {
+	for _, c := range s.Schema.Columns {
+		name := c.Name
+		if s.Upper {
+			name = strings.ToUpper(name)
+		}
+		if made := s.Types.made(c); made != nil {
+			is := ServerType{Name: made.Name, Params: ParseType(s.Types.SQL(c)).Params}
+			all = append(all, Column{Name: name, Is: is})
+		}
+	}
+	return all, nil
+}
+
+// Fits implements Catalog.
+func (*emptyServer) Fits(context.Context, Conn, *State, *Relation) error { return nil }
+
+// CreateClaims implements Claims.
+func (e *emptyServer) CreateClaims(s *State) string {
+	e.claims = true
+	return e.Claims.CreateClaims(s)
+}
+
+// CheckClaims implements Claims.
+func (e *emptyServer) CheckClaims(context.Context, Conn, *State) (exists bool, err error) {
+	return e.claims, nil
+}
+
+// CreateRuns implements Claims.
+func (e *emptyServer) CreateRuns(s *State) string {
+	e.runs = true
+	return e.Claims.CreateRuns(s)
+}
+
+// Fence implements Claims. What it sends is a step by itself.
+func (e *emptyServer) Fence(ctx context.Context, s *State, f Fence, change func(Conn) error) error {
+	step := e.recorder.when
+	defer func() { e.recorder.when = step }()
+	e.recorder.when = "once, to begin the run"
+	return e.Claims.Fence(ctx, s, f, change)
+}
