@@ -1,6 +1,9 @@
 package oracle
 
 import (
+	"context"
+	"database/sql/driver"
+	"log/slog"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -8,56 +11,48 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain shows the statements of a run into a missing table. Transactions begin implicitly.
+// Explain lets a run load a batch over connections that write down what is sent. Transactions begin implicitly.
 func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	c := p.Contract
-	_, o, _ := planOf(b.client, t) // Check returns the error
-	l := catalog{&opened{target: t, method: c.Method, options: o}}
-	table := &sqlload.Table{Catalog: l, Claims: l}
-	s := l.statements(table.Example(p))
-	if err := checkLengths(p.Schema); err != nil {
-		// Check does not know the schema.
-		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(loader.Explain(err), "\n", "; "), Text: s.createTable()}}
-	}
-	var loads sqlload.Script
-	add := loads.Add
-	s.explainBatch(t, c, add)
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
-	if c.Dedup == loader.DedupTx {
-		add("after a lost answer", s.TryClaim(first), s.SelectClaim("RUN", 0), "ROLLBACK")
-	}
-	const end = "when a session ends"
-	if s.method == methodFast {
-		add(end, selectWritten)
-	}
-	if !p.Silent {
-		add(end, selectCost())
-	}
-	if s.method == methodFast {
-		add("before verification", flushWrites, selectApplied)
+	method, o, _ := planOf(b.client, t) // Check returns the error
+	l := b.unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, method, o)
+	l.server.Product = "Oracle" // which needs no look at what listens
+	r := sqlload.NewRecorder(l.Table)
+	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return r.Connector(), nil }
+	r.Missing = &serverError{number: codeNoTable}
+	r.Answer = func(query string) [][]string {
+		if query == selectWritten || query == selectApplied {
+			return [][]string{{"1"}}
+		}
+		return nil
 	}
 	if o.Partition != "" {
 		p.Create = loader.CreateNever // other modes are refused
 	}
-	all := table.Explain(p, loads)
-	for i := range all { // a block has its own semicolon, and another one is added
-		all[i].Text = strings.TrimSuffix(all[i].Text, ";")
+
+	r.Prepare(p, l.Prepare)
+	r.Load(l, p)
+	if st, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx {
+		first := loader.Ref{ID: batch.ID{Run: st.Want.Run}, Rows: p.Contract.BatchRows}
+		r.Add("after a lost answer", st.TryClaim(first), st.SelectClaim(first.ID.Run, 0), "ROLLBACK")
 	}
-	return all
+	r.Step("before verification", func(ctx context.Context) error {
+		_, err := l.Finish(ctx, loader.KeyRange{}, 0)
+		return err
+	})
+	r.Count(p)
+	return byRow(method, r.Statements())
 }
 
-func (s statements) explainBatch(t loader.Target, c loader.Contract, add func(when string, texts ...string)) {
-	add("per session", s.sessionSetup(t.Settings)...)
-	if c.Dedup == loader.DedupTx {
-		add("per batch", s.claim())
+// byRow says what is sent for each row of a batch, of which only one was. A block has its own semicolon, and another one
+// is added.
+func byRow(method string, all []loader.Statement) []loader.Statement {
+	for i := range all {
+		s := &all[i]
+		s.Text = strings.TrimSuffix(s.Text, ";")
+		inserts := strings.HasPrefix(s.Text, "INSERT ")
+		if s.When == "per batch" && (method == methodSingle || method == methodBatch && inserts) {
+			s.When = "per row"
+		}
 	}
-	switch s.method {
-	case methodSingle:
-		add("per row", s.insert(), "COMMIT")
-	case methodBatch:
-		add("per row", s.insert())
-		add("per batch", "COMMIT")
-	default:
-		add("per batch", s.insert(), "COMMIT")
-	}
+	return all
 }

@@ -52,6 +52,17 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
+	l := b.unconnected(t, d, method, o)
+	l.warnUnencrypted()
+	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
+	if err != nil {
+		return nil, failed("read the server's version", err)
+	}
+	return l, nil
+}
+
+// unconnected makes the loader without connecting.
+func (b backend) unconnected(t loader.Target, d loader.Deps, method string, o options) *opened {
 	l := &opened{target: t, deps: d, client: b.client, method: method, options: o}
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify, Log: d.Log,
@@ -59,12 +70,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	}
 	l.Effects, l.Behind = l.effects, l.behind
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
-	l.warnUnencrypted()
-	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
-	if err != nil {
-		return nil, failed("read the server's version", err)
-	}
-	return l, nil
+	return l
 }
 
 // Server implements loader.Loader.

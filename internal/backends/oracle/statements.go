@@ -140,12 +140,3 @@ func lockAlone(table string, wait time.Duration) string {
 
 // useHints enables the hints that fast and direct depend on. Autonomous databases ignore hints by default.
 const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"
-
-// sessionSetup are the first statements of a loading session.
-func (s statements) sessionSetup(settings []loader.Setting) []string {
-	all := alterSession(settings)
-	if s.hint() != "" {
-		all = append(all, useHints)
-	}
-	return all
-}

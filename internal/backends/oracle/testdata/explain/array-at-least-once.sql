@@ -1,7 +1,15 @@
 -- once
 CREATE TABLE "TERAPUSH_RUNS" (name VARCHAR2(255) NOT NULL, run VARCHAR2(255) NOT NULL, part VARCHAR2(255) NOT NULL, state VARCHAR2(255) NOT NULL, epoch VARCHAR2(255) NOT NULL, target VARCHAR2(255) NOT NULL, owner VARCHAR2(255) NOT NULL, appends NUMBER(19) NOT NULL, fingerprint NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, last_key NUMBER(19) NOT NULL, changed NUMBER(19) NOT NULL, PRIMARY KEY (run, part)) NOCOMPRESS;
--- once
+-- once, to begin the run
+LOCK TABLE "TERAPUSH_RUNS" IN EXCLUSIVE MODE WAIT 1;
+-- once, to begin the run
+DELETE FROM "TERAPUSH_RUNS" WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE "TERAPUSH_RUNS" SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
 INSERT INTO "TERAPUSH_RUNS" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'journal', 'OWNER', 0, 0, 0, -1, 0);
+-- once, to begin the run
+COMMIT;
 -- per batch
 INSERT INTO "JOURNAL" ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3);
 -- per batch

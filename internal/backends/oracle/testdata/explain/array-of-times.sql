@@ -1,9 +1,21 @@
 -- once
-CREATE TABLE "TERAPUSH_RUNS" (name VARCHAR2(255) NOT NULL, run VARCHAR2(255) NOT NULL, part VARCHAR2(255) NOT NULL, state VARCHAR2(255) NOT NULL, epoch VARCHAR2(255) NOT NULL, target VARCHAR2(255) NOT NULL, owner VARCHAR2(255) NOT NULL, appends NUMBER(19) NOT NULL, fingerprint NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, last_key NUMBER(19) NOT NULL, changed NUMBER(19) NOT NULL, PRIMARY KEY (run, part)) NOCOMPRESS;
--- once
-INSERT INTO "TERAPUSH_RUNS" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'httplogs', 'OWNER', 0, 0, 0, -1, 0);
--- once
 CREATE TABLE "TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, claimed_at TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS;
+-- once
+CREATE TABLE "TERAPUSH_RUNS" (name VARCHAR2(255) NOT NULL, run VARCHAR2(255) NOT NULL, part VARCHAR2(255) NOT NULL, state VARCHAR2(255) NOT NULL, epoch VARCHAR2(255) NOT NULL, target VARCHAR2(255) NOT NULL, owner VARCHAR2(255) NOT NULL, appends NUMBER(19) NOT NULL, fingerprint NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, last_key NUMBER(19) NOT NULL, changed NUMBER(19) NOT NULL, PRIMARY KEY (run, part)) NOCOMPRESS;
+-- once, to begin the run
+LOCK TABLE "TERAPUSH_RUNS" IN EXCLUSIVE MODE WAIT 1;
+-- once, to begin the run
+DELETE FROM "TERAPUSH_RUNS" WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE "TERAPUSH_RUNS" SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
+UPDATE "TERAPUSH_RUNS" SET state = 'gone', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE target = 'httplogs' AND state IN ('closed', 'proven');
+-- once, to begin the run
+UPDATE "TERAPUSH_RUNS" SET first_key = 0, last_key = -1 WHERE target = 'httplogs' AND state = 'forgotten';
+-- once, to begin the run
+INSERT INTO "TERAPUSH_RUNS" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'httplogs', 'OWNER', 0, 0, 0, -1, 0);
+-- once, to begin the run
+COMMIT;
 -- once
 CREATE TABLE "HTTPLOGS" ("TS" TIMESTAMP(6) NOT NULL, "CLIENT_IP" VARCHAR2(15 BYTE), "REQUEST" VARCHAR2(59 BYTE), "STATUS" NUMBER(19) NOT NULL, "SIZE" NUMBER(19) NOT NULL);
 -- once
@@ -14,13 +26,13 @@ BEGIN LOCK TABLE "TERAPUSH_CLAIMS" IN ROW EXCLUSIVE MODE; INSERT INTO "TERAPUSH_
 INSERT INTO "HTTPLOGS" ("TS", "CLIENT_IP", "REQUEST", "STATUS", "SIZE") VALUES (:1, :2, :3, :4, :5);
 -- per batch
 COMMIT;
+-- when a session ends
+SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- after a lost answer
 INSERT INTO "TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 3000);
 -- after a lost answer
 SELECT TO_CHAR(row_count) FROM "TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
 -- after a lost answer
 ROLLBACK;
--- when a session ends
-SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- to verify
 SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC((((EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000) - 1767225600000000) - 0) / 3000) AS bucket, MOD((((EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000) - 1767225600000000) - 0), 3000) AS o FROM "HTTPLOGS" WHERE "TS" BETWEEN TIMESTAMP '2026-01-01 00:00:00.000000' AND TIMESTAMP '2026-01-01 00:00:00.002999') t GROUP BY bucket;
