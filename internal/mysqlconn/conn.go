@@ -60,11 +60,11 @@ const SetNames = "SET NAMES utf8mb4"
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
 func (m Connector) connect(ctx context.Context, c *mysql.Config) (driver.Conn, error) {
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		return nil, err
+	open := openConn
+	if m.Open != nil {
+		open = m.Open
 	}
-	conn, err := connector.Connect(ctx)
+	conn, err := open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +89,14 @@ func (m Connector) connect(ctx context.Context, c *mysql.Config) (driver.Conn, e
 		}
 	}
 	return conn, nil
+}
+
+func openConn(ctx context.Context, c *mysql.Config) (driver.Conn, error) {
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(ctx)
 }
 
 // wish sets the variables of Wishes: in one statement, or one by one where the server refuses that. Its error is one of
@@ -124,6 +132,8 @@ type Connector struct {
 	Setup   []string      // statements that have to succeed; they come after the wishes, and win
 	Timeout time.Duration // for servers that accept a connection and then say nothing; 0 is no limit
 	Log     *slog.Logger  // of refused wishes; nil without any
+	// Open opens a connection in place of the driver; nil: the driver does.
+	Open func(ctx context.Context, c *mysql.Config) (driver.Conn, error)
 }
 
 // Driver implements driver.Connector.

@@ -29,6 +29,6 @@ func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 	}
 	return Outline{
 		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,
-		Statements: p.target.Driver.Explain(p.target.Target, p.preparation(loader.CreateMode(c.Create))),
+		Statements: p.target.Driver.Explain(p.target.Target, p.beginning(loader.CreateMode(c.Create))),
 	}, nil
 }

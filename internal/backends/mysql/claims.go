@@ -83,7 +83,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	f := l.server.flavour
-	c, err := connector(e.config, f.controlSetup(l.target.Settings, f.dirtyReads()...), l.log).Dial(ctx)
+	c, err := l.connector(e.config, f.controlSetup(l.target.Settings, f.dirtyReads()...)).Dial(ctx)
 	if err != nil {
 		return err
 	}

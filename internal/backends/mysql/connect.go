@@ -87,6 +87,13 @@ func connector(host *mysql.Config, s setup, log *slog.Logger) mysqlconn.Connecto
 	}
 }
 
+// connector is connector for the loader's own connections.
+func (l *opened) connector(host *mysql.Config, s setup) mysqlconn.Connector {
+	c := connector(host, s, l.log)
+	c.Open = l.openConn
+	return c
+}
+
 // connect takes one of the control connections.
 func (l *opened) connect(ctx context.Context) (sqlload.Conn, error) {
 	c, err := l.control.Conn(ctx)

@@ -2,58 +2,66 @@ package mysql
 
 import (
 	"cmp"
+	"context"
+	"database/sql/driver"
+	"log/slog"
+	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain lists the statements of a run without asking a server: the scheme stands for the flavour, mysql:// for MySQL.
+// Explain lets a run load a batch over connections that write down what is sent. The scheme stands for the flavour,
+// mysql:// for MySQL.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	name, err := targetTable(t)
-	if err != nil {
-		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it
+	t.Method = p.Contract.Method
+	l := unconnected(t, slog.New(slog.DiscardHandler))
+	if _, err := targetTable(t); err != nil {
+		l.name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it
 	}
-	f := ofScheme(t.Scheme)
-	l := catalog{&opened{name: name, server: server{flavour: f}}}
-	table := &sqlload.Table{Catalog: l, Claims: l}
-	s := l.statements(table.Example(p))
-	method, claims := p.Contract.Method, p.Contract.Dedup == loader.DedupTx
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: p.Contract.BatchRows}
+	l.server = server{flavour: ofScheme(t.Scheme)}
+	l.home.config = mysql.NewConfig()
+	l.endpoints = []endpoint{l.home}
 
-	var all sqlload.Script
-	add := all.Add
-	if method == pipeline {
-		first.Rows *= p.Contract.GroupBatches
-		s.explainPipeline(add, name, t, first)
-		return append(table.Explain(p, all), loader.Statement{When: "afterwards", Text: dropPipeline(pipelineName("RUN"))})
+	r := sqlload.NewRecorder(l.Table)
+	r.Missing = &mysql.MySQLError{Number: notThere[2]}
+	l.openConn = func(ctx context.Context, _ *mysql.Config) (driver.Conn, error) { return r.Connector().Connect(ctx) }
+	var s *session
+	l.Open = func(ctx context.Context, c loader.Contract) (_ sqlload.Session, err error) {
+		if s, err = l.open(ctx, c); err == nil {
+			r.Name(s.reader, "NAME")
+		}
+		return s, err
 	}
-	if claims && method == loadData && f.joins() {
-		add("per session", mysqlconn.SetNames)
-		add("per session", append(f.setup(t.Settings).all(), autocommit(false)+"; "+countRows)...)
-		add("per batch", s.claimAndLoad(first, 0, "NAME"), "COMMIT")
-		return table.Explain(p, all)
+	r.Answer = func(query string) [][]string {
+		switch {
+		case query == selectConnection:
+			return [][]string{{"0"}}
+		case strings.Contains(query, countClaims): // of claimAndLoad: the server asks for the rows
+			s.handOut()
+			return [][]string{{"1", strconv.FormatInt(p.Contract.BatchRows, 10)}}
+		}
+		return nil
 	}
-	add("per session", mysqlconn.SetNames)
-	add("per session", append(f.setup(t.Settings).all(), autocommit(!claims))...)
-	if claims {
-		add("per batch", tag(first.ID)+s.insertClaim(first, 0))
+
+	r.Prepare(p, l.Prepare)
+	if p.Contract.Method != pipeline {
+		r.Load(l, p)
+		r.Count(p)
+		return r.Statements()
 	}
-	load := s.loadData("NAME")
-	if method == insert {
-		load = s.insertHead() + "(…), …"
+	if st, err := l.State(); err == nil {
+		first := loader.Ref{ID: batch.ID{Run: st.Want.Run}, Rows: p.Contract.BatchRows * p.Contract.GroupBatches}
+		l.statements(st).explainPipeline(r.Add, l.name, t, first)
 	}
-	add("per batch", tag(first.ID)+load)
-	if claims || method != insert {
-		add("per batch", "SHOW WARNINGS")
-	}
-	if claims {
-		add("per batch", "COMMIT")
-	}
-	return table.Explain(p, all)
+	r.Count(p)
+	r.Add("afterwards", dropPipeline(pipelineName("RUN")))
+	return r.Statements()
 }
 
 // explainPipeline lists what starts the pipeline, and what is asked about the first group. Region and keys are known only once the

@@ -77,7 +77,7 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 	if l.server.vars["binlog_format"] != "STATEMENT" || l.server.vars["log_bin"] != "ON" { // which takes no other level than the default
 		besides = append(besides, readCommitted)
 	}
-	c, err := connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...), l.log).Dial(ctx)
+	c, err := l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
 	if err != nil {
 		return loader.ConnectError(l.home.config.Addr, err, faultOf)
 	}
@@ -122,7 +122,7 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 // claimsBy reads the connection of each claim, in a session of the given isolation.
 func (l *opened) claimsBy(ctx context.Context, query string, isolation []string) (map[string]string, error) {
 	besides := append(isolation, "SET SESSION lock_wait_timeout = 10")
-	c, err := connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...), l.log).Dial(ctx)
+	c, err := l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -32,6 +35,8 @@ type opened struct {
 	home    endpoint // of control
 
 	next atomic.Uint64 // the host of the next session
+
+	openConn func(context.Context, *mysql.Config) (driver.Conn, error) // of Explain; nil: the driver's
 }
 
 // Open connects to the first host that answers and reads its variables, and the table if there is one.
@@ -43,9 +48,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if _, err := (Driver{}).Check(t); err != nil {
 		return nil, err
 	}
-	l := &opened{target: t, log: d.Log}
-	l.method, _ = loader.ReadOptions(New(), t, &l.options)
-	l.name, _ = targetTable(t)
+	l := unconnected(t, d.Log)
 	if l.endpoints, err = endpoints(t, d); err != nil {
 		return nil, err
 	}
@@ -65,20 +68,15 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
-	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings), d.Log))
+	l.control = sql.OpenDB(l.connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
-	l.Table = &sqlload.Table{
-		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Split: l.split, Indexed: l.indexed,
-		Failed: failed, Classify: Driver{}.Classify, SQLState: mysqlconn.SQLState, Log: d.Log,
-	}
-	l.Elsewhere = l.elsewhere
+	l.Connect, l.Elsewhere = l.connect, l.elsewhere
 	switch l.server.flavour {
 	case mariaDB:
 		l.Effects, l.Behind = l.effects, l.behind
 	case mySQL:
 		l.Effects = l.effects
 	}
-	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too
 	}
@@ -92,13 +90,26 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return l, nil
 }
 
+// unconnected makes the loader without connecting.
+func unconnected(t loader.Target, log *slog.Logger) *opened {
+	l := &opened{target: t, log: log}
+	l.method, _ = loader.ReadOptions(New(), t, &l.options)
+	l.name, _ = targetTable(t)
+	l.Table = &sqlload.Table{
+		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Split: l.split, Indexed: l.indexed,
+		Failed: failed, Classify: Driver{}.Classify, SQLState: mysqlconn.SQLState, Log: log,
+	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
+	return l
+}
+
 // elsewhere implements sqlload.Table.Elsewhere.
 func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
 	for _, e := range l.endpoints {
 		if e.config.Addr == l.home.config.Addr {
 			continue
 		}
-		c, err := connector(e.config, l.server.flavour.controlSetup(l.target.Settings), l.log).Dial(ctx)
+		c, err := l.connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
 		if err != nil {
 			err = f(e.config.Addr, nil, err)
 		} else {

@@ -56,6 +56,8 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
+const selectConnection = "SELECT CONNECTION_ID()"
+
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	config := e.loadingConfig(s.flavour)
 	s.joined = s.claims && s.owner.method.Name == loadData && s.flavour.joins()
@@ -66,13 +68,13 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.wire, _ = c.(*coalescer)
 		return c, err
 	}
-	to := connector(config, s.flavour.setup(s.owner.target.Settings), s.owner.log)
+	to := s.owner.connector(config, s.flavour.setup(s.owner.target.Settings))
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
 	s.Tx = sqlload.Tx{Conn: s.conn, Taken: func(err error) bool { return is(err, duplicateKey) }}
 	if s.claims {
-		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
+		s.id, err = sqlload.Number(ctx, s.conn, selectConnection)
 	}
 	if err == nil && s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
 		err = execAll(ctx, s.conn, s.insertSession(s.id), "COMMIT")

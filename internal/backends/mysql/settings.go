@@ -41,14 +41,6 @@ type setup struct {
 	statements []string // the user's settings among them, which come last and win
 }
 
-// all lists them in their order.
-func (s setup) all() []string {
-	if len(s.wishes) == 0 {
-		return s.statements
-	}
-	return append([]string{"SET SESSION " + strings.Join(s.wishes, ", ")}, s.statements...)
-}
-
 // setup is that of a loading session.
 func (f flavour) setup(settings []loader.Setting) setup {
 	s := setup{statements: append([]string{f.strict()}, sessionSettings(settings)...)}

@@ -1,4 +1,14 @@
 -- once
+CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- once
 CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_runs` (
   name VARCHAR(64) NOT NULL,
   run VARCHAR(64) NOT NULL,
@@ -14,18 +24,36 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_runs` (
   changed BIGINT NOT NULL,
   PRIMARY KEY (run, part)
 ) COMMENT = 'made by terapush';
--- once
+-- once, to begin the run
+SET NAMES utf8mb4;
+-- once, to begin the run
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+-- once, to begin the run
+SET SESSION unique_checks = 0;
+-- once, to begin the run
+SET SESSION autocommit = 1;
+-- once, to begin the run
+SET SESSION autocommit = 0;
+-- once, to begin the run
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+-- once, to begin the run
+INSERT IGNORE INTO `shop`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('', '', '', 'lock', '', '', '', 0, 0, 0, 0, 0);
+-- once, to begin the run
+COMMIT;
+-- once, to begin the run
+SELECT epoch FROM `shop`.`terapush_runs` WHERE run = '' AND part = '' FOR UPDATE;
+-- once, to begin the run
+DELETE FROM `shop`.`terapush_runs` WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE `shop`.`terapush_runs` SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
+UPDATE `shop`.`terapush_runs` SET state = 'gone', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE target = 'documents' AND state IN ('closed', 'proven');
+-- once, to begin the run
+UPDATE `shop`.`terapush_runs` SET first_key = 0, last_key = -1 WHERE target = 'documents' AND state = 'forgotten';
+-- once, to begin the run
 INSERT INTO `shop`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'documents', 'OWNER', 0, 0, 0, -1, 0);
--- once
-CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
-  run VARCHAR(64) NOT NULL,
-  batch BIGINT NOT NULL,
-  first_key BIGINT NOT NULL,
-  row_count BIGINT NOT NULL,
-  connection BIGINT NOT NULL DEFAULT 0,
-  claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-  PRIMARY KEY (run, batch)
-) COMMENT = 'made by terapush';
+-- once, to begin the run
+COMMIT;
 -- once
 CREATE TABLE IF NOT EXISTS `shop`.`documents` (
   `document_id` BIGINT NOT NULL,
@@ -39,6 +67,10 @@ SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 -- per session
 SET SESSION unique_checks = 0;
+-- per session
+INSERT INTO `shop`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('', 'RUN', 'session 0', 'session', '0/1', '', '', 0, 0, 0, 0, 0);
+-- per session
+COMMIT;
 -- per session
 SET SESSION autocommit = 0;
 -- per batch
