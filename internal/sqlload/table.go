@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -61,17 +60,6 @@ type State struct {
 func (t *Table) Plan(p loader.Preparation) *State {
 	s := &State{Statements: t.Catalog.Plan(p), Want: p}
 	s.Row.Run, s.Row.Part = p.Run, cmp.Or(p.Shard, loader.WholeRun)
-	return s
-}
-
-// Example is Plan with a run's row in which words in capitals stand for what a run chooses, for Explain.
-func (t *Table) Example(p loader.Preparation) *State {
-	p.Run = "RUN"
-	s := t.Plan(p)
-	s.Row = loader.RunRow{
-		Name: p.Run, Run: p.Run, Part: s.Row.Part, State: loader.RunOpen, Epoch: "EPOCH", Table: s.bareTable(), Owner: "OWNER",
-		Keys: loader.KeyRange{Last: -1}, Changed: time.Unix(0, 0),
-	}
 	return s
 }
 
@@ -260,44 +248,4 @@ func (t *Table) readRows(
 		}
 		return f(number, values)
 	})
-}
-
-// Script is a list of statements for loader.Driver.Explain.
-type Script []loader.Statement
-
-// Add adds statements at its end.
-func (s *Script) Add(when string, texts ...string) {
-	for _, text := range texts {
-		*s = append(*s, loader.Statement{When: when, Text: text})
-	}
-}
-
-// Explain lists the statements of a run into a missing table. loads are those that load a batch or a group.
-func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) []loader.Statement {
-	s := t.Example(p)
-	var all Script
-	add := all.Add
-	if t.Claims != nil && !p.Silent {
-		add("once", t.Claims.CreateRuns(s), s.insertRun(s.Row))
-	}
-	if s.claims() {
-		add("once", t.Claims.CreateClaims(s))
-	}
-	if p.Create == loader.CreateRecreate {
-		add("once", s.DropTable())
-	}
-	if p.Create != loader.CreateNever {
-		create, _ := t.Catalog.Create(context.Background(), nil, s) // asks nothing without a connection
-		add("once", create...)
-	}
-	if p.Create == loader.CreateTruncate { // an existing table, in place of the statements above
-		if s.Flush != "" {
-			add("once", s.Flush)
-		}
-		add("once", s.Truncate())
-	}
-	all = append(all, loads...)
-	rows := p.Contract.BatchRows
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: rows - 1}, Size: rows}))
-	return all
 }

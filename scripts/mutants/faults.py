@@ -36,7 +36,7 @@ FAULTS = [Fault(*f) for f in [
      "Resolve does not wait until ended sessions are gone"),
     ("pg06", PG, "s3.go", "*text = a.Redact(*text)", "_ = a.Redact(*text)",
      "a server's error shows the object store's secret key"),
-    ("pg07", PG, "copy.go", "s.conn.Conn().SetDeadline(time.Unix(1, 0))", "s.conn.Conn().SetReadDeadline(time.Unix(1, 0))",
+    ("pg07", PG, "copy.go", "s.wire.Conn().SetDeadline(time.Unix(1, 0))", "s.wire.Conn().SetReadDeadline(time.Unix(1, 0))",
      "the end of the context does not reach a write that blocks"),
     ("pg08", PG, "faults.go", "f.Applied, f.SessionDead = loader.Unknown, true", "f.SessionDead = true",
      "FATAL between a commit and its answer counts as not applied"),

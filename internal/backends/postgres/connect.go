@@ -277,7 +277,16 @@ func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, 
 	return results, nil
 }
 
-// conn is a sqlload.Conn.
+// link is a session's connection.
+type link interface {
+	sqlload.Conn
+	// commit returns the server's answer to COMMIT.
+	commit(ctx context.Context) (tag string, err error)
+	// IsClosed reports whether the connection is known to be broken.
+	IsClosed() bool
+}
+
+// conn is a sqlload.Conn, and the link of sessions.
 type conn struct{ *pgconn.PgConn }
 
 // Exec implements sqlload.Conn.
@@ -287,6 +296,14 @@ func (c conn) Exec(ctx context.Context, statements string) (int64, error) {
 		return 0, err
 	}
 	return results[len(results)-1].CommandTag.RowsAffected(), nil
+}
+
+func (c conn) commit(ctx context.Context) (tag string, err error) {
+	results, err := exec(ctx, c.PgConn, "COMMIT")
+	if err != nil {
+		return "", err
+	}
+	return results[0].CommandTag.String(), nil
 }
 
 // Query implements sqlload.Conn. A connection whose answer is not read to its end is closed.

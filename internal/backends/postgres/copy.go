@@ -26,7 +26,7 @@ func (s *session) loadIn(ctx context.Context, statements string, b *batch.Batch)
 	body := b.Open()
 	defer func() { _ = body.Close() }()
 	// A cancelled context must reach a Write and a Read that block. pgconn does it by deadlines as well.
-	stop := context.AfterFunc(ctx, func() { _ = s.conn.Conn().SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = s.wire.Conn().SetDeadline(time.Unix(1, 0)) })
 	var a answer
 	if s.method == methodInsert {
 		a = s.insert(statements, body)
@@ -35,8 +35,8 @@ func (s *session) loadIn(ctx context.Context, statements string, b *batch.Batch)
 	}
 	if !stop() || a.lost {
 		// A connection in the middle of a message, or with a deadline in the past, cannot be used again.
-		closeSocket(s.conn)
-		_ = closeConn(s.conn)
+		closeSocket(s.wire)
+		_ = closeConn(s.wire)
 	}
 	if a.lost && ctx.Err() != nil {
 		a.err = ctx.Err()
@@ -71,7 +71,7 @@ const answerTimeout = time.Second
 // PostgreSQL's documentation, "COPY Operations".) So where takesAhead says so, the data does not wait for the server to
 // ask for it.
 func (s *session) copyIn(statements string, body *batch.Body) answer {
-	front := s.conn.Frontend()
+	front := s.wire.Frontend()
 	front.SendQuery(&pgproto3.Query{String: statements})
 	if err := front.Flush(); err != nil {
 		return answer{err: err, lost: true}
@@ -82,7 +82,7 @@ func (s *session) copyIn(statements string, body *batch.Body) answer {
 		}
 	}
 	last := make(chan answer, 1)
-	frames := &frames{to: s.conn.Conn()}
+	frames := &frames{to: s.wire.Conn()}
 	go func() {
 		a := s.receive(false)
 		frames.answered.Store(true)
@@ -94,14 +94,14 @@ func (s *session) copyIn(statements string, body *batch.Body) answer {
 		_, err = frames.to.Write([]byte{'c', 0, 0, 0, 4}) // CopyDone
 	}
 	if err != nil && !frames.answered.Load() {
-		_ = s.conn.Conn().SetReadDeadline(time.Now().Add(answerTimeout))
+		_ = s.wire.Conn().SetReadDeadline(time.Now().Add(answerTimeout))
 	}
 	return (<-last).after(err)
 }
 
 // insert sends a message Query, of which the body is the end. The server reads all of it before it answers.
 func (s *session) insert(statements string, body *batch.Body) answer {
-	to := s.conn.Conn()
+	to := s.wire.Conn()
 	head := binary.BigEndian.AppendUint32([]byte{'Q'}, uint32(4+len(statements)+int(body.Size())+1))
 	_, err := to.Write(append(head, statements...))
 	if err == nil {
@@ -128,7 +128,7 @@ func (a answer) after(err error) answer {
 // receive reads messages until the server is ready for the next message, or for data if that is waited for.
 func (s *session) receive(data bool) (a answer) {
 	for {
-		message, err := s.conn.Frontend().Receive()
+		message, err := s.wire.Frontend().Receive()
 		if err != nil {
 			a.lost = true
 			if a.err == nil { // otherwise the server has said why it closes the connection

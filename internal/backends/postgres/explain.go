@@ -2,8 +2,12 @@ package postgres
 
 import (
 	"cmp"
-	"slices"
+	"context"
+	"log/slog"
+	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -11,68 +15,79 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain lists the statements of a run into a missing table. It knows the flavour from scheme and method only.
+// Explain lets a run load a batch or a group over connections that write down what is sent. It knows the flavour from
+// scheme and method only.
 func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	c := p.Contract
 	_, o, _ := planOf(t) // Check returns the error
-	f := postgreSQL
+	l := unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, p.Contract.Method, o)
 	switch {
 	case t.Scheme == schemeYugabyte:
-		f = yugabyteDB
-	case c.Method == methodS3Copy:
-		f = redshift
+		l.flavour = yugabyteDB
+	case p.Contract.Method == methodS3Copy:
+		l.flavour = redshift
 	}
-	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f, ahead: takesAhead[f]}
-	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
-	s := l.statements(table.Example(p))
-	setup, each := []string{f.sessionSetup(t)}, []string{}
-	if o.NonTransactional {
-		setup = append(setup, nonTransactional)
+	l.setup, l.ahead = l.flavour.sessionSetup(t), takesAhead[l.flavour]
+
+	r := sqlload.NewRecorder(l.Table)
+	r.Missing = &pgconn.PgError{Code: "42P01"}
+	r.Answer = func(query string) [][]string {
+		switch query {
+		case selectOwnBackend:
+			return [][]string{{"PID", "STARTED"}}
+		case copyCount:
+			return [][]string{{strconv.FormatInt(p.Contract.BatchRows*p.Contract.GroupBatches, 10)}}
+		}
+		return nil
 	}
-	setup = append(setup, nameSession("RUN", ""))
-	claims := c.Dedup == loader.DedupTx
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
-	load := s.load(c.Format, c.Dedup)
-	switch {
-	case claims && f == redshift:
-		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
-	case claims && s.ahead:
-		setup = append(setup, s.prepareClaim())
-		load = s.claimAndLoad(first, c.Format)
-	case claims:
-		each = append(each, claim(s.Statements, first))
-	case c.Staged():
-		each = append(each, "BEGIN")
+	l.join = func(ctx context.Context, s *session) error {
+		s.conn, s.load = recorded{r}, recorded{r}.load
+		_, err := s.conn.Exec(ctx, l.setup)
+		return err
 	}
-	switch {
-	case c.Staged():
-		each = append(each, s.explainCopy(t)...)
-	case s.method == methodInsert:
-		each = append(each, load+"(…), (…), …")
-	default:
-		each = append(each, load)
-	}
-	if claims || c.Staged() {
-		each = append(each, "COMMIT")
-	}
-	var all sqlload.Script
-	add := all.Add
-	if c.Staged() { // a connection for each group
-		add("per group", slices.Concat(setup, each)...)
+
+	r.Prepare(p, l.Prepare)
+	if p.Contract.Staged() {
+		r.Step("per group", func(ctx context.Context) error { return l.explainGroup(ctx, p.Contract) })
 	} else {
-		add("per session", setup...)
-		add("per batch", each...)
+		r.Load(l, p)
 	}
-	return table.Explain(p, all)
+	r.Count(p)
+	return r.Statements()
 }
 
-// explainCopy shows how the first group is read. Region and keys are not known before the store is opened.
-func (s statements) explainCopy(t loader.Target) []string {
+// explainGroup commits the first group. Region and keys are not known before the store is opened.
+func (l *opened) explainGroup(ctx context.Context, c loader.Contract) error {
 	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
 	folder := "RUN/g000000000000/"
-	if t.Via != nil {
-		a.Bucket, a.Region = strings.Join(t.Via.Hosts, ","), cmp.Or(t.Via.Params.Get("region"), a.Region)
-		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
+	if via := l.target.Via; via != nil {
+		a.Bucket, a.Region = strings.Join(via.Hosts, ","), cmp.Or(via.Params.Get("region"), a.Region)
+		folder = strings.TrimPrefix(strings.Trim(via.Database, "/")+"/", "/") + folder
 	}
-	return []string{s.copyObjects(a, folder), copyCount}
+	group := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * c.GroupBatches}}
+	_, err := l.commitGroup(ctx, group, folder, a)
+	return err
+}
+
+// recorded is a session's connection that writes down what is sent.
+type recorded struct{ *sqlload.Recorder }
+
+func (c recorded) commit(ctx context.Context) (tag string, err error) {
+	_, err = c.Exec(ctx, "COMMIT")
+	return "COMMIT", err
+}
+
+// IsClosed implements link.
+func (recorded) IsClosed() bool { return false }
+
+// load answers as the server does to claimAndLoad, or to the load alone.
+func (c recorded) load(ctx context.Context, statements string, b *batch.Batch) (a answer) {
+	if b.Format == batch.PGValues {
+		statements += string(b.Encoded)
+	}
+	if strings.HasPrefix(statements, begin) {
+		a.rows = []int64{1}
+	}
+	_, a.err = c.Exec(ctx, statements)
+	a.rows = append(a.rows, b.Rows)
+	return a
 }

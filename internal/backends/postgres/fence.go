@@ -48,7 +48,7 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 			lock += " IN SHARE ROW EXCLUSIVE MODE"
 		}
 	}
-	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+	return l.alone(ctx, func(c sqlload.Conn) error {
 		try := func(wait time.Duration) (bool, error) {
 			begin := "BEGIN"
 			if l.flavour == postgreSQL {
@@ -57,15 +57,15 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 					"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')",
 					wait.Milliseconds())
 			}
-			_, err := exec(ctx, c, begin+lock)
+			_, err := c.Exec(ctx, begin+lock)
 			if err == nil {
-				err = change(conn{c})
+				err = change(c)
 			}
 			if err == nil {
-				_, err = exec(ctx, c, "COMMIT")
+				_, err = c.Exec(ctx, "COMMIT")
 				return err == nil, err
 			}
-			_, _ = exec(context.WithoutCancel(ctx), c, "ROLLBACK")
+			_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 			if is(err, "55P03") || is(err, "40P01") { // no lock in time, a deadlock
 				return false, nil
 			}
@@ -75,8 +75,18 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	})
 }
 
+// alone calls f with a connection of its own, whose end releases its locks.
+func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
+	c, err := l.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return f(c)
+}
+
 // endHolders ends the sessions of the fence's run that hold a lock on a claim table, and describes those of others.
-func (l *opened) endHolders(ctx context.Context, c *pgconn.PgConn, s *sqlload.State, f sqlload.Fence) (others string, err error) {
+func (l *opened) endHolders(ctx context.Context, c sqlload.Conn, s *sqlload.State, f sqlload.Fence) (others string, err error) {
 	if l.flavour == redshift {
 		return "", nil
 	}
@@ -84,7 +94,7 @@ func (l *opened) endHolders(ctx context.Context, c *pgconn.PgConn, s *sqlload.St
 	for _, table := range append([]string{s.Runs()}, f.Claims...) {
 		tables = append(tables, "to_regclass("+sqlload.Literal(table)+")")
 	}
-	found, err := rowsOf(ctx, c, "SELECT DISTINCT a.pid, COALESCE(a.application_name, ''), COALESCE(a.usename, '') "+
+	found, err := sqlload.Rows(ctx, c, "SELECT DISTINCT a.pid, COALESCE(a.application_name, ''), COALESCE(a.usename, '') "+
 		"FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "+
 		"WHERE l.granted AND l.pid <> pg_backend_pid() AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') "+
 		"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.relation IN ("+strings.Join(tables, ", ")+")")
@@ -98,7 +108,7 @@ func (l *opened) endHolders(ctx context.Context, c *pgconn.PgConn, s *sqlload.St
 			left = append(left, fmt.Sprintf("%s of user %s (SELECT pg_terminate_backend(%s))", name, user, pid))
 			continue
 		}
-		if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+pid+")"); err != nil {
+		if _, err := sqlload.Rows(ctx, c, "SELECT pg_terminate_backend("+pid+")"); err != nil {
 			return "", &loader.Error{
 				Op: "end the session of an earlier process", Applied: loader.No, Err: err,
 				Hint: fmt.Sprintf("session %s of user %s holds the claims of run %s: end it as that user or as an administrator, by "+
@@ -126,18 +136,18 @@ const fenceAttempts = 20
 func (l catalog) fenceInYugabyteDB(
 	ctx context.Context, _ *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error,
 ) error {
-	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) (err error) {
+	return l.alone(ctx, func(c sqlload.Conn) (err error) {
 		for range fenceAttempts {
-			if _, err = exec(ctx, c, "BEGIN ISOLATION LEVEL SERIALIZABLE"); err == nil {
-				err = change(conn{c})
+			if _, err = c.Exec(ctx, "BEGIN ISOLATION LEVEL SERIALIZABLE"); err == nil {
+				err = change(c)
 			}
 			if err == nil {
-				_, err = exec(ctx, c, "COMMIT")
+				_, err = c.Exec(ctx, "COMMIT")
 			}
 			if err == nil {
 				return l.endRun(ctx, f)
 			}
-			_, _ = exec(context.WithoutCancel(ctx), c, "ROLLBACK")
+			_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 			if !is(err, "40001") && !is(err, "23505") {
 				return err
 			}

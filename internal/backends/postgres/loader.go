@@ -25,7 +25,8 @@ type opened struct {
 	server  loader.Server
 	hosts   []endpoint
 
-	next atomic.Int64 // counts sessions, to take the hosts in turn
+	next atomic.Int64                                // counts sessions, to take the hosts in turn
+	join func(ctx context.Context, s *session) error // connects a session: dialSession, or of Explain
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // whose connections are not known to be broken
@@ -40,20 +41,12 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &opened{
-		access: access{target: t, deps: d, setup: endless + sessionSettings(t.Settings)}, method: method, options: o,
-		sessions: make(map[*session]struct{}),
+	l := unconnected(t, d, method, o)
+	l.Connect = func(ctx context.Context) (sqlload.Conn, error) {
+		c, _, err := l.dial(ctx, 0, nil)
+		return conn{c}, err
 	}
-	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: driver{}.Classify, Split: l.split, Indexed: l.indexed,
-		Log: d.Log,
-		Connect: func(ctx context.Context) (sqlload.Conn, error) {
-			c, _, err := l.dial(ctx, 0, nil)
-			return conn{c}, err
-		},
-	}
-	l.Elsewhere = l.elsewhere
-	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
+	l.Elsewhere, l.join = l.elsewhere, l.dialSession
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
 	}
@@ -82,6 +75,20 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return l, err
 	}
 	return openStaged(ctx, l)
+}
+
+// unconnected makes the loader without connecting.
+func unconnected(t loader.Target, d loader.Deps, method string, o options) *opened {
+	l := &opened{
+		access: access{target: t, deps: d, setup: endless + sessionSettings(t.Settings)}, method: method, options: o,
+		sessions: make(map[*session]struct{}),
+	}
+	l.Table = &sqlload.Table{
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Split: l.split, Indexed: l.indexed,
+		Failed: failed, Classify: driver{}.Classify, Log: d.Log,
+	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
+	return l
 }
 
 // Server describes the server. After Prepare its settings say whether a crash empties the table, with or without the

@@ -100,7 +100,7 @@ func (s *session) addBadRow(ctx context.Context, err error) error {
 		return err
 	}
 	for _, query := range selectLoadErrors {
-		found, queryErr := rowsOf(ctx, s.conn, query)
+		found, queryErr := sqlload.Rows(ctx, s.conn, query)
 		if queryErr != nil || len(found) == 0 {
 			continue
 		}

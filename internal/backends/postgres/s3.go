@@ -37,11 +37,11 @@ const copyCount = "SELECT pg_last_copy_count()"
 
 // copyGroup lets the server copy the objects of a folder in the open transaction, and returns its count of rows.
 func (s *session) copyGroup(ctx context.Context, folder string, a objstore.Access) (rows int64, err error) {
-	if _, err := exec(ctx, s.conn, s.copyObjects(a, folder)); err != nil {
+	if _, err := s.conn.Exec(ctx, s.copyObjects(a, folder)); err != nil {
 		return 0, redacted(err, a)
 	}
 
-	counted, err := rowsOf(ctx, s.conn, copyCount)
+	counted, err := sqlload.Rows(ctx, s.conn, copyCount)
 	if err != nil {
 		return 0, err
 	}

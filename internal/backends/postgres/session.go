@@ -19,7 +19,9 @@ type session struct {
 	owner    *opened
 	contract loader.Contract
 	run      string
-	conn     *pgconn.PgConn
+	conn     link
+	wire     *pgconn.PgConn                                                      // of conn
+	load     func(ctx context.Context, statements string, b *batch.Batch) answer // loadIn over wire
 	backend  backend
 	loading  atomic.Int64 // number of the batch or group being loaded, or idle
 	notices  []string     // of the batch being loaded
@@ -38,8 +40,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	}
 	s := &session{owner: l, contract: c, run: st.Want.Run, statements: l.statements(st)}
 	s.loading.Store(idle)
-	notice := func(_ *pgconn.PgConn, n *pgconn.Notice) { s.addNotice(n.Severity, n.Message) }
-	if s.conn, _, err = l.dial(ctx, int(l.next.Add(1)-1), notice); err != nil {
+	if err = l.join(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := s.setUp(ctx); err != nil {
@@ -49,16 +50,24 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
+// dialSession connects a session to the next host.
+func (l *opened) dialSession(ctx context.Context, s *session) (err error) {
+	notice := func(_ *pgconn.PgConn, n *pgconn.Notice) { s.addNotice(n.Severity, n.Message) }
+	s.wire, _, err = l.dial(ctx, int(l.next.Add(1)-1), notice)
+	s.conn, s.load = conn{s.wire}, s.loadIn
+	return err
+}
+
 // setUp registers the session's process before it takes the run's name: a Resolve in between would end a session of the
 // run that it does not know.
 func (s *session) setUp(ctx context.Context) error {
 	if s.options.NonTransactional {
-		if _, err := exec(ctx, s.conn, nonTransactional); err != nil {
+		if _, err := s.conn.Exec(ctx, nonTransactional); err != nil {
 			return err
 		}
 	}
 	if s.contract.Dedup != loader.DedupNone && s.flavour != redshift { // otherwise Resolve ends no sessions
-		found, err := rowsOf(ctx, s.conn, selectOwnBackend)
+		found, err := sqlload.Rows(ctx, s.conn, selectOwnBackend)
 		if err != nil {
 			return err
 		}
@@ -71,11 +80,11 @@ func (s *session) setUp(ctx context.Context) error {
 		s.owner.mu.Unlock()
 	}
 	if s.ahead && s.contract.Dedup == loader.DedupTx {
-		if _, err := exec(ctx, s.conn, s.prepareClaim()); err != nil {
+		if _, err := s.conn.Exec(ctx, s.prepareClaim()); err != nil {
 			return err
 		}
 	}
-	_, err := exec(ctx, s.conn, nameSession(s.run, s.owner.shard()))
+	_, err := s.conn.Exec(ctx, nameSession(s.run, s.owner.shard()))
 	return err
 }
 
@@ -111,12 +120,12 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 // Claim implements sqlload.Transaction. A commit group needs a transaction without claims as well: it is loaded whole.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (sent sqlload.Sent, err error) {
 	if s.contract.Dedup != loader.DedupTx {
-		_, err = exec(ctx, s.conn, "BEGIN")
+		_, err = s.conn.Exec(ctx, "BEGIN")
 		return sqlload.Sent{Claimed: err == nil}, err
 	}
 	statement := claim(s.Statements, ref)
 	if s.flavour == redshift {
-		found, err := lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref)
+		found, err := lockAndSelectClaim(ctx, s.conn, s.Statements, ref)
 		if err != nil {
 			return sent, err
 		}
@@ -126,14 +135,14 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (sent sqlload.Sent,
 		}
 		statement = s.InsertClaim(ref)
 	}
-	results, err := exec(ctx, s.conn, statement)
+	n, err := s.conn.Exec(ctx, statement)
 	if is(err, "23505") {
 		return s.taken(ctx, ref)
 	}
 	if err != nil {
 		return sent, err
 	}
-	return sqlload.Sent{Claimed: results[len(results)-1].CommandTag.RowsAffected() == 1}, nil
+	return sqlload.Sent{Claimed: n == 1}, nil
 }
 
 // Send implements sqlload.Session. Claim and rows go in one message, and the data of a COPY behind it: the batch is sent
@@ -142,7 +151,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	if !s.ahead {
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 	}
-	a := s.loadIn(ctx, s.claimAndLoad(ref, s.contract.Format), b)
+	a := s.load(ctx, s.claimAndLoad(ref, s.contract.Format), b)
 	sent.Claimed, sent.Rows = a.count(0) == 1, a.count(1)
 	if len(a.rows) > 0 && !sent.Claimed { // whatever became of the rows, which are rolled back
 		return sqlload.Sent{}, nil
@@ -155,7 +164,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 
 // taken reads the claim that exists. The failed transaction answers no query.
 func (s *session) taken(ctx context.Context, ref loader.Ref) (sent sqlload.Sent, err error) {
-	found, err := rowsOf(ctx, s.conn, "ROLLBACK; "+s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	found, err := sqlload.Rows(ctx, s.conn, "ROLLBACK; "+s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	sent.Rows, err = claimedRows(found, err)
 	sent.Taken = err == nil
 	return sent, err
@@ -177,21 +186,21 @@ func claimedRows(found [][]string, err error) (int64, error) {
 
 // rows sends the batch. Notices are no reason to give it up, so it returns no warnings.
 func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
-	a := s.loadIn(ctx, s.load(s.contract.Format, s.contract.Dedup), b)
+	a := s.load(ctx, s.statements.load(s.contract.Format, s.contract.Dedup), b)
 	return a.count(0), nil, a.err
 }
 
 // Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.
 // What a deferred constraint refuses is certainly not applied.
 func (s *session) Commit(ctx context.Context) error {
-	results, err := exec(ctx, s.conn, "COMMIT")
+	tag, err := s.conn.commit(ctx)
 	if err != nil {
 		if loader.Judge(err, faultOf).Class == loader.ClassConstraint {
 			return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
 		}
 		return err
 	}
-	if tag := results[0].CommandTag.String(); tag != "COMMIT" {
+	if tag != "COMMIT" {
 		return &loader.Error{Op: "commit", Applied: loader.No, Err: fmt.Errorf("the server answered %s", tag)}
 	}
 	return nil
@@ -201,14 +210,14 @@ func (s *session) Commit(ctx context.Context) error {
 func (s *session) Rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
-	_, err := exec(ctx, s.conn, "ROLLBACK")
+	_, err := s.conn.Exec(ctx, "ROLLBACK")
 	return err
 }
 
 // Close ends the connection.
 func (s *session) Close() error {
 	s.unregister()
-	return closeConn(s.conn)
+	return s.conn.Close()
 }
 
 // unregister removes the session from those that Resolve spares.
@@ -230,7 +239,7 @@ func (s *session) wrapError(ctx context.Context, err error) error {
 	}
 	if s.conn.IsClosed() {
 		s.unregister()
-		closeSocket(s.conn)
+		closeSocket(s.wire)
 	}
 	return e
 }

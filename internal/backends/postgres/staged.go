@@ -44,11 +44,18 @@ func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Cl
 // Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
 // group.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
-	st, err := l.State()
+	access, err := l.Store.Access(ctx)
 	if err != nil {
 		return ack, err
 	}
-	access, err := l.Store.Access(ctx)
+	return l.commitGroup(ctx, g, l.Place(g.ID).Folder(), access)
+}
+
+// commitGroup is Commit of the objects in a folder.
+func (l *opened) commitGroup(
+	ctx context.Context, g loader.Group, folder string, access objstore.Access,
+) (ack loader.Ack, err error) {
+	st, err := l.State()
 	if err != nil {
 		return ack, err
 	}
@@ -58,7 +65,6 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	folder := l.Place(g.ID).Folder()
 	ack, err = sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.copyGroup(ctx, folder, access)
 		return rows, nil, err

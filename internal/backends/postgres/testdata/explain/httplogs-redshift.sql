@@ -1,13 +1,23 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
--- once
-INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'httplogs', 'OWNER', 0, 0, 0, -1, 0);
--- once
 CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp DEFAULT SYSDATE);
 -- once
-CREATE TABLE "httplogs" ("ts" timestamp without time zone NOT NULL, "client_ip" character varying(15) NOT NULL, "request" character varying(59) NOT NULL, "status" bigint NOT NULL, "size" bigint NOT NULL) DISTSTYLE EVEN SORTKEY ("ts");
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once, to begin the run
+BEGIN; LOCK TABLE "terapush_runs";
+-- once, to begin the run
+DELETE FROM "terapush_runs" WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'gone', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE target = 'httplogs' AND state IN ('closed', 'proven');
+-- once, to begin the run
+UPDATE "terapush_runs" SET first_key = 0, last_key = -1 WHERE target = 'httplogs' AND state = 'forgotten';
+-- once, to begin the run
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'httplogs', 'OWNER', 0, 0, 0, -1, 0);
+-- once, to begin the run
+COMMIT;
 -- once
-COMMENT ON TABLE "httplogs" IS 'made by terapush';
+CREATE TABLE "httplogs" ("ts" timestamp without time zone NOT NULL, "client_ip" character varying(15) NOT NULL, "request" character varying(59) NOT NULL, "status" bigint NOT NULL, "size" bigint NOT NULL) DISTSTYLE EVEN SORTKEY ("ts"); COMMENT ON TABLE "httplogs" IS 'made by terapush';
 -- per group
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group

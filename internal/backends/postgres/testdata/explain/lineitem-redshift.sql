@@ -1,13 +1,23 @@
 -- once
-CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
--- once
-INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'lineitem', 'OWNER', 0, 0, 0, -1, 0);
--- once
 CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, claimed_at timestamp DEFAULT SYSDATE);
 -- once
-CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" character varying(1) NOT NULL, "l_linestatus" character varying(1) NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" character varying(17) NOT NULL, "l_shipmode" character varying(7) NOT NULL, "l_comment" character varying(43) NOT NULL) DISTSTYLE EVEN SORTKEY ("l_orderkey", "l_linenumber");
+CREATE TABLE IF NOT EXISTS "terapush_runs" (name varchar(255) NOT NULL, run varchar(255) NOT NULL, part varchar(255) NOT NULL, state varchar(255) NOT NULL, epoch varchar(255) NOT NULL, target varchar(255) NOT NULL, owner varchar(255) NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
+-- once, to begin the run
+BEGIN; LOCK TABLE "terapush_runs";
+-- once, to begin the run
+DELETE FROM "terapush_runs" WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'gone', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE target = 'lineitem' AND state IN ('closed', 'proven');
+-- once, to begin the run
+UPDATE "terapush_runs" SET first_key = 0, last_key = -1 WHERE target = 'lineitem' AND state = 'forgotten';
+-- once, to begin the run
+INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'lineitem', 'OWNER', 0, 0, 0, -1, 0);
+-- once, to begin the run
+COMMIT;
 -- once
-COMMENT ON TABLE "lineitem" IS 'made by terapush';
+CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" character varying(1) NOT NULL, "l_linestatus" character varying(1) NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" character varying(17) NOT NULL, "l_shipmode" character varying(7) NOT NULL, "l_comment" character varying(43) NOT NULL) DISTSTYLE EVEN SORTKEY ("l_orderkey", "l_linenumber"); COMMENT ON TABLE "lineitem" IS 'made by terapush';
 -- per group
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group

@@ -1,11 +1,21 @@
 -- once
 CREATE TABLE IF NOT EXISTS "terapush_runs" (name text NOT NULL, run text NOT NULL, part text NOT NULL, state text NOT NULL, epoch text NOT NULL, target text NOT NULL, owner text NOT NULL, appends bigint NOT NULL, fingerprint bigint NOT NULL, first_key bigint NOT NULL, last_key bigint NOT NULL, changed bigint NOT NULL, PRIMARY KEY (run, part));
--- once
+-- once, to begin the run
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+-- once, to begin the run
+DELETE FROM "terapush_runs" WHERE run = 'RUN';
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'forgotten', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE name = 'RUN' AND fingerprint = 0;
+-- once, to begin the run
+UPDATE "terapush_runs" SET state = 'gone', epoch = 'EPOCH', owner = 'OWNER', changed = 0 WHERE target = 'documents' AND state IN ('closed', 'proven');
+-- once, to begin the run
+UPDATE "terapush_runs" SET first_key = 0, last_key = -1 WHERE target = 'documents' AND state = 'forgotten';
+-- once, to begin the run
 INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('RUN', 'RUN', '0/1', 'open', 'EPOCH', 'documents', 'OWNER', 0, 0, 0, -1, 0);
+-- once, to begin the run
+COMMIT;
 -- once
-CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL, PRIMARY KEY ("document_id" HASH));
--- once
-COMMENT ON TABLE "documents" IS 'made by terapush';
+CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL, PRIMARY KEY ("document_id" HASH)); COMMENT ON TABLE "documents" IS 'made by terapush';
 -- per session
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on; SET quote_all_identifiers = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout');
 -- per session
