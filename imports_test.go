@@ -43,17 +43,17 @@ func rules() []rule {
 		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
 		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
-		{from: "internal/sqlload", may: contract, std: true}, // no driver
-		{from: "internal/mysqlconn", may: with("internal/netio", "internal/sqlload")},
+		{from: "pkg/sqlload", may: contract, std: true}, // no driver
+		{from: "internal/mysqlconn", may: with("internal/netio", "pkg/sqlload")},
 		{from: "internal/httpload", may: contract},
 		{from: "internal/objstore", may: with("internal/httpload", "internal/netio")},
 		{from: "internal/backends/discard", may: contract},
-		{from: "internal/backends/postgres", may: with("internal/sqlload", "internal/objstore", "internal/netio", "internal/units")},
-		{from: "internal/backends/mysql", may: with("internal/sqlload", "internal/mysqlconn", "internal/objstore", "internal/netio",
+		{from: "internal/backends/postgres", may: with("pkg/sqlload", "internal/objstore", "internal/netio", "internal/units")},
+		{from: "internal/backends/mysql", may: with("pkg/sqlload", "internal/mysqlconn", "internal/objstore", "internal/netio",
 			"internal/units")},
-		{from: "internal/backends/oracle", may: with("internal/sqlload", "internal/netio")},
-		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
-		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/mysqlconn", "internal/httpload", "internal/objstore",
+		{from: "internal/backends/oracle", may: with("pkg/sqlload", "internal/netio")},
+		{from: "internal/backends/databend", may: with("pkg/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
+		{from: "internal/backends/doris", may: with("pkg/sqlload", "internal/mysqlconn", "internal/httpload", "internal/objstore",
 			"internal/netio")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/backendtest", may: with("internal/dataset", "internal/encode", "internal/netio")}, // for tests

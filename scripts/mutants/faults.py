@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 PG, MY, DO = "internal/backends/postgres", "internal/backends/mysql", "internal/backends/doris"
 DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal/backends/s3"
-SL, OS, EN = "internal/sqlload", "internal/objstore", "internal/engine"
+SL, OS, EN = "pkg/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
 VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
 MC, NI, HL, PL, PB = "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // catalog is Databend's sqlload.Catalog.

@@ -15,8 +15,8 @@ import (
 	"sync"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Default ports: the server's own, and that of https, which Databend Cloud uses.

@@ -5,9 +5,9 @@ import (
 	"path"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Explain lists the statements of a run. RUN stands for the run's id, ATTEMPT for 1, 2 ….

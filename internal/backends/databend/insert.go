@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // attachForm sets the body: a multipart form with the batch as its only part. It is written by hand because

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // killGrace is how long to wait for a streaming load that the server has agreed to kill. What is listed after that is

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Resolve ends the queries of earlier attempts on every host, waits until none is running, and then counts the rows.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // files is where the batches of a staged run lie between upload and COPY: a stage of the server, or an object store

@@ -16,9 +16,9 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // likeDoris is a connection to MySQL or MariaDB that takes Doris' statements. What those servers lack is replaced: LARGEINT

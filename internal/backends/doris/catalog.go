@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // catalog reads the server's catalog about the target table.

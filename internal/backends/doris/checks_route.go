@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Bounds of a question to a frontend, and of one attempt to reach a backend.

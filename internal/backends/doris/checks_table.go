@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 func (d *doctor) tableChecks() []sqlload.Check {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // dialect is Doris' sqlload.Dialect. The SUM of BIGINT is BIGINT and wraps around silently, which the squares of a large

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/mysqlconn"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // insertSession is one worker of insert.

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/internal/standin"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 func TestOpen(t *testing.T) {

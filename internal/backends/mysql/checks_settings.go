@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // checkSizes compares a batch, which is one statement and one transaction, with the server's limits.

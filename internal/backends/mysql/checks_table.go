@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // creates reports whether the run creates the table.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 const (

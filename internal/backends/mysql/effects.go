@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // effects is a query for triggers that see a row before it is inserted.

@@ -12,8 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // pipe is one pipeline, with its statements (SingleStore manual, "Pipelines Commands" and "PIPELINES_FILES").

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Seconds that a server waits for a loading session. A vanished client holds its claim no longer than that; Resolve

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // split splits a table by its primary key, in whose order InnoDB and TiDB store the rows, or by TiDB's own row id. Without

@@ -12,9 +12,9 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // likeOracle is a connection to PostgreSQL. MOD, TRUNC, EXTRACT of an interval, TO_CHAR of a time and quoted names mean

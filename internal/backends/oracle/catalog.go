@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // catalog reads the server's dictionary.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // checkTime bounds CheckServer: a dozen small queries on one connection.

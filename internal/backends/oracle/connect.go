@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/netio"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // connectTimeout bounds an attempt to connect: a listener may accept and stay silent.

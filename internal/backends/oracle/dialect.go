@@ -1,8 +1,8 @@
 package oracle
 
 import (
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // maxValueBytes is the longest VARCHAR2 or RAW there is, with MAX_STRING_SIZE = EXTENDED; 4000 and 2000 without.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // effects is a query for triggers that see a row before it is inserted, and for policies of a virtual private database.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // Fast Ingest numbers the rows that a session writes to memory. All rows up to the applied number are on disk.

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // statistic is a statistic of a session that the report shows.

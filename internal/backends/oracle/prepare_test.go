@@ -16,10 +16,10 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/golden"
-	"github.com/terapush/terapush/internal/sqlload"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // dictionary is in a question to the server's dictionary.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/sqlload"
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // TestMain runs more tests at a time than there are cores: most of their time goes into pauses before retries and into

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // statements writes the SQL about one table, for the loader and for Explain.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // journal is like the dataset of this name, and every has a column of each type.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // The parameters of an oracle:// URL. Others are refused: a driver would ignore one that it does not know, or obey one

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // sessionChecks judge server, session and settings by what factChecks have read.

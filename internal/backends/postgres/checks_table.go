@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // createChecks check the privilege to make what is missing.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // CreateClaims implements sqlload.Claims.

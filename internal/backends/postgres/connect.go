@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/terapush/terapush/internal/netio"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // endpoint is one server of the target.

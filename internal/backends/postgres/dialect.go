@@ -1,8 +1,8 @@
 package postgres
 
 import (
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // dialect returns the flavour's SQL.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // effects is a query for what changes, diverts or hides rows: policies that hold for this user, triggers before rows are

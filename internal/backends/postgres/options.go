@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // The URL schemes. Those of a flavour assert it.

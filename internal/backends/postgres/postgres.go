@@ -1,7 +1,7 @@
 // Package postgres loads PostgreSQL and two products that speak its protocol: YugabyteDB (YSQL) and Redshift.
 //
 // A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows, in a
-// transaction that claims the batch first (internal/sqlload). Redshift's method puts batches into S3 and lets the server
+// transaction that claims the batch first (pkg/sqlload). Redshift's method puts batches into S3 and lets the server
 // read a group of them in such a transaction (staged.go). The server is asked which product it is: see flavour.
 package postgres
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if

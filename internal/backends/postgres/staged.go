@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // staged is the back-end for Redshift's method, whose batches go into an object store first. Its claims are those of

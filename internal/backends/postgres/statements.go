@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // A loading session waits lockWait for a lock: long enough for an earlier attempt at the same batch to end, and shorter

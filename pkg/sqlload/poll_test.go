@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 func TestPoll(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 func TestCheckTable(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // The tables of a memory, as statements name them, and what Prepare may do to the first.
