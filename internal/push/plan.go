@@ -55,7 +55,7 @@ func (p *push) endAt(batches int64) {
 
 // newSpec returns the spec of a run that begins. The target must be configured.
 func (p *push) newSpec() (run.Spec, error) {
-	own, err := p.Config.Data.Spec()
+	own, err := p.Config.Spec()
 	if err != nil {
 		return run.Spec{}, err
 	}

@@ -67,7 +67,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		return nil
 	}
 	was := r.Plan
-	own, err := c.Data.Spec()
+	own, err := c.Spec()
 	if err != nil {
 		return err
 	}
