@@ -138,12 +138,6 @@ func (s Schema) RowBytes() int64 {
 // Key returns the column of the row number's first term, for primary keys, shard keys and range conditions.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
 
-// TextKey reports whether the row number is the digits of one text column. A row is then found by its text, without a
-// conversion that no index helps.
-func (s Schema) TextKey() bool {
-	return len(s.Number) == 1 && s.Number[0].Minus == 0 && s.Number[0].Times == 1 && s.Key().Type == Text
-}
-
 // TimeKey reports whether the row number is the microseconds between a base and one timestamp column. A row is then
 // found by its timestamp, with an index.
 func (s Schema) TimeKey() bool {

@@ -14,9 +14,9 @@ import (
 // microseconds is the layout of TimeLiteral's text.
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// single reports whether rows are found by one text or timestamp column: their number would be an expression without an
-// index.
-func (s Statements) single() bool { return s.Schema.TextKey() || s.Schema.TimeKey() }
+// single reports whether rows are found by the values of one column, which an index may have: their number would be an
+// expression without one.
+func (s Statements) single() bool { return len(s.Schema.Number) == 1 && s.Schema.Number[0].Times == 1 }
 
 // key returns the expression that rows are found by: a column with an index, if there is one.
 func (s Statements) key() string {
@@ -28,14 +28,18 @@ func (s Statements) key() string {
 
 // value returns a number as a value of key.
 func (s Statements) value(number int64) string {
-	switch {
-	case s.Schema.TextKey():
-		return fmt.Sprintf("'%0*d'", s.Schema.Key().MaxBytes, number)
-	case s.Schema.TimeKey():
-		at := time.UnixMicro(number + s.Schema.Number[0].Minus)
-		return fmt.Sprintf(s.TimeLiteral, at.UTC().Format(microseconds))
-	default:
+	if !s.single() {
 		return strconv.FormatInt(number, 10)
+	}
+
+	key, value := s.Schema.Key(), number+s.Schema.Number[0].Minus
+	switch key.Type {
+	case rows.Text:
+		return fmt.Sprintf("'%0*d'", key.MaxBytes, value)
+	case rows.Timestamp:
+		return fmt.Sprintf(s.TimeLiteral, time.UnixMicro(value).UTC().Format(microseconds))
+	default:
+		return strconv.FormatInt(value, 10)
 	}
 }
 

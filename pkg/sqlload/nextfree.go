@@ -8,15 +8,15 @@ import (
 	"strconv"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // nextFree returns the first row number after all rows of the table. A key at the end of its type leaves no room
 // for rows. Texts of other programs have no number: some servers take them for 0, and digits of another length sort elsewhere.
-func (t *Table) nextFree(ctx context.Context, c Conn, s *State, rows, last int64) (int64, error) {
-	full := &loader.RangeError{First: math.MaxInt64, Rows: rows, Last: last}
+func (t *Table) nextFree(ctx context.Context, c Conn, s *State, count, last int64) (int64, error) {
+	full := &loader.RangeError{First: math.MaxInt64, Rows: count, Last: last}
 	query := s.SelectNextFree()
-	if s.Schema.TextKey() {
-		key := s.Schema.Key()
+	if key := s.Schema.Key(); s.single() && key.Type == rows.Text {
 		found, err := Rows(ctx, c, fmt.Sprintf("SELECT MAX(%s) FROM %s", s.key(), s.Table))
 		if err != nil {
 			return 0, err
@@ -37,7 +37,7 @@ func (t *Table) nextFree(ctx context.Context, c Conn, s *State, rows, last int64
 						key.Name, s.Table, largest, key.MaxBytes),
 				}
 			}
-			after = int64(n) + 1
+			after = max(int64(n)+1-s.start(), 0)
 		}
 		return after, nil
 	}
@@ -54,7 +54,7 @@ func (t *Table) nextFree(ctx context.Context, c Conn, s *State, rows, last int64
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, full
 	}
-	return first, err
+	return max(first-s.start(), 0), err // rows before those of the dataset leave all of its numbers free
 }
 
 // outOfRange reports whether a number was too large for the server to compute with: SQLSTATE 22003 in every dialect.

@@ -345,7 +345,7 @@ func (s *State) differences(have []Column) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
 			want := s.Types.SQL(w)
-			if w.Type.Variable() {
+			if w.Type.Variable() && !strings.ContainsAny(want, "0123456789") {
 				want += fmt.Sprintf(" with room for %d bytes", w.MaxBytes)
 			}
 			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].Type, want))
@@ -360,13 +360,10 @@ func (s *State) differences(have []Column) (wrong []string) {
 	return wrong
 }
 
-// computed reports whether row numbers are computed from a column, instead of being its values.
+// computed reports whether row numbers are computed from a column and others.
 func (s *State) computed(c rows.Column) bool {
 	number := s.Schema.Number
-	if len(number) == 1 && number[0].Minus == 0 {
-		return false
-	}
-	return slices.ContainsFunc(number, func(t rows.Term) bool { return s.Schema.Columns[t.Column].Name == c.Name })
+	return !s.single() && slices.ContainsFunc(number, func(t rows.Term) bool { return s.Schema.Columns[t.Column].Name == c.Name })
 }
 
 func notATable(found *Relation) error {

@@ -18,8 +18,10 @@ import (
 type Recorder struct {
 	// Answer returns the rows of a query; nil: no query has any.
 	Answer func(query string) [][]string
-	// Missing is the server's error of a table that is not there.
+	// Missing is the server's error of a table that is not there. A server with claims needs one.
 	Missing error
+	// Traits are those of the table, as Relation.Traits.
+	Traits []string
 
 	table   *Table
 	server  *emptyServer
@@ -172,7 +174,7 @@ func (r *Recorder) plain(text string) string {
 // Exec implements Conn.
 func (r *Recorder) Exec(_ context.Context, statement string) (rows int64, err error) {
 	r.Add(r.when, statement)
-	if strings.Contains(statement, ClaimsTable) {
+	if strings.Contains(strings.ToLower(statement), ClaimsTable) {
 		return 1, nil
 	}
 	return r.rows, nil
@@ -227,7 +229,7 @@ func (e *emptyServer) Locate(_ context.Context, _ Conn, s *State) (*Relation, er
 	if !e.table {
 		return nil, nil
 	}
-	return &Relation{Table: s.Table, Claims: s.Claims, Comment: loader.MadeBy, Traits: make([]string, 8)}, nil
+	return &Relation{Table: s.Table, Claims: s.Claims, Comment: loader.MadeBy, Traits: e.recorder.Traits}, nil
 }
 
 // Create implements Catalog.

@@ -244,13 +244,25 @@ func (s Statements) DeleteClaims(run string, first, last int64) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch BETWEEN %d AND %d", s.Claims, run, first, last)
 }
 
-// SelectNextFree reads the first row number after all rows of the table; 0 if there are none.
+// SelectNextFree reads the first row number after all rows of the table, plus start. It is below that if the table has
+// only rows before those of the dataset.
 func (s Statements) SelectNextFree() string {
 	largest := "MAX(" + s.Number(s.Schema) + ")"
 	if s.single() { // the index has the column's values, which sort as the numbers do
-		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
+		t := s.Schema.Number[0]
+		t.Minus -= s.start()
+		largest = term(t, s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
-	return fmt.Sprintf("SELECT %s FROM %s", s.digits("COALESCE("+largest+", -1) + 1"), s.Table)
+	return fmt.Sprintf("SELECT %s FROM %s", s.digits(fmt.Sprintf("COALESCE(%s, %d) + 1", largest, s.start()-1)), s.Table)
+}
+
+// start is the value of row 0 in a key that is one number or its digits: a difference may be below 0, which an unsigned
+// column does not take.
+func (s Statements) start() int64 {
+	if !s.single() || s.Schema.Key().Type == rows.Timestamp {
+		return 0
+	}
+	return s.Schema.Number[0].Minus
 }
 
 // DeleteRow removes the probe's row, where a rollback kept it.

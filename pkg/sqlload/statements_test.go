@@ -81,6 +81,11 @@ func TestKeys(t *testing.T) {
 			is: `"id" = '00007'`, within: `"id" BETWEEN '00005' AND '00009'`, among: `"id" IN ('00008','00001')`,
 			free: `D(COALESCE(N(MAX("id")), -1) + 1) FROM T`,
 		},
+		{ // a key that does not begin at 0 is compared with its own values, for the sake of an index
+			dialect: one, schema: key(rows.Column{Name: "id", Type: rows.Int64}, 1000),
+			is: `"id" = 1007`, within: `"id" BETWEEN 1005 AND 1009`, among: `"id" IN (1008,1001)`,
+			free: `COALESCE(MAX("id"), 999) + 1 FROM T`,
+		},
 		{ // a number of microseconds where it is counted, and compared as a timestamp
 			dialect: at, schema: key(rows.Column{Name: "ts", Type: rows.Timestamp}, 1_767_225_600_000_000), // 2026-01-01 00:00:00
 			is:     `"ts" = AT '2026-01-01 00:00:00.000007'`,

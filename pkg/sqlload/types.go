@@ -23,10 +23,10 @@ type Type struct {
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
 	Fits Fit
-	// Unsigned types can hold our values, and the differences from which a row's number may be computed not.
+	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
-	// Read is a format for reading a column of a type of ours in a query, on the row that has its SQL; "" is the column as
-	// it is.
+	// Read is a format for reading a column in a query; "" is the column as it is. It is taken from the row by which a
+	// column of this type of ours and this length would be made.
 	Read string
 }
 

@@ -106,7 +106,7 @@ func TestFetch(t *testing.T) {
 	p.Schema.Columns[1].MaxBytes = 1 << 20
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)"
+	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE `id` IN (105,106)"
 	row := []any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"}
 	f.on(query, strings.Replace(result(row), `"next_uri":null`, `"next_uri":"/v1/query/q/page/1"`, 1))
 	f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, _ *http.Request) {
