@@ -89,7 +89,7 @@ type Method struct {
 
 // Statement is something that a run would send to a server, for --dry-run.
 type Statement struct {
-	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends",
+	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends", "at the end",
 	// "before verification", "to verify" or "afterwards", with a condition behind it where there is one; or "refused: "
 	// and why no server would take the run.
 	When string

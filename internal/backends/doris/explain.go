@@ -23,6 +23,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	s := statements{l.Plan(p).Statements}
 	c := p.Contract
 	r := sqlload.NewRecorder(l.Table)
+	r.Traits = []string{""}
 	add := r.Add
 	r.Prepare(p, l.Prepare)
 	label, last, readable := "", "per batch", s.SelectCount

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -143,16 +144,19 @@ func (l catalog) Columns(
 // 10.2, "computed" in SingleStore. MySQL's "default_generated" is a default that is an expression.
 var generated = regexp.MustCompile(`\b(virtual|stored|persistent|computed)\b`)
 
-// typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, "0" of any other; a
-// character set other than utf8mb4 makes another type of a text.
+// typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a character set
+// other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type of some.
 func typeOf(full, charset, length string) sqlload.ServerType {
+	full, _, _ = strings.Cut(full, "/*")
 	t := sqlload.ParseType(full)
 	t.Name = strings.TrimSuffix(t.Name, " zerofill")
-	if charset != "" && charset != "utf8mb4" {
-		t.Name += " character set " + charset
+	text, sized := slices.Contains(texts, t.Name), slices.Contains(blobs, t.Name)
+	if text && charset != "utf8mb4" {
+		t.Name += " of another character set"
 	}
-	if n, err := strconv.ParseInt(length, 10, 64); err == nil && n > 0 {
-		t.Params = []int{int(min(n, math.MaxInt32))}
+	if text || sized {
+		n, _ := strconv.ParseInt(length, 10, 64)
+		t.Params = []int{int(max(min(n, math.MaxInt32), 0))}
 	}
 	return t
 }

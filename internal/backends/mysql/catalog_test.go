@@ -41,6 +41,11 @@ func TestTakes(t *testing.T) {
 		{rows.Column{Type: rows.Date}, "datetime", "", "0", false},
 		{key, "bigint(20) unsigned zerofill", "", "0", true},
 		{words, "char(512)", "utf8mb4", "512", false},
+		{data, "longblob /*M!100301 COMPRESSED*/", "", "4294967295", true},
+		{data, "longblob", "binary", "4294967295", true},
+		{words, "varchar(512) /*M!100301 COMPRESSED*/", "utf8mb4", "512", true},
+		{words, "text", "", "65535", false},
+		{words, "text", "utf8mb4", "", false},
 		{words, "json", "utf8mb4", "4294967295", false},
 	} {
 		have := typeOf(c.full, c.charset, c.length)

@@ -135,10 +135,10 @@ func (s statements) engine() string {
 	return " ENGINE = InnoDB"
 }
 
-// What holds texts and raw bytes besides the longest type of each.
+// What holds texts and raw bytes, the longest first.
 var (
 	blobs = []string{"longblob", "mediumblob", "blob", "tinyblob", "varbinary"}
-	texts = []string{"mediumtext", "text", "tinytext", "varchar"}
+	texts = []string{"longtext", "mediumtext", "text", "tinytext", "varchar"}
 )
 
 // types are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of a

@@ -17,6 +17,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	l := b.unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, method, o)
 	l.server.Product = "Oracle" // which needs no look at what listens
 	r := sqlload.NewRecorder(l.Table)
+	r.Traits = []string{""}
 	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return r.Connector(), nil }
 	r.Missing = &serverError{number: codeNoTable}
 	r.Answer = func(query string) [][]string {

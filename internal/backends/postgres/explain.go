@@ -29,6 +29,10 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	l.setup, l.ahead = l.flavour.sessionSetup(t), takesAhead[l.flavour]
 
 	r := sqlload.NewRecorder(l.Table)
+	r.Traits = []string{traitPersistence: "p", traitMayInsert: "t"}
+	if o.Unlogged {
+		r.Traits[traitPersistence] = "u"
+	}
 	r.Missing = &pgconn.PgError{Code: "42P01"}
 	r.Answer = func(query string) [][]string {
 		switch query {

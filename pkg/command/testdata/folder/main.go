@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,10 +39,13 @@ func (driver) Methods() []loader.Method {
 }
 
 func (d driver) Check(t loader.Target) (loader.Caps, error) {
-	if t.Database == "" {
-		return caps, fmt.Errorf("the target names no folder: write folder:///path")
-	}
 	_, err := loader.ReadOptions(d, t, new(options))
+	if t.Database == "" {
+		err = errors.Join(err, errors.New("the target names no folder: write folder:///path"))
+	}
+	if len(t.Params) > 0 || len(t.Settings) > 0 || t.Via != nil {
+		err = errors.Join(err, errors.New("a folder has no parameters, settings or store"))
+	}
 	return caps, err
 }
 
@@ -91,15 +95,20 @@ func (s session) Load(_ context.Context, b *batch.Batch) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()
 
-	name := fmt.Sprintf("%s%s-%d-%d.%s", s.Prefix, b.ID.Run, b.ID.Number, b.Attempt, b.Format)
-	file, err := os.Create(filepath.Join(s.path, name))
-	if err != nil {
+	path := filepath.Join(s.path, fmt.Sprintf("%s%s-%d-%d.%s", s.Prefix, b.ID.Run, b.ID.Number, b.Attempt, b.Format))
+	part := path + ".part" // what has failed is not applied: see Classify
+	if err := write(part, body); err != nil {
+		_ = os.Remove(part)
 		return loader.Ack{}, err
 	}
+	return loader.Ack{Rows: b.Rows}, os.Rename(part, path)
+}
 
-	if _, err := io.Copy(file, body); err != nil {
-		_ = file.Close()
-		return loader.Ack{}, err
+func write(path string, body io.Reader) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
 	}
-	return loader.Ack{Rows: b.Rows}, file.Close()
+	_, err = io.Copy(file, body)
+	return errors.Join(err, file.Close())
 }
