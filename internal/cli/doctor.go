@@ -59,6 +59,9 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
+			if err := c.ReadSpec(); err != nil {
+				return usage(err)
+			}
 			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {
 				return usage(err)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -26,17 +25,17 @@ func (a *app) preview() *cobra.Command {
 		Use:   "preview DATASET",
 		Short: "Show the columns and first rows of a dataset, and which formats can carry them",
 		Long: `Show the columns and first rows of a dataset, a built-in one or a file.yaml of your own, and which formats can carry them.
-A derived column follows from the row's number and never repeats; a drawn one repeats after --distinct-bytes of a push.`,
+A derived column follows from the row's number, and goes on for ever unless it is told to start over; a drawn one repeats after
+--distinct-bytes of a push.`,
 		Example: `  terapush preview orders.yaml --param customers=1000
   terapush preview lineitem --rows 3`,
 		Args: exactly(1, "preview takes one DATASET, a name or a file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			d.Dataset = args[0]
-			own, err := d.Spec()
-			if err != nil {
+			if err := d.ReadSpec(); err != nil {
 				return usage(err)
 			}
-			spec := run.NewSpec(&d, own, new(config.Batches), "", false)
+			spec := run.NewSpec(&d, new(config.Batches), "", false)
 			data, err := spec.Data()
 			if err != nil {
 				return usage(err)
@@ -44,10 +43,10 @@ A derived column follows from the row's number and never repeats; a drawn one re
 
 			var out strings.Builder
 			fmt.Fprintf(&out, "dataset %s: %s of column data a row, seed %d\n\n",
-				spec.DatasetID(), humanize.IBytes(uint64(data.Schema().RowBytes())), d.Seed)
+				spec.DatasetID(), units.Size(data.Schema().RowBytes()), d.Seed)
 			writeTable(&out, previewColumns(data.Schema()), cmp.Or(a.columns, listColumns))
 			out.WriteString("\n")
-			writeTable(&out, previewRows(data, int(min(n, maxPreview))), cmp.Or(a.columns, listColumns))
+			writeTable(&out, previewRows(data, int(min(int64(n), maxPreview, data.Schema().MaxNumber()))), cmp.Or(a.columns, listColumns))
 			out.WriteString("\n")
 			writeTable(&out, previewFormats(data), cmp.Or(a.columns, listColumns))
 			_, err = io.WriteString(a.Stdout, out.String())
@@ -86,15 +85,13 @@ func previewColumns(s rows.Schema) [][]string {
 
 func previewRows(d dataset.Dataset, n int) [][]string {
 	s := d.Schema()
-	block := rows.NewBlock(s)
-	d.Fill(block, 0, n)
-	d.Derive(block, 0)
-
+	block := rows.NewBlock(s) // of one row at a time: rows may have megabytes
 	table := [][]string{s.Names()}
 	for i := range n {
+		dataset.Row(block, d, 0, int64(i), 0)
 		row := make([]string, len(s.Columns))
 		for k, c := range s.Columns {
-			row[k] = previewValue(c, &block.Columns[k], i)
+			row[k] = previewValue(c, &block.Columns[k])
 		}
 		table = append(table, row)
 	}
@@ -102,15 +99,15 @@ func previewRows(d dataset.Dataset, n int) [][]string {
 }
 
 // previewValue shows a value, and of a long one the beginning.
-func previewValue(c rows.Column, v *rows.Vector, row int) string {
+func previewValue(c rows.Column, v *rows.Vector) string {
 	const most = 60
 	switch {
 	case !c.Type.Variable():
-		return c.Text(v.Ints[row])
+		return c.Text(v.Ints[0])
 	case c.Type == rows.Bytes:
-		return shortened(fmt.Sprintf("%x", v.Value(row)), most)
+		return shortened(fmt.Sprintf("%x", v.Value(0)), most)
 	}
-	return shortened(units.Printable(string(v.Value(row))), most)
+	return shortened(units.Printable(string(v.Value(0))), most)
 }
 
 // shortened cuts a text of more runes than most.

@@ -145,6 +145,7 @@ func (a *app) misspelled() (all []string) {
 // restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was
 // given to this process.
 func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+	typed := changed(f)
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err
 	}
@@ -155,10 +156,13 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	if c.Resume != "" && c.RunID != "" {
 		return nil, errors.New("--run-id resumes the run of that name by itself: leave out --resume")
 	}
-	if err := c.Shard.Resolve(a.LookupEnv); err != nil || c.Resume == "" {
+	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return explicit, err
 	}
-	err = a.readRecord(f, c)
+	if c.Resume == "" {
+		return explicit, c.ReadSpec()
+	}
+	err = a.readRecord(f, c, typed)
 	switch named := config.IsRunName(c.Resume); {
 	case named && errors.Is(err, runlog.ErrNoRun) && !hasRun(c.State, c.Resume):
 		err = fmt.Errorf("%w; one that was begun with --run-id goes on by the same command", err)
@@ -183,8 +187,9 @@ func hasRun(state, name string) bool {
 	})
 }
 
-// readRecord finds the run of c.Resume, and completes the flags from its record.
-func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
+// readRecord finds the run of c.Resume, and completes the flags from its record. The user's dataset is in it, too: a file is
+// read only if the command line names one, whatever the environment says.
+func (a *app) readRecord(f *pflag.FlagSet, c *config.Push, typed func(flag string) bool) (err error) {
 	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c.Target)); err != nil {
 		return err
 	}
@@ -192,7 +197,14 @@ func (a *app) readRecord(f *pflag.FlagSet, c *config.Push) (err error) {
 	if err != nil {
 		return err
 	}
-	return config.Restore(f, r.Flags)
+	if err := config.Restore(f, r.Flags); err != nil {
+		return err
+	}
+	if r.Plan.Definition != nil && !typed("dataset") && !typed("param") {
+		c.Own = r.Plan.Definition
+		return nil
+	}
+	return c.ReadSpec()
 }
 
 // fits tells the runs of a target from others; "" is any.

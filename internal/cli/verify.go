@@ -71,6 +71,9 @@ func (a *app) prepare() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
+			if err := c.ReadSpec(); err != nil {
+				return usage(err)
+			}
 			if c.RunID == "" || !c.Shard.Whole() || c.DryRun {
 				return usage(errors.New("prepare needs --run-id NAME, and neither --shard nor --dry-run"))
 			}
@@ -182,6 +185,7 @@ func (a *app) again(
 			if mode := verify.Mode(c.Verify); name == "verify" && mode.Scans() == 0 { // on the command line: a variable or record is push's
 				return usage(fmt.Errorf("verify --verify %s: an earlier run is verified by count or full", mode))
 			}
+			typed := changed(cmd.Flags())
 			if err := a.complete(cmd.Flags(), c, ""); err != nil {
 				return usage(err)
 			}
@@ -195,10 +199,15 @@ func (a *app) again(
 			case c.Resume == "":
 				return usage(errors.New("--run is needed: the id or name of a run (see terapush runs)"))
 			}
-			err := a.readRecord(cmd.Flags(), c)
+			err := a.readRecord(cmd.Flags(), c, typed)
 			named := config.IsRunName(c.Resume)
 			if err != nil && (c.Resume == "" || !errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
 				return usage(err)
+			}
+			if c.Own == nil { // no process has left a record here
+				if err := c.ReadSpec(); err != nil {
+					return usage(err)
+				}
 			}
 			if c.Target == "" {
 				if c.Target, err = addressOf(c.Resume, c.State); err != nil {

@@ -30,8 +30,9 @@ func (p *problems) join() error { return errors.Join(*p...) }
 
 // Data is which rows, and how many: every byte of them, unless --append takes the first key from the table.
 type Data struct {
-	Dataset       string   // a built-in one, or the file of a spec
-	Parameters    Settings // of the spec
+	Dataset       string        // a built-in one, or the file of a spec
+	Parameters    Settings      // of the spec
+	Own           *dataset.Spec // the user's dataset, once ReadSpec or a run's record has it; nil for a built-in one
 	Seed          uint64
 	PayloadBytes  int           // of a row
 	PayloadKind   string        // a dataset.Kind
@@ -65,36 +66,35 @@ func (d *Data) flags(f *pflag.FlagSet) {
 	f.VarP(Count(&d.Rows, 0), "rows", "n", "rows to push")
 	f.VarP(&d.Bytes, "bytes", "b", "column data to push (default 1GiB)")
 	f.Var(Duration(&d.Duration, 0), "duration", "push for this long")
-	f.Var(&d.FirstKey, "first-key", "key of the first row")
+	f.Var(&d.FirstKey, "first-key", "number of the first row, from which its key is made")
 	f.BoolVar(&d.Append, "append", false,
 		"add to a table that has rows, from --first-key or else after its largest key")
 }
 
-// Spec returns the user's dataset as its file has it now; nil for a built-in one.
-func (d *Data) Spec() (*dataset.Spec, error) {
+// ReadSpec reads the file of the user's dataset into Own; of a built-in one it only checks that it has no parameters. Who reads
+// flags calls it once they are complete, so that a file is read once.
+func (d *Data) ReadSpec() error {
 	if !isFile(d.Dataset) {
 		if len(d.Parameters) > 0 {
-			return nil, fmt.Errorf("--param %s: dataset %s is built in and has no parameters", d.Parameters[0].Name, d.Dataset)
+			return fmt.Errorf("--param %s: dataset %s is built in and has no parameters", d.Parameters[0].Name, d.Dataset)
 		}
-		return nil, known("dataset", d.Dataset, dataset.Names())
+		return nil
 	}
 	if d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes) {
-		return nil, errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
+		return errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
 	}
 
-	text, err := file.Read(d.Dataset, maxSpec)
+	text, err := file.Read(d.Dataset, file.MaxSettings)
 	if err != nil {
-		return nil, fmt.Errorf("--dataset: %w", err)
+		return fmt.Errorf("--dataset: %w", err)
 	}
 	parameters := make(map[string]string)
 	for _, p := range d.Parameters {
 		parameters[p.Name] = p.Value
 	}
-	return dataset.ParseSpec(d.Dataset, text, parameters)
+	d.Own, err = dataset.ParseSpec(d.Dataset, text, parameters)
+	return err
 }
-
-// maxSpec is the largest file of a spec, in bytes.
-const maxSpec = 10 << 20
 
 // isFile reports whether a dataset is named by the path of a file.
 func isFile(name string) bool {
@@ -102,8 +102,9 @@ func isFile(name string) bool {
 }
 
 func (d *Data) validate(p *problems) {
-	_, err := d.Spec()
-	p.add(err)
+	if d.Own == nil {
+		p.add(known("dataset", d.Dataset, dataset.Names()))
+	}
 	p.refuse(d.PayloadBytes < 1 || d.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", d.PayloadBytes, dataset.MaxPayloadBytes)
 	p.refuse(d.Rows > 0 && d.Bytes > 0 || d.Duration > 0 && (d.Rows > 0 || d.Bytes > 0),

@@ -212,6 +212,7 @@ func FromValues(
 	}
 	c.Connect.LookupEnv = env
 	problems = append(problems, Complete(f, env, file))
+	problems = append(problems, c.ReadSpec())
 	for _, name := range ofOnePush {
 		set(name, f.Lookup(name).DefValue)
 	}

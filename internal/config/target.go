@@ -72,10 +72,8 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 		}
 	}
 	dataset := p.Dataset
-	if own, err := p.Spec(); err != nil {
-		return nil, target, err
-	} else if own != nil {
-		dataset = own.Name
+	if p.Own != nil {
+		dataset = p.Own.Name
 	}
 	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, dataset)
 	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {

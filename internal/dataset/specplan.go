@@ -81,8 +81,8 @@ func (s *Spec) plan() (*specPlan, []problem) {
 		p.add("columns", "columns: a sequence has a value for one row only")
 		return nil, p.problems
 	}
-	if s.Rows > 0 && s.Rows-1 > plan.schema.MaxNumber() {
-		p.add("rows", "rows: the sequences have values for %d rows", plan.schema.MaxNumber()+1)
+	if most := plan.schema.MaxNumber() / 2; s.Rows > 0 && s.Rows-1 > most { // the upper half is for probes
+		p.add("rows", "rows: the sequences have values for %d rows, since half of them are for probes", most+1)
 		return nil, p.problems
 	}
 	return plan, nil

@@ -71,12 +71,11 @@ type Options struct {
 // MaxDigits is the number of digits of the largest Int64.
 const MaxDigits = 19
 
-// Digits returns Options.Digits for the largest values of the derived columns: those of last, a block of one row, which
-// for all datasets is the run's last row.
-func Digits(last *rows.Block) []int {
-	digits := make([]int, len(last.Columns))
-	for c := range last.Columns {
-		if v := &last.Columns[c]; v.Type == rows.Int64 && len(v.Ints) > 0 {
+// Digits returns Options.Digits for a block of one row with the largest values of the derived columns.
+func Digits(widest *rows.Block) []int {
+	digits := make([]int, len(widest.Columns))
+	for c := range widest.Columns {
+		if v := &widest.Columns[c]; v.Type == rows.Int64 && len(v.Ints) > 0 {
 			digits[c] = width(v.Ints[0])
 		}
 	}

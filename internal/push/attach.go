@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
@@ -67,11 +66,7 @@ func (p *push) configureNew(id string) error {
 		return err
 	}
 	p.progress.ID = id
-	spec, err := p.newSpec()
-	if err != nil {
-		return err
-	}
-	p.spec = spec
+	p.spec = p.newSpec()
 	return p.spec.Check(p.caps)
 }
 
@@ -252,23 +247,10 @@ func (p *push) createLog(stateDir string) (err error) {
 	return err
 }
 
-// flags returns those that a resume takes from the record. A user's dataset is in the plan: its file may have changed by
-// then, or be gone.
-func (p *push) flags() map[string][]string {
-	if p.spec.Definition == nil {
-		return p.Given
-	}
-
-	kept := maps.Clone(p.Given)
-	delete(kept, "dataset")
-	delete(kept, "param")
-	return kept
-}
-
 func (p *push) newRecord() runlog.Record {
 	return runlog.Record{
 		Run: p.progress.ID, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.target.Store(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
-		Plan: p.plan, Flags: p.flags(),
+		Plan: p.plan, Flags: p.Given,
 	}
 }

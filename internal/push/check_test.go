@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 		small + " --memory 1KiB":                   {"more than --memory 1.0 KiB: raise --memory"},
 		small + " --format values":                 {`method keep does not take format "values"`},
 		small + " --commit-batches 4":              {"method keep loads every batch by itself"},
-		small + " --first-key 4611686018427387904": {"keys of documents run from 0 to"},
+		small + " --first-key 4611686018427387904": {"dataset documents has rows 0 to"},
 		small + " --staging s3://bucket/prefix":    {"leave out --staging"},
 		"--rows 9223372036854775807":               {"9223372036854775807 rows: a run has 1 to 1"},
 	} {

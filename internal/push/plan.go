@@ -54,12 +54,8 @@ func (p *push) endAt(batches int64) {
 }
 
 // newSpec returns the spec of a run that begins. The target must be configured.
-func (p *push) newSpec() (run.Spec, error) {
-	own, err := p.Config.Spec()
-	if err != nil {
-		return run.Spec{}, err
-	}
-	return run.NewSpec(&p.Config.Data, own, &p.Config.Batches, p.target.Method, p.named()), nil
+func (p *push) newSpec() run.Spec {
+	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named())
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

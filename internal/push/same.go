@@ -67,11 +67,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		return nil
 	}
 	was := r.Plan
-	own, err := c.Spec()
-	if err != nil {
-		return err
-	}
-	is := run.NewSpec(&c.Data, own, &c.Batches, was.Method, c.RunID != "")
+	is := run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "")
 	rows, delivery := any(was.Rows), c.Delivery
 	if d := r.Flag("duration"); d != "" {
 		rows = "--duration " + d
@@ -117,10 +113,11 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		fixed = append(fixed, value{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
 	}
 	var problems []error
-	if own != nil && was.Definition != nil {
-		for _, d := range own.Differences(was.Definition) {
+	if c.Own != nil && was.Definition != nil { // says more than the digests
+		for _, d := range c.Own.Differences(was.Definition) {
 			problems = append(problems, fmt.Errorf("--dataset %s is another one than the run's: %s", c.Dataset, d))
 		}
+		fixed = fixed[1:]
 	}
 	for _, v := range fixed {
 		if explicit(v.flag) && v.was != v.now {

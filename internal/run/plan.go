@@ -61,6 +61,9 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	schema := d.Schema()
 	workers, warnings := r.Connections(caps)
 	rows := s.RowCount(schema.RowBytes())
+	if s.ByDuration() && !s.agreed() { // as many as there are, if that is less
+		rows = max(min(rows, LargestKey(schema.MaxNumber())-s.FirstKey+1), 1)
+	}
 	contract, more, err := s.contract(caps, d, rows, workers)
 	warnings = append(warnings, more...)
 	if err != nil {
@@ -102,8 +105,10 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 	}
 	for _, c := range d.Schema().Columns {
 		if slices.Contains(caps.Lacks, c.Type) {
-			return loader.Contract{}, nil, fmt.Errorf("column %s holds %s, and the database has no type for them: "+
-				"make it another (of dataset documents by --payload-kind text)", c.Name, c.Type)
+			return loader.Contract{}, nil, &loader.Error{
+				Op: "plan", Applied: loader.No, Hint: "make it text; of dataset documents by --payload-kind text",
+				Err: fmt.Errorf("column %s holds %s, and the database has no type for them", c.Name, c.Type),
+			}
 		}
 	}
 	if s.Wish.Shared {
@@ -138,7 +143,7 @@ func (p *Plan) check(maxNumber int64) error {
 		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
 	}
 	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
-		return fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
+		return fmt.Errorf("--first-key %d with %d rows: dataset %s has rows 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",

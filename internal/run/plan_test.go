@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -179,8 +180,8 @@ func TestWeakerDatabase(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*input){
-		"--first-key -1 with 10000 rows: keys of pairs run from 0 to 4611686018427387903":                  func(in *input) { in.FirstKey = -1 },
-		"--first-key 4611686018427377905 with 10000 rows: keys of pairs run from 0 to 4611686018427387903": func(in *input) { in.FirstKey = 1<<62 - 9_999 },
+		"--first-key -1 with 10000 rows: dataset pairs has rows 0 to 4611686018427387903":                  func(in *input) { in.FirstKey = -1 },
+		"--first-key 4611686018427377905 with 10000 rows: dataset pairs has rows 0 to 4611686018427387903": func(in *input) { in.FirstKey = 1<<62 - 9_999 },
 		"--workers: at least 1": func(in *input) { in.Workers = -1 },
 		"one batch (--batch-rows 100) needs a buffer of 4.4 KiB, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *input) { in.Memory = 999 },
 		"a batch of 1000000000 rows of up to 38 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *input) {
@@ -224,7 +225,20 @@ func TestKeysOfADataset(t *testing.T) {
 	require.EqualValues(t, most/2, p.PartKeys().Last)
 	in.FirstKey++
 	_, _, err := in.plan()
-	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: keys of httplogs run from 0 to 125817537599999999")
+	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: dataset httplogs has rows 0 to 125817537599999999")
+}
+
+// A run by duration may have fewer rows than it would get in years.
+func TestDurationOfAShortDataset(t *testing.T) {
+	in := newInput()
+	in.Definition = &dataset.Spec{
+		Version: 1, Name: "short", Key: []string{"id"},
+		Columns: []dataset.SpecColumn{{Name: "id", Type: "text(4)", Sequence: &dataset.SpecSequence{Start: "0", Step: "1", Every: 1, Format: "{:04}"}}},
+	}
+	in.Rows, in.Duration = 0, time.Hour
+	in.Wish.Format = ""
+	p := in.make(t)
+	require.EqualValues(t, 5000, p.Rows)
 }
 
 func TestWorkers(t *testing.T) {

@@ -60,9 +60,8 @@ type Wish struct {
 // MaxDurationRows bounds a run by duration, and with it the width of its keys in text formats.
 const MaxDurationRows = 1_000_000_000_000
 
-// NewSpec returns the spec of a run that begins, for a method of the target. own is the user's dataset, or nil; shared is
-// Wish.Shared.
-func NewSpec(d *config.Data, own *dataset.Spec, b *config.Batches, method string, shared bool) Spec {
+// NewSpec returns the spec of a run that begins, for a method of the target. shared is Wish.Shared.
+func NewSpec(d *config.Data, b *config.Batches, method string, shared bool) Spec {
 	s := Spec{
 		Dataset: d.Dataset, Seed: d.Seed, PayloadBytes: d.PayloadBytes, PayloadKind: d.PayloadKind,
 		DistinctBytes: int64(d.DistinctBytes.Bytes),
@@ -75,13 +74,13 @@ func NewSpec(d *config.Data, own *dataset.Spec, b *config.Batches, method string
 	if d.DistinctBytes.All {
 		s.DistinctBytes = 0
 	}
-	if own == nil {
+	if d.Own == nil {
 		return s
 	}
 
-	s.Dataset, s.Definition = own.Name, own
+	s.Dataset, s.Definition = d.Own.Name, d.Own
 	if s.Rows == 0 && s.Bytes == 0 && s.Duration == 0 {
-		s.Rows = own.Rows
+		s.Rows = d.Own.Rows
 	}
 	return s
 }
@@ -153,8 +152,9 @@ func (p Plan) Fingerprint(table string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
 }
 
-// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that,
-// so that the sum of a key and a number of rows fits into 64 bits, here and in SQL.
+// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that, so
+// that probes have numbers of their own, and so that the sum of a key and a number of rows fits into 64 bits, here and in
+// SQL.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
 
 // divideUp rounds up, without overflow near the largest number.
