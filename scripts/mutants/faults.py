@@ -215,7 +215,7 @@ FAULTS = [Fault(*f) for f in [
      "a claim with fewer rows than the batch counts as applied"),
     ("sl08", SL, "probe.go", "if sent == nil && rows == 1 {", "if rows == 1 {",
      "the probe deletes a row of another application"),
-    ("sl09", SL, "statements.go", '"COALESCE("+largest+", -1) + 1"', '"COALESCE("+largest+", -1)"',
+    ("sl09", SL, "statements.go", '"COALESCE(%s, %d) + 1"', '"COALESCE(%s, %d)"',
      "--append begins at the last key that is taken"),
     ("sl11", SL, "prepare.go", "case s.Want.Resume:\n", "case s.Want.Resume && s.Want.Silent:\n",
      "a resume makes a missing claim table: every batch looks lost and is sent again"),
