@@ -12,7 +12,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 SERVERS  := scripts/servers
 # make check vets. With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
-TEST     := $(GO) test -vet=off
+TEST     := TERAPUSH_TEST_LONG=1 $(GO) test -vet=off
 # What makes a release: goreleaser, and for the list of modules in a binary cyclonedx-gomod.
 PACKERS  := github.com/goreleaser/goreleaser/v2@v2.15.1 github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # What make test needs besides: the C compiler for the race detector and for godror.
@@ -24,7 +24,7 @@ packages  = $(shell $(GO) list $$(grep -rlE --include='*.go' $(1) | xargs -n 1 d
 PURE     := $(patsubst %,-gcflags=%=-race=false,github.com/terapush/terapush/internal/dataset github.com/klauspost/compress/... \
 	github.com/xi2/xz github.com/goccy/go-yaml/... regexp/...)
 RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>' internal pkg)
-SERVED    = $(filter-out $(RACED),$(call packages,'TERAPUSH_TEST_|backendtest[.]Long' bench deploy e2e internal pkg))
+SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
 .PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror pages snapshot release clean

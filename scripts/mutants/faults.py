@@ -10,7 +10,7 @@ DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal
 SL, OS, EN = "pkg/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
 VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
-MC, NI, HL, PL, PB = "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
+DA, MC, NI, HL, PL, PB = "internal/dataset", "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
 class Fault(NamedTuple):
@@ -217,6 +217,12 @@ FAULTS = [Fault(*f) for f in [
      "the probe deletes a row of another application"),
     ("sl09", SL, "statements.go", '"COALESCE(%s, %d) + 1"', '"COALESCE(%s, %d)"',
      "--append begins at the last key that is taken"),
+    ("sl35", SL, "types.go", "params[0] == want.Digits && params[1] == want.Scale", "params[0] == want.Digits",
+     "a column of another scale is taken, and rounds every value"),
+    ("sl36", SL, "conditions.go", "number+s.Schema.Number[0].Minus", "number",
+     "the rows of a key that does not begin at 0 are looked for where others are"),
+    ("sl37", SL, "nextfree.go", "max(first-s.start(), 0)", "first-s.start()",
+     "--append to older rows begins at a number below 0"),
     ("sl11", SL, "prepare.go", "case s.Want.Resume:\n", "case s.Want.Resume && s.Want.Silent:\n",
      "a resume makes a missing claim table: every batch looks lost and is sent again"),
     ("sl12", SL, "prepare.go", "return found, t.mayRemove(s, found)", "return found, nil",
@@ -398,6 +404,10 @@ FAULTS = [Fault(*f) for f in [
      "a record leaves the width of the keys open"),
 
     # ---- source
+    ("da01", DA, "dataset.go", "c.sequence.cycle > 0 && !v", "c.sequence.cycle < 0 && !v",
+     "a column that starts over has longer keys than the buffers have room for"),
+    ("da02", DA, "specdataset.go", "mix(mix(seed) ^ h.Sum64())", "mix(mix(seed) ^ uint64(len(name)))",
+     "columns whose names have one length have the same values, whatever another version makes"),
     ("so01", SO, "make.go", "key, _ := r.layout.Span(number)\n\tencoded", "key := r.layout.Before(number)\n\tencoded",
      "stamped batches ignore --first-key"),
     ("so02", SO, "spans.go", "return s.FirstKey + before, min(s.BatchRows, s.Rows-before)", "return s.FirstKey + before, s.BatchRows",

@@ -15,13 +15,13 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no folder of compiled files beside the scripts
-from faults import DB, DO, EN, FAULTS, HL, MC, MY, NI, OR, OS, PB, PG, PL, PR, PU, RL, S3, SL, SO, VE
+from faults import DA, DB, DO, EN, FAULTS, HL, MC, MY, NI, OR, OS, PB, PG, PL, PR, PU, RL, S3, SL, SO, VE
 
 BACKENDS = [S3, MY, PG, DO, OR, DB]  # the quick ones first
 RUN = [PU, "internal/cli"]
 ABOVE = {
     SL: BACKENDS[1:], MC: [MY, DO], OS: BACKENDS, HL: [OS, *BACKENDS], NI: [HL, *BACKENDS, PU],
-    PL: BACKENDS, PB: BACKENDS,
+    PL: BACKENDS, PB: BACKENDS, DA: [SO, *RUN],
     EN: RUN, SO: [VE, *RUN], VE: RUN, RL: RUN, PR: RUN, PU: RUN[1:], "internal/backends/discard": [EN, *RUN],
 }
 
