@@ -63,7 +63,7 @@ test-raced:
 test-served: build
 	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(TEST) -timeout 30m $(SERVED)
 
-test-quick: ## what needs no server, in a minute
+test-quick: ## what needs no server and is not long, in a minute and a half
 	$(GO) test -p 4 ./...
 
 check: ## format, vet, lint, module files, spelling; all of them fail

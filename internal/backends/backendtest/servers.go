@@ -24,7 +24,7 @@ func Server(t testing.TB, variable string) string {
 	return url
 }
 
-// Long skips a test that keeps both cores busy for seconds, except in make test and in CI: `go test ./...` answers in a minute.
+// Long skips a test that keeps both cores busy for seconds, except in make test and in CI.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("TERAPUSH_TEST_LONG") == "" && os.Getenv("CI") != "true" {
