@@ -75,7 +75,7 @@ const MaxDigits = 19
 func Digits(widest *rows.Block) []int {
 	digits := make([]int, len(widest.Columns))
 	for c := range widest.Columns {
-		if v := &widest.Columns[c]; v.Type == rows.Int64 && len(v.Ints) > 0 {
+		if v := &widest.Columns[c]; v.Type.IsInteger() && len(v.Ints) > 0 {
 			digits[c] = width(v.Ints[0])
 		}
 	}
@@ -133,6 +133,11 @@ func Carries(f batch.Format, s rows.Schema) error {
 		carried := l.value != nil && l.value(c, MaxDigits) != nil || f == batch.Parquet && parquetWidth(c) > 0 ||
 			f == batch.ColumnArrays && columnWidth(c) > 0
 		switch {
+		case c.Nullable:
+			return fmt.Errorf("encode: format %s cannot carry the NULLs of column %s yet", f, c.Name)
+		case c.SQL != "" && !isText(f):
+			return fmt.Errorf("encode: format %s cannot carry column %s, since the server has to parse its %s: take a format of text",
+				f, c.Name, c.SQL)
 		case c.Type == rows.Decimal && !decimalFits(c):
 			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them after the point: "+
 				"valid are 1 to 18 digits, 1 or more after the point, in columns that are not derived", c.Name, c.Digits, c.Scale)
@@ -149,6 +154,11 @@ func Carries(f batch.Format, s rows.Schema) error {
 		}
 	}
 	return nil
+}
+
+// isText reports whether the server reads the values of a format by the rules of their types' texts.
+func isText(f batch.Format) bool {
+	return f != batch.PGBinary && f != batch.Parquet && f != batch.ColumnArrays
 }
 
 // Formats lists the formats that New makes.

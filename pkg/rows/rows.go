@@ -9,54 +9,6 @@ import (
 	"time"
 )
 
-// Type is what a column holds.
-type Type uint8
-
-// The types. A format that cannot carry one of them refuses the schema when its encoder is made.
-const (
-	Int64     Type = iota + 1 // 64-bit signed integer
-	Bytes                     // any bytes, 0 … MaxBytes of them
-	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
-	Date                      // days since 1970-01-01, between years 1 and 9999
-	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
-	Decimal                   // a number with Column.Scale digits after the point: its value times 10^Scale, which has at most Column.Digits digits
-)
-
-// String names the type in messages; it is not a database's type name.
-func (t Type) String() string {
-	switch t {
-	case Int64:
-		return "int64"
-	case Bytes:
-		return "bytes"
-	case Text:
-		return "text"
-	case Date:
-		return "date"
-	case Timestamp:
-		return "timestamp"
-	case Decimal:
-		return "decimal"
-	default:
-		return fmt.Sprintf("rows.Type(%d)", uint8(t))
-	}
-}
-
-// Variable reports whether values of the type differ in length.
-func (t Type) Variable() bool { return t == Bytes || t == Text }
-
-// Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
-func (t Type) Size() int64 {
-	switch t {
-	case Int64, Timestamp, Decimal:
-		return 8
-	case Date:
-		return 4
-	default:
-		return 0
-	}
-}
-
 // Column is one column of a dataset's table.
 type Column struct {
 	Name string
@@ -68,8 +20,16 @@ type Column struct {
 	Declared int
 	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits.
 	Digits, Scale int
-	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it.
+	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it. The column
+	// stays text in the table, as it is; a column of type JSON is the database's own, where it has one.
 	JSON bool
+	// Labels are the values of an Enum column, in the order in which the database sorts them.
+	Labels []string
+	// SQL is the type in the table if the user names one of the server's own, as inet; "" = what the back-end has for Type,
+	// which is a Text or a JSON otherwise. The server parses the text of such a column, and may store another one.
+	SQL string
+	// Nullable reports whether some values are NULL. Derived columns are not.
+	Nullable bool
 	// Derived reports whether the value is a function of the row number alone. Derived columns are stamped into filled
 	// buffers; all others are drawn from the seed. A derived value of a variable type is Plain and has MaxBytes bytes in
 	// every row.
@@ -80,13 +40,21 @@ type Column struct {
 	Plain bool
 }
 
-// Text writes a value of a column that is not variable for people: 2026-01-31, 12.50.
+// Text writes a value of a column whose values are in Vector.Ints for people: 2026-01-31, 12.50.
 func (c Column) Text(v int64) string {
 	switch c.Type {
 	case Date:
 		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
 	case Timestamp:
 		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
+	case TimestampTZ:
+		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000-07:00")
+	case Bool:
+		return strconv.FormatBool(v != 0)
+	case Float32:
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
+	case Float64:
+		return strconv.FormatFloat(math.Float64frombits(uint64(v)), 'g', -1, 64)
 	case Decimal:
 		sign, all := "", uint64(v)
 		if v < 0 {
@@ -193,6 +161,14 @@ func powerOfTen(n int) int64 {
 	return power
 }
 
+// MaxSize returns the most column data of a value in bytes.
+func (c Column) MaxSize() int64 {
+	if c.Type.Variable() {
+		return int64(c.MaxBytes)
+	}
+	return c.Type.Size()
+}
+
 // Names lists the column names in order.
 func (s Schema) Names() []string {
 	names := make([]string, len(s.Columns))
@@ -206,11 +182,7 @@ func (s Schema) Names() []string {
 func (s Schema) MaxRowBytes() int64 {
 	var n int64
 	for _, c := range s.Columns {
-		if c.Type.Variable() {
-			n += int64(c.MaxBytes)
-		} else {
-			n += c.Type.Size()
-		}
+		n += c.MaxSize()
 	}
 	return n
 }

@@ -42,6 +42,28 @@ func TestBlock(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { fill(b, "a", "bcd") }), "the block was as large before")
 }
 
+// A NULL has no bytes, and a block forgets which rows were NULL.
+func TestNullsOfABlock(t *testing.T) {
+	b := rows.NewBlock(rows.Schema{Columns: []rows.Column{{Name: "id", Type: rows.UUID}, {Name: "n", Type: rows.Int16, Nullable: true}}})
+	b.Reset(130)
+	v := &b.Columns[1]
+	v.SetNulls(130)
+	for _, i := range []int{0, 63, 64, 129} {
+		v.Nulls[i/64] |= 1 << (i % 64)
+		require.True(t, v.IsNull(i))
+	}
+	require.False(t, v.IsNull(128))
+	require.False(t, b.Columns[0].IsNull(0))
+	require.EqualValues(t, 4, v.CountNulls())
+	require.EqualValues(t, 130*16+126*2, b.PayloadBytes())
+	require.Len(t, b.Columns[0].UUID(129), 16)
+
+	b.Reset(130)
+	require.Zero(t, v.CountNulls())
+	require.False(t, v.IsNull(0))
+	require.Zero(t, testing.AllocsPerRun(10, func() { b.Reset(130); v.SetNulls(130) }), "the block was as large before")
+}
+
 // The largest row number is bounded by the range of the first term's column, and by 64 bits.
 func TestMaxNumber(t *testing.T) {
 	integer, timestamp := rows.Column{Type: rows.Int64}, rows.Column{Type: rows.Timestamp}

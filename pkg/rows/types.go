@@ -1,0 +1,71 @@
+package rows
+
+import "fmt"
+
+// Type is what a column holds.
+type Type uint8
+
+// The types. A format that cannot carry one of them refuses the schema when its encoder is made.
+const (
+	Int64     Type = iota + 1 // 64-bit signed integer
+	Bytes                     // any bytes, 0 … MaxBytes of them
+	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
+	Date                      // days since 1970-01-01, between years 1 and 9999
+	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
+	Decimal                   // a number with Column.Scale digits after the point: its value times 10^Scale, which has at most Column.Digits digits
+
+	Bool        // 0 or 1
+	Int16       // 16-bit signed integer
+	Int32       // 32-bit signed integer
+	Float32     // math.Float32bits of a finite number
+	Float64     // math.Float64bits of a finite number
+	UUID        // 16 bytes, in the order of its text
+	TimestampTZ // a moment: microseconds since 1970-01-01 00:00:00 UTC, between years 1 and 9999
+	JSON        // a JSON document in UTF-8 without line breaks, 2 … MaxBytes bytes
+	Char        // text of at most MaxBytes bytes that does not end in blanks, for a database's type that fills up with them
+	Enum        // one of Column.Labels, none of which is longer than MaxBytes
+)
+
+var typeNames = [...]string{
+	Int64: "int64", Bytes: "bytes", Text: "text", Date: "date", Timestamp: "timestamp", Decimal: "decimal",
+	Bool: "bool", Int16: "int16", Int32: "int32", Float32: "float32", Float64: "float64", UUID: "uuid",
+	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum",
+}
+
+// String names the type in messages; it is not a database's type name.
+func (t Type) String() string {
+	if int(t) >= len(typeNames) || typeNames[t] == "" {
+		return fmt.Sprintf("rows.Type(%d)", uint8(t))
+	}
+	return typeNames[t]
+}
+
+// Variable reports whether values of the type differ in length.
+func (t Type) Variable() bool { return t == Bytes || t.IsText() }
+
+// IsText reports whether values are UTF-8 of different lengths.
+func (t Type) IsText() bool { return t == Text || t == JSON || t == Char || t == Enum }
+
+// IsInteger reports whether values are signed integers of some width.
+func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 }
+
+// Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
+func (t Type) Size() int64 {
+	switch t {
+	case UUID:
+		return UUIDBytes
+	case Int64, Timestamp, TimestampTZ, Decimal, Float64:
+		return 8
+	case Date, Int32, Float32:
+		return 4
+	case Int16:
+		return 2
+	case Bool:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// UUIDBytes is the length of a UUID.
+const UUIDBytes = 16
