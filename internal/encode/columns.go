@@ -11,7 +11,7 @@ import (
 )
 
 // columns keeps the values of a column together, as drivers bind them; batch.Columns documents the layout and reads it.
-// It carries every type, and a block's columns become the batch's by copying.
+// It carries every type, and a block's columns become the batch's by copying, but for which rows are NULL.
 //
 // As in parquet, the number of rows is known in advance: every fixed value is written to its final position, and the values
 // of a variable column to where they would be if all before them had the maximum length. The tail closes the gaps; if all
@@ -27,14 +27,19 @@ type columns struct {
 
 // columnWidth returns the most bytes of a row in the column; 0 for a type that columns cannot carry.
 func columnWidth(c rows.Column) int {
-	switch c.Type {
-	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
-		return 8
-	case rows.Text, rows.Bytes:
-		return 4 + c.MaxBytes
-	default:
+	width := 8
+	switch {
+	case c.Type.Variable():
+		width = 4 + c.MaxBytes
+	case c.Type == rows.UUID:
+		width = rows.UUIDBytes
+	case c.Type.Size() == 0:
 		return 0
 	}
+	if c.Nullable {
+		width++ // a bit
+	}
+	return width
 }
 
 func newColumns(s rows.Schema) *columns {
@@ -60,7 +65,7 @@ func (e *columns) MaxBytes(n int64) int64 {
 func (e *columns) fixedBytes(n int) int {
 	bytes := 0
 	for _, c := range e.schema.Columns {
-		bytes += batch.ColumnBytes(c.Type, n)
+		bytes += batch.ColumnBytes(c, n)
 	}
 	return bytes
 }
@@ -77,7 +82,7 @@ func (e *columns) ForBatch(n int) Encoder {
 	fixed := 0
 	for i, c := range e.schema.Columns {
 		w.places[i] = columnPlace{fixed: fixed, start: w.size, end: w.size}
-		fixed += batch.ColumnBytes(c.Type, n)
+		fixed += batch.ColumnBytes(c, n)
 		w.size += n * c.MaxBytes
 	}
 	return w
@@ -112,8 +117,11 @@ func (w *columnsWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 	}
 	for i, c := range w.schema.Columns {
 		v, p := &b.Columns[i], &w.places[i]
+		if c.Nullable {
+			w.putNulls(dst[p.fixed+batch.ColumnNulls(c, w.rows):], v, b.Rows)
+		}
 		if !c.Type.Variable() {
-			copyFixed(dst[p.fixed+8*w.given:], c, v.Ints[:b.Rows])
+			copyFixed(dst[p.fixed:], c, w.given, v, b.Rows)
 			continue
 		}
 		checkLengths(c, v, b.Rows)
@@ -126,6 +134,19 @@ func (w *columnsWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 	}
 	w.given += b.Rows
 	return dst
+}
+
+// putNulls sets the bits of the block's NULLs behind those of the rows before it.
+func (w *columnsWriter) putNulls(to []byte, v *rows.Vector, n int) {
+	if w.given == 0 {
+		clear(to[:batch.NullBytes(w.rows)])
+	}
+	for i := range n {
+		if row := w.given + i; v.IsNull(i) {
+			word := to[row/64*8:]
+			binary.NativeEndian.PutUint64(word, binary.NativeEndian.Uint64(word)|1<<(row%64))
+		}
+	}
 }
 
 // checkLengths panics if a column would exceed its place.
@@ -155,7 +176,7 @@ func (w *columnsWriter) AppendTail(dst []byte) []byte {
 			continue
 		}
 		p := &w.places[i]
-		clear(dst[p.fixed+4*w.rows : p.fixed+batch.ColumnBytes(c.Type, w.rows)])
+		clear(dst[p.fixed+4*w.rows : p.fixed+batch.ColumnNulls(c, w.rows)])
 		if p.start != end {
 			copy(dst[end:], dst[p.start:p.end])
 		}
@@ -175,7 +196,7 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 		switch {
 		case !c.Type.Variable():
 			if c.Derived {
-				copyFixed(buf[fixed+8*from:], c, v.Ints[:b.Rows])
+				copyFixed(buf[fixed:], c, from, v, b.Rows)
 			}
 		case c.Derived:
 			checkOneLength(c, v, b.Rows)
@@ -184,19 +205,41 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 		default:
 			values += int(binary.NativeEndian.Uint32(buf[fixed+4*(n-1):]))
 		}
-		fixed += batch.ColumnBytes(c.Type, n)
+		fixed += batch.ColumnBytes(c, n)
 	}
 }
 
-// copyFixed writes numbers, days or microseconds in the machine's byte order. Drivers turn them into a database's dates,
-// times and decimals, so they are checked as in text formats.
-func copyFixed(dst []byte, c rows.Column, values []int64) {
+// copyFixed writes n numbers, days or microseconds in the machine's byte order, or UUIDs, from a row of the column at dst on.
+// Drivers turn them into a database's dates, times and decimals, so they are checked as in text formats.
+func copyFixed(dst []byte, c rows.Column, from int, v *rows.Vector, n int) {
+	if c.Type == rows.UUID {
+		copy(dst[rows.UUIDBytes*from:], v.Data[:rows.UUIDBytes*n])
+		return
+	}
+
+	values := v.Ints[:n]
 	switch c.Type {
+	case rows.Int16, rows.Int32:
+		for _, v := range values {
+			checkWidth(c.Type, v)
+		}
+	case rows.Bool:
+		for _, v := range values {
+			checkBool(v)
+		}
+	case rows.Float32:
+		for _, v := range values {
+			checkFloat32(v)
+		}
+	case rows.Float64:
+		for _, v := range values {
+			checkFloat64(v)
+		}
 	case rows.Date:
 		for _, v := range values {
 			checkDate(v)
 		}
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		for _, v := range values {
 			checkTime(v)
 		}
@@ -206,7 +249,7 @@ func copyFixed(dst []byte, c rows.Column, values []int64) {
 			magnitude(v, most)
 		}
 	}
-	copy(dst[:8*len(values)], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))
+	copy(dst[8*from:][:8*n], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*n))
 }
 
 // checkOneLength panics if values of a derived text have another length than its column, and could not be stamped.

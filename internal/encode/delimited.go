@@ -7,38 +7,25 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// numeric returns the text writer of a column that is not variable, with quotes around dates and times; nil for others.
-func numeric(c rows.Column, digits int, quote string) writer {
-	switch c.Type {
-	case rows.Int64:
-		if c.Derived {
-			return padded{width: digits, pad: '0'}
-		}
-		return &plainNumber{}
-	case rows.Date:
-		return enclosed{quote, quote, newDates()}
-	case rows.Timestamp:
-		return enclosed{quote, quote, &times{}}
-	case rows.Decimal:
-		return newDecimals(c)
-	default:
-		return nil
-	}
-}
+// utc follows a moment in text: ISO 8601's offset, as PostgreSQL and Databend read it.
+const utc = "+00:00"
 
 // tsv is what LOAD DATA reads without FIELDS and LINES clauses (MySQL manual, "LOAD DATA Statement", Field and
 // Line Handling): fields end in TAB, lines in LF, the backslash escapes. Bytes go raw, so the statement has to say
 // CHARACTER SET binary or one in which no trail byte looks like a backslash; gbk, big5 and sjis break it.
 func tsv() layout {
+	// No zone: MySQL's TIMESTAMP is read in the session's, which has to be UTC. MariaDB knows no other way.
+	plain := notation{no: "0", yes: "1"}
 	return layout{
 		format:      batch.TSV,
 		afterColumn: "\t",
 		end:         "\n",
+		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
 			if c.Type.Variable() {
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`})
 			}
-			return numeric(c, digits, "")
+			return plain.numeric(c, digits)
 		},
 	}
 }
@@ -49,18 +36,20 @@ func tsv() layout {
 //
 // The server refuses a NUL in Text, which PostgreSQL cannot store in any notation.
 func pgText() layout {
+	plain := notation{zone: utc, no: "f", yes: "t"}
 	return layout{
 		format:      batch.PGText,
 		afterColumn: "\t",
 		end:         "\n",
+		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
-			switch c.Type {
-			case rows.Bytes:
+			switch {
+			case c.Type == rows.Bytes:
 				return enclosed{`\\x`, "", &hexed{c.MaxBytes}}
-			case rows.Text:
+			case c.Type.IsText():
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, '\r': `\r`})
 			}
-			return numeric(c, digits, "")
+			return plain.numeric(c, digits)
 		},
 	}
 }
@@ -71,20 +60,23 @@ func pgText() layout {
 //
 // Databend reads it with its defaults (CsvFileFormatParams in its principal/file_format.rs): fields end in a comma,
 // records in LF, quotes are doubled, nothing escapes. An unquoted empty field and an unquoted \N are NULL to it, so such
-// values are quoted below. Doris differs in both; see dorisCSV.
+// values are quoted below. A NULL is \N: PostgreSQL and Redshift have to be told, by NULL '\N', for an unquoted empty field
+// is one to them. Doris differs in both; see dorisCSV.
 func csv() layout {
+	plain := notation{zone: utc, no: "false", yes: "true"}
 	return layout{
 		format:      batch.CSV,
 		afterColumn: ",",
 		end:         "\n",
+		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
 			switch {
-			case c.Type == rows.Text && c.Derived: // plain and never empty
+			case c.Type.IsText() && c.Derived: // plain and never empty
 				return &raw{c.MaxBytes}
-			case c.Type == rows.Text:
+			case c.Type.IsText():
 				return &csvText{maxBytes: c.MaxBytes, plain: c.Plain}
 			}
-			return numeric(c, digits, "")
+			return plain.numeric(c, digits)
 		},
 	}
 }
@@ -128,16 +120,18 @@ func (t *csvText) append(dst []byte, column *rows.Vector, i int) []byte {
 //
 // It carries only Plain columns: others may contain a separator, a quote (which trim_double_quotes would remove) or \N.
 func dorisCSV() layout {
+	plain := notation{zone: utc, no: "false", yes: "true"}
 	return layout{
 		format:      batch.DorisCSV,
 		afterColumn: "\x01",
 		end:         "\x02",
+		null:        `\N`,
 		refusal:     "it quotes and escapes nothing, and a value may hold 0x01, 0x02 or a backslash; use format ndjson",
 		value: func(c rows.Column, digits int) writer {
-			if c.Type == rows.Text && c.Plain {
+			if c.Type.IsText() && c.Plain {
 				return text(c, "", "", nil)
 			}
-			return numeric(c, digits, "")
+			return plain.numeric(c, digits)
 		},
 	}
 }

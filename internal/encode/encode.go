@@ -26,7 +26,8 @@ type Encoder interface {
 	AppendHead(dst []byte) []byte
 	// AppendRows appends the rows of b and records in at where their derived fields are. dst begins with the head, and must
 	// stay shorter than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned digits,
-	// a derived text of another length, a decimal with more digits than its column, and a date without a four-digit year.
+	// a derived text of another length, a decimal with more digits than its column, a date without a four-digit year, a bool
+	// that is neither 0 nor 1, and a float that is not finite.
 	// It may overwrite up to 8 bytes of dst's capacity after the result.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
@@ -133,8 +134,10 @@ func Carries(f batch.Format, s rows.Schema) error {
 		carried := l.value != nil && l.value(c, MaxDigits) != nil || f == batch.Parquet && parquetWidth(c) > 0 ||
 			f == batch.ColumnArrays && columnWidth(c) > 0
 		switch {
-		case c.Nullable:
-			return fmt.Errorf("encode: format %s cannot carry the NULLs of column %s yet", f, c.Name)
+		case c.Derived && c.Nullable:
+			return fmt.Errorf("encode: derived column %s has NULLs, so it cannot be stamped", c.Name)
+		case c.Derived && !stampable(c.Type):
+			return fmt.Errorf("encode: derived column %s is of type %s, which cannot be stamped", c.Name, c.Type)
 		case c.SQL != "" && !isText(f):
 			return fmt.Errorf("encode: format %s cannot carry column %s, since the server has to parse its %s: take a format of text",
 				f, c.Name, c.SQL)
@@ -147,13 +150,18 @@ func Carries(f batch.Format, s rows.Schema) error {
 		case c.Type == rows.Bytes:
 			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: "+
 				"make it text (of dataset documents by --payload-kind text), or take another format", f, c.Name)
-		case c.Type == rows.Text:
+		case c.Type.IsText():
 			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
 		default:
 			return fmt.Errorf("encode: format %s cannot carry column %s of type %s", f, c.Name, c.Type)
 		}
 	}
 	return nil
+}
+
+// stampable reports whether derived columns of the type have one length in every format.
+func stampable(t rows.Type) bool {
+	return t != rows.Bool && t != rows.Float32 && t != rows.Float64 && t != rows.JSON
 }
 
 // isText reports whether the server reads the values of a format by the rules of their types' texts.

@@ -14,28 +14,30 @@ import (
 // Decimals are strings: Databend (1.2.895) silently parses a number as a double and truncates it to the scale, so one
 // price in twenty is a cent too low. It reads a string exactly, and so does Doris.
 //
-// It carries no Bytes: a JSON string is Unicode, and every database has another notation for bytes.
+// A JSON document is a value as it is, not a string. It carries no Bytes: a JSON string is Unicode, and every database has another notation for bytes.
 func ndjson() layout {
+	quoted := notation{quote: `"`, zone: utc, no: "false", yes: "true"}
 	return layout{
 		format:      batch.NDJSON,
 		begin:       "{",
 		afterColumn: ",",
 		end:         "}\n",
+		null:        "null",
 		label: func(c rows.Column) string {
 			return `"` + string(appendEscaped(nil, []byte(c.Name), newEscapes(jsonEscapes()))) + `":`
 		},
 		value: func(c rows.Column, digits int) writer {
-			switch c.Type {
-			case rows.Int64:
-				if c.Derived {
-					return padded{width: digits, pad: ' '}
-				}
-			case rows.Text:
+			switch {
+			case c.Type.IsInteger() && c.Derived:
+				return padded{width: digits, pad: ' '}
+			case c.Type == rows.JSON:
+				return &raw{c.MaxBytes}
+			case c.Type.IsText():
 				return text(c, `"`, `"`, jsonEscapes())
-			case rows.Decimal:
+			case c.Type == rows.Decimal:
 				return enclosed{`"`, `"`, newDecimals(c)}
 			}
-			return numeric(c, digits, `"`)
+			return quoted.numeric(c, digits)
 		},
 	}
 }

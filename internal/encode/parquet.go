@@ -3,6 +3,7 @@ package encode
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -11,9 +12,9 @@ import (
 )
 
 // parquet makes a whole Parquet file of every batch (the format's specification: apache/parquet-format, README.md,
-// parquet.thrift, Encodings.md and LogicalTypes.md): one row group, every column required and written as data pages of
-// version 1 in the PLAIN encoding, uncompressed, without dictionaries, statistics or indexes, which do not pay for random
-// values.
+// parquet.thrift, Encodings.md and LogicalTypes.md): one row group, every column written as data pages of version 1 in the
+// PLAIN encoding, uncompressed, without dictionaries, statistics or indexes, which do not pay for random values. Columns are
+// required, but for those with NULLs: the values of their pages come after one bit a row, which is 0 for a NULL.
 //
 // A file keeps the values of a column together, while a batch is made of rows, a piece at a time. A library's writer does
 // not know how many rows will come, and has to keep a second copy of the batch until the row group is complete. Here the
@@ -21,7 +22,7 @@ import (
 // of a copy. parquet-go writes the rest (parquet_meta.go), in some 90 KB for a file of 23 columns and 8 MiB. If values are
 // shorter than the schema allows, the tail closes the gaps with one move of each column.
 //
-// A derived field has one length, so its place follows from where its column begins, which Offsets keep, and from the
+// A derived field has one length and is never NULL, so its place follows from where its column begins, which Offsets keep, and from the
 // pages before. Pages have no checksum and columns no statistics that a stamp would have to change.
 type parquet struct {
 	schema  rows.Schema
@@ -33,7 +34,7 @@ type parquet struct {
 // parquetColumn is the plan of one column.
 type parquetColumn struct {
 	rows.Column
-	width    int // most bytes of a value
+	width    int // most bytes of a value; 1 of a Bool, which has a bit
 	pageRows int // rows of every page but the last
 	header   int // most bytes of the header of such a page
 	fixed    int // of them, those that are the same in every page
@@ -49,13 +50,15 @@ const (
 // parquetWidth returns the most bytes of a value in the PLAIN encoding, 0 for a type that the format cannot carry. Numbers
 // are little-endian, variable values follow a length of 4 bytes.
 func parquetWidth(c rows.Column) int {
-	switch c.Type {
-	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
-		return int(c.Type.Size())
-	case rows.Text, rows.Bytes:
+	switch {
+	case c.Type.Variable():
 		return 4 + c.MaxBytes
+	case c.Type == rows.UUID:
+		return 4 + uuidBytes // its text: readers that know the logical type UUID are few
+	case c.Type == rows.Int16:
+		return 4
 	default:
-		return 0
+		return int(c.Type.Size())
 	}
 }
 
@@ -64,8 +67,8 @@ func newParquet(s rows.Schema) *parquet {
 	for _, c := range s.Columns {
 		width := parquetWidth(c)
 		column := parquetColumn{Column: c, width: width, pageRows: max(pageBytes/width, 1)}
-		column.header = len(pageHeader(column.pageRows, column.pageRows*width))
-		column.fixed = column.header - varying(column.pageRows, width)
+		column.header = len(pageHeader(column.pageRows, column.most(column.pageRows)))
+		column.fixed = column.header - column.varying(column.pageRows)
 		p.columns = append(p.columns, column)
 		p.maxRow += width
 	}
@@ -86,19 +89,36 @@ func (p *parquet) MaxBytes(n int64) int64 {
 // chunkBytes returns the most bytes of n values with their pages' headers.
 func (c *parquetColumn) chunkBytes(n int64) int64 {
 	whole, rest := n/int64(c.pageRows), int(n%int64(c.pageRows))
-	return n*int64(c.width) + whole*int64(c.header) + int64(c.headerOf(rest))
+	levels := whole*int64(c.levels(c.pageRows)) + int64(c.levels(rest))
+	return n*int64(c.width) + levels + whole*int64(c.header) + int64(c.headerOf(rest))
 }
+
+// most returns the most bytes of a page of n rows, without its header.
+func (c *parquetColumn) most(n int) int { return n*c.width + c.levels(n) }
+
+// levels returns the bytes before the values of a page of n rows that say which are NULL: their number, and one bit-packed
+// run of groups of eight rows.
+func (c *parquetColumn) levels(n int) int {
+	if !c.Nullable || n == 0 {
+		return 0
+	}
+	groups := (n + 7) / 8
+	return 4 + len(binary.AppendUvarint(nil, runOf(groups))) + groups
+}
+
+// runOf is the header of a bit-packed run of so many groups.
+func runOf(groups int) uint64 { return uint64(groups)<<1 | 1 }
 
 // headerOf returns the room for the header of a page of n rows.
 func (c *parquetColumn) headerOf(n int) int {
 	if n == 0 {
 		return 0
 	}
-	return c.fixed + varying(n, c.width)
+	return c.fixed + c.varying(n)
 }
 
 // varying returns the bytes of the numbers in a page's header: its rows, and twice its length.
-func varying(n, width int) int { return varint(n) + 2*varint(n*width) }
+func (c *parquetColumn) varying(n int) int { return varint(n) + 2*varint(c.most(n)) }
 
 // varint returns the bytes of a number in Thrift's compact protocol: seven bits a byte, and one for the sign.
 func varint(n int) int { return max(1, (bits.Len(uint(n))+1+6)/7) }
@@ -135,6 +155,8 @@ type chunk struct {
 	start, end, limit int // of what is written, and where the next column begins
 	page              int // the page being written: its position, …
 	header            int // … the room for its header, …
+	levels, values    int // … where the bits of its NULLs begin, and its values, …
+	given             int // … how many values there are …
 	rows, left        int // … its rows, and those that are missing; 0 = there is no such page
 }
 
@@ -155,11 +177,14 @@ func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 		for from := 0; from < b.Rows; {
 			if k.left == 0 {
 				k.rows = min(c.pageRows, w.rows-w.given-from)
-				k.left, k.page, k.header = k.rows, k.end, c.headerOf(k.rows)
-				k.end += k.header
+				k.openPage(dst, c)
 			}
 			n := min(b.Rows-from, k.left)
-			k.end = len(c.appendPlain(dst[:k.end:k.limit], &b.Columns[i], from, from+n))
+			if c.Nullable || c.Type == rows.Bool {
+				k.appendSome(dst, c, &b.Columns[i], from, from+n)
+			} else {
+				k.end = len(c.appendPlain(dst[:k.end:k.limit], &b.Columns[i], from, from+n))
+			}
 			if k.end > k.limit {
 				panic(fmt.Sprintf("encode: a value of column %s is longer than %d bytes", c.Name, c.MaxBytes))
 			}
@@ -173,9 +198,63 @@ func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 	return dst
 }
 
-// appendPlain appends values from … to−1.
+// openPage begins a page of k.rows rows, and writes what is before the bits of its NULLs if the column has any.
+func (k *chunk) openPage(buf []byte, c *parquetColumn) {
+	k.left, k.page, k.header = k.rows, k.end, c.headerOf(k.rows)
+	k.end += k.header
+	if c.Nullable {
+		groups := (k.rows + 7) / 8
+		binary.LittleEndian.PutUint32(buf[k.end:], uint32(c.levels(k.rows)-4))
+		k.end += 4 + binary.PutUvarint(buf[k.end+4:], runOf(groups))
+		clear(buf[k.end:][:groups])
+		k.levels = k.end
+		k.end += groups
+	}
+	k.values, k.given = k.end, 0
+}
+
+// appendSome appends the values from … to−1 that are not NULL, or are bits.
+func (k *chunk) appendSome(buf []byte, c *parquetColumn, v *rows.Vector, from, to int) {
+	done := k.rows - k.left
+	for i := from; i < to; i++ {
+		if c.Nullable {
+			if v.IsNull(i) {
+				continue
+			}
+			row := done + i - from
+			buf[k.levels+row/8] |= 1 << (row % 8)
+		}
+		if c.Type != rows.Bool {
+			k.end = len(c.appendPlain(buf[:k.end:k.limit], v, i, i+1))
+			continue
+		}
+		if k.given%8 == 0 {
+			buf[k.end] = 0
+			k.end++
+		}
+		buf[k.values+k.given/8] |= byte(checkBool(v.Ints[i])) << (k.given % 8)
+		k.given++
+	}
+}
+
+// appendPlain appends values from … to−1, none of which is NULL or a bit.
 func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []byte {
 	switch c.Type {
+	case rows.Int16, rows.Int32:
+		for _, n := range v.Ints[from:to] {
+			checkWidth(c.Type, n)
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+		}
+	case rows.Float32:
+		for _, n := range v.Ints[from:to] {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(checkFloat32(n)))
+		}
+	case rows.UUID:
+		for i := from; i < to; i++ {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(uuidBytes))
+			dst = extend(dst, uuidBytes)
+			formatUUID(dst[len(dst)-uuidBytes:], v.UUID(i))
+		}
 	case rows.Date:
 		for _, day := range v.Ints[from:to] {
 			checkDate(day)
@@ -187,10 +266,14 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 			magnitude(n, most)
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		for _, n := range v.Ints[from:to] {
 			checkTime(n)
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+		}
+	case rows.Float64:
+		for _, n := range v.Ints[from:to] {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(checkFloat64(n)))
 		}
 	case rows.Int64:
 		for _, n := range v.Ints[from:to] {

@@ -19,7 +19,7 @@ func pageHeader(n, size int) []byte {
 		DataPageHeader: thrift.New(format.DataPageHeader{
 			NumValues: int32(n),
 			Encoding:  format.Plain,
-			// Required columns have no levels; these fields are mandatory.
+			// Required columns have no levels, and no column repeats; these fields are mandatory.
 			DefinitionLevelEncoding: format.RLE,
 			RepetitionLevelEncoding: format.RLE,
 		}),
@@ -42,10 +42,14 @@ func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 		file.Schema = append(file.Schema, schemaElement(c))
 		size := int64(chunks[i].end - chunks[i].start)
 		group.TotalByteSize += size
+		encodings := []format.Encoding{format.Plain}
+		if c.Nullable {
+			encodings = append(encodings, format.RLE) // of the bits that say which rows are NULL
+		}
 		group.Columns = append(group.Columns, format.ColumnChunk{
 			MetaData: format.ColumnMetaData{
 				Type:                  physicalType(c.Type),
-				Encoding:              []format.Encoding{format.Plain},
+				Encoding:              encodings,
 				PathInSchema:          []string{c.Name},
 				Codec:                 format.Uncompressed,
 				NumValues:             n,
@@ -62,10 +66,16 @@ func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 
 func physicalType(t rows.Type) format.Type {
 	switch t {
-	case rows.Date:
+	case rows.Date, rows.Int32, rows.Int16:
 		return format.Int32
-	case rows.Int64, rows.Timestamp, rows.Decimal:
+	case rows.Int64, rows.Timestamp, rows.TimestampTZ, rows.Decimal:
 		return format.Int64
+	case rows.Bool:
+		return format.Boolean
+	case rows.Float32:
+		return format.Float
+	case rows.Float64:
+		return format.Double
 	default:
 		return format.ByteArray
 	}
@@ -79,13 +89,24 @@ func schemaElement(c rows.Column) format.SchemaElement {
 		Type:           thrift.New(physicalType(c.Type)),
 		RepetitionType: thrift.New(format.Required),
 	}
+	if c.Nullable {
+		e.RepetitionType = thrift.New(format.Optional)
+	}
 	switch c.Type {
-	case rows.Text:
+	case rows.Text, rows.Char, rows.Enum, rows.JSON, rows.UUID:
 		e.ConvertedType = thrift.New(deprecated.UTF8)
 		e.LogicalType = format.LogicalType{Value: new(format.StringType)}
 	case rows.Date:
 		e.ConvertedType = thrift.New(deprecated.Date)
 		e.LogicalType = format.LogicalType{Value: new(format.DateType)}
+	case rows.Int16:
+		e.ConvertedType = thrift.New(deprecated.Int16)
+		e.LogicalType = format.LogicalType{Value: &format.IntType{BitWidth: 16, IsSigned: true}}
+	case rows.TimestampTZ:
+		e.ConvertedType = thrift.New(deprecated.TimestampMicros)
+		e.LogicalType = format.LogicalType{Value: &format.TimestampType{
+			IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: new(format.MicroSeconds)},
+		}}
 	case rows.Timestamp:
 		e.LogicalType = format.LogicalType{Value: &format.TimestampType{
 			Unit: format.TimeUnit{Value: new(format.MicroSeconds)},

@@ -9,23 +9,37 @@ import (
 
 // pgBinary is PostgreSQL's COPY … (FORMAT binary), manual page "COPY", Binary Format: a signature, flags and the length
 // of a header extension (both 0); then for every row the number of columns as int16 and for every column its length as
-// int32 and its bytes, all big-endian; finally the int16 −1. Columns must have the exact types int8, bytea, text (or
-// varchar), date, timestamp and numeric: the server checks lengths and converts nothing.
+// int32 and its bytes, all big-endian; finally the int16 −1. The length of a NULL is −1. Columns must have the exact types
+// int8, int4, int2, float8, float4, bool, uuid, bytea, text (or varchar, char(n) or an enum, which are received as text is),
+// jsonb, date, timestamp, timestamptz and numeric: the server checks lengths and converts nothing.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
 		head:   "PGCOPY\n\xFF\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00",
 		tail:   "\xFF\xFF",
 		begin:  string(binary.BigEndian.AppendUint16(nil, uint16(columns))),
+		null:   "\xFF\xFF\xFF\xFF",
 		value: func(c rows.Column, _ int) writer {
 			switch c.Type {
 			case rows.Int64:
 				return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
-			case rows.Bytes, rows.Text:
+			case rows.Int32, rows.Float32:
+				return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
+			case rows.Int16:
+				return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
+			case rows.Bool:
+				return enclosed{"\x00\x00\x00\x01", "", &narrow{c.Type, 1}}
+			case rows.Float64:
+				return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
+			case rows.UUID:
+				return enclosed{"\x00\x00\x00\x10", "", &rawUUIDs{}}
+			case rows.JSON:
+				return &counted{before: "\x01", maxBytes: c.MaxBytes} // the version of jsonb_recv
+			case rows.Bytes, rows.Text, rows.Char, rows.Enum:
 				return &counted{maxBytes: c.MaxBytes}
 			case rows.Date:
 				return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
-			case rows.Timestamp:
+			case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
 				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
 			case rows.Decimal:
 				return newPGNumerics(c)
@@ -36,15 +50,79 @@ func pgBinary(columns int) layout {
 	}
 }
 
-// counted writes values as they are, after their length.
-type counted struct{ maxBytes int }
+// counted writes values as they are, after their length and what else is before them.
+type counted struct {
+	before   string
+	maxBytes int
+}
 
-func (v *counted) max() int { return 4 + v.maxBytes }
+func (v *counted) max() int { return 4 + len(v.before) + v.maxBytes }
 
 func (v *counted) append(dst []byte, column *rows.Vector, i int) []byte {
 	b := column.Value(i)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(v.before)+len(b)))
+	if v.before != "" {
+		dst = append(dst, v.before...)
+	}
 	return append(dst, b...)
+}
+
+// narrow writes the lowest bytes of numbers: int2send, int4send, float4send, float8send and boolsend.
+type narrow struct {
+	of    rows.Type
+	bytes int
+}
+
+func (w *narrow) max() int { return w.bytes }
+
+func (w *narrow) append(dst []byte, column *rows.Vector, i int) []byte {
+	n := len(dst)
+	dst = extend(dst, w.bytes)
+	w.put(dst[n:], column.Ints[i])
+	return dst
+}
+
+func (w *narrow) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	for i, v := range column.Ints[:n] {
+		w.put(buf[at[i*stride]:], v)
+	}
+}
+
+func (w *narrow) put(to []byte, v int64) {
+	switch w.of {
+	case rows.Float64:
+		checkFloat64(v)
+	case rows.Float32:
+		checkFloat32(v)
+	default:
+		checkWidth(w.of, v)
+	}
+
+	switch w.bytes {
+	case 8:
+		binary.BigEndian.PutUint64(to, uint64(v))
+	case 4:
+		binary.BigEndian.PutUint32(to, uint32(v))
+	case 2:
+		binary.BigEndian.PutUint16(to, uint16(v))
+	default:
+		to[0] = byte(checkBool(v))
+	}
+}
+
+// rawUUIDs writes UUIDs as uuid_send does, as they are.
+type rawUUIDs struct{}
+
+func (*rawUUIDs) max() int { return rows.UUIDBytes }
+
+func (*rawUUIDs) append(dst []byte, column *rows.Vector, i int) []byte {
+	return append(dst, column.UUID(i)...)
+}
+
+func (*rawUUIDs) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	for i := range n {
+		copy(buf[at[i*stride]:][:rows.UUIDBytes], column.UUID(i))
+	}
 }
 
 // bigEndian writes integers as PostgreSQL's int8send does. Their length is written before them.

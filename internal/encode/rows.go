@@ -15,6 +15,7 @@ type layout struct {
 	between     string                                 // separates rows
 	begin, end  string                                 // of every row
 	afterColumn string                                 // between two columns
+	null        string                                 // a NULL, without delimiters
 	label       func(c rows.Column) string             // before every value of the column; may be nil
 	value       func(c rows.Column, digits int) writer // nil for a column that the format cannot carry
 	refusal     string                                 // why it refuses a text column, and what to do instead
@@ -75,7 +76,14 @@ func newRowEncoder(l layout, s rows.Schema, digits []int) *rowEncoder {
 			lead += l.label(c)
 		}
 		w, behind := l.value(c, digits[i]), ""
-		if around, is := w.(enclosed); is {
+		around, is := w.(enclosed)
+		if !is {
+			around.writer = w
+		}
+		switch {
+		case c.Nullable:
+			w = &nullable{around.writer.(value), newConstant(around.open), newConstant(around.close), newConstant(l.null)}
+		case is:
 			lead += around.open
 			w, behind = around.writer, around.close
 		}

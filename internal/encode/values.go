@@ -10,20 +10,22 @@ import (
 // an sql_mode without NO_BACKSLASH_ESCAPES, and a character_set_client in which no trail byte looks like a quote or a
 // backslash: utf8mb4 and latin1 are fine, gbk, big5 and sjis are not.
 func values() layout {
+	quoted := notation{quote: "'", no: "0", yes: "1"} // no zone, as in tsv
 	return layout{
 		format:      batch.Values,
 		between:     ",",
 		begin:       "(",
 		afterColumn: ",",
 		end:         ")",
+		null:        "NULL",
 		value: func(c rows.Column, digits int) writer {
-			switch c.Type {
-			case rows.Bytes:
+			switch {
+			case c.Type == rows.Bytes:
 				return text(c, "_binary'", "'", mysqlEscapes())
-			case rows.Text:
+			case c.Type.IsText():
 				return text(c, "'", "'", mysqlEscapes())
 			}
-			return numeric(c, digits, "'")
+			return quoted.numeric(c, digits)
 		},
 	}
 }
@@ -38,14 +40,15 @@ func mysqlEscapes() map[byte]string {
 func pgValues() layout {
 	l := values()
 	l.format = batch.PGValues
+	quoted := notation{quote: "'", zone: utc, no: "FALSE", yes: "TRUE"}
 	l.value = func(c rows.Column, digits int) writer {
-		switch c.Type {
-		case rows.Bytes:
+		switch {
+		case c.Type == rows.Bytes:
 			return enclosed{`'\x`, `'`, &hexed{c.MaxBytes}}
-		case rows.Text:
+		case c.Type.IsText():
 			return text(c, "'", "'", map[byte]string{'\'': `''`})
 		}
-		return numeric(c, digits, "'")
+		return quoted.numeric(c, digits)
 	}
 	return l
 }

@@ -10,11 +10,11 @@ import (
 // Columns are the arrays of a batch whose format is columns, for drivers that bind arrays. Like a Body it keeps the
 // buffer until it is closed, and is used by one goroutine.
 //
-// Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for a number, date or
-// timestamp, for a decimal an int64 too, which is its value times 10^Scale of the schema's column, and for a variable
-// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values
-// of every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order,
-// since they never leave the process.
+// Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for what rows.Vector keeps in
+// Ints, for a UUID its 16 bytes, and for a variable column the uint32 end of its value; each column's begin at a multiple
+// of 8. Behind those of a nullable column are the words of rows.Vector.Nulls. Then, in the same order, come the values of
+// every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order, since
+// they never leave the process.
 type Columns struct {
 	// Vectors are views of the buffer, one for each column of the schema. They must not be written to or used after Close.
 	Vectors []rows.Vector
@@ -46,7 +46,15 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 		v := &c.Vectors[i]
 		v.Type = column.Type
 		at := unsafe.Pointer(&b.Encoded[places[i]])
-		if !column.Type.Variable() {
+		if column.Nullable {
+			nulls := unsafe.Pointer(&b.Encoded[places[i]+ColumnNulls(column, n)])
+			v.Nulls = unsafe.Slice((*uint64)(nulls), NullBytes(n)/word)
+		}
+		switch {
+		case column.Type == rows.UUID:
+			v.Data = b.Encoded[places[i]:][: n*rows.UUIDBytes : n*rows.UUIDBytes]
+			continue
+		case !column.Type.Variable():
 			v.Ints = unsafe.Slice((*int64)(at), n)
 			continue
 		}
@@ -97,16 +105,31 @@ const word = 8
 func ColumnPlaces(s rows.Schema, n int) (places []int, data int) {
 	for _, c := range s.Columns {
 		places = append(places, data)
-		data += ColumnBytes(c.Type, n)
+		data += ColumnBytes(c, n)
 	}
 	return places, data
 }
 
-// ColumnBytes returns the bytes of n fixed values of a column of the type, with padding.
-func ColumnBytes(t rows.Type, n int) int {
+// ColumnBytes returns the bytes of n fixed values of a column, with padding, and of its NULLs.
+func ColumnBytes(c rows.Column, n int) int {
+	bytes := ColumnNulls(c, n)
+	if c.Nullable {
+		bytes += NullBytes(n)
+	}
+	return bytes
+}
+
+// ColumnNulls returns the bytes of n fixed values of a column, with padding, after which its NULLs are.
+func ColumnNulls(c rows.Column, n int) int {
 	width := word
-	if t.Variable() {
+	switch {
+	case c.Type.Variable():
 		width = word / 2
+	case c.Type == rows.UUID:
+		width = rows.UUIDBytes
 	}
 	return (n*width + word - 1) / word * word
 }
+
+// NullBytes returns the bytes that say which of n rows are NULL.
+func NullBytes(n int) int { return (n + 63) / 64 * word }
