@@ -38,7 +38,8 @@ func rules() []rule {
 		{from: "pkg/loader", may: []string{"pkg/rows", "pkg/batch", "pkg/loader"}, std: true},
 		{from: "pkg/event", may: []string{"pkg/loader"}, std: true},
 
-		{from: "internal/dataset", may: []string{"pkg/rows"}},
+		{from: "internal/spelling", std: true},
+		{from: "internal/dataset", may: []string{"pkg/rows", "internal/spelling"}},
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
 		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
@@ -64,7 +65,7 @@ func rules() []rule {
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/source",
 			"internal/host", "internal/report", "internal/results", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
-		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/units", "internal/verify")},
+		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/spelling", "internal/units", "internal/verify")},
 		{from: "internal/stats", may: with("internal/units")},
 		{from: "internal/live", may: with("internal/stats", "internal/units")},
 		{from: "internal/report", may: with("internal/stats", "internal/units")},
@@ -85,7 +86,7 @@ func rules() []rule {
 		{from: "internal/units"},
 		{from: "experiments"},
 		{from: "internal/sweep", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/push", "internal/units",
-			"internal/results", "internal/report", "internal/run", "internal/runlog", "experiments"}},
+			"internal/results", "internal/report", "internal/run", "internal/runlog", "internal/spelling", "experiments"}},
 		{from: "internal/demo"},
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
 		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},

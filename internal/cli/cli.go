@@ -20,6 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/spelling"
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -146,7 +147,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 			flags = append(flags, f.Name)
 		}
 	})
-	if guess := config.Suggest(unknown.GetSpecifiedName(), flags); guess != "" {
+	if guess := spelling.Nearest(unknown.GetSpecifiedName(), flags); guess != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, guess)
 	}
 	return usage(err)

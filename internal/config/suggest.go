@@ -4,29 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// Suggest returns the valid word nearest to word, the first of several, or "" if none is near. A valid word that begins
-// with word is nearest of all; otherwise about a third of the letters may differ. Case is ignored.
-func Suggest(word string, valid []string) string {
-	word = strings.ToLower(word)
-	if word == "" {
-		return ""
-	}
-	best, least := "", 0
-	for _, v := range valid {
-		lower := strings.ToLower(v)
-		d := distance(word, lower)
-		if strings.HasPrefix(lower, word) {
-			d = 0
-		}
-		near := d <= (max(len(word), len(lower))+2)/3
-		if near && (best == "" || d < least) {
-			best, least = v, d
-		}
-	}
-	return best
-}
+	"github.com/terapush/terapush/internal/spelling"
+)
 
 // Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all.
 // Of one that was removed it says what to use instead.
@@ -35,7 +15,7 @@ func Unknown(kind, word string, valid []string) error {
 		return err
 	}
 	list := strings.Join(valid, ", ")
-	if guess := Suggest(word, valid); guess != "" {
+	if guess := spelling.Nearest(word, valid); guess != "" {
 		return fmt.Errorf("%s %q does not exist; did you mean %q? There is: %s", kind, word, guess, list)
 	}
 	return fmt.Errorf("%s %q does not exist; there is: %s", kind, word, list)
@@ -67,31 +47,10 @@ func Misspelled(environ, flags []string) (all []string) {
 			all = append(all, fmt.Sprintf("%s is not read: %v", variable, err))
 			continue
 		}
-		if guess := Suggest(name, valid); guess != "" {
+		if guess := spelling.Nearest(name, valid); guess != "" {
 			all = append(all, fmt.Sprintf("%s is not read: did you mean %s%s?", variable, envPrefix, guess))
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// distance is Levenshtein's, in bytes, with one row of the table.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

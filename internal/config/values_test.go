@@ -159,31 +159,6 @@ func TestServerMetrics(t *testing.T) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
-	schemes := []string{"postgres", "postgresql", "yugabyte", "mysql", "mariadb", "tidb", "singlestore", "discard"}
-	methods := []string{"load-data", "copy", "insert"}
-	modes := []string{"none", "ack", "count", "full"}
-	for _, c := range []struct {
-		word  string
-		valid []string
-		want  string
-	}{
-		{"postgre", schemes, "postgres"}, // both begin with it: the first one
-		{"MySQL", schemes, "mysql"},
-		{"maraidb", schemes, "mariadb"}, // two letters swapped
-		{"oracle", schemes, ""},
-		{"loaddata", methods, "load-data"},
-		{"stream-load", methods, ""},
-		{"doc", []string{"documents"}, "documents"},
-		{"all", modes, "full"},
-		{"off", modes, ""},
-		{"", modes, ""},
-		{"x", nil, ""},
-	} {
-		require.Equal(t, c.want, config.Suggest(c.word, c.valid), c.word)
-	}
-}
-
 func TestMisspelled(t *testing.T) {
 	flags := []string{"batch-rows", "rows", "report", "allow-drop"}
 	require.Equal(t, []string{

@@ -2,12 +2,13 @@ package dataset
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/internal/spelling"
 )
 
 // Spec describes a user's dataset: its columns, their generators and the key. It is frozen: parameters are replaced
@@ -25,20 +26,11 @@ type Spec struct {
 	Unique  [][]string   `json:"unique"`  // sets of columns of which no two rows have the same values
 }
 
-// SpecColumn is a column and its generator: exactly one of the pointers is set.
+// SpecColumn is a column and its generator. In JSON the generator's name is the key of its parameters.
 type SpecColumn struct {
-	Name string `json:"name"`
-	Type string `json:"type"` // bigint, text(n), bytes(n), date, timestamp or decimal(p,s)
-
-	Sequence *SpecSequence `json:"sequence,omitempty"`
-	Uniform  *SpecRange    `json:"uniform,omitempty"`
-	Zipf     *SpecZipf     `json:"zipf,omitempty"`
-	Normal   *SpecNormal   `json:"normal,omitempty"`
-	Values   []SpecValue   `json:"values,omitempty"`
-	Text     *SpecText     `json:"text,omitempty"`
-	Words    *SpecLength   `json:"words,omitempty"`
-	Bytes    *SpecLength   `json:"bytes,omitempty"`
-	Constant *string       `json:"constant,omitempty"`
+	Name      string
+	Type      string // bigint, text(n), bytes(n), date, timestamp or decimal(p,s)
+	Generator Generator
 }
 
 // SpecSequence is the one generator of derived columns: row i has start + (i / every) mod cycle × step.
@@ -78,11 +70,26 @@ type SpecValue struct {
 	Share string `json:"share,omitempty"` // in percent, with up to 9 digits after the point; "" = all are equally frequent
 }
 
+// SpecValues is a list of values, of which each row has one.
+type SpecValues []SpecValue
+
+// SpecConstant is one value in all rows.
+type SpecConstant string
+
 // SpecLength is a length in bytes: any from Min to Max, all equally frequent.
 type SpecLength struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
 }
+
+// unknownLength is that of a length that is not given.
+var unknownLength = SpecLength{-1, -1}
+
+// SpecWords is English prose of a length.
+type SpecWords struct{ SpecLength }
+
+// SpecBytes is random bytes of a length.
+type SpecBytes struct{ SpecLength }
 
 // SpecText is random symbols of an alphabet.
 type SpecText struct {
@@ -165,51 +172,39 @@ type problem struct{ at, text string }
 // path joins the parts of a place in a file. Names of columns may contain any separator that can be seen.
 func path(parts ...string) string { return strings.Join(parts, "\x00") }
 
-// near returns the valid word nearest to a misspelled one, or "" if more than a third of its letters differ.
-func near(word string, valid []string) string {
-	best := slices.MinFunc(valid, func(a, b string) int { return cmp.Compare(distance(word, a), distance(word, b)) })
-	if len(word) > 2*len(best) || distance(word, best) > (max(len(word), len(best))+2)/3 {
-		return ""
-	}
-	return best
-}
-
-// distance is Levenshtein's, in bytes, with one row of the table.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-
-	for i := range min(len(a), 4*maxName) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // unknown says that a word is none of the valid ones.
 func unknown(kind, word string, valid []string) string {
-	if guess := near(word, valid); guess != "" {
+	if guess := spelling.Nearest(word, valid); guess != "" {
 		return fmt.Sprintf("%s %s: did you mean %s?", kind, quoted(word), guess)
 	}
-	return fmt.Sprintf("%s %s: there is %s", kind, quoted(word), strings.Join(valid, ", "))
+	return fmt.Sprintf("%s %s: there is %s", kind, quoted(word), listed(valid))
+}
+
+// listed returns words for a message, of many the first ones.
+func listed(words []string) string {
+	const most = 40
+	var all []string
+	for i, word := range words {
+		if i == most {
+			return strings.Join(append(all, "…"), ", ")
+		}
+		all = append(all, shortened(word))
+	}
+	return strings.Join(all, ", ")
+}
+
+// shortened cuts a word that is longer than a line.
+func shortened(word string) string {
+	const most = 60
+	if len(word) <= most {
+		return word
+	}
+	return strings.ToValidUTF8(word[:most], "") + "…"
 }
 
 // quoted returns a word of a file for a message: as it is if it is a plain one, and never longer than a line.
 func quoted(word string) string {
-	const most = 60
-	if len(word) > most {
-		word = strings.ToValidUTF8(word[:most], "") + "…"
-	}
+	word = shortened(word)
 	plain := func(r rune) bool { return r > ' ' && r != '"' && r != '\\' && r < 0x7F }
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word

@@ -21,28 +21,10 @@ func (p *columnPlanner) wrong(at []string, format string, args ...any) {
 	p.add(place, "column %s: %s", quoted(p.c.Name), fmt.Sprintf(format, args...))
 }
 
-// generator returns the name of the column's only generator, "" if there is none or there are several.
-func (p *columnPlanner) generator() (name string) {
-	n := 0
-	for i, is := range []bool{
-		p.c.Sequence != nil, p.c.Uniform != nil, p.c.Zipf != nil, p.c.Normal != nil, p.c.Values != nil, p.c.Text != nil,
-		p.c.Words != nil, p.c.Bytes != nil, p.c.Constant != nil,
-	} {
-		if is {
-			n++
-			name = generatorNames[i]
-		}
-	}
-	if n != 1 {
-		return ""
-	}
-	return name
-}
-
 func (p *columnPlanner) plan() (plan columnPlan) {
-	name := p.generator()
-	if name == "" {
-		p.wrong(nil, "it has no generator, or several")
+	row := generatorOf(p.c.Generator)
+	if row == nil {
+		p.wrong(nil, "it has no generator")
 		return plan
 	}
 	t, err := parseType(p.c.Type)
@@ -51,28 +33,12 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 		return plan
 	}
 	p.t = t
+	if row.types != nil && !p.need(row.name, row.types...) {
+		return plan
+	}
 
 	before := len(p.problems)
-	switch name {
-	case "sequence":
-		plan = p.sequence(p.c.Sequence)
-	case "uniform":
-		plan = p.uniform(p.c.Uniform)
-	case "zipf":
-		plan = p.zipf(p.c.Zipf)
-	case "normal":
-		plan = p.normal(p.c.Normal)
-	case "values":
-		plan = p.values()
-	case "constant":
-		plan = p.chosen([]*string{p.c.Constant}, "constant", nil)
-	case "text":
-		plan = p.text(p.c.Text)
-	case "words":
-		plan = p.words(p.c.Words)
-	case "bytes":
-		plan = p.bytes(p.c.Bytes)
-	}
+	plan = p.c.Generator.plan(p)
 	if len(p.problems) > before {
 		return plan
 	}
@@ -157,17 +123,22 @@ func (p *columnPlanner) few(n int, at ...string) bool {
 	return true
 }
 
-func (p *columnPlanner) values() (plan columnPlan) {
-	if !p.few(len(p.c.Values), "values") {
+func (c *SpecConstant) plan(p *columnPlanner) columnPlan {
+	return p.chosen([]*string{(*string)(c)}, "constant", nil)
+}
+
+func (v *SpecValues) plan(p *columnPlanner) (plan columnPlan) {
+	all := *v
+	if !p.few(len(all), "values") {
 		return plan
 	}
 
 	const hundred = 100_000_000_000 // percent with 9 digits
 	texts, shares, sum := []*string{}, []uint64{}, int64(0)
-	for i := range p.c.Values {
-		v := &p.c.Values[i]
+	for i := range all {
+		v := &all[i]
 		texts = append(texts, &v.Value)
-		if (v.Share == "") != (p.c.Values[0].Share == "") {
+		if (v.Share == "") != (all[0].Share == "") {
 			p.wrong([]string{"values"}, "values: all have shares, or none")
 			return plan
 		}
@@ -260,11 +231,11 @@ func (p *columnPlanner) chosenText(texts []*string, from string, chances func() 
 
 // length checks a length in bytes, whose longest value is that of the type if none is given.
 func (p *columnPlanner) length(l *SpecLength, generator string) bool {
-	if *l == (SpecLength{-1, -1}) && p.t.size > 0 {
+	if *l == unknownLength && p.t.size > 0 {
 		*l = SpecLength{p.t.size, p.t.size}
 	}
 	switch at := []string{generator, "length"}; {
-	case *l == (SpecLength{-1, -1}):
+	case *l == unknownLength:
 		p.wrong([]string{generator}, "%s needs length, as length: 20 or length: 20..200", generator)
 	case l.Min < 0 || l.Max < l.Min:
 		p.wrong(at, "%s: length %d..%d: the second is not less than the first", generator, l.Min, l.Max)
@@ -276,8 +247,8 @@ func (p *columnPlanner) length(l *SpecLength, generator string) bool {
 	return false
 }
 
-func (p *columnPlanner) text(t *SpecText) (plan columnPlan) {
-	if !p.need("text", rows.Text) || !p.length(&t.SpecLength, "text") {
+func (t *SpecText) plan(p *columnPlanner) (plan columnPlan) {
+	if !p.length(&t.SpecLength, "text") {
 		return plan
 	}
 	if t.Alphabet == "" {
@@ -290,11 +261,11 @@ func (p *columnPlanner) text(t *SpecText) (plan columnPlan) {
 	return random(namedAlphabet(t.Alphabet), t.SpecLength)
 }
 
-func (p *columnPlanner) bytes(l *SpecLength) (plan columnPlan) {
-	if !p.need("bytes", rows.Bytes) || !p.length(l, "bytes") {
+func (l *SpecBytes) plan(p *columnPlanner) (plan columnPlan) {
+	if !p.length(&l.SpecLength, "bytes") {
 		return plan
 	}
-	return random(alphabetOf(func(byte) bool { return true }), *l)
+	return random(alphabetOf(func(byte) bool { return true }), l.SpecLength)
 }
 
 func random(a *alphabet, l SpecLength) columnPlan {
@@ -304,8 +275,8 @@ func random(a *alphabet, l SpecLength) columnPlan {
 	}
 }
 
-func (p *columnPlanner) words(l *SpecLength) (plan columnPlan) {
-	if !p.need("words", rows.Text) || !p.length(l, "words") {
+func (l *SpecWords) plan(p *columnPlanner) (plan columnPlan) {
+	if !p.length(&l.SpecLength, "words") {
 		return plan
 	}
 	if l.Min < 1 {

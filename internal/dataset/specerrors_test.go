@@ -177,17 +177,16 @@ func TestParametersAreNotYAML(t *testing.T) {
 	s, err := ParseSpec("t.yaml", []byte(text), map[string]string{"x": "b}, d: {type: bigint # ${x}"})
 	require.NoError(t, err)
 	require.Len(t, s.Columns, 2)
-	require.Equal(t, "b}, d: {type: bigint # ${x}/${x}", *s.Columns[1].Constant)
+	require.Equal(t, "b}, d: {type: bigint # ${x}/${x}", string(*s.Columns[1].Generator.(*SpecConstant)))
 }
 
 // A record may have been changed by hand.
 func TestCompileChecksTheSpec(t *testing.T) {
 	for _, s := range []*Spec{
 		{}, {Version: 1}, {Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint"}}},
-		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Sequence: &SpecSequence{}}}},
-		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Sequence: &SpecSequence{Every: 1}, Uniform: &SpecRange{}}}},
-		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "text(5)", Text: &SpecText{SpecLength{5, 6}, "hex"}}}},
-		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Zipf: &SpecZipf{S: "1"}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Generator: &SpecSequence{}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "text(5)", Generator: &SpecText{SpecLength{5, 6}, "hex"}}}},
+		{Version: 1, Name: "t", Columns: []SpecColumn{{Name: "a", Type: "bigint", Generator: &SpecZipf{S: "1"}}}},
 	} {
 		_, err := s.Compile(1)
 		assert.ErrorContains(t, err, "dataset "+s.Name+": ")
@@ -244,6 +243,24 @@ func TestHostileSpecs(t *testing.T) {
 			}
 			return text
 		}(),
+		"unknown keys": "version: 1\n" + func() (text string) {
+			for i := range 2000 {
+				text += fmt.Sprintf("%0*d: 1\n", 60, i)
+			}
+			return text
+		}(),
+		"long parameters": "version: 1\nparameters:\n  a" + strings.Repeat("a", 60_000) + ": 1\nname: \"${" + strings.Repeat("b", 60_000) + "}\"\n",
+		"unknown parameters": "version: 1\nparameters: {" + func() (text string) {
+			for i := range 4000 {
+				text += fmt.Sprintf("p%d: 1, ", i)
+			}
+			return text
+		}() + "x: 1}\nkey: [" + func() (text string) {
+			for i := range 4000 {
+				text += fmt.Sprintf("'${q%d}',", i)
+			}
+			return text
+		}() + "]\n",
 		"unique":          head + "unique: [" + strings.Repeat("[x, y], ", 10_000) + "[z]]\n",
 		"no UTF-8":        head + "  \xff: {}\n",
 		"aliases explode": "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n",
@@ -294,24 +311,28 @@ func specText(s *Spec) string {
 	fmt.Fprintf(&text, "version: 1\nkey: [%s]\ncolumns:\n", strings.Join(s.Key, ", "))
 	for _, c := range s.Columns {
 		fmt.Fprintf(&text, "  %s: {type: '%s', ", c.Name, c.Type)
-		switch {
-		case c.Sequence != nil:
-			fmt.Fprintf(&text, "sequence: {start: '%s', step: %s, every: %d", c.Sequence.Start, c.Sequence.Step, c.Sequence.Every)
-			if c.Sequence.Format != "" {
-				fmt.Fprintf(&text, ", format: '%s'", c.Sequence.Format)
+		switch g := c.Generator.(type) {
+		case *SpecSequence:
+			fmt.Fprintf(&text, "sequence: {start: '%s', step: %s, every: %d", g.Start, g.Step, g.Every)
+			if g.Format != "" {
+				fmt.Fprintf(&text, ", format: '%s'", g.Format)
 			}
-			if c.Sequence.Cycle > 0 {
-				fmt.Fprintf(&text, ", cycle: %d", c.Sequence.Cycle)
+			if g.Cycle > 0 {
+				fmt.Fprintf(&text, ", cycle: %d", g.Cycle)
 			}
 			text.WriteString("}")
-		case c.Uniform != nil:
-			fmt.Fprintf(&text, "uniform: {min: '%s', max: '%s', step: %s}", c.Uniform.Min, c.Uniform.Max, c.Uniform.Step)
-		case c.Zipf != nil && c.Zipf.Range != nil:
-			fmt.Fprintf(&text, "zipf: {s: %s, min: '%s', max: '%s', scatter: %v}", c.Zipf.S, c.Zipf.Range.Min, c.Zipf.Range.Max, c.Zipf.Scatter)
-		case c.Normal != nil:
-			fmt.Fprintf(&text, "normal: {mean: '%s', stddev: %s, min: '%s'}", c.Normal.Mean, c.Normal.Stddev, c.Normal.Range.Min)
-		case c.Words != nil:
-			fmt.Fprintf(&text, "words: {length: %d..%d}", c.Words.Min, c.Words.Max)
+		case *SpecRange:
+			fmt.Fprintf(&text, "uniform: {min: '%s', max: '%s', step: %s}", g.Min, g.Max, g.Step)
+		case *SpecZipf:
+			if g.Range == nil {
+				fmt.Fprintf(&text, "zipf: {s: %s, values: ['00', 'ff']}", g.S)
+				break
+			}
+			fmt.Fprintf(&text, "zipf: {s: %s, min: '%s', max: '%s', scatter: %v}", g.S, g.Range.Min, g.Range.Max, g.Scatter)
+		case *SpecNormal:
+			fmt.Fprintf(&text, "normal: {mean: '%s', stddev: %s, min: '%s'}", g.Mean, g.Stddev, g.Range.Min)
+		case *SpecWords:
+			fmt.Fprintf(&text, "words: {length: %d..%d}", g.Min, g.Max)
 		default:
 			text.WriteString("values: {'00': 50.5%, 'ff': 49.5%}")
 		}

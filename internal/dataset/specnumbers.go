@@ -30,10 +30,7 @@ func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, ste
 	return least, step, (uint64(most)-uint64(least))/step + 1
 }
 
-func (p *columnPlanner) uniform(r *SpecRange) (plan columnPlan) {
-	if !p.need("uniform", rows.Int64, rows.Date, rows.Timestamp, rows.Decimal) {
-		return plan
-	}
+func (r *SpecRange) plan(p *columnPlanner) (plan columnPlan) {
 	least, step, count := p.spread(r, "uniform")
 	plan.drawn = func(uint64) generator { return &uniformNumber{least, step, count} }
 	return plan
@@ -41,7 +38,7 @@ func (p *columnPlanner) uniform(r *SpecRange) (plan columnPlan) {
 
 const million = 1_000_000
 
-func (p *columnPlanner) zipf(z *SpecZipf) (plan columnPlan) {
+func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 	s, err := parseDecimal(z.S, 6, 8)
 	switch {
 	case z.S == "":
@@ -77,7 +74,7 @@ func (p *columnPlanner) zipf(z *SpecZipf) (plan columnPlan) {
 		return plan
 	}
 
-	if !p.need("zipf", rows.Int64, rows.Date, rows.Timestamp, rows.Decimal) {
+	if !p.need("zipf", numbers...) {
 		return plan
 	}
 	least, step, count := p.spread(z.Range, "zipf")
@@ -119,10 +116,7 @@ func newPartNumber(least int64, step uint64, parts []part, logs []int64, order *
 // normalReach is how many deviations from the mean the values go, unless the spec says otherwise.
 const normalReach = 6
 
-func (p *columnPlanner) normal(n *SpecNormal) (plan columnPlan) {
-	if !p.need("normal", rows.Int64, rows.Date, rows.Timestamp, rows.Decimal) {
-		return plan
-	}
+func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	if n.Mean == "" || n.Stddev == "" {
 		p.wrong([]string{"normal"}, "normal needs mean and stddev")
 		return plan

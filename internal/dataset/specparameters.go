@@ -41,10 +41,10 @@ func (r *specReader) declare(all []entry) {
 		case len(names) == 0:
 			r.add(0, "parameter %s: the file has no parameters", quoted(name))
 		default:
-			r.add(0, "%s", unknown("parameter", name, names))
+			r.unknown(0, "", "parameter", name, names)
 		}
 	}
-	r.given = values
+	r.given, r.names = values, slices.Sorted(maps.Keys(values))
 }
 
 // literal reads a parameter's own value, in which no other is replaced.
@@ -85,7 +85,7 @@ func (r *specReader) expand(text string, line int) string {
 			r.add(line, "${%s}: there is no such parameter: add it under parameters", quoted(name))
 			return ""
 		case !known:
-			r.add(line, "%s", unknown("parameter", name, slices.Sorted(maps.Keys(r.given))))
+			r.unknown(line, "", "parameter", name, r.names)
 			return ""
 		}
 		r.used[name] = true

@@ -8,10 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-func (p *columnPlanner) sequence(q *SpecSequence) (plan columnPlan) {
-	if !p.need("sequence", rows.Int64, rows.Text, rows.Date, rows.Timestamp) {
-		return plan
-	}
+func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	s := &sequence{every: q.Every, cycle: q.Cycle}
 	if q.Every < 1 || q.Cycle < 0 {
 		p.wrong([]string{"sequence"}, "sequence: every is 1 or more, and cycle too if there is one")

@@ -64,18 +64,7 @@ func (t specType) parse(text string) (v int64, err error) {
 }
 
 // format writes a value of a type of numbers as parse reads it.
-func (t specType) format(v int64) string {
-	switch t.Type {
-	case rows.Date:
-		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
-	case rows.Timestamp:
-		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
-	case rows.Decimal:
-		return formatDecimal(v, t.scale)
-	default:
-		return strconv.FormatInt(v, 10)
-	}
-}
+func (t specType) format(v int64) string { return rows.Column{Type: t.Type, Scale: t.scale}.Text(v) }
 
 // withoutUnderscores removes those between digits, as in 2_000_000.
 func withoutUnderscores(text string) string {
@@ -125,11 +114,7 @@ func parseDecimal(text string, scale, digits int) (int64, error) {
 }
 
 func formatDecimal(v int64, scale int) string {
-	sign := ""
-	if v < 0 {
-		sign, v = "-", -v
-	}
-	return fmt.Sprintf("%s%d.%0*d", sign, v/tenTo(scale), scale, v%tenTo(scale))
+	return rows.Column{Type: rows.Decimal, Scale: scale}.Text(v)
 }
 
 // trimmed removes the zeros at the end of a number with a point.

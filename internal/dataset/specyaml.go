@@ -21,6 +21,7 @@ type specReader struct {
 	file       string
 	given      map[string]string // parameters of the command line
 	parameters []entry
+	names      []string // of the parameters, once they are declared
 	used       map[string]bool
 	expanded   int            // bytes of texts with parameters so far
 	lines      map[string]int // by path
@@ -45,6 +46,14 @@ func (r *specReader) add(line int, format string, args ...any) {
 	}
 	if one := (lineProblem{line, fmt.Sprintf(format, args...)}); !slices.Contains(r.problems, one) {
 		r.problems = append(r.problems, one)
+	}
+}
+
+// unknown adds that a word is none of the valid ones. Once there are enough problems it looks for no other word: a file may
+// have thousands.
+func (r *specReader) unknown(line int, before, kind, word string, valid []string) {
+	if len(r.problems) <= maxProblems {
+		r.add(line, "%s%s", before, unknown(kind, word, valid))
 	}
 }
 
@@ -121,7 +130,7 @@ func (r *specReader) read(text []byte) *Spec {
 	}
 	for _, p := range r.parameters {
 		if !r.used[p.key] {
-			r.add(p.line, "parameter %s is not used: write ${%s} where its value belongs", quoted(p.key), p.key)
+			r.add(p.line, "parameter %s is not used: write ${%s} where its value belongs", quoted(p.key), shortened(p.key))
 		}
 	}
 	return s
@@ -251,7 +260,7 @@ func (r *specReader) mapping(n ast.Node, where string, known ...string) (all []e
 			r.add(e.line, "%s: %s is here twice", where, quoted(e.key))
 			continue
 		case len(known) > 0 && !slices.Contains(known, e.key):
-			r.add(e.line, "%s: %s", where, unknown("key", e.key, known))
+			r.unknown(e.line, where+": ", "key", e.key, known)
 			continue
 		}
 		seen[e.key] = true

@@ -233,7 +233,7 @@ func TestDurationOfAShortDataset(t *testing.T) {
 	in := newInput()
 	in.Definition = &dataset.Spec{
 		Version: 1, Name: "short", Key: []string{"id"},
-		Columns: []dataset.SpecColumn{{Name: "id", Type: "text(4)", Sequence: &dataset.SpecSequence{Start: "0", Step: "1", Every: 1, Format: "{:04}"}}},
+		Columns: []dataset.SpecColumn{{Name: "id", Type: "text(4)", Generator: &dataset.SpecSequence{Start: "0", Step: "1", Every: 1, Format: "{:04}"}}},
 	}
 	in.Rows, in.Duration = 0, time.Hour
 	in.Wish.Format = ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/spelling"
 	"github.com/terapush/terapush/internal/units"
 )
 
@@ -203,7 +204,7 @@ func (p *planner) isFlag(key string, line int) bool {
 		p.add(line, "--%s cannot be set in a plan: give it on the command line", name)
 	default:
 		hint := "terapush push --help lists them"
-		if guess := config.Suggest(name, p.names); guess != "" {
+		if guess := spelling.Nearest(name, p.names); guess != "" {
 			hint = fmt.Sprintf("did you mean %q?", guess)
 		}
 		p.add(line, "flag %q does not exist; %s", key, hint)

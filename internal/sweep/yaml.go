@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/spelling"
 )
 
 // document is a plan file. All keys are optional. Decoding an override over it does what RFC 7396 says: mappings are
@@ -363,7 +364,7 @@ func (p *planner) addYAML(err error) {
 	if unknown := new(yaml.UnknownFieldError); errors.As(err, &unknown) {
 		key := unknown.Token.Value
 		text = fmt.Sprintf("key %q does not exist here", key)
-		if guess := config.Suggest(key, strings.Fields(keyNames)); guess != "" && guess != key {
+		if guess := spelling.Nearest(key, strings.Fields(keyNames)); guess != "" && guess != key {
 			text += fmt.Sprintf("; did you mean %q?", guess)
 		}
 	}

@@ -1,0 +1,248 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Generator is how a column of a spec gets its values: a pointer to one of the types in generators.
+type Generator interface {
+	// plan checks the parameters, fills in what is missing and writes values in their one notation.
+	plan(p *columnPlanner) columnPlan
+}
+
+// generatorRow is one generator: what it is called, whom it is for, and its parameters, which know how to check
+// themselves and what to make of them.
+type generatorRow struct {
+	name string
+	// types of columns that it is for; nil: any.
+	types []rows.Type
+	// empty returns parameters that are not set. Their names and types are those of the struct's fields.
+	empty func() Generator
+	// read reads parameters that are no mapping of the struct's fields; nil: they are one.
+	read func(r *specReader, c *SpecColumn, e entry, where string) Generator
+}
+
+var numbers = []rows.Type{rows.Int64, rows.Date, rows.Timestamp, rows.Decimal}
+
+// generators lists all of them, in the order of messages. A new one is a row here and a file with its parameters.
+var generators = []generatorRow{
+	{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
+		types: []rows.Type{rows.Int64, rows.Text, rows.Date, rows.Timestamp}},
+	{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
+	{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf},
+	{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
+	{name: "values", empty: func() Generator { return new(SpecValues) }, read: readValues},
+	{name: "text", empty: func() Generator { return &SpecText{SpecLength: unknownLength} }, types: []rows.Type{rows.Text}},
+	{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: []rows.Type{rows.Text}},
+	{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
+	{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant},
+}
+
+// laterNames are generators that this version does not have.
+var laterNames = []string{
+	"uuid", "scatter", "hash", "lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref",
+	"after", "same", "sample", "distinct",
+}
+
+func generatorNames() (all []string) {
+	for _, g := range generators {
+		all = append(all, g.name)
+	}
+	return all
+}
+
+// generatorNamed returns the row of a name, nil if there is none.
+func generatorNamed(name string) *generatorRow {
+	i := slices.IndexFunc(generators, func(g generatorRow) bool { return g.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &generators[i]
+}
+
+// generatorOf returns the row of a column's generator, nil if the column has none.
+func generatorOf(g Generator) *generatorRow {
+	i := slices.IndexFunc(generators, func(row generatorRow) bool { return reflect.TypeOf(row.empty()) == reflect.TypeOf(g) })
+	if i < 0 {
+		return nil
+	}
+	return &generators[i]
+}
+
+// MarshalJSON writes a column as {"name": …, "type": …, "uniform": {…}}.
+func (c SpecColumn) MarshalJSON() ([]byte, error) {
+	type head struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+	}
+	text, err := json.Marshal(head{c.Name, c.Type})
+	row := generatorOf(c.Generator)
+	if err != nil || row == nil {
+		return text, err
+	}
+
+	parameters, err := json.Marshal(c.Generator)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text[:len(text)-1], fmt.Sprintf(",%q:", row.name)...)
+	return append(append(text, parameters...), '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON has written, and nothing else.
+func (c *SpecColumn) UnmarshalJSON(text []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+
+	*c = SpecColumn{}
+	for name, value := range all {
+		var into any
+		row := generatorNamed(name)
+		switch {
+		case name == "name":
+			into = &c.Name
+		case name == "type":
+			into = &c.Type
+		case row == nil:
+			return fmt.Errorf("a column has no %s", quoted(name))
+		case c.Generator != nil:
+			return fmt.Errorf("column %s has several generators", quoted(c.Name))
+		default:
+			c.Generator = row.empty()
+			into = c.Generator
+		}
+		in := json.NewDecoder(bytes.NewReader(value))
+		in.DisallowUnknownFields()
+		if err := in.Decode(into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the parameters of a column's generator.
+func (g *generatorRow) parameters(r *specReader, c *SpecColumn, e entry, where string) Generator {
+	if g.read != nil {
+		return g.read(r, c, e, where)
+	}
+
+	into := g.empty()
+	f := r.fields(c, e, where, parameterNames(reflect.TypeOf(into).Elem())...)
+	f.into(reflect.ValueOf(into).Elem())
+	return into
+}
+
+var lengthType = reflect.TypeFor[SpecLength]()
+
+// parameterNames lists the parameters of a struct, whose own structs are inlined. A length is one parameter.
+func parameterNames(t reflect.Type) (all []string) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		switch {
+		case field.Type == lengthType:
+			all = append(all, "length")
+		case field.Type.Kind() == reflect.Struct:
+			all = append(all, parameterNames(field.Type)...)
+		default:
+			all = append(all, parameterName(field))
+		}
+	}
+	return all
+}
+
+func parameterName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}
+
+// fields are the parameters of a generator, by name.
+type fields struct {
+	*specReader
+	where string
+	all   map[string]entry
+}
+
+// fields reads the parameters of a column's generator. All may be missing: null is none.
+func (r *specReader) fields(c *SpecColumn, e entry, where string, known ...string) fields {
+	f := fields{r, where, map[string]entry{}}
+	if _, none := e.value.(*ast.NullNode); none {
+		return f
+	}
+
+	for _, p := range r.mapping(e.value, where, known...) {
+		f.all[p.key] = p
+		r.lines[path("columns", c.Name, e.key, p.key)] = p.line
+	}
+	return f
+}
+
+// into sets the fields of a struct by their types: a text is a value or a word, an int64 a number of rows.
+func (f fields) into(v reflect.Value) {
+	for i := range v.NumField() {
+		field, name := v.Field(i), parameterName(v.Type().Field(i))
+		switch {
+		case field.Type() == lengthType:
+			field.Set(reflect.ValueOf(f.length()))
+		case field.Kind() == reflect.Struct:
+			f.into(field)
+		case field.Kind() == reflect.String:
+			field.SetString(f.text(name))
+		case field.Kind() == reflect.Int64:
+			field.SetInt(f.count(name, field.Int()))
+		case field.Kind() == reflect.Bool:
+			field.SetBool(f.flag(name))
+		default:
+			panic(fmt.Sprintf("parameter %s has no reader", name))
+		}
+	}
+}
+
+// text returns a parameter, "" if it is missing.
+func (f fields) text(name string) string {
+	e, ok := f.all[name]
+	if !ok {
+		return ""
+	}
+
+	text := f.scalar(e.value, f.where+": "+name)
+	if text == "" {
+		f.add(e.line, "%s: %s is empty", f.where, name)
+	}
+	return text
+}
+
+// count returns a whole number of 1 or more, or what is given if the parameter is missing.
+func (f fields) count(name string, missing int64) int64 {
+	e, ok := f.all[name]
+	if !ok {
+		return missing
+	}
+
+	n := f.integer(e)
+	if n < 1 {
+		f.add(e.line, "%s: %s is a whole number of 1 or more", f.where, name)
+	}
+	return n
+}
+
+func (f fields) flag(name string) bool {
+	switch text := f.text(name); text {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		f.add(f.all[name].line, "%s: %s is true or false", f.where, name)
+	}
+	return false
+}
