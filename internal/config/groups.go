@@ -110,6 +110,8 @@ func (d *Data) validate(p *problems) {
 	p.refuse(d.Rows > 0 && d.Bytes > 0 || d.Duration > 0 && (d.Rows > 0 || d.Bytes > 0),
 		"--rows, --bytes and --duration exclude each other")
 	p.refuse(d.FirstKey.Key < 0, "--first-key %d: a key cannot be negative", d.FirstKey.Key)
+	p.refuse(d.Append && !d.FirstKey.Given && d.Own != nil && d.Own.UUIDKey(),
+		"--append with a uuid as the key needs --first-key: other programs' UUIDs end in any number, so the largest tells nothing")
 	p.refuse(d.Append && !d.FirstKey.Given && d.Duration > 0,
 		"--append with --duration needs --first-key, since the number of keys is not known")
 }

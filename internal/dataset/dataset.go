@@ -110,8 +110,8 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 	d.Derive(dst, firstKey+row)
 }
 
-// Widest makes dst one row with the largest derived values of rows 0 … last, so that every row's have at most its digits. They
-// are those of the last row, except in a column that starts over.
+// Widest makes dst one row with the largest derived numbers of rows 0 … last, so that every row's have at most its digits. They
+// are those of the last row, except in columns of specs that start over or are in no order.
 func Widest(dst *rows.Block, d Dataset, last int64) {
 	dst.Reset(1)
 	d.Derive(dst, last)
@@ -121,8 +121,8 @@ func Widest(dst *rows.Block, d Dataset, last int64) {
 	}
 
 	for _, c := range own.derived {
-		if v := &dst.Columns[c.column]; c.sequence.cycle > 0 && !v.Type.Variable() {
-			v.Ints[0] = c.sequence.largest(last)
+		if v := &dst.Columns[c.column]; v.Type != rows.UUID && !v.Type.Variable() {
+			v.Ints[0] = c.largest(last)
 		}
 	}
 }

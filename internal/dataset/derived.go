@@ -7,6 +7,20 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
+// derived makes the values of a derived column.
+type derived interface {
+	// derive overwrites a column by the values of rows first … first+n−1.
+	derive(v *rows.Vector, first int64, n int)
+	// largest returns the largest number of rows 0 … last, of a column of numbers.
+	largest(last int64) int64
+}
+
+// numbering is what a derived column tells of a row's number n: (n / every) mod cycle.
+type numbering struct {
+	every int64 // 0: nothing
+	cycle int64 // 0: the column does not start over
+}
+
 // sequence is a derived column: row i has the number start + (i / every) mod cycle × step.
 type sequence struct {
 	start, step  int64

@@ -37,6 +37,9 @@ var numbers = []rows.Type{rows.Int64, rows.Date, rows.Timestamp, rows.Decimal}
 var generators = []generatorRow{
 	{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
 		types: []rows.Type{rows.Int64, rows.Text, rows.Date, rows.Timestamp}},
+	{name: "scatter", empty: func() Generator { return new(SpecScatter) }, types: []rows.Type{rows.Int64}},
+	{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID, types: []rows.Type{rows.UUID, rows.Text}},
+	{name: "hash", empty: func() Generator { return new(SpecHash) }, types: []rows.Type{rows.Int64, rows.Date, rows.Timestamp}},
 	{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
 	{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf},
 	{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
@@ -49,7 +52,7 @@ var generators = []generatorRow{
 
 // laterNames are generators that this version does not have.
 var laterNames = []string{
-	"uuid", "scatter", "hash", "lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref",
+	"lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref",
 	"after", "same", "sample", "distinct",
 }
 

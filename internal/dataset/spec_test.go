@@ -24,11 +24,22 @@ import (
 // specsForTests are specs by name: the golden one, those that equal a built-in dataset, and the kinds of keys.
 func specsForTests(t testing.TB) map[string]*Spec {
 	t.Helper()
-	everything, err := os.ReadFile("testdata/everything.yaml")
-	require.NoError(t, err)
+	read := func(name string) string {
+		text, err := os.ReadFile("testdata/" + name + ".yaml")
+		require.NoError(t, err)
+		return string(text)
+	}
 	specs := map[string]*Spec{}
 	for name, text := range map[string]string{
-		"everything": string(everything),
+		"everything": read("everything"),
+		"more":       read("more"),
+		"scattered key": `
+version: 1
+columns:
+  id: {type: bigint, sequence: {}}
+  n: {type: bigint, scatter: {stride: 2147483648}}
+  k: {type: bigint, scatter: {start: 1, stride: 3}}
+key: [k]`,
 		"documents": `
 version: 1
 columns:
@@ -72,6 +83,7 @@ columns:
   no: {type: text(3), sequence: {start: 998, step: 1, every: 500, format: "{:03}"}}
   n: {type: bigint, constant: 5}`,
 	} {
+		var err error
 		specs[name], err = ParseSpec(strings.ReplaceAll(name, " ", "_")+".yaml", []byte(text), nil)
 		require.NoError(t, err)
 	}
@@ -89,12 +101,17 @@ func forEachSpec[T testing.TB](t T, run func(name string, f func(T)) bool, f fun
 	}
 }
 
-// TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. testdata/everything.py
-// made the rows.
+// TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. Programs in Python, of
+// the same names, made the rows.
 func TestGoldenRowsOfASpec(t *testing.T) {
-	golden, err := os.ReadFile("testdata/everything.golden")
+	for _, name := range []string{"everything", "more"} {
+		t.Run(name, func(t *testing.T) { requireGolden(t, name, specsForTests(t)[name]) })
+	}
+}
+
+func requireGolden(t *testing.T, name string, spec *Spec) {
+	golden, err := os.ReadFile("testdata/" + name + ".golden")
 	require.NoError(t, err)
-	spec := specsForTests(t)["everything"]
 	datasets := map[uint64]Dataset{}
 	for line := range strings.Lines(string(golden)) {
 		want := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -196,12 +213,26 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 	number := int64(0)
 	for _, term := range s.Number {
 		v, is := all[term.Column].(int64)
-		if !is {
+		switch {
+		case term.Hex:
+			text := strings.ReplaceAll(all[term.Column].(string), "-", "")
+			v, _ = strconv.ParseInt(text[len(text)-15:], 16, 64)
+		case !is:
 			v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
+		case term.Stride > 0:
+			v = rows.Scatter(v-term.Minus, term.Stride) + term.Minus
 		}
 		number += (v - term.Minus) * term.Times
 	}
 	require.Equal(t, row, number)
+
+	widest := rows.NewBlock(s)
+	Widest(widest, d, row)
+	for i, c := range s.Columns {
+		if c.Derived && c.Type == rows.Int64 {
+			require.GreaterOrEqual(t, widest.Columns[i].Ints[0], all[i].(int64), "%s", c.Name)
+		}
+	}
 
 	for i, c := range s.Columns {
 		if text, variable := all[i].(string); variable {
@@ -385,7 +416,11 @@ func TestDecide(t *testing.T) {
 			seen[key] = true
 		}
 		assert.Equal(t, c.want, !repeated)
-		assert.Equal(t, c.want, decide(c.all))
+		var told []numbering
+		for _, s := range c.all {
+			told = append(told, numbering{s.every, s.cycle})
+		}
+		assert.Equal(t, c.want, decide(told))
 	}
 }
 
@@ -412,7 +447,7 @@ func TestDigestOfASpec(t *testing.T) {
 	assert.Equal(t, "9d24b5986dde32e5", hex.EncodeToString(record[:8]), "JSON: %s", text)
 }
 
-// A column that starts over has its largest value before the last row.
+// A column that starts over, or is in no order, has its largest value before the last row.
 func TestWidest(t *testing.T) {
 	s, err := ParseSpec("s.yaml", []byte(`
 version: 1
@@ -420,15 +455,26 @@ key: [id]
 columns:
   id:   {type: bigint, sequence: {start: 1}}
   turn: {type: bigint, sequence: {start: 1, step: 2, every: 3, cycle: 100}}
+  jump: {type: bigint, scatter: {start: 1, stride: 7}}
+  hash: {type: bigint, hash: {min: 3, max: 777, step: 2}}
 `), nil)
 	require.NoError(t, err)
 	d, err := s.Compile(1)
 	require.NoError(t, err)
-	block := rows.NewBlock(d.Schema())
-	for last, want := range map[int64]int64{0: 1, 5: 3, 299: 199, 300: 199, 1000: 199} {
-		Widest(block, d, last)
-		require.Equal(t, last+1, block.Columns[0].Ints[0])
-		require.Equal(t, want, block.Columns[1].Ints[0])
+
+	block, all := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
+	all.Reset(1000)
+	d.Derive(all, 0)
+	most := make([]int64, 4)
+	for last := range 1000 {
+		for c := range most {
+			most[c] = max(most[c], all.Columns[c].Ints[last])
+		}
+		Widest(block, d, int64(last))
+		for c := range 3 {
+			require.Equal(t, most[c], block.Columns[c].Ints[0], "column %d, row %d", c, last)
+		}
+		require.EqualValues(t, 777, block.Columns[3].Ints[0])
 	}
 }
 

@@ -23,9 +23,12 @@ type drawnColumn struct {
 }
 
 type derivedColumn struct {
-	column   int
-	sequence *sequence
+	column int
+	derived
 }
+
+// nameStart returns where the stream of a derived column starts, which follows from its name alone.
+func nameStart(name string) uint64 { return columnStart(0, name) }
 
 // columnStart returns where a column's stream starts. It depends on the column's name and not on its place, so that
 // other columns can come and go.
@@ -73,6 +76,6 @@ func (d *specDataset) Fill(dst *rows.Block, first int64, n int) {
 
 func (d *specDataset) Derive(dst *rows.Block, first int64) {
 	for _, c := range d.derived {
-		c.sequence.derive(&dst.Columns[c.column], first, dst.Rows)
+		c.derive(&dst.Columns[c.column], first, dst.Rows)
 	}
 }

@@ -18,12 +18,20 @@ func withColumn(c string) string {
 
 // Messages have the file, the line and the way out.
 func TestMistakesInAColumn(t *testing.T) {
+	all := strings.Join(generatorNames(), ", ")
 	for column, want := range map[string]string{
-		"{type: bigint, unifrom: {min: 1, max: 2}}": "generator unifrom: did you mean uniform?",
-		"{type: bigint, faked: email}":              "generator faked: there is sequence, uniform, zipf, normal, values, text, words, bytes, constant",
-		"{type: bigint}":                            "a generator is missing: one of sequence, uniform, zipf, normal, values, text, words, bytes, constant",
-		"{type: text(36), uuid: v4}": "generator uuid is not there yet: " +
-			"there is sequence, uniform, zipf, normal, values, text, words, bytes, constant",
+		"{type: bigint, unifrom: {min: 1, max: 2}}":              "generator unifrom: did you mean uniform?",
+		"{type: bigint, faked: email}":                           "generator faked: there is " + all,
+		"{type: bigint}":                                         "a generator is missing: one of " + all,
+		"{type: bigint, histogram: 1}":                           "generator histogram is not there yet: there is " + all,
+		"{type: text(36), uuid: v5}":                             "uuid: v5: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
+		"{type: text(35), uuid: v4}":                             "text(35) is too short: its values have up to 36 bytes",
+		"{type: bigint, uuid: v4}":                               "generator uuid is for text(n), not for bigint",
+		"{type: text, uuid: {version: v4, step: 1s}}":            "uuid: v4 has no time: start and step are for v7",
+		"{type: text, uuid: {version: v7, start: 1969-12-31}}":   "uuid: start 1969-12-31 00:00:00.000000 is before 1970, where a v7 begins",
+		"{type: bigint, scatter: {start: 1}}":                    "scatter needs stride, as stride: 1000 for neighbors that are 1,000 apart, in blocks of 1,000 × 1,000 rows: from 2 to 2147483648",
+		"{type: bigint, scatter: {start: -1, stride: 9}}":        "scatter: numbers start at 0 or above, not at -1",
+		"{type: bigint, hash: {min: -1, max: 9}}":                "hash: a derived number is 0 or above, not -1",
 		"{type: bigint, constant: 1, nulls: 3%}":                 "nulls is not there yet: leave it out, and every row has a value",
 		"{type: bigint, constant: 1, uniform: {min: 1, max: 2}}": "one generator belongs here, and these are 2: constant, uniform",
 		"{type: text(9), values: [a], zipf: {s: 1}}":             "the values belong into zipf: {s: …, values: […]}",
@@ -133,7 +141,7 @@ func TestMistakesInAFile(t *testing.T) {
 			"t.yaml:2: columns id, no number the rows, each by itself: say which is the key, as key: [id]"},
 		{"version: 1\nkey: [ix]\ncolumns:\n" + id, "t.yaml:2: key: column ix: did you mean id?"},
 		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: bigint, uniform: {min: 1, max: 9}}\n",
-			"t.yaml:2: key: column c is drawn, and drawn values repeat: a key needs a sequence"},
+			"t.yaml:2: key: column c is drawn, and drawn values repeat: a key needs a sequence, a uuid or a scatter"},
 		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: date, sequence: {start: 2026-01-01}}\n",
 			"t.yaml:2: key: column c is a date, which is not there yet as a key: use a bigint, a timestamp or a text"},
 		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: text, sequence: {format: 'TK-{:09}'}}\n",
@@ -151,10 +159,14 @@ func TestMistakesInAFile(t *testing.T) {
 			"t.yaml:2: key [a, b]: the first needs every: n and no cycle, and the second cycle: n and no every; " +
 				"here a has every 4 and cycle 0, and b has every 1 and cycle 5: rows would share a key, or keys be left out"},
 		{"version: 1\ncolumns:\n" + id + "  c: {type: text, text: {length: 9}}\nunique: [[c]]\n",
-			"t.yaml:5: column c is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text"},
+			"t.yaml:5: column c is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text, uuid or scatter"},
 		{"version: 1\ncolumns:\n" + id + "  c: {type: bigint, sequence: {cycle: 9}}\n  d: {type: text, text: {length: 9}}\nunique: [[id], [c, d]]\n",
-			"t.yaml:6: unique [c, d]: these columns do not decide the row: one of them must be a sequence without every and cycle, " +
+			"t.yaml:6: unique [c, d]: these columns do not decide the row: one of them must be a uuid, a scatter or a sequence without every and cycle, " +
 				"or two together (every: n, and cycle: n)"},
+		{"version: 1\nkey: [c]\ncolumns:\n" + id + "  c: {type: bigint, hash: {min: 1, max: 9}}\n",
+			"t.yaml:2: key: column c is a hash, which repeats: a key needs a sequence, a uuid or a scatter"},
+		{"version: 1\nkey: [id, c]\ncolumns:\n" + id + "  c: {type: text, uuid: v4}\n",
+			"t.yaml:2: key [id, c]: a uuid and a scatter number the rows by themselves: make it a key of one column"},
 		{"version: 1\ncolumns:\n" + id + "unique: [id]\n", "t.yaml:4: unique: a list of lists of columns belongs here, as [[a], [b, c]]"},
 		{"version: 1\nparameters: {a: 1}\ncolumns:\n" + id, "t.yaml:2: parameter a is not used: write ${a} where its value belongs"},
 		{"version: 1\nparameters: {rows: 1}\nrows: \"${row}\"\ncolumns:\n" + id, "t.yaml:2: parameter rows is not used: write ${rows} where its value belongs\n" +
@@ -312,6 +324,12 @@ func specText(s *Spec) string {
 	for _, c := range s.Columns {
 		fmt.Fprintf(&text, "  %s: {type: '%s', ", c.Name, c.Type)
 		switch g := c.Generator.(type) {
+		case *SpecUUID:
+			fmt.Fprintf(&text, "uuid: {version: %s, start: '%s'}", g.Version, g.Start)
+		case *SpecScatter:
+			fmt.Fprintf(&text, "scatter: {start: %s, stride: %d}", g.Start, g.Stride)
+		case *SpecHash:
+			fmt.Fprintf(&text, "hash: {min: '%s', max: '%s', step: %s}", g.Min, g.Max, g.Step)
 		case *SpecSequence:
 			fmt.Fprintf(&text, "sequence: {start: '%s', step: %s, every: %d", g.Start, g.Step, g.Every)
 			if g.Format != "" {

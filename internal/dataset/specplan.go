@@ -16,11 +16,15 @@ type specPlan struct {
 	columns []columnPlan
 }
 
-// columnPlan is a checked column: derived by a sequence, or drawn by a generator.
+// columnPlan is a checked column: derived or drawn.
 type columnPlan struct {
-	column  rows.Column
-	derived *sequence
-	drawn   func(start uint64) generator // start is the state of the column's stream at row 0
+	column rows.Column
+
+	derived   derived
+	numbering numbering
+	term      *rows.Term // of the row's number, if the column can be in a key; its Column is not set
+
+	drawn func(start uint64) generator // start is the state of the column's stream at row 0
 }
 
 // specPlanner checks a spec and fills in its defaults.
@@ -153,11 +157,12 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 			p.add("key", "key: %s", why)
 			return nil
 		}
-		terms = append(terms, rows.Term{Column: i, Minus: c.derived.start, Times: c.derived.every})
+		term := *c.term
+		term.Column = i
+		terms = append(terms, term)
 	}
 
-	slow, fast := columns[terms[0].Column], columns[terms[len(terms)-1].Column]
-	a, b := slow.derived, fast.derived
+	a, b := columns[terms[0].Column].numbering, columns[terms[len(terms)-1].Column].numbering
 	switch {
 	case len(terms) == 1 && (a.every != 1 || a.cycle != 0):
 		p.add("key", "key [%s]: the column has every %d and cycle %d, so rows share a key: leave both out, "+
@@ -166,6 +171,9 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 	case len(terms) == 1:
 	case terms[0].Column == terms[1].Column:
 		p.add("key", "key: column %s is here twice", quoted(p.Key[0]))
+	case !terms[0].Ordered() || !terms[1].Ordered():
+		p.add("key", "key [%s, %s]: a uuid and a scatter number the rows by themselves: make it a key of one column",
+			p.Key[0], p.Key[1])
 	case b.cycle == 0 && a.cycle > 0 && a.cycle == b.every:
 		p.add("key", "key: the column with every comes first: write key: [%s, %s]", p.Key[1], p.Key[0])
 	case a.cycle != 0 || b.every != 1 || b.cycle != a.every:
@@ -179,20 +187,28 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 // notAKey says why a column cannot be part of a key, "" if it can.
 func notAKey(c columnPlan) string {
 	name := quoted(c.column.Name)
+	if c.derived == nil {
+		return fmt.Sprintf("column %s is drawn, and drawn values repeat: a key needs a sequence, a uuid or a scatter", name)
+	}
+	if c.term == nil {
+		return fmt.Sprintf("column %s is a hash, which repeats: a key needs a sequence, a uuid or a scatter", name)
+	}
+
+	s, isSequence := c.derived.(*sequence)
 	switch {
-	case c.derived == nil:
-		return fmt.Sprintf("column %s is drawn, and drawn values repeat: a key needs a sequence", name)
+	case !isSequence:
+		return ""
 	case c.column.Type == rows.Date:
 		return fmt.Sprintf("column %s is a date, which is not there yet as a key: use a bigint, a timestamp or a text", name)
-	case c.derived.before+c.derived.after != "":
+	case s.before+s.after != "":
 		return fmt.Sprintf("column %s has text around its number, which is not there yet as a key: "+
-			"use another column, or format: \"{:0%d}\"", name, c.derived.digits)
-	case c.derived.step != 1 && c.column.Type == rows.Timestamp:
+			"use another column, or format: \"{:0%d}\"", name, s.digits)
+	case s.step != 1 && c.column.Type == rows.Timestamp:
 		return fmt.Sprintf("column %s has a step of %d microseconds, which is not there yet in a key: write step: 1us, "+
-			"or give the table a bigint column as its key", name, c.derived.step)
-	case c.derived.step != 1:
+			"or give the table a bigint column as its key", name, s.step)
+	case s.step != 1:
 		return fmt.Sprintf("column %s has step %d, which is not there yet in a key: leave the step out, "+
-			"or give the table another column as its key", name, c.derived.step)
+			"or give the table another column as its key", name, s.step)
 	default:
 		return ""
 	}
@@ -202,7 +218,7 @@ func notAKey(c columnPlan) string {
 func (p *specPlanner) defaultKey(columns []columnPlan) []string {
 	var all []string
 	for _, c := range columns {
-		if notAKey(c) == "" && c.derived.every == 1 && c.derived.cycle == 0 {
+		if notAKey(c) == "" && c.numbering == (numbering{every: 1}) {
 			all = append(all, c.column.Name)
 		}
 	}
@@ -240,7 +256,7 @@ func (p *specPlanner) unique(columns []columnPlan) {
 	for i, set := range p.Unique {
 		at := path("unique", strconv.Itoa(i))
 		what := "unique [" + strings.Join(set, ", ") + "]"
-		var derived []*sequence
+		var derived []numbering
 		var drawn string
 		seen := map[string]bool{}
 		ok := len(set) > 0
@@ -256,11 +272,11 @@ func (p *specPlanner) unique(columns []columnPlan) {
 				ok = false
 				continue
 			}
-			if s := columns[k].derived; s != nil {
-				derived = append(derived, s)
-			} else {
+			if columns[k].derived == nil {
 				drawn = name
+				continue
 			}
+			derived = append(derived, columns[k].numbering)
 		}
 
 		switch {
@@ -268,21 +284,21 @@ func (p *specPlanner) unique(columns []columnPlan) {
 			p.add(at, "unique: an empty list of columns")
 		case !ok || decide(derived):
 		case len(set) == 1 && drawn != "":
-			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text",
+			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text, uuid or scatter",
 				quoted(drawn))
 		default:
-			p.add(at, "%s: these columns do not decide the row: one of them must be a sequence without every and cycle, "+
+			p.add(at, "%s: these columns do not decide the row: one of them must be a uuid, a scatter or a sequence without every and cycle, "+
 				"or two together (every: n, and cycle: n)", what)
 		}
 	}
 }
 
-// decide reports whether no two rows have the same values in all of some sequences. A sequence without a cycle tells
+// decide reports whether no two rows have the same values in all of some columns. One without a cycle tells
 // which run of equal numbers a row is in, and one that starts over, but not within such a run, where in it.
-func decide(all []*sequence) bool {
+func decide(all []numbering) bool {
 	known := int64(0) // the row's number is known but for its remainder by known; 0 = unknown
 	for _, s := range all {
-		if s.cycle == 0 && (known == 0 || s.every < known) {
+		if s.every > 0 && s.cycle == 0 && (known == 0 || s.every < known) {
 			known = s.every
 		}
 	}
@@ -290,7 +306,7 @@ func decide(all []*sequence) bool {
 	for again := known > 1; again; {
 		again = false
 		for _, s := range all {
-			if s.cycle > 0 && s.every < known && known%s.every == 0 && known/s.every <= s.cycle {
+			if s.every > 0 && s.cycle > 0 && s.every < known && known%s.every == 0 && known/s.every <= s.cycle {
 				known, again = s.every, true
 			}
 		}

@@ -58,7 +58,8 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 		}
 	}
 	p.limit = min(p.limit, s.largestRow(most))
-	plan.derived = s
+	plan.derived, plan.numbering = s, numbering{s.every, s.cycle}
+	plan.term = &rows.Term{Minus: s.start, Times: s.every}
 	return plan
 }
 

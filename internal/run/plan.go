@@ -66,6 +66,10 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	}
 	contract, more, err := s.contract(caps, d, rows, workers)
 	warnings = append(warnings, more...)
+	if contract.Dedup == loader.DedupKey && !schema.Ordered() {
+		warnings = append(warnings, fmt.Sprintf("key %s is in no order: where the database no longer knows the outcome of a batch, "+
+			"its keys are looked for in the whole table", schema.Key().Name))
+	}
 	if err != nil {
 		return Plan{}, warnings, err
 	}

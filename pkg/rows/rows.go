@@ -70,13 +70,24 @@ func (c Column) Text(v int64) string {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp or a Text. The value of
-	// a Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded with
-	// zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
+	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp, a Text or a UUID. The
+	// value of a Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded
+	// with zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64
+	// Hex reports whether the value is what the last 15 hexadecimal digits spell, of a UUID column or of a Text column
+	// with the text of a UUID. Minus is 0 and Times 1.
+	Hex bool
+	// Stride above 0 exchanges the last two digits to base Stride of value − Minus, which is 0 or more. Times is 1.
+	Stride int64
 }
+
+// Ordered reports whether values grow with the rows' numbers, so that an index on the column finds a range of rows.
+func (t Term) Ordered() bool { return !t.Hex && t.Stride == 0 }
+
+// Scatter exchanges the last two digits to base stride of v ≥ 0; it undoes itself.
+func Scatter(v, stride int64) int64 { return v + (v%stride-v/stride%stride)*(stride-1) }
 
 // Schema is the shape of a dataset's table.
 type Schema struct {
@@ -86,7 +97,7 @@ type Schema struct {
 	// writes its own expression of it.
 	//
 	// The sum of the terms after the first is at least 0 and less than its Times, so that a range of rows is a range of
-	// the first column too.
+	// the first column too, if that is Ordered. A term that is not is the only one.
 	Number []Term
 	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =
 	// MaxRowBytes in every row.
@@ -105,6 +116,9 @@ func (s Schema) RowBytes() int64 {
 
 // Key returns the column of the row number's first term, for primary keys, shard keys and range conditions.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
+
+// Ordered reports whether a range of rows is a range of the key's column.
+func (s Schema) Ordered() bool { return s.Number[0].Ordered() }
 
 // TimeKey reports whether the row number is the microseconds between a base and one timestamp column. A row is then
 // found by its timestamp, with an index.

@@ -100,3 +100,13 @@ func TestTextOfDecimals(t *testing.T) {
 		require.Equal(t, want, c.Text(v))
 	}
 }
+
+// Digits to base stride change places, and back.
+func TestScatter(t *testing.T) {
+	for v, want := range map[int64]int64{0: 0, 1: 10, 9: 90, 10: 1, 11: 11, 99: 99, 100: 100, 123: 132} {
+		require.Equal(t, want, rows.Scatter(v, 10))
+		require.Equal(t, v, rows.Scatter(want, 10))
+	}
+	require.False(t, rows.Term{Times: 1, Stride: 10}.Ordered())
+	require.False(t, rows.Term{Times: 1, Hex: true}.Ordered())
+}

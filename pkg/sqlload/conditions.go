@@ -16,7 +16,9 @@ const microseconds = "2006-01-02 15:04:05.000000"
 
 // single reports whether rows are found by the values of one column, which an index may have: their number would be an
 // expression without one.
-func (s Statements) single() bool { return len(s.Schema.Number) == 1 && s.Schema.Number[0].Times == 1 }
+func (s Statements) single() bool {
+	return len(s.Schema.Number) == 1 && s.Schema.Number[0].Times == 1 && s.Schema.Ordered()
+}
 
 // key returns the expression that rows are found by: a column with an index, if there is one.
 func (s Statements) key() string {

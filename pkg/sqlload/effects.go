@@ -49,7 +49,11 @@ func (t *Table) Sequences(ctx context.Context, last int64, move bool) (statement
 		if key.Type != rows.Int64 || s.Relation == nil {
 			return nil
 		}
-		largest := last/s.Schema.Number[0].Times + s.Schema.Number[0].Minus
+		number := s.Schema.Number[0]
+		if block := number.Stride * number.Stride; block > 0 {
+			last += block - 1 - last%block // whose value is the largest of all
+		}
+		largest := last/number.Times + number.Minus
 		if statements, err = t.Behind(ctx, c, s, largest); err != nil || !move {
 			return err
 		}

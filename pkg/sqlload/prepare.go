@@ -131,6 +131,7 @@ func (t *Table) scansLong(ctx context.Context, c Conn, s *State) (bool, error) {
 		return false, nil
 	}
 	indexed, err := t.Indexed(ctx, c, s)
+	indexed = indexed && s.Schema.Ordered()
 	if indexed || err != nil && !t.refused(err) {
 		return false, err
 	}

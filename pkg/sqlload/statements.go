@@ -48,6 +48,9 @@ type Dialect struct {
 	EmptyIsNull bool
 	MaxList     int    // the most elements of an IN list; 0 is no limit
 	TextNumber  string // the integer that a text spells
+	// HexNumber is the integer that the last 15 hexadecimal digits of a text spell; "" if the server has no exact
+	// expression. UUIDText turns a column of rows.UUID into a text of hexadecimal digits; %s.
+	HexNumber, UUIDText string
 	// TimeNumber turns a timestamp into microseconds since 1970-01-01 00:00:00: an integer, exact in all years from 1
 	// to 9999, which floating point is not.
 	TimeNumber string
@@ -90,15 +93,32 @@ func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))
 	for i, t := range s.Number {
 		c := s.Columns[t.Column]
-		terms[i] = term(t, d.integer(c.Type, d.Identifier(c.Name)))
+		value := d.Identifier(c.Name)
+		if t.Hex {
+			terms[i] = d.hexNumber(c.Type, value)
+			continue
+		}
+		terms[i] = d.term(t, d.integer(c.Type, value))
 	}
 	return strings.Join(terms, " + ")
 }
 
+// hexNumber returns the integer at the end of a UUID, or of the text of one.
+func (d Dialect) hexNumber(t rows.Type, value string) string {
+	if t == rows.UUID && d.UUIDText != "" {
+		value = fmt.Sprintf(d.UUIDText, value)
+	}
+	return fmt.Sprintf(d.HexNumber, "REPLACE("+value+", '-', '')")
+}
+
 // term returns a summand of the number for a column's value as an integer.
-func term(t rows.Term, value string) string {
+func (d Dialect) term(t rows.Term, value string) string {
 	if t.Minus != 0 {
 		value = fmt.Sprintf("(%s - %d)", value, t.Minus)
+	}
+	if t.Stride > 0 {
+		last, before := d.modulo(value, t.Stride), d.modulo("("+fmt.Sprintf(d.Divide, value, t.Stride)+")", t.Stride)
+		return fmt.Sprintf("(%s + (%s - %s) * %d)", value, last, before, t.Stride-1)
 	}
 	if t.Times != 1 {
 		value = fmt.Sprintf("%s * %d", value, t.Times)
@@ -251,7 +271,7 @@ func (s Statements) SelectNextFree() string {
 	if s.single() { // the index has the column's values, which sort as the numbers do
 		t := s.Schema.Number[0]
 		t.Minus -= s.start()
-		largest = term(t, s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
+		largest = s.term(t, s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
 	return fmt.Sprintf("SELECT %s FROM %s", s.digits(fmt.Sprintf("COALESCE(%s, %d) + 1", largest, s.start()-1)), s.Table)
 }

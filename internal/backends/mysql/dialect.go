@@ -51,6 +51,7 @@ func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Types: types, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
+		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "HEX(%s)",
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
 }

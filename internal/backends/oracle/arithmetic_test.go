@@ -25,6 +25,8 @@ type likeOracle struct{ *pgconn.PgConn }
 const oracleFunctions = `CREATE FUNCTION to_char(numeric) RETURNS text LANGUAGE sql AS 'SELECT CAST(trim_scale($1) AS text)';
 	CREATE FUNCTION to_char(numeric, text, text) RETURNS text LANGUAGE sql AS 'SELECT CAST(trim_scale($1) AS text)';
 	CREATE FUNCTION to_number(text) RETURNS numeric LANGUAGE sql AS 'SELECT CAST($1 AS numeric)';
+	CREATE FUNCTION to_number(text, text) RETURNS numeric LANGUAGE sql AS 'SELECT CAST(CAST(CAST(''x0'' || $1 AS bit(64)) AS bigint) AS numeric)';
+	CREATE FUNCTION substr(text, integer) RETURNS text LANGUAGE sql AS 'SELECT right($1, -$2)';
 	CREATE FUNCTION vsize(text) RETURNS numeric LANGUAGE sql AS 'SELECT octet_length($1)';
 	CREATE FUNCTION vsize(bytea) RETURNS numeric LANGUAGE sql AS 'SELECT octet_length($1)'`
 
@@ -64,7 +66,7 @@ func TestArithmetic(t *testing.T) {
 		require.NoError(t, err, statement)
 	}
 	schema := fmt.Sprintf("oracle%x", time.Now().UnixNano())
-	exec("CREATE SCHEMA " + schema + "; SET search_path = " + schema + "; SET standard_conforming_strings = on; " + oracleFunctions)
+	exec("CREATE SCHEMA " + schema + "; SET search_path = " + schema + ", pg_catalog; SET standard_conforming_strings = on; " + oracleFunctions)
 	t.Cleanup(func() {
 		exec("DROP SCHEMA " + schema + " CASCADE")
 		_ = conn.Close(context.Background())

@@ -13,6 +13,7 @@ func (f flavour) dialect() sqlload.Dialect {
 	d := sqlload.Dialect{
 		Types: types, AtomicDDL: true, Hex: true,
 		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric", Leading: true,
+		HexNumber: "CAST(CAST('x0' || RIGHT(%s, 15) AS bit(64)) AS bigint)", UUIDText: "CAST(%s AS text)",
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
 		TimeLiteral: "CAST('%s' AS timestamp)",
@@ -22,6 +23,7 @@ func (f flavour) dialect() sqlload.Dialect {
 		// microseconds. A plain numeric has 18 digits.
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
+		d.HexNumber, d.UUIDText = "STRTOL(RIGHT(%s, 15), 16)", "" // a UUID is a text there
 		d.Types, d.Hex = redshiftTypes, false
 	}
 	return d

@@ -292,7 +292,15 @@ COLUMNS = [
     ("one", lambda *_: day(2026, 11, 27)),
 ]
 
-for seed in (0, 1, 42, MASK):
-    for row in list(range(12)) + [86_399, 86_400, 1_999, 2_000, 3_652 * 86_400, 3_653 * 86_400, 10**12, 700_000_000_000_000]:
-        values = [draw(start_of(seed, name), row) for name, draw in COLUMNS]
-        print(seed, row, *(v.hex() if isinstance(v, bytes) else v for v in values), sep="\t")
+def print_rows(columns, rows):
+    """A column that is derived takes its name's stream, whatever the seed."""
+    for seed in (0, 1, 42, MASK):
+        for row in rows:
+            values = [draw(start_of(seed, name), row) for name, draw in columns]
+            print(seed, row, *(v.hex() if isinstance(v, bytes) else v for v in values), sep="\t")
+
+
+if __name__ == "__main__":
+    print_rows(
+        COLUMNS, list(range(12)) + [86_399, 86_400, 1_999, 2_000, 3_652 * 86_400, 3_653 * 86_400, 10**12, 700_000_000_000_000]
+    )

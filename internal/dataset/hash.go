@@ -1,0 +1,30 @@
+package dataset
+
+import "github.com/terapush/terapush/pkg/rows"
+
+// SpecHash makes a derived value of a range that looks random, and repeats: what SpecRange draws, of the row's own number.
+type SpecHash struct{ SpecRange }
+
+func (h *SpecHash) plan(p *columnPlanner) (plan columnPlan) {
+	before := len(p.problems)
+	least, step, count := p.spread(&h.SpecRange, "hash")
+	if len(p.problems) > before {
+		return plan
+	}
+	if least < 0 && p.t.IsInteger() {
+		p.wrong([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
+		return plan
+	}
+	plan.derived = &hashed{uniformNumber{least, step, count}, nameStart(p.c.Name)}
+	return plan
+}
+
+// hashed derives numbers.
+type hashed struct {
+	uniformNumber
+	start uint64
+}
+
+func (h *hashed) derive(v *rows.Vector, first int64, n int) { h.fill(v, h.start, first, n) }
+
+func (h *hashed) largest(int64) int64 { return h.least + int64((h.count-1)*h.step) }

@@ -1,0 +1,141 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// SpecUUID makes a derived UUID that is different in every row: its last 15 hexadecimal digits are the row's number, which
+// SQL can read from it. All other bits but those of version and variant are a hash of the number (v4), or, of the first 48,
+// a time in milliseconds (v7).
+type SpecUUID struct {
+	Version string `json:"version"`         // v4 or v7
+	Start   string `json:"start,omitempty"` // of a v7: the time of row 0
+	Step    string `json:"step,omitempty"`  // and how much later the next row is
+}
+
+func readUUID(r *specReader, c *SpecColumn, e entry, where string) Generator {
+	if _, mapping := e.value.(*ast.MappingNode); !mapping {
+		return &SpecUUID{Version: r.scalar(e.value, where)}
+	}
+	f := r.fields(c, e, where, "version", "start", "step")
+	return &SpecUUID{f.text("version"), f.text("start"), f.text("step")}
+}
+
+// uuidText is the length of a UUID's text.
+const uuidText = 36
+
+// numberBits is how many bits of a UUID are the row's number.
+const numberBits = 60
+
+func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
+	if p.t.Type == rows.Text {
+		plan.column.MaxBytes, plan.column.Plain = uuidText, true
+	}
+	s := &uuids{start: nameStart(p.c.Name), version: 4}
+	p.limit = min(p.limit, 1<<numberBits-1)
+	plan.derived, plan.numbering = s, numbering{every: 1}
+	plan.term = &rows.Term{Times: 1, Hex: true}
+
+	switch u.Version {
+	case "v4":
+		if u.Start+u.Step != "" {
+			p.wrong([]string{"uuid"}, "uuid: v4 has no time: start and step are for v7")
+		}
+		return plan
+	case "v7":
+	default:
+		p.wrong([]string{"uuid"}, "uuid: %s: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
+			quoted(u.Version))
+		return plan
+	}
+
+	time := *p // whose numbers are times
+	time.t = specType{Type: rows.Timestamp, name: "timestamp"}
+	before := len(p.problems)
+	s.version = 7
+	s.first = time.number(&u.Start, defaultStart, "uuid", "start")
+	s.step = time.step(&u.Step, 1000, "uuid", "step")
+	if len(p.problems) > before {
+		return plan
+	}
+	if s.first < 0 {
+		p.wrong([]string{"uuid", "start"}, "uuid: start %s is before 1970, where a v7 begins", u.Start)
+		return plan
+	}
+	p.limit = min(p.limit, (latestMicros-s.first)/s.step)
+	return plan
+}
+
+// defaultStart is 2026-01-01.
+const defaultStart = 20_454 * dayMicros
+
+// uuids derives UUIDs.
+type uuids struct {
+	start       uint64 // of the stream of the hashes
+	version     uint64
+	first, step int64 // of a v7, in microseconds
+}
+
+// words returns the two halves of a row's UUID.
+func (u *uuids) words(row int64) (high, low uint64) {
+	hash := mix(at(u.start, row, 1) + gamma)
+	high = hash >> 16
+	if u.version == 7 {
+		high = uint64(u.first+row*u.step) / 1000
+	}
+	high = high<<16 | u.version<<12 | hash>>4&0xFFF
+	low = 1<<63 | hash>>2&3<<numberBits | uint64(row)
+	return high, low
+}
+
+func (u *uuids) derive(v *rows.Vector, first int64, n int) {
+	if v.Type == rows.UUID {
+		data := v.Data[:n*rows.UUIDBytes]
+		for row := first; len(data) > 0; row++ {
+			high, low := u.words(row)
+			binary.BigEndian.PutUint64(data, high)
+			binary.BigEndian.PutUint64(data[8:], low)
+			data = data[rows.UUIDBytes:]
+		}
+		return
+	}
+
+	for row, data := first, sized(v, n, uuidText); len(data) > 0; row++ {
+		u.put(data[:uuidText], row)
+		data = data[uuidText:]
+	}
+}
+
+// put writes the text of a row's UUID.
+func (u *uuids) put(text []byte, row int64) {
+	var binaries [rows.UUIDBytes]byte
+	high, low := u.words(row)
+	binary.BigEndian.PutUint64(binaries[:], high)
+	binary.BigEndian.PutUint64(binaries[8:], low)
+
+	from := 0
+	for i, bytes := range [...]int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			text[0] = '-'
+			text = text[1:]
+		}
+		hex.Encode(text, binaries[from:from+bytes])
+		text, from = text[2*bytes:], from+bytes
+	}
+}
+
+func (u *uuids) largest(int64) int64 { return 0 } // it is no number
+
+// UUIDKey reports whether rows are numbered by a UUID.
+func (s *Spec) UUIDKey() bool {
+	return slices.ContainsFunc(s.Columns, func(c SpecColumn) bool {
+		_, is := c.Generator.(*SpecUUID)
+		return is && slices.Contains(s.Key, c.Name)
+	})
+}
