@@ -95,14 +95,3 @@ func (r *Relation) Elsewhere() string {
 func Refuse(hint, format string, values ...any) error {
 	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
-
-// Column is a column of a relation.
-type Column struct {
-	Name     string
-	Type     string // as the server writes it, for messages
-	Is       ServerType
-	Optional bool // the server fills it where a load leaves it out
-	// Computed says that the column holds what the server computes, whatever a load sends: refused by some servers,
-	// dropped in silence by MySQL's LOAD DATA.
-	Computed bool
-}

@@ -342,7 +342,7 @@ func (s *State) differences(have []Column) (wrong []string) {
 		switch {
 		case i < 0:
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Types.SQL(w)))
-		case have[i].Computed:
+		case have[i].Generated != "":
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
 			want := s.Types.SQL(w)
@@ -354,7 +354,7 @@ func (s *State) differences(have []Column) (wrong []string) {
 	}
 	for _, h := range have {
 		known := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return same(h.Name, name) })
-		if !known && !h.Optional {
+		if !known && !h.Optional() {
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is unknown to the dataset and has no default", h.Name, h.Type))
 		}
 	}

@@ -102,7 +102,7 @@ func TestDifferences(t *testing.T) {
 		{Dialect{}, column("id", "int"), ""},
 		{Dialect{}, column("id", "text"), "column id is text, want int"},
 		{Dialect{}, column("ID", "int"), "column id (int) is missing; column ID (int) is unknown to the dataset and has no default"},
-		{Dialect{}, Column{Name: "more", Optional: true}, "column id (int) is missing"},
+		{Dialect{}, Column{Name: "more", Default: "1"}, "column id (int) is missing"},
 		{Dialect{Fold: true}, column("iD", "int"), ""},
 		{Dialect{Upper: true}, column("ID", "int"), ""},
 		{Dialect{Upper: true}, column("id", "int"), "column id (int) is missing; column id (int) is unknown to the dataset and has no default"},

@@ -37,18 +37,10 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 }
 
 // Columns implements sqlload.Catalog.
-func (l catalog) Columns(
-	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
-) ([]sqlload.Column, error) {
-	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable = 'YES' OR default_kind <> ''"+
-		" FROM system.columns WHERE database = %s AND `table` = %s", literal(r.Schema), literal(r.Name)))
-	columns := make([]sqlload.Column, len(found))
-	for i, row := range found {
-		columns[i] = sqlload.Column{
-			Name: row[0], Type: row[1], Is: sqlload.ParseType(row[1]), Optional: row[2] == "1" || strings.EqualFold(row[2], "true"),
-		}
-	}
-	return columns, err
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
+	return sqlload.ReadColumns(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable, default_kind"+
+		" FROM system.columns WHERE database = %s AND `table` = %s", literal(r.Schema), literal(r.Name)),
+		func(column *sqlload.Column, _ []string) { column.Default = strings.Trim(column.Default, "'") })
 }
 
 // Fits refuses other engines, which keep rows in the memory of one node, or nowhere, and have no labels.

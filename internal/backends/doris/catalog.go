@@ -1,7 +1,6 @@
 package doris
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -99,18 +98,16 @@ func (l *opened) tableProperty(name string) string {
 
 // Columns implements sqlload.Catalog. What the server computes or counts is in the table's definition only.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
-	var all []sqlload.Column
-	const what = "SELECT column_name, column_type, data_type, is_nullable, column_default"
-	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
-		kind := strings.ToLower(cmp.Or(string(row[1]), string(row[2])))
-		all = append(all, sqlload.Column{
-			Name: string(row[0]), Type: kind, Is: sqlload.ParseType(kind), Computed: declares(r.Traits[0], string(row[0]), `AS \(`),
-			Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil ||
-				declares(r.Traits[0], string(row[0]), `AS \(|AUTO_INCREMENT\(`),
-		})
-		return nil
+	query := "SELECT column_name, LOWER(COALESCE(NULLIF(column_type, ''), data_type)), is_nullable, column_default" +
+		l.from("columns") + " ORDER BY ordinal_position"
+	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, _ []string) {
+		if declares(r.Traits[0], column.Name, `AS \(`) {
+			column.Generated = "AS (…)"
+		}
+		if declares(r.Traits[0], column.Name, `AUTO_INCREMENT\(`) {
+			column.Numbered = sqlload.AutoIncrement
+		}
 	})
-	return all, err
 }
 
 // declares reports whether a column of a CREATE TABLE, as the server writes it, has one of the words that a pattern finds: its

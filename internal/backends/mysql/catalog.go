@@ -120,29 +120,25 @@ func storageName(name string) string {
 	})
 }
 
-// Columns implements sqlload.Catalog. What the server fills is told by the words of extra: others, as INVISIBLE and "on update
-// CURRENT_TIMESTAMP", leave a column that a load omits without a value, and LOAD DATA puts a zero there even in the strict
-// sql_mode (tried on MySQL 9.7). MariaDB calls that zero the default of a column with ON UPDATE.
-func (l catalog) Columns(
-	ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation,
-) (columns []sqlload.Column, err error) {
-	found, err := sqlload.Rows(ctx, c, "SELECT column_name, column_type, COALESCE(character_set_name, ''),"+
-		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL"+
-		" AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra)"+
-		" FROM information_schema.columns WHERE "+l.name.where()+" ORDER BY ordinal_position")
-	for _, row := range found {
-		computed := generated.MatchString(row[5])
-		columns = append(columns, sqlload.Column{
-			Name: row[0], Type: row[1], Is: typeOf(row[1], row[2], row[3]), Computed: computed,
-			Optional: row[4] == "1" || computed || strings.Contains(row[5], "auto_"),
-		})
+// Columns implements sqlload.Catalog. Words of extra as INVISIBLE and "on update CURRENT_TIMESTAMP" leave a column that a load
+// omits without a value, and LOAD DATA puts a zero there even in the strict sql_mode (tried on MySQL 9.7). MariaDB calls that
+// zero the default of a column with ON UPDATE.
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+	// Expressions are shown from MySQL 5.7.6 and MariaDB 10.2.5 on, each of which reads one of the comments.
+	expression := "COALESCE(/*!50706 generation_expression, */ /*M!100205 generation_expression, */ NULL)"
+	if l.server.flavour == singleStore {
+		expression = "NULL"
 	}
-	return columns, err
+	query := "SELECT column_name, column_type, is_nullable, column_default, extra, " + expression +
+		", column_comment, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0)" +
+		" FROM information_schema.columns WHERE " + l.name.where() + " ORDER BY ordinal_position"
+	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
+		column.Is = typeOf(column.Type, more[0], more[1])
+		if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
+			column.Default = ""
+		}
+	})
 }
-
-// generated finds a column that the server computes: "virtual generated", "stored generated", "persistent" before MariaDB
-// 10.2, "computed" in SingleStore. MySQL's "default_generated" is a default that is an expression.
-var generated = regexp.MustCompile(`\b(virtual|stored|persistent|computed)\b`)
 
 // typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a character set
 // other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type of some.

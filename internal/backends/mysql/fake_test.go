@@ -184,5 +184,8 @@ func (c *fakeConn) take(name string) (lines uint64, err error) {
 
 // documentsColumns answers for a table that takes documents.
 func documentsColumns() *fakeAnswer {
-	return rowsOf([]string{"document_id", "bigint(20)", "", "0", "0", ""}, []string{"payload", "longblob", "", "4294967295", "0", ""})
+	return rowsOf(
+		[]string{"document_id", "bigint(20)", "NO", "", "", "", "", "", "0"},
+		[]string{"payload", "longblob", "NO", "", "", "", "", "", "4294967295"},
+	)
 }

@@ -69,24 +69,21 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 
 // Columns implements sqlload.Catalog. A column with a default has a default_length, and so have virtual columns and those that
 // a sequence fills. Only the views that are asked besides tell them apart; an INSERT of a value is ORA-54013 or ORA-32795.
-func (l catalog) Columns(
-	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
-) ([]sqlload.Column, error) {
-	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), "+
-		"TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length), "+
-		"(SELECT MAX(v.virtual_column) FROM all_tab_cols v WHERE v.owner = c.owner AND v.table_name = c.table_name "+
-		"AND v.column_name = c.column_name), (SELECT MAX(i.generation_type) FROM all_tab_identity_cols i "+
-		"WHERE i.owner = c.owner AND i.table_name = c.table_name AND i.column_name = c.column_name) FROM all_tab_columns c "+
-		"WHERE c.owner = "+sqlload.Literal(r.Schema)+" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
-	columns := make([]sqlload.Column, len(found))
-	for i, row := range found {
-		t := typeOf(row[1], row[2], row[3], row[4])
-		columns[i] = sqlload.Column{
-			Name: row[0], Type: t, Is: sqlload.ParseType(t), Optional: row[5] == "Y" || row[6] != "",
-			Computed: row[7] == "YES" || row[8] == "ALWAYS",
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
+	query := "SELECT c.column_name, c.data_type, c.nullable, TO_CHAR(c.default_length), " +
+		"(SELECT MAX(DECODE(v.virtual_column, 'YES', 'virtual generated')) FROM all_tab_cols v WHERE v.owner = c.owner " +
+		"AND v.table_name = c.table_name AND v.column_name = c.column_name), NULL, NULL, " +
+		"TO_CHAR(c.data_length), TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), " +
+		"(SELECT MAX(i.generation_type) FROM all_tab_identity_cols i " +
+		"WHERE i.owner = c.owner AND i.table_name = c.table_name AND i.column_name = c.column_name) FROM all_tab_columns c " +
+		"WHERE c.owner = " + sqlload.Literal(r.Schema) + " AND c.table_name = " + sqlload.Literal(r.Name) + " ORDER BY c.column_id"
+	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
+		column.Type = typeOf(column.Type, more[0], more[1], more[2])
+		column.Is = sqlload.ParseType(column.Type)
+		if more[3] == "ALWAYS" {
+			column.Generated = "ALWAYS AS IDENTITY"
 		}
-	}
-	return columns, err
+	})
 }
 
 // typeOf writes the type in ALL_TAB_COLUMNS as a table declares it. A NUMBER without precision has 38 digits.

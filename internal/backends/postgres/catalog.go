@@ -99,22 +99,26 @@ func (l catalog) may(privilege, oid string, s *sqlload.State) string {
 // Columns implements sqlload.Catalog. A domain may have a default of its own, and NOT NULL. COPY refuses generated columns;
 // those GENERATED ALWAYS AS IDENTITY it fills, and so does our INSERT.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
-	filled := "NOT (attnotnull OR typnotnull) OR atthasdef OR typdefault IS NOT NULL OR attidentity <> ''"
-	computed := "COALESCE(to_jsonb(a) ->> 'attgenerated', '') <> ''" // a column of PostgreSQL 12
-	if l.flavour == redshift {                                       // an identity is a default there
-		filled, computed = "NOT attnotnull OR atthasdef", "false"
+	query := selectColumns
+	if l.flavour == redshift {
+		query = selectRedshiftColumns
 	}
-	found, err := sqlload.Rows(ctx, c, "SELECT attname, format_type(atttypid, atttypmod), "+
-		filled+", "+computed+" FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid "+
-		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "+r.ID+" ORDER BY attnum")
-	columns := make([]sqlload.Column, len(found))
-	for i, row := range found {
-		columns[i] = sqlload.Column{
-			Name: row[0], Type: row[1], Is: sqlload.ParseType(row[1]), Optional: row[2] == "t", Computed: row[3] == "t",
-		}
-	}
-	return columns, err
+	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", nil)
 }
+
+const (
+	selectColumns = "SELECT attname, format_type(atttypid, atttypmod), NOT (attnotnull OR typnotnull), " +
+		"COALESCE(pg_get_expr(adbin, adrelid), typdefault), " +
+		// attgenerated is a column of PostgreSQL 12
+		"CASE WHEN COALESCE(to_jsonb(a) ->> 'attgenerated', '') <> '' THEN 'stored generated' " +
+		"ELSE CASE attidentity WHEN 'a' THEN 'identity always' WHEN 'd' THEN 'identity by default' ELSE '' END END, " +
+		"pg_get_expr(adbin, adrelid), col_description(attrelid, attnum) " +
+		"FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum " +
+		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "
+	// An identity is a default there.
+	selectRedshiftColumns = "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, CASE WHEN atthasdef THEN 'a default' END " +
+		"FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid = "
+)
 
 // Fits implements sqlload.Catalog.
 func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {

@@ -63,10 +63,10 @@ func newFake(t *testing.T, version string) *fake {
 		text = "character varying"
 	}
 	columns := [][]string{
-		{"id", "bigint", "t", "f"}, {"name", text + "(40)", "t", "f"}, {"birthday", "date", "t", "f"}, {"t", timestamp, "t", "f"},
+		{"id", "bigint", "t"}, {"name", text + "(40)", "t"}, {"birthday", "date", "t"}, {"t", timestamp, "t"},
 	}
 	if version == yugabyteVersion {
-		table, columns = "documents", [][]string{{"document_id", "bigint", "t", "f"}, {"payload", "bytea", "t", "f"}}
+		table, columns = "documents", [][]string{{"document_id", "bigint", "t"}, {"payload", "bytea", "t"}}
 	}
 	f.answers = []answer{
 		{part: "SELECT version()", rows: [][]string{{version}}},

@@ -46,7 +46,8 @@ var shapes = []shape{
 	of(`SELECT COALESCE\(SUM\(data_length\), 0\)`+fromSchema, onSchema(func(t *table) [][]any {
 		return [][]any{{strconv.Itoa(100 * len(t.Rows))}}
 	})),
-	of(`SELECT column_name, column_type, data_type, is_nullable, column_default`+fromSchema+` ORDER BY ordinal_position`,
+	of(`SELECT column_name, LOWER\(COALESCE\(NULLIF\(column_type, ''\), data_type\)\), is_nullable, column_default`+
+		fromSchema+` ORDER BY ordinal_position`,
 		onSchema((*table).schemaColumns)),
 	of(`SHOW CREATE TABLE (\S+)`, onTable(func(_ *session, t *table) *result {
 		return &result{[]string{"Table", "Create Table"}, [][]any{{t.Name, t.ddl()}}}
@@ -192,8 +193,7 @@ func (t *table) schemaColumns() (all [][]any) {
 	for _, c := range t.Columns {
 		// As schema_columns_scanner.cpp writes it.
 		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1)
-		base, _, _ := strings.Cut(kind, "(")
-		all = append(all, []any{c.Name, kind, base, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
+		all = append(all, []any{c.Name, kind, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
 	}
 	return all
 }

@@ -164,8 +164,10 @@ func (x *session) columns(m []string) (all [][]any) {
 			fallback = "1"
 		}
 		nullable := map[bool]string{true: "Y", false: "N"}[c.Nullable]
-		virtual := map[bool]string{true: "YES", false: "NO"}[c.Virtual]
-		all = append(all, []any{c.Name, kind, size, precision, scale, nullable, fallback, virtual, c.Identity})
+		virtual := map[bool]any{true: "virtual generated", false: nil}[c.Virtual]
+		all = append(all, []any{
+			c.Name, kind, nullable, fallback, virtual, nil, nil, size, precision, scale, c.Identity,
+		})
 	}
 	return all
 }

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS `db`.`documents` (
 ) COMMENT = 'made by terapush';
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
 SELECT tidb_table_id FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
-SELECT column_name, column_type, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL AND NOT (extra LIKE 'on update%' AND column_default LIKE '%0000-00-00%'), LOWER(extra) FROM information_schema.columns WHERE table_schema = 'db' AND table_name = 'documents' ORDER BY ordinal_position;
+SELECT column_name, column_type, is_nullable, column_default, extra, COALESCE(/*!50706 generation_expression, */ /*M!100205 generation_expression, */ NULL), column_comment, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0) FROM information_schema.columns WHERE table_schema = 'db' AND table_name = 'documents' ORDER BY ordinal_position;
 SELECT 1 FROM `db`.`documents` LIMIT 1;
 SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'terapush_claims';
 CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
