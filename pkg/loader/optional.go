@@ -24,6 +24,7 @@ type Features struct {
 	Checker   Checker
 	Suspecter Suspecter
 	Sequencer Sequencer
+	Describer Describer
 }
 
 // FeaturesOf returns the optional interfaces of l, right after Driver.Open. l must not be wrapped, since a wrapper
@@ -43,6 +44,7 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Checker, _ = l.(Checker)
 	f.Suspecter, _ = l.(Suspecter)
 	f.Sequencer, _ = l.(Sequencer)
+	f.Describer, _ = l.(Describer)
 	return f
 }
 

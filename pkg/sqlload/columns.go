@@ -5,39 +5,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Column is a column of a relation.
 type Column struct {
-	Name string
-	Type string // as the server writes it, for messages
-	Is   ServerType
-	// Nullable says that a NULL is taken, and is what a load leaves there that omits the column.
-	Nullable bool
-	Default  string // as the server writes it; "" is none
-	// Generated is the expression of a column that holds what the server computes, whatever a load sends: refused by some
-	// servers, dropped in silence by MySQL's LOAD DATA.
-	Generated string
-	Numbered  Numbering
-	OnUpdate  string // what an UPDATE of other columns puts there, which is no default
-	Invisible bool   // to SELECT *
-	Comment   string
+	loader.Column
+	Is ServerType
 }
 
-// Numbering is how a server numbers rows by itself, where a load leaves the column out; "" is not at all.
-type Numbering string
-
-// The numberings.
-const (
-	IdentityAlways    Numbering = "identity always"
-	IdentityByDefault Numbering = "identity by default"
-	AutoIncrement     Numbering = "auto_increment"
-	AutoRandom        Numbering = "auto_random"
-)
-
-// Optional reports whether the server fills the column where a load leaves it out.
-func (c *Column) Optional() bool {
-	return c.Nullable || c.Default != "" || c.Generated != "" || c.Numbered != ""
+// ColumnOf is a column of a type as the server writes it, of which nothing else is known.
+func ColumnOf(name, kind string) Column {
+	return Column{loader.Column{Name: name, Type: kind}, ParseType(kind)}
 }
 
 // Complete adds to a column what a query of ReadColumns says of it in a server's own way.
@@ -65,10 +45,8 @@ func readColumn(row [][]byte, complete Complete) Column {
 		texts[i] = string(value)
 	}
 
-	c := Column{
-		Name: texts[0], Type: texts[1], Is: ParseType(texts[1]), Nullable: isYes(texts[2]),
-		Default: texts[3], Comment: texts[6],
-	}
+	c := ColumnOf(texts[0], texts[1])
+	c.Nullable, c.Default, c.Comment = isYes(texts[2]), texts[3], texts[6]
 	if len(row) > 3 && row[3] != nil && c.Default == "" {
 		c.Default = "''"
 	}
@@ -105,6 +83,6 @@ func (c *Column) readExtra(extra, expression string) {
 	if m := onUpdate.FindStringSubmatch(extra); m != nil {
 		c.OnUpdate = m[1]
 	}
-	c.Numbered = Numbering(numbered.FindString(extra))
+	c.Numbered = loader.Numbering(numbered.FindString(extra))
 	c.Invisible = strings.Contains(extra, "invisible")
 }

@@ -74,9 +74,14 @@ func (d Dialect) Identifier(name string) string {
 	}
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
-		parts[i] = d.Quote + strings.ReplaceAll(p, d.Quote, d.Quote+d.Quote) + d.Quote
+		parts[i] = d.quoted(p)
 	}
 	return strings.Join(parts, ".")
+}
+
+// quoted quotes one name, which may have a dot in it.
+func (d Dialect) quoted(name string) string {
+	return d.Quote + strings.ReplaceAll(name, d.Quote, d.Quote+d.Quote) + d.Quote
 }
 
 // Columns quotes the schema's column names for a column list.
@@ -180,8 +185,7 @@ func (s Statements) Runs() string {
 
 // claimsIn returns the name of a claim table in another schema.
 func (s Statements) claimsIn(schema, claims string) string {
-	q := s.Quote
-	return q + strings.ReplaceAll(schema, q, q+q) + q + "." + s.Identifier(claims)
+	return s.quoted(schema) + "." + s.Identifier(claims)
 }
 
 // bareTable returns the table's name without its schema: the runs' rows stand in the same one. Names that the server takes

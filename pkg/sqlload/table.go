@@ -41,6 +41,8 @@ type Table struct {
 	// Behind returns the statements that move a sequence of the key's column behind its largest value, where one is before
 	// it; nil: the server moves them by itself.
 	Behind func(ctx context.Context, c Conn, s *State, largest int64) ([]string, error)
+	// Lookups are what Describe asks, and CheckCosts; nil: the server is not asked such things.
+	Lookups *Lookups
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
 

@@ -55,8 +55,7 @@ func TestUnsignedKey(t *testing.T) {
 		s := State{Statements: Statements{Dialect: Dialect{Types: types}}}
 		s.Schema = rows.Schema{Columns: []rows.Column{order, line}, Number: number}
 		return len(s.differences([]Column{
-			{Name: c.Name, Type: "bigint unsigned", Is: ParseType("bigint unsigned")},
-			{Name: map[string]string{"o": "l", "l": "o"}[c.Name], Type: "bigint", Is: ParseType("bigint")},
+			ColumnOf(c.Name, "bigint unsigned"), ColumnOf(map[string]string{"o": "l", "l": "o"}[c.Name], "bigint"),
 		})) == 0
 	}
 	both := []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 1, Minus: 1, Times: 1}}

@@ -93,19 +93,18 @@ func TestReadBucket(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	schema := rows.Schema{Columns: []rows.Column{{Name: "id", Type: rows.Int64}, {Name: "Body", Type: rows.Text}}}
 	types := Types{{Ours: rows.Int64, Name: "int", SQL: "int"}, {Ours: rows.Text, Name: "text", SQL: "text"}}
-	column := func(name, of string) Column { return Column{Name: name, Type: of, Is: ParseType(of)} }
 	for _, c := range []struct {
 		dialect Dialect
 		id      Column
 		want    string
 	}{
-		{Dialect{}, column("id", "int"), ""},
-		{Dialect{}, column("id", "text"), "column id is text, want int"},
-		{Dialect{}, column("ID", "int"), "column id (int) is missing; column ID (int) is unknown to the dataset and has no default"},
-		{Dialect{}, Column{Name: "more", Default: "1"}, "column id (int) is missing"},
-		{Dialect{Fold: true}, column("iD", "int"), ""},
-		{Dialect{Upper: true}, column("ID", "int"), ""},
-		{Dialect{Upper: true}, column("id", "int"), "column id (int) is missing; column id (int) is unknown to the dataset and has no default"},
+		{Dialect{}, ColumnOf("id", "int"), ""},
+		{Dialect{}, ColumnOf("id", "text"), "column id is text, want int"},
+		{Dialect{}, ColumnOf("ID", "int"), "column id (int) is missing; column ID (int) is unknown to the dataset and has no default"},
+		{Dialect{}, Column{Column: loader.Column{Name: "more", Default: "1"}}, "column id (int) is missing"},
+		{Dialect{Fold: true}, ColumnOf("iD", "int"), ""},
+		{Dialect{Upper: true}, ColumnOf("ID", "int"), ""},
+		{Dialect{Upper: true}, ColumnOf("id", "int"), "column id (int) is missing; column id (int) is unknown to the dataset and has no default"},
 	} {
 		c.dialect.Types = types
 		body := "Body"
@@ -113,7 +112,7 @@ func TestDifferences(t *testing.T) {
 			body = "BODY"
 		}
 		s := State{Statements: Statements{Dialect: c.dialect, Schema: schema}}
-		require.Equal(t, c.want, strings.Join(s.differences([]Column{c.id, column(body, "text")}), "; "))
+		require.Equal(t, c.want, strings.Join(s.differences([]Column{c.id, ColumnOf(body, "text")}), "; "))
 	}
 }
 

@@ -105,7 +105,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			column.Generated = "AS (…)"
 		}
 		if declares(r.Traits[0], column.Name, `AUTO_INCREMENT\(`) {
-			column.Numbered = sqlload.AutoIncrement
+			column.Numbered = loader.AutoIncrement
 		}
 	})
 }

@@ -99,41 +99,14 @@ func (d *doctor) tableChecks() (checks []sqlload.Check) {
 	if d.Effects != nil {
 		checks = append(checks, d.CheckEffects(d.tables.State))
 	}
-	if d.server.flavour != singleStore { // which lists its shard and sort keys as indexes; they cost nothing extra
-		query := "SELECT 'foreign key', constraint_name FROM information_schema.table_constraints WHERE " + d.name.where() +
-			" AND constraint_type = 'FOREIGN KEY'" +
-			" UNION SELECT 'index', index_name FROM information_schema.statistics WHERE " + d.name.where() +
-			" AND index_name <> 'PRIMARY'" +
-			" UNION SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE event_object_schema = " +
-			literal(d.name.schema) + " AND event_object_table = " + literal(d.name.table) + " AND event_manipulation = 'INSERT'" +
-			" ORDER BY 1, 2"
-		checks = append(checks, sqlload.Check{Name: "indexes, triggers", Advice: true, Ask: query, Judge: d.indexes})
+	if d.Lookups != nil {
+		checks = append(checks, d.CheckCosts(d.tables.State))
 	}
 	if d.server.flavour == tiDB {
 		query := "SELECT COALESCE(tidb_row_id_sharding_info, '') FROM information_schema.tables WHERE " + d.name.where()
 		checks = append(checks, sqlload.Check{Name: "hot region", Advice: true, Ask: query, Judge: d.regions})
 	}
 	return checks
-}
-
-// indexes judges pairs of kind and name. On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random
-// numbers left 27 to 36 % of the rows a second, one on rising numbers 92 %.
-func (d *doctor) indexes(pairs []string) loader.Finding {
-	if len(pairs) == 0 {
-		return sqlload.OK(d.name.String() + " has no secondary index, no trigger on INSERT and no foreign key")
-	}
-	var has, fixes []string
-	for pair := range slices.Chunk(pairs, 2) {
-		kind, name := pair[0], pair[1]
-		has = append(has, kind+" "+name)
-		fixes = append(fixes, map[string]string{
-			"foreign key": "--set foreign_key_checks=0, which skips the check",
-			"index":       "ALTER TABLE " + d.name.quoted() + " DROP INDEX " + quote(name),
-			"trigger":     "DROP TRIGGER " + tableName{d.name.schema, name}.quoted(),
-		}[kind])
-	}
-	return sqlload.Warn(fmt.Sprintf("%s has %s: every row pays for them", d.name, strings.Join(has, ", ")),
-		strings.Join(slices.Compact(fixes), "; ")+"; after the load create again what was dropped")
 }
 
 // regions finds tables whose rows, coming in order, all go to one region and so to one server (TiDB manual,

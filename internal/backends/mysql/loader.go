@@ -71,6 +71,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control = sql.OpenDB(l.connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
 	l.Connect, l.Elsewhere = l.connect, l.elsewhere
+	l.Lookups = lookups[l.server.flavour]
 	switch l.server.flavour {
 	case mariaDB:
 		l.Effects, l.Behind = l.effects, l.behind

@@ -54,18 +54,10 @@ func (d *checker) makes() []string {
 	})
 }
 
-// selectTable reads the user's privileges on the table with the oid $1, and what makes its rows more expensive.
+// selectTable reads the user's privileges on the table with the oid $1, and its policies.
 const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), row_security_active($1), " +
-	"(SELECT string_agg(CAST(CAST(indexrelid AS regclass) AS text), ', ' ORDER BY indexrelid) FROM pg_index " +
-	"WHERE indrelid = $1 AND NOT indisprimary " +
-	"AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conrelid = $1 AND contype IN ('u', 'x'))), " +
-	"(SELECT string_agg(tgname, ', ' ORDER BY tgname) FROM pg_trigger " +
-	"WHERE tgrelid = $1 AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 4 <> 0), " +
-	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype = 'f'), " +
-	"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint " +
-	"WHERE conrelid = $1 AND contype IN ('u', 'x')), " +
 	"(SELECT string_agg(quote_ident(polname), ', ' ORDER BY polname) FROM pg_policy WHERE polrelid = $1)"
 
 // selectLock reads a lock that conflicts with a load's ROW EXCLUSIVE (PostgreSQL manual, "Explicit Locking").
@@ -87,9 +79,7 @@ func (d *checker) tableChecks() []sqlload.Check {
 	kept := d.intent.Create != loader.CreateRecreate
 	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
 	if kept {
-		checks = append(checks, d.CheckEffects(d.table.State), sqlload.Check{
-			Name: "indexes, triggers", Advice: true, Ask: about(selectTable), Judge: d.checkRowCost,
-		})
+		checks = append(checks, d.CheckEffects(d.table.State), d.checkCosts())
 	}
 	switch {
 	case d.flavour != yugabyteDB:
@@ -117,41 +107,30 @@ func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
 			fmt.Sprintf("ALTER TABLE %s OWNER TO %s", name, d.user()))
 	case d.intent.Create != loader.CreateRecreate && secured && d.method == methodCopy:
 		return sqlload.Fail(fmt.Sprintf("%s has row-level security for user %s (policies: %s), under which COPY is refused",
-			name, user, cmp.Or(row[8], "none")),
+			name, user, cmp.Or(row[4], "none")),
 			fmt.Sprintf("ALTER ROLE %s BYPASSRLS, or --method %s", d.user(), methodInsert))
 	}
 	return f
 }
 
-// checkRowCost lists what every inserted row has to update or check. On PostgreSQL 15 (two million rows of pairs, one
-// worker, three rounds) an index on random numbers left 5 to 8 % of the rows a second, one on rising numbers 25 to 31 %.
-func (d *checker) checkRowCost(row []string) loader.Finding {
-	name, indexes, triggers, foreign, unique := d.table.Relation.Table, row[4], row[5], row[6], row[7]
-	var costs, fixes []string
-	add := func(what, names, fix string) {
-		if names != "" {
-			costs, fixes = append(costs, what+" "+names), append(fixes, fix)
+// checkCosts says besides what indexes and triggers do to options.
+func (d *checker) checkCosts() sqlload.Check {
+	c := d.CheckCosts(d.table.State)
+	judge := c.Judge
+	c.Judge = func(all []string) loader.Finding {
+		f := judge(all)
+		has := func(kinds ...string) bool {
+			return slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains(all, kind) })
 		}
+		switch {
+		case d.options.NonTransactional && has("index", "unique constraint"):
+			f.Found += "; without transactions an index can end up without its rows"
+		case d.options.RowsPerTransaction > 0 && has("trigger"):
+			f.Found += "; YugabyteDB ignores rows-per-transaction on a table with triggers"
+		}
+		return f
 	}
-	drop := func(constraints string) string {
-		return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", name, strings.ReplaceAll(constraints, ", ", ", DROP CONSTRAINT "))
-	}
-	add("indexes", indexes, "DROP INDEX "+indexes)
-	add("triggers", triggers, fmt.Sprintf("ALTER TABLE %s DISABLE TRIGGER USER", name))
-	add("foreign keys", foreign, drop(foreign))
-	add("unique constraints", unique, drop(unique)) // their indexes cannot be dropped alone
-	if len(costs) == 0 {
-		return sqlload.OK(name + " has no secondary index, no trigger on INSERT and no foreign key")
-	}
-	effect := "they slow down every row"
-	switch {
-	case d.options.NonTransactional && indexes+unique != "":
-		effect = "without transactions an index can end up without its rows"
-	case d.options.RowsPerTransaction > 0 && triggers != "":
-		effect = "YugabyteDB ignores rows-per-transaction on a table with triggers"
-	}
-	return sqlload.Warn(fmt.Sprintf("%s has %s: %s", name, strings.Join(costs, "; "), effect),
-		strings.Join(fixes, "; ")+"; and make them again after the load")
+	return c
 }
 
 func (d *checker) checkLock(row []string) (f loader.Finding) {

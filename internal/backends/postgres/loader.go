@@ -58,7 +58,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		l.ahead = takesAhead[l.flavour] && l.server.Product == productPostgreSQL
 		l.setup = l.flavour.sessionSetup(t)
 		if l.flavour != redshift { // which has neither triggers nor sequences that can be moved
-			l.Effects, l.Behind = l.effects, l.behind
+			l.Effects, l.Behind, l.Lookups = l.effects, l.behind, &lookups
 		}
 		l.server.Endpoint = e.String()
 		if err := checkFlavour(t, method, o, l.flavour, l.server); err != nil {

@@ -1,0 +1,88 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Describer reads what a table is like, for whoever makes rows for it.
+type Describer interface {
+	// Describe reads the table that the loader is opened on, and changes nothing. It is called before Prepare, if that is
+	// called at all. A missing table is ErrNoTable; a view, or anything else that takes no rows, is an error as well.
+	Describe(ctx context.Context) (*Description, error)
+}
+
+// Description is a table as the server's catalog has it. Names and expressions are the server's, without quotation marks
+// around names; they may hold any character.
+type Description struct {
+	Schema, Table string
+	Rows          int64 // the server's estimate; 0 if it has none
+	Columns       []Column
+	Keys          []Key // the primary key first
+	References    []Reference
+	Checks        []string // the conditions of CHECK constraints
+	// Costs is what every row pays for: "index i", "trigger t", "foreign key f".
+	Costs      []string
+	Partitions string // by what the table is divided; "" if it is not
+	// Hidden is what the server did not answer, as "CHECKs".
+	Hidden []string
+}
+
+// Column is a column of a table that exists.
+type Column struct {
+	Name string
+	Type string // as the server writes it
+	// Values is how the column is read as one of ours: its type with MaxBytes, Digits, Scale and Labels, as far as the
+	// server bounds them. nil: there is no type of ours for it.
+	Values *rows.Column
+	// Nullable says that a NULL is taken, and is what a load leaves there that omits the column.
+	Nullable bool
+	Default  string // as the server writes it; "" is none
+	// Generated is the expression of a column that holds what the server computes, whatever a load sends: refused by some
+	// servers, dropped in silence by MySQL's LOAD DATA.
+	Generated string
+	Numbered  Numbering
+	OnUpdate  string // what an UPDATE of other columns puts there, which is no default
+	Invisible bool   // to SELECT *
+	Comment   string
+}
+
+// Optional reports whether the server fills the column where a load leaves it out.
+func (c *Column) Optional() bool {
+	return c.Nullable || c.Default != "" || c.Generated != "" || c.Numbered != ""
+}
+
+// Numbering is how a server numbers rows by itself, where a load leaves the column out; "" is not at all.
+type Numbering string
+
+// The numberings.
+const (
+	IdentityAlways    Numbering = "identity always"
+	IdentityByDefault Numbering = "identity by default"
+	AutoIncrement     Numbering = "auto_increment"
+	AutoRandom        Numbering = "auto_random"
+)
+
+// Key is a primary key or a unique index.
+type Key struct {
+	Name    string
+	Primary bool
+	Columns []string
+	// Only is why the columns alone do not say what is unique, as a prefix of a text, an expression or a condition; "" if
+	// they do.
+	Only string
+}
+
+// Reference is a foreign key.
+type Reference struct {
+	Name          string
+	Columns       []string // of this table
+	Schema, Table string   // of the parent
+	Of            []string // the parent's columns
+	// Keys are the parent's values where that is one integer column; nil if it is not, or they could not be read.
+	Keys *ParentKeys
+}
+
+// ParentKeys are the values of an integer key.
+type ParentKeys struct{ Min, Max, Count int64 }

@@ -1,0 +1,216 @@
+package sqlload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Lookups are the questions about one table that a server's catalog answers. Where $schema and $table belong, State puts the
+// names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come in the order in
+// which they are to be told.
+type Lookups struct {
+	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only; a column a row
+	References string // constraint, column, the parent's schema, table and column; a column a row
+	Checks     string // condition
+	Labels     string // column, label of its enum; a label a row
+	Costs      string // kind, name, what removes it: all that every row pays for
+	Partitions string // by what the table is divided; no row where it is not
+	Rows       string // how many there are, more or less
+}
+
+// InformationSchema asks the views of the standard, with the columns that MySQL has added to them. A server of which some are
+// other, or not there, replaces these.
+var InformationSchema = Lookups{
+	Keys: "SELECT index_name, CASE index_name WHEN 'PRIMARY' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(column_name, ''), " +
+		"CASE WHEN column_name IS NULL THEN 'an expression' WHEN sub_part IS NOT NULL " +
+		"THEN CONCAT('the first ', sub_part, ' characters of ', column_name) ELSE '' END " +
+		"FROM information_schema.statistics WHERE table_schema = $schema AND table_name = $table AND non_unique = 0 " +
+		"ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
+	References: "SELECT constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name " +
+		"FROM information_schema.key_column_usage WHERE table_schema = $schema AND table_name = $table " +
+		"AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position",
+	Checks: "SELECT c.check_clause FROM information_schema.check_constraints c JOIN information_schema.table_constraints t " +
+		"ON t.constraint_schema = c.constraint_schema AND t.constraint_name = c.constraint_name " +
+		"WHERE t.constraint_type = 'CHECK' AND t.table_schema = $schema AND t.table_name = $table ORDER BY c.constraint_name",
+	Costs: "SELECT 'foreign key', constraint_name, '--set foreign_key_checks=0, which skips the check' " +
+		"FROM information_schema.table_constraints WHERE table_schema = $schema AND table_name = $table " +
+		"AND constraint_type = 'FOREIGN KEY' UNION SELECT 'index', index_name, CONCAT('ALTER TABLE `', table_schema, '`.`', table_name, " +
+		"'` DROP INDEX `', index_name, '`') FROM information_schema.statistics WHERE table_schema = $schema AND table_name = $table " +
+		"AND index_name <> 'PRIMARY' UNION SELECT 'trigger', trigger_name, CONCAT('DROP TRIGGER `', trigger_schema, '`.`', " +
+		"trigger_name, '`') FROM information_schema.triggers WHERE event_object_schema = $schema AND event_object_table = $table " +
+		"AND event_manipulation = 'INSERT' ORDER BY 1, 2",
+	Partitions: "SELECT DISTINCT CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
+		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
+	Rows: "SELECT COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
+}
+
+// fill puts the names of a relation into a question.
+func (s *State) fill(question string, r *Relation) string {
+	return strings.NewReplacer("$schema", s.literal(r.Schema), "$table", s.literal(r.Name), "$id", r.ID).Replace(question)
+}
+
+// CheckCosts is the doctor's advice about what every row pays for.
+func (t *Table) CheckCosts(s *State) Check {
+	name := s.Relation.String()
+	return Check{Name: "indexes, triggers", Advice: true, Ask: s.fill(t.Lookups.Costs, s.Relation), Judge: func(all []string) loader.Finding {
+		if len(all) == 0 {
+			return OK(name + " has no secondary index, no trigger on INSERT and no foreign key")
+		}
+		var has, fixes []string
+		for row := range slices.Chunk(all, 3) {
+			has, fixes = append(has, row[0]+" "+row[1]), append(fixes, row[2])
+		}
+		return Warn(fmt.Sprintf("%s has %s: every row pays for them", name, strings.Join(has, ", ")),
+			strings.Join(slices.Compact(fixes), "; ")+"; after the load create again what was dropped")
+	}}
+}
+
+// Describe implements loader.Describer.
+func (t *Table) Describe(ctx context.Context) (*loader.Description, error) {
+	if t.Lookups == nil {
+		return nil, Refuse("write the file by hand, as docs/DATASETS.md says", "the tables of this server cannot be described")
+	}
+
+	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
+	var d *loader.Description
+	err := t.connect(ctx, func(c Conn) error {
+		r, err := t.Locate(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		d, err = t.describe(ctx, c, s, r)
+		return t.Failed("describe "+s.Table, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range d.References {
+		t.countParents(ctx, s, d, &d.References[i])
+	}
+	return d, nil
+}
+
+// topic is one of the questions of Describe, and what a row of its answer adds.
+type topic struct {
+	name, question string
+	add            func(row []string)
+}
+
+func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*loader.Description, error) {
+	columns, err := t.Catalog.Columns(ctx, c, s, r)
+	if err != nil {
+		return nil, err
+	}
+
+	d := &loader.Description{Schema: r.Schema, Table: r.Name}
+	labels := map[string][]string{}
+	for _, one := range []topic{
+		{"labels of enums", t.Lookups.Labels, func(row []string) { labels[row[0]] = append(labels[row[0]], row[1]) }},
+		{"keys", t.Lookups.Keys, func(row []string) { addKey(d, row) }},
+		{"foreign keys", t.Lookups.References, func(row []string) { addReference(d, row) }},
+		{"CHECKs", t.Lookups.Checks, func(row []string) { d.Checks = append(d.Checks, row[0]) }},
+		{"indexes and triggers", t.Lookups.Costs, func(row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
+		{"partitions", t.Lookups.Partitions, func(row []string) { d.Partitions = row[0] }},
+		{"number of rows", t.Lookups.Rows, func(row []string) { d.Rows = max(Integer(row[0]), 0) }},
+	} {
+		if one.question == "" {
+			continue
+		}
+		found, err := Rows(ctx, c, s.fill(one.question, r))
+		if err != nil && !t.refused(err) {
+			return nil, err
+		}
+		if err != nil {
+			d.Hidden = append(d.Hidden, one.name)
+		}
+		for _, row := range found {
+			one.add(row)
+		}
+	}
+
+	for _, column := range columns {
+		column.Values = s.Types.ours(column, labels[column.Name])
+		d.Columns = append(d.Columns, column.Column)
+	}
+	return d, nil
+}
+
+func addKey(d *loader.Description, row []string) {
+	last := len(d.Keys) - 1
+	if last < 0 || d.Keys[last].Name != row[0] {
+		d.Keys = append(d.Keys, loader.Key{Name: row[0], Primary: row[1] == "PRIMARY KEY"})
+		last++
+	}
+	k := &d.Keys[last]
+	if row[2] != "" {
+		k.Columns = append(k.Columns, row[2])
+	}
+	if k.Only == "" {
+		k.Only = row[3]
+	}
+}
+
+func addReference(d *loader.Description, row []string) {
+	last := len(d.References) - 1
+	if last < 0 || d.References[last].Name != row[0] {
+		d.References = append(d.References, loader.Reference{Name: row[0], Schema: row[2], Table: row[3]})
+		last++
+	}
+	r := &d.References[last]
+	r.Columns, r.Of = append(r.Columns, row[1]), append(r.Of, row[4])
+}
+
+// parentTime is how long the keys of a parent may be counted: without them a user has to say what they are.
+const parentTime = 5 * time.Second
+
+// countParents reads the keys of a reference of one integer column, over a connection of its own, which may have to be cut
+// off.
+func (t *Table) countParents(ctx context.Context, s *State, d *loader.Description, r *loader.Reference) {
+	at := slices.IndexFunc(d.Columns, func(c loader.Column) bool { return len(r.Columns) == 1 && c.Name == r.Columns[0] })
+	if at < 0 || d.Columns[at].Values == nil || !d.Columns[at].Values.Type.IsInteger() {
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, parentTime)
+	defer cancel()
+	err := t.connect(ctx, func(c Conn) error {
+		key := s.quoted(r.Of[0])
+		found, err := Rows(ctx, c, fmt.Sprintf("SELECT %s, %s, %s FROM %s.%s",
+			s.digits("MIN("+key+")"), s.digits("MAX("+key+")"), s.digits("COUNT(*)"), s.quoted(r.Schema), s.quoted(r.Table)))
+		if err == nil && len(found) == 1 {
+			r.Keys = &loader.ParentKeys{Min: Integer(found[0][0]), Max: Integer(found[0][1]), Count: Integer(found[0][2])}
+		}
+		return err
+	})
+	if err != nil && t.Log != nil {
+		t.Log.Debug("the keys of a parent were not read", "table", r.Table, "error", err)
+	}
+}
+
+// ours returns how an existing column is read as one of ours; nil if there is no such type.
+func (all Types) ours(column Column, labels []string) *rows.Column {
+	for _, t := range all {
+		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
+			continue
+		}
+		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: labels}
+		params := column.Is.Params
+		switch {
+		case c.Type == rows.Decimal && len(params) == 2:
+			c.Digits, c.Scale = params[0], params[1]
+		case c.Type.Variable() && len(params) > 0:
+			c.MaxBytes = max(params[0], 0)
+		}
+		if t.Fits == nil || t.Fits(params, c) {
+			return &c
+		}
+	}
+	return nil
+}

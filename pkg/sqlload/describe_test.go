@@ -1,0 +1,117 @@
+package sqlload
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// A column is read as the type of ours that keeps its values as they are, and by no other.
+func TestOurs(t *testing.T) {
+	types := Types{
+		{Ours: rows.Int64, Name: "bigint"},
+		{Ours: rows.Bytes, Name: "blob", Fits: LongEnough},
+		{Ours: rows.Timestamp, Name: "datetime", Fits: Microseconds},
+		{Ours: rows.Decimal, Name: "decimal", Fits: SameDigits},
+		{Ours: rows.Text, Name: "varchar", Also: []string{"blob"}, Fits: LongEnough},
+	}
+	for kind, want := range map[string]*rows.Column{
+		"bigint(20)":    {Type: rows.Int64},
+		"varchar(3)":    {Type: rows.Text, MaxBytes: 3},
+		"varchar":       {Type: rows.Text},
+		"blob":          {Type: rows.Bytes},
+		"decimal(12,2)": {Type: rows.Decimal, Digits: 12, Scale: 2},
+		"decimal":       nil,
+		"datetime":      nil,
+		"datetime(6)":   {Type: rows.Timestamp},
+		"point":         nil,
+	} {
+		got := types.ours(ColumnOf("c", kind), nil)
+		if want != nil {
+			want.Name = "c"
+		}
+		assert.Equal(t, want, got, kind)
+	}
+}
+
+// asked is a server's catalog that knows some answers, and refuses one question.
+type asked struct {
+	Catalog
+	answers map[string][][]string
+}
+
+func (a asked) Exec(context.Context, string) (int64, error) { return 0, nil }
+func (a asked) Close() error                                { return nil }
+
+func (a asked) Query(_ context.Context, query string, each func([][]byte) error) error {
+	found, known := a.answers[query]
+	if !known {
+		return errors.New("no such view")
+	}
+	for _, row := range found {
+		values := make([][]byte, len(row))
+		for i, text := range row {
+			values[i] = []byte(text)
+		}
+		if err := each(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a asked) Plan(loader.Preparation) Statements {
+	return Statements{Dialect: Dialect{Quote: `"`, Types: Types{{Ours: rows.Int64, Name: "int"}}}, Table: `"s"."t'"`}
+}
+
+func (a asked) Locate(context.Context, Conn, *State) (*Relation, error) {
+	return &Relation{Schema: "s", Name: "t'", Table: `"s"."t'"`, ID: "7"}, nil
+}
+
+func (a asked) Columns(context.Context, Conn, *State, *Relation) ([]Column, error) {
+	return []Column{ColumnOf("a", "int"), ColumnOf("b", "point")}, nil
+}
+
+// The rows of an answer that belong together become one key, one reference; what the server does not answer is named.
+func TestDescribe(t *testing.T) {
+	server := asked{answers: map[string][][]string{
+		"keys of 's' 't''' 7": {
+			{"pk", "PRIMARY KEY", "a", ""}, {"pk", "PRIMARY KEY", "b", ""}, {"u", "UNIQUE", "b", "the first 3 characters of b"}, {"e", "UNIQUE", "", "an expression"},
+		},
+		"references": {{"f", "a", "p", "parent", "id"}, {"g", "a", "p", "two", "x"}, {"g", "b", "p", "two", "y"}},
+		"costs":      {{"index", "i", "DROP INDEX i"}},
+		"rows":       {{"-1"}},
+		`SELECT MIN("id"), MAX("id"), COUNT(*) FROM "p"."parent"`: {{"1", "9", "5"}},
+	}}
+	table := &Table{
+		Catalog: server, Connect: func(context.Context) (Conn, error) { return server, nil },
+		Failed:   func(_ string, err error) error { return err },
+		Classify: func(error) loader.Verdict { return loader.Verdict{} },
+		Lookups: &Lookups{
+			Keys: "keys of $schema $table $id", References: "references", Checks: "refused", Costs: "costs", Rows: "rows",
+		},
+	}
+	d, err := table.Describe(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, &loader.Description{
+		Schema: "s", Table: "t'",
+		Columns: []loader.Column{
+			{Name: "a", Type: "int", Values: &rows.Column{Name: "a", Type: rows.Int64}}, {Name: "b", Type: "point"},
+		},
+		Keys: []loader.Key{
+			{Name: "pk", Primary: true, Columns: []string{"a", "b"}},
+			{Name: "u", Columns: []string{"b"}, Only: "the first 3 characters of b"}, {Name: "e", Only: "an expression"},
+		},
+		References: []loader.Reference{
+			{Name: "f", Columns: []string{"a"}, Schema: "p", Table: "parent", Of: []string{"id"}, Keys: &loader.ParentKeys{Min: 1, Max: 9, Count: 5}},
+			{Name: "g", Columns: []string{"a", "b"}, Schema: "p", Table: "two", Of: []string{"x", "y"}},
+		},
+		Costs: []string{"index i"}, Hidden: []string{"CHECKs"},
+	}, d)
+}
