@@ -2,9 +2,9 @@ package source
 
 import "golang.org/x/sys/unix"
 
-// mapMemory maps n zero bytes outside of Go's heap, where the garbage collector neither counts nor scans them. A kernel
+// MapMemory maps n zero bytes, ≥ 1, outside of Go's heap, where the garbage collector neither counts nor scans them. A kernel
 // without huge pages refuses Madvise, which only costs speed.
-func mapMemory(n int64) ([]byte, error) {
+func MapMemory(n int64) ([]byte, error) {
 	memory, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil, err
@@ -13,4 +13,5 @@ func mapMemory(n int64) ([]byte, error) {
 	return memory, nil
 }
 
-func unmapMemory(memory []byte) error { return unix.Munmap(memory) }
+// UnmapMemory gives back what MapMemory returned. Nobody may read it afterwards.
+func UnmapMemory(memory []byte) error { return unix.Munmap(memory) }

@@ -75,7 +75,7 @@ func (r *Ring) reserve() (err error) {
 		return nil
 	}
 	n, bytes := r.Buffers(), Memory(r.layout.Config)
-	if r.memory, err = mapMemory(bytes); err != nil {
+	if r.memory, err = MapMemory(bytes); err != nil {
 		return fmt.Errorf("source: map %d buffers of %d bytes: %w", n, bytes/int64(n), err)
 	}
 
@@ -268,5 +268,5 @@ func (r *Ring) Close() error {
 	if memory == nil {
 		return nil
 	}
-	return unmapMemory(memory)
+	return UnmapMemory(memory)
 }
