@@ -43,6 +43,8 @@ func rules() []rule {
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
 		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
+		{from: "internal/files", may: []string{"pkg/batch", "internal/source"}},
+
 		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
 		{from: "pkg/sqlload", may: contract, std: true}, // no driver
 		{from: "internal/mysqlconn", may: with("internal/netio", "pkg/sqlload")},

@@ -1,0 +1,155 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Find returns the files that patterns name, in their order, those of a glob or folder sorted by name, none twice. A
+// pattern is a path, a glob, a folder (its files, not those of folders in it) or Stdin, which stands alone. A missing
+// file, a pattern or folder without files, and what is not a regular file are errors. The files have no Header yet; see
+// ReadHeaders.
+func Find(patterns []string) ([]File, error) {
+	if len(patterns) == 0 {
+		return nil, errors.New("no files are named")
+	}
+	if slices.Contains(patterns, Stdin) {
+		if len(patterns) > 1 {
+			return nil, errors.New("- is standard input: it stands alone, without other files")
+		}
+		return []File{{Path: Stdin, Size: -1}}, nil
+	}
+
+	var found []File
+	var seen []fs.FileInfo
+	for _, p := range patterns {
+		paths, err := expand(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			f, info, err := look(path)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(seen, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+				found, seen = append(found, f), append(seen, info)
+			}
+		}
+	}
+	return found, nil
+}
+
+// expand returns the paths of a pattern, sorted.
+func expand(pattern string) ([]string, error) {
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && info.IsDir():
+		return inFolder(pattern)
+	case err == nil:
+		return []string{pattern}, nil
+	case !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(pattern, `*?[`):
+		return nil, err
+	}
+
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no file has such a name", pattern)
+	}
+	return paths, nil
+}
+
+// inFolder returns the files of a folder, but for those that begin with a dot.
+func inFolder(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("the folder %s has no files", folder)
+	}
+	return paths, nil
+}
+
+// endBytes is how much of each end of a file its hash covers.
+const endBytes = 64 << 10
+
+// look reads what File says of a file.
+func look(path string) (File, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return File{}, nil, err
+	case info.IsDir():
+		return File{}, nil, fmt.Errorf("%s is a folder: name its files, or it alone", path)
+	case !info.Mode().IsRegular():
+		return File{}, nil, fmt.Errorf("%s is not a regular file: only those can be read again. A pipe can be standard input", path)
+	}
+
+	in, err := os.Open(path)
+	if err != nil {
+		return File{}, nil, err
+	}
+	defer in.Close()
+	size := info.Size()
+	ends := make([]byte, min(size, 2*endBytes))
+	head := ends[:min(size, endBytes)]
+	tail := ends[len(head):]
+	_, err = io.ReadFull(io.NewSectionReader(in, 0, size), head)
+	if err == nil {
+		_, err = io.ReadFull(io.NewSectionReader(in, size-int64(len(tail)), size), tail)
+	}
+	if err != nil {
+		return File{}, nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	f := File{Path: path, Size: size, Ends: xxhash.Sum64(ends)}
+	f.Compression, err = compression(path, head)
+	return f, info, err
+}
+
+// compression recognises it by a file's first bytes.
+func compression(path string, head []byte) (Compression, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return Gzip, nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return Zstd, nil
+	}
+	return Plain, nil
+}
+
+// Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ.
+func (f File) Check() error {
+	if f.Path == Stdin {
+		return nil
+	}
+	now, _, err := look(f.Path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case now.Size != f.Size:
+		return &ChangedError{f.Path, fmt.Sprintf("it has %d bytes, and had %d when the run began", now.Size, f.Size)}
+	case now.Compression != f.Compression, now.Ends != f.Ends:
+		return &ChangedError{f.Path, "its first or last 64 KiB are not those of the file that the run began with"}
+	}
+	return nil
+}

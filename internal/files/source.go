@@ -1,0 +1,471 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// Config configures a Source.
+type Config struct {
+	Spec Spec
+	Run  string // the run's id
+
+	// Wire is what the batches are sent as. batch.CSV and batch.PGText are what the COPY of every PostgreSQL from 12 on
+	// reads as Spec says, with its DELIMITER, QUOTE, ESCAPE and NULL: the file's bytes, but for carriage returns before a
+	// line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV is
+	// what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
+	Wire batch.Format
+	// Fields is how many fields a record has. Records with more or fewer are a *RecordError where they are taken apart:
+	// where CSV becomes batch.TSV. Elsewhere the database counts.
+	Fields int
+
+	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
+	Buffers     int   // > Workers; the others are filled ahead
+	Workers     int   // ≥ 1; how many batches are in use at a time
+	BufferBytes int64 // of one; see Source.MaxRecord
+	Parallel    int   // files that are read and decompressed at a time, ≥ 1
+
+	// Only says which files are read, nil = all. The others belong to other shards.
+	Only func(file int) bool
+	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order; delivered ones too.
+	Known []Range
+	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they may be
+	// handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be resumed.
+	Ahead func([]Range) error
+	// Skip leaves bad records out of their batch, and keeps them for Source.Bad. Otherwise the first is Batch's error.
+	Skip bool
+}
+
+// MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
+// record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
+func (c Config) MaxRecord() int64 {
+	if c.Wire == batch.TSV {
+		return c.BufferBytes / 4
+	}
+	return c.BufferBytes / 8 * 3
+}
+
+// WireSpec says how the records of a batch are written: for Spec.Records on its Encoded.
+func (c Config) WireSpec() Spec {
+	if c.Wire == batch.TSV {
+		return NewSpec(TSV)
+	}
+	s := c.Spec
+	if s.Format == TSV {
+		s.Format = Text
+	}
+	return s
+}
+
+func (c Config) check() error {
+	var problems []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf("files: "+format, args...))
+		}
+	}
+	wire := batch.PGText
+	if c.Spec.Format == CSV {
+		wire = batch.CSV
+	}
+	check(c.Wire != batch.TSV || c.Spec.Format == TSV, "%s as %s is not built yet", c.Spec.Format, c.Wire)
+	check(c.Wire == batch.TSV || c.Wire == wire, "%s cannot be sent as %s", c.Spec.Format, c.Wire)
+	check(c.Wire != batch.TSV || c.Spec.Format != CSV || c.Fields >= 1, "%d fields: records of csv have at least 1", c.Fields)
+	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
+	check(c.BatchBytes >= 1 && c.BatchBytes <= c.MaxRecord(), "a batch of %d bytes does not fit a buffer, which takes %d",
+		c.BatchBytes, c.MaxRecord())
+	check(c.Parallel >= 1, "%d files at a time: at least 1 is read", c.Parallel)
+	return errors.Join(append(problems, c.Spec.Check())...)
+}
+
+// Source makes batches of the files' records, in a fixed pool of buffers. It is a source.Source, whose end is known only
+// when it is there. It is safe for concurrent use.
+type Source struct {
+	c    Config
+	how  dialect
+	stop context.CancelFunc
+	done sync.WaitGroup // of cutters and announcer
+
+	read atomic.Int64 // bytes of files, as stored
+	all  int64        // −1 if not known
+
+	memory []byte
+	free   chan *buffer  // that nobody has
+	ahead  chan struct{} // one for each buffer that may hold a batch nobody has asked for
+
+	mu      sync.Mutex
+	changed chan struct{} // closed, and made anew, when anything below changes
+	cut     []*buffer     // whose ranges Ahead has not kept yet
+	kept    []kept        // by number
+	ready   map[int64]*buffer
+	inUse   map[int64]*buffer
+	cutting int   // cutters that may still cut
+	err     error // that ended the cutting
+	closed  bool
+}
+
+// kept is a range and the records of the batches before it.
+type kept struct {
+	Range
+	before int64
+}
+
+// buffer holds a batch: its bytes as they are in the file, and behind them as they are sent, unless that is the same.
+type buffer struct {
+	memory []byte
+	at     Range
+	raw    []byte // with a line end at its end
+	bad    []*RecordError
+}
+
+var _ source.Source = (*Source)(nil)
+
+// New checks the config and that no file has changed, and begins to read ahead. The caller must Close the source.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	for _, f := range c.Spec.Files {
+		if err := f.Check(); err != nil {
+			return nil, err
+		}
+	}
+
+	s := &Source{
+		c: c, how: c.Spec.dialect(), free: make(chan *buffer, c.Buffers), ahead: make(chan struct{}, c.Buffers-c.Workers),
+		changed: make(chan struct{}), ready: map[int64]*buffer{}, inUse: map[int64]*buffer{}, cutting: c.Parallel,
+	}
+	if err := s.know(c.Known); err != nil {
+		return nil, err
+	}
+	memory, err := source.MapMemory(int64(c.Buffers) * c.BufferBytes)
+	if err != nil {
+		return nil, fmt.Errorf("files: map %d buffers of %d bytes: %w", c.Buffers, c.BufferBytes, err)
+	}
+	s.memory = memory
+	for i := range int64(c.Buffers) {
+		from, to := i*c.BufferBytes, (i+1)*c.BufferBytes
+		s.free <- &buffer{memory: memory[from:to:to]}
+	}
+	for range cap(s.ahead) {
+		s.ahead <- struct{}{}
+	}
+
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	next := make(chan int, len(c.Spec.Files))
+	for i := range c.Spec.Files {
+		if c.Only != nil && !c.Only(i) {
+			continue
+		}
+		next <- i
+		if s.all += c.Spec.Files[i].Size; c.Spec.Files[i].Size < 0 {
+			s.all = -1
+		}
+	}
+	close(next)
+	for range c.Parallel {
+		s.done.Go(func() { s.cutFiles(ctx, next) })
+	}
+	s.done.Go(func() { s.announce(ctx) })
+	return s, nil
+}
+
+// know takes the ranges of earlier processes. Those of a run are numbered without gaps, and so are those of a file.
+func (s *Source) know(ranges []Range) error {
+	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return cmp.Compare(a.Batch, b.Batch) })
+	var before int64
+	for i, r := range ranges {
+		if r.Batch != int64(i) || r.File < 0 || r.File >= len(s.c.Spec.Files) || r.From >= r.To {
+			return fmt.Errorf("files: the kept ranges are not those of this run: batch %d is missing or not in the files", i)
+		}
+		s.kept = append(s.kept, kept{r, before})
+		before += r.Records
+	}
+	return nil
+}
+
+// change calls f under the mutex, and wakes up who waits.
+func (s *Source) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// announce has the cut ranges kept, all at once that were cut meanwhile, and hands them out.
+func (s *Source) announce(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		cut, changed, end := s.cut, s.changed, s.cutting == 0
+		s.cut = nil
+		first := int64(len(s.kept))
+		s.mu.Unlock()
+
+		if len(cut) == 0 {
+			if end {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+
+		ranges := make([]Range, len(cut))
+		for i, b := range cut {
+			b.at.Batch = first + int64(i)
+			ranges[i] = b.at
+		}
+		if s.c.Ahead != nil {
+			if err := s.c.Ahead(ranges); err != nil {
+				s.fail(fmt.Errorf("keeping the offsets of %d batches: %w", len(ranges), err))
+				return
+			}
+		}
+		s.change(func() {
+			for _, b := range cut {
+				s.keep(b.at)
+				s.ready[b.at.Batch] = b
+			}
+		})
+	}
+}
+
+// keep adds a range. The caller holds the mutex.
+func (s *Source) keep(r Range) {
+	var before int64
+	if n := len(s.kept); n > 0 {
+		before = s.kept[n-1].before + s.kept[n-1].Records
+	}
+	s.kept = append(s.kept, kept{r, before})
+}
+
+// fail ends the cutting with an error.
+func (s *Source) fail(err error) {
+	s.change(func() {
+		if s.err == nil {
+			s.err = err
+		}
+	})
+	s.stop()
+}
+
+// Batch returns the batch with that number, 0 ≤ number, which the caller must Release. It waits until the batch is cut,
+// Ahead has kept its range, and a buffer is free; or until ctx ends, and then returns its error. Beyond the last batch
+// it returns an *EndError. Numbers may be asked for again, in any order; stdin's only until their batch is released.
+//
+// First of a batch is how many records the batches before it have, so it counts from 0 in the order of numbers.
+func (s *Source) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		b, known, err := s.find(number)
+		s.mu.Unlock()
+
+		switch {
+		case err != nil:
+			return nil, err
+		case b != nil:
+			s.ahead <- struct{}{} // has room for every one
+			return s.hand(b)
+		case known:
+			return s.again(ctx, number)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// find takes the batch if it is ready. The caller holds the mutex.
+func (s *Source) find(number int64) (b *buffer, known bool, err error) {
+	b = s.ready[number]
+	switch {
+	case s.closed:
+		return nil, false, source.ErrClosed
+	case b != nil:
+		delete(s.ready, number)
+		return b, true, nil
+	case number < int64(len(s.kept)):
+		return nil, true, nil
+	case s.err != nil:
+		return nil, false, s.err
+	case s.cutting == 0 && len(s.cut) == 0:
+		return nil, false, &EndError{Batches: int64(len(s.kept))}
+	}
+	return nil, false, nil
+}
+
+// again reads the bytes of a known range.
+func (s *Source) again(ctx context.Context, number int64) (*batch.Batch, error) {
+	r, _ := s.Range(number)
+	var b *buffer
+	select {
+	case b = <-s.free:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := s.reread(b, r); err != nil {
+		s.free <- b
+		return nil, err
+	}
+	return s.hand(b)
+}
+
+func (s *Source) reread(b *buffer, r Range) error {
+	f := s.c.Spec.Files[r.File]
+	if f.Path == Stdin {
+		return errors.New("standard input cannot be read again: load from a file to be able to resume")
+	}
+	in, err := f.open(r.From)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	raw := b.memory[:r.To-r.From]
+	n, _, err := in.fill(raw)
+	if err != nil {
+		return err
+	}
+	if n < len(raw) {
+		return &ChangedError{f.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
+	}
+	if xxhash.Sum64(raw) != r.Hash {
+		return &ChangedError{f.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
+			r.From, r.To, r.FirstLine, r.Batch)}
+	}
+	b.at, b.raw = r, ended(b.memory, n)
+	return nil
+}
+
+// hand makes the batch of a filled buffer.
+func (s *Source) hand(b *buffer) (*batch.Batch, error) {
+	first, _ := s.Span(b.at.Batch)
+	out := &batch.Batch{
+		ID: batch.ID{Run: s.c.Run, Number: b.at.Batch}, Format: s.c.Wire,
+		First: first, Rows: b.at.Records, Payload: int64(len(b.raw)), Encoded: b.raw,
+		Free: func() { s.put(b) },
+	}
+	s.mu.Lock()
+	s.inUse[b.at.Batch] = b
+	s.mu.Unlock()
+	out.Hold()
+	return out, nil
+}
+
+func (s *Source) put(b *buffer) {
+	s.mu.Lock()
+	if s.inUse[b.at.Batch] == b {
+		delete(s.inUse, b.at.Batch)
+	}
+	s.mu.Unlock()
+	b.raw, b.bad = nil, nil
+	s.free <- b
+}
+
+// Range returns a batch's range, if it is cut and kept.
+func (s *Source) Range(number int64) (Range, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number < 0 || number >= int64(len(s.kept)) {
+		return Range{}, false
+	}
+	return s.kept[number].Range, true
+}
+
+// Raw returns the records of a batch in use as they are in the file. They are valid until its Release.
+func (s *Source) Raw(number int64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.inUse[number]; b != nil {
+		return b.raw
+	}
+	return nil
+}
+
+// Bad returns the records that a batch in use was made without; see Config.Skip. Its Rows do not count them.
+func (s *Source) Bad(number int64) []*RecordError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.inUse[number]; b != nil {
+		return b.bad
+	}
+	return nil
+}
+
+// End returns how many batches and records there are, once all files are read to their ends.
+func (s *Source) End() (batches, records int64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.cutting > 0 || len(s.cut) > 0 {
+		return 0, 0, false
+	}
+	if n := len(s.kept); n > 0 {
+		batches, records = int64(n), s.kept[n-1].before+s.kept[n-1].Records
+	}
+	return batches, records, true
+}
+
+// Progress returns the bytes of the files, as stored, that were read to make the batches so far, and of all files; −1 if
+// that is not known.
+func (s *Source) Progress() (read, all int64) { return s.read.Load(), s.all }
+
+// Span returns how many records the batches before this one have, and how many it has; none of a batch that is not cut.
+func (s *Source) Span(number int64) (first, rows int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number < 0 || number >= int64(len(s.kept)) {
+		return 0, 0
+	}
+	return s.kept[number].before, s.kept[number].Records
+}
+
+// Proof returns nothing: rows of files are only counted.
+func (s *Source) Proof() source.Proof { return source.Proof{} }
+
+// lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
+const lateClose = 2 * time.Second
+
+// Close ends the reading, and gives back the memory once no batch is in use. If one still is after two seconds, it only
+// returns an error.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.change(func() {})
+	s.stop()
+	s.done.Wait()
+
+	have := len(s.ready) + len(s.cut)
+	late := time.NewTimer(lateClose)
+	defer late.Stop()
+	for ; have < s.c.Buffers; have++ {
+		select {
+		case <-s.free:
+		case <-late.C:
+			return fmt.Errorf("files: closed with %d batches in use", s.c.Buffers-have)
+		}
+	}
+	return source.UnmapMemory(s.memory)
+}

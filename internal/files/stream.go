@@ -1,0 +1,128 @@
+package files
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// stream is the decompressed bytes of a file from an offset on.
+type stream struct {
+	io.Reader
+	file    File
+	stored  counter
+	pos     int64 // of the next byte, decompressed
+	closers []func() error
+}
+
+// counter counts the bytes that are read of a file as it is stored.
+type counter struct {
+	in io.Reader
+	n  int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// stdin is buffered so that a header can be seen before the batches are read.
+var stdin = bufio.NewReaderSize(os.Stdin, 1<<20)
+
+// open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning.
+func (f File) open(from int64) (_ *stream, err error) {
+	s := &stream{file: f}
+	if f.Path == Stdin {
+		s.stored.in = stdin
+	} else {
+		in, err := os.Open(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, in.Close)
+		s.stored.in = in
+		if f.Compression == Plain {
+			if _, err = in.Seek(from, io.SeekStart); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			s.pos, s.stored.n = from, from
+		}
+	}
+
+	switch f.Compression {
+	case Plain:
+		s.Reader = &s.stored
+	case Gzip:
+		s.Reader, err = gzip.NewReader(bufio.NewReaderSize(&s.stored, 1<<18))
+	case Zstd:
+		var d *zstd.Decoder
+		d, err = zstd.NewReader(&s.stored)
+		if err == nil {
+			s.Reader = d
+			s.closers = append(s.closers, func() error { d.Close(); return nil })
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(s.broken(err), s.Close())
+	}
+
+	if err := s.skip(from - s.pos); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// fill reads until p is full or the file ends, which is not an error.
+func (s *stream) fill(p []byte) (n int, ended bool, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = s.Read(p[n:])
+		n += more
+		s.pos += int64(more)
+	}
+	switch {
+	case err == nil, n == len(p):
+		return n, false, nil // an error comes again
+	case errors.Is(err, io.EOF):
+		return n, true, nil
+	}
+	return n, false, s.broken(err)
+}
+
+func (s *stream) skip(n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	done, err := io.CopyN(io.Discard, s.Reader, n)
+	s.pos += done
+	if errors.Is(err, io.EOF) {
+		return &ChangedError{s.file.Path, fmt.Sprintf("it ends after %d bytes, and batches lie behind", s.pos)}
+	}
+	if err != nil {
+		return s.broken(err)
+	}
+	return nil
+}
+
+func (s *stream) broken(err error) error {
+	if s.file.Compression != Plain && errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: the %s data break off after %d bytes (%d decompressed): the file is incomplete",
+			s.file.Path, s.file.Compression, s.stored.n, s.pos)
+	}
+	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Path, s.stored.n, err)
+}
+
+func (s *stream) Close() error {
+	var err error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.closers[i]())
+	}
+	s.closers = nil
+	return err
+}
