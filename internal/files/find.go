@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Find returns the files that patterns name, in their order, those of a glob or folder sorted by name, none twice. A
@@ -26,7 +25,9 @@ func Find(patterns []string) ([]File, error) {
 		if len(patterns) > 1 {
 			return nil, errors.New("- is standard input: it stands alone, without other files")
 		}
-		return []File{{Path: Stdin, Size: -1}}, nil
+		head, _ := stdin.Peek(6) // fewer bytes, or an error, are seen by who reads them
+		how, err := compression("standard input", head)
+		return []File{{Path: Stdin, Size: -1, Compression: how}}, err
 	}
 
 	var found []File
@@ -120,20 +121,35 @@ func look(path string) (File, fs.FileInfo, error) {
 	if err != nil {
 		return File{}, nil, fmt.Errorf("reading %s: %w", path, err)
 	}
-	f := File{Path: path, Size: size, Ends: xxhash.Sum64(ends)}
+	f := File{Path: path, Size: size, Ends: crc32.Checksum(ends, castagnoli)}
 	f.Compression, err = compression(path, head)
 	return f, info, err
 }
 
-// compression recognises it by a file's first bytes.
+// compression recognises it by a file's first bytes. What no database reads as records is an error.
 func compression(path string, head []byte) (Compression, error) {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return Gzip, nil
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return Zstd, nil
+	for _, f := range []struct {
+		magic string
+		how   Compression
+		name  string
+	}{
+		{"\x1f\x8b", Gzip, ""},
+		{"\x28\xb5\x2f\xfd", Zstd, ""},
+		{"BZh", "", "is compressed with bzip2: decompress it, or pipe it: bzip2 -dc … | terapush load … -"},
+		{"\xfd7zXZ\x00", "", "is compressed with xz: decompress it, or pipe it: xz -dc … | terapush load … -"},
+		{"\x04\x22\x4d\x18", "", "is compressed with lz4: decompress it, or pipe it: lz4 -dc … | terapush load … -"},
+		{"PK\x03\x04", "", "is a zip archive: unpack it, or pipe a file of it: unzip -p … | terapush load … -"},
+		{"PAR1", "", "is a Parquet file, which no database here reads from a client: write it as csv first"},
+	} {
+		if !bytes.HasPrefix(head, []byte(f.magic)) {
+			continue
+		}
+		if f.name != "" {
+			return "", fmt.Errorf("%s %s", path, f.name)
+		}
+		return f.how, nil
 	}
-	return Plain, nil
+	return Plain, utf16(path, head)
 }
 
 // Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ.

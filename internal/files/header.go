@@ -9,6 +9,55 @@ import (
 // maxHeader is how long a file's first record may be if it is a header.
 const maxHeader = 1 << 20
 
+// bom is UTF-8's byte order mark.
+var bom = []byte("\xef\xbb\xbf")
+
+// header says where a file's header ends.
+type header struct {
+	from, to int // without the mark
+	lines    int64
+}
+
+// readHead reads the beginning of a file, with the header if there is one.
+func readHead(in *stream, how dialect, has bool) (head []byte, h header, err error) {
+	for ended := false; !ended; {
+		from := len(head)
+		head = append(head, make([]byte, min(max(from, 4<<10), maxHeader))...)
+		var n int
+		if n, ended, err = in.fill(head[from:]); err != nil {
+			return nil, h, err
+		}
+		head = head[:from+n]
+		if err := utf16(in.file.Path, head); err != nil {
+			return nil, h, err
+		}
+
+		if bytes.HasPrefix(head, bom) {
+			h.from = len(bom)
+		}
+		h.to = h.from
+		if !has {
+			return head, h, nil
+		}
+		length, lines, whole := how.next(head[h.from:])
+		if h.to, h.lines = h.from+length, lines; whole {
+			return head, h, nil
+		}
+		if len(head) > maxHeader {
+			return nil, h, fmt.Errorf("%s, line 1: the header has more than 1 MiB: is a quote missing?", in.file.Path)
+		}
+	}
+	return head, h, nil
+}
+
+// utf16 refuses a file in an encoding that no database reads as it is.
+func utf16(path string, head []byte) error {
+	if bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff}) {
+		return fmt.Errorf("%s is UTF-16 or UTF-32: write it as UTF-8 first, with iconv -f UTF-16 -t UTF-8", path)
+	}
+	return nil
+}
+
 // ReadHeaders sets the Header of every file, if the files have headers: the names in its first record, unquoted and
 // unescaped. A file without any record, or with a name that is empty or there twice, is an error.
 func (s *Spec) ReadHeaders() error {
@@ -16,36 +65,31 @@ func (s *Spec) ReadHeaders() error {
 		return err
 	}
 	for i := range s.Files {
-		header, err := s.readHeader(s.Files[i])
+		names, err := s.readHeader(s.Files[i])
 		if err != nil {
 			return err
 		}
-		s.Files[i].Header = header
+		s.Files[i].Header = names
 	}
 	return nil
 }
 
 func (s *Spec) readHeader(f File) ([]string, error) {
-	in, err := f.open(0)
+	in, err := f.peek()
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	p := make([]byte, maxHeader)
-	n, _, err := in.fill(p)
+	d := s.dialect()
+	head, h, err := readHead(in, d, true)
 	if err != nil {
 		return nil, err
 	}
-	p = bytes.TrimPrefix(p[:n], bom)
-	if len(p) == 0 {
+	if h.to == h.from {
 		return nil, fmt.Errorf("%s is empty: it has no header", f.Path)
 	}
-	d := s.dialect()
-	end, _ := d.next(p)
-	if end == maxHeader {
-		return nil, fmt.Errorf("%s, line 1: the header has more than 1 MiB: is a quote missing?", f.Path)
-	}
-	names := d.fields(p[:end])
+
+	names := d.fields(head[h.from:h.to])
 	for i, name := range names {
 		if name == "" {
 			return nil, fmt.Errorf("%s, line 1: column %d of the header has no name", f.Path, i+1)
@@ -57,30 +101,14 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 	return names, nil
 }
 
-// bom is UTF-8's byte order mark.
-var bom = []byte("\xef\xbb\xbf")
-
-// start returns the empty range before a file's first record: behind the mark and the header.
-func (s *Spec) start(file int) (Range, error) {
-	r := Range{File: file, FirstLine: 1}
-	in, err := s.Files[file].open(0)
-	if err != nil {
-		return r, err
+// peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
+func (f File) peek() (*stream, error) {
+	if f.Path != Stdin {
+		return f.open(0)
 	}
-	defer in.Close()
-	p := make([]byte, maxHeader)
-	n, _, err := in.fill(p)
-	if err != nil {
-		return r, err
+	head, err := stdin.Peek(maxHeader)
+	if len(head) == 0 {
+		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
-	if rest := bytes.TrimPrefix(p[:n], bom); len(rest) < n {
-		r.From = int64(len(bom))
-	}
-	if s.Header {
-		end, lines := s.dialect().next(p[r.From:n])
-		r.From += int64(end)
-		r.FirstLine += lines
-	}
-	r.To = r.From
-	return r, nil
+	return f.decompress(bytes.NewReader(head), nil, 0)
 }

@@ -11,7 +11,7 @@ func (s Spec) Records(p []byte) iter.Seq2[int64, []byte] {
 	return func(yield func(int64, []byte) bool) {
 		how := s.dialect()
 		for lines := int64(0); len(p) > 0; {
-			n, in := how.next(p)
+			n, in, _ := how.next(p)
 			if !yield(lines, p[:n]) {
 				return
 			}
@@ -19,20 +19,6 @@ func (s Spec) Records(p []byte) iter.Seq2[int64, []byte] {
 			lines += in
 		}
 	}
-}
-
-// next returns the length of the first record, with its line end, and how many line ends it has.
-func (d dialect) next(p []byte) (n int, lines int64) {
-	scan := scanner{how: d}
-	for n < len(p) && scan.end == 0 {
-		to := len(p)
-		if lf := bytes.IndexByte(p[n:], '\n'); lf >= 0 {
-			to = n + lf + 1
-		}
-		scan.scan(p[n:to])
-		n = to
-	}
-	return n, scan.lines
 }
 
 // fields takes a record apart, as COPY does. It is for headers: null is not recognised.

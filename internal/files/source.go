@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
@@ -47,13 +46,16 @@ type Config struct {
 	Skip bool
 }
 
+// slack is room in a buffer for a line end that the file lacks, and for bytes copied eight at a time.
+const slack = 64
+
 // MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
 // record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
 func (c Config) MaxRecord() int64 {
-	if c.Wire == batch.TSV {
-		return c.BufferBytes / 4
+	if c.Wire == batch.CSV {
+		return (c.BufferBytes - slack) / 8 * 3
 	}
-	return c.BufferBytes / 8 * 3
+	return (c.BufferBytes - slack) / 4
 }
 
 // WireSpec says how the records of a batch are written: for Spec.Records on its Encoded.
@@ -79,7 +81,6 @@ func (c Config) check() error {
 	if c.Spec.Format == CSV {
 		wire = batch.CSV
 	}
-	check(c.Wire != batch.TSV || c.Spec.Format == TSV, "%s as %s is not built yet", c.Spec.Format, c.Wire)
 	check(c.Wire == batch.TSV || c.Wire == wire, "%s cannot be sent as %s", c.Spec.Format, c.Wire)
 	check(c.Wire != batch.TSV || c.Spec.Format != CSV || c.Fields >= 1, "%d fields: records of csv have at least 1", c.Fields)
 	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
@@ -126,6 +127,7 @@ type buffer struct {
 	memory []byte
 	at     Range
 	raw    []byte // with a line end at its end
+	seen   seen   // in raw
 	bad    []*RecordError
 }
 
@@ -313,14 +315,41 @@ func (s *Source) find(number int64) (b *buffer, known bool, err error) {
 	return nil, false, nil
 }
 
+// takeAhead waits for a buffer that may be filled before somebody asks for its batch.
+func (s *Source) takeAhead(ctx context.Context) (*buffer, error) {
+	select {
+	case <-s.ahead:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	b, err := s.take(ctx)
+	if err != nil {
+		s.ahead <- struct{}{} // has room for every one
+	}
+	return b, err
+}
+
+func (s *Source) putAhead(b *buffer) {
+	s.free <- b
+	s.ahead <- struct{}{}
+}
+
+// take waits for a buffer.
+func (s *Source) take(ctx context.Context) (*buffer, error) {
+	select {
+	case b := <-s.free:
+		return b, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // again reads the bytes of a known range.
 func (s *Source) again(ctx context.Context, number int64) (*batch.Batch, error) {
 	r, _ := s.Range(number)
-	var b *buffer
-	select {
-	case b = <-s.free:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	b, err := s.take(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.reread(b, r); err != nil {
 		s.free <- b
@@ -347,22 +376,29 @@ func (s *Source) reread(b *buffer, r Range) error {
 	if n < len(raw) {
 		return &ChangedError{f.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
 	}
-	if xxhash.Sum64(raw) != r.Hash {
+	if crc32.Checksum(raw, castagnoli) != r.Hash {
 		return &ChangedError{f.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
 			r.From, r.To, r.FirstLine, r.Batch)}
 	}
-	b.at, b.raw = r, ended(b.memory, n)
+	b.at, b.raw, b.seen = r, ended(b.memory, n), seen{}
+	b.seen.look(raw)
 	return nil
 }
 
 // hand makes the batch of a filled buffer.
 func (s *Source) hand(b *buffer) (*batch.Batch, error) {
+	encoded, bad := s.dress(b)
+	if len(bad) > 0 && !s.c.Skip {
+		s.put(b)
+		return nil, bad[0]
+	}
 	first, _ := s.Span(b.at.Batch)
 	out := &batch.Batch{
 		ID: batch.ID{Run: s.c.Run, Number: b.at.Batch}, Format: s.c.Wire,
-		First: first, Rows: b.at.Records, Payload: int64(len(b.raw)), Encoded: b.raw,
+		First: first, Rows: b.at.Records - int64(len(bad)), Payload: b.at.To - b.at.From, Encoded: encoded,
 		Free: func() { s.put(b) },
 	}
+	b.bad = bad
 	s.mu.Lock()
 	s.inUse[b.at.Batch] = b
 	s.mu.Unlock()

@@ -98,9 +98,9 @@ type File struct {
 	Path        string      `json:"path"`                  // "-" is stdin, which is read once
 	Size        int64       `json:"size"`                  // bytes as stored, −1 if not known
 	Compression Compression `json:"compression,omitempty"` // by its first bytes, not its name
-	// Ends is a hash of the file's first and last 64 KiB. A file rewritten with the same length is found by it at once;
+	// Ends is the CRC-32C of the file's first and last 64 KiB. A file rewritten with the same length is found by it at once;
 	// one changed in between, by the hash of the range.
-	Ends   uint64   `json:"ends,omitempty"`
+	Ends   uint32   `json:"ends,omitempty"`
 	Header []string `json:"header,omitempty"` // the names in its first record, if Spec.Header
 }
 
@@ -128,5 +128,5 @@ type Range struct {
 	Records     int64  `json:"records"`      // ≥ 1
 	FirstLine   int64  `json:"first_line"`   // from 1 on, as an editor counts; a record may have several
 	Lines       int64  `json:"lines"`        // line ends in it; ≥ Records−1
-	Hash        uint64 `json:"hash"`         // of the bytes as they are in the file
+	Hash        uint32 `json:"hash"`         // CRC-32C of the bytes as they are in the file
 }

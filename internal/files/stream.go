@@ -32,50 +32,53 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stdin is buffered so that a header can be seen before the batches are read.
-var stdin = bufio.NewReaderSize(os.Stdin, 1<<20)
+// stdin is buffered so that its compression and header can be seen before its batches are read.
+var stdin = bufio.NewReaderSize(os.Stdin, maxHeader)
 
 // open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning.
 func (f File) open(from int64) (_ *stream, err error) {
-	s := &stream{file: f}
 	if f.Path == Stdin {
-		s.stored.in = stdin
-	} else {
-		in, err := os.Open(f.Path)
-		if err != nil {
-			return nil, err
-		}
-		s.closers = append(s.closers, in.Close)
-		s.stored.in = in
-		if f.Compression == Plain {
-			if _, err = in.Seek(from, io.SeekStart); err != nil {
-				return nil, errors.Join(err, s.Close())
-			}
-			s.pos, s.stored.n = from, from
-		}
+		return f.decompress(stdin, nil, from)
 	}
+	in, err := os.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	return f.decompress(in, in.Close, from)
+}
+
+// decompress returns the stream of a file's stored bytes, which it closes, unless nil.
+func (f File) decompress(in io.Reader, closeIn func() error, from int64) (_ *stream, err error) {
+	s := &stream{file: f, stored: counter{in: in}}
+	if closeIn != nil {
+		s.closers = append(s.closers, closeIn)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
 
 	switch f.Compression {
 	case Plain:
 		s.Reader = &s.stored
+		if seeker, ok := in.(io.Seeker); ok && from > 0 {
+			s.pos, err = seeker.Seek(from, io.SeekStart)
+			s.stored.n = s.pos
+		}
 	case Gzip:
-		s.Reader, err = gzip.NewReader(bufio.NewReaderSize(&s.stored, 1<<18))
+		s.Reader, err = gzip.NewReader(bufio.NewReaderSize(&s.stored, piece))
 	case Zstd:
 		var d *zstd.Decoder
-		d, err = zstd.NewReader(&s.stored)
-		if err == nil {
+		if d, err = zstd.NewReader(&s.stored); err == nil {
 			s.Reader = d
 			s.closers = append(s.closers, func() error { d.Close(); return nil })
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(s.broken(err), s.Close())
+		return nil, s.broken(err)
 	}
-
-	if err := s.skip(from - s.pos); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return s, s.skip(from - s.pos)
 }
 
 // fill reads until p is full or the file ends, which is not an error.
@@ -108,6 +111,14 @@ func (s *stream) skip(n int64) error {
 		return s.broken(err)
 	}
 	return nil
+}
+
+// whole returns a *ChangedError unless the file ends where it did when the run began.
+func (s *stream) whole() error {
+	if s.file.Size >= 0 && s.stored.n != s.file.Size {
+		return &ChangedError{s.file.Path, fmt.Sprintf("it ends after %d bytes, and had %d when the run began", s.stored.n, s.file.Size)}
+	}
+	return s.file.Check()
 }
 
 func (s *stream) broken(err error) error {
