@@ -30,6 +30,7 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Checker
 		loader.Suspecter
 		loader.Sequencer
+		loader.Describer
 	}{}))
 	for i := range f.NumField() {
 		require.False(t, f.Field(i).IsNil(), f.Type().Field(i).Name)
