@@ -14,64 +14,71 @@ const piece = 256 << 10
 // castagnoli is the polynomial that CPUs have an instruction for: twice as fast as xxHash.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// cutFiles cuts one file after the other.
-func (s *Source) cutFiles(ctx context.Context, next <-chan int) {
-	defer s.change(func() { s.cutting-- })
-	for file := range next {
-		err := s.cutFile(ctx, file)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			s.fail(err)
-			return
-		}
-	}
-}
-
 // cutter cuts one file.
 type cutter struct {
 	*Source
 	file  File
-	in    *stream
-	next  Range  // empty: where the next range begins
-	carry []byte // read, from there on
-	eof   bool   // nothing is to be read any more
+	in    *stream // nil: not opened yet
+	next  Range   // empty: where the next range begins
+	carry []byte  // read, from there on
+	eof   bool    // nothing is to be read any more
 }
 
-func (s *Source) cutFile(ctx context.Context, file int) error {
-	c := &cutter{Source: s, file: s.c.Spec.Files[file], next: Range{File: file, FirstLine: 1}}
-	for _, k := range s.c.Known {
-		if k.File == file && k.To > c.next.From {
-			c.next = after(k)
-		}
+func (s *Source) newCutter(file int) *cutter {
+	return &cutter{Source: s, file: s.c.Spec.Files[file], next: Range{File: file, FirstLine: 1}}
+}
+
+// cutFile cuts the rest of a file.
+func (c *cutter) cutFile(ctx context.Context) (err error) {
+	if err := c.open(c.next.From); err != nil {
+		return err
 	}
-	in, err := c.file.open(c.next.From)
+	defer c.close()
+	if c.next.From == 0 {
+		err = c.skipHeader()
+	} else {
+		err = c.in.skipTo(c.next.From)
+	}
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	c.in = in
-	if c.next.From == 0 {
-		if err := c.skipHeader(); err != nil {
-			return err
-		}
-	}
 
-	for stored := int64(0); ; {
-		b, err := s.takeAhead(ctx)
+	for !c.eof {
+		b, err := c.takeAhead(ctx)
 		if err != nil {
 			return err
 		}
 		more, err := c.cut(b)
 		if err != nil || !more {
-			s.putAhead(b)
+			c.putAhead(b)
 			return err
 		}
-		s.read.Add(in.stored.n - stored)
-		stored = in.stored.n
-		s.change(func() { s.cut = append(s.cut, b) })
+		c.change(func() { c.Source.cut = append(c.Source.cut, b) })
 	}
+	return nil
+}
+
+// open opens the file at an offset, unless it is open.
+func (c *cutter) open(from int64) (err error) {
+	if c.in == nil {
+		c.in, err = c.file.open(from, &c.read)
+	}
+	return err
+}
+
+func (c *cutter) close() error {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.Close()
+}
+
+// stored returns how many bytes of the file were read.
+func (c *cutter) stored() int64 {
+	if c.in == nil {
+		return 0
+	}
+	return c.in.stored.n
 }
 
 // after returns the empty range that follows.
@@ -145,6 +152,7 @@ func (c *cutter) cut(b *buffer) (bool, error) {
 	r.To = r.From + scan.end
 	r.Hash = hash
 	c.carry = slices.Concat(b.memory[scan.end:n], c.carry)
+	r.Last = c.eof
 	c.next = after(r)
 	b.at, b.raw, b.seen = r, ended(b.memory, int(scan.end)), scan.seen
 	return true, nil

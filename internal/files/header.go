@@ -59,7 +59,7 @@ func utf16(path string, head []byte) error {
 }
 
 // ReadHeaders sets the Header of every file, if the files have headers: the names in its first record, unquoted and
-// unescaped. A file without any record, or with a name that is empty or there twice, is an error.
+// unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
 func (s *Spec) ReadHeaders() error {
 	if err := s.Check(); err != nil || !s.Header {
 		return err
@@ -86,7 +86,7 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 		return nil, err
 	}
 	if h.to == h.from {
-		return nil, fmt.Errorf("%s is empty: it has no header", f.Path)
+		return nil, nil
 	}
 
 	names := d.fields(head[h.from:h.to])
@@ -104,11 +104,11 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 // peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
 func (f File) peek() (*stream, error) {
 	if f.Path != Stdin {
-		return f.open(0)
+		return f.open(0, nil)
 	}
 	head, err := stdin.Peek(maxHeader)
 	if len(head) == 0 {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
-	return f.decompress(bytes.NewReader(head), nil, 0)
+	return f.decompress(bytes.NewReader(head), nil, 0, nil)
 }

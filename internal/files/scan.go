@@ -63,10 +63,12 @@ func (s *scanner) scan(p []byte) {
 		part := p[:min(chunk, len(p))]
 		p = p[len(part):]
 
-		if !s.escaped && bytes.IndexByte(part, special) < 0 {
-			s.plain(part)
-		} else {
+		// In a quoted part an escape that is not the quote makes a quote data, perhaps one in the next chunk.
+		escapes := s.how.format == CSV && s.inQuote && s.how.escape != s.how.quote
+		if s.escaped || escapes || bytes.IndexByte(part, special) >= 0 {
 			s.lineByLine(part)
+		} else {
+			s.plain(part)
 		}
 		s.at += int64(len(part))
 	}

@@ -37,8 +37,10 @@ type Config struct {
 
 	// Only says which files are read, nil = all. The others belong to other shards.
 	Only func(file int) bool
-	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order; delivered ones too.
+	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of them
+	// are delivered; nil = none. The others are read first, and must be asked for in the order of their numbers.
 	Known []Range
+	Done  func(batch int64) bool
 	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they may be
 	// handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be resumed.
 	Ahead func([]Range) error
@@ -106,12 +108,13 @@ type Source struct {
 	ahead  chan struct{} // one for each buffer that may hold a batch nobody has asked for
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, when anything below changes
-	cut     []*buffer     // whose ranges Ahead has not kept yet
-	kept    []kept        // by number
+	changed chan struct{}  // closed, and made anew, when anything below changes
+	cut     []*buffer      // whose ranges Ahead has not kept yet
+	kept    []kept         // by number
+	unread  map[int64]bool // known, and to be read first
 	ready   map[int64]*buffer
 	inUse   map[int64]*buffer
-	cutting int   // cutters that may still cut
+	cutting bool
 	err     error // that ended the cutting
 	closed  bool
 }
@@ -146,11 +149,21 @@ func New(c Config) (*Source, error) {
 
 	s := &Source{
 		c: c, how: c.Spec.dialect(), free: make(chan *buffer, c.Buffers), ahead: make(chan struct{}, c.Buffers-c.Workers),
-		changed: make(chan struct{}), ready: map[int64]*buffer{}, inUse: map[int64]*buffer{}, cutting: c.Parallel,
+		changed: make(chan struct{}), unread: map[int64]bool{}, ready: map[int64]*buffer{}, inUse: map[int64]*buffer{},
+		cutting: true,
 	}
 	if err := s.know(c.Known); err != nil {
 		return nil, err
 	}
+	for i, f := range c.Spec.Files {
+		if !s.reads(i) {
+			continue
+		}
+		if s.all += f.Size; f.Size < 0 {
+			s.all = -1 // standard input, which stands alone
+		}
+	}
+
 	memory, err := source.MapMemory(int64(c.Buffers) * c.BufferBytes)
 	if err != nil {
 		return nil, fmt.Errorf("files: map %d buffers of %d bytes: %w", c.Buffers, c.BufferBytes, err)
@@ -166,37 +179,40 @@ func New(c Config) (*Source, error) {
 
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	next := make(chan int, len(c.Spec.Files))
-	for i := range c.Spec.Files {
-		if c.Only != nil && !c.Only(i) {
-			continue
+	s.done.Go(func() {
+		if err := s.readAll(ctx); err != nil {
+			s.fail(err)
 		}
-		next <- i
-		if s.all += c.Spec.Files[i].Size; c.Spec.Files[i].Size < 0 {
-			s.all = -1
-		}
-	}
-	close(next)
-	for range c.Parallel {
-		s.done.Go(func() { s.cutFiles(ctx, next) })
-	}
+		s.change(func() { s.cutting = false })
+	})
 	s.done.Go(func() { s.announce(ctx) })
 	return s, nil
 }
 
-// know takes the ranges of earlier processes. Those of a run are numbered without gaps, and so are those of a file.
+func (s *Source) reads(file int) bool { return s.c.Only == nil || s.c.Only(file) }
+
+// know takes the ranges of earlier processes. Those of a run are numbered without gaps, and so do those of a file follow
+// each other.
 func (s *Source) know(ranges []Range) error {
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return cmp.Compare(a.Batch, b.Batch) })
-	var before int64
+	ends := make([]int64, len(s.c.Spec.Files))
 	for i, r := range ranges {
-		if r.Batch != int64(i) || r.File < 0 || r.File >= len(s.c.Spec.Files) || r.From >= r.To {
-			return fmt.Errorf("files: the kept ranges are not those of this run: batch %d is missing or not in the files", i)
+		if r.Batch != int64(i) || r.File < 0 || r.File >= len(ends) || r.From >= r.To || ends[r.File] > 0 && r.From != ends[r.File] {
+			return fmt.Errorf("files: the ranges that were kept are not whole: batch %d is not where it should be", i)
 		}
-		s.kept = append(s.kept, kept{r, before})
-		before += r.Records
+		if s.c.Spec.Files[r.File].Path == Stdin {
+			return errStdin
+		}
+		ends[r.File] = r.To
+		s.keep(r)
+		if s.c.Done == nil || !s.c.Done(r.Batch) {
+			s.unread[r.Batch] = true
+		}
 	}
 	return nil
 }
+
+var errStdin = errors.New("standard input cannot be read again: a run that is to be resumed reads files")
 
 // change calls f under the mutex, and wakes up who waits.
 func (s *Source) change(f func()) {
@@ -211,8 +227,7 @@ func (s *Source) change(f func()) {
 func (s *Source) announce(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		cut, changed, end := s.cut, s.changed, s.cutting == 0
-		s.cut = nil
+		cut, changed, end := s.cut, s.changed, !s.cutting
 		first := int64(len(s.kept))
 		s.mu.Unlock()
 
@@ -240,6 +255,7 @@ func (s *Source) announce(ctx context.Context) {
 			}
 		}
 		s.change(func() {
+			s.cut = slices.Clone(s.cut[len(cut):]) // until now they were cut, and not kept: the end is not known
 			for _, b := range cut {
 				s.keep(b.at)
 				s.ready[b.at.Batch] = b
@@ -305,11 +321,11 @@ func (s *Source) find(number int64) (b *buffer, known bool, err error) {
 	case b != nil:
 		delete(s.ready, number)
 		return b, true, nil
-	case number < int64(len(s.kept)):
+	case number < int64(len(s.kept)) && !s.unread[number]:
 		return nil, true, nil
 	case s.err != nil:
 		return nil, false, s.err
-	case s.cutting == 0 && len(s.cut) == 0:
+	case !s.cutting && len(s.cut) == 0 && number >= int64(len(s.kept)):
 		return nil, false, &EndError{Batches: int64(len(s.kept))}
 	}
 	return nil, false, nil
@@ -361,23 +377,31 @@ func (s *Source) again(ctx context.Context, number int64) (*batch.Batch, error) 
 func (s *Source) reread(b *buffer, r Range) error {
 	f := s.c.Spec.Files[r.File]
 	if f.Path == Stdin {
-		return errors.New("standard input cannot be read again: load from a file to be able to resume")
+		return errStdin
 	}
-	in, err := f.open(r.From)
+	in, err := f.open(r.From, nil)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	return b.read(in, r)
+}
+
+// read reads the bytes of a known range.
+func (b *buffer) read(in *stream, r Range) error {
+	if err := in.skipTo(r.From); err != nil {
+		return err
+	}
 	raw := b.memory[:r.To-r.From]
 	n, _, err := in.fill(raw)
 	if err != nil {
 		return err
 	}
 	if n < len(raw) {
-		return &ChangedError{f.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
+		return &ChangedError{in.file.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
 	}
 	if crc32.Checksum(raw, castagnoli) != r.Hash {
-		return &ChangedError{f.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
+		return &ChangedError{in.file.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
 			r.From, r.To, r.FirstLine, r.Batch)}
 	}
 	b.at, b.raw, b.seen = r, ended(b.memory, n), seen{}
@@ -450,7 +474,7 @@ func (s *Source) Bad(number int64) []*RecordError {
 func (s *Source) End() (batches, records int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.cutting > 0 || len(s.cut) > 0 {
+	if s.err != nil || s.cutting || len(s.cut) > 0 {
 		return 0, 0, false
 	}
 	if n := len(s.kept); n > 0 {
@@ -479,8 +503,8 @@ func (s *Source) Proof() source.Proof { return source.Proof{} }
 // lateClose is how long Close waits for bodies: an http.Transport may close one after it has returned the answer.
 const lateClose = 2 * time.Second
 
-// Close ends the reading, and gives back the memory once no batch is in use. If one still is after two seconds, it only
-// returns an error.
+// Close ends the reading, and gives back the memory once no batch is in use and no file is being read. If one still is
+// after two seconds, it only returns an error.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -491,12 +515,20 @@ func (s *Source) Close() error {
 	s.mu.Unlock()
 	s.change(func() {})
 	s.stop()
-	s.done.Wait()
 
-	have := len(s.ready) + len(s.cut)
 	late := time.NewTimer(lateClose)
 	defer late.Stop()
-	for ; have < s.c.Buffers; have++ {
+	done := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-late.C:
+		return errors.New("files: closed while a file is still being read")
+	}
+	for have := len(s.ready) + len(s.cut); have < s.c.Buffers; have++ {
 		select {
 		case <-s.free:
 		case <-late.C:

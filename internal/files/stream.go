@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -22,34 +23,43 @@ type stream struct {
 
 // counter counts the bytes that are read of a file as it is stored.
 type counter struct {
-	in io.Reader
-	n  int64
+	in  io.Reader
+	n   int64
+	all *atomic.Int64 // of all files, may be nil
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
-	c.n += int64(n)
+	c.add(int64(n))
 	return n, err
+}
+
+func (c *counter) add(n int64) {
+	c.n += n
+	if c.all != nil {
+		c.all.Add(n)
+	}
 }
 
 // stdin is buffered so that its compression and header can be seen before its batches are read.
 var stdin = bufio.NewReaderSize(os.Stdin, maxHeader)
 
-// open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning.
-func (f File) open(from int64) (_ *stream, err error) {
+// open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning. The
+// bytes read are counted, unless count is nil.
+func (f File) open(from int64, count *atomic.Int64) (*stream, error) {
 	if f.Path == Stdin {
-		return f.decompress(stdin, nil, from)
+		return f.decompress(stdin, nil, from, count)
 	}
 	in, err := os.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
-	return f.decompress(in, in.Close, from)
+	return f.decompress(in, in.Close, from, count)
 }
 
 // decompress returns the stream of a file's stored bytes, which it closes, unless nil.
-func (f File) decompress(in io.Reader, closeIn func() error, from int64) (_ *stream, err error) {
-	s := &stream{file: f, stored: counter{in: in}}
+func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *atomic.Int64) (_ *stream, err error) {
+	s := &stream{file: f, stored: counter{in: in, all: count}}
 	if closeIn != nil {
 		s.closers = append(s.closers, closeIn)
 	}
@@ -62,10 +72,6 @@ func (f File) decompress(in io.Reader, closeIn func() error, from int64) (_ *str
 	switch f.Compression {
 	case Plain:
 		s.Reader = &s.stored
-		if seeker, ok := in.(io.Seeker); ok && from > 0 {
-			s.pos, err = seeker.Seek(from, io.SeekStart)
-			s.stored.n = s.pos
-		}
 	case Gzip:
 		s.Reader, err = gzip.NewReader(bufio.NewReaderSize(&s.stored, piece))
 	case Zstd:
@@ -78,7 +84,7 @@ func (f File) decompress(in io.Reader, closeIn func() error, from int64) (_ *str
 	if err != nil {
 		return nil, s.broken(err)
 	}
-	return s, s.skip(from - s.pos)
+	return s, s.skipTo(from)
 }
 
 // fill reads until p is full or the file ends, which is not an error.
@@ -98,9 +104,14 @@ func (s *stream) fill(p []byte) (n int, ended bool, err error) {
 	return n, false, s.broken(err)
 }
 
-func (s *stream) skip(n int64) error {
-	if n <= 0 {
-		return nil
+// skipTo goes forward to an offset.
+func (s *stream) skipTo(at int64) error {
+	n := at - s.pos
+	if seeker, ok := s.stored.in.(io.Seeker); ok && s.file.Compression == Plain {
+		_, err := seeker.Seek(at, io.SeekStart)
+		s.pos = at
+		s.stored.add(n)
+		return err
 	}
 	done, err := io.CopyN(io.Discard, s.Reader, n)
 	s.pos += done

@@ -1,0 +1,189 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// scanBytes is the scanner byte by byte, as COPY's source has it.
+func scanBytes(d dialect, p []byte) (s scanner) {
+	for i, c := range p {
+		data := s.inQuote || s.escaped
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case d.format != CSV:
+			s.escaped = c == '\\'
+		case s.inQuote && c == d.escape && d.escape != d.quote:
+			s.escaped = true
+		case c == d.quote:
+			s.inQuote = !s.inQuote
+		}
+		if c == '\n' {
+			s.lines++
+			s.open++
+		}
+		if c == '\n' && !data {
+			s.records++
+			s.end, s.open = int64(i)+1, 0
+		}
+	}
+	s.at = int64(len(p))
+	return s
+}
+
+// The scanner finds the same record ends whatever the pieces in which it gets the bytes.
+func FuzzScan(f *testing.F) {
+	f.Add("a,\"b\nc\"\n\\\n\\\\\nd\"\"\"\n", uint64(1))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		all := []byte(strings.Repeat(text, 1+r.IntN(2*chunk)/(len(text)+1)))
+		escaped := NewSpec(CSV)
+		escaped.Escape = `\`
+		for _, spec := range []Spec{NewSpec(CSV), escaped, NewSpec(TSV)} {
+			s := scanner{how: spec.dialect()}
+			for p := all; len(p) > 0; {
+				n := 1 + r.IntN(len(p))
+				s.scan(p[:n])
+				p = p[n:]
+			}
+			want := scanBytes(s.how, all)
+			want.how, want.seen = s.how, s.seen
+			require.Equal(t, want, s)
+		}
+	})
+}
+
+// Records of random csv, written by another author and by hand, are those that another author reads, whatever the size
+// of batches, and in whichever pieces of time. As LOAD DATA's they have the same fields.
+func FuzzCSV(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(seed, uint16(seed*7))
+	}
+	folder := f.TempDir()
+	f.Fuzz(func(t *testing.T, seed uint64, batchBytes uint16) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		delimiter := []string{",", ";", "\t", "|"}[r.IntN(4)]
+		text, fields := randomCSV(t, r, delimiter[0])
+		want := readCSV(t, text, delimiter[0])
+		path := filepath.Join(folder, "file.csv")
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+
+		spec := NewSpec(CSV)
+		spec.Delimiter = delimiter
+		var err error
+		spec.Files, err = Find([]string{path})
+		require.NoError(t, err)
+		for _, wire := range []batch.Format{batch.CSV, batch.TSV} {
+			c := Config{
+				Spec: spec, Wire: wire, Fields: fields, BatchBytes: 1 + int64(batchBytes), Buffers: 2, Workers: 1,
+				BufferBytes: 1 << 20, Parallel: 1,
+			}
+			s, err := New(c)
+			require.NoError(t, err)
+			var got [][]string
+			for n := int64(0); ; n++ {
+				b, err := s.Batch(context.Background(), n)
+				if end := (*EndError)(nil); errors.As(err, &end) {
+					break
+				}
+				require.NoError(t, err)
+				rows := readTSV(b.Encoded)
+				if wire == batch.CSV {
+					rows = readCSV(t, b.Encoded, delimiter[0])
+				}
+				require.Len(t, rows, int(b.Rows))
+				got = append(got, rows...)
+				b.Release()
+			}
+			require.NoError(t, s.Close())
+			require.Equal(t, want, got, "%q as %s", text, wire)
+		}
+	})
+}
+
+// randomCSV returns csv that encoding/csv reads with the same meaning: it skips empty lines and makes CRLF within quotes
+// LF, so there are none.
+func randomCSV(t *testing.T, r *rand.Rand, delimiter byte) (text []byte, fields int) {
+	fields = 1 + r.IntN(5)
+	field := func() string {
+		parts := []string{"a", "b", " ", "\n", `"`, ",", ";", "\t", "|", `\`, "é", "\x00", `\.`, "NULL", strings.Repeat("x", 70)}
+		var out strings.Builder
+		for range r.IntN(6) {
+			out.WriteString(parts[r.IntN(len(parts))])
+		}
+		return out.String()
+	}
+	end := []string{"\n", "\r\n"}[r.IntN(2)]
+	var out bytes.Buffer
+	for range r.IntN(200) {
+		record := make([]string, fields)
+		for i := range record {
+			record[i] = field()
+		}
+		if r.IntN(2) == 0 {
+			w := csv.NewWriter(&out)
+			w.Comma = rune(delimiter)
+			if record[0] == "" && fields == 1 {
+				record[0] = "x"
+			}
+			require.NoError(t, w.Write(record))
+			w.Flush()
+			continue
+		}
+		for i, text := range record {
+			if i > 0 {
+				out.WriteByte(delimiter)
+			}
+			if r.IntN(2) == 0 || strings.ContainsAny(text, "\n\""+string(delimiter)) || fields == 1 {
+				text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+			}
+			out.WriteString(text)
+		}
+		out.WriteString(end)
+	}
+	text = out.Bytes()
+	if r.IntN(2) == 0 {
+		text = bytes.TrimSuffix(text, []byte(end))
+	}
+	return text, fields
+}
+
+func readCSV(t *testing.T, text []byte, delimiter byte) [][]string {
+	in := csv.NewReader(bytes.NewReader(text))
+	in.Comma = rune(delimiter)
+	rows, err := in.ReadAll()
+	require.NoError(t, err, "%q", text)
+	return rows
+}
+
+// readTSV reads LOAD DATA's tsv. NULL is empty, as encoding/csv has it.
+func readTSV(text []byte) (rows [][]string) {
+	for in := bytes.NewBuffer(text); in.Len() > 0; {
+		line, err := in.ReadString('\n')
+		if err == io.EOF {
+			panic("a record without its end")
+		}
+		var row []string
+		for _, raw := range strings.Split(strings.TrimSuffix(line, "\n"), "\t") {
+			if raw == `\N` {
+				raw = ""
+			}
+			row = append(row, strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\0`, "\x00").Replace(raw))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
