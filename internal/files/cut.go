@@ -66,19 +66,13 @@ func (c *cutter) open(from int64) (err error) {
 	return err
 }
 
-func (c *cutter) close() error {
-	if c.in == nil {
-		return nil
-	}
-	return c.in.Close()
-}
-
-// stored returns how many bytes of the file were read.
-func (c *cutter) stored() int64 {
+// close closes the file, and returns how many of its bytes were read.
+func (c *cutter) close() int64 {
 	if c.in == nil {
 		return 0
 	}
-	return c.in.stored.n
+	_ = c.in.Close()
+	return c.in.stored.n.Load()
 }
 
 // after returns the empty range that follows.

@@ -43,8 +43,9 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 		if h.to, h.lines = h.from+length, lines; whole {
 			return head, h, nil
 		}
-		if len(head) > maxHeader {
-			return nil, h, fmt.Errorf("%s, line 1: the header has more than 1 MiB: is a quote missing?", in.file.Path)
+		_, _, lacksLineEnd := how.next(slices.Concat(head[h.from:], newline))
+		if len(head) > maxHeader || ended && !lacksLineEnd {
+			return nil, h, fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", in.file.Path)
 		}
 	}
 	return head, h, nil

@@ -12,7 +12,7 @@ func (s *Source) readAll(ctx context.Context) error {
 	begun, err := s.begun(ctx)
 	defer func() {
 		for _, c := range begun {
-			_ = c.close()
+			c.close()
 		}
 	}()
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Source) readAll(ctx context.Context) error {
 		case c == nil:
 			g.Go(func() error { return s.newCutter(i).cutFile(ctx) })
 		case c.eof:
-			s.read.Add(f.Size - c.stored())
+			s.read.Add(f.Size - c.close())
 		default:
 			g.Go(func() error { return c.cutFile(ctx) })
 		}

@@ -1,16 +1,24 @@
 package files_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
@@ -29,8 +37,12 @@ func config(t *testing.T, format files.Format, paths ...string) files.Config {
 	var err error
 	spec.Files, err = files.Find(paths)
 	require.NoError(t, err)
+	wire := batch.PGText
+	if format == files.CSV {
+		wire = batch.CSV
+	}
 	return files.Config{
-		Spec: spec, Run: "r", Wire: batch.TSV, Fields: 1,
+		Spec: spec, Run: "r", Wire: wire, Fields: 1,
 		BatchBytes: 64, Buffers: 3, Workers: 1, BufferBytes: 4096, Parallel: 1,
 	}
 }
@@ -44,45 +56,354 @@ func open(t *testing.T, c files.Config) *files.Source {
 	return s
 }
 
-// drain returns all that the batches from a number on hold, and the ranges.
-func drain(t *testing.T, s *files.Source, from int64) (all string, ranges []files.Range) {
-	t.Helper()
-	var text strings.Builder
+// drain calls each with all batches from a number on, and returns the error that ended them, nil at the end.
+func drain(s *files.Source, from int64, each func(*batch.Batch)) error {
 	for n := from; ; n++ {
 		b, err := s.Batch(context.Background(), n)
-		if end := (*files.EndError)(nil); err != nil {
-			require.ErrorAs(t, err, &end)
-			require.Equal(t, n, end.Batches)
-			return text.String(), ranges
+		if end := (*files.EndError)(nil); errors.As(err, &end) && end.Batches == n {
+			return nil
 		}
-		text.Write(b.Encoded)
-		r, ok := s.Range(n)
-		require.True(t, ok)
-		require.Equal(t, r.Records, b.Rows)
-		ranges = append(ranges, r)
+		if err != nil {
+			return err
+		}
+		each(b)
 		b.Release()
 	}
 }
 
-func TestBatchesAreTheFile(t *testing.T) {
-	var text strings.Builder
-	for i := range 1000 {
-		fmt.Fprintf(&text, "%d\tx%s\n", i, strings.Repeat("y", i%50))
-	}
-	c := config(t, files.TSV, write(t, "a.tsv", text.String()))
-	var ahead []files.Range
-	c.Ahead = func(r []files.Range) error { ahead = append(ahead, r...); return nil }
-	s := open(t, c)
-	got, ranges := drain(t, s, 0)
-	require.Equal(t, text.String(), got)
-	require.Equal(t, ahead, ranges)
-	_, records, known := s.End()
-	require.True(t, known)
-	require.EqualValues(t, 1000, records)
+// text returns what all batches hold.
+func text(t *testing.T, s *files.Source) string {
+	var out strings.Builder
+	require.NoError(t, drain(s, 0, func(b *batch.Batch) { out.Write(b.Encoded) }))
+	return out.String()
+}
 
-	c.Known, c.Ahead = ahead[:7], nil
-	again := open(t, c)
-	got, resumed := drain(t, again, 0)
-	require.Equal(t, text.String(), got)
-	require.Equal(t, ranges, resumed)
+// lines returns n records of csv: some quoted, some of several lines.
+func lines(n int, mark string) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "%s%d,\"x\n%s\"\n", mark, i, strings.Repeat("y", i%50))
+	}
+	return out.String()
+}
+
+// stored compresses a text in several members or frames, as tools that compress in parallel do.
+func stored(t *testing.T, how files.Compression, text string) string {
+	var out bytes.Buffer
+	for part := range slices.Chunk([]byte(text), 1000) {
+		var w io.WriteCloser
+		switch how {
+		case files.Plain:
+			return text
+		case files.Gzip:
+			w = gzip.NewWriter(&out)
+		case files.Zstd:
+			var err error
+			w, err = zstd.NewWriter(&out)
+			require.NoError(t, err)
+		}
+		_, err := w.Write(part)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+	return out.String()
+}
+
+func compressions() []files.Compression {
+	return []files.Compression{files.Plain, files.Gzip, files.Zstd}
+}
+
+// A run of several files is killed again and again: whichever ranges were kept, and whichever of their batches are in, the
+// batches of all processes together are the files, each with the same bytes in every process.
+func TestEveryRecordOnceAcrossRestarts(t *testing.T) {
+	var paths []string
+	whole := map[string]bool{}
+	for i := range 7 {
+		text := lines(50*i, fmt.Sprint("f", i, "-"))
+		paths = append(paths, write(t, "f", stored(t, compressions()[i%3], text)))
+		for _, record := range strings.SplitAfter(text, "\"\n") {
+			whole[record] = true
+		}
+	}
+	delete(whole, "")
+
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		c := config(t, files.CSV, paths...)
+		c.BatchBytes, c.Parallel = 1+r.Int64N(500), 1+r.IntN(3)
+		c.Workers = 1 + r.IntN(3)
+		c.Buffers = c.Workers + 1 + r.IntN(3)
+		sent := map[int64]string{} // in any process
+		in := map[int64]bool{}
+		var kept []files.Range
+		c.Ahead = func(more []files.Range) error {
+			for _, m := range more {
+				require.EqualValues(t, len(kept), m.Batch)
+				kept = append(kept, m)
+			}
+			return nil
+		}
+		c.Done = func(n int64) bool { return in[n] }
+
+		for ended := false; !ended; {
+			c.Known = slices.Clone(kept)
+			r.Shuffle(len(c.Known), func(i, j int) { c.Known[i], c.Known[j] = c.Known[j], c.Known[i] })
+			s, err := files.New(c)
+			require.NoError(t, err)
+			left := r.IntN(100) // batches in this process's life
+			for n := int64(0); left > 0 && !ended; n++ {
+				if in[n] {
+					continue
+				}
+				b, err := s.Batch(t.Context(), n)
+				if end := (*files.EndError)(nil); errors.As(err, &end) {
+					ended = true
+					_, records, known := s.End()
+					require.True(t, known)
+					require.EqualValues(t, len(whole), records)
+					read, all := s.Progress()
+					require.Equal(t, all, read)
+					break
+				}
+				require.NoError(t, err)
+				if before, again := sent[n]; again {
+					require.Equal(t, before, string(b.Encoded))
+				}
+				sent[n] = string(b.Encoded)
+				in[n] = r.IntN(3) > 0 // or else its answer was lost
+				b.Release()
+				left--
+			}
+			require.NoError(t, s.Close())
+		}
+
+		got := map[string]bool{}
+		for _, text := range sent {
+			for _, record := range strings.SplitAfter(text, "\"\n") {
+				require.False(t, record != "" && got[record], "%q is in two batches", record)
+				got[record] = true
+			}
+		}
+		delete(got, "")
+		require.Equal(t, whole, got)
+	}
+}
+
+// Where a record begins is what an editor says, and what a batch says of itself is true.
+func TestRangesSayWhere(t *testing.T) {
+	all := "\xef\xbb\xbfname,\"te\nxt\"\n" + lines(300, "r")
+	for _, how := range compressions() {
+		c := config(t, files.CSV, write(t, "f", stored(t, how, all)))
+		c.Spec.Header = true
+		require.NoError(t, c.Spec.ReadHeaders())
+		require.Equal(t, []string{"name", "te\nxt"}, c.Spec.Files[0].Header)
+		s := open(t, c)
+		var records int64
+		require.NoError(t, drain(s, 0, func(b *batch.Batch) {
+			r, _ := s.Range(b.ID.Number)
+			raw := all[r.From:r.To]
+			require.Equal(t, raw, string(b.Encoded))
+			require.Equal(t, raw, string(s.Raw(b.ID.Number)))
+			require.EqualValues(t, strings.Count(all[:r.From], "\n")+1, r.FirstLine)
+			require.EqualValues(t, strings.Count(raw, "\n"), r.Lines)
+			require.EqualValues(t, strings.Count(raw, "\"\n"), r.Records)
+			require.Equal(t, records, r.FirstRecord)
+
+			first, rows := s.Span(b.ID.Number)
+			require.Equal(t, []int64{records, r.Records}, []int64{first, rows})
+			require.Equal(t, []int64{records, r.Records}, []int64{b.First, b.Rows})
+
+			n := r.FirstRecord
+			for before, record := range c.Spec.Records(b.Encoded) {
+				require.True(t, strings.HasPrefix(string(record), fmt.Sprintf("r%d,", n)))
+				require.Equal(t, 2*(n-r.FirstRecord), before)
+				n++
+			}
+			records += r.Records
+		}))
+		require.EqualValues(t, 300, records)
+	}
+}
+
+func TestRecordsThatCannotBeRead(t *testing.T) {
+	long := strings.Repeat("z", 2000)
+	for _, c := range []struct{ text, problem string }{
+		{"a,b\n\"c\nd\",\"e\nf,g\n", `line 3: the quote that opens here is never closed; its record begins in line 2`},
+		{"a\n\"b\"\"c\nd", `line 2: the quote that opens here is never closed; its record begins in line 2`},
+		{"a\n\"b\nc\"d\"e\nf", `line 3: the quote that opens here`},
+		{"a\nb\n" + long + "\n", "line 3: the record has more than the 1.5 KiB that fit a buffer: raise --memory"},
+		{"a\nb\"\n" + long + "\n", "line 2: the record has more than the 1.5 KiB that fit a buffer: raise --memory, unless a quote is " +
+			"missing: the one in line 2 does not close in these bytes"},
+	} {
+		s := open(t, config(t, files.CSV, write(t, "f", c.text)))
+		require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), c.problem, "%q", c.text)
+	}
+	s := open(t, config(t, files.Text, write(t, "f", "a\nb\\")))
+	require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), "line 2: the file ends with a backslash")
+
+	fits := strings.Repeat("z", 1503) + "\n"
+	require.Equal(t, "a\n"+fits+"b\n", text(t, open(t, config(t, files.CSV, write(t, "f", "a\n"+fits+"b")))))
+}
+
+// Records that are bad wherever they are sent are left out, and kept with their lines.
+func TestBadRecords(t *testing.T) {
+	all := "1,a\n2\n3,\"b\nc\"\n4,d,e\r\n\n5,f\n\"6\",x\ry\n7,g"
+	for _, batchBytes := range []int64{1, 10, 1000} {
+		c := config(t, files.CSV, write(t, "f", all))
+		c.Wire, c.Fields, c.Skip, c.BatchBytes = batch.TSV, 2, true, batchBytes
+		s := open(t, c)
+		var good strings.Builder
+		var bad []string
+		require.NoError(t, drain(s, 0, func(b *batch.Batch) {
+			good.Write(b.Encoded)
+			require.EqualValues(t, bytes.Count(b.Encoded, []byte("\n")), b.Rows)
+			for _, e := range s.Bad(b.ID.Number) {
+				bad = append(bad, fmt.Sprintf("%d %s %q", e.Line, e.Why, e.Record))
+			}
+		}))
+		require.Equal(t, "1\ta\n3\tb\\nc\n5\tf\n7\tg\n", good.String())
+		require.Equal(t, []string{
+			`2 1 field, and 2 are needed: is the delimiter another one? "2\n"`,
+			`5 3 fields, and 2 are needed "4,d,e\r\n"`,
+			`6 the line is empty, which is one field, and 2 are needed "\n"`,
+			`8 a carriage return that is not before a newline: PostgreSQL reads it as the end of a line "\"6\",x\ry\n"`,
+		}, bad)
+
+		c.Skip = false
+		strict := open(t, c)
+		err := drain(strict, 0, func(*batch.Batch) {})
+		record := (*files.RecordError)(nil)
+		require.ErrorAs(t, err, &record)
+		require.EqualValues(t, 2, record.Line)
+	}
+}
+
+// A file that is not the one that the run began with is refused by its name, whenever that shows.
+func TestChangedFiles(t *testing.T) {
+	before := lines(5000, "r") // more than its ends are
+	other := before[:100_000] + "Y" + before[100_001:]
+	for _, how := range compressions() {
+		old := stored(t, how, before)
+		for name, now := range map[string]string{
+			"longer":        stored(t, how, before+"more,\"x\n\"\n"),
+			"shorter":       stored(t, how, before[:len(before)/2]),
+			"other bytes":   stored(t, how, other),
+			"its other end": stored(t, how, before[:len(before)-3]+"z\"\n"),
+		} {
+			t.Run(fmt.Sprint(how, " ", name), func(t *testing.T) {
+				path := write(t, "f", old)
+				c := config(t, files.CSV, path)
+				c.BatchBytes, c.BufferBytes, c.Done = 8000, 1<<16, func(n int64) bool { return n != 12 }
+				c.Ahead = func(more []files.Range) error { c.Known = append(c.Known, more...); return nil }
+				require.Equal(t, before, text(t, open(t, c)))
+				c.Ahead = nil
+
+				require.NoError(t, os.WriteFile(path, []byte(now), 0o600))
+				s, err := files.New(c)
+				if err == nil {
+					_, err = s.Batch(t.Context(), 12)
+					require.NoError(t, s.Close())
+				}
+				changed := (*files.ChangedError)(nil)
+				require.ErrorAs(t, err, &changed)
+				require.Equal(t, path, changed.Path)
+				require.ErrorContains(t, err, path+" has changed: ")
+			})
+		}
+	}
+
+	for name, change := range map[string]func(f *os.File) error{
+		"appended to": func(f *os.File) error { _, err := f.WriteString("more\n"); return err },
+		"cut":         func(f *os.File) error { return f.Truncate(100_000) },
+	} {
+		t.Run(name+" during the run", func(t *testing.T) {
+			path := write(t, "f", before)
+			s := open(t, config(t, files.CSV, path))
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+			require.NoError(t, err)
+			require.NoError(t, change(f))
+			require.NoError(t, f.Close())
+			changed := (*files.ChangedError)(nil)
+			require.ErrorAs(t, drain(s, 0, func(*batch.Batch) {}), &changed)
+		})
+	}
+}
+
+func TestIncompleteCompressedFiles(t *testing.T) {
+	for _, how := range []files.Compression{files.Gzip, files.Zstd} {
+		all := stored(t, how, lines(100, "r"))
+		for _, n := range []int{len(all) - 1, len(all) - 30, 40} {
+			s := open(t, config(t, files.CSV, write(t, "f", all[:n])))
+			require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}),
+				fmt.Sprintf("f: the %s data break off after %d bytes", how, n))
+		}
+		s := open(t, config(t, files.CSV, write(t, "f", all[:100]+"garbage"+all[107:])))
+		require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), "reading ")
+	}
+}
+
+// Nothing is handed out of which the offsets are not kept.
+func TestOffsetsThatCannotBeKept(t *testing.T) {
+	full := errors.New("disk full")
+	c := config(t, files.CSV, write(t, "f", lines(100, "r")))
+	kept := 0
+	c.Ahead = func(more []files.Range) error {
+		if kept >= 5 {
+			return full
+		}
+		kept += len(more)
+		return nil
+	}
+	s := open(t, c)
+	got := 0
+	require.ErrorIs(t, drain(s, 0, func(*batch.Batch) { got++ }), full)
+	require.Equal(t, kept, got)
+
+	c.Known = []files.Range{{Batch: 1, From: 4, To: 8}}
+	_, err := files.New(c)
+	require.ErrorContains(t, err, "batch 0 is not where it should be")
+}
+
+// As many buffers are filled ahead as are not for workers, and no caller waits in vain for one.
+func TestBuffers(t *testing.T) {
+	var most int
+	c := config(t, files.CSV, write(t, "f", lines(1000, "r")))
+	c.Buffers, c.Workers = 5, 2
+	c.Ahead = func(more []files.Range) error { most += len(more); return nil }
+	s := open(t, c)
+	a, err := s.Batch(t.Context(), 0)
+	require.NoError(t, err)
+	b, err := s.Batch(t.Context(), 1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Batch(ctx, 100)
+	require.ErrorIs(t, err, context.Canceled)
+	a.Release()
+	again, err := s.Batch(t.Context(), 0) // of a number that was handed out before
+	require.NoError(t, err)
+	require.EqualValues(t, 0, again.First)
+	again.Release()
+	b.Release()
+	require.NoError(t, drain(s, 2, func(*batch.Batch) {}))
+	require.NoError(t, s.Close())
+	_, err = s.Batch(t.Context(), 0)
+	require.ErrorIs(t, err, source.ErrClosed)
+}
+
+// Other shards read the other files.
+func TestOnly(t *testing.T) {
+	c := config(t, files.CSV, write(t, "a", "1\n"), write(t, "b", "2\n"), write(t, "c", "3\n"))
+	c.Only = func(file int) bool { return file != 1 }
+	s := open(t, c)
+	require.Equal(t, "1\n3\n", text(t, s))
+	read, all := s.Progress()
+	require.Equal(t, []int64{4, 4}, []int64{read, all})
+}
+
+func TestFilesWithoutRecords(t *testing.T) {
+	c := config(t, files.CSV, write(t, "a", ""), write(t, "b", "\xef\xbb\xbf"), write(t, "c", "name\n"), write(t, "d", "name"))
+	c.Spec.Header = true
+	require.NoError(t, c.Spec.ReadHeaders())
+	require.Empty(t, text(t, open(t, c)))
 }

@@ -21,10 +21,10 @@ type stream struct {
 	closers []func() error
 }
 
-// counter counts the bytes that are read of a file as it is stored.
+// counter counts the bytes that are read of a file as it is stored; zstd reads them in a goroutine of its own.
 type counter struct {
 	in  io.Reader
-	n   int64
+	n   atomic.Int64
 	all *atomic.Int64 // of all files, may be nil
 }
 
@@ -35,7 +35,7 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 func (c *counter) add(n int64) {
-	c.n += n
+	c.n.Add(n)
 	if c.all != nil {
 		c.all.Add(n)
 	}
@@ -59,7 +59,8 @@ func (f File) open(from int64, count *atomic.Int64) (*stream, error) {
 
 // decompress returns the stream of a file's stored bytes, which it closes, unless nil.
 func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *atomic.Int64) (_ *stream, err error) {
-	s := &stream{file: f, stored: counter{in: in, all: count}}
+	s := &stream{file: f}
+	s.stored.in, s.stored.all = in, count
 	if closeIn != nil {
 		s.closers = append(s.closers, closeIn)
 	}
@@ -126,8 +127,8 @@ func (s *stream) skipTo(at int64) error {
 
 // whole returns a *ChangedError unless the file ends where it did when the run began.
 func (s *stream) whole() error {
-	if s.file.Size >= 0 && s.stored.n != s.file.Size {
-		return &ChangedError{s.file.Path, fmt.Sprintf("it ends after %d bytes, and had %d when the run began", s.stored.n, s.file.Size)}
+	if n := s.stored.n.Load(); s.file.Size >= 0 && n != s.file.Size {
+		return &ChangedError{s.file.Path, fmt.Sprintf("it ends after %d bytes, and had %d when the run began", n, s.file.Size)}
 	}
 	return s.file.Check()
 }
@@ -135,9 +136,9 @@ func (s *stream) whole() error {
 func (s *stream) broken(err error) error {
 	if s.file.Compression != Plain && errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: the %s data break off after %d bytes (%d decompressed): the file is incomplete",
-			s.file.Path, s.file.Compression, s.stored.n, s.pos)
+			s.file.Path, s.file.Compression, s.stored.n.Load(), s.pos)
 	}
-	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Path, s.stored.n, err)
+	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Path, s.stored.n.Load(), err)
 }
 
 func (s *stream) Close() error {
