@@ -24,9 +24,13 @@ type Config struct {
 	// reads as Spec says, with its DELIMITER, QUOTE, ESCAPE and NULL: the file's bytes, but for carriage returns before a
 	// line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV is
 	// what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
-	Wire batch.Format
-	// Fields is how many fields a record has. Records with more or fewer are a *RecordError where they are taken apart:
-	// where CSV becomes batch.TSV. Elsewhere the database counts.
+	//
+	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all read
+	// the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
+	Wire    batch.Format
+	Rewrite bool
+	// Fields is how many fields a record has, ≥ 1. Records with more or fewer are a *RecordError where they are taken
+	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
 
 	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
@@ -54,7 +58,7 @@ const slack = 64
 // MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
 // record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
 func (c Config) MaxRecord() int64 {
-	if c.Wire == batch.CSV {
+	if c.Wire == batch.CSV && !c.Rewrite {
 		return (c.BufferBytes - slack) / 8 * 3
 	}
 	return (c.BufferBytes - slack) / 4
@@ -62,8 +66,13 @@ func (c Config) MaxRecord() int64 {
 
 // WireSpec says how the records of a batch are written: for Spec.Records on its Encoded.
 func (c Config) WireSpec() Spec {
-	if c.Wire == batch.TSV {
+	switch {
+	case c.Wire == batch.TSV:
 		return NewSpec(TSV)
+	case c.Rewrite:
+		s := NewSpec(CSV)
+		s.Null = `\N`
+		return s
 	}
 	s := c.Spec
 	if s.Format == TSV {
@@ -83,8 +92,9 @@ func (c Config) check() error {
 	if c.Spec.Format == CSV {
 		wire = batch.CSV
 	}
-	check(c.Wire == batch.TSV || c.Wire == wire, "%s cannot be sent as %s", c.Spec.Format, c.Wire)
-	check(c.Wire != batch.TSV || c.Spec.Format != CSV || c.Fields >= 1, "%d fields: records of csv have at least 1", c.Fields)
+	check(c.Wire == batch.TSV || c.Wire == wire && !c.Rewrite || c.Wire == batch.CSV && c.Rewrite,
+		"%s cannot be sent as %s", c.Spec.Format, c.Wire)
+	check(c.Fields >= 1, "%d fields: a record has at least 1", c.Fields)
 	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
 	check(c.BatchBytes >= 1 && c.BatchBytes <= c.MaxRecord(), "a batch of %d bytes does not fit a buffer, which takes %d",
 		c.BatchBytes, c.MaxRecord())

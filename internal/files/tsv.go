@@ -11,6 +11,9 @@ import (
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
+
+	slashes  = '\\' * ones
+	controls = '\r' + 1
 )
 
 // The lowest bit that these set is right: below it there is none of the bytes, and in its byte there is one.
@@ -21,16 +24,33 @@ func equal(w, c uint64) uint64 {
 	return (w - ones) &^ w & highs
 }
 
-// control sets a bit for a byte below 14: NUL, tab, the line ends, and some others.
-func control(w uint64) uint64 { return (w - 14*ones) &^ w & highs }
+// control sets a bit for a byte below controls: NUL, tab, the line ends, and some others.
+func control(w uint64) uint64 { return (w - controls*ones) &^ w & highs }
+
+// first returns which byte the lowest bit is in, 8 if there is none.
+func first(found uint64) int { return bits.TrailingZeros64(found) / 8 }
+
+// until returns the place of the first byte from i on that is a control or one of three, and else of the end.
+func until(p []byte, i int, a, b, c uint64) int {
+	for {
+		word := load(p, i)
+		n := first(control(word) | equal(word, a) | equal(word, b) | equal(word, c))
+		if i += n; n < 8 {
+			return min(i, len(p))
+		}
+	}
+}
 
 // csvToTSV appends the records as LOAD DATA reads them by default, eight bytes at a time. It writes up to three bytes for
 // each byte, and eight more behind them.
 func (w *rewriter) csvToTSV(dst []byte) []byte {
 	p := w.from
-	delim, quote, escape, null := w.how.delim, w.how.quote, w.how.escape, w.how.null
-	delims, quotes, escapes := uint64(delim)*ones, uint64(quote)*ones, uint64(escape)*ones
-	const slashes = '\\' * ones
+	delim, quote, null := w.how.delim, w.how.quote, w.how.null
+	delims, quotes := uint64(delim)*ones, uint64(quote)*ones
+	var special [256]bool // outside of quotes
+	for c := range special {
+		special[c] = c < controls || c == '\\' || c == int(delim) || c == int(quote)
+	}
 
 	j := len(dst)
 	out := slices.Grow(dst, 3*len(p)+slack)
@@ -40,73 +60,43 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 		record, recordOut := i, j
 		fields := 0
 		bare := false
-		for more := true; more && !bare; {
+		for more := true; more; {
 			field, fieldOut, quoted := i, j, false
 			end := 0
 		unquoted:
 			for {
-				word := load(p, i)
-				binary.LittleEndian.PutUint64(out[j:], word)
-				found := control(word) | equal(word, slashes) | equal(word, delims) | equal(word, quotes)
-				if found == 0 {
-					i, j = i+8, j+8
-					continue
+				// Where a field begins, and where a quote has closed, it is most often the next byte.
+				for i < len(p) && !special[p[i]] {
+					word := load(p, i)
+					binary.LittleEndian.PutUint64(out[j:], word)
+					n := first(control(word) | equal(word, slashes) | equal(word, delims) | equal(word, quotes))
+					i, j = i+n, j+n
 				}
-				n := bits.TrailingZeros64(found) / 8
-				i, j = i+n, j+n
+				end = i
 				if i >= len(p) {
-					end, more = i, false
+					more = false
 					break
 				}
 
 				switch c := p[i]; c {
 				case delim:
-					end = i
 					i++
 					break unquoted
 				case quote:
-					i++
 					quoted = true
+					i, j = w.quoted(p, i+1, out, j)
 				case '\n':
-					end, more = i, false
+					more = false
 					i++
 					break unquoted
 				case '\r':
-					if i+1 < len(p) && p[i+1] != '\n' {
-						bare = true
-						break unquoted
-					}
-					end, more = i, false
-					i += 2
+					bare = i+1 < len(p) && p[i+1] != '\n'
+					more = false
+					i = min(i+2, len(p))
 					break unquoted
 				default:
 					j = putTSV(out, j, c)
 					i++
-					continue
-				}
-
-				for i < len(p) {
-					word := load(p, i)
-					binary.LittleEndian.PutUint64(out[j:], word)
-					found := control(word) | equal(word, slashes) | equal(word, quotes) | equal(word, escapes)
-					if found == 0 {
-						i, j = i+8, j+8
-						continue
-					}
-					n := bits.TrailingZeros64(found) / 8
-					i, j = i+n, j+n
-					if i >= len(p) {
-						break
-					}
-					c := p[i]
-					i++
-					if c == escape && i < len(p) && (p[i] == quote || p[i] == escape) {
-						c = p[i]
-						i++
-					} else if c == quote {
-						break
-					}
-					j = putTSV(out, j, c)
 				}
 			}
 
@@ -124,10 +114,40 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 		case bare:
 			i, j = w.refuse(record, bareCR), recordOut
 		case fields != w.fields:
-			i, j = w.refuse(record, "%s", ragged(p[record:i], fields, w.fields)), recordOut
+			i, j = w.refuse(record, ragged(p[record:i], fields, w.fields)), recordOut
 		}
 	}
 	return out[:j]
+}
+
+// quoted writes a quoted part, and returns where both go on behind its closing quote.
+func (w *rewriter) quoted(p []byte, i int, out []byte, j int) (int, int) {
+	quote, escape := w.how.quote, w.how.escape
+	quotes, escapes := uint64(quote)*ones, uint64(escape)*ones
+	for i < len(p) {
+		word := load(p, i)
+		binary.LittleEndian.PutUint64(out[j:], word)
+		found := control(word) | equal(word, slashes) | equal(word, quotes)
+		if escape != quote {
+			found |= equal(word, escapes)
+		}
+		n := first(found)
+		i, j = i+n, j+n
+		if n == 8 || i >= len(p) {
+			continue
+		}
+
+		c := p[i]
+		i++
+		if c == escape && i < len(p) && (p[i] == quote || p[i] == escape) {
+			c = p[i]
+			i++
+		} else if c == quote {
+			break
+		}
+		j = putTSV(out, j, c)
+	}
+	return i, j
 }
 
 // load returns the next eight bytes, zeros behind the end.

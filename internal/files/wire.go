@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"github.com/terapush/terapush/pkg/batch"
 )
@@ -16,12 +17,14 @@ func (s *Source) dress(b *buffer) (encoded []byte, bad []*RecordError) {
 	n := len(b.raw)
 	room := b.memory[n:n]
 	switch {
+	case s.c.Rewrite:
+		return w.rewrite(room), w.bad
 	case s.c.Wire == batch.TSV && s.how.format == CSV:
 		return w.csvToTSV(room), w.bad
 	case s.how.format == CSV && w.csvDiffers(b.seen):
 		return w.csv(room), w.bad
 	case s.how.format != CSV && w.escapesDiffer(b.seen):
-		return w.escaped(room), w.bad
+		return w.rewrite(room), w.bad
 	}
 	return b.raw, nil
 }
@@ -40,12 +43,12 @@ type rewriter struct {
 }
 
 // refuse notes that the record at an offset is bad, and returns where the next one begins.
-func (w *rewriter) refuse(at int, format string, args ...any) int {
+func (w *rewriter) refuse(at int, why string) int {
 	w.line += int64(bytes.Count(w.from[w.counted:at], newline))
 	w.counted = at
 	n, _, _ := w.how.next(w.from[at:])
 	w.bad = append(w.bad, &RecordError{
-		Path: w.path, Line: w.line, Why: fmt.Sprintf(format, args...), Record: bytes.Clone(w.from[at : at+n]),
+		Path: w.path, Line: w.line, Why: why, Record: bytes.Clone(w.from[at : at+n]),
 	})
 	return at + n
 }
@@ -150,48 +153,141 @@ func (w *rewriter) odd() string {
 	return ".fvxZ01234567"
 }
 
-// escaped appends text or tsv in the escapes of COPY or LOAD DATA.
-func (w *rewriter) escaped(out []byte) []byte {
-	p := w.from
-	for at := 0; at < len(p); {
-		start, n, why := len(out), 1, ""
-		field, from := len(out), at // where the field begins, written and read
-		i := at
-	record:
-		for ; ; i++ {
-			switch c := p[i]; {
-			case c == w.how.delim:
-				out = append(w.endField(out, field, p[from:i]), w.delim())
-				field, from = len(out), i+1
-				n++
-			case c == '\n', c == '\r' && p[i+1] == '\n':
-				out = append(w.endField(out, field, p[from:i]), '\n')
-				i++
-				if c == '\r' {
-					i++
-				}
-				break record
-			case c == '\r':
-				why = bareCR
-				break record
-			case c == '\\':
-				var b byte
-				if b, i = w.how.unescape(p, i+1); i < 0 {
-					why = `a \. ends the data of COPY, or is an error`
-					break record
-				}
-				out = w.put(out, b)
-			default:
-				out = w.put(out, c)
-			}
+// rewrite appends the records field by field.
+func (w *rewriter) rewrite(out []byte) []byte {
+	f := field{how: w.how}
+	for at := 0; at < len(w.from); {
+		start, n := len(out), 0
+		f.next, f.ends = at, false
+		for !f.ends && f.problem == "" {
+			f.read(w.from)
+			out = w.append(out, &f)
+			n++
 		}
-		if why != "" {
-			out, at = out[:start], w.refuse(at, "%s", why)
+		if f.problem == "" && w.fields > 0 && n != w.fields {
+			f.problem = ragged(w.from[at:f.next], n, w.fields)
+		}
+		if f.problem == "" {
+			out[len(out)-1] = '\n'
+			at = f.next
 			continue
 		}
-		at = i
+		out, at = out[:start], w.refuse(at, f.problem)
+		f.problem = ""
 	}
 	return out
+}
+
+// field is one of a record.
+type field struct {
+	how     dialect
+	value   []byte // without quotes and escapes, until the next is read
+	null    bool
+	next    int    // where the next one begins
+	ends    bool   // the record
+	problem string // with the record
+
+	buffer []byte // of a value that is not in the file as it is
+}
+
+// read reads the next field of bytes that end with a line end.
+func (f *field) read(p []byte) {
+	from, run := f.next, f.next // run is where bytes begin that are to be copied
+	inQuote, quoted := false, false
+	csv := f.how.format == CSV
+	delims, specials, escapes := ones*uint64(f.how.delim), ones*uint64(f.how.special()), ones*uint64(f.how.escape)
+	f.buffer = f.buffer[:0]
+
+	for i := until(p, from, delims, specials, escapes); ; i = until(p, i, delims, specials, escapes) {
+		c := p[i]
+		switch {
+		case inQuote && c == f.how.escape && (p[i+1] == f.how.quote || p[i+1] == f.how.escape):
+			f.buffer = append(f.buffer, p[run:i]...)
+			run = i + 1
+			i += 2
+		case csv && c == f.how.quote:
+			f.buffer = append(f.buffer, p[run:i]...)
+			inQuote = !inQuote
+			quoted = true
+			i++
+			run = i
+		case inQuote:
+			i++
+		case c == f.how.delim, c == '\n', c == '\r' && p[i+1] == '\n':
+			f.null = !quoted && bytes.Equal(p[from:i], f.how.null)
+			if f.value = p[run:i]; run > from {
+				f.buffer = append(f.buffer, f.value...)
+				f.value = f.buffer
+			}
+			f.ends = c != f.how.delim
+			f.next = i + 1
+			if c == '\r' && f.ends {
+				f.next++
+			}
+			return
+		case c == '\r':
+			f.problem = bareCR
+			return
+		case !csv && c == '\\':
+			b, last := f.how.unescape(p, i+1)
+			if last < 0 {
+				f.problem = `a \. ends the data of COPY, or is an error`
+				return
+			}
+			f.buffer = append(append(f.buffer, p[run:i]...), b)
+			i = last + 1
+			run = i
+		default:
+			i++
+		}
+	}
+}
+
+// append appends a field and a delimiter.
+func (w *rewriter) append(out []byte, f *field) []byte {
+	switch {
+	case w.wire == batch.CSV && f.null:
+		return append(out, `\N,`...)
+	case w.wire == batch.CSV:
+		return append(appendQuoted(out, f.value), ',')
+	case w.wire == batch.TSV && f.null:
+		return append(out, "\\N\t"...)
+	case f.null:
+		return append(append(out, w.how.null...), w.how.delim)
+	}
+
+	from, run := len(out), 0
+	delims := ones * uint64(w.delim())
+	for i := until(f.value, 0, delims, slashes, slashes); i < len(f.value); i = until(f.value, i, delims, slashes, slashes) {
+		out = w.escape(append(out, f.value[run:i]...), f.value[i])
+		i++
+		run = i
+	}
+	out = append(out, f.value[run:]...)
+	if w.wire == batch.PGText && bytes.Equal(out[from:], w.how.null) { // which it is not
+		rest := bytes.Clone(out[from+1:])
+		out = append(fmt.Appendf(out[:from], `\%03o`, out[from]), rest...)
+	}
+	return append(out, w.delim())
+}
+
+// appendQuoted appends a value as csv, in quotes if it needs them or could be taken for NULL.
+func appendQuoted(out, value []byte) []byte {
+	const quotes, commas = '"' * ones, ',' * ones
+	i := until(value, 0, quotes, commas, slashes)
+	if i == len(value) && i > 0 {
+		return append(out, value...)
+	}
+	out = append(out, '"')
+	for {
+		quote := bytes.IndexByte(value, '"')
+		if quote < 0 {
+			break
+		}
+		out = append(append(out, value[:quote+1]...), '"')
+		value = value[quote+1:]
+	}
+	return append(append(out, value...), '"')
 }
 
 func (w *rewriter) delim() byte {
@@ -201,23 +297,8 @@ func (w *rewriter) delim() byte {
 	return w.how.delim
 }
 
-// endField makes a field NULL if it is that in the file, and not if it is not.
-func (w *rewriter) endField(out []byte, field int, raw []byte) []byte {
-	switch {
-	case bytes.Equal(raw, w.how.null) && w.wire == batch.TSV:
-		return append(out[:field], `\N`...)
-	case bytes.Equal(raw, w.how.null):
-		return append(out[:field], raw...)
-	case w.wire == batch.PGText && bytes.Equal(out[field:], w.how.null):
-		first := out[field]
-		rest := bytes.Clone(out[field+1:])
-		return append(fmt.Appendf(out[:field], `\%03o`, first), rest...)
-	}
-	return out
-}
-
-// put appends a byte of data.
-func (w *rewriter) put(out []byte, b byte) []byte {
+// escape appends a byte of a field's as tsv or text.
+func (w *rewriter) escape(out []byte, b byte) []byte {
 	switch {
 	case b == '\n':
 		return append(out, `\n`...)
@@ -229,6 +310,8 @@ func (w *rewriter) put(out []byte, b byte) []byte {
 		return append(out, `\0`...)
 	case b == 0:
 		return append(out, `\000`...) // an error: no text of PostgreSQL has it
+	case b == w.delim() && b == '\t':
+		return append(out, `\t`...)
 	case b == w.delim():
 		return append(out, '\\', b)
 	}
@@ -276,15 +359,15 @@ func (d dialect) unescape(p []byte, i int) (byte, int) {
 	return c, i
 }
 
-// digits reads at most so many digits, and returns their low eight bits and where the last is.
+// digits reads at most so many digits, and returns their low eight bits and where the last is. A line end lies behind.
 func digits(p []byte, i, base, most int) (byte, int) {
 	n, from := 0, i
-	for ; i < from+most; i++ { // a line end comes before the end of p
-		digit := bytes.IndexByte([]byte("0123456789abcdef")[:base], p[i]|0x20&(p[i]>>1))
-		if digit < 0 {
+	for ; i < from+most; i++ {
+		digit, err := strconv.ParseUint(string(p[i:i+1]), base, 8)
+		if err != nil {
 			break
 		}
-		n = n*base + digit
+		n = n*base + int(digit)
 	}
 	return byte(n), i - 1
 }
