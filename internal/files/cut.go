@@ -71,7 +71,7 @@ func (c *cutter) close() int64 {
 	if c.in == nil {
 		return 0
 	}
-	_ = c.in.Close()
+	c.in.close()
 	return c.in.stored.n.Load()
 }
 

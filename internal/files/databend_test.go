@@ -5,24 +5,23 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/pkg/batch"
 )
 
-// databend reads csv as this program's encoders write it. Its own reading differs: it skips empty lines, and a quote within
-// a field is data.
-func databend(t *testing.T) database {
+// Databend reads csv as this program's encoders write it. Its own reading differs: it skips empty lines, and a quote within
+// a field is data. All files are loaded at once: a statement takes it long.
+func TestOneMeaningInDatabend(t *testing.T) {
 	address, err := url.Parse(backendtest.Server(t, "TERAPUSH_TEST_DATABEND"))
 	require.NoError(t, err)
 	send := func(t *testing.T, method, path, contentType, sql string, body io.Reader) (rows [][]*string, err error) {
@@ -55,26 +54,35 @@ func databend(t *testing.T) database {
 		return rows
 	}
 
-	table := "meant_" + rand.Text()
-	query(t, "CREATE TABLE "+table+" (a VARCHAR NULL, b VARCHAR NULL)")
-	t.Cleanup(func() { query(t, "DROP TABLE "+table) })
-	return func(t *testing.T, columns []string, _ files.Spec, batches [][]byte) (rows [][]*string, err error) {
-		names := strings.Join(columns, ", ")
-		query(t, "TRUNCATE TABLE "+table)
-		for _, b := range batches {
-			var form bytes.Buffer
-			w := multipart.NewWriter(&form)
-			part, err := w.CreateFormFile("upload", "batch")
-			require.NoError(t, err)
-			_, err = part.Write(b)
-			require.NoError(t, errors.Join(err, w.Close()))
-			_, err = send(t, http.MethodPut, "/v1/streaming_load", w.FormDataContentType(), "INSERT INTO "+table+
-				" ("+names+") FROM @_databend_load FILE_FORMAT = (type = CSV, escape = '', empty_field_as = STRING, "+
-				"error_on_column_count_mismatch = true)", &form)
-			if err != nil {
-				return nil, err
+	for width, columns := range map[int]string{1: "a", 2: "a, b"} {
+		var form bytes.Buffer
+		w := multipart.NewWriter(&form)
+		part, err := w.CreateFormFile("upload", "batch")
+		require.NoError(t, err)
+		var want [][]*string
+		for _, m := range meanings(t) {
+			if m.width() != width {
+				continue
 			}
+			batches, err := m.encoded(t, files.Config{Wire: batch.CSV, Rewrite: true}, 1)
+			if m.Refused {
+				require.Error(t, err, m.Says)
+				continue
+			}
+			require.NoError(t, err, m.Says)
+			_, err = part.Write(bytes.Join(batches, nil))
+			require.NoError(t, err)
+			want = append(want, m.Rows...)
 		}
-		return query(t, "SELECT "+names+" FROM "+table), nil
+		require.NoError(t, w.Close())
+
+		table := "meant_" + rand.Text()
+		query(t, "CREATE TABLE "+table+" (a VARCHAR NULL, b VARCHAR NULL)")
+		t.Cleanup(func() { query(t, "DROP TABLE "+table) })
+		_, err = send(t, http.MethodPut, "/v1/streaming_load", w.FormDataContentType(), "INSERT INTO "+table+" ("+columns+
+			") FROM @_databend_load FILE_FORMAT = (type = CSV, escape = '', empty_field_as = STRING, "+
+			"error_on_column_count_mismatch = true)", &form)
+		require.NoError(t, err)
+		require.Equal(t, want, query(t, "SELECT "+columns+" FROM "+table))
 	}
 }

@@ -2,7 +2,9 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -80,7 +82,7 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer in.close()
 	d := s.dialect()
 	head, h, err := readHead(in, d, true)
 	if err != nil {
@@ -108,7 +110,7 @@ func (f File) peek() (*stream, error) {
 		return f.open(0, nil)
 	}
 	head, err := stdin.Peek(maxHeader)
-	if len(head) == 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
 	return f.decompress(bytes.NewReader(head), nil, 0, nil)

@@ -393,7 +393,7 @@ func (s *Source) reread(b *buffer, r Range) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer in.close()
 	return b.read(in, r)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
@@ -66,7 +67,7 @@ func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			s.close()
 		}
 	}()
 
@@ -141,11 +142,10 @@ func (s *stream) broken(err error) error {
 	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Path, s.stored.n.Load(), err)
 }
 
-func (s *stream) Close() error {
-	var err error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.closers[i]())
+// close closes the file. It was only read, so nothing is lost by an error.
+func (s *stream) close() {
+	for _, c := range slices.Backward(s.closers) {
+		_ = c()
 	}
 	s.closers = nil
-	return err
 }

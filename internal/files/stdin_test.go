@@ -1,0 +1,61 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// Standard input is read once: its compression and header are seen before, and nothing of it is lost by that.
+func TestStandardInput(t *testing.T) {
+	before := stdin
+	t.Cleanup(func() { stdin = before })
+	text := "a,b\n" + strings.Repeat("1,2\n", 1000)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err := io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+
+	for _, input := range []string{text, zipped.String()} {
+		stdin = bufio.NewReaderSize(strings.NewReader(input), maxHeader)
+		spec := NewSpec(CSV)
+		spec.Header = true
+		spec.Files, err = Find([]string{Stdin})
+		require.NoError(t, err)
+		require.NoError(t, spec.ReadHeaders())
+		require.Equal(t, []string{"a", "b"}, spec.Files[0].Header)
+
+		c := Config{
+			Spec: spec, Wire: batch.CSV, Fields: 2, BatchBytes: 64, Buffers: 2, Workers: 1, BufferBytes: 4096, Parallel: 1,
+		}
+		s, err := New(c)
+		require.NoError(t, err)
+		var got strings.Builder
+		for n := range int64(63) {
+			b, err := s.Batch(t.Context(), n)
+			require.NoError(t, err)
+			got.Write(b.Encoded)
+			b.Release()
+		}
+		require.Equal(t, text[len("a,b\n"):], got.String())
+		_, err = s.Batch(t.Context(), 3)
+		require.ErrorIs(t, err, errStdin)
+		c.Known = []Range{{To: 4}}
+		require.NoError(t, s.Close())
+		_, err = New(c)
+		require.ErrorIs(t, err, errStdin)
+	}
+
+	stdin = bufio.NewReaderSize(strings.NewReader(""), maxHeader)
+	empty := Spec{Files: []File{{Path: Stdin, Size: -1}}, Format: CSV, Delimiter: ",", Quote: `"`, Escape: `"`, Header: true}
+	require.NoError(t, empty.ReadHeaders())
+	require.Empty(t, empty.Files[0].Header)
+}
