@@ -67,7 +67,7 @@ func Select(sql string, find Find, show func(c rows.Column, value any) any) (ans
 }
 
 // selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums
-// of the offsets, of their squares and of their mix, lengths.
+// of the offsets, of their squares and of their mix, measures.
 func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (answer [][]any, err error) {
 	t, err := find(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (a
 	if err != nil {
 		return nil, err
 	}
-	g := loader.Grouping{KeyRange: r, Size: size, Mix: mix, Lengths: strings.Contains(inner, " AS l")}
+	g := loader.Grouping{KeyRange: r, Size: size, Mix: mix, Measures: strings.Contains(inner, " AS m")}
 	for _, b := range t.buckets(g) {
 		line := []any{
 			strconv.FormatInt(b.Number, 10), strconv.FormatInt(b.Rows, 10), strconv.FormatInt(b.Min, 10),
@@ -91,8 +91,8 @@ func selectBuckets(mix *loader.Mix, inner, name, condition string, find Find) (a
 		if mix != nil {
 			line = append(line, b.Mix.String())
 		}
-		for _, n := range b.Lengths {
-			line = append(line, strconv.FormatInt(n, 10))
+		for _, n := range b.Measures {
+			line = append(line, n.String())
 		}
 		answer = append(answer, line)
 	}

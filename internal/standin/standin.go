@@ -189,8 +189,10 @@ func (t *Table) buckets(g loader.Grouping) []loader.Bucket {
 		if g.Mix != nil {
 			b.Mix = big.NewInt(g.Mix.Of(offset))
 		}
-		if g.Lengths {
-			b.Lengths = t.lengths(r)
+		for _, m := range t.Schema.Measures() {
+			if g.Measures {
+				b.Measures = append(b.Measures, big.NewInt(m.Value(r.Values[m.Column])))
+			}
 		}
 		if others, is := found[b.Number]; is {
 			b.Add(others)
@@ -198,15 +200,4 @@ func (t *Table) buckets(g loader.Grouping) []loader.Bucket {
 		found[b.Number] = b
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b loader.Bucket) int { return cmp.Compare(a.Number, b.Number) })
-}
-
-// lengths returns those of the variable columns.
-func (t *Table) lengths(r Row) (all []int64) {
-	for i, c := range t.Schema.Columns {
-		if c.Type.Variable() {
-			value, _ := r.Values[i].([]byte)
-			all = append(all, int64(len(value)))
-		}
-	}
-	return all
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// count checks every batch by one scan, and if mix is not nil the mix of its rows and the lengths of variable columns, which
+// count checks every batch by one scan, and if mix is not nil the mix of its rows and the measures of its columns, which
 // are regenerated meanwhile. Where the run has very many batches, several are counted as one, and by another scan one by one if
 // they are wrong.
 func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loader.Mix) error {
@@ -20,9 +20,9 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loa
 		return err
 	}
 	buckets := e.Joined(together)
-	g := loader.Grouping{Size: buckets.BatchRows, Mix: mix, Lengths: mix != nil}
+	g := loader.Grouping{Size: buckets.BatchRows, Mix: mix, Measures: mix != nil}
 	g.First, g.Last = e.Keys(0, e.Batches())
-	var bytes *lengths
+	var sums *measures
 	var found map[int64]*loader.Bucket
 	both, within := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
@@ -31,14 +31,14 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loa
 	})
 	both.Go(func() (err error) {
 		if mix != nil {
-			bytes, err = measure(within, e, measureBytes)
+			sums, err = measure(within, e, measureBytes)
 		}
 		return err
 	})
 	if err := both.Wait(); err != nil {
 		return err
 	}
-	check := e.checker(g, together, bytes)
+	check := e.checker(g, together, sums)
 	var bad []report.BadBatch
 	for n := range buckets.Batches() {
 		b, counted := found[n]
@@ -65,7 +65,7 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, mix *loa
 	before := *r
 	return e.ask(ctx, "rows of wrong batches", func(ctx context.Context) error {
 		*r = before
-		return r.recount(ctx, c, e, g, bytes)
+		return r.recount(ctx, c, e, g, sums)
 	})
 }
 
@@ -85,9 +85,9 @@ func (e Expect) together(mix *loader.Mix) (int64, error) {
 }
 
 // recount checks the batches of a range one by one.
-func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g loader.Grouping, bytes *lengths) error {
+func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g loader.Grouping, sums *measures) error {
 	first := e.BatchOf(g.First)
-	check := e.checker(g, 1, bytes)
+	check := e.checker(g, 1, sums)
 	seen, err := count(ctx, c, g, func(b loader.Bucket) error {
 		b.Number += first
 		wrong, err := check(b)
@@ -109,7 +109,7 @@ func (r *Result) recount(ctx context.Context, c loader.Counter, e Expect, g load
 
 // checker returns what is wrong with a bucket of so many batches, nil for the right one. The number is the bucket's among
 // those of the whole run.
-func (e Expect) checker(g loader.Grouping, together int64, bytes *lengths) func(loader.Bucket) (*report.BadBatch, error) {
+func (e Expect) checker(g loader.Grouping, together int64, sums *measures) func(loader.Bucket) (*report.BadBatch, error) {
 	buckets := e.Joined(together)
 	last := buckets.Batches() - 1
 	_, size := buckets.Span(0)
@@ -122,7 +122,7 @@ func (e Expect) checker(g loader.Grouping, together int64, bytes *lengths) func(
 		}
 		reason, detail, err := want.check(b), "", error(nil)
 		if reason == "" {
-			if detail, err = bytes.check(b, together); detail != "" {
+			if detail, err = sums.check(b, together); detail != "" {
 				reason = Differs
 			}
 		}

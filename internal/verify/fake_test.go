@@ -64,10 +64,9 @@ func (t *table) insert(e Expect, n int64) {
 	dataset.Row(block, e.Dataset, e.FirstKey, n, e.Distinct)
 	values := make([]any, len(t.schema.Columns))
 	for i, v := range block.Columns {
-		if v.Type.Variable() {
-			values[i] = slices.Clone(v.Value(0))
-		} else {
-			values[i] = v.Ints[0]
+		values[i] = v.At(0)
+		if value, is := values[i].([]byte); is {
+			values[i] = slices.Clone(value)
 		}
 	}
 	t.rows = append(t.rows, row{e.FirstKey + n, values})
@@ -118,17 +117,13 @@ func (t *table) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket
 		if g.Mix != nil {
 			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
 		}
-		variable := 0
-		for i, c := range t.schema.Columns {
-			if !g.Lengths || !c.Type.Variable() {
-				continue
+		for i, m := range t.schema.Measures() {
+			if g.Measures && i == len(b.Measures) {
+				b.Measures = append(b.Measures, new(big.Int))
 			}
-			if variable == len(b.Lengths) {
-				b.Lengths = append(b.Lengths, 0)
+			if g.Measures {
+				b.Measures[i].Add(b.Measures[i], big.NewInt(m.Value(row.values[m.Column])))
 			}
-			value, _ := row.values[i].([]byte)
-			b.Lengths[variable] += int64(len(value))
-			variable++
 		}
 	}
 	for _, b := range buckets { // in no order

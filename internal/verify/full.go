@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 
@@ -22,35 +23,31 @@ func (r *Result) full(ctx context.Context, can loader.Features, e Expect) error 
 }
 
 const (
-	// measureBytes bounds the column data that Full regenerates to know the lengths of values. It takes one or two
-	// seconds, and covers every template of a run with the default number of distinct rows.
+	// measureBytes bounds the column data that Full regenerates to measure it. It takes one or two seconds, and covers every template of a run with the default number of distinct rows.
 	measureBytes = 2 << 30
 	// pieceBytes is regenerated at once, to stay in the CPU's caches.
 	pieceBytes = 1 << 20
 )
 
-// lengths are the bytes of each variable column of a batch. Batches repeat after a cycle, of which as many are
-// regenerated as measureBytes allows, evenly spread. The schema's MaxBytes is no substitute where values differ in
-// length.
-type lengths struct {
-	columns  []int    // the variable columns' indexes in the schema
-	names    []string // and their names
+// measures are those of the schema over every batch. Batches repeat after a cycle, of which as many are regenerated as
+// measureBytes allows, evenly spread.
+type measures struct {
+	schema   rows.Schema
+	all      []rows.Measure
 	cycle    int64
-	template map[int64][]int64 // by batch number modulo cycle
-	last     int64             // number of the last batch, which may be short
-	lastSums []int64           // nil: not measured
+	template map[int64][]*big.Int // by batch number modulo cycle
+	last     int64                // number of the last batch, which may be short
+	lastSums []*big.Int           // nil: not measured
 }
 
-func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
+func measure(ctx context.Context, e Expect, bound int64) (*measures, error) {
 	schema := e.Dataset.Schema()
-	l := &lengths{cycle: e.Cycle(e.Distinct), last: e.Batches() - 1, template: make(map[int64][]int64)}
-	for i, c := range schema.Columns {
-		if c.Type.Variable() {
-			l.columns, l.names = append(l.columns, i), append(l.names, c.Name)
-		}
+	l := &measures{
+		schema: schema, all: schema.Measures(),
+		cycle: e.Cycle(e.Distinct), last: e.Batches() - 1, template: make(map[int64][]*big.Int),
 	}
 	affordable := bound / schema.MaxRowBytes() / e.BatchRows
-	if len(l.columns) == 0 || affordable == 0 || e.Rows == 0 {
+	if len(l.all) == 0 || affordable == 0 || e.Rows == 0 {
 		return l, nil
 	}
 
@@ -65,12 +62,15 @@ func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 	return l, err
 }
 
-// sum regenerates a batch of a template, and sums the bytes of each variable column. Derived columns differ in every
-// cycle, but their values have one length (rows.Column.Derived).
-func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, template, batch int64) ([]int64, error) {
+// sum regenerates a batch of a template, and measures it. Derived columns differ in every cycle, but their values have one
+// length (rows.Column.Derived), and nothing else is measured of them.
+func (l *measures) sum(ctx context.Context, e Expect, block *rows.Block, template, batch int64) ([]*big.Int, error) {
 	first := e.Before(template)
 	_, n := e.Span(batch)
-	sums := make([]int64, len(l.columns))
+	sums := make([]*big.Int, len(l.all))
+	for i := range sums {
+		sums[i] = new(big.Int)
+	}
 	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
@@ -79,24 +79,27 @@ func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, template
 		m := min(n, piece)
 		e.Dataset.Fill(block, first, int(m))
 		e.Dataset.Derive(block, e.FirstKey+first)
-		for i, c := range l.columns {
-			sums[i] += int64(len(block.Columns[c].Data))
+		for i, one := range l.all {
+			one.Add(sums[i], &block.Columns[one.Column])
 		}
 		first, n = first+m, n-m
 	}
 	return sums, nil
 }
 
-// check compares a bucket of so many batches that holds the right rows. It returns "" if all bytes are there or not all of
+// check compares a bucket of so many batches that holds the right rows. It returns "" if all measures are right or not all of
 // its batches were measured. A nil receiver measured none.
-func (l *lengths) check(b loader.Bucket, together int64) (detail string, err error) {
-	if l == nil || len(l.columns) == 0 {
+func (l *measures) check(b loader.Bucket, together int64) (detail string, err error) {
+	if l == nil || len(l.all) == 0 {
 		return "", nil
 	}
-	if len(b.Lengths) != len(l.columns) {
-		return "", fmt.Errorf("the back-end summed %d columns where %d are of variable length", len(b.Lengths), len(l.columns))
+	if len(b.Measures) != len(l.all) {
+		return "", fmt.Errorf("the back-end has %d measures of the schema's %d", len(b.Measures), len(l.all))
 	}
-	want := make([]int64, len(l.columns))
+	want := make([]*big.Int, len(l.all))
+	for i := range want {
+		want[i] = new(big.Int)
+	}
 	for n := b.Number * together; n < (b.Number+1)*together && n <= l.last; n++ {
 		sums := l.template[n%l.cycle]
 		if n == l.last {
@@ -106,15 +109,31 @@ func (l *lengths) check(b loader.Bucket, together int64) (detail string, err err
 			return "", nil
 		}
 		for i, sum := range sums {
-			want[i] += sum
+			want[i].Add(want[i], sum)
 		}
 	}
-	for i, bytes := range want {
-		if b.Lengths[i] != bytes {
-			return fmt.Sprintf("column %s holds %d bytes instead of %d", l.names[i], b.Lengths[i], bytes), nil
+	for i, sum := range want {
+		if b.Measures[i].Cmp(sum) != 0 {
+			return l.differ(l.all[i], b.Measures[i], sum), nil
 		}
 	}
 	return "", nil
+}
+
+func (l *measures) differ(m rows.Measure, found, want *big.Int) string {
+	name := l.schema.Columns[m.Column].Name
+	switch m.Of {
+	case rows.Nulls:
+		return fmt.Sprintf("column %s has %v NULLs instead of %v", name, found, want)
+	case rows.Length:
+		return fmt.Sprintf("column %s holds %v bytes instead of %v", name, found, want)
+	default:
+		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.schema.Columns[m.Column].Scale)), nil)
+		decimal := func(n *big.Int) string {
+			return new(big.Rat).SetFrac(n, scale).FloatString(l.schema.Columns[m.Column].Scale)
+		}
+		return fmt.Sprintf("the values of column %s sum to %s instead of %s", name, decimal(found), decimal(want))
+	}
 }
 
 // spread returns k numbers below n, ascending: a random one from each of k nearly equal stretches, so that no part of
@@ -221,30 +240,58 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 		return nil, fmt.Errorf("the back-end returned %d columns instead of %d", len(values), len(s.Columns))
 	}
 	for i, c := range s.Columns {
-		detail, offset := "", 0
-		switch found := values[i].(type) {
-		case nil:
-			detail = "it is NULL"
-		case int64:
-			if c.Type.Variable() {
-				return nil, fmt.Errorf("the back-end returned a number for column %s of type %s", c.Name, c.Type)
-			}
-			if w := want.Columns[i].Ints[0]; found != w {
-				detail = fmt.Sprintf("%s instead of %s", c.Text(found), c.Text(w))
-			}
-		case []byte:
-			if !c.Type.Variable() {
-				return nil, fmt.Errorf("the back-end returned bytes for column %s of type %s", c.Name, c.Type)
-			}
-			detail, offset = differBytes(want.Columns[i].Value(0), found)
-		default:
-			return nil, fmt.Errorf("the back-end returned a %T for column %s", found, c.Name)
+		detail, offset, err := differValue(c, want.Columns[i].At(0), values[i])
+		if err != nil {
+			return nil, err
 		}
 		if detail != "" {
 			return &BadRow{Reason: Differs, Column: c.Name, Offset: offset, Detail: detail}, nil
 		}
 	}
 	return nil, nil
+}
+
+// differValue returns how a value differs from the one that was sent, "" if it does not. What a server keeps in a form of its
+// own is compared in one form: JSON by what it says, texts of a fixed length without the blanks at their end. Of a type that
+// only the server knows it is compared whether there is a value.
+func differValue(c rows.Column, want, found any) (detail string, offset int, err error) {
+	switch {
+	case found == nil && want == nil:
+		return "", 0, nil
+	case found == nil:
+		return "it is NULL", 0, nil
+	case want == nil:
+		return "it is not NULL", 0, nil
+	case c.SQL != "" && c.Type != rows.JSON:
+		return "", 0, nil
+	}
+
+	switch found := found.(type) {
+	case int64:
+		w, is := want.(int64)
+		if !is {
+			return "", 0, fmt.Errorf("the back-end returned a number for column %s of type %s", c.Name, c.Type)
+		}
+		if found != w {
+			detail = fmt.Sprintf("%s instead of %s", c.Text(found), c.Text(w))
+		}
+		return detail, 0, nil
+	case []byte:
+		w, is := want.([]byte)
+		if !is {
+			return "", 0, fmt.Errorf("the back-end returned bytes for column %s of type %s", c.Name, c.Type)
+		}
+		switch c.Type {
+		case rows.Char:
+			found = bytes.TrimRight(found, " ")
+		case rows.JSON:
+			w, found = canonicalJSON(w), canonicalJSON(found)
+		}
+		detail, offset = differBytes(w, found)
+		return detail, offset, nil
+	default:
+		return "", 0, fmt.Errorf("the back-end returned a %T for column %s", found, c.Name)
+	}
 }
 
 // differBytes returns the first difference, "" if there is none.

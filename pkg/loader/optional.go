@@ -195,8 +195,8 @@ type Grouping struct {
 	Part string // of Counter.Parts; "" is all
 	// Mix asks for Bucket.Mix too; nil does not. Size must be at most MaxMixed.
 	Mix *Mix
-	// Lengths asks for Bucket.Lengths too, for which values stored apart from their rows have to be read.
-	Lengths bool
+	// Measures asks for Bucket.Measures too, for which values stored apart from their rows have to be read.
+	Measures bool
 }
 
 // Bucket is what a scan found of a batch. The offset of a row is its row number minus the bucket's first.
@@ -207,8 +207,8 @@ type Bucket struct {
 	Max    int64 // largest offset
 	// Sum of the offsets and of their squares: beyond 64 bits for large batches.
 	Sum, Squares *big.Int
-	Mix          *big.Int // sum of Mix.Of over the offsets, if asked for
-	Lengths      []int64  // bytes of each variable column, in the schema's order, if asked for
+	Mix          *big.Int   // sum of Mix.Of over the offsets, if asked for
+	Measures     []*big.Int // of rows.Schema.Measures, in their order, if asked for
 }
 
 // Add adds another part's bucket of the same number.
@@ -220,16 +220,16 @@ func (b *Bucket) Add(other Bucket) {
 	if b.Mix != nil {
 		b.Mix.Add(b.Mix, other.Mix)
 	}
-	for i, n := range other.Lengths {
-		b.Lengths[i] += n
+	for i, n := range other.Measures {
+		b.Measures[i].Add(b.Measures[i], n)
 	}
 }
 
 // Fetcher reads single rows back.
 type Fetcher interface {
 	// Fetch calls f for every row with one of the numbers, with the values of all columns in the schema's order:
-	// numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale) as int64, the others as []byte
-	// that f must not keep.
+	// what rows.Vector has in Ints as int64, the others as []byte that f must not keep, and a NULL as nil. Of a column with
+	// rows.Column.SQL only whether it is NULL counts.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 

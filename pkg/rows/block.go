@@ -48,6 +48,21 @@ func (v *Vector) Value(i int) []byte {
 	return v.Data[from:v.Ends[i]]
 }
 
+// At returns row i's value as proofs compare it: nil for a NULL, the bytes of a variable type or a UUID, and else the int64 of
+// Ints. Bytes belong to the block, as those of Value do.
+func (v *Vector) At(i int) any {
+	switch {
+	case v.IsNull(i):
+		return nil
+	case v.Type.Variable():
+		return v.Value(i)
+	case v.Type == UUID:
+		return v.UUID(i)
+	default:
+		return v.Ints[i]
+	}
+}
+
 // Block is a number of rows, column by column. It is filled by one goroutine and reused; it grows to its largest size
 // and then allocates nothing.
 type Block struct {

@@ -11,8 +11,7 @@ import (
 )
 
 // SelectBuckets reads for each bucket of a range: number, rows, smallest and largest offset, sum and sum of squares of
-// the offsets, with g.Mix the sum of their mix, and with g.Lengths the summed length of every variable column. It is one
-// scan; grouping by a division needs a hash of the buckets, never a sort of the rows.
+// the offsets, with g.Mix the sum of their mix, and with g.Measures those of the schema. It is one scan; grouping by a division needs a hash of the buckets, never a sort of the rows.
 func (s Statements) SelectBuckets(g loader.Grouping) string {
 	from := " FROM " + s.Table + " WHERE " + s.Within(g.KeyRange)
 	if g.Part != "" {
@@ -31,11 +30,13 @@ func (s Statements) SelectBuckets(g loader.Grouping) string {
 		outer = append(outer, s.decimal("SUM("+s.wide("u")+" * "+s.wide(v)+")"))
 		middle += ", " + s.modulo(fmt.Sprintf("((o + %[1]d) * (o + %[1]d))", g.Mix.A), loader.MixP) + " AS u"
 	}
-	for i, c := range s.Schema.Columns {
-		if name := fmt.Sprintf("l%d", i); g.Lengths && c.Type.Variable() {
-			inner = append(inner, s.length(c.Type)+"("+s.Identifier(c.Name)+") AS "+name)
+	if g.Measures {
+		for i, m := range s.Schema.Measures() {
+			name := fmt.Sprintf("m%d", i)
+			value, sum := s.measure(m, name)
+			inner = append(inner, value+" AS "+name)
 			middle += ", " + name
-			outer = append(outer, s.decimal("SUM("+s.wide(name)+")"))
+			outer = append(outer, sum)
 		}
 	}
 	from = " FROM (SELECT " + strings.Join(inner, ", ") + from + ") t"
@@ -43,6 +44,22 @@ func (s Statements) SelectBuckets(g loader.Grouping) string {
 		from = " FROM (SELECT " + middle + from + ") t"
 	}
 	return "SELECT " + strings.Join(outer, ", ") + from + " GROUP BY bucket"
+}
+
+// measure returns the expression of what is measured of a row, and that of its sum over a column of such values.
+func (s Statements) measure(m rows.Measure, name string) (value, sum string) {
+	c := s.Schema.Columns[m.Column]
+	column := s.Identifier(c.Name)
+	switch {
+	case m.Of == rows.Nulls:
+		return "CASE WHEN " + column + " IS NULL THEN 1 END", s.digits("COUNT(" + name + ")")
+	case m.Of == rows.Length:
+		return s.length(c.Type) + "(" + column + ")", s.decimal("SUM(" + s.wide(name) + ")")
+	case c.Type == rows.Decimal: // sums of decimals are exact, and a cast would cut off the digits after the point
+		return column, s.decimal("SUM(" + name + ") * 1" + strings.Repeat("0", c.Scale))
+	default:
+		return column, s.decimal("SUM(" + s.wide(name) + ")")
+	}
 }
 
 func (d Dialect) modulo(number string, by int64) string {
@@ -76,28 +93,29 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// readBucket reads a row of SelectBuckets. A sum of lengths is NULL if all values are.
+// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after the point.
 func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
-	lengths := 6
+	measures := 6
 	if mixed {
-		lengths++
+		measures++
 	}
-	if len(row) < lengths {
+	if len(row) < measures {
 		return b, fmt.Errorf("a bucket has %d values", len(row))
 	}
 	n := make([]*big.Int, len(row))
 	for i, text := range row {
 		var ok bool
-		if n[i], ok = new(big.Int).SetString(cmp.Or(string(text), "0"), 10); !ok {
+		whole, fraction, _ := strings.Cut(cmp.Or(string(text), "0"), ".")
+		if n[i], ok = new(big.Int).SetString(whole, 10); !ok || strings.Trim(fraction, "0") != "" {
 			return b, fmt.Errorf("value %d of a bucket is %q, not an integer", i+1, text)
 		}
 	}
 	b = loader.Bucket{Number: n[0].Int64(), Rows: n[1].Int64(), Min: n[2].Int64(), Max: n[3].Int64(), Sum: n[4], Squares: n[5]}
 	if mixed {
-		b.Mix = n[lengths-1]
+		b.Mix = n[measures-1]
 	}
-	for _, length := range n[lengths:] {
-		b.Lengths = append(b.Lengths, length.Int64())
+	if len(n) > measures {
+		b.Measures = n[measures:]
 	}
 	return b, nil
 }

@@ -77,7 +77,7 @@ func TestReadBucket(t *testing.T) {
 	b, err := readBucket(append(row("2", "3", "0", "9", "12", "99999999999999999999", "7"), nil), false)
 	require.NoError(t, err)
 	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
-	require.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 0}}, b)
+	require.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Measures: []*big.Int{big.NewInt(7), new(big.Int)}}, b)
 	for says, bad := range map[string][][]byte{
 		"has 2 values":   row("1", "2"),
 		"value 2":        row("2", "three", "0", "2", "3", "5"),

@@ -64,7 +64,7 @@ func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.
 			}
 			table := fill(t, d, rows...)
 			for _, g := range []loader.Grouping{
-				{KeyRange: loader.KeyRange{First: 3, Last: far + half}, Size: 10, Mix: &mix, Lengths: true},
+				{KeyRange: loader.KeyRange{First: 3, Last: far + half}, Size: 10, Mix: &mix, Measures: true},
 				{KeyRange: loader.KeyRange{First: 0, Last: far + half}, Size: loader.MaxMixed, Mix: &mix},
 				{KeyRange: loader.KeyRange{First: 0, Last: far + 9}, Size: 1 << 32},
 			} {
@@ -105,14 +105,13 @@ func checkBuckets(t *testing.T, d dataset.Dataset, table Proven, g loader.Groupi
 		if g.Mix != nil {
 			b.Mix.Add(b.Mix, big.NewInt(g.Mix.Of(offset)))
 		}
-		column := 0
-		for _, v := range Row(d, number) {
-			if text, variable := v.([]byte); variable && g.Lengths {
-				if !known {
-					b.Lengths = append(b.Lengths, 0)
-				}
-				b.Lengths[column] += int64(len(text))
-				column++
+		row := Row(d, number)
+		for k, m := range d.Schema().Measures() {
+			if g.Measures && !known {
+				b.Measures = append(b.Measures, new(big.Int))
+			}
+			if g.Measures {
+				b.Measures[k].Add(b.Measures[k], big.NewInt(m.Value(row[m.Column])))
 			}
 		}
 		want[at] = b

@@ -57,11 +57,7 @@ func Row(d dataset.Dataset, number int64) []any {
 	dataset.Row(block, d, 0, number, 0)
 	values := make([]any, len(block.Columns))
 	for i := range block.Columns {
-		if c := &block.Columns[i]; c.Type.Variable() {
-			values[i] = c.Value(0)
-		} else {
-			values[i] = c.Ints[0]
-		}
+		values[i] = block.Columns[i].At(0)
 	}
 	return values
 }

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -166,9 +167,9 @@ func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
 		return nil
 	}))
 	assert.Equal(t, len(want), found)
-	g := loader.Grouping{KeyRange: loader.KeyRange{Last: 3}, Size: 4, Lengths: true}
+	g := loader.Grouping{KeyRange: loader.KeyRange{Last: 3}, Size: 4, Measures: true}
 	require.NoError(t, loader.FeaturesOf(l).Counter.Count(t.Context(), g, func(b loader.Bucket) error {
-		assert.Equal(t, []int64{16, 4, 3}, b.Lengths, "of the texts and bytes")
+		assert.Equal(t, []*big.Int{big.NewInt(16), big.NewInt(4), big.NewInt(3)}, b.Measures, "bytes of the texts and bytes")
 		return nil
 	}))
 

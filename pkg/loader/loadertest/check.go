@@ -22,14 +22,8 @@ func checkBucket(t *testing.T, b loader.Bucket, n int64, mix loader.Mix, s rows.
 	if want := mix.Sum(n); b.Mix == nil || b.Mix.Cmp(want) != 0 {
 		t.Errorf("bucket %d: the mix of its offsets is %v, want %v", b.Number, b.Mix, want)
 	}
-	variable := 0
-	for _, c := range s.Columns {
-		if c.Type.Variable() {
-			variable++
-		}
-	}
-	if len(b.Lengths) != variable {
-		t.Errorf("bucket %d: %d summed lengths for %d variable columns", b.Number, len(b.Lengths), variable)
+	if want := len(s.Measures()); len(b.Measures) != want {
+		t.Errorf("bucket %d: %d measures of the schema's %d", b.Number, len(b.Measures), want)
 	}
 }
 

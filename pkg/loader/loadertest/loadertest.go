@@ -306,7 +306,7 @@ func (f *fixture) holds(batches ...*batch.Batch) {
 	}
 	mix := loader.NewMix(1)
 	for _, part := range split {
-		f.must(c.Count(f.ctx, loader.Grouping{KeyRange: all, Size: size, Part: part, Mix: &mix, Lengths: true}, func(b loader.Bucket) error {
+		f.must(c.Count(f.ctx, loader.Grouping{KeyRange: all, Size: size, Part: part, Mix: &mix, Measures: true}, func(b loader.Bucket) error {
 			if sum, counted := got[b.Number]; counted {
 				b.Add(sum)
 			}

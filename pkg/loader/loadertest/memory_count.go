@@ -18,8 +18,8 @@ func (l *memoryLoader) Count(ctx context.Context, g loader.Grouping, f func(load
 	buckets := l.buckets(g)
 	l.mu.Unlock()
 	for _, b := range buckets {
-		if !g.Lengths {
-			b.Lengths = nil
+		if !g.Measures {
+			b.Measures = nil
 		}
 		if err := f(*b); err != nil {
 			return err
@@ -39,7 +39,9 @@ func (m *Memory) buckets(g loader.Grouping) map[int64]*loader.Bucket {
 			b := buckets[n]
 			if b == nil {
 				b = &loader.Bucket{Number: n, Min: size, Max: -1, Sum: new(big.Int), Squares: new(big.Int)}
-				b.Lengths = make([]int64, len(m.lengths(first)))
+				for range m.schema.Measures() {
+					b.Measures = append(b.Measures, new(big.Int))
+				}
 				buckets[n] = b
 			}
 			m.add(b, start, first, end)
@@ -64,30 +66,11 @@ func (m *Memory) add(b *loader.Bucket, start, first, last int64) {
 		return
 	}
 	for n := first; n <= last; n++ {
-		for i, length := range m.lengths(n) {
-			b.Lengths[i] += length
+		values := m.Row(n)
+		for i, one := range m.schema.Measures() {
+			b.Measures[i].Add(b.Measures[i], big.NewInt(one.Value(values[one.Column])))
 		}
 	}
-}
-
-// lengths returns those of the row's variable columns.
-func (m *Memory) lengths(number int64) []int64 {
-	var values []any
-	if m.Row != nil {
-		values = m.Row(number)
-	}
-	var lengths []int64
-	for i, c := range m.schema.Columns {
-		if !c.Type.Variable() {
-			continue
-		}
-		n := int64(0)
-		if values != nil {
-			n = int64(len(values[i].([]byte)))
-		}
-		lengths = append(lengths, n)
-	}
-	return lengths
 }
 
 // sum returns 0 + 1 + … + n, squares the same of the squares.
