@@ -114,6 +114,12 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 				Err: fmt.Errorf("column %s holds %s, and the database has no type for them", c.Name, c.Type),
 			}
 		}
+		if c.Nullable && caps.NoNulls {
+			return loader.Contract{}, nil, &loader.Error{
+				Op: "plan", Applied: loader.No, Hint: "leave nulls out of the dataset's file, and every row has a value",
+				Err: fmt.Errorf("some values of column %s are NULL, which method %s does not send to this database", c.Name, s.Wish.Method),
+			}
+		}
 	}
 	if s.Wish.Shared {
 		workers = sharedWorkers

@@ -31,7 +31,9 @@ type Caps struct {
 	Formats []batch.Format // accepted, best first
 	// Lacks are the types for which the database has no column that returns what was sent.
 	Lacks []rows.Type
-	Dedup Dedup
+	// NoNulls reports whether the method cannot send a NULL.
+	NoNulls bool
+	Dedup   Dedup
 	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does
 	// not use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
 	Window time.Duration

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,9 +71,9 @@ func (c Column) Text(v int64) string {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp, a Text or a UUID. The
-	// value of a Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded
-	// with zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
+	// Column is an index into Schema.Columns; the column is derived, and an integer, a time, a Text or a UUID. The value of a
+	// time is its microseconds since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to
+	// MaxBytes of them, so that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64
@@ -123,7 +124,7 @@ func (s Schema) Ordered() bool { return s.Number[0].Ordered() }
 // TimeKey reports whether the row number is the microseconds between a base and one timestamp column. A row is then
 // found by its timestamp, with an index.
 func (s Schema) TimeKey() bool {
-	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
+	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type.IsTime()
 }
 
 // MaxNumber returns the largest row number that the derived columns can hold, at most the largest int64.
@@ -154,7 +155,11 @@ const lastMicros = 2_932_897*24*60*60*1_000_000 - 1
 // largest returns the largest number in a term's column, at most the largest int64.
 func (c Column) largest() int64 {
 	switch c.Type {
-	case Timestamp:
+	case Int16:
+		return math.MaxInt16
+	case Int32:
+		return math.MaxInt32
+	case Timestamp, TimestampTZ:
 		return lastMicros
 	case Text:
 		if c.MaxBytes > 18 {
@@ -181,6 +186,16 @@ func (c Column) MaxSize() int64 {
 		return int64(c.MaxBytes)
 	}
 	return c.Type.Size()
+}
+
+// Column returns the column of a name, whatever its case.
+func (s Schema) Column(name string) (Column, bool) {
+	for _, c := range s.Columns {
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
+	}
+	return Column{}, false
 }
 
 // Names lists the column names in order.

@@ -49,6 +49,9 @@ func (t Type) IsText() bool { return t == Text || t == JSON || t == Char || t ==
 // IsInteger reports whether values are signed integers of some width.
 func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 }
 
+// IsTime reports whether values are microseconds since 1970.
+func (t Type) IsTime() bool { return t == Timestamp || t == TimestampTZ }
+
 // Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
 func (t Type) Size() int64 {
 	switch t {

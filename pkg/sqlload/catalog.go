@@ -71,6 +71,7 @@ type Relation struct {
 	Claims       string   // the table's claim table, quoted
 	NextClaims   string   // the claim table after CreateRecreate, if it is another
 	Traits       []string // read by Locate for Fits
+	Columns      []Column // read by Table.Fits; nil of a table that was just made
 }
 
 // String returns the name for messages and Table.Name.

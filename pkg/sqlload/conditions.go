@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,8 @@ func (s Statements) value(number int64) string {
 	switch key.Type {
 	case rows.Text:
 		return fmt.Sprintf("'%0*d'", key.MaxBytes, value)
+	case rows.TimestampTZ:
+		return fmt.Sprintf(cmp.Or(s.MomentLiteral, s.TimeLiteral), time.UnixMicro(value).UTC().Format(microseconds))
 	case rows.Timestamp:
 		return fmt.Sprintf(s.TimeLiteral, time.UnixMicro(value).UTC().Format(microseconds))
 	default:
@@ -101,7 +104,7 @@ func (s Statements) in(expression string, numbers []int64, value func(int64) str
 // column is of use.
 func (s Statements) leading() (column string, of func(number int64) int64, ok bool) {
 	number := s.Schema.Number
-	if !s.Leading || len(number) < 2 || s.Schema.Key().Type != rows.Int64 {
+	if !s.Leading || len(number) < 2 || !s.Schema.Key().Type.IsInteger() {
 		return "", nil, false
 	}
 	return s.Identifier(s.Schema.Key().Name), func(n int64) int64 { return n/number[0].Times + number[0].Minus }, true

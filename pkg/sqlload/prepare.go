@@ -322,6 +322,7 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 	if err != nil {
 		return t.Failed("read the columns of "+s.Table, err)
 	}
+	found.Columns = columns
 	if wrong := s.differences(columns); len(wrong) > 0 {
 		return Refuse(found.Elsewhere(), "table %s cannot take the rows of dataset %s: %s",
 			found, s.Schema.Dataset, strings.Join(wrong, "; "))
@@ -344,6 +345,8 @@ func (s *State) differences(have []Column) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Types.SQL(w)))
 		case have[i].Generated != "":
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
+		case w.Nullable && !have[i].Nullable:
+			wrong = append(wrong, fmt.Sprintf("column %s is NOT NULL, and some of the dataset's values are NULL", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
 			want := s.Types.SQL(w)
 			if w.Type.Variable() && !strings.ContainsAny(want, "0123456789") {

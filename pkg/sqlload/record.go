@@ -247,7 +247,7 @@ func (e *emptyServer) Columns(_ context.Context, _ Conn, s *State, _ *Relation) 
 		}
 		if made := s.Types.made(c); made != nil {
 			is := ServerType{Name: made.Name, Params: ParseType(s.Types.SQL(c)).Params}
-			all = append(all, Column{loader.Column{Name: name}, is})
+			all = append(all, Column{loader.Column{Name: name, Nullable: c.Nullable}, is})
 		}
 	}
 	return all, nil

@@ -47,7 +47,7 @@ type Dialect struct {
 	// EmptyIsNull reports whether the server stores an empty text or raw value as NULL.
 	EmptyIsNull bool
 	MaxList     int    // the most elements of an IN list; 0 is no limit
-	TextNumber  string // the integer that a text spells
+	TextNumber  string // the integer of 64 bits that a text spells, or a narrower integer is
 	// HexNumber is the integer that the last 15 hexadecimal digits of a text spell; "" if the server has no exact
 	// expression. UUIDText turns a column of rows.UUID into a text of hexadecimal digits; %s.
 	HexNumber, UUIDText string
@@ -57,6 +57,8 @@ type Dialect struct {
 	// TimeLiteral makes a timestamp of a text, always like 2026-01-02 03:04:05.000006. Its type is the column's, so
 	// that comparisons use an index.
 	TimeLiteral string
+	// MomentLiteral is TimeLiteral for a column of moments, of a text in UTC; TimeLiteral if empty.
+	MomentLiteral string
 	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column
 	// beside the number, an expression without an index.
 	Leading bool
@@ -134,9 +136,9 @@ func (d Dialect) term(t rows.Term, value string) string {
 // integer returns the expression for a derived column's value as an integer.
 func (d Dialect) integer(t rows.Type, value string) string {
 	switch t {
-	case rows.Text:
+	case rows.Text, rows.Int32, rows.Int16: // products of narrow integers would not fit them
 		return fmt.Sprintf(d.TextNumber, value)
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		return fmt.Sprintf(d.TimeNumber, value)
 	default:
 		return value
@@ -283,7 +285,7 @@ func (s Statements) SelectNextFree() string {
 // start is the value of row 0 in a key that is one number or its digits: a difference may be below 0, which an unsigned
 // column does not take.
 func (s Statements) start() int64 {
-	if !s.single() || s.Schema.Key().Type == rows.Timestamp {
+	if !s.single() || s.Schema.Key().Type.IsTime() {
 		return 0
 	}
 	return s.Schema.Number[0].Minus

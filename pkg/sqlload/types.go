@@ -17,8 +17,10 @@ type Type struct {
 	Name string
 	Also []string
 	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a decimal
-	// number. "" is a type that existing tables may have and terapush does not make.
+	// number, for the list of an enum's labels. "" is a type that existing tables may have and terapush does not make.
 	SQL string
+	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is none.
+	Check string
 	// Most is the largest length in SQL; 0 has no limit.
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
@@ -35,8 +37,9 @@ type Types []Type
 
 // ServerType is the type of an existing column.
 type ServerType struct {
-	Name   string // in small letters, without parameters: "timestamp without time zone"
-	Params []int  // of timestamp(6) without time zone, 6
+	Name   string   // in small letters, without parameters: "timestamp without time zone"
+	Params []int    // of timestamp(6) without time zone, 6
+	Labels []string // of an enum, whose Name is "enum"
 }
 
 // ParseType reads a type as servers write it: a name with at most one list of parameters, of which units are dropped and
@@ -101,8 +104,12 @@ func (all Types) made(c rows.Column) *Type {
 func (all Types) SQL(c rows.Column) string {
 	t := all.made(c)
 	switch {
+	case c.SQL != "":
+		return c.SQL
 	case t == nil:
 		return ""
+	case strings.Contains(t.SQL, "%s"):
+		return fmt.Sprintf(t.SQL, Literals(c.Labels))
 	case !strings.Contains(t.SQL, "%"):
 		return t.SQL
 	case c.Type == rows.Decimal:
@@ -111,11 +118,44 @@ func (all Types) SQL(c rows.Column) string {
 	return fmt.Sprintf(t.SQL, length(c))
 }
 
+// Lacks lists the types of ours for which the server has none.
+func (all Types) Lacks() (types []rows.Type) {
+	for t := rows.Int64; t <= rows.Enum; t++ {
+		if !slices.ContainsFunc(all, func(one Type) bool { return one.Ours == t && one.SQL != "" }) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// Define returns a column as CREATE TABLE has it.
+func (d Dialect) Define(c rows.Column) string {
+	name := d.Identifier(c.Name)
+	null := " NOT NULL"
+	if c.Nullable {
+		null = " NULL" // a TIMESTAMP of MySQL may be NOT NULL otherwise
+	}
+	return name + " " + d.Types.SQL(c) + null + d.check(c)
+}
+
+// check returns the CHECK of a column, with a blank before it; "" without one.
+func (d Dialect) check(c rows.Column) string {
+	t := d.Types.made(c)
+	if c.SQL != "" || t == nil || t.Check == "" {
+		return ""
+	}
+	condition := strings.NewReplacer("%[1]s", d.Identifier(c.Name), "%[2]s", Literals(c.Labels)).Replace(t.Check)
+	return " CHECK (" + condition + ")"
+}
+
 // length is that of a variable column as a table declares it.
 func length(c rows.Column) int { return max(c.Declared, c.MaxBytes, 1) }
 
-// read returns the expression that reads a column for the proof.
+// read returns the expression that reads a column for the proof; of a type that only the server knows, whether it is NULL.
 func (all Types) read(c rows.Column, name string) string {
+	if c.SQL != "" && c.Type != rows.JSON {
+		return "CASE WHEN " + name + " IS NOT NULL THEN 1 END"
+	}
 	if t := all.made(c); t != nil && t.Read != "" {
 		return fmt.Sprintf(t.Read, name)
 	}
@@ -123,12 +163,20 @@ func (all Types) read(c rows.Column, name string) string {
 }
 
 // Take reports whether a column of the type stores values of ours, and returns them, unchanged. computed says that row
-// numbers are computed from them.
+// numbers are computed from them. A type that only the server knows is as the user says.
 func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
+	if want.SQL != "" {
+		return true
+	}
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)
 		if t.Ours != want.Type || !named || t.Unsigned && computed {
 			return false
+		}
+		for _, label := range want.Labels {
+			if have.Labels != nil && !slices.Contains(have.Labels, label) {
+				return false
+			}
 		}
 		return t.Fits == nil || t.Fits(have.Params, want)
 	})

@@ -1,8 +1,10 @@
 package sqlload
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -28,10 +30,12 @@ func (s Statements) readRow(row [][]byte, values []any) (number int64, err error
 
 func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 	switch {
-	case text == nil && d.EmptyIsNull && c.Type.Variable():
+	case text == nil && d.EmptyIsNull && c.Type.Variable() && !c.Nullable:
 		return []byte{}, nil
 	case text == nil:
 		return nil, nil
+	case c.Type == rows.UUID:
+		return readUUID(text)
 	case c.Type == rows.Bytes && d.Hex:
 		n, err := hex.Decode(text, text)
 		return text[:n], err
@@ -48,6 +52,10 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 func readFixed(c rows.Column, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch c.Type {
+	case rows.Bool:
+		return readBool(text)
+	case rows.Float32, rows.Float64:
+		return readFloat(c, text)
 	case rows.Date:
 		if err == nil {
 			return n, nil
@@ -58,7 +66,7 @@ func readFixed(c rows.Column, text string) (int64, error) {
 		}
 		day, err := time.Parse(time.DateOnly, date)
 		return day.Unix() / (24 * 60 * 60), err
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		if err == nil {
 			return n, nil
 		}
@@ -69,6 +77,46 @@ func readFixed(c rows.Column, text string) (int64, error) {
 	default:
 		return n, err
 	}
+}
+
+// readUUID reads the text of a UUID, or its 16 bytes as they are.
+func readUUID(text []byte) ([]byte, error) {
+	if len(text) == rows.UUIDBytes {
+		return text, nil
+	}
+	digits := bytes.ReplaceAll(bytes.TrimRight(text, " "), []byte("-"), nil)
+	if len(digits) != 2*rows.UUIDBytes {
+		return nil, fmt.Errorf("%.40q is no UUID", text)
+	}
+	n, err := hex.Decode(digits, digits)
+	return digits[:n], err
+}
+
+// readBool reads what servers write: t, true and 1, in any case.
+func readBool(text string) (int64, error) {
+	yes, err := strconv.ParseBool(strings.ToLower(text))
+	if yes {
+		return 1, err
+	}
+	return 0, err
+}
+
+// readFloat returns the bits of a number. Its text is decimal, or x and the bits of a double in hexadecimal. A number of 32
+// bits may be read as a double; one that was not sent as such is another number then.
+func readFloat(c rows.Column, text string) (int64, error) {
+	var f float64
+	var err error
+	if digits, is := strings.CutPrefix(text, "x"); is {
+		var bits uint64
+		bits, err = strconv.ParseUint(digits, 16, 64)
+		f = math.Float64frombits(bits)
+	} else {
+		f, err = strconv.ParseFloat(text, 64)
+	}
+	if c.Type == rows.Float32 {
+		return int64(math.Float32bits(float32(f))), err
+	}
+	return int64(math.Float64bits(f)), err
 }
 
 // readDecimal reads a number times 10^Scale. Servers write 1.50 as 1.5 or, without the zero, .5 for 0.5; what has more

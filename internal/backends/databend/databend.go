@@ -84,6 +84,7 @@ func capsOf(method string) loader.Caps {
 		Window:            labelWindow,
 		Atomic:            true,
 		DefaultBatchBytes: 64 << 20,
+		Lacks:             types.Lacks(),
 	}
 	if method == stageLoad {
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30

@@ -58,12 +58,12 @@ func newStatements(n tableName, s rows.Schema) statements {
 	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
-// createTable makes every column NOT NULL, so that a value that is read as NULL by accident is an error. Databend has
+// createTable makes every column NOT NULL that has no NULLs, so that a value that is read as NULL by accident is an error. Databend has
 // no primary keys.
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
-		lines[i] = "  " + quote(c.Name) + " " + types.SQL(c) + " NOT NULL"
+		lines[i] = "  " + s.Define(c)
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
@@ -80,6 +80,16 @@ var types = sqlload.Types{
 	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameDigits},
 	{Ours: rows.Bytes, Name: "binary", SQL: "BINARY", Read: "TO_HEX(%s)"},
 	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR"},
+	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
+	{Ours: rows.Int16, Name: "smallint", Also: []string{"int", "bigint"}, SQL: "SMALLINT"},
+	{Ours: rows.Bool, Name: "boolean", SQL: "BOOLEAN"},
+	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE"},
+	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Read: "CAST(%s AS DOUBLE)"},
+	{Ours: rows.UUID, Name: "varchar", SQL: "VARCHAR"},
+	{Ours: rows.JSON, Name: "variant", SQL: "VARIANT", Read: "CAST(%s AS VARCHAR)"},
+	{Ours: rows.Char, Name: "varchar", SQL: "VARCHAR"},
+	{Ours: rows.Enum, Name: "varchar", SQL: "VARCHAR"},
+	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
 }
 
 // formatOption is one option of a FILE_FORMAT, as SQL in streaming loads and COPY, as JSON in attachments.

@@ -99,11 +99,11 @@ func (s statements) createTable(h shape) string {
 	var key, rest []string
 	for i, c := range s.Schema.Columns {
 		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
-			rest = append(rest, columnLine(c))
+			rest = append(rest, "  "+s.Define(c))
 		}
 	}
 	for _, t := range s.Schema.Number {
-		key = append(key, columnLine(s.Schema.Columns[t.Column]))
+		key = append(key, "  "+s.Define(s.Schema.Columns[t.Column]))
 	}
 	model := "DUPLICATE"
 	if h.unique {
@@ -121,10 +121,6 @@ func (s statements) createTable(h shape) string {
 		text += "\nPROPERTIES (" + properties(all) + ")"
 	}
 	return text
-}
-
-func columnLine(c rows.Column) string {
-	return "  " + quote(c.Name) + " " + types.SQL(c) + " NOT NULL"
 }
 
 // properties writes "name" = "value" pairs in the order of their names. No value contains a quote.

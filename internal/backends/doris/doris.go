@@ -20,7 +20,6 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // The methods.
@@ -56,7 +55,7 @@ func (Driver) Schemes() []string { return []string{"doris"} }
 // Methods lists the methods, the default first.
 func (Driver) Methods() []loader.Method {
 	// A STRING changes what is not UTF-8, and there is no other type for raw bytes.
-	caps := loader.Caps{Lacks: []rows.Type{rows.Bytes}, Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
+	caps := loader.Caps{Lacks: types.Lacks(), NoNulls: true, Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
 	// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB on
 	// group commit is no faster (Doris documentation, "Group Commit", performance tests).
 	stream, staged, inserts := caps, caps, caps

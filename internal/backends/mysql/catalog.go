@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -31,7 +32,13 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 
 // statements are those about the table in its state.
 func (l *opened) statements(s *sqlload.State) statements {
-	return statements{Statements: s.Statements, flavour: l.server.flavour}
+	st := statements{Statements: s.Statements, flavour: l.server.flavour, binary: make(map[string]bool)}
+	if s.Relation != nil {
+		for _, c := range s.Relation.Columns {
+			st.binary[strings.ToLower(c.Name)] = c.Is.Name == "binary"
+		}
+	}
+	return st
 }
 
 // selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; the probe
@@ -140,15 +147,31 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	})
 }
 
+// otherCharset is what a text has in its type's name that is not utf8mb4's.
+const otherCharset = " of another character set"
+
+// labelsOf reads 'a','b') as information_schema writes it: a quotation mark is doubled.
+func labelsOf(list string) (labels []string) {
+	for _, m := range labelPattern.FindAllStringSubmatch(list, -1) {
+		labels = append(labels, strings.ReplaceAll(m[1], "''", "'"))
+	}
+	return labels
+}
+
+var labelPattern = regexp.MustCompile(`'((?:[^']|'')*)'`)
+
 // typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a character set
 // other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type of some.
 func typeOf(full, charset, length string) sqlload.ServerType {
 	full, _, _ = strings.Cut(full, "/*")
+	if list, is := strings.CutPrefix(strings.ToLower(full), "enum("); is {
+		return sqlload.ServerType{Name: "enum", Labels: labelsOf(full[len(full)-len(list):])}
+	}
 	t := sqlload.ParseType(full)
 	t.Name = strings.TrimSuffix(t.Name, " zerofill")
 	text, sized := slices.Contains(texts, t.Name), slices.Contains(blobs, t.Name)
 	if text && charset != "utf8mb4" {
-		t.Name += " of another character set"
+		t.Name += otherCharset
 	}
 	if text || sized {
 		n, _ := strconv.ParseInt(length, 10, 64)
@@ -157,8 +180,21 @@ func typeOf(full, charset, length string) sqlload.ServerType {
 	return t
 }
 
-// Fits implements sqlload.Catalog: a table whose columns fit will do. Caps say what its engine cannot do.
-func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
+// Fits implements sqlload.Catalog: a table whose columns fit will do, but for what the method cannot write into one. Caps say
+// what its engine cannot do.
+func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
+	last := s.Schema.Columns[len(s.Schema.Columns)-1] // every schema has one
+	for _, have := range r.Columns {
+		want, known := s.Schema.Column(have.Name)
+		switch {
+		case !known:
+		case l.losesEmpty() && want.Name == last.Name && last.Type.Variable() && !last.Derived && have.Nullable:
+			return l.lastIsNull(last)
+		case want.Type == rows.UUID && have.Is.Name == "binary" && l.method.Name != loadData:
+			return sqlload.Refuse("take --method load-data, or make it CHAR(36)",
+				"column %s is %s, and method %s sends the text of a UUID", have.Name, have.Type, l.method.Name)
+		}
+	}
 	return nil
 }
 

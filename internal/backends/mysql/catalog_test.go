@@ -49,6 +49,6 @@ func TestTakes(t *testing.T) {
 		{words, "json", "utf8mb4", "4294967295", false},
 	} {
 		have := typeOf(c.full, c.charset, c.length)
-		assert.Equal(t, c.takes, types.Take(have, c.want, false), "%s for %+v", c.full, c.want)
+		assert.Equal(t, c.takes, mySQL.types().Take(have, c.want, false), "%s for %+v", c.full, c.want)
 	}
 }

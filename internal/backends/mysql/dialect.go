@@ -47,11 +47,11 @@ func (n tableName) where() string {
 // A backslash escapes: checkSettings refuses NO_BACKSLASH_ESCAPES.
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
-func dialect() sqlload.Dialect {
+func dialect(f flavour) sqlload.Dialect {
 	return sqlload.Dialect{
-		Types: types, Fold: true, Backslash: true,
+		Types: f.types(), Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
-		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "HEX(%s)",
+		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "CASE LENGTH(%[1]s) WHEN 16 THEN HEX(%[1]s) ELSE %[1]s END",
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
 }
@@ -60,11 +60,12 @@ func dialect() sqlload.Dialect {
 type statements struct {
 	sqlload.Statements
 	flavour flavour
+	binary  map[string]bool // columns of the table that are BINARY, in small letters
 }
 
 func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	return statements{
-		Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: n.claims().quoted()},
+		Statements: sqlload.Statements{Dialect: dialect(f), Schema: s, Table: n.quoted(), Claims: n.claims().quoted()},
 		flavour:    f,
 	}
 }
@@ -77,11 +78,10 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		kind := types.SQL(c)
 		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
-			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
+			c.SQL = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
 		}
-		lines = append(lines, "  "+quote(c.Name)+" "+kind+" NOT NULL")
+		lines = append(lines, "  "+s.Define(c))
 	}
 	keys := s.KeyColumns(s.Schema)
 	if primaryKey {
@@ -142,9 +142,17 @@ var (
 	texts = []string{"longtext", "mediumtext", "text", "tinytext", "varchar"}
 )
 
-// types are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of a
-// second, would round in silence.
-var types = sqlload.Types{
+// types are those of the flavour. SingleStore's others are not known well enough: no server has been asked.
+func (f flavour) types() sqlload.Types {
+	if f == singleStore {
+		return commonTypes
+	}
+	return slices.Concat(commonTypes, moreTypes)
+}
+
+// commonTypes are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of
+// a second, would round in silence.
+var commonTypes = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
 	{Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}, // a difference below 0 is an error (1690)
 	{Ours: rows.Date, Name: "date", SQL: "DATE"},
@@ -157,6 +165,34 @@ var types = sqlload.Types{
 	},
 }
 
+// moreTypes are those of all but SingleStore. A float whose digits are given rounds to them. A UUID is its text, which MariaDB's
+// own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment, which sessions
+// in UTC write and read as it is.
+var moreTypes = sqlload.Types{
+	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
+	{Ours: rows.Int32, Name: "int unsigned", Also: []string{"bigint unsigned"}, Unsigned: true},
+	{Ours: rows.Int16, Name: "smallint", Also: []string{"mediumint", "int", "bigint"}, SQL: "SMALLINT"},
+	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"int unsigned", "bigint unsigned"}, Unsigned: true},
+	{Ours: rows.Bool, Name: "tinyint", Also: []string{"tinyint unsigned", "smallint", "int", "bigint"}, SQL: "TINYINT(1)"},
+	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE", Fits: noDigits},
+	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
+	{Ours: rows.Char, Name: "char", Also: texts, SQL: "CHAR(%d) CHARACTER SET utf8mb4", Fits: sqlload.LongEnough},
+	{Ours: rows.UUID, Name: "char", Also: []string{"varchar", "varchar" + otherCharset}, SQL: "CHAR(36)", Fits: uuidLong},
+	{Ours: rows.UUID, Name: "uuid"},
+	{Ours: rows.UUID, Name: "binary", Fits: func(params []int, _ rows.Column) bool { return slices.Equal(params, []int{rows.UUIDBytes}) }},
+	{Ours: rows.JSON, Name: "json", SQL: "JSON"},
+	{Ours: rows.JSON, Name: "longtext", Also: texts, Fits: sqlload.LongEnough},
+	{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s) CHARACTER SET utf8mb4"},
+	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
+	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(6)", Fits: sqlload.Microseconds},
+}
+
+// noDigits fits a type without parameters.
+func noDigits(params []int, _ rows.Column) bool { return len(params) == 0 }
+
+// uuidLong fits the text of a UUID.
+func uuidLong(params []int, _ rows.Column) bool { return len(params) == 1 && params[0] >= 36 }
+
 // loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a
 // CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
 // for escapes. OceanBase takes raw bytes in utf8mb4 as they are, and with "binary" encodes them (seekdb 1.4.0).
@@ -166,8 +202,34 @@ func (s statements) loadData(reader string) string {
 	if raw && s.flavour != oceanBase {
 		charset = "binary"
 	}
-	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)",
-		reader, s.Table, charset, s.Columns(s.Schema))
+	columns, set := s.loadedColumns(charset)
+	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)%s",
+		reader, s.Table, charset, columns, set)
+}
+
+// loadedColumns returns the list of columns and the SET clause, for those whose values have to be converted: MySQL takes a JSON
+// document only as text (error 3144), which nothing is in a file of "binary", and a BINARY(16) only the bytes of a UUID.
+func (s statements) loadedColumns(charset string) (columns, set string) {
+	var names, sets []string
+	for i, c := range s.Schema.Columns {
+		name, value := quote(c.Name), ""
+		switch {
+		case c.Type == rows.JSON && charset == "binary":
+			value = "CONVERT(%s USING utf8mb4)"
+		case c.Type == rows.UUID && s.binary[strings.ToLower(c.Name)]:
+			value = "UNHEX(REPLACE(%s, '-', ''))"
+		}
+		if value != "" {
+			variable := fmt.Sprintf("@terapush_%d", i+1)
+			sets = append(sets, name+" = "+fmt.Sprintf(value, variable))
+			name = variable
+		}
+		names = append(names, name)
+	}
+	if len(sets) > 0 {
+		set = " SET " + strings.Join(sets, ", ")
+	}
+	return strings.Join(names, ", "), set
 }
 
 // countRows keeps how many rows the last statement changed, beside its warnings. MySQL forgets those over any SELECT.

@@ -6,13 +6,16 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -194,6 +197,33 @@ func (l *opened) Caps() loader.Caps { return l.caps }
 // Close closes the control connections.
 func (l *opened) Close() error { return l.control.Close() }
 
+// refuses returns why rows of a schema would not arrive as they are.
+func (l *opened) refuses(s rows.Schema) error {
+	zone := slices.ContainsFunc(l.target.Settings, func(o loader.Setting) bool { return strings.EqualFold(o.Name, "time_zone") })
+	if zone && hasMoments(s) {
+		return sqlload.Refuse("leave --set time_zone out", "moments are sent in UTC, and --set time_zone would move them")
+	}
+	for _, last := range s.Columns[max(len(s.Columns)-1, 0):] {
+		if l.losesEmpty() && last.Nullable && last.Type.Variable() {
+			return l.lastIsNull(last)
+		}
+	}
+	return nil
+}
+
+func hasMoments(s rows.Schema) bool {
+	return slices.ContainsFunc(s.Columns, func(c rows.Column) bool { return c.Type == rows.TimestampTZ })
+}
+
+// losesEmpty reports whether an empty text at the end of a line becomes a NULL: in LOAD DATA of OceanBase (seekdb 1.4.0), if the
+// column takes one.
+func (l *opened) losesEmpty() bool { return l.server.flavour == oceanBase && l.method.Name == loadData }
+
+func (l *opened) lastIsNull(last rows.Column) error {
+	return sqlload.Refuse("put another column last, make it NOT NULL, or take --method insert",
+		"LOAD DATA of OceanBase takes an empty value at the end of a line for a NULL, and the last column, %s, may have either", last.Name)
+}
+
 // Prepare refuses what the method cannot do on this server.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	// Not in Open: CheckServer names this among everything else that is wrong.
@@ -208,6 +238,9 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			Op: "prepare", Applied: loader.No, Hint: "leave --shard out, or choose load-data",
 			Err: fmt.Errorf("run %s has one pipeline, which its shards would stop under each other", p.Run),
 		})
+	}
+	if err := l.refuses(p.Schema); err != nil {
+		return loader.Table{}, err
 	}
 	t, err := l.Table.Prepare(ctx, p)
 	if err != nil {

@@ -106,8 +106,8 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	var o options
 	method, unread := loader.ReadOptions(New(), t, &o)
 	caps := method.Caps
-	if ofScheme(t.Scheme) == oceanBase { // of all versions
-		caps = server{flavour: oceanBase}.caps(method)
+	if f := ofScheme(t.Scheme); f == oceanBase || f == singleStore { // of all versions
+		caps = server{flavour: f}.caps(method)
 	}
 	name, err := targetTable(t)
 	return caps, errors.Join(unread, err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name, o))

@@ -68,7 +68,11 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.wire, _ = c.(*coalescer)
 		return c, err
 	}
-	to := s.owner.connector(config, s.flavour.setup(s.owner.target.Settings))
+	first := s.flavour.setup(s.owner.target.Settings)
+	if hasMoments(s.Schema) { // else the zone is the server's, for the values that it fills in by itself
+		first.statements = append(first.statements, s.flavour.inUTC()...)
+	}
+	to := s.owner.connector(config, first)
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}

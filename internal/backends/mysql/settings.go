@@ -67,7 +67,7 @@ func (f flavour) setup(settings []loader.Setting) setup {
 // a limit on the time of statements is one on the proof.
 func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setup {
 	s := setup{
-		statements: slices.Concat([]string{f.strict()}, sessionSettings(settings), []string{autocommit(true)}, besides),
+		statements: slices.Concat([]string{f.strict()}, f.inUTC(), sessionSettings(settings), []string{autocommit(true)}, besides),
 	}
 	if f == singleStore {
 		return s
@@ -79,6 +79,15 @@ func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setu
 		s.wishes = append(s.wishes, "information_schema_stats_expiry = 0")
 	}
 	return s
+}
+
+// inUTC lets a session write and read moments as they are: it converts a TIMESTAMP from and to its time zone, and of an hour
+// that a summer has twice there is no way back. No moment is SingleStore's, where a session has no time zone of its own.
+func (f flavour) inUTC() []string {
+	if f == singleStore {
+		return nil
+	}
+	return []string{"SET SESSION time_zone = '+00:00'"}
 }
 
 // strict sets what is no wish: without the sql_mode a value that does not fit is bent.

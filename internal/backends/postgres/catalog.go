@@ -103,7 +103,11 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	if l.flavour == redshift {
 		query = selectRedshiftColumns
 	}
-	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", nil)
+	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", func(column *sqlload.Column, more []string) {
+		if len(more) > 0 && more[0] != "" {
+			column.Is = sqlload.ServerType{Name: "enum", Labels: strings.Split(more[0], "\x01")}
+		}
+	})
 }
 
 const (
@@ -112,7 +116,8 @@ const (
 		// attgenerated is a column of PostgreSQL 12
 		"CASE WHEN COALESCE(to_jsonb(a) ->> 'attgenerated', '') <> '' THEN 'stored generated' " +
 		"ELSE CASE attidentity WHEN 'a' THEN 'identity always' WHEN 'd' THEN 'identity by default' ELSE '' END END, " +
-		"pg_get_expr(adbin, adrelid), col_description(attrelid, attnum) " +
+		"pg_get_expr(adbin, adrelid), col_description(attrelid, attnum), " +
+		"(SELECT string_agg(enumlabel, chr(1) ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = atttypid) " +
 		"FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum " +
 		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "
 	// An identity is a default there.

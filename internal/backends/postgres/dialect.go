@@ -16,7 +16,7 @@ func (f flavour) dialect() sqlload.Dialect {
 		HexNumber: "CAST(CAST('x0' || RIGHT(%s, 15) AS bit(64)) AS bigint)", UUIDText: "CAST(%s AS text)",
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
-		TimeLiteral: "CAST('%s' AS timestamp)",
+		TimeLiteral: "CAST('%s' AS timestamp)", MomentLiteral: "CAST('%s+00' AS timestamp with time zone)",
 	}
 	if f == redshift {
 		// date_part has no epoch there and reads the fields of a timestamp differently; DATEDIFF counts the
@@ -30,7 +30,8 @@ func (f flavour) dialect() sqlload.Dialect {
 }
 
 // types are PostgreSQL's and YugabyteDB's. Binary COPY converts nothing, so a column is of the very type. Timestamps have no
-// time zone: the session's would shift them. What is read is independent of the session's settings.
+// time zone unless they are moments: the session's would shift them. What is read is independent of the session's settings.
+// JSON is jsonb, in whose binary form it is sent; a column of type json takes it by rows.Column.SQL.
 var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
 	{Ours: rows.Date, Name: "date", SQL: "date", Read: "to_char(%s, 'YYYY-MM-DD')"},
@@ -42,7 +43,26 @@ var types = sqlload.Types{
 	{Ours: rows.Bytes, Name: "bytea", SQL: "bytea", Read: "encode(%s, 'hex')"},
 	{Ours: rows.Text, Name: "text", SQL: "text"},
 	{Ours: rows.Text, Name: "character varying", Fits: sqlload.LongEnough},
+	{Ours: rows.Int32, Name: "integer", SQL: "integer"},
+	{Ours: rows.Int16, Name: "smallint", SQL: "smallint"},
+	{Ours: rows.Bool, Name: "boolean", SQL: "boolean"},
+	{Ours: rows.Float64, Name: "double precision", SQL: "double precision", Read: floatBits},
+	{Ours: rows.Float32, Name: "real", SQL: "real", Read: floatBits},
+	{Ours: rows.UUID, Name: "uuid", SQL: "uuid"},
+	{Ours: rows.JSON, Name: "jsonb", SQL: "jsonb", Read: "CAST(%s AS text)"},
+	{Ours: rows.Char, Name: "character", SQL: "character(%d)", Fits: sqlload.LongEnough, Read: "CAST(%s AS text)"},
+	{Ours: rows.Char, Name: "text", Also: []string{"character varying"}, Fits: sqlload.LongEnough},
+	{Ours: rows.Enum, Name: "text", SQL: "text", Check: "%[1]s IN (%[2]s)", Read: "CAST(%s AS text)"},
+	{Ours: rows.Enum, Name: "enum"},
+	{Ours: rows.Enum, Name: "character varying", Fits: sqlload.LongEnough},
+	{
+		Ours: rows.TimestampTZ, Name: "timestamp with time zone", SQL: "timestamp with time zone",
+		Fits: sqlload.MicrosecondsByDefault, Read: "to_char(%s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+	},
 }
+
+// floatBits reads a number by its bits, in hexadecimal: its text depends on extra_float_digits.
+const floatBits = "'x' || encode(float8send(CAST(%s AS double precision)), 'hex')"
 
 // redshiftTypes are Redshift's. Its text is a varchar of 256 bytes, and lengths count bytes.
 var redshiftTypes = sqlload.Types{

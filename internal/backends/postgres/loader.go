@@ -105,7 +105,7 @@ func (l *opened) Server() loader.Server {
 	return s
 }
 
-func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
+func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options, l.flavour) }
 
 // Close does nothing: all connections belong to sessions.
 func (*opened) Close() error { return nil }

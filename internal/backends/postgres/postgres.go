@@ -32,7 +32,7 @@ func (driver) Schemes() []string {
 
 func (driver) Methods() []loader.Method {
 	method := func(name, help string, all []loader.Option) loader.Method {
-		return loader.Method{Name: name, Help: help, Caps: capsOf(name, options{}), Options: all}
+		return loader.Method{Name: name, Help: help, Caps: capsOf(name, options{}, postgreSQL), Options: all}
 	}
 	return []loader.Method{
 		method(methodCopy, "COPY … FROM STDIN", loader.OptionsOf(tableOptions{}, copyOptions{})),
@@ -45,12 +45,18 @@ func (driver) Methods() []loader.Method {
 // Check reads method and options.
 func (driver) Check(t loader.Target) (loader.Caps, error) {
 	method, o, err := planOf(t)
-	return capsOf(method, o), err
+	f := postgreSQL
+	if t.Scheme == schemeRedshift {
+		f = redshift
+	}
+	return capsOf(method, o, f), err
 }
 
 // capsOf returns the capabilities of a method with its options.
-func capsOf(method string, o options) loader.Caps {
+func capsOf(method string, o options, f flavour) loader.Caps {
 	c := loader.Caps{Dedup: loader.DedupTx, Atomic: true}
+	c.Lacks = f.dialect().Types.Lacks()
+	c.NoNulls = f == redshift // whose COPY has not been asked whether a quoted \N stays a text
 	switch method {
 	case methodS3Copy:
 		c.Formats, c.Staged = []batch.Format{batch.CSV}, true

@@ -59,7 +59,7 @@ func (s statements) primary() string {
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
-		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.Types.SQL(c)))
+		columns = append(columns, s.Define(c))
 	}
 	if s.primaryKey || s.flavour == yugabyteDB {
 		columns = append(columns, s.primary())
@@ -158,7 +158,9 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 	if s.method == methodInsert { // OVERRIDING lets a GENERATED ALWAYS key take the run's numbers, as COPY does
 		return fmt.Sprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE VALUES ", s.Table, s.Columns(s.Schema))
 	}
-	how := "FORMAT " + map[batch.Format]string{batch.PGBinary: "binary", batch.PGText: "text", batch.CSV: "csv"}[f]
+	how := "FORMAT " + map[batch.Format]string{
+		batch.PGBinary: "binary", batch.PGText: "text", batch.CSV: `csv, NULL '\N'`,
+	}[f]
 	switch {
 	case s.options.RowsPerTransaction > 0:
 		how += fmt.Sprintf(", ROWS_PER_TRANSACTION %d", s.options.RowsPerTransaction)
