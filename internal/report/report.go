@@ -318,6 +318,8 @@ type Verify struct {
 	ExpectedRows int64  `json:"expected_rows"`
 	FoundRows    int64  `json:"found_rows"`
 	SampledRows  int64  `json:"sampled_rows"` // compared byte for byte
+	// NotCompared lists the columns of which only NULLs were compared, with their types: what only the server can compare.
+	NotCompared []string `json:"not_compared,omitempty"`
 	// BadBatches lists the first of the bad batches, BadCount counts all.
 	BadBatches []BadBatch `json:"bad_batches"`
 	BadCount   int64      `json:"bad_count"`

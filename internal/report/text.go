@@ -183,6 +183,9 @@ func (v Verify) line() string {
 	if v.SampledRows > 0 {
 		parts = append(parts, counted(v.SampledRows, "row")+" compared byte for byte")
 	}
+	if len(v.NotCompared) > 0 {
+		parts = append(parts, units.OneLine("not compared: "+strings.Join(v.NotCompared, ", ")))
+	}
 	if v.OK {
 		return "verify ok: " + join(parts...)
 	}

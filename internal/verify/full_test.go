@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -319,5 +320,128 @@ func TestFullTakesTheSampleOfTheBackEnd(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.ok, r.OK)
 		require.Equal(t, []int{c.rows, c.scans}, []int{int(r.SampledRows), damaged.scans})
+	}
+}
+
+// typed is ragged with columns of which some values are NULL, and of types that servers keep in forms of their own.
+type typed struct{ ragged }
+
+func (typed) Schema() rows.Schema {
+	return rows.Schema{
+		Dataset: "typed",
+		Columns: []rows.Column{
+			{Name: "id", Type: rows.Int64, Derived: true},
+			{Name: "n", Type: rows.Int16, Nullable: true},
+			{Name: "price", Type: rows.Decimal, Digits: 6, Scale: 2},
+			{Name: "doc", Type: rows.JSON, MaxBytes: 40, Nullable: true},
+			{Name: "code", Type: rows.Char, MaxBytes: 4},
+			{Name: "ratio", Type: rows.Float64},
+			{Name: "ref", Type: rows.UUID},
+			{Name: "address", Type: rows.Text, SQL: "inet", MaxBytes: 20, Nullable: true},
+		},
+		Number: []rows.Term{{Times: 1}},
+	}
+}
+
+func (typed) Fill(b *rows.Block, first int64, n int) {
+	b.Reset(n)
+	null, every := func(c, i int) { b.Columns[c].Nulls[i/64] |= 1 << (i % 64) }, map[int]int64{1: 3, 3: 4, 7: 5}
+	for c := range every {
+		b.Columns[c].SetNulls(n)
+	}
+	for i := range n {
+		row := first + int64(i)
+		b.Columns[1].Ints[i], b.Columns[2].Ints[i], b.Columns[5].Ints[i] = row%7, row%100, int64(math.Float64bits(float64(row)/16))
+		texts := map[int]string{3: fmt.Sprintf(`{"b": [%d.50, true], "a": "x"}`, row%10), 4: "c", 7: "10.0.0.1"}
+		for c, m := range every {
+			if row%m == 0 {
+				null(c, i)
+				texts[c], b.Columns[1].Ints[i] = "", b.Columns[1].Ints[i]*min(row%3, 1)
+			}
+		}
+		for c, text := range texts {
+			v := &b.Columns[c]
+			v.Data = append(v.Data, text...)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
+		for k := range b.Columns[6].UUID(i) {
+			b.Columns[6].UUID(i)[k] = byte(row + int64(k))
+		}
+	}
+}
+
+func (typed) Derive(b *rows.Block, first int64) {
+	for i := range b.Rows {
+		b.Columns[0].Ints[i] = first + int64(i)
+	}
+}
+
+// What a server may change and what it must not. Row 47 has dataset row 17, and no NULL; its batch has those of
+// rows 10 to 19.
+func TestFullOfTypes(t *testing.T) {
+	const place = 47
+	for _, c := range []struct {
+		name       string
+		damage     func(values []any)
+		batch, row string // "" is right
+	}{
+		{"as it was sent", func([]any) {}, "", ""},
+		{"JSON in another order and notation", func(v []any) { v[3] = []byte(`{"a":"\u0078","b":[7.5,true]}`) }, "", ""},
+		{"blanks behind a char", func(v []any) { v[4] = []byte("c   ") }, "", ""},
+		{"another spelling of what only the server knows", func(v []any) { v[7] = []byte("10.0.0.1/32") }, "", ""},
+		{"another number in JSON", func(v []any) { v[3] = []byte(`{"a":"x","b":[7.51,true]}`) }, "", "column doc at byte 17: 0x31 instead of 0x2c, 25 bytes long instead of 24"},
+		{"another integer", func(v []any) { v[1] = int64(6) }, "the values of column n sum to 26 instead of 23", "column n at byte 0: 6 instead of 3"},
+		{"another price", func(v []any) { v[2] = int64(16) }, "the values of column price sum to 1.44 instead of 1.45",
+			"column price at byte 0: 0.16 instead of 0.17"},
+		{"a NULL too many", func(v []any) { v[3] = nil }, "column doc has 3 NULLs instead of 2", "column doc at byte 0: it is NULL"},
+		{"a NULL of what only the server knows", func(v []any) { v[7] = nil }, "column address has 3 NULLs instead of 2",
+			"column address at byte 0: it is NULL"},
+		{"a float that was rounded", func(v []any) { v[5] = int64(math.Float64bits(1.0625001)) }, "", "column ratio at byte 0: 1.0625001 instead of 1.0625"},
+		{"another UUID", func(v []any) { v[6].([]byte)[15]++ }, "", "column ref at byte 15: 0x21 instead of 0x20"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := raggedRun()
+			e.Dataset = typed{}
+			table := load(e)
+			c.damage(table.rows[place].values)
+			r, err := run(t.Context(), table, Full, e, 0)
+			require.NoError(t, err)
+			require.Equal(t, c.batch+c.row == "", r.OK, "%+v", r)
+			require.Equal(t, []string{"address (inet)"}, r.NotCompared)
+			if c.batch != "" {
+				require.Equal(t, c.batch, r.BadBatches[0].Detail)
+			}
+			if c.row != "" {
+				require.Equal(t, "row 1047 differs in "+c.row, r.BadRows[0].String())
+			}
+		})
+	}
+}
+
+// A value where a NULL was sent.
+func TestFullMissesANull(t *testing.T) {
+	e := raggedRun()
+	e.Dataset = typed{}
+	table := load(e)
+	table.rows[48].values[1] = int64(0) // as the sum has it
+	r, err := run(t.Context(), table, Full, e, 0)
+	require.NoError(t, err)
+	require.Equal(t, "column n has 2 NULLs instead of 3", r.BadBatches[0].Detail)
+	require.Equal(t, "row 1048 differs in column n at byte 0: it is not NULL", r.BadRows[0].String())
+}
+
+// Numbers that are too long to be compared by value stay as they are.
+func TestCanonicalJSON(t *testing.T) {
+	for _, same := range [][]string{
+		{`{"a":1,"b":[]}`, ` { "b" : [ ] , "a" : 1.0 } `, `{"b":[],"a":100e-2}`},
+		{`12345678901234567890`, `12345678901234567890.000`, `1.2345678901234567890e19`},
+		{`"\u00e4<"`, `"ä<"`}, {`0`, `-0`, `0.0e5`}, {`null`, ` null`},
+	} {
+		for _, text := range same {
+			require.Equal(t, string(canonicalJSON([]byte(same[0]))), string(canonicalJSON([]byte(text))))
+		}
+	}
+	for _, text := range []string{`1e999999999999`, `1e-999999999`, `{"a":`, `1 2`, ``, `12345678901234567891`} {
+		require.Equal(t, text, string(canonicalJSON([]byte(text))))
 	}
 }

@@ -45,8 +45,9 @@ type Result struct {
 	// OK reports whether the mode found nothing wrong; with None it is true.
 	OK           bool
 	ExpectedRows int64
-	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
-	SampledRows  int64 // compared byte for byte; Full only
+	FoundRows    int64    // Ack: acknowledged; Count, Full: in the table, of this run
+	SampledRows  int64    // compared byte for byte; Full only
+	NotCompared  []string // columns with their types, of whose values only NULLs were compared; Full only
 	// Untaken is how many rows the server did not take. What was found in their place another program may have written.
 	Untaken int64
 
@@ -109,7 +110,8 @@ func (r *Result) Report() report.Verify {
 	v := report.Verify{
 		Mode: string(r.Mode), Ran: true, OK: r.OK && r.Untaken == 0,
 		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
-		BadBatches: r.BadBatches, BadCount: r.BadCount,
+		NotCompared: r.NotCompared,
+		BadBatches:  r.BadBatches, BadCount: r.BadCount,
 	}
 	if r.Untaken > 0 {
 		v.Problems = append(v.Problems, fmt.Sprintf("the server acknowledged %d rows too few or too many", r.Untaken))
