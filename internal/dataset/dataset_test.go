@@ -44,10 +44,15 @@ func rowOf(d Dataset, row int64) []any {
 func values(b *rows.Block, i int) []any {
 	var v []any
 	for c := range b.Columns {
-		if b.Columns[c].Type.Variable() {
-			v = append(v, string(b.Columns[c].Value(i)))
-		} else {
-			v = append(v, b.Columns[c].Ints[i])
+		switch of := &b.Columns[c]; {
+		case of.IsNull(i):
+			v = append(v, nil)
+		case of.Type == rows.UUID:
+			v = append(v, string(of.UUID(i)))
+		case of.Type.Variable():
+			v = append(v, string(of.Value(i)))
+		default:
+			v = append(v, of.Ints[i])
 		}
 	}
 	return v

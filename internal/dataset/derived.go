@@ -123,6 +123,18 @@ func (s *sequence) write(data []byte, first int64) {
 	}
 }
 
+// put writes the text of a step as the next value of a vector.
+func (s *sequence) put(v *rows.Vector, _ int, step int64) {
+	v.Data = append(v.Data, s.before...)
+	from := len(v.Data)
+	v.Data = append(v.Data, zeros[:s.digits]...)
+	putDigits(v.Data[from:], s.start+step*s.step)
+	v.Data = append(v.Data, s.after...)
+	v.Ends = append(v.Ends, uint32(len(v.Data)))
+}
+
+var zeros [maxDigits]byte
+
 // putDigits writes v ≥ 0 with leading zeros.
 func putDigits(text []byte, v int64) {
 	for k := len(text) - 1; k >= 0; k-- {

@@ -13,6 +13,10 @@ import (
 type generator interface {
 	// fill draws the values of rows first … first+n−1. start is the state of the column's stream at row 0.
 	fill(v *rows.Vector, start uint64, first int64, n int)
+}
+
+// measured is implemented by generators that know the lengths of their values without making them.
+type measured interface {
 	// bytes adds up the lengths of the values of rows 0 … n−1, of a variable column.
 	bytes(start uint64, n int) int64
 }
@@ -28,8 +32,6 @@ func (g constantNumber) fill(v *rows.Vector, _ uint64, _ int64, n int) {
 		v.Ints[i] = int64(g)
 	}
 }
-
-func (constantNumber) bytes(uint64, int) int64 { return 0 }
 
 // uniformNumber is least + k × step with any k below count; count 0 is 2^64.
 type uniformNumber struct {
@@ -49,8 +51,6 @@ func (g *uniformNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 		values[i] = int64(least + k*step)
 	}
 }
-
-func (*uniformNumber) bytes(uint64, int) int64 { return 0 }
 
 // chosenNumber is one of a list. Without a choice all are equally frequent.
 type chosenNumber struct {
@@ -74,8 +74,6 @@ func (g *chosenNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 		values[i] = list[g.choice.pick(mix(state))]
 	}
 }
-
-func (*chosenNumber) bytes(uint64, int) int64 { return 0 }
 
 // partNumber is least + k × step with a k of one of many parts. A row takes two words: for the part, and for the
 // place in it.
@@ -101,8 +99,6 @@ func (g *partNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 		values[i] = int64(uint64(g.least) + k*g.step)
 	}
 }
-
-func (*partNumber) bytes(uint64, int) int64 { return 0 }
 
 // scatter is a permutation of 0 … n−1 that puts neighbors far apart: k × times + plus, modulo n.
 type scatter struct{ n, times, plus uint64 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,33 +32,44 @@ type generatorRow struct {
 	read func(r *specReader, c *SpecColumn, e entry, where string) Generator
 }
 
-var numbers = []rows.Type{rows.Int64, rows.Date, rows.Timestamp, rows.Decimal}
+var (
+	integers  = []rows.Type{rows.Int64, rows.Int32, rows.Int16}
+	times     = []rows.Type{rows.Date, rows.Timestamp, rows.TimestampTZ}
+	numbers   = slices.Concat(integers, times, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})
+	anyListed = slices.Concat(numbers, []rows.Type{rows.Bool, rows.Text, rows.Char, rows.Enum, rows.JSON, rows.Bytes})
+	letters   = []rows.Type{rows.Text, rows.Char}
+)
 
 // generators lists all of them, in the order of messages. A new one is a row here and a file with its parameters.
-var generators = []generatorRow{
-	{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
-		types: []rows.Type{rows.Int64, rows.Text, rows.Date, rows.Timestamp}},
-	{name: "scatter", empty: func() Generator { return new(SpecScatter) }, types: []rows.Type{rows.Int64}},
-	{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID, types: []rows.Type{rows.UUID, rows.Text}},
-	{name: "hash", empty: func() Generator { return new(SpecHash) }, types: []rows.Type{rows.Int64, rows.Date, rows.Timestamp}},
-	{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
-	{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf},
-	{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
-	{name: "values", empty: func() Generator { return new(SpecValues) }, read: readValues},
-	{name: "text", empty: func() Generator { return &SpecText{SpecLength: unknownLength} }, types: []rows.Type{rows.Text}},
-	{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: []rows.Type{rows.Text}},
-	{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
-	{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant},
+func generators() []generatorRow {
+	return []generatorRow{
+		{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
+			types: slices.Concat(integers, []rows.Type{rows.Text}, times)},
+		{name: "scatter", empty: func() Generator { return new(SpecScatter) }, types: integers},
+		{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID, types: []rows.Type{rows.UUID, rows.Text}},
+		{name: "hash", empty: func() Generator { return new(SpecHash) }, types: slices.Concat(integers, times)},
+		{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
+		{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf, types: anyListed},
+		{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
+		{name: "lognormal", empty: func() Generator { return new(SpecLognormal) },
+			types: slices.Concat(integers, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})},
+		{name: "values", empty: func() Generator { return new(SpecValues) }, read: readValues, types: anyListed},
+		{name: "text", empty: func() Generator { return &SpecText{SpecLength: unknownLength} }, types: letters},
+		{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: letters},
+		{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
+		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
+		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
+		{name: "after", empty: func() Generator { return new(SpecAfter) }, types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
+		{name: "same", empty: func() Generator { return new(SpecSame) }, read: readSame},
+		{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant, types: anyListed},
+	}
 }
 
 // laterNames are generators that this version does not have.
-var laterNames = []string{
-	"lognormal", "exponential", "histogram", "pattern", "json", "array", "vector", "ref",
-	"after", "same", "sample", "distinct",
-}
+var laterNames = []string{"exponential", "histogram", "pattern", "array", "vector", "sample", "fake"}
 
 func generatorNames() (all []string) {
-	for _, g := range generators {
+	for _, g := range generators() {
 		all = append(all, g.name)
 	}
 	return all
@@ -65,29 +77,37 @@ func generatorNames() (all []string) {
 
 // generatorNamed returns the row of a name, nil if there is none.
 func generatorNamed(name string) *generatorRow {
-	i := slices.IndexFunc(generators, func(g generatorRow) bool { return g.name == name })
-	if i < 0 {
-		return nil
+	for _, row := range generators() {
+		if row.name == name {
+			return &row
+		}
 	}
-	return &generators[i]
+	return nil
 }
 
 // generatorOf returns the row of a column's generator, nil if the column has none.
 func generatorOf(g Generator) *generatorRow {
-	i := slices.IndexFunc(generators, func(row generatorRow) bool { return reflect.TypeOf(row.empty()) == reflect.TypeOf(g) })
-	if i < 0 {
-		return nil
+	for _, row := range generators() {
+		if reflect.TypeOf(row.empty()) == reflect.TypeOf(g) {
+			return &row
+		}
 	}
-	return &generators[i]
+	return nil
+}
+
+// columnHead is a column without its generator.
+type columnHead struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	SQL      string `json:"sql,omitempty"`
+	Nulls    string `json:"nulls,omitempty"`
+	Distinct int64  `json:"distinct,omitempty"`
+	Absent   string `json:"absent,omitempty"`
 }
 
 // MarshalJSON writes a column as {"name": …, "type": …, "uniform": {…}}.
 func (c SpecColumn) MarshalJSON() ([]byte, error) {
-	type head struct {
-		Name string `json:"name"`
-		Type string `json:"type"`
-	}
-	text, err := json.Marshal(head{c.Name, c.Type})
+	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent})
 	row := generatorOf(c.Generator)
 	if err != nil || row == nil {
 		return text, err
@@ -109,32 +129,39 @@ func (c *SpecColumn) UnmarshalJSON(text []byte) error {
 	}
 
 	*c = SpecColumn{}
-	for name, value := range all {
-		var into any
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		row := generatorNamed(name)
-		switch {
-		case name == "name":
-			into = &c.Name
-		case name == "type":
-			into = &c.Type
-		case row == nil:
-			return fmt.Errorf("a column has no %s", quoted(name))
-		case c.Generator != nil:
-			return fmt.Errorf("column %s has several generators", quoted(c.Name))
-		default:
-			c.Generator = row.empty()
-			into = c.Generator
+		if row == nil {
+			continue
 		}
-		in := json.NewDecoder(bytes.NewReader(value))
-		in.DisallowUnknownFields()
-		if err := in.Decode(into); err != nil {
+		if c.Generator != nil {
+			return fmt.Errorf("a column has both %s and %s", generatorOf(c.Generator).name, name)
+		}
+		c.Generator = row.empty()
+		if err := strictly(all[name], c.Generator); err != nil {
 			return err
 		}
+		delete(all, name)
 	}
-	return nil
+
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	var head columnHead
+	err = strictly(rest, &head)
+	c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent = head.Name, head.Type, head.SQL, head.Nulls, head.Distinct, head.Absent
+	return err
 }
 
-// read reads the parameters of a column's generator.
+// strictly decodes JSON without unknown keys.
+func strictly(text []byte, into any) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	return in.Decode(into)
+}
+
+// parameters reads those of a column's generator.
 func (g *generatorRow) parameters(r *specReader, c *SpecColumn, e entry, where string) Generator {
 	if g.read != nil {
 		return g.read(r, c, e, where)
@@ -185,7 +212,7 @@ func (r *specReader) fields(c *SpecColumn, e entry, where string, known ...strin
 
 	for _, p := range r.mapping(e.value, where, known...) {
 		f.all[p.key] = p
-		r.lines[path("columns", c.Name, e.key, p.key)] = p.line
+		r.lines[path(append(slices.Clip(c.place), e.key, p.key)...)] = p.line
 	}
 	return f
 }

@@ -47,6 +47,8 @@ type scattered struct{ start, stride int64 }
 
 func (s *scattered) of(row int64) int64 { return s.start + rows.Scatter(row, s.stride) }
 
+func (s *scattered) put(v *rows.Vector, i int, row int64) { v.Ints[i] = s.of(row) }
+
 func (s *scattered) derive(v *rows.Vector, first int64, n int) {
 	// Within a run of stride rows each value is stride more than the one before.
 	for i := 0; i < n; {

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -29,8 +28,14 @@ type Spec struct {
 // SpecColumn is a column and its generator. In JSON the generator's name is the key of its parameters.
 type SpecColumn struct {
 	Name      string
-	Type      string // bigint, text(n), bytes(n), date, timestamp or decimal(p,s)
+	Type      string // bigint, text(n) or another of specTypes
+	SQL       string // a type of the server, which parses the column's text; ""
 	Generator Generator
+	Nulls     string // the share that is NULL, in percent; ""
+	Distinct  int64  // as many different values at most; 0: as many as the generator makes
+	Absent    string // of a field of a document: the share of those that do not have it; ""
+
+	place []string // in the file
 }
 
 // SpecSequence is the one generator of derived columns: row i has start + (i / every) mod cycle × step.
@@ -158,9 +163,7 @@ func (s *Spec) clone() (*Spec, error) {
 	}
 
 	c := new(Spec)
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
-	if err := in.Decode(c); err != nil {
+	if err := strictly(text, c); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", s.Name, err)
 	}
 	return c, nil

@@ -127,8 +127,8 @@ func requireGolden(t *testing.T, name string, spec *Spec) {
 		require.LessOrEqual(t, row, d.Schema().MaxNumber())
 		for i, v := range rowOf(d, row) {
 			text := fmt.Sprint(v)
-			if d.Schema().Columns[i].Type.Variable() {
-				text = hex.EncodeToString([]byte(text))
+			if value, is := v.(string); is {
+				text = hex.EncodeToString([]byte(value))
 			}
 			assert.Equal(t, want[2+i], text, "seed %d, row %d, column %s", seed, row, d.Schema().Columns[i].Name)
 		}
@@ -200,7 +200,9 @@ func TestSpecsKeepThePromisesOfTheirSchema(t *testing.T) {
 			for k := range len(b.Columns[i].Ends) {
 				longest[i] = max(longest[i], len(b.Columns[i].Value(k)))
 			}
-			require.Equal(t, c.MaxBytes, longest[i], "%s: the longest value is as long as the schema says", c.Name)
+			if c.Type != rows.JSON { // whose fields are rarely all at their longest
+				require.Equal(t, c.MaxBytes, longest[i], "%s: the longest value is as long as the schema says", c.Name)
+			}
 		}
 	})
 }
@@ -215,7 +217,11 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 		v, is := all[term.Column].(int64)
 		switch {
 		case term.Hex:
-			text := strings.ReplaceAll(all[term.Column].(string), "-", "")
+			text := all[term.Column].(string)
+			if s.Columns[term.Column].Type == rows.UUID {
+				text = hex.EncodeToString([]byte(text))
+			}
+			text = strings.ReplaceAll(text, "-", "")
 			v, _ = strconv.ParseInt(text[len(text)-15:], 16, 64)
 		case !is:
 			v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
@@ -229,26 +235,55 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 	widest := rows.NewBlock(s)
 	Widest(widest, d, row)
 	for i, c := range s.Columns {
-		if c.Derived && c.Type == rows.Int64 {
+		if c.Derived && c.Type.IsInteger() {
 			require.GreaterOrEqual(t, widest.Columns[i].Ints[0], all[i].(int64), "%s", c.Name)
 		}
 	}
 
 	for i, c := range s.Columns {
-		if text, variable := all[i].(string); variable {
-			require.LessOrEqual(t, len(text), c.MaxBytes, "%s", c.Name)
-			require.True(t, !c.Derived || len(text) == c.MaxBytes && c.Plain, "%s", c.Name)
-			require.True(t, c.Type == rows.Bytes || utf8.ValidString(text), "%s", c.Name)
-			require.False(t, c.Plain && strings.ContainsAny(text, plainBreakers), "%s is %q", c.Name, text)
-			require.True(t, c.Declared == 0 || c.Declared > c.MaxBytes, "%s", c.Name)
+		if all[i] == nil {
+			require.True(t, c.Nullable && !c.Derived, "%s", c.Name)
+			continue
+		}
+		if text, is := all[i].(string); is && c.Type != rows.UUID {
+			requireText(t, c, text)
 			longest[i] = max(longest[i], len(text))
 			continue
 		}
-		v := all[i].(int64)
-		require.True(t, c.Type != rows.Int64 || !c.Derived || v >= 0, "%s", c.Name)
-		require.True(t, c.Type != rows.Date || v >= earliestDay && v <= latestDay, "%s is %d", c.Name, v)
-		require.True(t, c.Type != rows.Timestamp || v >= earliestMicros && v <= latestMicros, "%s is %d", c.Name, v)
-		require.True(t, c.Type != rows.Decimal || v > -tenTo(c.Digits) && v < tenTo(c.Digits), "%s is %d", c.Name, v)
+		if c.Type != rows.UUID {
+			requireNumber(t, c, all[i].(int64))
+		}
+	}
+}
+
+func requireText(t *testing.T, c rows.Column, text string) {
+	require.LessOrEqual(t, len(text), c.MaxBytes, "%s", c.Name)
+	require.True(t, !c.Derived || len(text) == c.MaxBytes && c.Plain, "%s", c.Name)
+	require.True(t, c.Type == rows.Bytes || utf8.ValidString(text), "%s", c.Name)
+	require.False(t, c.Plain && strings.ContainsAny(text, plainBreakers), "%s is %q", c.Name, text)
+	require.True(t, c.Declared == 0 || c.Declared > c.MaxBytes, "%s", c.Name)
+	require.True(t, c.Type != rows.JSON && !c.JSON || json.Valid([]byte(text)) && !strings.ContainsAny(text, "\n\r"), "%s is %q", c.Name, text)
+	require.True(t, c.Type != rows.Char || !strings.HasSuffix(text, " "), "%s is %q", c.Name, text)
+	require.True(t, c.Type != rows.Enum || slices.Contains(c.Labels, text), "%s is %q", c.Name, text)
+}
+
+func requireNumber(t *testing.T, c rows.Column, v int64) {
+	require.True(t, !c.Type.IsInteger() || !c.Derived || v >= 0, "%s", c.Name)
+	require.True(t, c.Type != rows.Int16 || v == int64(int16(v)), "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Int32 || v == int64(int32(v)), "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Bool || v == 0 || v == 1, "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Date || v >= earliestDay && v <= latestDay, "%s is %d", c.Name, v)
+	isTime := c.Type == rows.Timestamp || c.Type == rows.TimestampTZ
+	require.True(t, !isTime || v >= earliestMicros && v <= latestMicros, "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Decimal || v > -tenTo(c.Digits) && v < tenTo(c.Digits), "%s is %d", c.Name, v)
+	if c.Type == rows.Float32 {
+		require.Equal(t, v, int64(uint32(v)))
+		f := float64(math.Float32frombits(uint32(v))) * (1 << maxBinary)
+		require.Equal(t, math.Trunc(f), f, "%s is a multiple of a power of two", c.Name)
+	}
+	if c.Type == rows.Float64 {
+		f := math.Float64frombits(uint64(v)) * (1 << maxBinary)
+		require.Equal(t, math.Trunc(f), f, "%s is a multiple of a power of two", c.Name)
 	}
 }
 
@@ -303,7 +338,11 @@ func TestMeanRowBytesOfASpec(t *testing.T) {
 			b := rows.NewBlock(d.Schema())
 			d.Fill(b, 0, n)
 			d.Derive(b, 0)
-			assert.InEpsilon(t, float64(b.PayloadBytes())/float64(n), d.Schema().RowBytes(), 0.01, "%s, seed %d", name, seed)
+			near := 0.01
+			if name == "more" { // its 300 addresses are others with another seed, of other lengths
+				near = 0.02
+			}
+			assert.InEpsilon(t, float64(b.PayloadBytes())/float64(n), d.Schema().RowBytes(), near, "%s, seed %d", name, seed)
 		}
 	}
 }

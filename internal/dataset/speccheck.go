@@ -2,23 +2,28 @@ package dataset
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// columnPlanner checks one column, and writes its values in their one notation.
+// columnPlanner checks one column, or a field of a document, and writes its values in their one notation.
 type columnPlanner struct {
 	*specPlanner
-	c *SpecColumn
-	t specType
+	c      *SpecColumn
+	t      specType
+	at     []string // the place of the column in the file
+	name   string   // for messages
+	inside bool     // a document
+	depth  int      // of documents
+	failed bool     // for a reason that is known
 }
 
 // wrong adds a problem of the column, at a parameter of its generator if there is one.
 func (p *columnPlanner) wrong(at []string, format string, args ...any) {
-	place := path(append([]string{"columns", p.c.Name}, at...)...)
-	p.add(place, "column %s: %s", quoted(p.c.Name), fmt.Sprintf(format, args...))
+	p.add(path(append(slices.Clip(p.at), at...)...), "%s: %s", p.name, fmt.Sprintf(format, args...))
 }
 
 func (p *columnPlanner) plan() (plan columnPlan) {
@@ -36,22 +41,62 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	if row.types != nil && !p.need(row.name, row.types...) {
 		return plan
 	}
+	if of, is := p.c.Generator.(exact); is && t.isFloat() {
+		p.t.binary = binaryOf(of.exact()...)
+	}
 
 	before := len(p.problems)
 	plan = p.c.Generator.plan(p)
-	if len(p.problems) > before {
-		return plan
+	if p.failed || len(p.problems) > before {
+		return columnPlan{}
 	}
-
 	plan.column.Name, plan.column.Type = p.c.Name, p.t.Type
 	plan.column.Digits, plan.column.Scale = p.t.digits, p.t.scale
-	plan.column.Derived = plan.derived != nil
+	plan.column.Derived, plan.column.SQL = plan.derived != nil, p.c.SQL
+	p.modify(&plan)
 	if p.t.Variable() {
 		p.declare(&plan.column)
+	}
+	if len(p.problems) > before {
+		return columnPlan{}
 	}
 	p.c.Type = p.t.String()
 	return plan
 }
+
+// modify applies what is beside the generator.
+func (p *columnPlanner) modify(plan *columnPlan) {
+	if p.c.SQL != "" && p.t.Type != rows.Text && p.t.Type != rows.JSON {
+		p.wrong([]string{"sql"}, "sql is for text and json, which the server parses; leave it out, or make the type text")
+	}
+	if p.c.SQL != "" && !isSQLType(p.c.SQL) {
+		p.wrong([]string{"sql"}, "sql: %s is no type, as inet, tsvector or numeric(20, 4)", quoted(p.c.SQL))
+	}
+	if p.c.Distinct != 0 {
+		p.distinct(plan, p.c.Distinct)
+	}
+	if draw := plan.drawn; p.t.isFloat() && draw != nil && !plan.depends {
+		binary := p.t.binary
+		plan.drawn = func(start uint64) generator { return floats{draw(start), binary} }
+	}
+	if p.c.Nulls == "" {
+		return
+	}
+
+	if plan.derived != nil {
+		p.wrong([]string{"nulls"}, "a derived column has one width and no NULL; draw it, or leave nulls out")
+		return
+	}
+	draw, chance := plan.drawn, p.chance(&p.c.Nulls, "nulls")
+	plan.column.Nullable = true
+	plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
+}
+
+// isSQLType reports whether a text is the name of a type, perhaps of several words, with numbers: nothing that could be more.
+func isSQLType(text string) bool { return len(text) <= maxName && sqlType.MatchString(text) }
+
+var sqlType = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?( [A-Za-z_][A-Za-z0-9_]*)*` +
+	`( ?\([0-9]{1,6}(, ?[0-9]{1,6})*\))?( [A-Za-z_][A-Za-z0-9_]*)*(\[\])?$`)
 
 // declare compares the length of a variable type with the longest value.
 func (p *columnPlanner) declare(c *rows.Column) {
@@ -74,13 +119,7 @@ func (p *columnPlanner) need(generator string, types ...rows.Type) bool {
 	if slices.Contains(types, p.t.Type) {
 		return true
 	}
-	var names []string
-	for i, t := range []rows.Type{rows.Int64, rows.Text, rows.Bytes, rows.Date, rows.Timestamp, rows.Decimal} {
-		if slices.Contains(types, t) {
-			names = append(names, typeNames[i])
-		}
-	}
-	p.wrong([]string{"type"}, "generator %s is for %s, not for %s", generator, strings.Join(names, ", "), quoted(p.c.Type))
+	p.wrong([]string{"type"}, "generator %s is for %s, not for %s", generator, strings.Join(shapes(types...), ", "), quoted(p.c.Type))
 	return false
 }
 
@@ -190,6 +229,7 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 		list[i], seen[v] = v, true
 		*text = p.t.format(v)
 	}
+	plan.least, plan.most = slices.Min(list), slices.Max(list)
 	plan.drawn = func(uint64) generator {
 		if len(list) == 1 {
 			return constantNumber(list[0])
@@ -218,6 +258,9 @@ func (p *columnPlanner) chosenText(texts []*string, from string, chances func() 
 		}
 		plan.column.Plain = plan.column.Plain && isPlain(v)
 		plan.column.MaxBytes = max(plan.column.MaxBytes, len(v))
+	}
+	if p.t.Type == rows.Enum {
+		plan.column.Labels = list
 	}
 	longest := plan.column.MaxBytes
 	plan.drawn = func(uint64) generator {

@@ -9,20 +9,41 @@ import (
 )
 
 // column reads a column: its type and one generator.
-func (r *specReader) column(at entry) (c SpecColumn) {
-	c.Name = at.key
-	where := "column " + quoted(c.Name)
-	r.lines[path("columns", c.Name)] = at.line
+func (r *specReader) column(at entry) SpecColumn {
+	return r.columnAt(at, "column "+quoted(at.key), []string{"columns", at.key})
+}
+
+// columnAt reads a column, or a field of a document.
+func (r *specReader) columnAt(at entry, where string, place []string) (c SpecColumn) {
+	c.Name, c.place = at.key, place
+	r.lines[path(place...)] = at.line
 
 	var generators []string
-	for _, e := range r.mapping(at.value, where) {
-		r.lines[path("columns", c.Name, e.key)] = e.line
+	all := r.mapping(at.value, where)
+	isRef := slices.ContainsFunc(all, func(e entry) bool { return e.key == "ref" })
+	var skew *SpecSkew
+	for _, e := range all {
+		r.lines[path(append(slices.Clip(place), e.key)...)] = e.line
 		switch {
 		case e.key == "type":
 			c.Type = r.scalar(e.value, where+": type")
 			continue
+		case e.key == "sql":
+			c.SQL = r.scalar(e.value, where+": sql")
+			continue
 		case e.key == "nulls":
-			r.add(e.line, "%s: nulls is not there yet: leave it out, and every row has a value", where)
+			c.Nulls = r.scalar(e.value, where+": nulls")
+			continue
+		case e.key == "absent" && place[len(place)-2] == "json":
+			c.Absent = r.scalar(e.value, where+": absent")
+			continue
+		case e.key == "distinct":
+			if c.Distinct = r.integer(e); c.Distinct < 1 {
+				r.add(e.line, "%s: distinct is a whole number of 1 or more", where)
+			}
+			continue
+		case e.key == "zipf" && isRef:
+			skew = readSkew(r, &c, e, where+": zipf")
 			continue
 		case generatorNamed(e.key) != nil:
 			c.Generator = generatorNamed(e.key).parameters(r, &c, e, where+": "+e.key)
@@ -32,6 +53,9 @@ func (r *specReader) column(at entry) (c SpecColumn) {
 			r.unknown(e.line, where+": ", "generator", e.key, generatorNames())
 		}
 		generators = append(generators, e.key)
+	}
+	if ref, is := c.Generator.(*SpecRef); is {
+		ref.Skew = skew
 	}
 
 	switch {

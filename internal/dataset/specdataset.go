@@ -12,13 +12,15 @@ const meanRows = 10_000
 // specDataset is the dataset of a spec. Columns are filled one after the other, each in a loop of its own.
 type specDataset struct {
 	schema  rows.Schema
-	drawn   []drawnColumn
+	drawn   []drawnColumn // in an order in which all others that one depends on come first
 	derived []derivedColumn
 }
 
 type drawnColumn struct {
 	column    int
 	generator generator
+	from      dependent // instead of generator: on column of
+	of        int
 	start     uint64 // state of the column's stream at row 0
 }
 
@@ -39,37 +41,86 @@ func columnStart(seed uint64, name string) uint64 {
 }
 
 func (p *specPlan) compile(seed uint64) *specDataset {
-	d := &specDataset{schema: p.schema}
-	mean, varies := int64(0), false
-	for i, c := range p.columns {
-		if c.derived != nil {
-			d.derived = append(d.derived, derivedColumn{i, c.derived})
-			mean += meanRows * max(c.column.Type.Size(), int64(c.column.MaxBytes))
-			continue
-		}
-
-		start := columnStart(seed, c.column.Name)
-		one := drawnColumn{i, c.drawn(start), start}
-		d.drawn = append(d.drawn, one)
-		if !c.column.Type.Variable() {
-			mean += meanRows * c.column.Type.Size()
-			continue
-		}
-		sum := one.generator.bytes(columnStart(1, c.column.Name), meanRows)
-		varies = varies || sum != meanRows*int64(c.column.MaxBytes)
-		mean += sum
-	}
+	d := p.dataset(seed)
+	mean, varies := p.meanBytes(d, seed)
 	if varies {
-		d.schema.MeanRowBytes = max(1, (mean+meanRows/2)/meanRows)
+		d.schema.MeanRowBytes = max(1, mean)
 	}
 	return d
+}
+
+func (p *specPlan) dataset(seed uint64) *specDataset {
+	d := &specDataset{schema: p.schema}
+	for _, i := range p.order {
+		c := p.columns[i]
+		if c.derived != nil {
+			d.derived = append(d.derived, derivedColumn{i, c.derived})
+			continue
+		}
+		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, c.column.Name)}
+		one.generator = c.drawn(one.start)
+		if c.depends {
+			one.from = one.generator.(dependent)
+		}
+		d.drawn = append(d.drawn, one)
+	}
+	return d
+}
+
+// meanBytes returns the mean column data of the first rows of seed 1, and whether rows differ. d is the dataset of a seed.
+func (p *specPlan) meanBytes(d *specDataset, seed uint64) (mean int64, varies bool) {
+	sum := int64(0)
+	for _, one := range d.drawn {
+		c := p.columns[one.column].column
+		g, known := one.generator.(measured)
+		switch {
+		case !c.Type.Variable() && !c.Nullable:
+			sum += meanRows * c.Type.Size()
+		case known:
+			bytes := g.bytes(columnStart(1, c.Name), meanRows)
+			varies = varies || bytes != meanRows*int64(c.MaxBytes)
+			sum += bytes
+		default:
+			return p.sampledBytes(d, seed), true
+		}
+	}
+	for _, one := range d.derived {
+		sum += meanRows * p.columns[one.column].column.MaxSize()
+	}
+	return (sum + meanRows/2) / meanRows, varies
+}
+
+// sampleBytes bounds the rows of a dataset that are made to know their mean length, by the longest.
+const sampleBytes = 16 << 20
+
+// sampledBytes returns the mean column data of rows, which are made.
+func (p *specPlan) sampledBytes(d *specDataset, seed uint64) int64 {
+	if seed != 1 {
+		d = p.dataset(1)
+	}
+	longest := max(d.schema.MaxRowBytes(), 1)
+	n := max(min(meanRows, sampleBytes/longest), 1)
+	piece := max(min(n, 1<<20/longest), 1)
+
+	block, sum := rows.NewBlock(d.schema), int64(0)
+	for first := int64(0); first < n; first += piece {
+		d.Fill(block, first, int(min(piece, n-first)))
+		d.Derive(block, first)
+		sum += block.PayloadBytes()
+	}
+	return (sum + n/2) / n
 }
 
 func (d *specDataset) Schema() rows.Schema { return d.schema }
 
 func (d *specDataset) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
-	for _, c := range d.drawn {
+	for i := range d.drawn {
+		c := &d.drawn[i]
+		if c.from != nil {
+			c.from.fillFrom(&dst.Columns[c.column], &dst.Columns[c.of], c.start, first, n)
+			continue
+		}
 		c.generator.fill(&dst.Columns[c.column], c.start, first, n)
 	}
 }

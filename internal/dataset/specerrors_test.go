@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func withColumn(c string) string {
 
 // Messages have the file, the line and the way out.
 func TestMistakesInAColumn(t *testing.T) {
-	all := strings.Join(generatorNames(), ", ")
+	all, types := strings.Join(generatorNames(), ", "), strings.Join(shapes(), ", ")
 	for column, want := range map[string]string{
 		"{type: bigint, unifrom: {min: 1, max: 2}}":              "generator unifrom: did you mean uniform?",
 		"{type: bigint, faked: email}":                           "generator faked: there is " + all,
@@ -26,13 +27,14 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint, histogram: 1}":                           "generator histogram is not there yet: there is " + all,
 		"{type: text(36), uuid: v5}":                             "uuid: v5: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
 		"{type: text(35), uuid: v4}":                             "text(35) is too short: its values have up to 36 bytes",
-		"{type: bigint, uuid: v4}":                               "generator uuid is for text(n), not for bigint",
+		"{type: bigint, uuid: v4}":                               "generator uuid is for text(n), uuid, not for bigint",
 		"{type: text, uuid: {version: v4, step: 1s}}":            "uuid: v4 has no time: start and step are for v7",
 		"{type: text, uuid: {version: v7, start: 1969-12-31}}":   "uuid: start 1969-12-31 00:00:00.000000 is before 1970, where a v7 begins",
 		"{type: bigint, scatter: {start: 1}}":                    "scatter needs stride, as stride: 1000 for neighbors that are 1,000 apart, in blocks of 1,000 × 1,000 rows: from 2 to 2147483648",
 		"{type: bigint, scatter: {start: -1, stride: 9}}":        "scatter: numbers start at 0 or above, not at -1",
 		"{type: bigint, hash: {min: -1, max: 9}}":                "hash: a derived number is 0 or above, not -1",
-		"{type: bigint, constant: 1, nulls: 3%}":                 "nulls is not there yet: leave it out, and every row has a value",
+		"{type: bigint, constant: 1, nulls: 3}":                  "nulls: 3 is no share: write it as 12.5%, more than 0% and at most 100%",
+		"{type: bigint, sequence: {}, nulls: 3%}":                "a derived column has one width and no NULL; draw it, or leave nulls out",
 		"{type: bigint, constant: 1, uniform: {min: 1, max: 2}}": "one generator belongs here, and these are 2: constant, uniform",
 		"{type: text(9), values: [a], zipf: {s: 1}}":             "the values belong into zipf: {s: …, values: […]}",
 		"{type: bigint, uniform: {min: 1, max: 2, mean: 3}}":     "uniform: key mean: did you mean min?",
@@ -41,18 +43,17 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint, uniform: {min: 0x10, max: 20}}":          "uniform: min: 0x10 is no whole number of 64 bits",
 		"{type: bigint, uniform: {min: 1, max: 9, step: 0}}":     "uniform: step: 0: a step is more than 0",
 		"{type: bigint, uniform: {min: 1, max: 2.5}}":            "uniform: max: 2.5 is no whole number of 64 bits",
-		"{type: text(5), uniform: {min: 1, max: 2}}":             "generator uniform is for bigint, date, timestamp, decimal(p,s), not for text(5)",
+		"{type: text(5), uniform: {min: 1, max: 2}}":             "generator uniform is for bigint, int, smallint, decimal(p,s), real, double, date, timestamp, timestamptz, not for text(5)",
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 100}}":    "uniform: max: 100 has more than 2 digits before the point",
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 0.005}}":  "uniform: max: 0.005 has more than 2 digits after the point",
 		"{type: 'decimal(19,2)', constant: 1}":                   "type decimal(19,2): more than 18 digits are not there yet",
 		"{type: 'decimal(9,0)', constant: 1}":                    "type decimal(9,0) has no digits after the point: write bigint",
 		"{type: decimal, constant: 1}":                           "type decimal: write its digits and those after the point, as decimal(12,2)",
-		"{type: uuid, constant: 1}":                              "type uuid is not there yet: write text(36); there is bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
-		"{type: 'int[]', constant: 1}":                           "type int[] is not there yet: write text(n); there is bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
+		"{type: 'int[]', constant: 1}":                           "type int[] is not there yet: write text(n); there is " + types,
 		"{type: bigit, constant: 1}":                             "type bigit: did you mean bigint?",
 		"{type: text(0), constant: a}":                           "type text(0): a length is a whole number from 1 to 1048576 bytes",
 		"{type: text(99999999999999999999), text: {}}":           "type text(99999999999999999999): a length is a whole number from 1 to 1048576 bytes",
-		"{constant: 1}":                                     "type is missing: one of bigint, text(n), bytes(n), date, timestamp, decimal(p,s)",
+		"{constant: 1}":                                     "type is missing: one of " + types,
 		"{type: date, constant: 2026-02-30}":                "constant: 2026-02-30 is no date: write 2026-01-31",
 		"{type: timestamp, constant: 2026-02-01T00:00:00Z}": "constant: 2026-02-01T00:00:00Z: a timestamp has no time zone: leave it out",
 		"{type: timestamp, constant: 2026-02-01 00:00:00.0000001}": `constant: "2026-02-01 00:00:00.0000001" is no timestamp: ` +
@@ -98,7 +99,7 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: text, text: {length: 2000000}}":                           "text: length 2000000: 1 to 1048576 bytes",
 		"{type: text(9), text: {alphabet: ascci}}":                        "text: alphabet ascci: did you mean ascii?",
 		"{type: text(9), words: {length: 0..9}}":                          "words: a piece of text has at least 1 byte",
-		"{type: bigint, words: {length: 9}}":                              "generator words is for text(n), not for bigint",
+		"{type: bigint, words: {length: 9}}":                              "generator words is for text(n), char(n), not for bigint",
 		"{type: bigint, constant: \"${x}\"}":                              "${x}: there is no such parameter: add it under parameters",
 		"{type: bigint, uniform: {min: 1, max: 2}, type: bigint}":         "",
 	} {
@@ -297,11 +298,13 @@ func FuzzParseSpec(f *testing.F) {
 	for _, s := range specsForTests(f) {
 		f.Add(specText(s))
 	}
-	for _, text := range []string{"", "{", "a: &b c", "? a\n: b", "version: 1\ncolumns: {id: {type: bigint, sequence: }}"} {
+	more, err := os.ReadFile("testdata/more.yaml")
+	require.NoError(f, err)
+	for _, text := range []string{string(more), "", "{", "a: &b c", "? a\n: b", "version: 1\ncolumns: {id: {type: bigint, sequence: }}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 4<<10 {
+		if len(text) > 6<<10 {
 			return
 		}
 		s, err := ParseSpec("t.yaml", []byte(text), nil)

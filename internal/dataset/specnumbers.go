@@ -1,12 +1,11 @@
 package dataset
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // spread reads a range of values. count is how many it has, 0 for 2^64.
@@ -17,6 +16,9 @@ func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, ste
 	}
 
 	before := len(p.problems)
+	if p.t.isFloat() && r.Step == "" {
+		r.Step = p.t.format(1)
+	}
 	least = p.number(&r.Min, 0, generator, "min")
 	most := p.number(&r.Max, 0, generator, "max")
 	step = uint64(p.step(&r.Step, 1, generator, "step"))
@@ -32,31 +34,42 @@ func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, ste
 
 func (r *SpecRange) plan(p *columnPlanner) (plan columnPlan) {
 	least, step, count := p.spread(r, "uniform")
+	plan.span(least, step, count)
+	if p.t.IsInteger() {
+		plan.wants = int64(min(count, math.MaxInt64))
+	}
 	plan.drawn = func(uint64) generator { return &uniformNumber{least, step, count} }
 	return plan
 }
 
 const million = 1_000_000
 
-func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
-	s, err := parseDecimal(z.S, 6, 8)
+// exponent reads the s of a zipf distribution, in millionths; 0 after adding what is wrong.
+func (p *columnPlanner) exponent(text *string) uint64 {
+	s, err := parseDecimal(*text, 6, 8)
 	switch {
-	case z.S == "":
+	case *text == "":
 		p.wrong([]string{"zipf"}, "zipf needs s, as s: 1.07")
 	case err != nil:
 		p.wrong([]string{"zipf", "s"}, "zipf: s: %v", err)
 	case s < 1 || s > 20*million:
 		p.wrong([]string{"zipf", "s"}, "zipf: s is more than 0 and at most 20")
 	default:
-		z.S = trimmed(formatDecimal(s, 6))
+		*text = trimmed(formatDecimal(s, 6))
+		return uint64(s)
 	}
+	return 0
+}
+
+func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
+	s := p.exponent(&z.S)
 	if (z.Range == nil) == (z.Values == nil) {
 		p.wrong([]string{"zipf"}, "zipf needs min and max, or values")
 	}
 	if z.Values != nil && z.Scatter {
 		p.wrong([]string{"zipf", "scatter"}, "zipf: values are not scattered: write them in their order")
 	}
-	if s < 1 || s > 20*million || (z.Range == nil) == (z.Values == nil) {
+	if s == 0 || (z.Range == nil) == (z.Values == nil) {
 		return plan
 	}
 
@@ -67,7 +80,7 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 		}
 		if p.few(len(texts), "zipf", "values") {
 			return p.chosen(texts, "zipf", func() choice {
-				_, logs := zipfParts(uint64(len(texts)), uint64(s))
+				_, logs := zipfParts(uint64(len(texts)), s)
 				return newChoice(weights(logs))
 			})
 		}
@@ -83,9 +96,13 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	p.entries += int64(min(count, maxParts))
+	plan.span(least, step, count)
+	if p.t.IsInteger() {
+		plan.wants = int64(count)
+	}
 	scattered := z.Scatter
 	plan.drawn = func(start uint64) generator {
-		parts, logs := zipfParts(count, uint64(s))
+		parts, logs := zipfParts(count, s)
 		var order *scatter
 		if scattered {
 			order = newScatter(count, start)
@@ -167,11 +184,17 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	p.entries += int64(min(count, bellParts))
+	plan.span(from, step, count)
 	plan.drawn = func(uint64) generator {
 		parts, logs := normalParts(big.NewInt(from), step, count, mean, deviation)
 		return newPartNumber(from, step, parts, logs, nil)
 	}
 	return plan
+}
+
+// span sets the smallest and the largest value, of least + k × step with k below count.
+func (plan *columnPlan) span(least int64, step, count uint64) {
+	plan.least, plan.most = least, int64(uint64(least)+(count-1)*step)
 }
 
 // scaled returns a value in millionths.
@@ -180,11 +203,21 @@ func scaled(v int64) *big.Int { return new(big.Int).Mul(big.NewInt(v), big.NewIn
 // fine reads a value of the column's type in millionths of its unit: numbers may have up to 6 digits more after the
 // point.
 func (p *columnPlanner) fine(text *string, distance bool, at ...string) *big.Int {
-	if p.t.Type == rows.Date || p.t.Type == rows.Timestamp {
+	if p.t.isTime() {
 		if distance {
 			return scaled(p.step(text, 1, at...))
 		}
 		return scaled(p.number(text, 0, at...))
+	}
+
+	if p.t.isFloat() {
+		v, err := parseFraction(*text)
+		if err != nil {
+			p.wrong(at, "%s: %v", strings.Join(at, ": "), err)
+			return new(big.Int)
+		}
+		v.Mul(v, new(big.Rat).SetInt64(million<<p.t.binary))
+		return new(big.Int).Quo(v.Num(), v.Denom())
 	}
 
 	whole, fraction, _ := strings.Cut(*text, ".")

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type specPlan struct {
 	schema  rows.Schema
 	columns []columnPlan
+	order   []int // of filling them
 }
 
 // columnPlan is a checked column: derived or drawn.
@@ -24,7 +26,11 @@ type columnPlan struct {
 	numbering numbering
 	term      *rows.Term // of the row's number, if the column can be in a key; its Column is not set
 
-	drawn func(start uint64) generator // start is the state of the column's stream at row 0
+	drawn       func(start uint64) generator // start is the state of the column's stream at row 0
+	depends     bool                         // the generator is a dependent, on column of
+	of          int
+	least, most int64 // of numbers
+	wants       int64 // different values, of a column where a reader would miss them; 0: any number will do
 }
 
 // specPlanner checks a spec and fills in its defaults.
@@ -35,6 +41,10 @@ type specPlanner struct {
 	entries  int64 // of the tables of all distributions, at most
 	longest  int   // of all words
 	prose    func() string
+
+	columns []columnPlan
+	planned []bool // begun; a column without a name is still being planned, or has a problem
+	order   []int  // in which columns can be filled: those that depend on others behind them
 }
 
 func (p *specPlanner) add(at, format string, args ...any) {
@@ -52,14 +62,14 @@ func (s *Spec) plan() (*specPlan, []problem) {
 	}
 	p.names()
 
-	plan := &specPlan{}
+	p.columns, p.planned = make([]columnPlan, len(s.Columns)), make([]bool, len(s.Columns))
 	for i := range s.Columns {
-		c := &columnPlanner{specPlanner: p, c: &s.Columns[i]}
-		plan.columns = append(plan.columns, c.plan())
+		p.planColumn(i)
 	}
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
+	plan := &specPlan{columns: p.columns, order: p.order}
 
 	plan.schema.Dataset = s.Name
 	for _, c := range plan.columns {
@@ -90,6 +100,31 @@ func (s *Spec) plan() (*specPlan, []problem) {
 		return nil, p.problems
 	}
 	return plan, nil
+}
+
+// planColumn plans a column unless it is planned, and reports whether that has ended.
+func (p *specPlanner) planColumn(i int) bool {
+	if p.planned[i] {
+		return slices.Contains(p.order, i)
+	}
+	p.planned[i] = true
+	name := p.Columns[i].Name
+	c := &columnPlanner{specPlanner: p, c: &p.Columns[i], at: []string{"columns", name}, name: "column " + quoted(name)}
+	p.columns[i] = c.plan()
+	p.order = append(p.order, i)
+	return true
+}
+
+// columnIndex returns the index of a column, −1 if there is none.
+func (p *specPlanner) columnIndex(name string) int {
+	return slices.IndexFunc(p.Columns, func(c SpecColumn) bool { return c.Name == name })
+}
+
+func (p *specPlanner) columnNames() (all []string) {
+	for _, c := range p.Columns {
+		all = append(all, c.Name)
+	}
+	return all
 }
 
 // names checks what the dataset and its columns are called.
@@ -203,7 +238,7 @@ func notAKey(c columnPlan) string {
 	case s.before+s.after != "":
 		return fmt.Sprintf("column %s has text around its number, which is not there yet as a key: "+
 			"use another column, or format: \"{:0%d}\"", name, s.digits)
-	case s.step != 1 && c.column.Type == rows.Timestamp:
+	case s.step != 1 && (c.column.Type == rows.Timestamp || c.column.Type == rows.TimestampTZ):
 		return fmt.Sprintf("column %s has a step of %d microseconds, which is not there yet in a key: write step: 1us, "+
 			"or give the table a bigint column as its key", name, s.step)
 	case s.step != 1:
@@ -238,15 +273,11 @@ func (p *specPlanner) defaultKey(columns []columnPlan) []string {
 
 // index returns the index of a column that key or unique names, −1 after adding that there is none.
 func (p *specPlanner) index(at, what, name string) int {
-	names := make([]string, len(p.Columns))
-	for i, c := range p.Columns {
-		if c.Name == name {
-			return i
-		}
-		names[i] = c.Name
+	if i := p.columnIndex(name); i >= 0 {
+		return i
 	}
 	if len(p.problems) < maxProblems { // each is compared with all columns
-		p.add(at, "%s: %s", what, unknown("column", name, names))
+		p.add(at, "%s: %s", what, unknown("column", name, p.columnNames()))
 	}
 	return -1
 }

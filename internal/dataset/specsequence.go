@@ -30,7 +30,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	} else if q.Format != "" {
 		p.wrong([]string{"sequence", "format"}, "sequence: format is for texts")
 	}
-	if q.Start == "" && p.t.Type != rows.Int64 && p.t.Type != rows.Text {
+	if q.Start == "" && p.t.isTime() {
 		p.wrong([]string{"sequence"}, "sequence needs start, as start: 2026-01-01")
 		return plan
 	}
@@ -41,7 +41,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	}
 
 	at := []string{"sequence", "start"}
-	if s.start < 0 && (p.t.Type == rows.Int64 || p.t.Type == rows.Text) {
+	if s.start < 0 && !p.t.isTime() {
 		p.wrong(at, "a sequence starts at 0 or above, not at %s", q.Start)
 		return plan
 	}

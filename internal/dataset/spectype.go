@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,84 +14,141 @@ import (
 type specType struct {
 	rows.Type
 	name          string
-	size          int // n of text(n) and bytes(n); 0 = as long as the longest value
+	size          int // n of text(n) and the like; 0 = as long as the longest value
 	digits, scale int // of decimals
+	// binary is how many bits after the point the numbers of real and double have: they are multiples of 2^−binary, which
+	// every server prints and reads exactly. It follows from the generator's step.
+	binary int
 }
 
-var typeNames = []string{"bigint", "text(n)", "bytes(n)", "date", "timestamp", "decimal(p,s)"}
+// typeRow is a type of specs.
+type typeRow struct {
+	name    string
+	Type    rows.Type
+	shape   string   // with its parameters, for messages
+	aliases []string // that mean the same
+}
+
+var specTypes = []typeRow{
+	{"bigint", rows.Int64, "bigint", nil},
+	{"int", rows.Int32, "int", []string{"integer"}},
+	{"smallint", rows.Int16, "smallint", nil},
+	{"boolean", rows.Bool, "boolean", []string{"bool"}},
+	{"decimal", rows.Decimal, "decimal(p,s)", nil},
+	{"real", rows.Float32, "real", nil},
+	{"double", rows.Float64, "double", nil},
+	{"text", rows.Text, "text(n)", nil},
+	{"char", rows.Char, "char(n)", nil},
+	{"enum", rows.Enum, "enum", nil},
+	{"json", rows.JSON, "json", nil},
+	{"bytes", rows.Bytes, "bytes(n)", nil},
+	{"uuid", rows.UUID, "uuid", nil},
+	{"date", rows.Date, "date", nil},
+	{"timestamp", rows.Timestamp, "timestamp", nil},
+	{"timestamptz", rows.TimestampTZ, "timestamptz", nil},
+}
 
 // laterTypes says what to write instead of types that this version does not have.
 var laterTypes = map[string]string{
-	"int": "bigint", "integer": "bigint", "smallint": "bigint", "unsigned": "bigint",
-	"boolean": "bigint", "bool": "bigint",
-	"real": "decimal(p,s)", "double": "decimal(p,s)", "float": "decimal(p,s)", "numeric": "decimal(p,s)",
-	"char": "text(n)", "varchar": "text(n)", "uuid": "text(36)", "json": "text(n)", "jsonb": "text(n)", "enum": "text(n)",
-	"timestamptz": "timestamp", "time": "timestamp", "array": "text(n)", "vector": "bytes(n)",
+	"unsigned": "bigint", "float": "real or double", "numeric": "decimal(p,s)", "number": "decimal(p,s)",
+	"varchar": "text(n)", "jsonb": "json", "array": "text(n)", "vector": "bytes(n)", "time": "text(n)", "datetime": "timestamp",
+	"string": "text(n)",
+}
+
+// shapes lists types for messages.
+func shapes(types ...rows.Type) (all []string) {
+	for _, row := range specTypes {
+		if len(types) == 0 || slices.Contains(types, row.Type) {
+			all = append(all, row.shape)
+		}
+	}
+	return all
 }
 
 // parseType reads a type. The error is for a person.
 func parseType(text string) (t specType, err error) {
 	text = strings.TrimSpace(text)
-	base, inside, has := strings.Cut(text, "(")
-	base = strings.ToLower(strings.TrimSpace(base))
-	var params []int
-	if has {
-		list, closed := strings.CutSuffix(inside, ")")
-		for p := range strings.SplitSeq(list, ",") {
-			n, err := strconv.Atoi(strings.TrimSpace(p))
-			if err != nil || !closed || n < 0 {
-				params = append(params, -1)
-				continue
-			}
-			params = append(params, n)
-		}
+	base, params, has := splitType(text)
+	if text == "" {
+		return t, fmt.Errorf("type is missing: one of %s", strings.Join(shapes(), ", "))
 	}
 
-	t.name = base
-	switch {
-	case text == "":
-		return t, fmt.Errorf("type is missing: one of %s", strings.Join(typeNames, ", "))
-	case base == "bigint" && !has:
-		t.Type = rows.Int64
-	case base == "date" && !has:
-		t.Type = rows.Date
-	case base == "timestamp" && !has:
-		t.Type = rows.Timestamp
-	case (base == "text" || base == "bytes") && len(params) <= 1:
-		t.Type = rows.Text
-		if base == "bytes" {
-			t.Type = rows.Bytes
-		}
-		if has {
-			t.size = params[0]
-		}
-		if has && (t.size < 1 || t.size > MaxPayloadBytes) {
-			return t, fmt.Errorf("type %s: a length is a whole number from 1 to %d bytes", quoted(text), MaxPayloadBytes)
-		}
-	case base == "decimal" && len(params) != 2:
-		return t, fmt.Errorf("type %s: write its digits and those after the point, as decimal(12,2)", quoted(text))
-	case base == "decimal":
-		t.Type, t.digits, t.scale = rows.Decimal, params[0], params[1]
-		switch {
-		case t.digits > 18:
-			return t, fmt.Errorf("type %s: more than 18 digits are not there yet", quoted(text))
-		case t.scale == 0 && t.digits >= 1:
-			return t, fmt.Errorf("type %s has no digits after the point: write bigint", quoted(text))
-		case t.scale < 1 || t.scale > t.digits:
-			return t, fmt.Errorf("type %s: decimal(p,s) has p digits, 1 to 18, and s of them after the point", quoted(text))
-		}
-	default:
-		name := strings.TrimSuffix(base, "[]")
-		if name != base {
-			name = "array"
-		}
-		if instead, later := laterTypes[name]; later {
-			return t, fmt.Errorf("type %s is not there yet: write %s; there is %s",
-				quoted(text), instead, strings.Join(typeNames, ", "))
-		}
-		return t, errors.New(unknown("type", text, typeNames))
+	i := slices.IndexFunc(specTypes, func(row typeRow) bool { return row.name == base || slices.Contains(row.aliases, base) })
+	if i < 0 {
+		return t, unknownType(text, base)
 	}
-	return t, nil
+	t.Type, t.name = specTypes[i].Type, specTypes[i].name
+	switch {
+	case t.Type == rows.Decimal:
+		return t, t.readDigits(text, params)
+	case t.Variable() && t.Type != rows.Enum && len(params) <= 1:
+		return t, t.readSize(text, params, has)
+	case t.Type == rows.Enum && has:
+		return t, fmt.Errorf("type %s: write enum, whose labels are those of values, or text with sql: and the name of the server's type",
+			quoted(text))
+	case has:
+		return t, fmt.Errorf("type %s: write %s", quoted(text), specTypes[i].shape)
+	default:
+		return t, nil
+	}
+}
+
+// splitType splits text(40) into a name in lower case and numbers; -1 stands for what is none.
+func splitType(text string) (base string, params []int, has bool) {
+	base, inside, has := strings.Cut(text, "(")
+	base = strings.ToLower(strings.TrimSpace(base))
+	if !has {
+		return base, nil, false
+	}
+
+	list, closed := strings.CutSuffix(inside, ")")
+	for p := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(p))
+		if err != nil || !closed || n < 0 {
+			n = -1
+		}
+		params = append(params, n)
+	}
+	return base, params, true
+}
+
+func (t *specType) readSize(text string, params []int, has bool) error {
+	if !has {
+		return nil
+	}
+	t.size = params[0]
+	if t.size < 1 || t.size > MaxPayloadBytes {
+		return fmt.Errorf("type %s: a length is a whole number from 1 to %d bytes", quoted(text), MaxPayloadBytes)
+	}
+	return nil
+}
+
+func (t *specType) readDigits(text string, params []int) error {
+	if len(params) != 2 {
+		return fmt.Errorf("type %s: write its digits and those after the point, as decimal(12,2)", quoted(text))
+	}
+	t.digits, t.scale = params[0], params[1]
+	switch {
+	case t.digits > 18:
+		return fmt.Errorf("type %s: more than 18 digits are not there yet", quoted(text))
+	case t.scale == 0 && t.digits >= 1:
+		return fmt.Errorf("type %s has no digits after the point: write bigint", quoted(text))
+	case t.scale < 1 || t.scale > t.digits:
+		return fmt.Errorf("type %s: decimal(p,s) has p digits, 1 to 18, and s of them after the point", quoted(text))
+	default:
+		return nil
+	}
+}
+
+func unknownType(text, base string) error {
+	name := strings.TrimSuffix(base, "[]")
+	if name != base {
+		name = "array"
+	}
+	if instead, later := laterTypes[name]; later {
+		return fmt.Errorf("type %s is not there yet: write %s; there is %s", quoted(text), instead, strings.Join(shapes(), ", "))
+	}
+	return errors.New(unknown("type", text, shapes()))
 }
 
 // String returns the type as a spec writes it.
@@ -98,9 +156,17 @@ func (t specType) String() string {
 	switch {
 	case t.Type == rows.Decimal:
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
-	case t.Variable():
+	case t.Variable() && t.Type != rows.Enum:
 		return fmt.Sprintf("%s(%d)", t.name, t.size)
 	default:
 		return t.name
 	}
 }
+
+// isTime reports whether values are dates or times, whose steps are durations.
+func (t specType) isTime() bool {
+	return t.Type == rows.Date || t.Type == rows.Timestamp || t.Type == rows.TimestampTZ
+}
+
+// isFloat reports whether values are floating-point numbers.
+func (t specType) isFloat() bool { return t.Type == rows.Float32 || t.Type == rows.Float64 }

@@ -1,9 +1,12 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -18,15 +21,26 @@ const (
 	earliestMicros, latestMicros = earliestDay * dayMicros, latestDay*dayMicros + dayMicros - 1
 )
 
+// The largest numbers, in units of 2^−binary, that floating-point numbers of 32 and 64 bits hold exactly.
+const mostFloat32, mostFloat64 = 1 << 24, 1 << 53
+
 // bounds returns the smallest and the largest value of a type of numbers.
 func (t specType) bounds() (least, most int64) {
 	switch t.Type {
 	case rows.Date:
 		return earliestDay, latestDay
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		return earliestMicros, latestMicros
 	case rows.Decimal:
 		return 1 - tenTo(t.digits), tenTo(t.digits) - 1
+	case rows.Int16:
+		return math.MinInt16, math.MaxInt16
+	case rows.Int32:
+		return math.MinInt32, math.MaxInt32
+	case rows.Float32:
+		return -mostFloat32, mostFloat32
+	case rows.Float64:
+		return -mostFloat64, mostFloat64
 	default:
 		return math.MinInt64, math.MaxInt64
 	}
@@ -52,19 +66,78 @@ func (t specType) parse(text string) (v int64, err error) {
 		return at.Unix() / (24 * 60 * 60), nil
 	case rows.Timestamp:
 		return parseTime(text)
+	case rows.TimestampTZ:
+		return parseMoment(text)
 	case rows.Decimal:
 		return parseDecimal(text, t.scale, t.digits)
+	case rows.Bool:
+		switch strings.ToLower(text) {
+		case "true":
+			return 1, nil
+		case "false":
+			return 0, nil
+		}
+		return 0, fmt.Errorf("%s is neither true nor false", quoted(text))
+	case rows.Float32, rows.Float64:
+		return t.parseBinary(text)
 	default:
 		v, err := strconv.ParseInt(withoutUnderscores(text), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s is no whole number of 64 bits", quoted(text))
+		if least, most := t.bounds(); err != nil || v < least || v > most {
+			return 0, fmt.Errorf("%s is no whole number of %d bits", quoted(text), 8*t.Size())
 		}
 		return v, nil
 	}
 }
 
+// maxBinary is how many bits after the point a floating-point number may have.
+const maxBinary = 20
+
+// parseBinary reads a number in units of 2^−binary, of which it has to be a multiple.
+func (t specType) parseBinary(text string) (int64, error) {
+	v, err := parseFraction(text)
+	if err != nil {
+		return 0, err
+	}
+	v.Mul(v, new(big.Rat).SetInt64(1<<t.binary))
+	if !v.IsInt() {
+		return 0, fmt.Errorf("%s is no multiple of 1/%d, which every server would print and read exactly: write 0.125, "+
+			"or take decimal(p,s)", quoted(text), 1<<t.binary)
+	}
+	if least, most := t.bounds(); !v.Num().IsInt64() || v.Num().Int64() < least || v.Num().Int64() > most {
+		return 0, fmt.Errorf("%s has more digits than %s holds exactly in steps of 1/%d", quoted(text), t, 1<<t.binary)
+	}
+	return v.Num().Int64(), nil
+}
+
+// parseFraction reads a decimal number without an exponent, of a length that people write.
+func parseFraction(text string) (*big.Rat, error) {
+	bare := withoutUnderscores(text)
+	v, ok := new(big.Rat).SetString(bare)
+	if !ok || len(bare) > 40 || strings.Trim(bare, "-.0123456789") != "" {
+		return nil, fmt.Errorf("%s is no number", quoted(text))
+	}
+	return v, nil
+}
+
+// binaryOf returns how many bits after the point some numbers have, at most maxBinary. What is no number is left to parse.
+func binaryOf(texts ...string) (bits int) {
+	for _, text := range texts {
+		v, err := parseFraction(text)
+		if err != nil {
+			continue
+		}
+		bits = max(bits, min(v.Denom().BitLen()-1, maxBinary))
+	}
+	return bits
+}
+
 // format writes a value of a type of numbers as parse reads it.
-func (t specType) format(v int64) string { return rows.Column{Type: t.Type, Scale: t.scale}.Text(v) }
+func (t specType) format(v int64) string {
+	if t.isFloat() {
+		return strconv.FormatFloat(math.Ldexp(float64(v), -t.binary), 'f', -1, 64)
+	}
+	return rows.Column{Type: t.Type, Scale: t.scale}.Text(v)
+}
 
 // withoutUnderscores removes those between digits, as in 2_000_000.
 func withoutUnderscores(text string) string {
@@ -72,6 +145,24 @@ func withoutUnderscores(text string) string {
 		return text
 	}
 	return strings.ReplaceAll(text, "_", "")
+}
+
+// parseMoment reads a time with a zone; without one it is UTC.
+func parseMoment(text string) (int64, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04Z07:00"} {
+		at, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		if micros := at.UnixMicro(); at.Nanosecond()%1000 == 0 && micros >= earliestMicros && micros <= latestMicros {
+			return micros, nil
+		}
+	}
+	v, err := parseTime(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no moment: write 2026-01-31 23:59:59.000001Z", quoted(text))
+	}
+	return v, nil
 }
 
 func parseTime(text string) (int64, error) {
@@ -133,7 +224,7 @@ func (t specType) parseStep(text string) (int64, error) {
 	var v int64
 	var err error
 	switch t.Type {
-	case rows.Date, rows.Timestamp:
+	case rows.Date, rows.Timestamp, rows.TimestampTZ:
 		if v, err = parseDuration(text); err != nil {
 			return 0, err
 		}
@@ -185,7 +276,7 @@ func (t specType) formatStep(v int64) string {
 	switch t.Type {
 	case rows.Date:
 		return strconv.FormatInt(v, 10) + "d"
-	case rows.Timestamp:
+	case rows.Timestamp, rows.TimestampTZ:
 		for _, u := range units {
 			if v%u.micros == 0 {
 				return strconv.FormatInt(v/u.micros, 10) + u.name
@@ -207,7 +298,22 @@ func (t specType) parseBytes(text string) ([]byte, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return nil, fmt.Errorf("%s: a text is UTF-8 without NUL", quoted(text))
 	}
+	if t.Type == rows.Char && strings.TrimRight(text, " ") != text {
+		return nil, fmt.Errorf("%q: a char(n) ends in no blank: servers cut them off", text)
+	}
+	if t.Type == rows.JSON {
+		return compactJSON(text)
+	}
 	return []byte(text), nil
+}
+
+// compactJSON returns a document without blanks and line breaks.
+func compactJSON(text string) ([]byte, error) {
+	var out bytes.Buffer
+	if err := json.Compact(&out, []byte(text)); err != nil {
+		return nil, fmt.Errorf("%s is no JSON document: %w", quoted(text), err)
+	}
+	return out.Bytes(), nil
 }
 
 // isPlain reports what rows.Column.Plain promises of a value.

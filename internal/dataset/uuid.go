@@ -95,39 +95,38 @@ func (u *uuids) words(row int64) (high, low uint64) {
 }
 
 func (u *uuids) derive(v *rows.Vector, first int64, n int) {
-	if v.Type == rows.UUID {
-		data := v.Data[:n*rows.UUIDBytes]
-		for row := first; len(data) > 0; row++ {
-			high, low := u.words(row)
-			binary.BigEndian.PutUint64(data, high)
-			binary.BigEndian.PutUint64(data[8:], low)
-			data = data[rows.UUIDBytes:]
-		}
-		return
+	if v.Type.Variable() {
+		v.Data, v.Ends = slices.Grow(v.Data[:0], n*uuidText), slices.Grow(v.Ends[:0], n)
 	}
-
-	for row, data := first, sized(v, n, uuidText); len(data) > 0; row++ {
-		u.put(data[:uuidText], row)
-		data = data[uuidText:]
+	for i := range n {
+		u.put(v, i, first+int64(i))
 	}
 }
 
-// put writes the text of a row's UUID.
-func (u *uuids) put(text []byte, row int64) {
-	var binaries [rows.UUIDBytes]byte
+// put writes a row's UUID as value i of a vector: that is the next one, of a text.
+func (u *uuids) put(v *rows.Vector, i int, row int64) {
+	var value [rows.UUIDBytes]byte
 	high, low := u.words(row)
-	binary.BigEndian.PutUint64(binaries[:], high)
-	binary.BigEndian.PutUint64(binaries[8:], low)
+	binary.BigEndian.PutUint64(value[:], high)
+	binary.BigEndian.PutUint64(value[8:], low)
+	if v.Type == rows.UUID {
+		copy(v.UUID(i), value[:])
+		return
+	}
+	v.Data = appendUUID(v.Data, value[:])
+	v.Ends = append(v.Ends, uint32(len(v.Data)))
+}
 
-	from := 0
+// appendUUID writes the text of a UUID.
+func appendUUID(dst, value []byte) []byte {
 	for i, bytes := range [...]int{4, 2, 2, 2, 6} {
 		if i > 0 {
-			text[0] = '-'
-			text = text[1:]
+			dst = append(dst, '-')
 		}
-		hex.Encode(text, binaries[from:from+bytes])
-		text, from = text[2*bytes:], from+bytes
+		dst = hex.AppendEncode(dst, value[:bytes])
+		value = value[bytes:]
 	}
+	return dst
 }
 
 func (u *uuids) largest(int64) int64 { return 0 } // it is no number

@@ -1,0 +1,319 @@
+package dataset
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// SpecJSON draws a JSON object: its fields, in this order, each with a generator of its own.
+type SpecJSON []SpecColumn
+
+const (
+	maxFields     = 256 // of an object
+	maxDocument   = 64 << 10
+	maxJSONNested = 8
+)
+
+func readJSON(r *specReader, c *SpecColumn, e entry, where string) Generator {
+	document := SpecJSON{}
+	for _, field := range r.mapping(e.value, where) {
+		document = append(document, r.columnAt(field, where+": "+quoted(field.key), append(slices.Clip(c.place), "json", field.key)))
+	}
+	return &document
+}
+
+func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
+	switch {
+	case len(*d) < 1 || len(*d) > maxFields:
+		p.wrong([]string{"json"}, "json: %d fields: an object has 1 to %d", len(*d), maxFields)
+		return plan
+	case p.depth == maxJSONNested:
+		p.wrong([]string{"json"}, "json: objects are nested more than %d deep", maxJSONNested)
+		return plan
+	}
+
+	object := &document{}
+	size := len("{}")
+	before := len(p.problems)
+	for i := range *d {
+		one := &(*d)[i]
+		of := &columnPlanner{
+			specPlanner: p.specPlanner, c: one, inside: true, depth: p.depth + 1,
+			at: append(slices.Clip(p.at), "json", one.Name), name: p.name + ": json: " + quoted(one.Name),
+		}
+		if one.Type == "" {
+			one.Type = fieldType(one.Generator)
+		}
+		field, ok := of.field()
+		if !ok {
+			continue
+		}
+		size += field.size
+		object.fields = append(object.fields, field)
+	}
+	if len(p.problems) > before {
+		return plan
+	}
+	if size > maxDocument {
+		p.wrong([]string{"json"}, "json: a document has up to %d bytes: %d at most", size, maxDocument)
+		return plan
+	}
+
+	plan.column.MaxBytes, plan.column.JSON = size, p.t.Type == rows.Text
+	plan.drawn = func(start uint64) generator { return object.compile(start) }
+	return plan
+}
+
+// fieldType is the type of a field whose file says none.
+func fieldType(g Generator) string {
+	var values []string
+	switch g := g.(type) {
+	case *SpecJSON:
+		return "json"
+	case *SpecText, *SpecWords, *SpecBytes:
+		return "text"
+	case *SpecRef:
+		if g.UUID != "" {
+			return "uuid"
+		}
+		if g.Format != "" {
+			return "text"
+		}
+		return "bigint"
+	case *SpecRange:
+		values = []string{g.Min, g.Max, g.Step}
+	case *SpecNormal:
+		values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
+	case *SpecLognormal:
+		values = []string{g.Min, g.Max, g.Step}
+	case *SpecZipf:
+		if values = g.Values; g.Range != nil {
+			values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
+		}
+	case *SpecConstant:
+		values = []string{string(*g)}
+	case *SpecValues:
+		for _, v := range *g {
+			values = append(values, v.Value)
+		}
+	}
+	return typeOf(values)
+}
+
+// typeOf returns the narrowest of boolean, bigint, decimal and text that values have in common.
+func typeOf(values []string) string {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+	all := func(is func(string) bool) bool {
+		return len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
+	}
+	scale := 0
+	isNumber := func(v string) bool {
+		_, fraction, _ := strings.Cut(v, ".")
+		scale = max(scale, len(fraction))
+		_, err := parseFraction(v)
+		return err == nil
+	}
+	switch {
+	case all(func(v string) bool { return v == "true" || v == "false" }):
+		return "boolean"
+	case all(isNumber) && scale == 0:
+		return "bigint"
+	case all(isNumber) && scale <= 18:
+		return "decimal(18," + strconv.Itoa(scale) + ")"
+	default:
+		return "text"
+	}
+}
+
+// field plans a field of a document.
+func (p *columnPlanner) field() (field jsonField, ok bool) {
+	absent := chance{}
+	before := len(p.problems)
+	if p.c.Absent != "" {
+		absent = p.chance(&p.c.Absent, "absent")
+	}
+	if p.c.SQL != "" {
+		p.wrong([]string{"sql"}, "sql is for columns")
+	}
+	plan := p.plan()
+	if len(p.problems) > before {
+		return field, false
+	}
+	switch {
+	case plan.derived != nil:
+		p.wrong(nil, "a document is drawn, and cannot hold what follows from the row's number")
+		return field, false
+	case p.t.Type == rows.Bytes:
+		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
+		return field, false
+	}
+
+	name, err := json.Marshal(p.c.Name)
+	if err != nil {
+		panic(err) // a text
+	}
+	field = jsonField{
+		label: string(name) + ":", column: plan.column, drawn: plan.drawn, absent: absent, name: p.c.Name,
+		quoted: p.t.Type == rows.UUID || p.t.isTime() || p.t.IsText() && p.t.Type != rows.JSON,
+	}
+	_, text := p.c.Generator.(*SpecText)
+	_, words := p.c.Generator.(*SpecWords)
+	field.escaped = p.t.IsText() && p.t.Type != rows.JSON && !text && !words
+
+	value := plan.column.MaxBytes
+	switch {
+	case field.escaped:
+		value *= 6 // \u0007
+	case p.t.Type == rows.UUID:
+		value = uuidText
+	case !p.t.Variable():
+		value = len("-0000-00-00 00:00:00.000000+00:00") // no number is longer
+	}
+	field.size = len(field.label) + max(value, len("null")) + len(`"",`)
+	return field, true
+}
+
+// jsonField is a part of a document.
+type jsonField struct {
+	name, label     string
+	column          rows.Column
+	drawn           func(start uint64) generator
+	absent          chance
+	quoted, escaped bool
+	size            int // in the document, at most
+
+	generator generator // once it is compiled
+	start     uint64
+}
+
+// document draws objects. Its fields are filled one after the other, and then written row by row.
+type document struct {
+	fields  []jsonField
+	scratch sync.Pool // of *rows.Block
+}
+
+// documentRows is how many documents are drawn at a time: their fields stay in the CPU's caches.
+const documentRows = 512
+
+func (d *document) compile(start uint64) *document {
+	c := &document{fields: slices.Clone(d.fields)}
+	var s rows.Schema
+	for i := range c.fields {
+		f := &c.fields[i]
+		f.start = streamOf(start, "json "+f.name)
+		f.generator = f.drawn(f.start)
+		s.Columns = append(s.Columns, f.column)
+	}
+	c.scratch.New = func() any { return rows.NewBlock(s) }
+	return c
+}
+
+func (d *document) fill(v *rows.Vector, _ uint64, first int64, n int) {
+	block := d.scratch.Get().(*rows.Block)
+	defer d.scratch.Put(block)
+
+	for from := 0; from < n; from += documentRows {
+		m := min(documentRows, n-from)
+		block.Reset(m)
+		for i := range d.fields {
+			f := &d.fields[i]
+			f.generator.fill(&block.Columns[i], f.start, first+int64(from), m)
+		}
+		for i := range m {
+			v.Data = d.append(v.Data, block, first+int64(from), i)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
+	}
+}
+
+// append writes document i of a block that begins with a row.
+func (d *document) append(dst []byte, b *rows.Block, first int64, i int) []byte {
+	dst = append(dst, '{')
+	began := len(dst)
+	for k := range d.fields {
+		f, v := &d.fields[k], &b.Columns[k]
+		if f.absent != (chance{}) && f.absent.of(streamOf(f.start, "absent"), first+int64(i)) {
+			continue
+		}
+		if len(dst) > began {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, f.label...)
+		if v.IsNull(i) {
+			dst = append(dst, "null"...)
+			continue
+		}
+		if f.quoted {
+			dst = append(dst, '"')
+		}
+		dst = f.appendValue(dst, v, i)
+		if f.quoted {
+			dst = append(dst, '"')
+		}
+	}
+	return append(dst, '}')
+}
+
+func (f *jsonField) appendValue(dst []byte, v *rows.Vector, i int) []byte {
+	switch {
+	case f.escaped:
+		return appendEscaped(dst, v.Value(i))
+	case v.Type.Variable():
+		return append(dst, v.Value(i)...)
+	case v.Type == rows.UUID:
+		return appendUUID(dst, v.UUID(i))
+	case v.Type.IsInteger():
+		return strconv.AppendInt(dst, v.Ints[i], 10)
+	case v.Type == rows.Decimal:
+		return appendDecimal(dst, v.Ints[i], f.column.Scale)
+	case v.Type == rows.Timestamp:
+		return time.UnixMicro(v.Ints[i]).UTC().AppendFormat(dst, "2006-01-02 15:04:05.000000")
+	case v.Type == rows.TimestampTZ:
+		return time.UnixMicro(v.Ints[i]).UTC().AppendFormat(dst, "2006-01-02 15:04:05.000000-07:00")
+	case v.Type == rows.Date:
+		return time.Unix(v.Ints[i]*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
+	case v.Type == rows.Bool:
+		return strconv.AppendBool(dst, v.Ints[i] != 0)
+	case v.Type == rows.Float32:
+		return strconv.AppendFloat(dst, float64(math.Float32frombits(uint32(v.Ints[i]))), 'f', -1, 32)
+	default:
+		return strconv.AppendFloat(dst, math.Float64frombits(uint64(v.Ints[i])), 'f', -1, 64)
+	}
+}
+
+// appendDecimal is rows.Column.Text without garbage.
+func appendDecimal(dst []byte, v int64, scale int) []byte {
+	all := uint64(v)
+	if v < 0 {
+		dst, all = append(dst, '-'), -all
+	}
+	unit := uint64(tenTo(scale))
+	dst = append(strconv.AppendUint(dst, all/unit, 10), '.')
+	from := len(dst)
+	dst = append(dst, zeros[:scale]...)
+	putDigits(dst[from:], int64(all%unit))
+	return dst
+}
+
+// appendEscaped writes a text between quotation marks of JSON.
+func appendEscaped(dst, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"math"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// SpecRef draws a key of another table: the value of the parent's derived column in any of its rows. It is computed, and no
+// table is asked. Without UUID and Stride the parent's column is a sequence.
+type SpecRef struct {
+	Table  string `json:"table"`
+	Column string `json:"column"`
+	Rows   int64  `json:"rows"` // of the parent
+	Start  string `json:"start,omitempty"`
+	Step   string `json:"step,omitempty"`
+	Format string `json:"format,omitempty"`
+	UUID   string `json:"uuid,omitempty"`   // v4 or v7, with Start and Step
+	Stride int64  `json:"stride,omitempty"` // of a scatter
+	// Skew: the parent of rank k is drawn in proportion to k^−s; nil: all parents equally often.
+	Skew *SpecSkew `json:"zipf,omitempty"`
+}
+
+// SpecSkew is how often parents are drawn.
+type SpecSkew struct {
+	S       string `json:"s"`
+	Scatter bool   `json:"scatter,omitempty"` // the ranks are anywhere, and not in the order of the parents' rows
+}
+
+func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
+	f := r.fields(c, e, where, "table", "column", "rows", "start", "step", "format", "uuid", "stride", "columns", "values_from")
+	for _, name := range []string{"columns", "values_from"} {
+		if later, is := f.all[name]; is {
+			f.add(later.line, "%s: %s is not there yet: a reference is one column, computed from the parent's sequence, uuid or scatter",
+				where, name)
+		}
+	}
+	return &SpecRef{
+		Table: f.text("table"), Column: f.text("column"), Rows: f.count("rows", 0), Start: f.text("start"), Step: f.text("step"),
+		Format: f.text("format"), UUID: f.text("uuid"), Stride: f.count("stride", 0),
+	}
+}
+
+// readSkew reads zipf beside ref.
+func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
+	f := r.fields(c, e, where, "s", "scatter")
+	return &SpecSkew{f.text("s"), f.flag("scatter")}
+}
+
+func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
+	if r.Table == "" || r.Column == "" || r.Rows < 1 {
+		p.wrong([]string{"ref"}, "ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
+		return plan
+	}
+	if r.UUID != "" && r.Stride > 0 || r.Format != "" && (r.UUID != "" || r.Stride > 0) {
+		p.wrong([]string{"ref"}, "ref: the parent's column is a sequence, perhaps with format, or a uuid, or a scatter: one of them")
+		return plan
+	}
+	parent := p.parent(r)
+	if parent == nil {
+		return plan
+	}
+
+	plan.column, plan.wants = parent.column, r.Rows
+	rank := p.ranks(r)
+	if rank == nil {
+		return plan
+	}
+	switch of := parent.derived.(type) {
+	case *sequence:
+		plan.least, plan.most = of.start, of.start+(r.Rows-1)*of.step
+		if p.t.Variable() {
+			plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
+			return plan
+		}
+		plan.drawn = func(start uint64) generator { return rank(start, of.start, uint64(of.step)) }
+	case *scattered:
+		plan.least, plan.most = of.start, of.largest(r.Rows-1)
+		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
+	case *uuids:
+		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
+	}
+	return plan
+}
+
+// parent plans the parent's column, nil after adding what is wrong.
+func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
+	column := SpecColumn{Name: r.Column, Type: p.c.Type}
+	switch {
+	case r.UUID != "":
+		column.Generator = &SpecUUID{r.UUID, r.Start, r.Step}
+	case r.Stride > 0:
+		column.Generator = &SpecScatter{r.Start, r.Stride}
+	default:
+		column.Generator = &SpecSequence{Start: r.Start, Step: r.Step, Every: 1, Format: r.Format}
+	}
+	table := &specPlanner{Spec: p.Spec, limit: math.MaxInt64}
+	sub := &columnPlanner{specPlanner: table, c: &column, t: p.t}
+	row := generatorOf(column.Generator)
+	if row.types != nil && !p.need("ref", row.types...) {
+		return nil
+	}
+
+	plan := column.Generator.plan(sub)
+	for _, problem := range table.problems {
+		p.wrong([]string{"ref"}, "ref: the parent's %s", problem.text)
+	}
+	if len(table.problems) > 0 {
+		return nil
+	}
+	if table.limit < r.Rows-1 {
+		p.wrong([]string{"ref", "rows"}, "ref: rows %d: the parent's column %s has values for %d rows", r.Rows, quoted(r.Column), table.limit+1)
+		return nil
+	}
+
+	switch g := column.Generator.(type) {
+	case *SpecSequence:
+		r.Start, r.Step = g.Start, g.Step
+	case *SpecUUID:
+		r.Start, r.Step = g.Start, g.Step
+	case *SpecScatter:
+		r.Start = g.Start
+	}
+	return &plan
+}
+
+// ranks returns what draws least + k × step for a parent's row k, nil after adding what is wrong.
+func (p *columnPlanner) ranks(r *SpecRef) func(start uint64, least int64, step uint64) generator {
+	n := uint64(r.Rows)
+	if r.Skew == nil {
+		return func(_ uint64, least int64, step uint64) generator { return &uniformNumber{least, step, n} }
+	}
+
+	s := p.exponent(&r.Skew.S)
+	if s == 0 {
+		return nil
+	}
+	if n > 1<<62 {
+		p.wrong([]string{"ref", "rows"}, "ref: more than 2^62 rows")
+		return nil
+	}
+	p.entries += int64(min(n, maxParts))
+	scatters := r.Skew.Scatter
+	return func(start uint64, least int64, step uint64) generator {
+		parts, logs := zipfParts(n, s)
+		var order *scatter
+		if scatters {
+			order = newScatter(n, start)
+		}
+		return newPartNumber(least, step, parts, logs, order)
+	}
+}
+
+// references are a derived column's values in rows that another generator draws.
+type references struct {
+	rows generator
+	of   interface {
+		put(v *rows.Vector, i int, row int64)
+	}
+}
+
+func (g *references) fill(v *rows.Vector, start uint64, first int64, n int) {
+	if cap(v.Ints) < n { // of a text or a UUID, which has no use for them
+		v.Ints = make([]int64, n)
+	}
+	v.Ints = v.Ints[:n]
+	g.rows.fill(v, start, first, n)
+	for i, row := range v.Ints {
+		g.of.put(v, i, row)
+	}
+}
