@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
@@ -248,7 +249,9 @@ func fields(path string, t reflect.Type) (all []string) {
 	case reflect.Map:
 		return fields(path+"{}", t.Elem())
 	case reflect.Struct:
-		if t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[report.Report]() && path != "" {
+		// A column's generator is a key of its own name.
+		own := t == reflect.TypeFor[dataset.SpecColumn]()
+		if t == reflect.TypeFor[time.Time]() || own || t == reflect.TypeFor[report.Report]() && path != "" {
 			return []string{path + " " + t.String()}
 		}
 	default:

@@ -66,19 +66,20 @@ const maxPreview = 1000
 func previewColumns(s rows.Schema) [][]string {
 	table := [][]string{{"COLUMN", "TYPE", "VALUES", "BYTES"}}
 	for _, c := range s.Columns {
-		kind, values, bytes := c.Type.String(), "drawn", fmt.Sprint(c.Type.Size())
+		values, bytes := "drawn", fmt.Sprint(c.Type.Size())
 		if c.Derived {
 			values = "derived"
 		}
+		if c.Nullable {
+			values = "drawn or NULL"
+		}
 		switch {
-		case c.Type == rows.Decimal:
-			kind = fmt.Sprintf("decimal(%d,%d)", c.Digits, c.Scale)
 		case c.Type.Variable() && c.Derived:
 			bytes = fmt.Sprint(c.MaxBytes)
 		case c.Type.Variable():
 			bytes = fmt.Sprintf("at most %d", c.MaxBytes)
 		}
-		table = append(table, []string{c.Name, kind, values, bytes})
+		table = append(table, []string{c.Name, dataset.TypeName(c), values, bytes})
 	}
 	return table
 }
@@ -102,6 +103,10 @@ func previewRows(d dataset.Dataset, n int) [][]string {
 func previewValue(c rows.Column, v *rows.Vector) string {
 	const most = 60
 	switch {
+	case v.IsNull(0):
+		return "NULL"
+	case c.Type == rows.UUID:
+		return dataset.UUIDText(v.UUID(0))
 	case !c.Type.Variable():
 		return c.Text(v.Ints[0])
 	case c.Type == rows.Bytes:

@@ -215,7 +215,8 @@ func quoted(word string) string {
 	return fmt.Sprintf("%q", word)
 }
 
-// Differences lists how a spec differs from an earlier one, a column or another topic each; none if they are equal.
+// Differences lists how the rows of a spec differ from those of an earlier one, a column or another topic each; none if they are
+// equal.
 func (s *Spec) Differences(was *Spec) (all []string) {
 	differ := func(what string, was, is any) {
 		if before, now := asJSON(was), asJSON(is); before != now {
@@ -236,7 +237,6 @@ func (s *Spec) Differences(was *Spec) (all []string) {
 	}
 	differ("columns", names(was), names(s))
 	differ("name", was.Name, s.Name)
-	differ("rows", was.Rows, s.Rows)
 	differ("key", was.Key, s.Key)
 	differ("unique", was.Unique, s.Unique)
 	return all
@@ -250,5 +250,13 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// Digest identifies a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON.
-func (s *Spec) Digest() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s))))[:16] }
+// Digest identifies the rows of a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON without their default
+// number, on which no row depends.
+func (s *Spec) Digest() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Unsized()))))[:16] }
+
+// Unsized returns the spec without the default number of rows.
+func (s *Spec) Unsized() *Spec {
+	c := *s
+	c.Rows = 0
+	return &c
+}

@@ -527,6 +527,11 @@ func TestDifferences(t *testing.T) {
 	require.Empty(t, parse("  n: {uniform: {max: 12, min: 1}, type: BIGINT}\n").Differences(was))
 	require.Equal(t, was.Digest(), parse("  n: {uniform: {max: 12, min: 1}, type: BIGINT}\n").Digest())
 
+	larger := *was
+	larger.Rows = 5
+	require.Empty(t, larger.Differences(was), "no row depends on how many there are")
+	require.Equal(t, was.Digest(), larger.Digest())
+
 	is := parse("  n: {type: bigint, uniform: {min: 1, max: 13}}\n  m: {type: date, constant: 2026-01-01}\n")
 	require.NotEqual(t, was.Digest(), is.Digest())
 	require.Equal(t, []string{

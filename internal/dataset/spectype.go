@@ -81,7 +81,7 @@ func parseType(text string) (t specType, err error) {
 	switch {
 	case t.Type == rows.Decimal:
 		return t, t.readDigits(text, params)
-	case t.Variable() && t.Type != rows.Enum && len(params) <= 1:
+	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON && len(params) <= 1:
 		return t, t.readSize(text, params, has)
 	case t.Type == rows.Enum && has:
 		return t, fmt.Errorf("type %s: write enum, whose labels are those of values, or text with sql: and the name of the server's type",
@@ -151,12 +151,23 @@ func unknownType(text, base string) error {
 	return errors.New(unknown("type", text, shapes()))
 }
 
+// TypeName returns the type of a column as a spec writes it.
+func TypeName(c rows.Column) string {
+	t := specType{Type: c.Type, size: max(c.Declared, c.MaxBytes), digits: c.Digits, scale: c.Scale}
+	for _, row := range specTypes {
+		if row.Type == c.Type {
+			t.name = row.name
+		}
+	}
+	return t.String()
+}
+
 // String returns the type as a spec writes it.
 func (t specType) String() string {
 	switch {
 	case t.Type == rows.Decimal:
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
-	case t.Variable() && t.Type != rows.Enum:
+	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON:
 		return fmt.Sprintf("%s(%d)", t.name, t.size)
 	default:
 		return t.name

@@ -117,6 +117,9 @@ func (u *uuids) put(v *rows.Vector, i int, row int64) {
 	v.Ends = append(v.Ends, uint32(len(v.Data)))
 }
 
+// UUIDText returns the text of a UUID of 16 bytes.
+func UUIDText(value []byte) string { return string(appendUUID(nil, value)) }
+
 // appendUUID writes the text of a UUID.
 func appendUUID(dst, value []byte) []byte {
 	for i, bytes := range [...]int{4, 2, 2, 2, 6} {

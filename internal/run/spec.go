@@ -78,7 +78,7 @@ func NewSpec(d *config.Data, b *config.Batches, method string, shared bool) Spec
 		return s
 	}
 
-	s.Dataset, s.Definition = d.Own.Name, d.Own
+	s.Dataset, s.Definition = d.Own.Name, d.Own.Unsized()
 	if s.Rows == 0 && s.Bytes == 0 && s.Duration == 0 {
 		s.Rows = d.Own.Rows
 	}
