@@ -143,7 +143,7 @@ func (t *Table) scansLong(ctx context.Context, c Conn, s *State) (bool, error) {
 }
 
 // Locate finds the table and refuses a relation that is none, or that may not be dropped or emptied. It returns nil if
-// there is none and the run may create it.
+// there is none and the run may create it, and can.
 func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error) {
 	found, err := t.Catalog.Locate(ctx, c, s)
 	switch {
@@ -152,7 +152,7 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	case found == nil && s.Want.Create == loader.CreateNever:
 		return nil, s.Want.Missing(s.Table)
 	case found == nil:
-		return nil, nil
+		return nil, s.canMake()
 	case found.Kind != "":
 		return nil, notATable(found)
 	}
@@ -160,10 +160,34 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	if s.Want.Create == loader.CreateRecreate {
 		s.Claims = cmp.Or(found.NextClaims, found.Claims)
 	}
+	if s.Want.Create == loader.CreateRecreate {
+		if err := s.canMake(); err != nil {
+			return nil, err
+		}
+	}
 	if s.Want.Create == loader.CreateRecreate || s.Want.Create == loader.CreateTruncate {
 		return found, t.mayRemove(s, found)
 	}
 	return found, nil
+}
+
+// canMake returns an error if a column of the table has no type that terapush makes here.
+func (s *State) canMake() error {
+	if err := s.incomplete(); err != nil {
+		return err
+	}
+
+	var without []string
+	for _, c := range s.Schema.Columns {
+		if s.Types.SQL(c) == "" {
+			without = append(without, fmt.Sprintf("%s (%s of at most %d bytes)", c.Name, c.Type, c.MaxSize()))
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return Refuse("make the table yourself and use --create never",
+		"table %s cannot be made: the back-end has no type for column %s", s.Table, strings.Join(without, ", "))
 }
 
 // mayRemove takes the table's name in full or as in the target.
@@ -318,6 +342,9 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 	if found.Kind != "" {
 		return notATable(found)
 	}
+	if err := s.incomplete(); err != nil {
+		return err
+	}
 	columns, err := t.Catalog.Columns(ctx, c, s, found)
 	if err != nil {
 		return t.Failed("read the columns of "+s.Table, err)
@@ -339,16 +366,16 @@ func (s *State) differences(have []Column) (wrong []string) {
 		return have == name || s.Fold && strings.EqualFold(have, name)
 	}
 	for _, w := range s.Schema.Columns {
+		want := cmp.Or(s.Types.SQL(w), w.Type.String())
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
 		switch {
 		case i < 0:
-			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, s.Types.SQL(w)))
+			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, want))
 		case have[i].Generated != "":
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
 		case w.Nullable && !have[i].Nullable:
 			wrong = append(wrong, fmt.Sprintf("column %s is NOT NULL, and some of the dataset's values are NULL", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
-			want := s.Types.SQL(w)
 			if w.Type.Variable() && !strings.ContainsAny(want, "0123456789") {
 				want += fmt.Sprintf(" with room for %d bytes", w.MaxBytes)
 			}

@@ -2,6 +2,7 @@ package sqlload_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -56,6 +58,47 @@ func TestPrepareAdvises(t *testing.T) {
 		}
 	}
 }
+
+// What a back-end lacks is said before a table is touched, and not by a server's syntax error once all rows are in.
+func TestPrepareNeedsTypesAndDialect(t *testing.T) {
+	for _, c := range []struct {
+		table   string // that is there, as in cell
+		create  loader.CreateMode
+		lack    func(*sqlload.Dialect)
+		hex     bool   // the key is one of hexadecimal digits
+		refused string // "": it is not
+	}{
+		{"", ifMissing, withoutBytes, false, "table " + target + " cannot be made: the back-end has no type for column body (bytes of at most 9 bytes)"},
+		{"full", recreate, withoutBytes, false, "cannot be made"},
+		{"", truncate, withoutBytes, false, "cannot be made"},
+		{"full", ifMissing, withoutBytes, false, ""}, // a type that terapush does not make
+		{"full", never, withoutDecimal, false, "the back-end's Dialect has no Decimal or Digits, TimeNumber"},
+		{"", ifMissing, withoutDecimal, false, "the back-end's Dialect has no Decimal or Digits, TimeNumber"},
+		{"full", never, withoutBytes, true, "the back-end's Dialect has no HexNumber, which this key needs"},
+	} {
+		m := newMemory(false)
+		c.lack(&m.dialect)
+		if c.table != "" {
+			m.tables[target] = existing[c.table]
+		}
+		p := preparation(c.create)
+		p.Schema.Number[0].Hex = c.hex
+		_, err := m.table().Prepare(t.Context(), p)
+		if c.refused == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, c.refused)
+		require.Empty(t, m.sent)
+	}
+}
+
+func withoutBytes(d *sqlload.Dialect) {
+	i := slices.IndexFunc(d.Types, func(t sqlload.Type) bool { return t.Ours == rows.Bytes })
+	d.Types[i].SQL = ""
+}
+
+func withoutDecimal(d *sqlload.Dialect) { d.Decimal, d.TimeNumber = "", "" }
 
 // What others do between two statements of Prepare costs nobody a row, and nobody a run.
 func TestPrepareMeanwhile(t *testing.T) {

@@ -3,6 +3,7 @@ package sqlload
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -22,7 +23,8 @@ const RunsTable = "terapush_runs"
 // Probe is the batch number of a probe's claim, which is rolled back.
 const Probe = -2
 
-// Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named.
+// Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named. Prepare refuses
+// one without Quote, Divide, TextNumber, TimeNumber or TimeLiteral, or with neither Decimal nor Digits.
 type Dialect struct {
 	Quote string // the quotation mark of identifiers
 	Upper bool   // names are quoted in upper case, as the server folds those without quotation marks
@@ -67,6 +69,33 @@ type Dialect struct {
 	Wide string
 	// TextLength and BytesLength count the bytes of texts and raw bytes; OCTET_LENGTH.
 	TextLength, BytesLength string
+}
+
+// incomplete returns an error if the Dialect lacks what statements are made of. The server would call them wrong, those of the
+// proof once all rows are in.
+func (s Statements) incomplete() error {
+	hex := slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Hex })
+	var missing []string
+	for _, field := range [...]struct {
+		name, value string
+		needed      bool
+	}{
+		{"Quote", s.Quote, true},
+		{"Divide", s.Divide, true},
+		{"Decimal or Digits", s.Decimal + s.Digits, true},
+		{"TextNumber", s.TextNumber, true},
+		{"TimeNumber", s.TimeNumber, true},
+		{"TimeLiteral", s.TimeLiteral, true},
+		{"HexNumber, which this key needs", s.HexNumber, hex},
+	} {
+		if field.needed && field.value == "" {
+			missing = append(missing, field.name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the back-end's Dialect has no %s", strings.Join(missing, ", "))
 }
 
 // Identifier quotes a name, or the parts of schema.name.

@@ -13,12 +13,15 @@ import (
 )
 
 func postgres() sqlload.Dialect {
-	return sqlload.Dialect{Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric"}
+	return sqlload.Dialect{
+		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric",
+		TimeNumber: "micros(%s)", TimeLiteral: "TIMESTAMP '%s'",
+	}
 }
 
 func documents() rows.Schema {
 	return rows.Schema{
-		Columns: []rows.Column{{Name: "id", Type: rows.Int64, Derived: true}, {Name: "body", Type: rows.Bytes}},
+		Columns: []rows.Column{{Name: "id", Type: rows.Int64, Derived: true}, {Name: "body", Type: rows.Bytes, MaxBytes: 9}},
 		Number:  []rows.Term{{Column: 0, Times: 1}},
 	}
 }
