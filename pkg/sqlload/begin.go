@@ -61,7 +61,7 @@ func (t *Table) sameEverywhere(ctx context.Context, s *State) error {
 			return t.Failed("look for the run on "+host, err)
 		}
 		for began := time.Now(); ; {
-			found, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE "+s.ours())
+			found, err := Rows(ctx, c, s.selectOurs())
 			if len(found) > 0 {
 				return nil
 			}

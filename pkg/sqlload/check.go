@@ -61,7 +61,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 // table.
 func (t *Table) checkRuns(ctx context.Context, c Conn, k *TableCheck) error {
 	s := k.State
-	_, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE 1 = 0")
+	_, err := Rows(ctx, c, s.lookForRuns())
 	if t.isMissing(err) {
 		k.Missing = append(k.Missing, s.Runs())
 		return nil

@@ -18,7 +18,7 @@ import (
 type Recorder struct {
 	// Answer returns the rows of a query; nil: no query has any.
 	Answer func(query string) [][]string
-	// Missing is the server's error of a table that is not there. A server with claims needs one.
+	// Missing is the server's error of a table that is not there, as a server with claims needs.
 	Missing error
 	// Traits are those of the table, as Relation.Traits.
 	Traits []string
@@ -204,10 +204,13 @@ func (r *Recorder) find(query string) ([][]string, error) {
 			return found, nil
 		}
 	}
+	s := r.server.state
 	switch {
-	case strings.HasSuffix(query, " WHERE 1 = 0") && !r.server.runs: // are there runs' rows?
+	case s == nil:
+		return nil, nil
+	case query == s.lookForRuns() && !r.server.runs:
 		return nil, r.Missing
-	case strings.HasPrefix(query, "SELECT 1 FROM ") && strings.Contains(query, " AND epoch = "): // may this process write?
+	case strings.HasPrefix(query, s.selectOurs()):
 		return [][]string{{"1"}}, nil
 	}
 	return nil, nil
@@ -221,11 +224,13 @@ type emptyServer struct {
 	Catalog
 	Claims
 	recorder            *Recorder
+	state               *State // of the newest Prepare
 	table, claims, runs bool
 }
 
 // Locate implements Catalog.
 func (e *emptyServer) Locate(_ context.Context, _ Conn, s *State) (*Relation, error) {
+	e.state = s
 	if !e.table {
 		return nil, nil
 	}

@@ -54,6 +54,12 @@ func (s Statements) MayWrite() string {
 	return fmt.Sprintf("FROM %s WHERE %s AND state = '%s'", s.Runs(), s.ours(), loader.RunOpen)
 }
 
+// selectOurs finds the row of this process, as long as no other one has changed it.
+func (s Statements) selectOurs() string { return "SELECT 1 FROM " + s.Runs() + " WHERE " + s.ours() }
+
+// lookForRuns fails where there is no table of the runs' rows.
+func (s Statements) lookForRuns() string { return "SELECT 1 FROM " + s.Runs() + " WHERE 1 = 0" }
+
 // SelectRuns reads rows of runs.
 func (s Statements) SelectRuns(condition string) string {
 	return fmt.Sprintf("SELECT name, run, part, state, epoch, target, owner, %s, %s, %s, %s, %s FROM %s WHERE %s",
@@ -157,7 +163,7 @@ func (t *Table) isMissing(err error) bool {
 // ensureRuns makes the table of the runs' rows unless it is there.
 func (t *Table) ensureRuns(ctx context.Context, c Conn, s *State) error {
 	there := func() (bool, error) {
-		_, err := Rows(ctx, c, "SELECT 1 FROM "+s.Runs()+" WHERE 1 = 0")
+		_, err := Rows(ctx, c, s.lookForRuns())
 		if t.isMissing(err) {
 			return false, nil
 		}
