@@ -2,6 +2,7 @@ package sqlload
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 type Recorder struct {
 	// Answer returns the rows of a query; nil: no query has any.
 	Answer func(query string) [][]string
-	// Missing is the server's error of a table that is not there, as a server with claims needs.
+	// Missing is the server's error of a table that is not there, required of a server with claims.
 	Missing error
 	// Traits are those of the table, as Relation.Traits.
 	Traits []string
@@ -92,6 +93,9 @@ func (r *Recorder) Prepare(
 		p.Begin = new(loader.Beginning)
 	}
 	step := func(ctx context.Context) error {
+		if r.server.Claims != nil && r.Missing == nil { // the table of the runs' rows would seem to be there
+			return errors.New("the back-end's Recorder has no Missing")
+		}
 		made, err := prepare(ctx, p)
 		if row := made.Row; row.Run != "" {
 			r.Name(strconv.FormatInt(row.Changed.Unix(), 10), "0")
@@ -234,7 +238,7 @@ func (e *emptyServer) Locate(_ context.Context, _ Conn, s *State) (*Relation, er
 	if !e.table {
 		return nil, nil
 	}
-	return &Relation{Table: s.Table, Claims: s.Claims, Comment: loader.MadeBy, Traits: e.recorder.Traits}, nil
+	return &Relation{Name: s.bareTable(), Table: s.Table, Claims: s.Claims, Comment: loader.MadeBy, Traits: e.recorder.Traits}, nil
 }
 
 // Create implements Catalog.
