@@ -31,7 +31,8 @@ type Catalog interface {
 
 // Claims is the part of a server with transactions.
 type Claims interface {
-	// CreateClaims returns the statement that creates the claim table.
+	// CreateClaims returns the statement that creates the claim table: run, batch, first_key and row_count as in RunColumns, the
+	// primary key (run, batch), and claimed_at, which is by default the time. Further columns need a default as well.
 	CreateClaims(s *State) string
 	// CheckClaims reports whether the claim table exists. Its error is why the claims in it cannot be relied on.
 	CheckClaims(ctx context.Context, c Conn, s *State) (exists bool, err error)
@@ -40,7 +41,7 @@ type Claims interface {
 	EndOthers(ctx context.Context, s *State, ref loader.Ref) error
 	// ResolveBatch waits for all that may still commit a batch, and then looks for it: its "not applied" is final.
 	ResolveBatch(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
-	// CreateRuns returns the statement that creates the table of the runs' rows.
+	// CreateRuns returns the statement that creates the table of the runs' rows, of RunColumns.
 	CreateRuns(s *State) string
 	// SelectRunSchemas reads the schemas, as they are named and not quoted, in which this user sees a table of runs' rows.
 	SelectRunSchemas() string

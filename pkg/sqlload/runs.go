@@ -78,6 +78,21 @@ func (s Statements) insertRun(r loader.RunRow) string {
 		appends, r.Fingerprint, r.Keys.First, r.Keys.Last, r.Changed.Unix())
 }
 
+// RunColumns lists the columns of the table of the runs' rows, and its primary key, for CREATE TABLE. name is a type for at most
+// 64 letters, digits, dashes and slashes, text one for names of tables, users and machines, number a 64-bit integer.
+func RunColumns(name, text, number string) []string {
+	var columns []string
+	add := func(kind string, names ...string) {
+		for _, name := range names {
+			columns = append(columns, name+" "+kind+" NOT NULL")
+		}
+	}
+	add(name, "name", "run", "part", "state", "epoch")
+	add(text, "target", "owner")
+	add(number, "appends", "fingerprint", "first_key", "last_key", "changed")
+	return append(columns, "PRIMARY KEY (run, part)")
+}
+
 // updateRuns changes rows of runs.
 func (s Statements) updateRuns(set, condition string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE %s", s.Runs(), set, condition)

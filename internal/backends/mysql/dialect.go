@@ -114,18 +114,9 @@ func (s statements) createRuns() string {
 	if s.flavour == singleStore {
 		create = "CREATE ROWSTORE TABLE"
 	}
-	var lines []string
-	for _, name := range [...]string{"name", "run", "part", "state", "epoch"} {
-		lines = append(lines, "  "+name+" VARCHAR(64) NOT NULL")
-	}
-	for _, name := range [...]string{"target", "owner"} {
-		lines = append(lines, "  "+name+" VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL")
-	}
-	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
-		lines = append(lines, "  "+name+" BIGINT NOT NULL")
-	}
-	return fmt.Sprintf("%s IF NOT EXISTS %s (\n%s,\n  PRIMARY KEY (run, part)\n)%s COMMENT = '%s'",
-		create, s.Runs(), strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
+	columns := sqlload.RunColumns("VARCHAR(64)", "VARCHAR(255) CHARACTER SET utf8mb4", "BIGINT")
+	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  %s\n)%s COMMENT = '%s'",
+		create, s.Runs(), strings.Join(columns, ",\n  "), s.engine(), loader.MadeBy)
 }
 
 // engine names one that rolls back, where the server's default may not.

@@ -78,14 +78,8 @@ func (s statements) createClaims() string {
 
 // createRuns creates the table of the runs' rows.
 func (s statements) createRuns() string {
-	columns := ""
-	for _, name := range [...]string{"name", "run", "part", "state", "epoch", "target", "owner"} {
-		columns += name + " VARCHAR2(255) NOT NULL, "
-	}
-	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
-		columns += name + " NUMBER(19) NOT NULL, "
-	}
-	return "CREATE TABLE " + s.Runs() + " (" + columns + "PRIMARY KEY (run, part)) NOCOMPRESS"
+	columns := sqlload.RunColumns("VARCHAR2(255)", "VARCHAR2(255)", "NUMBER(19)")
+	return "CREATE TABLE " + s.Runs() + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
 }
 
 // claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run, part and

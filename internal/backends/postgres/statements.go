@@ -94,14 +94,8 @@ func (s statements) createRuns() string {
 	if s.flavour == redshift {
 		text = "varchar(255)"
 	}
-	columns := ""
-	for _, name := range [...]string{"name", "run", "part", "state", "epoch", "target", "owner"} {
-		columns += name + " " + text + " NOT NULL, "
-	}
-	for _, name := range [...]string{"appends", "fingerprint", "first_key", "last_key", "changed"} {
-		columns += name + " bigint NOT NULL, "
-	}
-	return "CREATE TABLE IF NOT EXISTS " + s.Runs() + " (" + columns + "PRIMARY KEY (run, part))"
+	columns := sqlload.RunColumns(text, text, "bigint")
+	return "CREATE TABLE IF NOT EXISTS " + s.Runs() + " (" + strings.Join(columns, ", ") + ")"
 }
 
 // selectClaimsTable reads whether this user may use the claim table, how durable it is, and whether it has a unique key
