@@ -61,7 +61,7 @@ func Integer(text string) int64 {
 	return n
 }
 
-// SQL makes a Conn of a connection of package sql.
+// SQL makes a Conn of a connection of package sql. Close gives it back to its pool, as it is.
 type SQL struct{ *sql.Conn }
 
 // Exec implements Conn.

@@ -13,8 +13,10 @@ import (
 type Fence struct {
 	// Claims are claim tables, quoted: transactions that have a claim in one of them have to end. Without any a fence only
 	// keeps those apart who change rows of runs.
-	Claims     []string
-	Run, Shard string // whose sessions may be ended if they do not; "": nobody's, or those of all shards
+	Claims []string
+	// Run is the name of the run, and Shard the part of it, whose sessions may be ended if they do not. Without Run these are
+	// nobody's, without Shard all of the run's. Claims have RunRow.Run, of which a name may have several.
+	Run, Shard string
 }
 
 // How long a fence waits: for the batches of its run, before their sessions are ended, and in all.

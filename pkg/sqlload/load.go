@@ -17,7 +17,7 @@ import (
 type Transaction interface {
 	// Claim begins a transaction and inserts the claim row. Neither Claimed nor Taken means that this process may not write.
 	Claim(ctx context.Context, ref loader.Ref) (Sent, error)
-	// WhyNot returns why it may not write.
+	// WhyNot returns why it may not write, as ClaimedTable.WhyNot does.
 	WhyNot(ctx context.Context) error
 	// Commit ends the transaction. An error means unknown, unless it is a *loader.Error.
 	Commit(ctx context.Context) error
@@ -31,7 +31,7 @@ type Tx struct {
 	Taken func(error) bool // whether the key of a claim is there already
 }
 
-// ClaimBy is Claim by the statement that inserts the claim, and begins a transaction.
+// ClaimBy is Claim by the statement that inserts the claim, and begins a transaction: autocommit is off, or a BEGIN in it.
 func (t Tx) ClaimBy(ctx context.Context, s Statements, ref loader.Ref, insert string) (Sent, error) {
 	n, err := t.Conn.Exec(ctx, insert)
 	if err == nil {

@@ -23,7 +23,8 @@ type Table struct {
 	Connect  Connect                          // to the first host that answers
 	Failed   func(op string, err error) error // adds what was being done, and a hint; nil stays nil
 	Classify func(error) loader.Verdict
-	// SQLState returns the code of a server's error, "" for any other error; nil: the error's method of this name does.
+	// SQLState returns the code of a server's error, "" for any other error; nil: the error's method of this name does. By 22003
+	// a table is known whose last key leaves no room for another.
 	SQLState func(error) string
 	Log      *slog.Logger
 	// Split returns conditions that split a scan of a range into at most n parts, none if it cannot be split. nil: it never
