@@ -43,7 +43,7 @@ func rules() []rule {
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
 		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
-		{from: "internal/files", may: []string{"pkg/batch", "internal/source"}},
+		{from: "internal/files", may: []string{"pkg/batch", "pkg/loader", "internal/engine/retry", "internal/objstore", "internal/source"}},
 
 		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
 		{from: "pkg/sqlload", may: contract, std: true}, // no driver

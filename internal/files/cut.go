@@ -30,7 +30,7 @@ func (s *Source) newCutter(file int) *cutter {
 
 // cutFile cuts the rest of a file.
 func (c *cutter) cutFile(ctx context.Context) (err error) {
-	if err := c.open(c.next.From); err != nil {
+	if err := c.open(ctx, c.next.From); err != nil {
 		return err
 	}
 	defer c.close()
@@ -59,9 +59,9 @@ func (c *cutter) cutFile(ctx context.Context) (err error) {
 }
 
 // open opens the file at an offset, unless it is open.
-func (c *cutter) open(from int64) (err error) {
+func (c *cutter) open(ctx context.Context, from int64) (err error) {
 	if c.in == nil {
-		c.in, err = c.file.open(from, &c.read)
+		c.in, err = c.file.open(ctx, from, &c.read)
 	}
 	return err
 }

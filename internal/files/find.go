@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,11 +14,16 @@ import (
 	"strings"
 )
 
-// Find returns the files that patterns name, in their order, those of a glob or folder sorted by name, none twice. A
-// pattern is a path, a glob, a folder (its files, not those of folders in it) or Stdin, which stands alone. A missing
-// file, a pattern or folder without files, and what is not a regular file are errors. The files have no Header yet; see
-// ReadHeaders.
+// Find is Buckets.Find without object stores.
 func Find(patterns []string) ([]File, error) {
+	return new(Buckets).Find(context.Background(), patterns)
+}
+
+// Find returns the files that patterns name, in their order, those of a glob or folder sorted by name, none twice. A
+// pattern is a path, a glob, a folder (its files, not those of folders in it) or Stdin, which stands alone; or s3:// with
+// one of an object, a glob, or what all objects below it begin with. A missing file, a pattern or folder without files,
+// and what is not a regular file are errors. The files have no Header yet; see ReadHeaders.
+func (b *Buckets) Find(ctx context.Context, patterns []string) ([]File, error) {
 	if len(patterns) == 0 {
 		return nil, errors.New("no files are named")
 	}
@@ -33,6 +39,18 @@ func Find(patterns []string) ([]File, error) {
 	var found []File
 	var seen []fs.FileInfo
 	for _, p := range patterns {
+		if inBucket(p) {
+			objects, err := b.find(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range objects {
+				if !slices.ContainsFunc(found, func(other File) bool { return f.Path == other.Path }) {
+					found = append(found, f)
+				}
+			}
+			continue
+		}
 		paths, err := expand(p)
 		if err != nil {
 			return nil, err
@@ -152,9 +170,10 @@ func compression(path string, head []byte) (Compression, error) {
 	return Plain, utf16(path, head)
 }
 
-// Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ.
+// Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ. Of an object every
+// read checks the ETag.
 func (f File) Check() error {
-	if f.Path == Stdin {
+	if f.Path == Stdin || inBucket(f.Path) {
 		return nil
 	}
 	now, _, err := look(f.Path)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 // peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
 func (f File) peek() (*stream, error) {
 	if f.Path != Stdin {
-		return f.open(0, nil)
+		return f.open(context.Background(), 0, nil)
 	}
 	head, err := stdin.Peek(maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -61,7 +61,7 @@ func (s *Source) begun(ctx context.Context) (map[int]*cutter, error) {
 		c.next, c.eof = after(k.Range), k.Last
 	}
 
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group // whose context would end the streams
 	g.SetLimit(s.c.Parallel)
 	for file, c := range all {
 		at, unread := from[file]
@@ -75,7 +75,7 @@ func (s *Source) begun(ctx context.Context) (map[int]*cutter, error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return c.open(at)
+			return c.open(ctx, at)
 		})
 	}
 	return all, g.Wait()

@@ -377,19 +377,19 @@ func (s *Source) again(ctx context.Context, number int64) (*batch.Batch, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reread(b, r); err != nil {
+	if err := s.reread(ctx, b, r); err != nil {
 		s.free <- b
 		return nil, err
 	}
 	return s.hand(b)
 }
 
-func (s *Source) reread(b *buffer, r Range) error {
+func (s *Source) reread(ctx context.Context, b *buffer, r Range) error {
 	f := s.c.Spec.Files[r.File]
 	if f.Path == Stdin {
 		return errStdin
 	}
-	in, err := f.open(r.From, nil)
+	in, err := f.open(ctx, r.From, nil)
 	if err != nil {
 		return err
 	}

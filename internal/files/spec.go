@@ -95,13 +95,16 @@ func (s Spec) Check() error {
 // File is one of the user's files, as it was when the run began. Times are not part of it: two hosts that have copies
 // of one file agree.
 type File struct {
-	Path        string      `json:"path"`                  // "-" is stdin, which is read once
+	Path        string      `json:"path"`                  // or Stdin, which is read once, or the URL of an object
 	Size        int64       `json:"size"`                  // bytes as stored, −1 if not known
 	Compression Compression `json:"compression,omitempty"` // by its first bytes, not its name
 	// Ends is the CRC-32C of the file's first and last 64 KiB. A file rewritten with the same length is found by it at once;
 	// one changed in between, by the hash of the range.
 	Ends   uint32   `json:"ends,omitempty"`
+	ETag   string   `json:"etag,omitempty"`   // of an object, in place of Ends
 	Header []string `json:"header,omitempty"` // the names in its first record, if Spec.Header
+
+	object *object // how to read it, if it is in a bucket
 }
 
 // Stdin is the path of standard input.

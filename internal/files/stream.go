@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,9 +48,15 @@ var stdin = bufio.NewReaderSize(os.Stdin, maxHeader)
 
 // open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning. The
 // bytes read are counted, unless count is nil.
-func (f File) open(from int64, count *atomic.Int64) (*stream, error) {
-	if f.Path == Stdin {
+func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*stream, error) {
+	switch {
+	case f.Path == Stdin:
 		return f.decompress(stdin, nil, from, count)
+	case f.object != nil:
+		in := f.object.open(ctx, f)
+		return f.decompress(in, in.Close, from, count)
+	case inBucket(f.Path):
+		return nil, fmt.Errorf("%s: no object store is connected", f.Path)
 	}
 	in, err := os.Open(f.Path)
 	if err != nil {
@@ -135,6 +142,9 @@ func (s *stream) whole() error {
 }
 
 func (s *stream) broken(err error) error {
+	if errors.As(err, new(*ChangedError)) {
+		return err
+	}
 	if s.file.Compression != Plain && errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: the %s data break off after %d bytes (%d decompressed): the file is incomplete",
 			s.file.Path, s.file.Compression, s.stored.n.Load(), s.pos)

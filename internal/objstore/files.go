@@ -3,6 +3,7 @@ package objstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -77,12 +78,52 @@ func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, failed("read "+key, err)
 }
 
-// Names calls each with the names of the files whose names begin with a folder's, in their order, until it returns an error.
-func (f Files) Names(ctx context.Context, folder string, each func(name string) error) error {
+// ErrChanged says that a file is another one than was listed.
+var ErrChanged = errors.New("the object was written again since it was listed")
+
+// ReadAt fills p with a file's bytes from an offset on. The file must still have the ETag; see ErrChanged.
+func (f Files) ReadAt(ctx context.Context, name, etag string, p []byte, from int64) error {
+	ctx, cancel := context.WithTimeout(ctx, fileTime)
+	defer cancel()
+	key := f.under() + name
+	op := "read " + key
+	o, err := f.client.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: &f.bucket, Key: &key, IfMatch: &etag, Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, from+int64(len(p))-1)),
+	})
+	switch {
+	case err != nil && read(err).status == http.StatusPreconditionFailed:
+		return fmt.Errorf("%s: %w", op, ErrChanged)
+	case err != nil:
+		return failed(op, err)
+	}
+	defer o.Body.Close()
+	if now := aws.ToString(o.ETag); now != "" && now != etag { // of a server that does not know If-Match
+		return fmt.Errorf("%s: %w", op, ErrChanged)
+	}
+	if aws.ToString(o.ETag) == "" {
+		return failed(op, &refusal{errors.New("the answer has no ETag")})
+	}
+	if first := fmt.Sprintf("bytes %d-", from); !strings.HasPrefix(aws.ToString(o.ContentRange), first) {
+		return failed(op, &refusal{fmt.Errorf("%s was asked for, and the answer has %q", first, aws.ToString(o.ContentRange))})
+	}
+	_, err = io.ReadFull(o.Body, p)
+	return failed(op, err)
+}
+
+// Objects calls each with the files whose names begin with a prefix, in their order, until it returns an error.
+func (f Files) Objects(ctx context.Context, prefix string, each func(Object) error) error {
 	ctx, cancel := context.WithTimeout(ctx, manyFilesTime)
 	defer cancel()
-	r := &Run{store: f.Store, folder: f.under() + folder}
-	return r.List(ctx, func(o Object) error { return each(strings.TrimPrefix(o.Name, f.under())) })
+	r := &Run{store: f.Store, folder: f.under() + prefix}
+	return r.List(ctx, func(o Object) error {
+		o.Name = strings.TrimPrefix(o.Name, f.under())
+		return each(o)
+	})
+}
+
+// Names calls each with the names of the files whose names begin with a folder's, in their order, until it returns an error.
+func (f Files) Names(ctx context.Context, folder string, each func(name string) error) error {
+	return f.Objects(ctx, folder, func(o Object) error { return each(o.Name) })
 }
 
 // Remove removes files. One that is missing is no error.

@@ -28,6 +28,7 @@ type Object struct {
 	Name   string // the key within the bucket
 	Number int64  // of the batch; −1: the name is not that of a batch
 	Bytes  int64
+	ETag   string // another one if the object is written again
 }
 
 // Run returns the objects of a run. The id is a single path segment.
@@ -159,7 +160,8 @@ func (r *Run) List(ctx context.Context, f func(Object) error) error {
 		}
 		for _, o := range page.Contents {
 			name := aws.ToString(o.Key)
-			if err := f(Object{Name: name, Number: r.number(name), Bytes: aws.ToInt64(o.Size)}); err != nil {
+			object := Object{Name: name, Number: r.number(name), Bytes: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag)}
+			if err := f(object); err != nil {
 				return err
 			}
 		}
