@@ -110,6 +110,7 @@ func TestHeaders(t *testing.T) {
 		"a,b,a\n":                         nil,
 		"\"a,b\n1,2\n":                    nil,
 		"\"a,b":                           nil,
+		"a,b\r1,2\r":                      nil,
 	} {
 		spec := files.NewSpec(files.CSV)
 		spec.Header = true
@@ -121,6 +122,7 @@ func TestHeaders(t *testing.T) {
 			"a,,b\n": "line 1: column 2 of the header has no name", "a,b,a\n": `line 1: the header has "a" twice`,
 			"\"a,b\n1,2\n": "line 1: the header does not end: is a quote missing?",
 			"\"a,b":        "line 1: the header does not end: is a quote missing?",
+			"a,b\r1,2\r":   "line 1: a carriage return that is not before a newline",
 		}[text]
 		if problem != "" {
 			require.ErrorContains(t, err, problem)

@@ -93,7 +93,10 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 		return nil, nil
 	}
 
-	names := d.fields(head[h.from:h.to])
+	names, problem := d.fields(head[h.from:h.to])
+	if problem != "" {
+		return nil, fmt.Errorf("%s, line 1: %s", f.Path, problem)
+	}
 	for i, name := range names {
 		if name == "" {
 			return nil, fmt.Errorf("%s, line 1: column %d of the header has no name", f.Path, i+1)

@@ -21,30 +21,13 @@ func (s Spec) Records(p []byte) iter.Seq2[int64, []byte] {
 	}
 }
 
-// fields takes a record apart, as COPY does. It is for headers: null is not recognised.
-func (d dialect) fields(record []byte) []string {
-	record = bytes.TrimSuffix(record, newline)
-	record = bytes.TrimSuffix(record, []byte{'\r'})
-	var all []string
-	var field []byte
-	inQuote := false
-	for i := 0; i < len(record); i++ {
-		c := record[i]
-		switch {
-		case d.format != CSV && c == '\\' && i+1 < len(record):
-			i++
-			field = append(field, record[i])
-		case d.format == CSV && inQuote && c == d.escape && i+1 < len(record) && (record[i+1] == d.quote || record[i+1] == d.escape):
-			i++
-			field = append(field, record[i])
-		case d.format == CSV && c == d.quote:
-			inQuote = !inQuote
-		case c == d.delim && !inQuote:
-			all = append(all, string(field))
-			field = field[:0]
-		default:
-			field = append(field, c)
-		}
+// fields takes a record apart, and says what is wrong with it.
+func (d dialect) fields(record []byte) (all []string, problem string) {
+	f := field{how: d}
+	record = ended(append(bytes.Clone(record), 0, 0), len(record))
+	for !f.ends && f.problem == "" {
+		f.read(record)
+		all = append(all, string(f.value))
 	}
-	return append(all, string(field))
+	return all, f.problem
 }

@@ -48,7 +48,8 @@ type Config struct {
 	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they may be
 	// handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be resumed.
 	Ahead func([]Range) error
-	// Skip leaves bad records out of their batch, and keeps them for Source.Bad. Otherwise the first is Batch's error.
+	// Skip leaves bad records out of their batch, and keeps them for Source.Bad; a batch may be without rows then. Otherwise
+	// the first is Batch's error.
 	Skip bool
 }
 
@@ -295,7 +296,10 @@ func (s *Source) fail(err error) {
 
 // Batch returns the batch with that number, 0 ≤ number, which the caller must Release. It waits until the batch is cut,
 // Ahead has kept its range, and a buffer is free; or until ctx ends, and then returns its error. Beyond the last batch
-// it returns an *EndError. Numbers may be asked for again, in any order; stdin's only until their batch is released.
+// it returns an *EndError.
+//
+// New numbers are asked for in their order, by as many callers as there are workers. Those that were handed out may be
+// asked for again, and are read again, but for stdin's.
 //
 // First of a batch is how many records the batches before it have, so it counts from 0 in the order of numbers.
 func (s *Source) Batch(ctx context.Context, number int64) (*batch.Batch, error) {

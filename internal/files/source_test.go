@@ -324,7 +324,9 @@ func TestChangedFiles(t *testing.T) {
 			require.NoError(t, change(f))
 			require.NoError(t, f.Close())
 			changed := (*files.ChangedError)(nil)
-			require.ErrorAs(t, drain(s, 0, func(*batch.Batch) {}), &changed)
+			require.ErrorAs(t, drain(s, 0, func(b *batch.Batch) {
+				require.NotContains(t, string(b.Encoded), "more")
+			}), &changed)
 		})
 	}
 }

@@ -104,6 +104,9 @@ func (s *stream) fill(p []byte) (n int, ended bool, err error) {
 		n += more
 		s.pos += int64(more)
 	}
+	if s.file.Size >= 0 && s.stored.n.Load() > s.file.Size {
+		return n, false, &ChangedError{s.file.Path, fmt.Sprintf("it goes on behind the %d bytes that it had when the run began", s.file.Size)}
+	}
 	switch {
 	case err == nil, n == len(p):
 		return n, false, nil // an error comes again
