@@ -48,7 +48,7 @@ func (c *cutter) cutFile(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		more, err := c.cut(b)
+		more, err := c.cutMine(ctx, b)
 		if err != nil || !more {
 			c.putAhead(b)
 			return err
@@ -56,6 +56,22 @@ func (c *cutter) cutFile(ctx context.Context) (err error) {
 		c.change(func() { c.Source.cut = append(c.Source.cut, b) })
 	}
 	return nil
+}
+
+// cutMine reads the next range of this shard into a buffer, and reports whether there is one.
+func (c *cutter) cutMine(ctx context.Context, b *buffer) (bool, error) {
+	for {
+		more, err := c.cut(b)
+		if err != nil || !more || c.c.Share == nil || c.c.Share(b.at.File, b.at.Nth) {
+			return more, err
+		}
+		if c.eof {
+			return false, nil
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+	}
 }
 
 // open opens the file at an offset, unless it is open.
@@ -78,7 +94,7 @@ func (c *cutter) close() int64 {
 // after returns the empty range that follows.
 func after(r Range) Range {
 	return Range{
-		File: r.File, From: r.To, To: r.To, FirstRecord: r.FirstRecord + r.Records, FirstLine: r.FirstLine + r.Lines,
+		File: r.File, Nth: r.Nth + 1, From: r.To, To: r.To, FirstRecord: r.FirstRecord + r.Records, FirstLine: r.FirstLine + r.Lines,
 	}
 }
 

@@ -39,8 +39,11 @@ type Config struct {
 	BufferBytes int64 // of one; see Source.MaxRecord
 	Parallel    int   // files that are read and decompressed at a time, ≥ 1
 
-	// Only says which files are read, nil = all. The others belong to other shards.
-	Only func(file int) bool
+	// Only says which files are read, and Share which ranges of them, by Range.Nth; nil = all. The others belong to other
+	// shards. Every shard cuts the same ranges from a file, if BatchBytes, BufferBytes and Wire are the same, and reads the
+	// whole file for its share.
+	Only  func(file int) bool
+	Share func(file int, nth int64) bool
 	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of them
 	// are delivered; nil = none. The others are read first, and must be asked for in the order of their numbers.
 	Known []Range
@@ -208,7 +211,8 @@ func (s *Source) know(ranges []Range) error {
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return cmp.Compare(a.Batch, b.Batch) })
 	ends := make([]int64, len(s.c.Spec.Files))
 	for i, r := range ranges {
-		if r.Batch != int64(i) || r.File < 0 || r.File >= len(ends) || r.From >= r.To || ends[r.File] > 0 && r.From != ends[r.File] {
+		if r.Batch != int64(i) || r.File < 0 || r.File >= len(ends) || r.From >= r.To || r.From < ends[r.File] ||
+			s.c.Share == nil && ends[r.File] > 0 && r.From > ends[r.File] {
 			return fmt.Errorf("files: the ranges that were kept are not whole: batch %d is not where it should be", i)
 		}
 		if s.c.Spec.Files[r.File].Path == Stdin {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -401,6 +402,41 @@ func TestOnly(t *testing.T) {
 	require.Equal(t, "1\n3\n", text(t, s))
 	read, all := s.Progress()
 	require.Equal(t, []int64{4, 4}, []int64{read, all})
+}
+
+// Shards that share a file have each of its ranges once, also when they are taken up again.
+func TestShares(t *testing.T) {
+	const shards = 3
+	all := "name,\"te\nxt\"\n" + lines(400, "r")
+	for _, how := range compressions() {
+		path := write(t, "f", stored(t, how, all))
+		byPlace := map[int64]string{}
+		for shard := range int64(shards) {
+			c := config(t, files.CSV, path)
+			c.Spec.Header = true
+			c.Share = func(file int, nth int64) bool { return (nth+int64(file))%shards == shard }
+			c.Ahead = func(more []files.Range) error { c.Known = append(c.Known, more...); return nil }
+			whole := text(t, open(t, c))
+
+			again := c
+			again.Known, again.Ahead = c.Known[:len(c.Known)/2], nil
+			s := open(t, again)
+			var resumed strings.Builder
+			require.NoError(t, drain(s, 0, func(b *batch.Batch) {
+				r, _ := s.Range(b.ID.Number)
+				require.NotContains(t, byPlace, r.From)
+				byPlace[r.From] = string(b.Encoded)
+				require.EqualValues(t, strings.Count(all[:r.From], "\n")+1, r.FirstLine)
+				resumed.Write(b.Encoded)
+			}))
+			require.Equal(t, whole, resumed.String())
+		}
+		var got strings.Builder
+		for _, from := range slices.Sorted(maps.Keys(byPlace)) {
+			got.WriteString(byPlace[from])
+		}
+		require.Equal(t, all[len("name,\"te\nxt\"\n"):], got.String())
+	}
 }
 
 func TestFilesWithoutRecords(t *testing.T) {

@@ -125,6 +125,7 @@ const (
 type Range struct {
 	Batch       int64  `json:"batch"` // its number in the run, ≥ 0
 	File        int    `json:"file"`  // an index of Spec.Files
+	Nth         int64  `json:"nth"`   // of its file's ranges, from 0 on, those of other shards included
 	From        int64  `json:"from"`
 	To          int64  `json:"to"`           // > From
 	FirstRecord int64  `json:"first_record"` // in its file, from 0 on, headers not counted
