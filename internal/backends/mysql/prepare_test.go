@@ -71,6 +71,24 @@ func TestTables(t *testing.T) {
 			with.Dates(t, "%s", "MODIFY t DATETIME(3) NOT NULL", "MODIFY d DATETIME NOT NULL",
 				"MODIFY t TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)")
 		})
+		for _, method := range []string{loadData, insert} {
+			t.Run("types by "+method, func(t *testing.T) {
+				with := s.tables(t)
+				with.Target.Method, with.Preparation.Contract = method, contractOf(method, 2)
+				with.Preparation.Contract.Dedup = loader.DedupNone
+				others := "MODIFY small INT NULL, MODIFY whole BIGINT NULL, MODIFY mood VARCHAR(20) CHARACTER SET utf8mb4 NULL," +
+					" MODIFY code VARCHAR(6) CHARACTER SET utf8mb4 NULL, MODIFY f4 DOUBLE NULL"
+				if s.flavour != oceanBase { // error 1235
+					others += ", MODIFY doc LONGTEXT CHARACTER SET utf8mb4 NULL"
+				}
+				binary := "MODIFY u BINARY(16) NULL"
+				if method == insert {
+					binary += " -- method insert sends the text of a UUID"
+				}
+				with.Types(t, nil, others, binary,
+					"MODIFY yes TINYINT(1) NOT NULL -- column yes is NOT NULL, and some of the dataset's values are NULL")
+			})
+		}
 	})
 }
 

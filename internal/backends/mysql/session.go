@@ -68,11 +68,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.wire, _ = c.(*coalescer)
 		return c, err
 	}
-	first := s.flavour.setup(s.owner.target.Settings)
-	if hasMoments(s.Schema) { // else the zone is the server's, for the values that it fills in by itself
-		first.statements = append(first.statements, s.flavour.inUTC()...)
-	}
-	to := s.owner.connector(config, first)
+	to := s.owner.connector(config, s.flavour.setup(s.owner.target.Settings, hasMoments(s.Schema)))
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}

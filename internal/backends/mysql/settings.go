@@ -41,9 +41,13 @@ type setup struct {
 	statements []string // the user's settings among them, which come last and win
 }
 
-// setup is that of a loading session.
-func (f flavour) setup(settings []loader.Setting) setup {
-	s := setup{statements: append([]string{f.strict()}, sessionSettings(settings)...)}
+// setup is that of a loading session. Without moments its time zone is the server's, for the values that it fills in itself.
+func (f flavour) setup(settings []loader.Setting, moments bool) setup {
+	first := f.strict()
+	if moments {
+		first += f.inUTC()
+	}
+	s := setup{statements: append([]string{first}, sessionSettings(settings)...)}
 	wait := func(variable string, seconds int) {
 		s.wishes = append(s.wishes, fmt.Sprintf("%s = %d", variable, seconds))
 	}
@@ -67,7 +71,7 @@ func (f flavour) setup(settings []loader.Setting) setup {
 // a limit on the time of statements is one on the proof.
 func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setup {
 	s := setup{
-		statements: slices.Concat([]string{f.strict()}, f.inUTC(), sessionSettings(settings), []string{autocommit(true)}, besides),
+		statements: slices.Concat([]string{f.strict() + f.inUTC()}, sessionSettings(settings), []string{autocommit(true)}, besides),
 	}
 	if f == singleStore {
 		return s
@@ -81,13 +85,14 @@ func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setu
 	return s
 }
 
-// inUTC lets a session write and read moments as they are: it converts a TIMESTAMP from and to its time zone, and of an hour
-// that a summer has twice there is no way back. No moment is SingleStore's, where a session has no time zone of its own.
-func (f flavour) inUTC() []string {
+// inUTC goes on with what strict sets. It lets a session write and read moments as they are: it converts a TIMESTAMP from and to
+// its time zone, and of an hour that a summer has twice there is no way back. SingleStore has no moments, and no time zone of
+// a session.
+func (f flavour) inUTC() string {
 	if f == singleStore {
-		return nil
+		return ""
 	}
-	return []string{"SET SESSION time_zone = '+00:00'"}
+	return ", time_zone = '+00:00'"
 }
 
 // strict sets what is no wish: without the sql_mode a value that does not fit is bent.

@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 func open(t *testing.T, to loader.Target) loader.Loader {
@@ -133,6 +134,25 @@ func TestTables(t *testing.T) {
 		s := tables(t, to)
 		s.Preparation.Contract = contract("copy", batch.PGText)
 		s.Dates(t, `\\x%x`, "ALTER t TYPE timestamp(3)", "ALTER t TYPE timestamptz", "ALTER d TYPE timestamp")
+	})
+	t.Run("types", func(t *testing.T) {
+		to := target(t)
+		to.Settings = []loader.Setting{
+			{Name: "TimeZone", Value: "Europe/Berlin"}, {Name: "DateStyle", Value: "German"}, {Name: "extra_float_digits", Value: "-5"},
+		}
+		s := tables(t, to)
+		for _, f := range []batch.Format{batch.PGBinary, batch.PGText, batch.CSV} {
+			s.Preparation.Contract = contract("copy", f)
+			var lacks []rows.Type
+			if f == batch.CSV {
+				lacks = append(lacks, rows.Bytes)
+			}
+			s.Types(t, lacks)
+		}
+		to.Method = "insert"
+		s = tables(t, to)
+		s.Preparation.Contract = contract("insert", batch.PGValues)
+		s.Types(t, nil)
 	})
 	t.Run("settings of the role", func(t *testing.T) {
 		to, _, role := ordinary(t)

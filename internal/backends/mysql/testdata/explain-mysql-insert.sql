@@ -29,7 +29,7 @@ SET NAMES utf8mb4;
 -- once, to begin the run
 SET SESSION innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0, sql_big_selects = 1, sql_safe_updates = 0, information_schema_stats_expiry = 0;
 -- once, to begin the run
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION';
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00';
 -- once, to begin the run
 SET SESSION unique_checks = 0;
 -- once, to begin the run

@@ -1,0 +1,206 @@
+package backendtest
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// EveryType is a schema with NULLs in columns of every type, and derived columns of those that can be.
+func EveryType() rows.Schema {
+	s := rows.Schema{
+		Dataset: "every_type",
+		Columns: []rows.Column{
+			{Name: "id", Type: rows.Int32, Derived: true},
+			{Name: "ref", Type: rows.UUID, Derived: true},
+			{Name: "moment", Type: rows.TimestampTZ, Derived: true},
+			{Name: "big", Type: rows.Int64},
+			{Name: "whole", Type: rows.Int32},
+			{Name: "small", Type: rows.Int16},
+			{Name: "yes", Type: rows.Bool},
+			{Name: "f4", Type: rows.Float32},
+			{Name: "f8", Type: rows.Float64},
+			{Name: "u", Type: rows.UUID},
+			{Name: "tz", Type: rows.TimestampTZ},
+			{Name: "ts", Type: rows.Timestamp},
+			{Name: "day", Type: rows.Date},
+			{Name: "words", Type: rows.Text, MaxBytes: 20},
+			{Name: "raw", Type: rows.Bytes, MaxBytes: 20},
+			{Name: "code", Type: rows.Char, MaxBytes: 6},
+			{Name: "mood", Type: rows.Enum, MaxBytes: 6, Labels: []string{"sad", "o'k", "so, so"}},
+			{Name: "doc", Type: rows.JSON, MaxBytes: 60},
+			{Name: "amount", Type: rows.Decimal, Digits: 9, Scale: 2},
+		},
+		Number: []rows.Term{{Times: 1}},
+	}
+	for i := range s.Columns {
+		s.Columns[i].Nullable = !s.Columns[i].Derived
+	}
+	return s
+}
+
+// without returns the schema without columns of some types.
+func without(s rows.Schema, types ...rows.Type) rows.Schema {
+	all := s.Columns
+	s.Columns = nil
+	for _, c := range all {
+		if !strings.Contains(fmt.Sprint(types), c.Type.String()) {
+			s.Columns = append(s.Columns, c)
+		}
+	}
+	return s
+}
+
+// everyValue has values of the schema's drawn columns by their names, as rows.Vector.At returns them; nil where they are
+// missing.
+var everyValue = []map[string]any{
+	{
+		"big": int64(math.MinInt64), "whole": int64(math.MinInt32), "small": int64(math.MinInt16), "yes": int64(1),
+		"f4": int64(math.Float32bits(-math.MaxFloat32)), "f8": int64(math.Float64bits(0.0625)), "u": []byte("0123456789abcdef"),
+		"tz": int64(1_577_836_800_000_001), "ts": int64(-1), "day": int64(18262), "amount": int64(-999_999_999),
+		"words": []byte(`\N`), "raw": []byte("\x00\\\n\xff"), "code": []byte("é"), "mood": []byte("so, so"),
+		"doc": []byte(`{"a": "it's \"q\" \\ ü", "n": [1.50, null, true]}`),
+	},
+	{},
+	{
+		"big": int64(math.MaxInt64), "whole": int64(math.MaxInt32), "small": int64(math.MaxInt16), "yes": int64(0),
+		"f4": int64(math.Float32bits(0.1)), "f8": int64(math.Float64bits(1e300)), "u": bytes.Repeat([]byte{0xFF}, 16),
+		"tz": int64(1_774_747_800_000_000), "ts": int64(1_774_747_800_000_000), "day": int64(-1), "amount": int64(5),
+		"words": []byte{}, "raw": []byte{}, "code": []byte("a b"), "mood": []byte("o'k"), "doc": []byte(`[]`),
+	},
+	{"big": int64(7), "yes": int64(1), "words": []byte("NULL"), "doc": []byte(`"x"`), "mood": []byte("sad")},
+}
+
+// everyBlock fills a block with rows 0 … n−1.
+func everyBlock(s rows.Schema, n int) *rows.Block {
+	b := rows.NewBlock(s)
+	b.Reset(n)
+	for c, column := range s.Columns {
+		v := &b.Columns[c]
+		v.SetNulls(n)
+		for i := range n {
+			value := everyValue[i%len(everyValue)][column.Name]
+			switch column.Name {
+			case "id":
+				value = int64(i)
+			case "ref":
+				value = fmt.Appendf(nil, "0123456789%06d", i)
+			case "moment":
+				value = int64(1_774_747_800_000_000 + i)
+			}
+			if value == nil {
+				v.Nulls[i/64] |= 1 << (i % 64)
+			}
+			text, _ := value.([]byte)
+			switch {
+			case v.Type.Variable():
+				v.Data = append(v.Data, text...)
+				v.Ends = append(v.Ends, uint32(len(v.Data)))
+			case v.Type == rows.UUID:
+				clear(v.UUID(i))
+				copy(v.UUID(i), text)
+			default:
+				v.Ints[i], _ = value.(int64)
+			}
+		}
+	}
+	return b
+}
+
+var typesBatches atomic.Int64
+
+// Types checks that values of every type, and NULLs, come back as they were sent and are measured so, in a table that is made
+// and, by changes, in others that take them. Where a change has a text behind " -- ", the table is refused with it. lacks are
+// types that the format cannot carry.
+func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
+	const n = 130
+	schema := without(EveryType(), lacks...)
+	s.Preparation.Schema = schema
+	for _, change := range append([]string{""}, changes...) {
+		s.Exec("DROP TABLE IF EXISTS " + s.Name)
+		_, l, err := s.Prepare(t, nil)
+		require.NoError(t, err)
+		change, refusal, refused := strings.Cut(change, " -- ")
+		if change != "" {
+			s.Exec("ALTER TABLE " + s.Name + " " + change)
+			_, l, err = s.Prepare(t, nil)
+		}
+		if refused {
+			assert.ErrorContains(t, err, refusal, change)
+			continue
+		}
+		require.NoError(t, err, "%s: the table takes the rows", change)
+
+		block := everyBlock(schema, n)
+		e, err := encode.New(s.Preparation.Contract.Format, schema, encode.Options{})
+		require.NoError(t, err)
+		if whole, is := e.(encode.PerBatch); is {
+			e = whole.ForBatch(n)
+		}
+		var at encode.Offsets
+		number := typesBatches.Add(1) // a batch that was claimed is not loaded again
+		b := &batch.Batch{ID: batch.ID{Run: s.Preparation.Run, Number: number}, Format: e.Format(), Rows: n}
+		b.Encoded = e.AppendTail(e.AppendRows(e.AppendHead(nil), block, &at))
+		b.Hold()
+		ack, err := Session(t, l, s.Preparation.Contract).Load(t.Context(), b)
+		require.NoError(t, err, change)
+		require.EqualValues(t, n, ack.Rows)
+		s.isEvery(t, l, block, change)
+	}
+	s.Exec("DROP TABLE IF EXISTS " + s.Name)
+}
+
+func (s Tables) isEvery(t *testing.T, l loader.Loader, block *rows.Block, change string) {
+	schema, found := s.Preparation.Schema, 0
+	var numbers []int64
+	for i := range block.Rows {
+		numbers = append(numbers, int64(i))
+	}
+	require.NoError(t, loader.FeaturesOf(l).Fetcher.Fetch(t.Context(), numbers, func(number int64, values []any) error {
+		found++
+		for c, column := range schema.Columns {
+			want, text := block.Columns[c].At(int(number)), ""
+			if got, is := values[c].([]byte); is {
+				text = string(got)
+			}
+			where := []any{"%s: row %d, column %s", change, number, column.Name}
+			switch {
+			case column.Type == rows.JSON && want != nil:
+				assert.JSONEq(t, string(want.([]byte)), text, where...)
+			case column.Type == rows.Char && want != nil:
+				assert.Equal(t, string(want.([]byte)), strings.TrimRight(text, " "), where...)
+			default:
+				assert.Equal(t, want, values[c], where...)
+			}
+		}
+		return nil
+	}), change)
+	require.Equal(t, block.Rows, found, change)
+
+	var want []*big.Int
+	for _, m := range schema.Measures() {
+		sum := new(big.Int)
+		m.Add(sum, &block.Columns[m.Column])
+		want = append(want, sum)
+	}
+	g := loader.Grouping{KeyRange: loader.KeyRange{Last: int64(block.Rows)}, Size: 1000, Measures: true}
+	require.NoError(t, loader.FeaturesOf(l).Counter.Count(t.Context(), g, func(b loader.Bucket) error {
+		require.Len(t, b.Measures, len(want))
+		for i, m := range schema.Measures() {
+			assert.Equal(t, want[i].String(), b.Measures[i].String(), "%s: measure %d of column %s", change, m.Of, schema.Columns[m.Column].Name)
+		}
+		return nil
+	}), change)
+}
