@@ -16,9 +16,9 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/golden"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"

@@ -26,7 +26,9 @@ type Plan struct {
 	// every row is distinct.
 	DistinctRows    int64 `json:"distinct_rows"`
 	RowBytes        int64 `json:"row_bytes"`         // column data of a row, on average
-	EncodedRowBytes int64 `json:"encoded_row_bytes"` // of a row at most, in the contract's format
+	// EncodedRowBytes is the length of a row in the contract's format: at most, or on average in a user's dataset, whose
+	// longest rows may be rare.
+	EncodedRowBytes int64 `json:"encoded_row_bytes"`
 
 	Workers int   `json:"workers"`
 	Buffers int   `json:"buffers"`
@@ -88,7 +90,8 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	made.Wish, made.Bytes = Wish{}, 0
 	made.Contract, made.Rows, made.KeyRows = contract, rows, keyRows
 	p := Plan{
-		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(), EncodedRowBytes: int64(e.MaxRow()),
+		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(),
+		EncodedRowBytes: s.rowBytes(d, e, caps),
 	}
 	if err := p.check(schema.MaxNumber()); err != nil {
 		return Plan{}, warnings, err
@@ -134,9 +137,17 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 			if err != nil {
 				return 1 // Carries has refused the format already
 			}
-			return int64(e.MaxRow())
+			return s.rowBytes(d, e, caps)
 		},
 	})
+}
+
+// rowBytes is Plan.EncodedRowBytes. Where the database bounds a batch, the longest rows have to fit it.
+func (s Spec) rowBytes(d dataset.Dataset, e encode.Encoder, caps loader.Caps) int64 {
+	if s.Definition == nil || caps.MaxBytes > 0 {
+		return int64(e.MaxRow())
+	}
+	return source.SizesOf(d, e).Mean
 }
 
 // sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a

@@ -36,15 +36,22 @@ func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (enc
 // bufferAlign is the size of a page: buffers share none.
 const bufferAlign = 4096
 
-// BufferBytes returns the size of a buffer of the ring: head, rows of maximum length and tail, rounded up to pages.
-func BufferBytes(e encode.Encoder, batchRows int64) int64 {
-	var bytes int64
-	if p, ok := e.(encode.PerBatch); ok {
-		bytes = p.MaxBytes(batchRows)
-	} else {
-		bytes = int64(len(e.AppendHead(nil))+len(e.AppendTail(nil))) + batchRows*int64(e.MaxRow())
+// BufferBytes returns the size of a buffer of the ring, rounded up to pages: head, tail and room for the rows of a batch, which
+// is more than they take but for one batch in many billions. A batch that takes more gets memory of its own.
+func BufferBytes(d dataset.Dataset, e encode.Encoder, batchRows int64) int64 {
+	bytes := maxBytes(e, batchRows)
+	if _, perBatch := e.(encode.PerBatch); !perBatch {
+		bytes -= batchRows*int64(e.MaxRow()) - SizesOf(d, e).bytes(batchRows)
 	}
 	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
+}
+
+// maxBytes returns the most bytes of a batch.
+func maxBytes(e encode.Encoder, batchRows int64) int64 {
+	if p, ok := e.(encode.PerBatch); ok {
+		return p.MaxBytes(batchRows)
+	}
+	return int64(len(e.AppendHead(nil))+len(e.AppendTail(nil))) + batchRows*int64(e.MaxRow())
 }
 
 // Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and 4 bytes for the offset of
@@ -52,7 +59,7 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 // Go's heap, and the scratch memory of each caller that encodes or stamps: less than 1 MiB, or three times the longest
 // row.
 func Memory(c Config) int64 {
-	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*offsets(c))
+	return int64(c.Buffers) * (BufferBytes(c.Dataset, c.Encoder, c.BatchRows) + 4*offsets(c))
 }
 
 // offsets returns how many offsets a buffer has.
@@ -106,14 +113,12 @@ func newLayout(c Config) (layout, error) {
 	check(c.BatchRows < 1 || c.Distinct >= 0 && c.Distinct%c.BatchRows == 0,
 		"%d distinct rows are not a whole number of batches of %d", c.Distinct, c.BatchRows)
 	check(c.Buffers >= 1, "%d buffers: a ring has at least 1", c.Buffers)
-	check(c.BatchRows <= (math.MaxUint32-bufferAlign)/int64(c.Encoder.MaxRow()),
-		"a batch of %d rows of up to %d bytes does not fit a buffer of 4 GiB", c.BatchRows, c.Encoder.MaxRow())
 	if len(problems) > 0 {
 		return layout{}, errors.Join(problems...)
 	}
 
 	l.templates = c.Cycle(c.Distinct)
-	l.bufferBytes, l.offsets = BufferBytes(c.Encoder, c.BatchRows), offsets(c)
+	l.bufferBytes, l.offsets = BufferBytes(c.Dataset, c.Encoder, c.BatchRows), offsets(c)
 	if l.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
 		return layout{}, fmt.Errorf("source: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB",
 			c.BatchRows, l.bufferBytes)

@@ -25,7 +25,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{func(c *Config) { c.Buffers = 0 }, "source: 0 buffers: a ring has at least 1"},
 		{
 			func(c *Config) { c.BatchRows = 99999999 },
-			"source: a batch of 99999999 rows of up to 48 bytes does not fit a buffer of 4 GiB",
+			"source: a batch of 99999999 rows takes up to 4800000000 bytes, which does not fit a buffer of 4 GiB",
 		},
 		{
 			func(c *Config) { c.FirstKey, c.Buffers = -1, 0 },
@@ -42,9 +42,9 @@ func TestConfigIsChecked(t *testing.T) {
 func TestMemory(t *testing.T) {
 	c := config(t, batch.PGBinary, 0, 7)
 	require.Equal(t, 2+4+8+4+30, c.Encoder.MaxRow())
-	assert.EqualValues(t, 4096, BufferBytes(c.Encoder, 32))
-	assert.EqualValues(t, 4096, BufferBytes(c.Encoder, (4096-21)/48))
-	assert.EqualValues(t, 8192, BufferBytes(c.Encoder, (4096-21)/48+1))
+	assert.EqualValues(t, 4096, BufferBytes(c.Dataset, c.Encoder, 32))
+	assert.EqualValues(t, 4096, BufferBytes(c.Dataset, c.Encoder, (4096-21)/48))
+	assert.EqualValues(t, 8192, BufferBytes(c.Dataset, c.Encoder, (4096-21)/48+1))
 	assert.EqualValues(t, 7*(4096+32*4), Memory(c), "4 bytes a row for its key, and none for the row")
 
 	r := newRing(t, c)
@@ -54,7 +54,7 @@ func TestMemory(t *testing.T) {
 	assert.Len(t, r.memory, int(Memory(c)))
 	for _, format := range []batch.Format{batch.Parquet, batch.ColumnArrays} { // one derived column
 		c = config(t, format, 64, 3)
-		assert.Equal(t, 3*(BufferBytes(c.Encoder, c.BatchRows)+4), Memory(c))
+		assert.Equal(t, 3*(BufferBytes(c.Dataset, c.Encoder, c.BatchRows)+4), Memory(c))
 	}
 }
 

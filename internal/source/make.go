@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/rows"
@@ -34,7 +35,7 @@ func (r *Ring) encode(buf *buffer, number int64) error {
 	drawn := r.layout.Before(c.template)
 	key, _ := r.layout.Span(number)
 
-	buf.number, buf.payload = -1, 0
+	buf.number, buf.payload, buf.own = -1, 0, nil
 	memory, offsets := r.memoryOf(buf), r.offsetsOf(buf, c.rows)
 	offsets.Reset()
 	if p, ok := e.(encode.PerBatch); ok {
@@ -48,8 +49,15 @@ func (r *Ring) encode(buf *buffer, number int64) error {
 		buf.payload += s.block.PayloadBytes()
 	}
 	out = e.AppendTail(out)
-	if cap(out) != cap(memory) {
+	if int64(len(out)) > maxBytes(r.layout.Encoder, int64(c.rows)) {
 		return fmt.Errorf("source: batch %d took %d bytes of %s, more than MaxRow allows", number, len(out), e.Format())
+	}
+	if len(out) > math.MaxUint32 {
+		return fmt.Errorf("source: batch %d takes %d bytes of %s, more than the 4 GiB that a batch can have: make it smaller",
+			number, len(out), e.Format())
+	}
+	if cap(out) != cap(memory) { // it has grown beyond the place in the ring
+		buf.own = out
 	}
 	buf.length, buf.number, buf.content = uint32(len(out)), number, c
 	return nil

@@ -45,6 +45,7 @@ type content struct {
 type buffer struct {
 	at      int64   // its number in the ring, which says where its memory is
 	length  uint32  // bytes of the encoded batch
+	own     []byte  // the memory of a batch that its place in the ring has no room for; nil
 	payload int64   // bytes
 	number  int64   // the batch that is encoded, −1 = none
 	content content // of that batch
@@ -88,8 +89,16 @@ func (r *Ring) reserve() (err error) {
 	return nil
 }
 
-// memoryOf returns the buffer's memory.
+// memoryOf returns the memory that holds the buffer's batch.
 func (r *Ring) memoryOf(b *buffer) []byte {
+	if b.own != nil {
+		return b.own
+	}
+	return r.place(b)
+}
+
+// place returns the buffer's memory in the ring.
+func (r *Ring) place(b *buffer) []byte {
 	from, to := b.at*r.layout.bufferBytes, (b.at+1)*r.layout.bufferBytes
 	return r.memory[from:to:to]
 }
