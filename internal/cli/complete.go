@@ -23,7 +23,7 @@ func isCompletion(args []string) bool {
 func (a *app) completeValues(root *cobra.Command) {
 	byFlag := map[string]cobra.CompletionFunc{
 		"method":  a.methodsFor,
-		"dataset": oneOf(dataset.Names()),
+		"dataset": datasets,
 		"format":  oneOf(config.Formats()),
 		"preset":  oneOf(sweep.Presets()),
 		"resume":  a.runsFor,
@@ -41,14 +41,26 @@ func (a *app) completeValues(root *cobra.Command) {
 				}
 			}
 		})
-		if strings.Contains(c.Use, "TARGET") {
+		switch {
+		case strings.Contains(c.Use, "TARGET"):
 			c.ValidArgsFunction = a.targets
+		case strings.Contains(c.Use, "DATASET"):
+			c.ValidArgsFunction = datasets
 		}
 	}
 }
 
 func oneOf(values []string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// datasets offers built-in datasets, and files of others: what has a slash or begins with no dataset's name.
+func datasets(_ *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	known := slices.DeleteFunc(dataset.Names(), func(name string) bool { return !strings.HasPrefix(name, begun) })
+	if len(known) == 0 {
+		return []cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return known, cobra.ShellCompDirectiveDefault
 }
 
 // targets offers the beginning of a URL.

@@ -31,9 +31,6 @@ package dataset
 import (
 	"fmt"
 	"strings"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -125,35 +122,4 @@ func Widest(dst *rows.Block, d Dataset, last int64) {
 			v.Ints[0] = c.largest(last)
 		}
 	}
-}
-
-// ratioSample is how many bytes of payload CompressionRatio compresses, or one row if that is longer. It is zstd's default
-// window, so more would change little.
-const ratioSample = 8 << 20
-
-// encoder is made once, since its tables take longer to make than a few thousand rows to compress. Without the second option
-// this library does not compress data without repetitions, while the original zstd still uses that text has 90 of 256 symbols.
-var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
-})
-
-// CompressionRatio returns the size of the payload (the drawn variable columns' values, back to back) over its size
-// after zstd at its default level: 1 means incompressible, 3 that a third remains. It compresses the first n rows of the
-// dataset, or the first few MiB if that is less, in tens of milliseconds.
-func CompressionRatio(d Dataset, n int64) (float64, error) {
-	s := d.Schema()
-	b := rows.NewBlock(s)
-	d.Fill(b, 0, int(max(1, min(n, ratioSample/s.MaxRowBytes()))))
-	var payload []byte
-	for _, v := range b.Columns {
-		payload = append(payload, v.Data...)
-	}
-	if len(payload) == 0 {
-		return 0, fmt.Errorf("dataset %s has no payload to compress", s.Dataset)
-	}
-	w, err := encoder()
-	if err != nil {
-		return 0, fmt.Errorf("start zstd: %w", err)
-	}
-	return float64(len(payload)) / float64(len(w.EncodeAll(payload, nil))), nil
 }

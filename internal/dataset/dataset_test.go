@@ -248,24 +248,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestCompressionRatio(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		o    Options
-		want float64
-	}{
-		{"documents", Options{}, 8 / math.Log2(245)},
-		{"documents", Options{PayloadBytes: 1}, 8 / math.Log2(245)},
-		{"documents", Options{PayloadKind: Text}, 8 / math.Log2(90)},
-		{"people", Options{}, 8 / math.Log2(62) * 630 / 612}, // the bank's name, 18 of 630 bytes, goes away
-		{"journal", Options{}, 2.99},                         // 26 letters have 4.7 of 8 bits, and the fields' names go away
-	} {
-		ratio, err := CompressionRatio(newDataset(t, c.name, c.o), 4000)
-		require.NoError(t, err)
-		assert.InDelta(t, c.want, ratio, 0.04, "%s %+v", c.name, c.o)
-	}
-}
-
 func TestFillAllocatesNothing(t *testing.T) {
 	forEach(t, t.Run, func(t *testing.T, d Dataset) {
 		b := rows.NewBlock(d.Schema())

@@ -252,7 +252,9 @@ func asJSON(v any) string {
 
 // Digest identifies the rows of a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON without their default
 // number, on which no row depends.
-func (s *Spec) Digest() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Unsized()))))[:16] }
+func (s *Spec) Digest() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Unsized()))))[:16]
+}
 
 // Unsized returns the spec without the default number of rows.
 func (s *Spec) Unsized() *Spec {

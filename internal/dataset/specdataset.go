@@ -14,6 +14,7 @@ type specDataset struct {
 	schema  rows.Schema
 	drawn   []drawnColumn // in an order in which all others that one depends on come first
 	derived []derivedColumn
+	wants   []Want
 }
 
 type drawnColumn struct {
@@ -63,6 +64,9 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 			one.from = one.generator.(dependent)
 		}
 		d.drawn = append(d.drawn, one)
+		if c.wants > 0 {
+			d.wants = append(d.wants, Want{c.column.Name, c.wants})
+		}
 	}
 	return d
 }
@@ -109,6 +113,22 @@ func (p *specPlan) sampledBytes(d *specDataset, seed uint64) int64 {
 		sum += block.PayloadBytes()
 	}
 	return (sum + n/2) / n
+}
+
+// Want is a drawn column that is meant to have many different values.
+type Want struct {
+	Column string
+	Values int64
+}
+
+// Wants lists the columns of a spec whose readers would miss values: integers, keys of other tables, and what is distinct. A
+// run of fewer distinct rows has fewer of them.
+func Wants(d Dataset) (all []Want) {
+	own, isOwn := d.(*specDataset)
+	if !isOwn {
+		return nil
+	}
+	return own.wants
 }
 
 func (d *specDataset) Schema() rows.Schema { return d.schema }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -36,7 +35,7 @@ func (r *SpecRange) plan(p *columnPlanner) (plan columnPlan) {
 	least, step, count := p.spread(r, "uniform")
 	plan.span(least, step, count)
 	if p.t.IsInteger() {
-		plan.wants = int64(min(count, math.MaxInt64))
+		plan.wants = wantsOf(count)
 	}
 	plan.drawn = func(uint64) generator { return &uniformNumber{least, step, count} }
 	return plan
@@ -98,7 +97,7 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 	p.entries += int64(min(count, maxParts))
 	plan.span(least, step, count)
 	if p.t.IsInteger() {
-		plan.wants = int64(count)
+		plan.wants = wantsOf(count)
 	}
 	scattered := z.Scatter
 	plan.drawn = func(start uint64) generator {
@@ -190,6 +189,15 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 		return newPartNumber(from, step, parts, logs, nil)
 	}
 	return plan
+}
+
+// wantsOf returns how many different values a range of integers is meant to have: of more than a table has rows, any will do.
+func wantsOf(count uint64) int64 {
+	const most = 1 << 40
+	if count == 0 || count > most {
+		return 0
+	}
+	return int64(count)
 }
 
 // span sets the smallest and the largest value, of least + k × step with k below count.

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -131,7 +131,7 @@ func (p *push) reportPlan(r *report.Report) {
 	}
 	if p.filled {
 		// Measured after the run, on rows made again: it costs tens of milliseconds.
-		if ratio, err := dataset.CompressionRatio(made.Data, made.Rows); err == nil {
+		if ratio, err := source.CompressionRatio(made.Data, made.Format, made.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio
 		}
 	}

@@ -24,8 +24,8 @@ type Plan struct {
 	Shard config.Shard `json:"shard,omitzero"`
 	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches; 0 if
 	// every row is distinct.
-	DistinctRows    int64 `json:"distinct_rows"`
-	RowBytes        int64 `json:"row_bytes"`         // column data of a row, on average
+	DistinctRows int64 `json:"distinct_rows"`
+	RowBytes     int64 `json:"row_bytes"` // column data of a row, on average
 	// EncodedRowBytes is the length of a row in the contract's format: at most, or on average in a user's dataset, whose
 	// longest rows may be rare.
 	EncodedRowBytes int64 `json:"encoded_row_bytes"`
@@ -97,9 +97,23 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		return Plan{}, warnings, err
 	}
 	p.DistinctRows = p.distinctRows()
+	if p.DistinctRows > 0 && p.DistinctRows < p.Rows && !p.ByDuration() {
+		warnings = append(warnings, repeats(d, p.DistinctRows)...)
+	}
 
 	more, err = p.fit(workers, r)
 	return p, append(warnings, more...), err
+}
+
+// repeats warns of columns that want more different values than there are distinct rows.
+func repeats(d dataset.Dataset, distinct int64) (warnings []string) {
+	for _, want := range dataset.Wants(d) {
+		if want.Values > distinct {
+			warnings = append(warnings, fmt.Sprintf("column %s wants %s distinct values, but drawn columns repeat after %s rows: "+
+				"raise --distinct-bytes, or derive it", want.Column, humanize.Comma(want.Values), humanize.Comma(distinct)))
+		}
+	}
+	return warnings
 }
 
 // contract returns what was agreed on, or agrees with what a database can do.

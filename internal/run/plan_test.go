@@ -241,6 +241,33 @@ func TestDurationOfAShortDataset(t *testing.T) {
 	require.EqualValues(t, 5000, p.Rows)
 }
 
+// Where drawn rows repeat, a column cannot have as many values as its generator makes.
+func TestColumnsThatWantMoreValues(t *testing.T) {
+	own, err := dataset.ParseSpec("t.yaml", []byte(`
+version: 1
+columns:
+  id: {type: bigint, sequence: {}}
+  of: {type: bigint, uniform: {min: 1, max: 5000}}
+  few: {type: bigint, uniform: {min: 1, max: 50}}
+  any: {type: bigint, uniform: {min: 0, max: 9223372036854775807}}
+  email: {type: text(20), text: {}, distinct: 2000}
+`), nil)
+	require.NoError(t, err)
+	in := newInput()
+	in.Dataset, in.Definition, in.Rows, in.DistinctBytes = own.Name, own, 10_000, 52*1000
+	_, warnings, err := in.plan()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"column of wants 5,000 distinct values, but drawn columns repeat after 1,000 rows: raise --distinct-bytes, or derive it",
+		"column email wants 2,000 distinct values, but drawn columns repeat after 1,000 rows: raise --distinct-bytes, or derive it",
+	}, warnings)
+
+	in.Rows = 1000
+	_, warnings, err = in.plan()
+	require.NoError(t, err)
+	require.Empty(t, warnings, "no row is drawn twice")
+}
+
 func TestWorkers(t *testing.T) {
 	const gbps = 1_000_000_000
 	for _, c := range []struct {
