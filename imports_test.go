@@ -67,7 +67,7 @@ func rules() []rule {
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/source",
 			"internal/host", "internal/report", "internal/results", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
-		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio", "internal/spelling", "internal/units", "internal/verify")},
+		{from: "internal/config", may: with("experiments", "internal/dataset", "internal/file", "internal/netio", "internal/spelling", "internal/units", "internal/verify")},
 		{from: "internal/stats", may: with("internal/units")},
 		{from: "internal/live", may: with("internal/stats", "internal/units")},
 		{from: "internal/report", may: with("internal/stats", "internal/units")},

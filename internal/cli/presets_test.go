@@ -38,6 +38,8 @@ func TestPresets(t *testing.T) {
 		{"databend-copy-cluster", "databend://root@h:8000/default", "s3://bucket/prefix", map[string]int{"": 1, "laptop": 3, "ci": 1}},
 		{"doris-group-commit", "doris://root@h:9030/db", "", map[string]int{"": 47, "laptop": 23, "ci": 9}},
 		{"doris-group-commit-4x", "doris://root@h:9030/db", "", map[string]int{"": 47}},
+		{"random-or-ordered-keys", "postgres://u@h/db", "", map[string]int{"": 6, "laptop": 3, "ci": 3}},
+		{"random-or-ordered-keys", "mysql://u@h/db", "", map[string]int{"cloud": 6, "laptop": 3, "ci": 3}},
 		{"oracle-fast-ingest", "oracle://u@h:1521/service", "", map[string]int{"": 32, "laptop": 12, "ci": 8}},
 	} {
 		tested[c.preset] = true
@@ -45,6 +47,10 @@ func TestPresets(t *testing.T) {
 			s := preset(t, c.preset, c.target, c.via, scale)
 			require.Len(t, s.Cases, cells, "%s at %s", c.preset, scale)
 			for _, part := range s.Parts {
+				if part.Facts == nil {
+					require.Equal(t, "random-or-ordered-keys", c.preset, "the only one that reproduces no article")
+					continue
+				}
 				require.NotEmpty(t, part.Facts.Machine)
 				require.Contains(t, part.Facts.Source, "https://")
 			}
@@ -52,6 +58,9 @@ func TestPresets(t *testing.T) {
 				record := measured(s)
 				tables := results.Tables([]results.Record{record})
 				for i, table := range tables {
+					if s.Parts[i].Facts == nil {
+						continue
+					}
 					published[strings.TrimSpace(c.preset+" "+s.Parts[i].Name)].check(t, s, i, table)
 				}
 				var page bytes.Buffer

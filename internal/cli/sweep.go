@@ -28,7 +28,7 @@ import (
 
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
-A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, target. Every
+A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, param.NAME, target. Every
 combination of their values is a case, and every case is a verified push. terapush has plans of its own, the presets,
 each in the size of the article that it reproduces and in smaller scales (terapush list presets).
 

@@ -3,11 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/terapush/terapush/experiments"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/verify"
@@ -84,7 +87,7 @@ func (d *Data) ReadSpec() error {
 		return errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
 	}
 
-	text, err := file.Read(d.Dataset, file.MaxSettings)
+	text, err := readDataset(d.Dataset)
 	if err != nil {
 		return fmt.Errorf("--dataset: %w", err)
 	}
@@ -94,6 +97,25 @@ func (d *Data) ReadSpec() error {
 	}
 	d.Own, err = dataset.ParseSpec(d.Dataset, text, parameters)
 	return err
+}
+
+// presetDataset begins the name of a dataset of the presets.
+const presetDataset = "preset:"
+
+// readDataset reads a file, or one that comes with the presets.
+func readDataset(name string) ([]byte, error) {
+	if own, is := strings.CutPrefix(name, presetDataset); is {
+		return fs.ReadFile(experiments.Files(), "datasets/"+own)
+	}
+	return file.Read(name, file.MaxSettings)
+}
+
+// DatasetIn returns the dataset of a plan in a folder, whose files are relative to it.
+func DatasetIn(folder, name string) string {
+	if !isFile(name) || strings.HasPrefix(name, presetDataset) || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 // isFile reports whether a dataset is named by the path of a file.

@@ -175,12 +175,18 @@ func isProcessFlag(flag *pflag.Flag) bool {
 // ofOnePush are the flags that a trial never has.
 var ofOnePush = []string{"resume", "run-id", "shard", "start-at", "dry-run", "json"}
 
-// setValue is the prefix of set.NAME.
-const setValue = "set."
+// Entries are the flags that hold entries of the form name=value. In plans each entry is a flag of its own, as set.NAME.
+func Entries() []string { return []string{"set", "param"} }
+
+// Entry divides set.NAME and the like into flag and name.
+func Entry(name string) (flag, entry string, ok bool) {
+	flag, entry, ok = strings.Cut(name, ".")
+	return flag, entry, ok && slices.Contains(Entries(), flag)
+}
 
 // FromValues returns the push of a trial: what the command line would make of these flags, completed as by Complete;
-// file may be "". Two names are no flags: target is TARGET, and set.NAME is --set NAME=…, which replaces an entry of
-// that variable in set. given are the flags that were set by any source, as Given lists them, without the target, which
+// file may be "". Some names are no flags: target is TARGET, and set.NAME is --set NAME=…, which replaces an entry of
+// that variable in set, as param.NAME is --param NAME=…. given are the flags that were set by any source, as Given lists them, without the target, which
 // may contain a password. The flags resume, dry-run and json are ignored in every source.
 func FromValues(
 	values map[string][]string, drivers *loader.Registry, env func(string) (string, bool), file string,
@@ -195,18 +201,20 @@ func FromValues(
 			problems = append(problems, f.Set(name, text))
 		}
 	}
-	for _, text := range values["set"] {
-		name, _, _ := strings.Cut(text, "=")
-		if _, replaced := values[setValue+strings.TrimSpace(name)]; !replaced {
-			set("set", text)
+	for _, flag := range Entries() {
+		for _, text := range values[flag] {
+			name, _, _ := strings.Cut(text, "=")
+			if _, replaced := values[flag+"."+strings.TrimSpace(name)]; !replaced {
+				set(flag, text)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		variable, isSet := strings.CutPrefix(name, setValue)
+		flag, entry, isEntry := Entry(name)
 		switch {
-		case isSet:
-			set("set", variable+"="+strings.Join(values[name], ""))
-		case name != "target" && name != "set":
+		case isEntry:
+			set(flag, entry+"="+strings.Join(values[name], ""))
+		case name != "target" && !slices.Contains(Entries(), name):
 			set(name, values[name]...)
 		}
 	}

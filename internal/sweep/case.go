@@ -73,7 +73,7 @@ func New(p Plan, o Options) (*Sweep, error) {
 		problems = append(problems, fmt.Errorf("%s: %s", cases, text))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
-		if !taken[name] && name != setFlag {
+		if !taken[name] && !slices.Contains(config.Entries(), name) {
 			problems = append(problems, fmt.Errorf("--%s: no case's method takes it; they are %s", name, strings.Join(methods, ", ")))
 		}
 	}
@@ -111,7 +111,7 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 	}
 	flags := len(c.Push)
 	maps.DeleteFunc(c.Push, func(name string, _ []string) bool {
-		return o.Push[name] != nil && name != setFlag && !config.Takes(m, name, o.Drivers)
+		return o.Push[name] != nil && !slices.Contains(config.Entries(), name) && !config.Takes(m, name, o.Drivers)
 	})
 	if len(c.Push) < flags {
 		c.Setup, err = o.Setup(c.Push)
@@ -127,7 +127,7 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 		part.Title = "" // the sweep has it
 	}
 	for _, a := range p.Axes {
-		if variable, isSet := strings.CutPrefix(a.Name, setPrefix); isSet && loader.IsSecret(variable) {
+		if flag, variable, _ := config.Entry(a.Name); flag == "set" && loader.IsSecret(variable) {
 			return part, fmt.Errorf("axis %s looks like a secret, and the values of an axis are in every table", a.Name)
 		}
 	}
@@ -164,13 +164,15 @@ func recorded(given map[string][]string, axes []results.Axis) map[string][]strin
 	isAxis := (&Part{Axes: axes}).hasAxis
 	push := map[string][]string{}
 	for name, values := range given {
-		if name != setFlag && !isAxis(name) {
+		if !slices.Contains(config.Entries(), name) && !isAxis(name) {
 			push[name] = values
 		}
 	}
-	for _, text := range given[setFlag] {
-		if name, _, _ := strings.Cut(text, "="); !isAxis(setPrefix + name) {
-			push[setFlag] = append(push[setFlag], ShownSetting(text))
+	for _, flag := range config.Entries() {
+		for _, text := range given[flag] {
+			if name, _, _ := strings.Cut(text, "="); !isAxis(flag + "." + name) {
+				push[flag] = append(push[flag], ShownSetting(text))
+			}
 		}
 	}
 	return push

@@ -68,7 +68,7 @@ func (p *planner) facts(keys *factKeys) *results.Facts {
 		for _, name := range slices.Sorted(maps.Keys(point)) {
 			value := point[name]
 			if !slices.Contains(results.Quantities(), name) {
-				if valid := append(results.Quantities(), p.names...); name != targetName && !strings.HasPrefix(name, setPrefix) &&
+				if valid := append(results.Quantities(), p.names...); name != targetName && !isEntry(name) &&
 					!slices.Contains(valid, normal(name)) {
 					p.add(value.line, "facts: %v", config.Unknown("flag or quantity", name, valid))
 				}

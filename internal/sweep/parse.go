@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,10 +35,12 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 	p.flags = pflag.NewFlagSet("plan", pflag.ContinueOnError)
 	new(config.Push).Flags(p.flags, o.Drivers)
 	maps.Copy(p.given, o.Push)
-	delete(p.given, setFlag)
-	for _, text := range o.Push[setFlag] {
-		name, value, _ := strings.Cut(text, "=")
-		p.given[setPrefix+strings.TrimSpace(name)] = []string{strings.TrimSpace(value)}
+	for _, flag := range config.Entries() {
+		delete(p.given, flag)
+		for _, text := range o.Push[flag] {
+			name, value, _ := strings.Cut(text, "=")
+			p.given[flag+"."+strings.TrimSpace(name)] = []string{strings.TrimSpace(value)}
+		}
 	}
 	root := p.read(text)
 	if len(p.all) > 0 {
@@ -129,6 +132,9 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 func (p *planner) part(e entry[table], title string, target *value) Part {
 	t := e.value
 	part := Part{Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts)}
+	if folder := filepath.Dir(p.file); folder != "." && p.given[datasetFlag] == nil { // the command line's is where the user stands
+		part.folder = folder
+	}
 	p.readFlags(t.Push, func(name string, _ int, text string) { part.Push[name] = []string{text} })
 	for i, size := range t.sized() {
 		if size != nil {
@@ -196,7 +202,7 @@ func (p *planner) isFlag(key string, line int) bool {
 	switch {
 	case removed != nil:
 		p.add(line, "%v", removed)
-	case slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix):
+	case slices.Contains(p.names, name) || isEntry(name):
 		return true
 	case name == targetName:
 		p.add(line, "target is not a flag: write it next to push, or make it an axis")
@@ -219,22 +225,23 @@ func (p *planner) readFlags(flags *mapping[values], put func(name string, line i
 		if !p.isFlag(e.key, e.line) {
 			continue
 		}
-		if name != setFlag && len(e.value) > 1 {
+		hasEntries := slices.Contains(config.Entries(), name)
+		if !hasEntries && len(e.value) > 1 {
 			p.add(e.line, "%s: a list is here, one value belongs", e.key)
 		}
 
 		for _, v := range e.value {
 			text := p.expand(&v)
-			if name != setFlag {
+			if !hasEntries {
 				p.check(name, text, v.line)
 				put(name, v.line, text)
 				continue
 			}
 			variable, value, found := strings.Cut(text, "=")
 			if variable = strings.TrimSpace(variable); !found || variable == "" {
-				p.add(v.line, "set: write it as name=value")
+				p.add(v.line, "%s: write it as name=value", name)
 			}
-			put(setPrefix+variable, v.line, strings.TrimSpace(value))
+			put(name+"."+variable, v.line, strings.TrimSpace(value))
 		}
 	}
 }
@@ -283,8 +290,10 @@ func (p *planner) axis(part *Part, t table, e entry[values]) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
 	switch {
-	case axis.Name == setFlag:
+	case axis.Name == "set":
 		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
+	case axis.Name == "param":
+		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
 	case !isTarget:
 		p.isFlag(e.key, e.line)
 	case p.knee == targetName:

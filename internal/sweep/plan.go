@@ -44,8 +44,8 @@ type Plan struct {
 // Part is one table of the sweep.
 type Part struct {
 	Name, Title string // Name is "" if the plan has one table only
-	// Push holds the flags of every case by name, written with dashes. Two names are no flags: target is the URL as it
-	// was given, password included, and set.NAME is the session variable NAME. target is missing if it is an axis.
+	// Push holds the flags of every case by name, written with dashes. Some names are no flags: target is the URL as it
+	// was given, password included, set.NAME is the session variable NAME, and param.NAME the dataset's parameter NAME. target is missing if it is an axis.
 	Push  map[string][]string
 	Axes  []results.Axis // none is in Push; the values of an axis target have no secrets
 	Facts *results.Facts
@@ -53,6 +53,7 @@ type Part struct {
 	Methods map[string]map[string][]string
 
 	targets []string // the values of an axis target as they were given
+	folder  string   // that files of datasets are relative to; "" is the process's
 }
 
 // Case is one combination of the values of a part's axes.
@@ -86,6 +87,9 @@ func (p *Part) caseAt(part, number int) Case {
 	if method := c.Push[methodFlag]; len(method) == 1 {
 		maps.Copy(c.Push, p.Methods[method[0]])
 	}
+	if name := c.Push[datasetFlag]; len(name) == 1 {
+		c.Push[datasetFlag] = []string{config.DatasetIn(p.folder, name[0])}
+	}
 	return c
 }
 
@@ -96,13 +100,18 @@ func (p *Part) hasAxis(name string) bool {
 // DefaultScale is the plan without any override. A preset's is the size of the article that it reproduces.
 const DefaultScale = "cloud"
 
-// Names with a meaning of their own in a plan. Only methodFlag and setFlag are flags.
+// Names with a meaning of their own in a plan. All but targetName are flags.
 const (
-	targetName = "target"
-	methodFlag = "method"
-	setFlag    = "set"
-	setPrefix  = "set."
+	targetName  = "target"
+	methodFlag  = "method"
+	datasetFlag = "dataset"
 )
+
+// isEntry reports whether a name is that of an entry of a flag, as set.NAME.
+func isEntry(name string) bool {
+	_, _, is := config.Entry(name)
+	return is
+}
 
 // Options are what a plan is read and a sweep made with.
 type Options struct {

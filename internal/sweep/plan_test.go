@@ -3,6 +3,7 @@ package sweep_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -489,6 +490,46 @@ func TestKneeRises(t *testing.T) {
 	}
 	_, err := tryParse(t, "name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows")
 	require.NotContains(t, err.Error(), "knee", "another axis may fall")
+}
+
+// A dataset's file is relative to the plan, and its parameters are axes as session variables are.
+func TestDatasetsOfAPlan(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"narrow", "wide"} {
+		text := "version: 1\nparameters: {n: 9}\ncolumns:\n  id: {type: bigint, sequence: {}}\n" +
+			"  " + name + ": {type: text, text: {length: \"${n}\"}}\n"
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(text), 0o600))
+	}
+	o := planOptions(t)
+	o.Target = url
+	plan, err := sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
+		[]byte("name: p\naxes:\n  dataset: [narrow.yaml, wide.yaml, pairs]\nrows: 10\n"), o)
+	require.NoError(t, err)
+	s, err := sweep.New(plan, o)
+	require.NoError(t, err)
+	require.Equal(t, "narrow", s.Cases[0].Config.Own.Name)
+	require.Equal(t, "wide", s.Cases[1].Config.Own.Name)
+	require.Nil(t, s.Cases[2].Config.Own)
+	require.Equal(t, "narrow.yaml", s.Cases[0].Settings[0].Value, "as the plan writes it")
+
+	plan, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
+		[]byte("name: p\npush: {dataset: wide.yaml, param: [n=3]}\nparts:\n  a: {axes: {param.n: [1..4x2], workers: [1]}}\n  b: {axes: {workers: [1, 2]}}\nrows: 10\n"), o)
+	require.ErrorContains(t, err, "param.n is set twice")
+	plan, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
+		[]byte("name: p\npush: {dataset: wide.yaml}\naxes: {param.n: 1..4x2}\nrows: 10\n"), o)
+	require.NoError(t, err)
+	s, err = sweep.New(plan, o)
+	require.NoError(t, err)
+	for i, want := range []int64{9, 10, 12} {
+		require.Equal(t, want, s.Cases[i].Plan.RowBytes)
+	}
+
+	o.Push = map[string][]string{"param": {"n=7"}}
+	plan, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"), []byte("name: p\npush: {dataset: wide.yaml, param: n=3}\naxes: {workers: 1..4x2}\nrows: 10\n"), o)
+	require.NoError(t, err)
+	s, err = sweep.New(plan, o)
+	require.NoError(t, err)
+	require.EqualValues(t, 15, s.Cases[0].Plan.RowBytes, "the command line's parameter is the one")
 }
 
 func TestPresetNames(t *testing.T) {

@@ -186,9 +186,9 @@ func unexpected(n ast.Node, belongs string) error {
 	return &yaml.SyntaxError{Message: fmt.Sprintf("%s: %s here", path, belongs), Token: n.GetToken()}
 }
 
-// normal writes a key as the flag is called, with dashes. The name of a session variable is left as it is.
+// normal writes a key as the flag is called, with dashes. The name of a session variable or a parameter is left as it is.
 func normal(key string) string {
-	if strings.HasPrefix(key, setPrefix) {
+	if isEntry(key) {
 		return key
 	}
 	return strings.ReplaceAll(key, "_", "-")
@@ -218,7 +218,7 @@ func (p *planner) Visit(n ast.Node) ast.Visitor {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		p.add(lineOf(n), "anchors, aliases and tags (&, *, !) are not supported: write the value out")
 	case *ast.MappingValueNode:
-		if key, ok := n.Key.(*ast.StringNode); ok && !strings.HasPrefix(key.Value, setPrefix) {
+		if key, ok := n.Key.(*ast.StringNode); ok && !isEntry(key.Value) {
 			key.Value = strings.ReplaceAll(key.Value, "-", "_")
 		}
 	}
