@@ -161,6 +161,7 @@ func (g *few) fill(v *rows.Vector, start uint64, first int64, n int) {
 	for i := range n {
 		state += gamma
 		k, _ := bits.Mul64(mix(state), g.n)
+		one.Data, one.Ends = one.Data[:0], one.Ends[:0]
 		g.inner.fill(one, stream, int64(k), 1)
 		if !v.Type.Variable() {
 			v.Ints[i] = one.Ints[0]
