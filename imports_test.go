@@ -89,6 +89,7 @@ func rules() []rule {
 		{from: "experiments"},
 		{from: "internal/sweep", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/push", "internal/units",
 			"internal/results", "internal/report", "internal/run", "internal/runlog", "internal/spelling", "experiments"}},
+		{from: "internal/inspect", may: []string{"pkg/rows", "pkg/loader", "internal/dataset"}},
 		{from: "internal/demo"},
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
 		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},

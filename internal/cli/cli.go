@@ -126,7 +126,7 @@ func (a *app) root() *cobra.Command {
 		f.BoolP("help", "h", false, "print the help of the command")
 	})
 	root.AddCommand(a.push(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
-		a.calibrate(), a.list(), a.preview(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
+		a.calibrate(), a.list(), a.inspect(), a.preview(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
 	return root
 }
 

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -154,12 +155,21 @@ func (p *specPlanner) names() {
 			p.add(at, "column %s is here twice", quoted(c.Name))
 		case twice:
 			p.add(at, "columns %s and %s are one to databases that ignore case", quoted(other), quoted(c.Name))
-		case c.Name == "" || len(c.Name) > maxName:
-			p.add(at, "column %s: a name has 1 to %d bytes", quoted(c.Name), maxName)
-		case strings.IndexFunc(c.Name, badInColumns) >= 0 || strings.TrimSpace(c.Name) != c.Name:
-			p.add(at, "column %s: a name has characters that can be seen, and no quote or backslash", quoted(c.Name))
+		case CheckColumnName(c.Name) != nil:
+			p.add(at, "column %s: %v", quoted(c.Name), CheckColumnName(c.Name))
 		}
 	}
+}
+
+// CheckColumnName returns why a column of a spec cannot have the name.
+func CheckColumnName(name string) error {
+	switch {
+	case name == "" || len(name) > maxName:
+		return fmt.Errorf("a name has 1 to %d bytes", maxName)
+	case strings.IndexFunc(name, badInColumns) >= 0 || strings.TrimSpace(name) != name:
+		return errors.New("a name has characters that can be seen, and no quote or backslash")
+	}
+	return nil
 }
 
 func notInNames(r rune) bool {

@@ -22,6 +22,7 @@ type Description struct {
 	Keys          []Key // the primary key first
 	References    []Reference
 	Checks        []string // the conditions of CHECK constraints
+	Escapes       bool     // a backslash begins an escape in the literals of conditions and defaults
 	// Costs is what every row pays for: "index i", "trigger t", "foreign key f".
 	Costs      []string
 	Partitions string // by what the table is divided; "" if it is not

@@ -109,7 +109,7 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 		return nil, err
 	}
 
-	d := &loader.Description{Schema: r.Schema, Table: r.Name}
+	d := &loader.Description{Schema: r.Schema, Table: r.Name, Escapes: s.Backslash}
 	labels := map[string][]string{}
 	for _, one := range []topic{
 		{"labels of enums", t.Lookups.Labels, func(row []string) { labels[row[0]] = append(labels[row[0]], row[1]) }},

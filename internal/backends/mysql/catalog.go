@@ -141,6 +141,9 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 		" FROM information_schema.columns WHERE " + l.name.where() + " ORDER BY ordinal_position"
 	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
 		column.Is = typeOf(column.Type, more[0], more[1])
+		if strings.HasSuffix(column.Is.Name, otherCharset) {
+			column.Type += " of character set " + more[0]
+		}
 		if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
 			column.Default = ""
 		}

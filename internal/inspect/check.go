@@ -1,0 +1,412 @@
+package inspect
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// limits are what the CHECKs that are understood let a column have.
+type limits struct {
+	in             []string // nil: whatever it is
+	least, most    *bound
+	minLen, maxLen int // of a text, in characters; maxLen 0: none
+	json           bool
+}
+
+// bound is one end of a range, as the constant is written.
+type bound struct {
+	value  string
+	beyond bool // the end itself is not in the range
+}
+
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, and several of them with AND.
+// Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a literal.
+func understand(condition string, escapes bool) (found map[string]limits, all bool) {
+	p := &checkParser{found: map[string]limits{}}
+	tokens, ok := tokenize(condition, escapes)
+	if !ok {
+		return nil, false
+	}
+	if len(tokens) > 0 && tokens[0].is("check") {
+		tokens = tokens[1:]
+	}
+	p.tokens = withoutParentheses(withoutCasts(tokens))
+	all = p.conditions() && p.at == len(p.tokens)
+	return p.found, all
+}
+
+// token is a word, a name in quotation marks, a constant, or a sign.
+type token struct {
+	kind tokenKind
+	text string
+}
+
+type tokenKind int
+
+const (
+	wordToken tokenKind = iota
+	nameToken
+	numberToken
+	textToken
+	signToken
+)
+
+// is reports whether a token is a word of SQL, or a sign.
+func (t token) is(text string) bool {
+	return t.kind == signToken && t.text == text || t.kind == wordToken && strings.EqualFold(t.text, text)
+}
+
+func (t token) isColumn() bool {
+	return t.kind == nameToken || t.kind == wordToken && !slices.Contains(keywords, strings.ToLower(t.text))
+}
+
+func (t token) isConstant() bool { return t.kind == numberToken || t.kind == textToken }
+
+var keywords = []string{"and", "or", "not", "in", "any", "array", "between", "is", "null", "like", "case", "true", "false", "row"}
+
+// tokenPattern finds one token: a literal with the character set or the E before it, a name, a word, a number, a sign.
+var tokenPattern = regexp.MustCompile("^(?:(?:(_[A-Za-z0-9]+|[EeNn])?('(?:[^'\\\\]|''|\\\\[\\s\\S])*'))|(\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`)|" +
+	`([A-Za-z_][A-Za-z0-9_$.]*)|([0-9]+(?:\.[0-9]+)?)|(::|<=|>=|<>|!=|[-+*/%=<>()\[\],|&~^!.]))`)
+
+// mysqlQuote is how MySQL shows the quotation marks of literals: with a backslash before them, and before those in them.
+var mysqlQuote = regexp.MustCompile(`_[A-Za-z0-9]+\\'`)
+
+func tokenize(condition string, escapes bool) (all []token, ok bool) {
+	if mysqlQuote.MatchString(condition) {
+		condition, escapes = unescape(condition), true
+	}
+	for rest := strings.TrimSpace(condition); rest != ""; rest = strings.TrimSpace(rest) {
+		m := tokenPattern.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, false
+		}
+		rest = rest[len(m[0]):]
+		switch {
+		case m[2] != "":
+			text := m[2][1 : len(m[2])-1]
+			if strings.Contains(text, `\`) && (escapes || strings.EqualFold(m[1], "e")) {
+				text = unescape(text)
+			}
+			all = append(all, token{textToken, strings.ReplaceAll(text, "''", "'")})
+		case m[3] != "":
+			quote := m[3][:1]
+			all = append(all, token{nameToken, strings.ReplaceAll(m[3][1:len(m[3])-1], quote+quote, quote)})
+		case m[4] != "":
+			all = append(all, token{wordToken, m[4]})
+		case m[5] != "":
+			all = append(all, token{numberToken, m[5]})
+		default:
+			all = append(all, token{signToken, m[6]})
+		}
+	}
+	return withSigns(all), true
+}
+
+// unescape reads the escapes of a literal.
+func unescape(text string) string {
+	return escapePattern.ReplaceAllStringFunc(text, func(e string) string {
+		switch e[1] {
+		case 'n':
+			return "\n"
+		case 't':
+			return "\t"
+		case 'r':
+			return "\r"
+		case '0':
+			return "\x00"
+		}
+		return e[1:]
+	})
+}
+
+var escapePattern = regexp.MustCompile(`(?s)\\.`)
+
+// withSigns joins a minus with the number that it belongs to.
+func withSigns(in []token) (out []token) {
+	for i := 0; i < len(in); i++ {
+		first := i == 0 || in[i-1].kind == signToken && !in[i-1].is(")") || in[i-1].kind == wordToken
+		if in[i].is("-") && first && i+1 < len(in) && in[i+1].kind == numberToken {
+			out = append(out, token{numberToken, "-" + in[i+1].text})
+			i++
+			continue
+		}
+		out = append(out, in[i])
+	}
+	return out
+}
+
+// withoutCasts removes ::type. A type is a name, with the words that may follow, a length and brackets.
+func withoutCasts(in []token) (out []token) {
+	for i := 0; i < len(in); i++ {
+		if !in[i].is("::") {
+			out = append(out, in[i])
+			continue
+		}
+
+		i++ // the name
+		for i+1 < len(in) && slices.ContainsFunc([]string{"varying", "precision", "without", "with", "time", "zone"}, in[i+1].is) {
+			i++
+		}
+		for i+1 < len(in) && (in[i+1].is("(") || in[i+1].is("[")) {
+			for i+1 < len(in) && !in[i].is(")") && !in[i].is("]") {
+				i++
+			}
+			if i+1 < len(in) && !in[i+1].is("[") {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// withoutParentheses removes those around a single column or constant, and doubled ones around a list.
+func withoutParentheses(in []token) []token {
+	for i := 0; i+2 < len(in); {
+		single := in[i].is("(") && in[i+2].is(")") && in[i+1].kind != signToken
+		list := i > 0 && (in[i-1].kind == wordToken && !slices.ContainsFunc([]string{"and", "or", "between"}, in[i-1].is))
+		if !single || list {
+			i++
+			continue
+		}
+		in = slices.Concat(in[:i], in[i+1:i+2], in[i+3:])
+		i = max(i-1, 0)
+	}
+	return in
+}
+
+// checkParser reads tokens. What it does not know ends it.
+type checkParser struct {
+	tokens []token
+	at     int
+	found  map[string]limits
+}
+
+func (p *checkParser) next() token {
+	if p.at >= len(p.tokens) {
+		return token{kind: signToken}
+	}
+	p.at++
+	return p.tokens[p.at-1]
+}
+
+// take goes on if the next token is the one.
+func (p *checkParser) take(text string) bool {
+	if p.at < len(p.tokens) && p.tokens[p.at].is(text) {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// conditions reads conditions with AND between them.
+func (p *checkParser) conditions() bool {
+	for {
+		if !p.alternatives() {
+			return false
+		}
+		if !p.take("and") {
+			return true
+		}
+	}
+}
+
+// alternatives reads a condition, or several with OR, which are understood if each says what one column is equal to.
+func (p *checkParser) alternatives() bool {
+	before := p.found
+	p.found = map[string]limits{}
+	defer func() { p.found = merge(before, p.found) }()
+	if !p.condition() {
+		return false
+	}
+	for p.take("or") {
+		one := p.found
+		p.found = map[string]limits{}
+		if !p.condition() {
+			p.found = nil
+			return false
+		}
+		if p.found = either(one, p.found); p.found == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// either is what one of two conditions allows; nil if that is not understood.
+func either(a, b map[string]limits) map[string]limits {
+	if len(a) != 1 || len(b) != 1 {
+		return nil
+	}
+	for name, one := range a {
+		other, same := b[name]
+		if same && one.in != nil && other.in != nil {
+			one.in = append(slices.Clone(one.in), other.in...)
+			return map[string]limits{name: one}
+		}
+	}
+	return nil
+}
+
+// merge adds the limits of more conditions, which all hold.
+func merge(a, b map[string]limits) map[string]limits {
+	for name, more := range b {
+		l, known := a[name]
+		if !known {
+			a[name] = more
+			continue
+		}
+		if more.in != nil && l.in != nil {
+			l.in = slices.DeleteFunc(slices.Clone(l.in), func(v string) bool { return !slices.Contains(more.in, v) })
+		} else if more.in != nil {
+			l.in = more.in
+		}
+		if more.least != nil {
+			l.least = more.least
+		}
+		if more.most != nil {
+			l.most = more.most
+		}
+		l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
+		if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
+			l.maxLen = more.maxLen
+		}
+		a[name] = l
+	}
+	return a
+}
+
+// condition reads one condition, or some in parentheses.
+func (p *checkParser) condition() bool {
+	if p.take("(") {
+		return p.conditions() && p.take(")")
+	}
+
+	first := p.next()
+	switch {
+	case first.isConstant():
+		sign := p.next()
+		column := p.next()
+		return column.isColumn() && p.compare(column.text, turned(sign.text), first)
+	case !first.isColumn():
+		return false
+	case first.kind == wordToken && p.take("("):
+		return p.function(strings.ToLower(first.text))
+	case p.take("in"):
+		return p.take("(") && p.list(first.text, ")")
+	case p.take("between"):
+		least, and, most := p.next(), p.take("and"), p.next()
+		return and && p.compare(first.text, ">=", least) && p.compare(first.text, "<=", most)
+	case p.take("is"):
+		return p.take("not") && p.take("null")
+	}
+
+	sign := p.next()
+	if sign.is("=") && p.take("any") {
+		return p.array(first.text)
+	}
+	return p.compare(first.text, sign.text, p.next())
+}
+
+// turned is a comparison read from the right.
+func turned(sign string) string {
+	return strings.NewReplacer("<", ">", ">", "<").Replace(sign)
+}
+
+// array reads what follows = ANY, as PostgreSQL shows an IN: (ARRAY['a', 'b']), with or without more parentheses.
+func (p *checkParser) array(column string) bool {
+	open := 0
+	for p.take("(") {
+		open++
+	}
+	if open == 0 || !p.take("array") || !p.take("[") || !p.list(column, "]") {
+		return false
+	}
+	for ; open > 0; open-- {
+		if !p.take(")") {
+			return false
+		}
+	}
+	return true
+}
+
+// list reads constants up to the end of a list.
+func (p *checkParser) list(column, end string) bool {
+	l := limits{}
+	for {
+		v := p.next()
+		if !v.isConstant() {
+			return false
+		}
+		l.in = append(l.in, v.text)
+		if p.take(end) {
+			p.found = merge(p.found, map[string]limits{column: l})
+			return true
+		}
+		if !p.take(",") {
+			return false
+		}
+	}
+}
+
+// function reads a limit of a length.
+func (p *checkParser) function(name string) bool {
+	if name == "json_valid" {
+		column := p.next()
+		p.found = merge(p.found, map[string]limits{column.text: {json: true}})
+		return column.isColumn() && p.take(")")
+	}
+	if !slices.Contains([]string{"length", "char_length", "character_length", "octet_length"}, name) {
+		return false
+	}
+	column := p.next()
+	closed, sign, end := p.take(")"), p.next(), p.next()
+	n, err := strconv.Atoi(end.text)
+	if !column.isColumn() || !closed || end.kind != numberToken || err != nil {
+		return false
+	}
+
+	l := limits{}
+	switch sign.text {
+	case "<=":
+		l.maxLen = n
+	case "<":
+		l.maxLen = n - 1
+	case ">=":
+		l.minLen = n
+	case ">":
+		l.minLen = n + 1
+	case "=":
+		l.minLen, l.maxLen = n, n
+	default:
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{column.text: l})
+	return true
+}
+
+// compare adds a comparison with a constant.
+func (p *checkParser) compare(column, sign string, with token) bool {
+	if !with.isConstant() {
+		return false
+	}
+	l := limits{}
+	switch sign {
+	case "=":
+		l.in = []string{with.text}
+	case "<", "<=":
+		l.most = &bound{with.text, sign == "<"}
+	case ">", ">=":
+		l.least = &bound{with.text, sign == ">"}
+	case "<>", "!=":
+		if with.text != "" {
+			return false
+		}
+		l.minLen = 1
+	default:
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{column: l})
+	return true
+}

@@ -1,0 +1,61 @@
+package inspect
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// As servers show the conditions that users write.
+func TestUnderstand(t *testing.T) {
+	in := func(all ...string) limits { return limits{in: all} }
+	at, beyond := func(v string) *bound { return &bound{v, false} }, func(v string) *bound { return &bound{v, true} }
+	for condition, want := range map[string]map[string]limits{
+		// PostgreSQL
+		`CHECK ((status = ANY (ARRAY['paid'::text, 'it''s'::text])))`:                                      {"status": in("paid", "it's")},
+		`CHECK (((status)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))`: {"status": in("a", "b")},
+		`CHECK ((code = ANY (ARRAY['a'::character(3), 'b'::character(3)])))`:                               {"code": in("a", "b")},
+		`CHECK (((amount >= (0)::numeric) AND (amount <= 99.5)))`:                                          {"amount": {least: at("0"), most: at("99.5")}},
+		`CHECK ((amount > '-5'::integer))`:                                                                 {"amount": {least: beyond("-5")}},
+		`CHECK ((0 < qty))`:                                                                                {"qty": {least: beyond("0")}},
+		`CHECK ((char_length((code)::text) <= 3))`:                                                         {"code": {maxLen: 3}},
+		`CHECK (((length(code) > 1) AND (length(code) < 9)))`:                                              {"code": {minLen: 2, maxLen: 8}},
+		`CHECK ((("Odd "" name")::text <> ''::text))`:                                                      {`Odd " name`: {minLen: 1}},
+		`CHECK (((a = 'x'::mood) OR (a = 'y'::public.mood)))`:                                              {"a": in("x", "y")},
+		`CHECK ((at >= '2020-01-01 00:00:00'::timestamp without time zone))`:                               {"at": {least: at("2020-01-01 00:00:00")}},
+		`CHECK ((note = E'a\\b'::text))`:                                                                   {"note": in(`a\b`)},
+		`CHECK ((note = 'a\b'::text))`:                                                                     {"note": in(`a\b`)},
+		`CHECK ((id IS NOT NULL))`:                                                                         {},
+		// MySQL, MariaDB, TiDB, OceanBase
+		`(` + "`w`" + ` in (_utf8mb4\'a\',_utf8mb4\'it\\\'s\'))`: {"w": in("a", "it's")},
+		"`w` in ('a','b')":                          {"w": in("a", "b")},
+		"(`n` between 1 and -5)":                    {"n": {least: at("1"), most: at("-5")}},
+		"((`n` >= 1) and (`n` < 10))":               {"n": {least: at("1"), most: beyond("10")}},
+		"(char_length(`w`) = 4)":                    {"w": {minLen: 4, maxLen: 4}},
+		"json_valid(`j`)":                           {"j": {json: true}},
+		"(`w` = _utf8mb4'a') or (`w` in ('b','c'))": {"w": in("a", "b", "c")},
+	} {
+		got, all := understand(condition, false)
+		assert.True(t, all, condition)
+		assert.Equal(t, want, got, condition)
+	}
+	escaped, all := understand(`s = 'it\'s a\\b'`, true)
+	assert.True(t, all)
+	assert.Equal(t, in(`it's a\b`), escaped["s"])
+
+	for _, condition := range []string{
+		`CHECK ((a < b))`, `CHECK ((a + 1) > 2)`, `CHECK ((f(a) > 2))`, `CHECK (flag)`, `CHECK (NOT a = 1)`, `CHECK ((a ~ '^x'::text))`,
+		`CHECK ((a IS NULL))`, `CHECK (((a = 1) OR (b = 2)))`, `CHECK (((a = 1) OR (a > 5)))`, `CHECK ((a <> 5))`, `CHECK (a = '`, `(`,
+		`CHECK ((a > 1)) x`, `a in ()`, `a in (b)`, `CHECK ((lower(a) = a))`, "CHECK (((a > 1) AND (b < c)))", `a between 1 or 2`, "",
+	} {
+		_, all := understand(condition, false)
+		assert.False(t, all, condition)
+	}
+}
+
+// What holds is what all of several CHECKs say.
+func TestMerge(t *testing.T) {
+	got, all := understand("a in (1, 2, 3) and a in (2, 3, 4) and length(b) <= 9 and length(b) <= 5 and length(b) > 1", false)
+	assert.True(t, all)
+	assert.Equal(t, map[string]limits{"a": {in: []string{"2", "3"}}, "b": {minLen: 2, maxLen: 5}}, got)
+}

@@ -1,0 +1,284 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// maxDeclared is the longest length that a spec declares; what may be longer has none.
+const maxDeclared = 1 << 20
+
+// kindOf is a type as a spec writes it; "" if it has none.
+func kindOf(c *rows.Column) string {
+	if c == nil {
+		return ""
+	}
+	sized := func(kind string) string {
+		if c.MaxBytes < 1 || c.MaxBytes > maxDeclared {
+			return kind
+		}
+		return fmt.Sprintf("%s(%d)", kind, c.MaxBytes)
+	}
+	switch c.Type {
+	case rows.Decimal:
+		return fmt.Sprintf(`"decimal(%d,%d)"`, c.Digits, c.Scale)
+	case rows.Text, rows.Char, rows.Bytes:
+		return sized(c.Type.String())
+	}
+	return map[rows.Type]string{
+		rows.Int64: "bigint", rows.Int32: "int", rows.Int16: "smallint", rows.Bool: "bool", rows.Float32: "real",
+		rows.Float64: "double", rows.UUID: "uuid", rows.Date: "date", rows.Timestamp: "timestamp",
+		rows.TimestampTZ: "timestamptz", rows.JSON: "json", rows.Enum: "enum",
+	}[c.Type]
+}
+
+func (c *column) isInteger() bool { return c.Values != nil && c.Values.Type.IsInteger() }
+
+// longest is the most characters of a text that the table takes; 0 has no bound.
+func (c *column) longest() int {
+	n := c.Values.MaxBytes
+	if n > maxDeclared {
+		n = 0
+	}
+	if c.maxLen > 0 && (n == 0 || c.maxLen < n) {
+		n = c.maxLen
+	}
+	return n
+}
+
+// first is where a sequence of integers starts.
+func (c *column) first() int64 {
+	if c.reference != nil && c.reference.Keys != nil && c.reference.Keys.Count > 0 {
+		return max(c.reference.Keys.Min, 0)
+	}
+	if v, ok := c.scaled(c.least, 0, 1); ok {
+		return max(v, 0)
+	}
+	if v, ok := c.scaled(c.most, 0, -1); ok {
+		return min(v, 1)
+	}
+	return 1
+}
+
+// sequenceDigits is how many digits a derived text has that may be longer.
+const sequenceDigits = 12
+
+// sequences lists the generators that make a column different in every row, the best first. key says that the row has to be
+// found by it.
+func (c *column) sequences(key bool) (all []string) {
+	if c.in != nil {
+		return nil
+	}
+	switch c.Values.Type {
+	case rows.Int64, rows.Int32, rows.Int16:
+		return []string{fmt.Sprintf("sequence: {start: %d}", c.first())}
+	case rows.UUID:
+		return []string{"uuid: v4"}
+	case rows.Text, rows.Char:
+		digits := sequenceDigits
+		if most := c.longest(); most > 0 {
+			digits = min(digits, most)
+		}
+		digits = max(digits, min(c.minLen, 18))
+		return []string{fmt.Sprintf(`sequence: {format: "{:0%d}"}`, digits)}
+	case rows.Date:
+		return []string{"sequence: {start: " + c.from() + ", step: 1d}"}
+	case rows.Timestamp, rows.TimestampTZ:
+		step := "1s"
+		if key {
+			step = "1us"
+		}
+		return []string{"sequence: {start: " + c.from() + ", step: " + step + "}"}
+	}
+	return nil
+}
+
+// draws lists the generators that draw a column's values, the best first.
+func (c *column) draws() []string {
+	if c.in != nil {
+		return []string{"values: " + values(c.in)}
+	}
+	v := c.Values
+	switch v.Type {
+	case rows.Int64, rows.Int32, rows.Int16:
+		return []string{c.integers()}
+	case rows.Decimal:
+		least, most := c.between(v.Scale, 1, min(pow10(v.Digits)-1, 1000*pow10(v.Scale)))
+		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, v.Scale), decimal(most, v.Scale))}
+	case rows.Float32, rows.Float64:
+		const digits = 2
+		least, most := c.between(digits, 0, 1000*pow10(digits))
+		bounds := fmt.Sprintf("min: %s, max: %s", decimal(least, digits), decimal(most, digits))
+		return []string{"uniform: {" + bounds + ", step: 0.0625}", "uniform: {" + bounds + "}"}
+	case rows.Bool:
+		return []string{"values: [true, false]"}
+	case rows.UUID:
+		return []string{"uuid: v4"}
+	case rows.Date, rows.Timestamp, rows.TimestampTZ:
+		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", c.from(), c.to())}
+	case rows.JSON:
+		return []string{"json: {n: {type: bigint, uniform: {min: 0, max: 9999}}}", "json: {n: {uniform: {min: 0, max: 9999}}}", `constant: "{}"`}
+	case rows.Enum:
+		return []string{"values: " + values(v.Labels)}
+	case rows.Bytes:
+		return []string{"bytes: {length: " + c.length(64) + "}"}
+	case rows.Text, rows.Char:
+		if c.json {
+			return []string{`constant: "{}"`}
+		}
+		return c.texts()
+	}
+	return nil
+}
+
+// Texts of at least so many characters are words, and shorter ones symbols.
+const (
+	shortText = 20
+	longText  = 80
+)
+
+func (c *column) texts() []string {
+	symbols := "text: {length: " + c.length(longText) + "}"
+	if most := c.longest(); most > 0 && most < shortText {
+		return []string{symbols}
+	}
+	return []string{"words: {length: " + c.length(longText) + "}", symbols}
+}
+
+// length is that of a column's values, up to most unless the table wants more.
+func (c *column) length(most int) string {
+	if longest := c.longest(); longest > 0 {
+		most = min(most, longest)
+	}
+	least := max(c.minLen, 1)
+	most = max(most, least)
+	if least == most {
+		return fmt.Sprint(most)
+	}
+	return fmt.Sprintf("%d..%d", least, most)
+}
+
+// integers draws integers: a parent's keys, or what the CHECKs and the type allow.
+func (c *column) integers() string {
+	bits := map[rows.Type]int{rows.Int16: 16, rows.Int32: 32, rows.Int64: 64}[c.Values.Type]
+	largest := int64(math.MaxInt64) >> (64 - bits)
+	least, most := c.between(0, 1, min(1_000_000, largest))
+	if r := c.reference; r != nil && r.Keys != nil && r.Keys.Count > 0 {
+		least, most = r.Keys.Min, r.Keys.Max
+	}
+	return fmt.Sprintf("uniform: {min: %d, max: %d}", least, min(most, largest))
+}
+
+// between returns the range of a column's numbers, times 10^scale, of which CHECKs may have one end or both.
+func (c *column) between(scale int, least, most int64) (from, to int64) {
+	width := most - least
+	low, lowGiven := c.scaled(c.least, scale, 1)
+	high, highGiven := c.scaled(c.most, scale, -1)
+	switch {
+	case lowGiven && highGiven:
+		return low, high
+	case lowGiven:
+		return low, max(most, low+width)
+	case highGiven && high >= least:
+		return least, min(most, high)
+	case highGiven:
+		return high - width, high
+	}
+	return least, most
+}
+
+// scaled returns the end of a range times 10^scale, rounded into the range, whose inside is in the direction.
+func (c *column) scaled(b *bound, scale int, direction int64) (int64, bool) {
+	if b == nil {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(b.value)
+	if !ok {
+		return 0, false
+	}
+	r.Mul(r, new(big.Rat).SetInt64(pow10(scale)))
+	v := new(big.Int).Div(r.Num(), r.Denom()) // rounded down
+	exact := r.IsInt()
+	switch {
+	case exact && b.beyond:
+		v.Add(v, big.NewInt(direction))
+	case !exact && direction > 0:
+		v.Add(v, big.NewInt(1))
+	}
+	return v.Int64(), v.IsInt64()
+}
+
+func pow10(n int) int64 {
+	power := int64(1)
+	for range min(n, 18) {
+		power *= 10
+	}
+	return power
+}
+
+// decimal writes a number times 10^scale.
+func decimal(v int64, scale int) string {
+	return big.NewRat(v, pow10(scale)).FloatString(scale)
+}
+
+// The range of dates and times, where nothing else says it.
+const (
+	earliest = "2025-01-01"
+	latest   = "2025-12-31"
+)
+
+func (c *column) from() string { return c.day(c.least, 1, earliest) }
+
+func (c *column) to() string {
+	if c.most == nil && c.least != nil { // a year behind the beginning
+		if at, err := time.Parse(time.DateOnly, c.from()); err == nil && at.After(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) {
+			return at.AddDate(1, 0, 0).Format(time.DateOnly)
+		}
+	}
+	return c.day(c.most, -1, latest)
+}
+
+// day is the day of a bound, or that before or behind it, which is in the range whatever the hour of the bound is.
+func (c *column) day(b *bound, direction int, missing string) string {
+	if b == nil || len(b.value) < len(time.DateOnly) {
+		return missing
+	}
+	at, err := time.Parse(time.DateOnly, b.value[:len(time.DateOnly)])
+	if err != nil {
+		return missing
+	}
+	if b.beyond || len(b.value) > len(time.DateOnly) && direction > 0 {
+		at = at.AddDate(0, 0, direction)
+	}
+	return at.Format(time.DateOnly)
+}
+
+// gaps returns how many numbers between the smallest and the largest key are none.
+func gaps(k *loader.ParentKeys) int64 { return k.Max - k.Min + 1 - k.Count }
+
+// say says of a parent's keys what a range cannot.
+func say(r *loader.Reference) string {
+	switch k := r.Keys; {
+	case k == nil:
+		return ", whose keys were not read"
+	case k.Count == 0:
+		return ", which is empty: fill it first"
+	case gaps(k) > 0:
+		return fmt.Sprintf(", %s keys from %d to %d: with gaps, in which no row may point",
+			humanize.Comma(k.Count), k.Min, k.Max)
+	default:
+		return fmt.Sprintf(", %s keys", humanize.Comma(k.Count))
+	}
+}
+
+// canBeDrawn reports whether a range has the parent's keys, and nothing else.
+func canBeDrawn(r *loader.Reference) bool {
+	return r.Keys != nil && r.Keys.Count > 0 && gaps(r.Keys) == 0
+}

@@ -1,0 +1,218 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func bigint(name string) loader.Column {
+	return loader.Column{Name: name, Type: "bigint", Values: &rows.Column{Type: rows.Int64}}
+}
+
+func text(name string, n int) loader.Column {
+	return loader.Column{Name: name, Type: fmt.Sprintf("varchar(%d)", n), Values: &rows.Column{Type: rows.Text, MaxBytes: n}}
+}
+
+func primary(columns ...string) loader.Key {
+	return loader.Key{Name: "pk", Primary: true, Columns: columns}
+}
+
+func unique(columns ...string) loader.Key {
+	return loader.Key{Name: "u_" + columns[0], Columns: columns}
+}
+
+func null(c loader.Column) loader.Column {
+	c.Nullable = true
+	return c
+}
+
+func written(t *testing.T, d *loader.Description) string {
+	t.Helper()
+	d.Schema, d.Table = "s", "t"
+	text, err := Write(d, "Server 1")
+	require.NoError(t, err)
+	_, after, _ := strings.Cut(string(text), "No value of its rows is in this file.\n")
+	return strings.Replace(after, "version: 1\nname: t\n", "", 1)
+}
+
+// What each kind of key, reference and constraint becomes.
+func TestWrite(t *testing.T) {
+	parent := func(column string, keys *loader.ParentKeys) loader.Reference {
+		return loader.Reference{Name: "f", Columns: []string{column}, Schema: "s", Table: "p", Of: []string{"id"}, Keys: keys}
+	}
+	for name, c := range map[string]struct {
+		table loader.Description
+		want  string
+	}{
+		"a table without any key": {
+			loader.Description{Columns: []loader.Column{text("msg", 40), bigint("n")}},
+			"key: [\"n\"]\ncolumns:\n" +
+				"  msg: {type: text(40), words: {length: 1..40}}\n" +
+				"  \"n\": {type: bigint, sequence: {start: 1}}  # no key of the table does: this column numbers the rows, so that the proof finds them\n",
+		},
+		"a key of two, and the parent of one": {
+			loader.Description{
+				Columns: []loader.Column{bigint("tenant"), bigint("no")}, Keys: []loader.Key{primary("tenant", "no")},
+				References: []loader.Reference{parent("tenant", &loader.ParentKeys{Min: 3, Max: 12, Count: 10})},
+			},
+			"key: [\"no\", tenant]\ncolumns:\n" +
+				"  tenant: {type: bigint, sequence: {start: 3, cycle: 10}}  # REFERENCES s.p (id), 10 keys\n" +
+				"  \"no\": {type: bigint, sequence: {start: 1, every: 10}}\n",
+		},
+		"a key of three": {
+			loader.Description{
+				Columns: []loader.Column{text("a", 9), bigint("b"), bigint("c")}, Keys: []loader.Key{primary("a", "b", "c")},
+			},
+			"key: [b]\ncolumns:\n" +
+				"  a: {type: text(9), text: {length: 1..9}}\n" +
+				"  b: {type: bigint, sequence: {start: 1}}\n" +
+				"  c: {type: bigint, uniform: {min: 1, max: 1000000}}\n",
+		},
+		"unique columns": {
+			loader.Description{
+				Columns: []loader.Column{bigint("id"), text("mail", 80), bigint("a"), text("b", 5), {
+					Name: "day", Type: "date", Values: &rows.Column{Type: rows.Date},
+				}},
+				Keys: []loader.Key{
+					primary("id"), unique("mail"), unique("a", "b"), unique("id", "a"), unique("day"),
+					{Name: "e", Columns: []string{"mail"}, Only: "an expression"},
+				},
+			},
+			"# Not understood: UNIQUE e, of an expression. A row that breaks it stops the run before it begins.\n" +
+				"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}\n" +
+				"  mail: {type: text(80), sequence: {format: \"{:012}\"}}\n" +
+				"  a: {type: bigint, sequence: {start: 1}}\n" +
+				"  b: {type: text(5), text: {length: 1..5}}\n" +
+				"  day: {type: date, sequence: {start: 2025-01-01, step: 1d}}\n" +
+				"unique:\n  - [mail]\n  - [a, b]\n  - [day]\n",
+		},
+		"references with gaps, without keys, and of several columns": {
+			loader.Description{
+				Columns: []loader.Column{bigint("id"), bigint("gaps"), null(bigint("none")), null(bigint("x")), bigint("y")},
+				Keys:    []loader.Key{primary("id")},
+				References: []loader.Reference{
+					parent("gaps", &loader.ParentKeys{Min: 1, Max: 9000, Count: 8000}), parent("none", &loader.ParentKeys{}),
+					{Name: "two", Columns: []string{"x", "y"}, Schema: "s", Table: "q", Of: []string{"a", "b"}},
+				},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}\n" +
+				"  gaps: {type: bigint, uniform: {min: 1, max: 9000}}  # REFERENCES s.p (id), 8,000 keys from 1 to 9000: with gaps, in which no row may point\n" +
+				"  # \"none\" bigint is left out: REFERENCES s.p (id), which is empty: fill it first: NULL\n" +
+				"  # \"x\" bigint is left out: one of a foreign key's columns, which are NULL together: FOREIGN KEY (x, y) REFERENCES s.q (a, b)\n" +
+				"  \"y\": {type: bigint, uniform: {min: 1, max: 1000000}}\n",
+		},
+		"CHECKs": {
+			loader.Description{
+				Columns: []loader.Column{
+					bigint("id"), bigint("n"), text("s", 9), text("w", 30), bigint("up"), bigint("down"),
+					{Name: "d", Type: "decimal(6,2)", Values: &rows.Column{Type: rows.Decimal, Digits: 6, Scale: 2}},
+					{Name: "t", Type: "date", Values: &rows.Column{Type: rows.Date}},
+				},
+				Keys: []loader.Key{primary("id")},
+				Checks: []string{
+					"id > 100", "n between 5 and 7", "s in ('null', '1', '${x}')", "length(w) >= 3", "n < d", "d < 0.005", "d > -1",
+					"t > '2030-05-01'", "up >= 2000000", "down < 0",
+				},
+			},
+			"# Not understood: n < d. A row that breaks it stops the run before it begins.\n" +
+				"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 101}}\n" +
+				"  \"n\": {type: bigint, uniform: {min: 5, max: 7}}\n" +
+				"  s: {type: text(9), values: [\"null\", 1, \"$${x}\"]}\n" +
+				"  w: {type: text(30), words: {length: 3..30}}\n" +
+				"  up: {type: bigint, uniform: {min: 2000000, max: 2999999}}\n" +
+				"  down: {type: bigint, uniform: {min: -1000000, max: -1}}\n" +
+				"  d: {type: \"decimal(6,2)\", uniform: {min: -0.99, max: 0.00}}\n" +
+				"  t: {type: date, uniform: {min: 2030-05-02, max: 2031-05-02}}\n",
+		},
+		"what the server does by itself": {
+			loader.Description{
+				Columns: []loader.Column{
+					{Name: "id", Type: "bigint", Values: &rows.Column{Type: rows.Int64}, Numbered: loader.IdentityAlways},
+					{Name: "g", Type: "bigint", Values: &rows.Column{Type: rows.Int64}, Generated: "id * 2"},
+					{Name: "at", Type: "timestamp", Values: &rows.Column{Type: rows.Timestamp}, Default: "now()", OnUpdate: "now()", Invisible: true},
+					null(loader.Column{Name: "p", Type: "point"}),
+				},
+				Keys: []loader.Key{primary("id")}, Costs: []string{"index i", "trigger t"}, Partitions: "RANGE (id)", Hidden: []string{"CHECKs"},
+			},
+			"# The server did not show this user its CHECKs.\n" +
+				"# Every row pays for index i, trigger t.\n" +
+				"# Partitioned by RANGE (id): a row without a partition stops the run.\n" +
+				"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}  # identity always\n" +
+				"  # \"g\" bigint is left out: generated as id * 2\n" +
+				"  at: {type: timestamp, uniform: {min: 2025-01-01, max: 2025-12-31}}  # DEFAULT now(); ON UPDATE now(); INVISIBLE\n" +
+				"  # \"p\" point is left out: there is no type of ours for point yet\n",
+		},
+		"words of YAML": {
+			loader.Description{Columns: []loader.Column{bigint("yes"), bigint("null"), bigint("a: b"), text("#x", 5)}, Keys: []loader.Key{primary("yes")}},
+			"key: [\"yes\"]\ncolumns:\n" +
+				"  \"yes\": {type: bigint, sequence: {start: 1}}\n" +
+				"  \"null\": {type: bigint, uniform: {min: 1, max: 1000000}}\n" +
+				"  \"a: b\": {type: bigint, uniform: {min: 1, max: 1000000}}\n" +
+				"  \"#x\": {type: text(5), text: {length: 1..5}}\n",
+		},
+		"more rows than its key has values for": {
+			loader.Description{Columns: []loader.Column{text("id", 3)}, Keys: []loader.Key{primary("id")}, Rows: 900},
+			"key: [id]\ncolumns:\n  id: {type: text(3), sequence: {format: \"{:03}\"}}\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, written(t, &c.table)) })
+	}
+}
+
+// A column that needs a value which no generator makes is named, with all others of its kind.
+func TestWriteRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		table loader.Description
+		want  []string
+	}{
+		"types": {
+			loader.Description{Columns: []loader.Column{bigint("id"), {Name: "p", Type: "point"}, {Name: "q", Type: "line"}}},
+			[]string{`column "p": there is no type of ours for point yet, it takes no NULL and has no default`, `column "q": there is no type of ours for line yet`},
+		},
+		"a name":       {loader.Description{Columns: []loader.Column{bigint("id"), bigint("a\"b")}}, []string{"and no quote or backslash"}},
+		"no key":       {loader.Description{Columns: []loader.Column{{Name: "d", Type: "date", Values: &rows.Column{Type: rows.Date}}}}, []string{"no column by which a row is found again"}},
+		"unique flags": {loader.Description{Columns: []loader.Column{bigint("id"), {Name: "d", Type: "decimal(3,1)", Values: &rows.Column{Type: rows.Decimal, Digits: 3, Scale: 1}}}, Keys: []loader.Key{primary("id"), unique("d")}}, []string{"as UNIQUE u_d wants"}},
+	} {
+		_, err := Write(&c.table, "Server 1")
+		for _, want := range c.want {
+			assert.ErrorContains(t, err, want, name)
+		}
+	}
+}
+
+// Whatever a server's names, comments and conditions are, they say nothing but what they are: the file has the table's columns
+// and no others.
+func FuzzWrite(f *testing.F) {
+	f.Add("a", "b\nevil: {type: bigint}", "c in ('x')", "'\n# x", "yes")
+	f.Add("null", "\u2028x: y", "a = 'it''s' \n", "\"\\", "a: b")
+	f.Add("- a", "\r\n\t", "a in ('\x00')", "${x}", "{}")
+	f.Fuzz(func(t *testing.T, name, comment, check, fallback, other string) {
+		d := &loader.Description{Schema: comment, Table: name, Checks: []string{check, "q in ('" + fallback + "')"}, Partitions: comment, Costs: []string{comment}}
+		d.Columns = []loader.Column{bigint("id"), null(text(name, 20)), null(text("q", 200)), null(text(other, 0))}
+		d.Columns[1].Comment, d.Columns[2].Default = comment, fallback
+		d.Columns[3].Generated = comment
+		d.Keys = []loader.Key{primary("id")}
+		written, err := Write(d, comment)
+		if err != nil {
+			return
+		}
+		s, err := dataset.ParseSpec("x.yaml", written, nil)
+		require.NoError(t, err)
+		for _, c := range s.Columns {
+			assert.True(t, slices.ContainsFunc(d.Columns, func(h loader.Column) bool { return h.Name == c.Name }), "%q in\n%s", c.Name, written)
+		}
+	})
+}
