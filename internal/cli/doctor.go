@@ -59,8 +59,8 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if err := c.ReadSpec(); err != nil {
-				return usage(err)
+			if err := a.readRows(cmd.Context(), &c); err != nil {
+				return err
 			}
 			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {

@@ -39,7 +39,11 @@ func outline(c *config.Push, o push.Outline) string {
 
 	var text strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
-	line("dry run: nothing was connected to, so limits of the server are not in this plan")
+	asked := "nothing was connected to"
+	if c.Like != "" {
+		asked = "table " + c.Like + " was read, and nothing else was asked"
+	}
+	line("dry run: %s, so limits of the server are not in this plan", asked)
 	line("target    %s, table %s", o.Target, o.Target.Table)
 	if via := c.Staging.String(); via != "" {
 		line("via       %s", via)

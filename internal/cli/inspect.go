@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/inspect"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 const inspectHelp = `Write the file of a dataset whose rows fit a table that exists, for push --dataset: its columns in their order, with types,
@@ -42,7 +46,7 @@ func (a *app) inspect() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			text, err := a.specOf(stop, c)
+			text, _, err := a.specOf(stop, c)
 			if err != nil {
 				return err
 			}
@@ -60,14 +64,32 @@ func (a *app) inspect() *cobra.Command {
 }
 
 // specOf reads the table of c, and writes the file of a dataset for it.
-func (a *app) specOf(s stop, c config.Push) ([]byte, error) {
+func (a *app) specOf(s stop, c config.Push) (text []byte, table loader.TableName, err error) {
 	d, server, err := push.Describe(s.hard, push.Job{Config: c, Drivers: a.drivers, Drain: s.drain, Log: a.log()})
 	if err != nil {
-		return nil, err
+		return nil, table, err
 	}
-	text, err := inspect.Write(d, server)
+	text, err = inspect.Write(d, server)
 	if err != nil {
-		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
+		return nil, table, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	return text, nil
+	return text, loader.TableName{Schema: d.Schema, Name: d.Table}, nil
+}
+
+// readRows reads the dataset of the user: its file, or the table of --like, which nothing else is asked of.
+func (a *app) readRows(ctx context.Context, c *config.Push) error {
+	if err := c.ReadSpec(); err != nil || c.Like == "" {
+		return usage(err)
+	}
+	like := *c
+	like.Table, like.Own = c.Like, nil
+	stop, release := a.stopping(ctx)
+	defer release()
+	text, table, err := a.specOf(stop, like)
+	if err != nil {
+		return fmt.Errorf("--like: %w", err)
+	}
+	c.LikeTable = table
+	c.Own, err = dataset.ParseSpec(c.Like, text, nil)
+	return usage(err)
 }

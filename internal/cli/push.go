@@ -54,8 +54,11 @@ func (a *app) push() *cobra.Command {
 		Args:  exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			explicit, err := a.restore(cmd.Flags(), &c, file)
-			if err != nil {
+			explicit, err := a.restore(cmd.Context(), cmd.Flags(), &c, file)
+			switch {
+			case errors.As(err, new(*push.Error)): // the table of --like could not be read
+				return err
+			case err != nil:
 				return usage(err)
 			}
 			if c.DryRun {
@@ -144,7 +147,7 @@ func (a *app) misspelled() (all []string) {
 
 // restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was
 // given to this process.
-func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+func (a *app) restore(ctx context.Context, f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
 	typed := changed(f)
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err
@@ -159,8 +162,11 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return explicit, err
 	}
+	if explicit("like") && explicit("dataset") {
+		return nil, errors.New("--like makes rows for a table, and --dataset names others: give one of them")
+	}
 	if c.Resume == "" {
-		return explicit, c.ReadSpec()
+		return explicit, a.readRows(ctx, c)
 	}
 	err = a.readRecord(f, c, typed)
 	switch named := config.IsRunName(c.Resume); {

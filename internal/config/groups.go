@@ -35,7 +35,9 @@ func (p *problems) join() error { return errors.Join(*p...) }
 type Data struct {
 	Dataset       string        // a built-in one, or the file of a spec
 	Parameters    Settings      // of the spec
-	Own           *dataset.Spec // the user's dataset, once ReadSpec or a run's record has it; nil for a built-in one
+	Own           *dataset.Spec // the user's dataset, once ReadSpec, its table or a run's record has it; nil for a built-in one
+	Like          string        // the table that Own is made for, in place of Dataset
+	LikeTable     loader.TableName
 	Seed          uint64
 	PayloadBytes  int           // of a row
 	PayloadKind   string        // a dataset.Kind
@@ -62,6 +64,8 @@ func (d *Data) RowFlags(f *pflag.FlagSet) {
 
 func (d *Data) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
+	f.StringVar(&d.Like, "like", "",
+		"rows for this table, as inspect writes them; it is filled itself, unless --table names another, which is made like it")
 	d.RowFlags(f)
 	d.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&d.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
@@ -75,15 +79,24 @@ func (d *Data) flags(f *pflag.FlagSet) {
 }
 
 // ReadSpec reads the file of the user's dataset into Own; of a built-in one it only checks that it has no parameters. Who reads
-// flags calls it once they are complete, so that a file is read once.
+// flags calls it once they are complete, so that a file is read once. What --like reads is not its business: that takes a
+// connection.
 func (d *Data) ReadSpec() error {
+	payload := d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes)
+	if d.Like != "" {
+		if payload || len(d.Parameters) > 0 {
+			return errors.New("--payload-bytes, --payload-kind and --param are not for --like: the table says what its columns are; " +
+				"terapush inspect writes them into a file, which may have parameters")
+		}
+		return nil
+	}
 	if !isFile(d.Dataset) {
 		if len(d.Parameters) > 0 {
 			return fmt.Errorf("--param %s: dataset %s is built in and has no parameters", d.Parameters[0].Name, d.Dataset)
 		}
 		return nil
 	}
-	if d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes) {
+	if payload {
 		return errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
 	}
 
@@ -124,7 +137,11 @@ func isFile(name string) bool {
 }
 
 func (d *Data) validate(p *problems) {
-	if d.Own == nil {
+	switch {
+	case d.Own != nil:
+	case d.Like != "":
+		p.add(fmt.Errorf("--like %s is for push and doctor: write the table with terapush inspect, and give the file as --dataset", d.Like))
+	default:
 		p.add(known("dataset", d.Dataset, dataset.Names()))
 	}
 	p.refuse(d.PayloadBytes < 1 || d.PayloadBytes > dataset.MaxPayloadBytes,

@@ -4,6 +4,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -41,9 +42,18 @@ func (p *Push) Validate() error {
 		"a duration cannot be negative")
 	all.refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
 		"--append and --create %s contradict each other", p.Create)
+	all.refuse(p.Like != "" && p.RunID != "",
+		"--like with --run-id: the table may be another one for the next process: write it with terapush inspect, "+
+			"and give every process the same --dataset file.yaml")
 	all.refuse(p.RunID != "" && p.Duration > 0,
 		"--run-id: a run by --duration has no number of rows; give --rows or --bytes")
 	return all.join()
+}
+
+// FillsLike reports whether the table of --like is filled itself, and not one that is like it.
+func (p *Push) FillsLike() bool {
+	own := []string{"", p.Like, p.LikeTable.Schema + "." + p.LikeTable.Name}
+	return p.Like != "" && slices.Contains(own, p.Table)
 }
 
 // LastRun stands for the newest run of a state folder, wherever a run is named.

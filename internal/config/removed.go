@@ -22,10 +22,28 @@ var removed = map[string]string{
 	"--yes-drop": "it is called --allow-drop",
 }
 
-// Removed returns the error for a flag that there is no more, as in --prices, or for a value of a flag, as in
+// never are the flags that users of other tools look for, and there will not be, with the way to do it.
+var never = map[string]string{
+	"--disable-foreign-keys": "terapush changes no table: terapush doctor names the foreign keys, and the statements that drop them; " +
+		"--set foreign_key_checks=0 skips them in MySQL's family",
+	"--disable-triggers": "terapush changes no table: terapush doctor names the triggers, and the statements that disable them",
+	"--drop-indexes":     "terapush changes no table: terapush doctor names the indexes, and the statements that drop them",
+	"--freeze": "COPY FREEZE takes a table that was made or emptied in the transaction of the load, and a run has many of them: " +
+		"VACUUM (FREEZE) the table afterwards",
+	"--on-conflict": upsert,
+	"--upsert":      upsert,
+}
+
+const upsert = "rows are inserted: load them into a table of their own, and move them by INSERT … ON CONFLICT, " +
+	"INSERT … ON DUPLICATE KEY UPDATE or MERGE"
+
+// Removed returns the error for a flag that there is no more, as in --prices, or never will be, or for a value of a flag, as in
 // --format csv; nil for all others. A flag may be written as in a variable or a plan, with underscores.
 func Removed(given string) error {
 	given = strings.ReplaceAll(given, "_", "-")
+	if how, is := never[given]; is {
+		return fmt.Errorf("%s is not there: %s", given, how)
+	}
 	instead, was := removed[given]
 	if !was {
 		return nil

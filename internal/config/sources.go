@@ -91,7 +91,7 @@ func fill(f *pflag.FlagSet, from func(*pflag.Flag) (where string, values []strin
 
 // Exclusive lists groups of flags of which only one may be given.
 func Exclusive() [][]string {
-	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}}
+	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}, {"dataset", "like"}}
 }
 
 // refuseZero refuses a 0 that would silently mean the default.

@@ -75,7 +75,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 	if p.Own != nil {
 		dataset = p.Own.Name
 	}
-	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, dataset)
+	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, p.Like, dataset)
 	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}

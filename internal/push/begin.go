@@ -107,7 +107,7 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 	}
 	return loader.Preparation{
 		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
-		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey,
+		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey, Like: p.Config.LikeTable,
 		Resume: p.progress.Continued,
 		Silent: p.bare,
 	}
@@ -115,6 +115,9 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 
 // beginning is preparation for a run that begins.
 func (p *push) beginning(mode loader.CreateMode) loader.Preparation {
+	if p.Config.FillsLike() && mode == loader.CreateIfMissing { // it has just been read
+		mode = loader.CreateNever
+	}
 	begins := p.preparation(mode)
 	if !begins.Silent {
 		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.Config.Shard.Count, 1))}

@@ -59,7 +59,7 @@ func (p *push) samePlace() error {
 }
 
 // tableOf returns the table as the user names it.
-func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Plan.Dataset) }
+func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Flag("like"), r.Plan.Dataset) }
 
 // refuseChanges returns an error for every flag that would make other rows, or put them elsewhere.
 func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
@@ -87,6 +87,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 	}
 	fixed := []value{
 		{"dataset", was.DatasetID(), is.DatasetID()},
+		{"like", cmp.Or(r.Flag("like"), "not given"), c.Like},
 		{"seed", was.Seed, c.Seed},
 		{"payload-bytes", was.PayloadBytes, c.PayloadBytes},
 		{"payload-kind", was.PayloadKind, c.PayloadKind},

@@ -147,6 +147,9 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it
 	PrimaryKey bool   // make the columns of Schema.Number a primary key
+	// Like is the table that a missing one is made like, with all that the server copies; the zero value: it is made of the
+	// schema.
+	Like TableName
 	// Resume reports whether an earlier process worked on the run. A missing claim table is then an error and is not
 	// made, since with an empty one every batch would look lost.
 	Resume bool
@@ -161,6 +164,9 @@ type Preparation struct {
 	// table it returns has the target's name and no identity.
 	Silent bool
 }
+
+// TableName is a table as the server has it, without quotation marks.
+type TableName struct{ Schema, Name string }
 
 // Beginning is what the rows of a new run say.
 type Beginning struct {

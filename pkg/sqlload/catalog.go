@@ -83,6 +83,11 @@ func (r *Relation) String() string {
 	return r.Schema + "." + r.Name
 }
 
+// is reports whether the relation has the name.
+func (r *Relation) is(name loader.TableName) bool {
+	return r != nil && name.Name != "" && r.Schema == name.Schema && r.Name == name.Name
+}
+
 // Elsewhere is the advice for a table that cannot take the run's rows. One that terapush has not made is never to be
 // dropped for them.
 func (r *Relation) Elsewhere() string {

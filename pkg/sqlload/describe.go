@@ -2,6 +2,7 @@ package sqlload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,6 +82,12 @@ func (t *Table) Describe(ctx context.Context) (*loader.Description, error) {
 	var d *loader.Description
 	err := t.connect(ctx, func(c Conn) error {
 		r, err := t.Locate(ctx, c, s)
+		if errors.Is(err, loader.ErrNoTable) {
+			return &loader.Error{
+				Op: "describe", Applied: loader.No, Err: fmt.Errorf("table %s %w", s.Table, loader.ErrNoTable),
+				Hint: "give the name of a table that is there, with its schema; case matters",
+			}
+		}
 		if err != nil {
 			return err
 		}

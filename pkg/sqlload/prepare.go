@@ -55,6 +55,10 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 		return loader.Table{}, err
 	}
 	created := found == nil || s.Want.Create == loader.CreateRecreate
+	if created && found.is(s.Want.Like) {
+		return loader.Table{}, Refuse("choose another --table, or --create truncate",
+			"%s is the table that the new one is to be like, and would be gone", found)
+	}
 	begins := s.Want.Begin != nil && t.Claims != nil
 	// A resume needs its claim table, and one that cannot be made must not cost the user the old table.
 	if s.claims() && (s.Want.Resume || created && (found != nil || begins)) {

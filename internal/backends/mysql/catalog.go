@@ -208,11 +208,18 @@ func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sq
 
 // Create implements sqlload.Catalog.
 func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	if like := s.Want.Like; like.Name != "" {
+		return []string{
+			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),
+			fmt.Sprintf("ALTER TABLE %s COMMENT = '%s'", s.Table, loader.MadeBy),
+		}, nil
+	}
 	return []string{l.statements(s).createTable(s.Want.PrimaryKey)}, nil
 }
 
-// Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error.
-func (catalog) Exists(error) bool { return false }
+// Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so that
+// its comment is given to no other's.
+func (catalog) Exists(err error) bool { return is(err, tableExists) }
 
 // Grant implements sqlload.Catalog. TRUNCATE takes the privilege to drop.
 func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table string) string {

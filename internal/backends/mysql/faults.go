@@ -67,6 +67,7 @@ var readOnly = regexp.MustCompile(`(?i)read[-_ ]only`)
 // Numbers that the code compares with.
 const (
 	diskFull       = 1021
+	tableExists    = 1050
 	duplicateKey   = 1062
 	noSuchThread   = 1094
 	lockTimeout    = 1205

@@ -44,7 +44,7 @@ func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
 		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
 		unlogged:   l.options.Unlogged,
-		primaryKey: s.Want.PrimaryKey,
+		primaryKey: s.Want.PrimaryKey, like: s.Want.Like,
 	}
 	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
 		st.unlogged = s.Relation.Traits[traitPersistence] == "u"

@@ -25,7 +25,8 @@ type statements struct {
 	method     string
 	options    options
 	flavour    flavour
-	ahead      bool // see takesAhead
+	ahead      bool             // see takesAhead
+	like       loader.TableName // see loader.Preparation
 	unlogged   bool
 	primaryKey bool
 }
@@ -57,6 +58,9 @@ func (s statements) primary() string {
 }
 
 func (s statements) createTable() string {
+	if s.like.Name != "" {
+		return create(s.unlogged) + s.Table + " (LIKE " + sqlload.Qualified(s.like.Schema, s.like.Name) + " INCLUDING ALL)"
+	}
 	var columns []string
 	for _, c := range s.Schema.Columns {
 		columns = append(columns, s.Define(c))
