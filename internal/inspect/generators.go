@@ -33,7 +33,7 @@ func kindOf(c *rows.Column) string {
 		return sized(c.Type.String())
 	}
 	return map[rows.Type]string{
-		rows.Int64: "bigint", rows.Int32: "int", rows.Int16: "smallint", rows.Bool: "bool", rows.Float32: "real",
+		rows.Int64: "bigint", rows.Int32: "int", rows.Int16: "smallint", rows.Bool: "boolean", rows.Float32: "real",
 		rows.Float64: "double", rows.UUID: "uuid", rows.Date: "date", rows.Timestamp: "timestamp",
 		rows.TimestampTZ: "timestamptz", rows.JSON: "json", rows.Enum: "enum",
 	}[c.Type]

@@ -19,7 +19,6 @@ type Lookups struct {
 	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only; a column a row
 	References string // constraint, column, the parent's schema, table and column; a column a row
 	Checks     string // condition
-	Labels     string // column, label of its enum; a label a row
 	Costs      string // kind, name, what removes it: all that every row pays for
 	Partitions string // by what the table is divided; no row where it is not
 	Rows       string // how many there are, more or less
@@ -117,9 +116,7 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 	}
 
 	d := &loader.Description{Schema: r.Schema, Table: r.Name, Escapes: s.Backslash}
-	labels := map[string][]string{}
 	for _, one := range []topic{
-		{"labels of enums", t.Lookups.Labels, func(row []string) { labels[row[0]] = append(labels[row[0]], row[1]) }},
 		{"keys", t.Lookups.Keys, func(row []string) { addKey(d, row) }},
 		{"foreign keys", t.Lookups.References, func(row []string) { addReference(d, row) }},
 		{"CHECKs", t.Lookups.Checks, func(row []string) { d.Checks = append(d.Checks, row[0]) }},
@@ -143,7 +140,7 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 	}
 
 	for _, column := range columns {
-		column.Values = s.Types.ours(column, labels[column.Name])
+		column.Values = s.Types.ours(column)
 		d.Columns = append(d.Columns, column.Column)
 	}
 	return d, nil
@@ -202,12 +199,12 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 }
 
 // ours returns how an existing column is read as one of ours; nil if there is no such type.
-func (all Types) ours(column Column, labels []string) *rows.Column {
+func (all Types) ours(column Column) *rows.Column {
 	for _, t := range all {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
 			continue
 		}
-		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: labels}
+		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: column.Is.Labels}
 		params := column.Is.Params
 		switch {
 		case c.Type == rows.Decimal && len(params) == 2:

@@ -32,7 +32,7 @@ func TestOurs(t *testing.T) {
 		"datetime(6)":   {Type: rows.Timestamp},
 		"point":         nil,
 	} {
-		got := types.ours(ColumnOf("c", kind), nil)
+		got := types.ours(ColumnOf("c", kind))
 		if want != nil {
 			want.Name = "c"
 		}

@@ -21,8 +21,6 @@ var lookups = sqlload.Lookups{
 		"JOIN pg_attribute b ON b.attrelid = f.confrelid AND b.attnum = k.theirs " +
 		"WHERE f.contype = 'f' AND f.conrelid = $id ORDER BY f.conname, k.at",
 	Checks: "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = $id ORDER BY conname",
-	Labels: "SELECT a.attname, e.enumlabel FROM pg_attribute a JOIN pg_enum e ON e.enumtypid = a.atttypid " +
-		"WHERE a.attrelid = $id ORDER BY a.attnum, e.enumsortorder",
 	// Constraints of uniqueness have indexes that cannot be dropped alone.
 	Costs: "SELECT 'foreign key', quote_ident(conname), format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
 		"FROM pg_constraint WHERE conrelid = $id AND contype = 'f' " +
