@@ -104,7 +104,8 @@ type Config struct {
 type Result struct {
 	// Unknown lists the batches with an unknown outcome, in order.
 	Unknown []int64
-	// Handed is the number behind the last batch that was handed out; a run by duration ends there.
+	// Handed is the number behind the last batch that was handed out; a run by duration, and one whose source has an end,
+	// ends there.
 	Handed int64
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.
@@ -151,7 +152,7 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	if r.failed == nil {
 		r.failed = context.Cause(ctx)
 	}
-	handed, stopped := r.numbers.state()
+	handed, _, stopped := r.numbers.state()
 	return Result{
 		Unknown:         r.unknown,
 		Handed:          handed,
@@ -231,9 +232,9 @@ type run struct {
 // end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its
 // time was over.
 func (r *run) end() int64 {
-	handed, stopped := r.numbers.state()
+	handed, end, stopped := r.numbers.state()
 	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
-	if handed < r.numbers.end && !inTime {
+	if handed < end && !inTime {
 		return 0
 	}
 	return handed

@@ -44,6 +44,34 @@ func TestEveryBatchExactlyOnce(t *testing.T) {
 	}
 }
 
+// Where the source ends is known only when it is there, and then no number behind it counts as handed out or left.
+func TestTheSourceSaysWhereItEnds(t *testing.T) {
+	for _, batches := range []int64{0, 1, 3, 20} {
+		for _, drained := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, batches, &loadertest.Memory{})
+				b.end = 1 << 40
+				var once sync.Once
+				b.loader.load = func(ctx context.Context, in *batch.Batch, next loader.Session) (loader.Ack, error) {
+					if drained && in.ID.Number == batches-1 { // of which nobody knows yet that it is the last
+						once.Do(func() { close(b.drain) })
+						synctest.Wait()
+					}
+					return next.Load(ctx, in)
+				}
+				result, s, err := b.run(t.Context())
+				require.NoError(t, err)
+				require.EqualValues(t, batches, s.Batches)
+				b.exact()
+				if !result.Drained {
+					require.Equal(t, engine.Result{Handed: batches}, result)
+				}
+				require.False(t, result.Drained && !drained)
+			})
+		}
+	}
+}
+
 // One in five attempts at a thousand batches meets a fault, and the first question after each has no answer.
 func TestChaosEndsExact(t *testing.T) {
 	faults := []loadertest.Fault{

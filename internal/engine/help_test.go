@@ -138,6 +138,9 @@ func (s *batches) Batch(ctx context.Context, number int64) (*batch.Batch, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if number >= s.batches {
+		return nil, &source.EndError{Batches: s.batches}
+	}
 	r := s.ref(number)
 	b := &batch.Batch{
 		ID: r.ID, First: r.First, Rows: r.Rows, Payload: r.Rows * encodedRow,

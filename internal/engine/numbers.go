@@ -4,11 +4,11 @@ import "sync"
 
 // numbers hands out the batch numbers in order, skipping those that are done.
 type numbers struct {
-	end   int64
 	done  func(int64) bool
 	ended func() // called as soon as no more numbers will be handed out, perhaps several times
 
 	mu      sync.Mutex
+	end     int64 // an upper bound until the source has said where it is
 	next    int64
 	stopped bool
 }
@@ -46,9 +46,19 @@ func (n *numbers) stop() {
 	n.ended()
 }
 
-// state returns how many numbers were handed out or skipped, and whether stop left any.
-func (n *numbers) state() (handed int64, stopped bool) {
+// endAt ends the numbers where the source has ended: of those that were handed out beyond there are no batches.
+func (n *numbers) endAt(end int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.next, n.stopped
+	n.end = min(n.end, end)
+	n.next = min(n.next, n.end)
+	n.skip()
+	n.stopped = n.stopped && n.next < n.end
+}
+
+// state returns how many numbers were handed out or skipped, how many there are, and whether stop left any.
+func (n *numbers) state() (handed, end int64, stopped bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.next, n.end, n.stopped
 }

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -97,12 +100,15 @@ func (w *worker) waitForSlot() (slot, bool) {
 func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	w.enter(event.WaitBuffer)
 	b, err := w.Source.Batch(ctx, number)
+	if end := (*source.EndError)(nil); errors.As(err, &end) {
+		w.numbers.endAt(end.Batches)
+		return nil
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil
 	}
 	if err != nil {
-		first, rows := w.Source.Span(number)
-		return fmt.Errorf("making batch %d (keys %d to %d): %w", number, first, first+rows-1, err)
+		return fmt.Errorf("making batch %s: %w", rowsOf(number, w.Source), err)
 	}
 	defer b.Release()
 	w.account.Hold(b)
@@ -117,6 +123,15 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 		w.groups.add(Stored{Ref: t.Ref, Payload: t.payload, Encoded: t.encoded})
 	}
 	return err
+}
+
+// rowsOf names a batch, and its rows if the source knows them.
+func rowsOf(number int64, from source.Source) string {
+	first, rows := from.Span(number)
+	if rows == 0 {
+		return strconv.FormatInt(number, 10)
+	}
+	return fmt.Sprintf("%d (keys %d to %d)", number, first, first+rows-1)
 }
 
 // endSession closes the session. It ignores the error of Close: the connection is dead or done.

@@ -16,6 +16,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
@@ -23,15 +24,14 @@ import (
 
 // Source makes the batches of a run ready to send. It is safe for concurrent use.
 //
-// The rows of a batch and their keys are known before it is made, and how many batches there are. A source that knows
-// its end only when it is there, or whose batch may be acknowledged with fewer rows than its span, is not built yet: it
-// would say so here, and in the batch.
+// The rows of a batch of a dataset are known before it is made, and how many batches there are. Of files both are known
+// when the source is there: an *EndError says where they end.
 type Source interface {
-	// Span returns the key of a batch's first row, and the number of its rows.
+	// Span returns the key of a batch's first row, and the number of its rows, 0 if that is not known yet.
 	Span(batch int64) (first, rows int64)
 	// Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then
 	// returns its error. The batch is complete. The caller must Release it; its buffer is free once every body opened
-	// on it is closed, too.
+	// on it is closed, too. Behind the last batch it returns an *EndError.
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 	// Proof returns what a proof can know of the rows.
 	Proof() Proof
@@ -39,6 +39,13 @@ type Source interface {
 	// error.
 	Close() error
 }
+
+// EndError is the error of a batch behind the last one.
+type EndError struct {
+	Batches int64 // of the run
+}
+
+func (e *EndError) Error() string { return fmt.Sprintf("the run has %d batches", e.Batches) }
 
 // Proof says how rows can be made again from their keys.
 type Proof struct {

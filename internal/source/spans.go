@@ -6,19 +6,35 @@ type Spans struct {
 	FirstKey  int64 // key of the run's first row, ≥ 0
 	Rows      int64 // of the run, ≥ 0; an upper bound if the run ends by time
 	BatchRows int64 // rows of a batch, ≥ 1
+	// Cut has the batches of a source that cuts them; then Rows and BatchRows say nothing.
+	Cut *Cut
 }
 
-// Batches returns the number of batches.
-func (s Spans) Batches() int64 { return ceil(s.Rows, s.BatchRows) }
+// Batches returns the number of batches, of a source that has not come to its end more than there will be.
+func (s Spans) Batches() int64 {
+	if s.Cut != nil {
+		return s.Cut.batches()
+	}
+	return ceil(s.Rows, s.BatchRows)
+}
 
 // Span returns the key of a batch's first row, and the number of its rows: below 1 if the run has no such batch.
 func (s Spans) Span(batch int64) (first, rows int64) {
+	if s.Cut != nil {
+		first = s.Cut.before(batch)
+		return s.FirstKey + first, s.Cut.before(batch+1) - first
+	}
 	before := batch * s.BatchRows
 	return s.FirstKey + before, min(s.BatchRows, s.Rows-before)
 }
 
 // Before returns how many rows of the run are in the batches below a number.
-func (s Spans) Before(batch int64) int64 { return min(batch*s.BatchRows, s.Rows) }
+func (s Spans) Before(batch int64) int64 {
+	if s.Cut != nil {
+		return s.Cut.before(batch)
+	}
+	return min(batch*s.BatchRows, s.Rows)
+}
 
 // Keys returns the keys of the rows in the batches with numbers from ≤ n < to. Of no batch the last key is below the
 // first.
@@ -29,7 +45,8 @@ func (s Spans) Keys(from, to int64) (first, last int64) {
 // BatchOf returns the number of the batch that has a row with this key.
 func (s Spans) BatchOf(key int64) int64 { return (key - s.FirstKey) / s.BatchRows }
 
-// RowsOf returns the rows of so many batches; withLast says that the last one of the run is among them.
+// RowsOf returns the rows of so many batches that are not cut by their source; withLast says that the last one of the run is
+// among them.
 func (s Spans) RowsOf(batches int64, withLast bool) int64 {
 	rows := batches * s.BatchRows
 	if withLast {

@@ -46,6 +46,31 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// The batches of a source that cuts them have the rows that it says, and how many there are is known at its end.
+func TestCut(t *testing.T) {
+	c := new(Cut)
+	s := Spans{FirstKey: 7, Cut: c}
+	first, rows := s.Span(0)
+	require.Equal(t, []int64{7, 0}, []int64{first, rows}, "not cut yet")
+	for i, rows := range []int64{3, 5, 1} {
+		c.Add(rows, 10*rows)
+		require.EqualValues(t, i+1, c.Len())
+	}
+
+	require.Greater(t, s.Batches(), int64(1)<<30, "the end is not known")
+	first, rows = s.Span(1)
+	require.Equal(t, []int64{10, 5}, []int64{first, rows})
+	first, rows = s.Span(3)
+	require.Equal(t, []int64{16, 0}, []int64{first, rows})
+	require.EqualValues(t, 50, c.Bytes(1))
+	require.EqualValues(t, 0, c.Bytes(3))
+	require.EqualValues(t, 9, s.Before(1<<40))
+
+	c.End(2)
+	require.EqualValues(t, 2, s.Batches())
+	require.EqualValues(t, 8, s.Before(1<<40))
+}
+
 func TestSpansJoined(t *testing.T) {
 	s := Spans{FirstKey: 7, Rows: 45, BatchRows: 10}.Joined(3)
 	require.EqualValues(t, 2, s.Batches())
