@@ -70,6 +70,9 @@ type Batch struct {
 	Rows   int64
 	// Payload counts the column data: the length of a variable value, rows.Type.Size for the others.
 	Payload int64
+	// Layout and Origin are those of a user's file, nil of rows that were made.
+	Layout *Layout
+	Origin *Origin
 	// Attempt is the number of the current attempt, from 1 on, which distinguishes the requests of a batch on the server.
 	// The engine sets it. If attempts are announced on disk, as with labels, it counts over all processes of the run;
 	// otherwise attempts of a process that died may be missing.

@@ -29,6 +29,8 @@ func (d Dedup) String() string {
 // Caps is what a method can do: the differences between databases that are not wire protocol, as data.
 type Caps struct {
 	Formats []batch.Format // accepted, best first
+	// Files are those formats in which a session takes the records of a user's file, with their Layout; none: it takes none.
+	Files []batch.Format
 	// Lacks are the types for which the database has no column that returns what was sent.
 	Lacks []rows.Type
 	// NoNulls reports whether the method cannot send a NULL.

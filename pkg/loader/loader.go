@@ -141,8 +141,11 @@ const (
 
 // Preparation is the input of Prepare.
 type Preparation struct {
-	Run        string
-	Schema     rows.Schema
+	Run    string
+	Schema rows.Schema
+	// Records reports whether the rows are those of a user's files. The server parses them, so the columns of Schema have
+	// names only, and no row has a number.
+	Records    bool
 	Contract   Contract
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it
@@ -200,6 +203,9 @@ var ErrNoTable = errors.New("does not exist")
 // Missing returns the error of a missing table under CreateNever.
 func (p Preparation) Missing(table string) error {
 	err := &Error{Op: "prepare", Applied: No, Err: fmt.Errorf("table %s %w", table, ErrNoTable), Hint: "--create if-missing makes it"}
+	if p.Records {
+		err.Hint = "a load makes no table: create it first, with the columns of the files"
+	}
 	if p.Resume {
 		err.Err, err.Hint = Final(err.Err), "the rows of the run are gone with it: start a new run"
 	}

@@ -25,6 +25,13 @@ type Features struct {
 	Suspecter Suspecter
 	Sequencer Sequencer
 	Describer Describer
+	Lister    Lister
+}
+
+// WithoutNumbers returns the features that need no row numbers.
+func (f Features) WithoutNumbers() Features {
+	f.Counter, f.Fetcher, f.Sampler, f.Sequencer = nil, nil, nil, nil
+	return f
 }
 
 // FeaturesOf returns the optional interfaces of l, right after Driver.Open. l must not be wrapped, since a wrapper
@@ -45,6 +52,7 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Suspecter, _ = l.(Suspecter)
 	f.Sequencer, _ = l.(Sequencer)
 	f.Describer, _ = l.(Describer)
+	f.Lister, _ = l.(Lister)
 	return f
 }
 
@@ -266,4 +274,12 @@ type Sequencer interface {
 	// Sequences returns the statements that move sequences behind the row number last, for those that are not. move has
 	// them executed.
 	Sequences(ctx context.Context, last int64, move bool) (statements []string, err error)
+}
+
+// Lister says what a load of files needs to know of a table that is there. Columns may be asked before Prepare.
+type Lister interface {
+	// Columns lists the table's columns in their order.
+	Columns(ctx context.Context) ([]Column, error)
+	// Rows counts all rows of the table, by a scan.
+	Rows(ctx context.Context) (int64, error)
 }

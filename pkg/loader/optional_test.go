@@ -31,6 +31,7 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Suspecter
 		loader.Sequencer
 		loader.Describer
+		loader.Lister
 	}{}))
 	for i := range f.NumField() {
 		require.False(t, f.Field(i).IsNil(), f.Type().Field(i).Name)

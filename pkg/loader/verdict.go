@@ -130,3 +130,17 @@ func (e *RowsError) Error() string {
 	}
 	return text
 }
+
+// RecordError is an error about one record of a user's file, as the server tells it. Numbers count from 1 in the batch
+// that was sent; 0 is not told.
+type RecordError struct {
+	Line, Record int64
+	Column       string
+	Err          error
+}
+
+// Error returns the cause's text.
+func (e *RecordError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RecordError) Unwrap() error { return e.Err }

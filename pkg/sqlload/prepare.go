@@ -103,7 +103,7 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 			return table, err
 		}
 	}
-	if table.HasRows {
+	if table.HasRows && !s.Want.Records {
 		if s.longScan, err = t.scansLong(ctx, c, s); err != nil {
 			return table, t.Failed("look for an index of "+s.Table, err)
 		}
@@ -355,13 +355,17 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 	}
 	found.Columns = columns
 	if wrong := s.differences(columns); len(wrong) > 0 {
-		return Refuse(found.Elsewhere(), "table %s cannot take the rows of dataset %s: %s",
-			found, s.Schema.Dataset, strings.Join(wrong, "; "))
+		hint, rows := found.Elsewhere(), "rows of dataset "+s.Schema.Dataset
+		if s.Want.Records {
+			hint, rows = "choose the columns with --columns, or load into a table of the files' columns", "records of the files"
+		}
+		return Refuse(hint, "table %s cannot take the %s: %s", found, rows, strings.Join(wrong, "; "))
 	}
 	return t.Failed("check table "+found.String(), t.Catalog.Fits(ctx, c, s, found))
 }
 
-// differences lists why the columns cannot take the dataset's rows. More columns may exist if the server fills them.
+// differences lists why the columns cannot take the run's rows. More columns may exist if the server fills them. Of the
+// records of files the server alone knows whether their values fit.
 func (s *State) differences(have []Column) (wrong []string) {
 	same := func(have, name string) bool {
 		if s.Upper {
@@ -373,10 +377,13 @@ func (s *State) differences(have []Column) (wrong []string) {
 		want := cmp.Or(s.Types.SQL(w), w.Type.String())
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
 		switch {
+		case i < 0 && s.Want.Records:
+			wrong = append(wrong, fmt.Sprintf("column %s is missing", w.Name))
 		case i < 0:
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, want))
 		case have[i].Generated != "":
 			wrong = append(wrong, fmt.Sprintf("column %s is generated: it holds what the server computes, and no row's value", w.Name))
+		case s.Want.Records:
 		case w.Nullable && !have[i].Nullable:
 			wrong = append(wrong, fmt.Sprintf("column %s is NOT NULL, and some of the dataset's values are NULL", w.Name))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
@@ -389,10 +396,18 @@ func (s *State) differences(have []Column) (wrong []string) {
 	for _, h := range have {
 		known := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return same(h.Name, name) })
 		if !known && !h.Optional() {
-			wrong = append(wrong, fmt.Sprintf("column %s (%s) is unknown to the dataset and has no default", h.Name, h.Type))
+			wrong = append(wrong, fmt.Sprintf("column %s (%s) %s and has no default", h.Name, h.Type, s.unknown()))
 		}
 	}
 	return wrong
+}
+
+// unknown says what a column is that gets no value.
+func (s *State) unknown() string {
+	if s.Want.Records {
+		return "gets no field of the files"
+	}
+	return "is unknown to the dataset"
 }
 
 // computed reports whether row numbers are computed from a column and others.

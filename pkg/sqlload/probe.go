@@ -30,7 +30,7 @@ func (t ClaimedTable) ProbeBy(
 		return none, err
 	}
 	ref.ID.Number = Probe
-	if s.longScan {
+	if s.unsought() {
 		open = withoutRow(ref, open)
 	}
 	rows, claims, err := t.countProbe(ctx, ref)
@@ -70,8 +70,11 @@ func (t ClaimedTable) ProbeBy(
 	return loader.Proof{Transactional: true}, nil
 }
 
-// withoutRow leaves the probe's row out: to look for it twice among a billion rows without an index may take longer than the
-// load. That the table has transactions is in the method's capabilities then, which the server's engine has decided.
+// unsought reports whether the probe's row is not looked for, and so not sent. A record of a file has no number to find it by,
+// and to look twice among a billion rows without an index may take longer than the load.
+func (s *State) unsought() bool { return s.longScan || s.Want.Records }
+
+// withoutRow leaves the probe's row out. That the table has transactions is in the method's capabilities then, which the server's engine has decided.
 func withoutRow(ref loader.Ref, open func(context.Context) (Session, Send, error)) func(context.Context) (Session, Send, error) {
 	return func(ctx context.Context) (Session, Send, error) {
 		s, _, err := open(ctx)
@@ -87,7 +90,7 @@ func (t *Table) countProbe(ctx context.Context, ref loader.Ref) (rows, claims in
 			return err
 		}
 		claims = int64(len(found))
-		if s.longScan {
+		if s.unsought() {
 			return nil
 		}
 		rows, err = Number(ctx, c, s.SelectRow(ref.First))

@@ -124,6 +124,20 @@ func (d Dialect) Columns(s rows.Schema) string {
 	return strings.Join(names, ", ")
 }
 
+// Names quotes the names of columns for a column list.
+func (d Dialect) Names(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = d.Quoted(name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// Quoted quotes a name in which a dot is a letter.
+func (d Dialect) Quoted(name string) string {
+	return d.Quote + strings.ReplaceAll(name, d.Quote, d.Quote+d.Quote) + d.Quote
+}
+
 // Number returns the expression for a row's number, made of its derived columns.
 func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))

@@ -188,6 +188,30 @@ func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error)
 	return t.number(ctx, "count rows", func(s *State) string { return s.SelectCount(r) })
 }
 
+// Columns implements loader.Lister.
+func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
+	err = t.connect(ctx, func(c Conn) error {
+		s := t.Plan(loader.Preparation{Create: loader.CreateNever, Records: true})
+		found, err := t.Locate(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		columns, err := t.Catalog.Columns(ctx, c, s, found)
+		for _, c := range columns {
+			all = append(all, c.Column)
+		}
+		return err
+	})
+	return all, t.Failed("read the table's columns", err)
+}
+
+// Rows implements loader.Lister.
+func (t *Table) Rows(ctx context.Context) (int64, error) {
+	return t.number(ctx, "count the table's rows", func(s *State) string {
+		return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
+	})
+}
+
 // Stored implements loader.Sizer.
 func (t *Table) Stored(ctx context.Context) (n int64, err error) {
 	err = t.do(ctx, "read the table's size", func(c Conn, s *State) (err error) {

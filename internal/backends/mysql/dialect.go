@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -187,13 +188,17 @@ func uuidLong(params []int, _ rows.Column) bool { return len(params) == 1 && par
 // loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a
 // CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
 // for escapes. OceanBase takes raw bytes in utf8mb4 as they are, and with "binary" encodes them (seekdb 1.4.0).
-func (s statements) loadData(reader string) string {
+func (s statements) loadData(reader string, l *batch.Layout) string {
+
 	charset := "utf8mb4"
 	raw := slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes })
 	if raw && s.flavour != oceanBase {
 		charset = "binary"
 	}
 	columns, set := s.loadedColumns(charset)
+	if l != nil {
+		columns, set = s.fields(l.Columns), ""
+	}
 	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)%s",
 		reader, s.Table, charset, columns, set)
 }
@@ -223,6 +228,18 @@ func (s statements) loadedColumns(charset string) (columns, set string) {
 	return strings.Join(names, ", "), set
 }
 
+// fields are the columns of the fields of a user's file. One that goes into no column goes into a variable.
+func (s statements) fields(columns []string) string {
+	names := make([]string, len(columns))
+	for i, name := range columns {
+		names[i] = "@terapush_skipped"
+		if name != "" {
+			names[i] = s.Quoted(name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // countRows keeps how many rows the last statement changed, beside its warnings. MySQL forgets those over any SELECT.
 const (
 	countRows   = "GET DIAGNOSTICS @terapush_rows = ROW_COUNT"
@@ -231,9 +248,9 @@ const (
 
 // claimAndLoad is, in one message, the claim and the load, and what is to be known of both before the commit. The server
 // shows each statement by itself, so both have the tag.
-func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string) string {
+func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string, l *batch.Layout) string {
 	return strings.Join([]string{
-		tag(r.ID) + s.insertClaim(r, connection), countClaims, tag(r.ID) + s.loadData(reader), countRows, "SHOW WARNINGS",
+		tag(r.ID) + s.insertClaim(r, connection), countClaims, tag(r.ID) + s.loadData(reader, l), countRows, "SHOW WARNINGS",
 		"SELECT @terapush_claims, @terapush_rows",
 	}, "; ")
 }

@@ -66,6 +66,7 @@ func (Driver) Methods() []loader.Method {
 			Help: "LOAD DATA LOCAL INFILE from memory; needs local_infile=1 on the server",
 			Caps: loader.Caps{
 				Formats: []batch.Format{batch.TSV},
+				Files:   []batch.Format{batch.TSV},
 				Dedup:   loader.DedupTx,
 				Atomic:  true,
 				// Measured from 1 to 128 MiB: from 4 MiB on the rate stays the same, while undo, binlog cache and the

@@ -141,7 +141,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	var found warnings
 	var claims int64
 	done := s.lend(b)
-	err = s.conn.Query(ctx, s.claimAndLoad(ref, s.id, s.reader), func(row [][]byte) (err error) {
+	err = s.conn.Query(ctx, s.claimAndLoad(ref, s.id, s.reader, b.Layout), func(row [][]byte) (err error) {
 		if len(row) > 2 {
 			found.add(row)
 			return nil
@@ -180,7 +180,7 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warning
 // loadData sends the rows as the answer to the server's request for the reader.
 func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
 	defer s.lend(b)()
-	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader))
+	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader, b.Layout))
 }
 
 // lend lets the registered reader hand the batch out until done is called, which reports whether it did.

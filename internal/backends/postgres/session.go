@@ -151,7 +151,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	if !s.ahead {
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 	}
-	a := s.load(ctx, s.claimAndLoad(ref, s.contract.Format), b)
+	a := s.load(ctx, s.claimAndLoad(ref, s.contract.Format, b.Layout), b)
 	sent.Claimed, sent.Rows = a.count(0) == 1, a.count(1)
 	if len(a.rows) > 0 && !sent.Claimed { // whatever became of the rows, which are rolled back
 		return sqlload.Sent{}, nil
@@ -186,7 +186,7 @@ func claimedRows(found [][]string, err error) (int64, error) {
 
 // rows sends the batch. Notices are no reason to give it up, so it returns no warnings.
 func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
-	a := s.load(ctx, s.statements.load(s.contract.Format, s.contract.Dedup), b)
+	a := s.load(ctx, s.statements.load(s.contract.Format, b.Layout, s.contract.Dedup), b)
 	return a.count(0), nil, a.err
 }
 

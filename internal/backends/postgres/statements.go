@@ -138,8 +138,8 @@ func claim(s sqlload.Statements, r loader.Ref) string { return begin + s.InsertC
 //
 // The claim is prepared, since to plan it costs a batch of one row a quarter of its time. EXECUTE of an INSERT takes its
 // snapshot when it has the table's lock, as the INSERT does: one that waited for a fence sees who may write after it.
-func (s statements) claimAndLoad(r loader.Ref, f batch.Format) string {
-	return fmt.Sprintf("%sEXECUTE %s(%d, %d, %d); %s", begin, s.preparedClaim(), r.ID.Number, r.First, r.Rows, s.load(f, loader.DedupTx))
+func (s statements) claimAndLoad(r loader.Ref, f batch.Format, l *batch.Layout) string {
+	return fmt.Sprintf("%sEXECUTE %s(%d, %d, %d); %s", begin, s.preparedClaim(), r.ID.Number, r.First, r.Rows, s.load(f, l, loader.DedupTx))
 }
 
 // preparedClaim is a name that no other process prepares: behind a pooler that pools transactions it may be missing, but is
@@ -151,8 +151,8 @@ func (s statements) prepareClaim() string {
 	return fmt.Sprintf("DEALLOCATE ALL; PREPARE %s (bigint, bigint, bigint) AS %s", s.preparedClaim(), s.InsertAnyClaim("$1", "$2", "$3"))
 }
 
-// load returns the statement that loads a batch. The body of an INSERT follows it.
-func (s statements) load(f batch.Format, d loader.Dedup) string {
+// load returns the statement that loads a batch, of a user's file with the layout. The body of an INSERT follows it.
+func (s statements) load(f batch.Format, l *batch.Layout, d loader.Dedup) string {
 	if s.method == methodInsert { // OVERRIDING lets a GENERATED ALWAYS key take the run's numbers, as COPY does
 		return fmt.Sprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE VALUES ", s.Table, s.Columns(s.Schema))
 	}
@@ -166,7 +166,17 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 		// Outside a transaction YugabyteDB would commit every 20,000 rows.
 		how += ", ROWS_PER_TRANSACTION 0"
 	}
-	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, s.Columns(s.Schema), how)
+	columns := s.Columns(s.Schema)
+	if l != nil {
+		columns = s.Names(l.Columns)
+	}
+	if l != nil {
+		how += fmt.Sprintf(", DELIMITER %s, NULL %s", sqlload.Literal(l.Delimiter), sqlload.Literal(l.Null))
+	}
+	if l != nil && f == batch.CSV {
+		how += fmt.Sprintf(", QUOTE %s, ESCAPE %s", sqlload.Literal(l.Quote), sqlload.Literal(l.Escape))
+	}
+	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, columns, how)
 }
 
 // sessionSetup returns the first statements of every connection: the settings that the statements here need, and then

@@ -1,0 +1,25 @@
+package batch
+
+import "fmt"
+
+// Layout is how the records of a user's file are written, for a server that parses them. Batches of one run may differ
+// in it: two files may have their columns in another order.
+type Layout struct {
+	// Columns are the table's, one for each field of a record. "" is a field that is left out, where the server can do
+	// that.
+	Columns []string
+	// One character each, of CSV and PGText; TSV has tabs. Only CSV has quotes. Escape is what precedes a quote within
+	// quotes, usually another one.
+	Delimiter, Quote, Escape string
+	// Null is the text of a field without quotes that stands for NULL, of CSV and PGText; in TSV it is \N.
+	Null string
+}
+
+// Origin is where in a file a batch's first record is. Lines and records count from 1.
+type Origin struct {
+	File         string
+	Line, Record int64
+}
+
+// String returns file and line.
+func (o Origin) String() string { return fmt.Sprintf("%s, line %d", o.File, o.Line) }
