@@ -88,7 +88,7 @@ func TestFilesInBuckets(t *testing.T) {
 		var kept []files.Range
 		c.Ahead = func(r []files.Range) error { kept = append(kept, r...); return nil }
 		all := lines(3, "l") + lines(10, "a") + lines(20, "b") + lines(30, "c") + big
-		require.Equal(t, all, text(t, open(t, c)))
+		require.Equal(t, all, sent(t, open(t, c)))
 
 		// Another process, which knows the files by what was kept.
 		record, err := json.Marshal(c.Spec)
@@ -101,7 +101,7 @@ func TestFilesInBuckets(t *testing.T) {
 		require.NoError(t, buckets(t).Connect(t.Context(), again.Spec.Files))
 		again.Done = func(n int64) bool { return n%2 == 0 }
 		s := open(t, again)
-		require.Equal(t, all, text(t, s))
+		require.Equal(t, all, sent(t, s))
 
 		spec := files.NewSpec(files.CSV)
 		spec.Header = true
@@ -145,6 +145,6 @@ func TestBucketThatThrottles(t *testing.T) {
 	c.Spec.Files, err = buckets(t).Find(t.Context(), []string{below(target, "f.csv")})
 	require.NoError(t, err)
 	etag.Store(c.Spec.Files[0].ETag)
-	require.Equal(t, all, text(t, open(t, c)))
+	require.Equal(t, all, sent(t, open(t, c)))
 	require.Greater(t, reads.Load(), int64(3))
 }

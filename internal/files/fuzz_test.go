@@ -46,7 +46,10 @@ func scanBytes(d dialect, p []byte) (s scanner) {
 
 // The scanner finds the same record ends whatever the pieces in which it gets the bytes.
 func FuzzScan(f *testing.F) {
-	f.Add("a,\"b\nc\"\n\\\n\\\\\nd\"\"\"\n", uint64(1))
+	for seed := range uint64(20) {
+		f.Add("a,\"b\nc\"\n\\\n\\\\\nd\"\"\"\n", seed)
+		f.Add("\\\\\\\n\"\\\"\n", seed)
+	}
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		all := []byte(strings.Repeat(text, 1+r.IntN(2*chunk)/(len(text)+1)))
@@ -60,6 +63,14 @@ func FuzzScan(f *testing.F) {
 				p = p[n:]
 			}
 			want := scanBytes(s.how, all)
+			want.how, want.seen = s.how, s.seen
+			require.Equal(t, want, s)
+
+			s = scanner{how: s.how}
+			for i := range len(text) {
+				s.scan([]byte(text[i : i+1]))
+			}
+			want = scanBytes(s.how, []byte(text))
 			want.how, want.seen = s.how, s.seen
 			require.Equal(t, want, s)
 		}

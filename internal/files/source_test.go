@@ -72,8 +72,8 @@ func drain(s *files.Source, from int64, each func(*batch.Batch)) error {
 	}
 }
 
-// text returns what all batches hold.
-func text(t *testing.T, s *files.Source) string {
+// sent returns what all batches hold.
+func sent(t *testing.T, s *files.Source) string {
 	var out strings.Builder
 	require.NoError(t, drain(s, 0, func(b *batch.Batch) { out.Write(b.Encoded) }))
 	return out.String()
@@ -243,7 +243,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), "line 2: the file ends with a backslash")
 
 	fits := strings.Repeat("z", 1503) + "\n"
-	require.Equal(t, "a\n"+fits+"b\n", text(t, open(t, config(t, files.CSV, write(t, "f", "a\n"+fits+"b")))))
+	require.Equal(t, "a\n"+fits+"b\n", sent(t, open(t, config(t, files.CSV, write(t, "f", "a\n"+fits+"b")))))
 }
 
 // Records that are bad wherever they are sent are left out, and kept with their lines.
@@ -296,7 +296,7 @@ func TestChangedFiles(t *testing.T) {
 				c := config(t, files.CSV, path)
 				c.BatchBytes, c.BufferBytes, c.Done = 8000, 1<<16, func(n int64) bool { return n != 12 }
 				c.Ahead = func(more []files.Range) error { c.Known = append(c.Known, more...); return nil }
-				require.Equal(t, before, text(t, open(t, c)))
+				require.Equal(t, before, sent(t, open(t, c)))
 				c.Ahead = nil
 
 				require.NoError(t, os.WriteFile(path, []byte(now), 0o600))
@@ -314,7 +314,7 @@ func TestChangedFiles(t *testing.T) {
 	}
 
 	for name, change := range map[string]func(f *os.File) error{
-		"appended to": func(f *os.File) error { _, err := f.WriteString("more\n"); return err },
+		"appended to": func(f *os.File) error { _, err := f.WriteString(strings.Repeat("more\n", 10_000)); return err },
 		"cut":         func(f *os.File) error { return f.Truncate(100_000) },
 	} {
 		t.Run(name+" during the run", func(t *testing.T) {
@@ -399,9 +399,49 @@ func TestOnly(t *testing.T) {
 	c := config(t, files.CSV, write(t, "a", "1\n"), write(t, "b", "2\n"), write(t, "c", "3\n"))
 	c.Only = func(file int) bool { return file != 1 }
 	s := open(t, c)
-	require.Equal(t, "1\n3\n", text(t, s))
+	require.Equal(t, "1\n3\n", sent(t, s))
 	read, all := s.Progress()
 	require.Equal(t, []int64{4, 4}, []int64{read, all})
+}
+
+// What is sent, where it is not the file: the servers of TestOneMeaning may not be there.
+func TestWires(t *testing.T) {
+	csv, tsv, text := files.CSV, files.TSV, files.Text
+	for _, c := range []struct {
+		format     files.Format
+		wire       batch.Format
+		rewrite    bool
+		file, sent string
+	}{
+		{csv, batch.CSV, false, "a\n\\.\nb", "a\n\"\\.\"\nb\n"},
+		{csv, batch.CSV, false, "\"x\n\\.\ny\"\r\n\"\r\"\r\n\\.", "\"x\n\\.\ny\"\n\"\r\"\n\"\\.\"\n"},
+		{csv, batch.CSV, false, "\\.x,\\.\n", "\\.x,\\.\n"},
+		{csv, batch.TSV, false, ",\"\"\n\\N,\"a\tb\"\n", "\\N\t\n\\\\N\ta\\tb\n"},
+		{csv, batch.CSV, true, ",\"\"\n\\N,a\"b\"\"c\"\n", "\\N,\"\"\n\"\\N\",\"ab\"\"c\"\n"},
+		{tsv, batch.TSV, false, "\\N\ta\\Z\r\n", "\\N\ta\x1a\n"},
+		{tsv, batch.PGText, false, "\\N\ta\\Zx\\f\\.\n", "\\N\ta\x1axf.\n"},
+		{tsv, batch.CSV, true, "\\N\t\n,\t\\N\n", "\\N,\"\"\n\",\",\\N\n"},
+		{text, batch.PGText, false, "\\N\t\\101\n", "\\N\t\\101\n"},
+		{text, batch.TSV, false, "\\N\t\\101\\x4a\\v\n", "\\N\tAJ\v\n"},
+	} {
+		config := config(t, c.format, write(t, "f", c.file))
+		config.Wire, config.Rewrite, config.Fields, config.BatchBytes = c.wire, c.rewrite, 2, 1000
+		if c.wire == batch.CSV && !c.rewrite {
+			config.Fields = 1
+		}
+		require.Equal(t, c.sent, sent(t, open(t, config)), "%q as %s", c.file, c.wire)
+	}
+}
+
+// A batch whose record lacks its line end in the file is read again as it was.
+func TestLastRecordAgain(t *testing.T) {
+	s := open(t, config(t, files.CSV, write(t, "f", "a\r\nb")))
+	for range 2 {
+		b, err := s.Batch(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, "a\nb\n", string(b.Encoded))
+		b.Release()
+	}
 }
 
 // Shards that share a file have each of its ranges once, also when they are taken up again.
@@ -416,7 +456,7 @@ func TestShares(t *testing.T) {
 			c.Spec.Header = true
 			c.Share = func(file int, nth int64) bool { return (nth+int64(file))%shards == shard }
 			c.Ahead = func(more []files.Range) error { c.Known = append(c.Known, more...); return nil }
-			whole := text(t, open(t, c))
+			whole := sent(t, open(t, c))
 
 			again := c
 			again.Known, again.Ahead = c.Known[:len(c.Known)/2], nil
@@ -443,5 +483,5 @@ func TestFilesWithoutRecords(t *testing.T) {
 	c := config(t, files.CSV, write(t, "a", ""), write(t, "b", "\xef\xbb\xbf"), write(t, "c", "name\n"), write(t, "d", "name"))
 	c.Spec.Header = true
 	require.NoError(t, c.Spec.ReadHeaders())
-	require.Empty(t, text(t, open(t, c)))
+	require.Empty(t, sent(t, open(t, c)))
 }

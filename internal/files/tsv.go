@@ -61,7 +61,7 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 		fields := 0
 		bare := false
 		for more := true; more; {
-			field, fieldOut, quoted := i, j, false
+			field, fieldOut := i, j
 			end := 0
 		unquoted:
 			for {
@@ -83,7 +83,6 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 					i++
 					break unquoted
 				case quote:
-					quoted = true
 					i, j = w.quoted(p, i+1, out, j)
 				case '\n':
 					more = false
@@ -101,7 +100,7 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 			}
 
 			fields++
-			if !quoted && end-field == len(null) && bytes.Equal(p[field:end], null) {
+			if bytes.Equal(p[field:end], null) { // which has no quotes
 				out[fieldOut], out[fieldOut+1] = '\\', 'N'
 				j = fieldOut + 2
 			}

@@ -193,7 +193,7 @@ type field struct {
 // read reads the next field of bytes that end with a line end.
 func (f *field) read(p []byte) {
 	from, run := f.next, f.next // run is where bytes begin that are to be copied
-	inQuote, quoted := false, false
+	inQuote := false
 	csv := f.how.format == CSV
 	delims, specials, escapes := ones*uint64(f.how.delim), ones*uint64(f.how.special()), ones*uint64(f.how.escape)
 	f.buffer = f.buffer[:0]
@@ -208,13 +208,12 @@ func (f *field) read(p []byte) {
 		case csv && c == f.how.quote:
 			f.buffer = append(f.buffer, p[run:i]...)
 			inQuote = !inQuote
-			quoted = true
 			i++
 			run = i
 		case inQuote:
 			i++
 		case c == f.how.delim, c == '\n', c == '\r' && p[i+1] == '\n':
-			f.null = !quoted && bytes.Equal(p[from:i], f.how.null)
+			f.null = bytes.Equal(p[from:i], f.how.null) // which has no quotes
 			if f.value = p[run:i]; run > from {
 				f.buffer = append(f.buffer, f.value...)
 				f.value = f.buffer

@@ -10,6 +10,7 @@ DB, OR, S3 = "internal/backends/databend", "internal/backends/oracle", "internal
 SL, OS, EN = "pkg/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
 VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
+FI = "internal/files"
 DA, MC, NI, HL, PL, PB = "internal/dataset", "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
@@ -414,6 +415,34 @@ FAULTS = [Fault(*f) for f in [
      "the last batch has rows beyond the run's end"),
     ("so03", SO, "ring.go", "for ; back < cap(r.free); back++ {", "for ; back < len(r.free); back++ {",
      "the ring is unmapped while a batch is in use"),
+
+    # ---- files
+    ("fi01", FI, "scan.go", "if first == from && s.escaped {", "if first == from && !s.escaped && s.at < 0 {",
+     "a backslash at the end of a piece is forgotten: a record is cut where its line end is data"),
+    ("fi02", FI, "scan.go", "if s.escaped || escapes || bytes", "if s.escaped || escapes && false || bytes",
+     "an escape at the end of a piece is forgotten: the quote behind it counts"),
+    ("fi03", FI, "source.go", "s.cut = slices.Clone(s.cut[len(cut):]) //", "s.cut = s.cut[:0] //",
+     "batches that were cut while the offsets of others were kept are lost"),
+    ("fi04", FI, "source.go", "if crc32.Checksum(raw, castagnoli) != r.Hash {",
+     "if crc32.Checksum(raw, castagnoli) != r.Hash && r.Hash == 0 {", "a batch is sent again with other bytes"),
+    ("fi05", FI, "source.go", "case !s.cutting && len(s.cut) == 0 && number", "case !s.cutting && number",
+     "the files end while the offsets of the last batches are being kept"),
+    ("fi06", FI, "cut.go", "err = c.in.whole()", "err = nil", "a file that was cut during the run is loaded up to its new end"),
+    ("fi07", FI, "stream.go", "s.stored.n.Load() > s.file.Size {", "s.stored.n.Load() < -1 {",
+     "what was appended to a file during the run is sent"),
+    ("fi08", FI, "cut.go", "hash = crc32.Update(hash, castagnoli, b.memory[hashed:n])", "_ = hashed",
+     "a last record without a line end is not in the hash, and its repeat refused"),
+    ("fi09", FI, "wire.go", "case w.wire == batch.CSV && f.null:", "case w.wire == batch.CSV && f.null && false:",
+     "NULL becomes empty in csv that is written anew"),
+    ("fi10", FI, "tsv.go", "case fields != w.fields:", "case fields < w.fields:", "a record with too many fields is sent"),
+    ("fi11", FI, "wire.go", "case bytes.Equal(record, endOfCopy):", "case false:",
+     "a line \\. ends the COPY, and what follows is lost"),
+    ("fi12", FI, "resume.go", "c.next, c.eof = after(k.Range), k.Last", "c.next, c.eof = after(k.Range), true",
+     "a run that is taken up again leaves out the rest of files that were begun"),
+    ("fi13", FI, "bucket.go", "if changed = errors.Is(err, objstore.ErrChanged); changed {",
+     "if errors.Is(err, objstore.ErrChanged) {", "an object that was written again is read as zeros"),
+    ("fi14", FI, "wire.go", "w.line += int64(bytes.Count(w.from[w.counted:at], newline))",
+     "w.line += int64(bytes.Count(w.from[:at], newline))", "the line of a bad record is wrong"),
 
     # ---- httpload, netio
     ("hl01", HL, "patient.go", "\tc.failed.Store(true)\n\treturn len(p), nil", "\treturn n, err",
