@@ -26,6 +26,7 @@ const far, half = 1<<31 - 200, 150
 // keys are specs whose rows have a key of a kind that no built-in dataset has.
 var keys = map[string]string{
 	"uuids":   "{type: text(36), uuid: v4}",
+	"native":  "{type: uuid, uuid: v4}",
 	"times":   "{type: text, uuid: v7}",
 	"scatter": "{type: bigint, scatter: {start: 5, stride: 1000}}",
 }
@@ -51,11 +52,12 @@ func datasetOf(t *testing.T, name string) dataset.Dataset {
 }
 
 // Arithmetic checks that a server's answers to the proof of arrival agree with what is computed here: for keys of one
-// number, of two, of digits, of microseconds, and those that are in no order. fill makes a table, inserts the encoded rows of a format, and returns
+// number, of two, of digits, of microseconds, and those that are in no order. also names those for databases with
+// a type for them: native. fill makes a table, inserts the encoded rows of a format, and returns
 // what asks about them.
-func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven) {
+func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven, also ...string) {
 	mix := loader.Mix{A: loader.MaxMixed - 1, B: loader.MaxMixed - 2} // the largest products
-	for _, name := range []string{"documents", "lineitem", "journal", "httplogs", "uuids", "times", "scatter"} {
+	for _, name := range append([]string{"documents", "lineitem", "journal", "httplogs", "uuids", "times", "scatter"}, also...) {
 		t.Run(name, func(t *testing.T) {
 			d := datasetOf(t, name)
 			run := rand.Text() // Databend repeats its answer to a batch that it has seen lately, and loads nothing

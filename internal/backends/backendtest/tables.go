@@ -107,7 +107,7 @@ func (s Tables) Arithmetic(t *testing.T) {
 			require.NoError(t, err)
 		}
 		return l.(Proven)
-	})
+	}, "native")
 }
 
 // AllTypes is a schema with every type, a derived text among them.
