@@ -142,16 +142,16 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.c.SQL != "" {
 		p.wrong([]string{"sql"}, "sql is for columns")
 	}
-	plan := p.plan()
-	if len(p.problems) > before {
-		return field, false
-	}
-	switch {
-	case plan.derived != nil:
+	switch p.c.Generator.(type) {
+	case *SpecSequence, *SpecScatter, *SpecUUID, *SpecHash:
 		p.wrong(nil, "a document is drawn, and cannot hold what follows from the row's number")
 		return field, false
-	case p.t.Type == rows.Bytes:
+	}
+	plan := p.plan()
+	if p.t.Type == rows.Bytes {
 		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
+	}
+	if len(p.problems) > before {
 		return field, false
 	}
 

@@ -66,15 +66,11 @@ func lognormalParts(from, step, n uint64, median *big.Int, sigma int64) (parts [
 	twice.Lsh(twice, 2*fractionBits)
 	farthest := big.NewInt(1 << 60)
 
-	size := uint64(1)
+	var size uint64
 	for first := uint64(0); first < n; first += size {
 		value := from + first*step
-		if width := uint64(1) << (bits.Len64(value) - 1) / logOctave; width > step {
-			size = width / step
-		} else {
-			size = 1
-		}
-		size = min(size, n-first)
+		width := uint64(1) << (bits.Len64(value) - 1) / logOctave
+		size = min(max(width/step, 1), n-first)
 
 		x := log2(2*value+(size-1)*step) - 1<<fractionBits // of the middle
 		d := big.NewInt(x - m)

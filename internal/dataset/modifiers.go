@@ -122,7 +122,8 @@ func (p *columnPlanner) distinct(plan *columnPlan, n int64) {
 	plan.wants = n
 	pooled := n <= distinctPool && n*(column.MaxSize()+longCopy) <= distinctBytes
 	if pooled {
-		p.entries += n
+		const entryBytes = 32 // of the tables that entries count
+		p.entries += n * max((column.MaxSize()+longCopy)/entryBytes, 1)
 	}
 	plan.drawn = func(start uint64) generator {
 		inner := draw(start)

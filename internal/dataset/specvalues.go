@@ -126,6 +126,9 @@ func binaryOf(texts ...string) (bits int) {
 		if err != nil {
 			continue
 		}
+		if v.Denom().TrailingZeroBits() != uint(v.Denom().BitLen()-1) { // no power of two: 0.1 has no end in binary
+			return maxBinary
+		}
 		bits = max(bits, min(v.Denom().BitLen()-1, maxBinary))
 	}
 	return bits

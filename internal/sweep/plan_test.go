@@ -512,7 +512,7 @@ func TestDatasetsOfAPlan(t *testing.T) {
 	require.Nil(t, s.Cases[2].Config.Own)
 	require.Equal(t, "narrow.yaml", s.Cases[0].Settings[0].Value, "as the plan writes it")
 
-	plan, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
+	_, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
 		[]byte("name: p\npush: {dataset: wide.yaml, param: [n=3]}\nparts:\n  a: {axes: {param.n: [1..4x2], workers: [1]}}\n  b: {axes: {workers: [1, 2]}}\nrows: 10\n"), o)
 	require.ErrorContains(t, err, "param.n is set twice")
 	plan, err = sweep.ParsePlan(filepath.Join(folder, "plan.yaml"),
