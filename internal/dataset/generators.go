@@ -59,7 +59,8 @@ func generators() []generatorRow {
 		{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
 		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
 		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
-		{name: "after", empty: func() Generator { return new(SpecAfter) }, types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
+		{name: "after", empty: func() Generator { return new(SpecAfter) },
+			types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
 		{name: "same", empty: func() Generator { return new(SpecSame) }, read: readSame},
 		{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant, types: anyListed},
 	}

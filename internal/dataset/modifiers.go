@@ -281,7 +281,8 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
 		return plan
 	case of.most > largest-most:
-		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s", quoted(a.By), to, p.t.format(of.most), p.t.name)
+		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
+			quoted(a.By), to, p.t.format(of.most), p.t.name)
 		return plan
 	}
 

@@ -109,7 +109,8 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 		return nil
 	}
 	if table.limit < r.Rows-1 {
-		p.wrong([]string{"ref", "rows"}, "ref: rows %d: the parent's column %s has values for %d rows", r.Rows, quoted(r.Column), table.limit+1)
+		p.wrong([]string{"ref", "rows"}, "ref: rows %d: the parent's column %s has values for %d rows",
+			r.Rows, quoted(r.Column), table.limit+1)
 		return nil
 	}
 
