@@ -65,3 +65,40 @@ func TestUnsignedKey(t *testing.T) {
 	assert.False(t, takes(order, both...))
 	assert.False(t, takes(line, both...))
 }
+
+// A column with its NULLs, its labels and what the server checks of it.
+func TestDefine(t *testing.T) {
+	d := Dialect{Quote: "`", Types: Types{
+		{Ours: rows.Text, Name: "text", SQL: "TEXT"},
+		{Ours: rows.Char, Name: "char", SQL: "CHAR(%d)", Fits: LongEnough},
+		{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s)"},
+		{Ours: rows.JSON, Name: "text", SQL: "TEXT", Check: "%[1]s IS JSON"},
+	}}
+	labels := []string{"it's", "100%"}
+	for want, c := range map[string]rows.Column{
+		"`a` TEXT NULL":                                 {Name: "a", Type: rows.Text, Nullable: true},
+		"`a` CHAR(9) NOT NULL":                          {Name: "a", Type: rows.Char, MaxBytes: 3, Declared: 9},
+		"`a` ENUM('it''s', '100%') NOT NULL":            {Name: "a", Type: rows.Enum, Labels: labels},
+		"`a``%d` TEXT NOT NULL CHECK (`a``%d` IS JSON)": {Name: "a`%d", Type: rows.JSON},
+		"`a` inet NULL":                                 {Name: "a", Type: rows.Text, SQL: "inet", Nullable: true},
+		"`a` json NOT NULL":                             {Name: "a", Type: rows.JSON, SQL: "json"},
+	} {
+		assert.Equal(t, want, d.Define(c))
+	}
+	d.Types[2] = Type{Ours: rows.Enum, Name: "text", SQL: "TEXT", Check: "%[1]s IN (%[2]s)"}
+	assert.Equal(t, "`a` TEXT NOT NULL CHECK (`a` IN ('it''s', '100%'))", d.Define(rows.Column{Name: "a", Type: rows.Enum, Labels: labels}))
+	assert.Equal(t, "CASE WHEN `a` IS NOT NULL THEN 1 END", d.Types.read(rows.Column{Type: rows.Text, SQL: "inet"}, "`a`"))
+	assert.Contains(t, d.Types.Lacks(), rows.UUID)
+	assert.NotContains(t, d.Types.Lacks(), rows.JSON)
+}
+
+// An enum of the table has all of ours, or its labels are not known; a type that the user names is as he says.
+func TestTakesLabelsAndNames(t *testing.T) {
+	types := Types{{Ours: rows.Enum, Name: "enum"}, {Ours: rows.Text, Name: "text", SQL: "TEXT"}}
+	mood := rows.Column{Type: rows.Enum, Labels: []string{"a", "b"}}
+	assert.True(t, types.Take(ServerType{Name: "enum", Labels: []string{"b", "c", "a"}}, mood, false))
+	assert.False(t, types.Take(ServerType{Name: "enum", Labels: []string{"b", "c"}}, mood, false))
+	assert.True(t, types.Take(ServerType{Name: "enum"}, mood, false))
+	assert.True(t, types.Take(ServerType{Name: "inet"}, rows.Column{Type: rows.Text, SQL: "inet"}, false))
+	assert.False(t, types.Take(ServerType{Name: "inet"}, rows.Column{Type: rows.Text}, false))
+}

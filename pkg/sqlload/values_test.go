@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -125,4 +126,34 @@ func TestMayRemove(t *testing.T) {
 			require.Equal(t, name == "t" || name == "S.T" || upper && name != "u.t", err == nil, "%s, %v", name, upper)
 		}
 	}
+}
+
+// Servers write these in more ways than one.
+func TestReadValues(t *testing.T) {
+	id := "00112233-4455-6677-8899-aabbccddeeff"
+	raw := []byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff")
+	for _, c := range []struct {
+		kind rows.Type
+		text string
+		want any
+	}{
+		{rows.UUID, id, raw}, {rows.UUID, strings.ToUpper(id), raw}, {rows.UUID, strings.ReplaceAll(id, "-", ""), raw},
+		{rows.UUID, id + "   ", raw}, {rows.UUID, string(raw), raw},
+		{rows.Bool, "t", int64(1)}, {rows.Bool, "FALSE", int64(0)}, {rows.Bool, "1", int64(1)},
+		{rows.Float64, "1e300", int64(math.Float64bits(1e300))}, {rows.Float64, "x3fe0000000000000", int64(math.Float64bits(0.5))},
+		{rows.Float32, "0.10000000149011612", int64(math.Float32bits(0.1))}, {rows.Float32, "x3fb99999a0000000", int64(math.Float32bits(0.1))},
+		{rows.TimestampTZ, "1970-01-01 00:00:00.000001", int64(1)}, {rows.Int16, "-32768", int64(-32768)},
+		{rows.JSON, "{}", []byte("{}")},
+	} {
+		got, err := Dialect{}.readValue(rows.Column{Type: c.kind}, []byte(c.text))
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.want, got, c.text)
+	}
+	for kind, bad := range map[rows.Type]string{rows.UUID: id[:35], rows.Bool: "2", rows.Float32: "x", rows.Float64: "one"} {
+		_, err := Dialect{}.readValue(rows.Column{Type: kind}, []byte(bad))
+		require.Error(t, err, bad)
+	}
+	null, err := Dialect{EmptyIsNull: true}.readValue(rows.Column{Type: rows.Text, Nullable: true}, nil)
+	require.NoError(t, err)
+	require.Nil(t, null, "an empty text is not sent to a column with NULLs there")
 }
