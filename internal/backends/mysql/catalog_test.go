@@ -87,10 +87,10 @@ func TestLoadedColumns(t *testing.T) {
 		{Name: "id", Type: rows.Int64}, {Name: "U", Type: rows.UUID}, {Name: "v", Type: rows.UUID}, {Name: "d`oc", Type: rows.JSON},
 	}
 	assert.Equal(t, "LOAD DATA LOCAL INFILE 'Reader::r' INTO TABLE `t` CHARACTER SET utf8mb4 (`id`, @terapush_2, `v`, `d``oc`)"+
-		" SET `U` = UNHEX(REPLACE(@terapush_2, '-', ''))", s.loadData("r"))
+		" SET `U` = UNHEX(REPLACE(@terapush_2, '-', ''))", s.loadData("r", nil))
 	s.Schema.Columns = append(s.Schema.Columns, rows.Column{Name: "raw", Type: rows.Bytes})
 	assert.Equal(t, "LOAD DATA LOCAL INFILE 'Reader::r' INTO TABLE `t` CHARACTER SET binary (`id`, @terapush_2, `v`, @terapush_4, `raw`)"+
-		" SET `U` = UNHEX(REPLACE(@terapush_2, '-', '')), `d``oc` = CONVERT(@terapush_4 USING utf8mb4)", s.loadData("r"))
+		" SET `U` = UNHEX(REPLACE(@terapush_2, '-', '')), `d``oc` = CONVERT(@terapush_4 USING utf8mb4)", s.loadData("r", nil))
 }
 
 // What would arrive as something else is refused before the run.

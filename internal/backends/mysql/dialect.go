@@ -189,7 +189,6 @@ func uuidLong(params []int, _ rows.Column) bool { return len(params) == 1 && par
 // CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
 // for escapes. OceanBase takes raw bytes in utf8mb4 as they are, and with "binary" encodes them (seekdb 1.4.0).
 func (s statements) loadData(reader string, l *batch.Layout) string {
-
 	charset := "utf8mb4"
 	raw := slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes })
 	if raw && s.flavour != oceanBase {
