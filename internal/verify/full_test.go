@@ -324,7 +324,7 @@ func TestFullTakesTheSampleOfTheBackEnd(t *testing.T) {
 }
 
 // typed is ragged with columns of which some values are NULL, and of types that servers keep in forms of their own.
-type typed struct{ ragged }
+type typed struct{}
 
 func (typed) Schema() rows.Schema {
 	return rows.Schema{

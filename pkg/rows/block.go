@@ -48,8 +48,8 @@ func (v *Vector) Value(i int) []byte {
 	return v.Data[from:v.Ends[i]]
 }
 
-// At returns row i's value as proofs compare it: nil for a NULL, the bytes of a variable type or a UUID, and else the int64 of
-// Ints. Bytes belong to the block, as those of Value do.
+// At returns row i's value as proofs compare it: nil for a NULL, the bytes of a variable type or a UUID, and else the
+// int64 of Ints. Bytes belong to the block, as those of Value do.
 func (v *Vector) At(i int) any {
 	switch {
 	case v.IsNull(i):

@@ -2,8 +2,8 @@ package rows
 
 import "math/big"
 
-// Measure is a sum over a column, by which a proof compares all rows of a batch with what was sent. Every dialect writes its
-// own expression of it.
+// Measure is a sum over a column, by which a proof compares all rows of a batch with what was sent. Every dialect writes
+// its own expression of it.
 type Measure struct {
 	Column int // index into Schema.Columns
 	Of     Measured
@@ -19,9 +19,9 @@ const (
 	Number                     // integers, and decimals times 10^Scale
 )
 
-// Measures lists what is summed of a schema's columns, in their order: the NULLs of nullable columns, the lengths of Text and
-// Bytes, and the numbers that are drawn, since the derived ones are those of the row numbers. What a server keeps in a form of
-// its own, as JSON, is not measured.
+// Measures lists what is summed of a schema's columns, in their order: the NULLs of nullable columns, the lengths of Text
+// and Bytes, and the numbers that are drawn, since the derived ones are those of the row numbers. What a server keeps in a
+// form of its own, as JSON, is not measured.
 func (s Schema) Measures() (all []Measure) {
 	for i, c := range s.Columns {
 		if c.Nullable {

@@ -11,7 +11,8 @@ import (
 )
 
 // SelectBuckets reads for each bucket of a range: number, rows, smallest and largest offset, sum and sum of squares of
-// the offsets, with g.Mix the sum of their mix, and with g.Measures those of the schema. It is one scan; grouping by a division needs a hash of the buckets, never a sort of the rows.
+// the offsets, with g.Mix the sum of their mix, and with g.Measures those of the schema. It is one scan; grouping by a
+// division needs a hash of the buckets, never a sort of the rows.
 func (s Statements) SelectBuckets(g loader.Grouping) string {
 	from := " FROM " + s.Table + " WHERE " + s.Within(g.KeyRange)
 	if g.Part != "" {
@@ -55,7 +56,8 @@ func (s Statements) measure(m rows.Measure, name string) (value, sum string) {
 		return "CASE WHEN " + column + " IS NULL THEN 1 END", s.digits("COUNT(" + name + ")")
 	case m.Of == rows.Length:
 		return s.length(c.Type) + "(" + column + ")", s.decimal("SUM(" + s.wide(name) + ")")
-	case c.Type == rows.Decimal: // sums of decimals are exact, and a cast would cut off the digits after the point
+	case c.Type == rows.Decimal:
+		// Sums of decimals are exact, and a cast would cut off the digits after the point.
 		return column, s.decimal("SUM(" + name + ") * 1" + strings.Repeat("0", c.Scale))
 	default:
 		return column, s.decimal("SUM(" + s.wide(name) + ")")
@@ -93,7 +95,8 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after the point.
+// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after the
+// point.
 func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
 	measures := 6
 	if mixed {

@@ -386,6 +386,8 @@ func (s *State) differences(have []Column) (wrong []string) {
 		case s.Want.Records:
 		case w.Nullable && !have[i].Nullable:
 			wrong = append(wrong, fmt.Sprintf("column %s is NOT NULL, and some of the dataset's values are NULL", w.Name))
+		case have[i].Is.without(w.Labels) != "":
+			wrong = append(wrong, fmt.Sprintf("column %s is %s, which has no label %s", w.Name, have[i].Type, have[i].Is.without(w.Labels)))
 		case !s.Types.Take(have[i].Is, w, s.computed(w)):
 			if w.Type.Variable() && !strings.ContainsAny(want, "0123456789") {
 				want += fmt.Sprintf(" with room for %d bytes", w.MaxBytes)

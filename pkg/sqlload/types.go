@@ -42,6 +42,16 @@ type ServerType struct {
 	Labels []string // of an enum, whose Name is "enum"
 }
 
+// without returns the first label that an enum does not have, as a literal; "" if it has all, or they are not known.
+func (t ServerType) without(labels []string) string {
+	for _, label := range labels {
+		if t.Labels != nil && !slices.Contains(t.Labels, label) {
+			return Literal(label)
+		}
+	}
+	return ""
+}
+
 // ParseType reads a type as servers write it: a name with at most one list of parameters, of which units are dropped and
 // others than numbers are 0.
 func ParseType(text string) ServerType {
@@ -168,15 +178,13 @@ func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
 	if want.SQL != "" {
 		return true
 	}
+	if have.without(want.Labels) != "" {
+		return false
+	}
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)
 		if t.Ours != want.Type || !named || t.Unsigned && computed {
 			return false
-		}
-		for _, label := range want.Labels {
-			if have.Labels != nil && !slices.Contains(have.Labels, label) {
-				return false
-			}
 		}
 		return t.Fits == nil || t.Fits(have.Params, want)
 	})

@@ -117,6 +117,19 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// NULLs and labels that a column does not take are named.
+func TestDifferencesOfNullsAndLabels(t *testing.T) {
+	s := State{Statements: Statements{Dialect: Dialect{Types: Types{{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s)"}}}}}
+	s.Schema.Columns = []rows.Column{{Name: "mood", Type: rows.Enum, Labels: []string{"ok", "it's"}, Nullable: true}}
+	have := ColumnOf("mood", "mood_type")
+	have.Is = ServerType{Name: "enum", Labels: []string{"ok", "sad"}}
+	require.Equal(t, []string{"column mood is NOT NULL, and some of the dataset's values are NULL"}, s.differences([]Column{have}))
+	have.Nullable = true
+	require.Equal(t, []string{"column mood is mood_type, which has no label 'it''s'"}, s.differences([]Column{have}))
+	have.Is.Labels = append(have.Is.Labels, "it's")
+	require.Empty(t, s.differences([]Column{have}))
+}
+
 // A name without quotation marks is the table's in any case where the server folds it.
 func TestMayRemove(t *testing.T) {
 	for _, name := range []string{"t", "T", "s.T", "S.T", "u.t"} {

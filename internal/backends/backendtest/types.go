@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func without(s rows.Schema, types ...rows.Type) rows.Schema {
 	all := s.Columns
 	s.Columns = nil
 	for _, c := range all {
-		if !strings.Contains(fmt.Sprint(types), c.Type.String()) {
+		if !slices.Contains(types, c.Type) {
 			s.Columns = append(s.Columns, c)
 		}
 	}
