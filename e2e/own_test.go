@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run of the user's own dataset needs its file once: killed, it goes on without it.
+// A run of the user's own dataset, which has every type and NULLs, needs its file once: killed, it goes on without it.
 func TestOwnDataset(t *testing.T) {
 	t.Parallel()
 	onServers(t, everyServer(), func(t *testing.T, d *database) {
