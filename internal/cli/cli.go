@@ -98,6 +98,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "terapush",
 		Short: "Push terabytes into databases, prove that every row arrived, compare the ways in",
 		Example: `  terapush demo
+  terapush load postgres://user@host/db --table orders 'exports/*.csv.gz' --header
   terapush push postgres://user@host/db --bytes 1TiB --workers 32
   terapush push mysql://user@host/db --rows 2000000 --verify full --json
   terapush tune postgres://user@host/db --method copy
@@ -125,7 +126,7 @@ func (a *app) root() *cobra.Command {
 		a.logging.Flags(f)
 		f.BoolP("help", "h", false, "print the help of the command")
 	})
-	root.AddCommand(a.push(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
+	root.AddCommand(a.push(), a.load(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
 		a.calibrate(), a.list(), a.inspect(), a.preview(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
 	return root
 }

@@ -97,7 +97,7 @@ func TestNext(t *testing.T) {
 	} {
 		var r report.Report
 		r.Target.URL, r.Run.ID, r.Run.Resumable = "discard://", run, true
-		require.Equal(t, want, next(&r, " --state-dir s"))
+		require.Equal(t, want, next("push", &r, " --state-dir s"))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,36 +65,41 @@ func (a *app) push() *cobra.Command {
 			if c.DryRun {
 				return usage(a.dryRun(&c))
 			}
-			if err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report)); err != nil {
-				return usage(err)
-			}
-			stop, release := a.stopping(cmd.Context())
-			defer release()
-			write, err := a.reportWriter(stop.hard, c.ReportTo, &c.Connect)
-			if err != nil {
-				return &push.Error{Outcome: report.PreflightFailed, Err: err}
-			}
-			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
-			if line := next(r, foundBy(cmd.Flags())); line != "" {
-				fmt.Fprintln(a.terminal, line)
-			}
-			if r != nil && c.Report != "" {
-				err = errors.Join(err, writePage(c.Report, results.Of(*r)))
-			}
-			err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
-			switch {
-			case err != nil || c.FailBelow == 0 || r.Result.Attempts == 0: // a run that had nothing left to send was not slow
-			case r.Unmeasured():
-				return tooSlowError(fmt.Sprintf("nothing to compare with --fail-below: the push ended within --warm-up %s", c.WarmUp))
-			case r.Result.BytesPerSecond < float64(c.FailBelow):
-				return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
-			}
-			return err
+			return a.runReported(cmd, &c, file, explicit)
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	addConfig(cmd.Flags(), &file)
 	return cmd
+}
+
+// runReported is runPush with all that is made of the report.
+func (a *app) runReported(cmd *cobra.Command, c *config.Push, file string, explicit func(string) bool) error {
+	if err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report)); err != nil {
+		return usage(err)
+	}
+	stop, release := a.stopping(cmd.Context())
+	defer release()
+	write, err := a.reportWriter(stop.hard, c.ReportTo, &c.Connect)
+	if err != nil {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	r, err := a.runPush(stop, *c, cmd.Flags(), explicit)
+	if line := next(cmd.Name(), r, foundBy(cmd.Flags())); line != "" {
+		fmt.Fprintln(a.terminal, line)
+	}
+	if r != nil && c.Report != "" {
+		err = errors.Join(err, writePage(c.Report, results.Of(*r)))
+	}
+	err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
+	switch {
+	case err != nil || c.FailBelow == 0 || r.Result.Attempts == 0: // a run that had nothing left to send was not slow
+	case r.Unmeasured():
+		return tooSlowError(fmt.Sprintf("nothing to compare with --fail-below: the push ended within --warm-up %s", c.WarmUp))
+	case r.Result.BytesPerSecond < float64(c.FailBelow):
+		return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
+	}
+	return err
 }
 
 // addConfig adds the flag of a file with flags.
@@ -196,14 +202,17 @@ func hasRun(state, name string) bool {
 // readRecord finds the run of c.Resume, and completes the flags from its record. The user's dataset is in it, too: a file is
 // read only if the command line names one, whatever the environment says.
 func (a *app) readRecord(f *pflag.FlagSet, c *config.Push, typed func(flag string) bool) (err error) {
-	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c.Target)); err != nil {
+	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c, f.Lookup("run") != nil)); err != nil {
 		return err
 	}
 	r, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
 		return err
 	}
-	if err := config.Restore(f, r.Flags); err != nil {
+	if err := sameKind(c, f, r); err != nil {
+		return err
+	}
+	if err := config.Restore(f, ofKind(c, r)); err != nil {
 		return err
 	}
 	if r.Plan.Definition != nil && !typed("dataset") && !typed("param") {
@@ -213,10 +222,40 @@ func (a *app) readRecord(f *pflag.FlagSet, c *config.Push, typed func(flag strin
 	return c.ReadSpec()
 }
 
-// fits tells the runs of a target from others; "" is any.
-func (a *app) fits(target string) func(runlog.Record) bool {
+// sameKind returns an error if a push is to resume a load, or the other way round.
+func sameKind(c *config.Push, f *pflag.FlagSet, r runlog.Record) error {
+	resumes, isLoad := f.Lookup("run") == nil, r.Plan.Files != nil
+	switch {
+	case resumes && c.Files == nil && isLoad:
+		return fmt.Errorf("run %s is a load: terapush load %s --resume %s", r.Run, quote(r.Target), r.Run)
+	case resumes && c.Files != nil && !isLoad:
+		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", r.Run, quote(r.Target), r.Run)
+	}
+	return nil
+}
+
+// ofKind returns the flags of a run without those that only a load has, unless c is one: what is forgotten needs none of
+// them.
+func ofKind(c *config.Push, r runlog.Record) map[string][]string {
+	if r.Plan.Files == nil || c.Files != nil {
+		return r.Flags
+	}
+	kept := maps.Clone(r.Flags)
+	for _, name := range config.OnlyLoads() {
+		delete(kept, name)
+	}
+	return kept
+}
+
+// fits tells the runs of a target from others; "" is any. A push resumes pushes, a load loads, and other commands are
+// for both.
+func (a *app) fits(c *config.Push, both bool) func(runlog.Record) bool {
+	target := c.Target
 	is, err := config.PlaceOf(target, a.drivers)
 	return func(r runlog.Record) bool {
+		if !both && (r.Plan.Files != nil) != (c.Files != nil) {
+			return false
+		}
 		was, unknown := config.PlaceOf(r.Target, a.drivers)
 		return target == "" || err == nil && unknown == nil && was == is
 	}
@@ -404,8 +443,8 @@ func (w *watcher) close() {
 	}
 }
 
-// next returns what to do after a run that did not succeed, or "". found are the flags that find the run.
-func next(r *report.Report, found string) string {
+// next returns what to do after a run of a command that did not succeed, or "". found are the flags that find the run.
+func next(command string, r *report.Report, found string) string {
 	if r == nil {
 		return ""
 	}
@@ -413,7 +452,9 @@ func next(r *report.Report, found string) string {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(r.Target.URL), r.Run.ID, found)
+		return fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
+	case command == "load": // whose proof is of the claims
+		return ""
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
 		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(r.Target.URL), r.Run.ID, found)
 	default:

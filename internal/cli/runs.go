@@ -34,7 +34,7 @@ type listedRun struct {
 	State        string `json:"state"`
 	Rows         int64  `json:"rows"`                   // that are in the table
 	PlannedRows  int64  `json:"planned_rows,omitempty"` // of the shard; missing for a run by duration
-	PayloadBytes int64  `json:"payload_bytes"`          // of Rows, by the average row
+	PayloadBytes int64  `json:"payload_bytes"`          // of Rows, by the average row; of a load those of the files
 	Target       string `json:"target"`
 	Table        string `json:"table"`
 	Method       string `json:"method"`
@@ -45,7 +45,7 @@ func (a *app) runs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs in the state folder",
-		Long: `List the runs in the state folder, the newest first. "incomplete" means that "push --resume" can continue the run, "loaded"
+		Long: `List the runs in the state folder, the newest first. "incomplete" means that "push --resume", or "load --resume", can continue the run, "loaded"
 that all rows are in the table and not verified. A run stays in the list until "terapush forget".`,
 		Example: `  terapush runs
   terapush push postgres://user@host/db --resume last`,
@@ -75,9 +75,9 @@ that all rows are in the table and not verified. A run stays in the list until "
 func listed(r runlog.Summary) listedRun {
 	one := listedRun{
 		Run: r.Run, Shard: r.Plan.Shard.String(), Started: r.Started, State: string(r.Stage), Rows: r.Rows,
-		PayloadBytes: r.Rows * r.Plan.RowBytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
+		PayloadBytes: r.Bytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
 	}
-	if !r.Plan.ByDuration() {
+	if !r.Plan.Open() {
 		one.PlannedRows = r.Plan.PartRows()
 	}
 	switch {

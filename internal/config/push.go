@@ -22,18 +22,24 @@ type Push struct {
 	Proof
 	Run
 	Output
+
+	Files *Files // of a load; nil of a push
 }
 
 // Validate returns everything that is wrong at once.
 func (p *Push) Validate() error {
 	var all problems
-	p.Data.validate(&all)
+	if p.Files != nil {
+		p.Files.validate(&all, p)
+	} else {
+		p.Data.validate(&all)
+		p.Proof.validate(&all)
+	}
 	p.Database.validate(&all)
 	p.Destination.validate(&all)
 	p.Batches.validate(&all)
 	p.Pace.validate(&all)
 	p.Patience.validate(&all)
-	p.Proof.validate(&all)
 	p.Run.validate(&all)
 	p.Output.validate(&all)
 

@@ -259,6 +259,17 @@ func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error
 	if !d.upload && loader.VerdictOf(err).Class == loader.ClassMissing {
 		err = loader.Final(err)
 	}
-	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)
-	return &gaveUpError{applied: applied, err: fmt.Errorf("%s is %s after %d attempts: %w", what, applied, t.Attempt, err)}
+	return &gaveUpError{applied: applied, err: fmt.Errorf("%s (%s) is %s after %d attempts: %w", t, t.place(err), applied, t.Attempt, err)}
+}
+
+// place says which rows a batch or group has, or where in the user's file the server found the reason of err.
+func (t *delivery) place(err error) string {
+	if t.batch == nil || t.batch.Origin == nil {
+		return fmt.Sprintf("keys %d to %d", t.First, t.First+t.Rows-1)
+	}
+	bad := (*loader.RecordError)(nil)
+	if errors.As(err, &bad) {
+		return t.batch.Origin.At(bad.Line, bad.Record)
+	}
+	return t.batch.Origin.String()
 }

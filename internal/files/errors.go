@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/source"
 )
 
 // ChangedError says that a file is not the one that the run began with. Nothing can be loaded from it.
@@ -46,8 +48,4 @@ func (e *LongRecordError) Error() string {
 }
 
 // EndError is what Source.Batch returns for a number beyond the last batch.
-type EndError struct {
-	Batches int64 // of the whole run
-}
-
-func (e *EndError) Error() string { return fmt.Sprintf("the files have %d batches", e.Batches) }
+type EndError = source.EndError

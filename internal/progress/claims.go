@@ -50,6 +50,22 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	return lost, nil
 }
 
+// Claimed reads how many rows the claims of the run have.
+func (p *Progress) Claimed(ctx context.Context) (rows int64, err error) {
+	claims := p.target.Can.Claims
+	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
+		rows = 0
+		return claims.Claimed(ctx, p.ID, func(_, n int64) error {
+			rows += n
+			return nil
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+	}
+	return rows, nil
+}
+
 // WarnOfLoss says that batches which were acknowledged are gone.
 func (p *Progress) WarnOfLoss(batches int64) {
 	p.notes.Warnf("the server lost %s that it had acknowledged; the lost rows are sent again",
@@ -60,7 +76,7 @@ func (p *Progress) WarnOfLoss(batches int64) {
 // mean that somebody emptied the claim table, and sending them again would double them.
 func (p *Progress) requireNoRows(ctx context.Context, unclaimed func(number int64) bool) error {
 	if p.target.Can.Counter == nil {
-		return nil
+		return p.requireKnown(unclaimed)
 	}
 	counted, err := p.countRows(ctx)
 	if err != nil {
@@ -77,6 +93,32 @@ func (p *Progress) requireNoRows(ctx context.Context, unclaimed func(number int6
 	}
 	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
 		"nothing is sent again, since that would double rows", rest, p.target.Found.Name, p.ID))
+}
+
+// requireKnown is requireNoRows for rows without keys, which nobody can look for.
+func (p *Progress) requireKnown(unclaimed func(number int64) bool) error {
+	if p.plan.Files == nil {
+		return nil
+	}
+	lost := 0
+	for n := range p.plan.Cut.Len() {
+		if p.acknowledged(n) && unclaimed(n) {
+			lost++
+		}
+	}
+	if lost == 0 {
+		return nil
+	}
+	return loader.Final(fmt.Errorf("%d batches of run %s were acknowledged and have no claims any more: either the server has lost what it had "+
+		"committed, or somebody removed claims. The records of files have no keys by which one could tell, so nothing is sent again: "+
+		"compare table %s with the files", lost, p.ID, p.target.Found.Name))
+}
+
+// acknowledged reports whether a process has noted that a batch is in.
+func (p *Progress) acknowledged(number int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done.Has(number) || p.acked.Has(number)
 }
 
 // countRows returns, by one scan, the number of rows of every batch of this process that has some.
@@ -105,6 +147,14 @@ func (p *Progress) SameTable(ctx context.Context, r *runlog.Record) error {
 	were, in := p.done.Len(), p.done.Has
 	if r.Stage == runlog.Verified {
 		were, in = p.plan.PartBatches(), func(int64) bool { return true }
+	}
+	if p.plan.Files != nil && were == 0 {
+		r.Identity = table.Identity
+		return p.Log.Save(*r)
+	}
+	if p.plan.Files != nil {
+		return loader.Final(fmt.Errorf("%s: it was rewritten, emptied or made again, and the records of files have no keys by which one "+
+			"could tell: compare it with the files, and load into a new one", changed))
 	}
 	if p.target.Can.Counter == nil || were == 0 {
 		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))

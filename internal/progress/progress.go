@@ -102,16 +102,40 @@ func (p *Progress) ours(number int64) bool {
 	return first <= number && number < end
 }
 
-// Before returns how many batches and rows were in when this process began.
-func (p *Progress) Before() (batches, rows int64) {
-	if p.Stage() != runlog.Loading {
-		return p.plan.PartBatches(), p.plan.PartRows()
+// Amount is how much some batches are.
+type Amount struct {
+	Batches, Rows int64
+	Bytes         int64 // of files
+}
+
+// Before returns what was in when this process began.
+func (p *Progress) Before() Amount {
+	if p.Stage() != runlog.Loading && p.plan.Files == nil {
+		return Amount{Batches: p.plan.PartBatches(), Rows: p.plan.PartRows()}
 	}
-	return p.done.Len(), p.RowsOf(&p.done)
+	return p.AmountOf(&p.done)
+}
+
+// AmountOf returns how much a set of batches is.
+func (p *Progress) AmountOf(d *runlog.Done) Amount {
+	if p.plan.Files == nil {
+		return Amount{Batches: d.Len(), Rows: p.RowsOf(d)}
+	}
+	a := Amount{Batches: d.Len()}
+	for n := range p.plan.Cut.Len() {
+		if d.Has(n) {
+			a.Rows += p.plan.BatchSize(n)
+			a.Bytes += p.plan.Cut.Bytes(n)
+		}
+	}
+	return a
 }
 
 // RowsOf returns the rows of a set of batches.
 func (p *Progress) RowsOf(d *runlog.Done) int64 {
+	if p.plan.Files != nil {
+		return p.AmountOf(d).Rows
+	}
 	return p.plan.Spans().RowsOf(d.Len(), d.Has(p.plan.Batches()-1))
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -66,7 +67,11 @@ func (p *push) configureNew(id string) error {
 		return err
 	}
 	p.progress.ID = id
-	p.spec = p.newSpec()
+	spec, err := p.newSpec()
+	if err != nil {
+		return err
+	}
+	p.spec = spec
 	return p.spec.Check(p.caps)
 }
 
@@ -79,6 +84,7 @@ func (p *push) describe(earlier config.Earlier) error {
 	}
 	p.caps, p.resources, p.bare = caps, machine(p.Config.Shard, &p.Config.Pace, p.linkBits), p.asksNothing(caps)
 	p.resources.Unfilled = p.idle
+	p.resources.Cut = new(source.Cut)
 	return nil
 }
 
@@ -136,10 +142,16 @@ func (p *push) connect(ctx context.Context) error {
 	}
 	caps := p.target.Loader.Caps()
 	p.bare = p.asksNothing(caps)
+	if p.loads() {
+		p.target.Can = p.target.Can.WithoutNumbers()
+	}
 	if p.spec.Method != "" { // a run that has begun has a plan, and is planned again once its table is known
 		return nil
 	}
-	return p.replan(caps)
+	if err := p.replan(caps); err != nil || !p.loads() || p.idle {
+		return err
+	}
+	return p.mapFields(ctx)
 }
 
 // reach opens the target of a job that begins no run.

@@ -76,6 +76,11 @@ func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.refuseRows(); err != nil {
 		return err
 	}
+	if p.loads() {
+		if err := p.countBefore(ctx); err != nil {
+			return err
+		}
+	}
 	first, err := p.firstKey(ctx)
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract,
+		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract, Records: p.loads(),
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey, Like: p.Config.LikeTable,
 		Resume: p.progress.Continued,
 		Silent: p.bare,
@@ -158,6 +163,9 @@ func (p *push) refuseRows() error {
 // firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no
 // other run gets these keys.
 func (p *push) firstKey(ctx context.Context) (int64, error) {
+	if p.loads() { // whose rows have no keys
+		return 0, nil
+	}
 	given := p.Config.FirstKey
 	claims := p.target.Can.Claims
 	behind := p.Config.Append && !given.Given
@@ -270,7 +278,12 @@ func (p *push) probe(ctx context.Context) error {
 
 // probeBatch makes a batch of the run's first row. Another key would move an AUTO_INCREMENT, which InnoDB does not roll
 // back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
+//
+// The record of a file is not sent: the probe is of the claim alone.
 func (p *push) probeBatch(ctx context.Context) (one *batch.Batch, free func(), err error) {
+	if p.loads() {
+		return &batch.Batch{ID: batch.ID{Run: p.progress.ID, Number: math.MaxInt64}, Rows: 1}, func() {}, nil
+	}
 	row := source.Spans{FirstKey: p.plan.FirstKey, Rows: 1, BatchRows: 1}
 	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
 	if err != nil {

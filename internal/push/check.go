@@ -105,7 +105,10 @@ func (p *push) intent() loader.Intent {
 		Preparation: p.beginning(loader.CreateMode(p.Config.Create)),
 		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(),
 	}
-	if !p.plan.ByDuration() {
+	switch {
+	case p.loads():
+		i.TotalBytes = p.plan.Files.Bytes()
+	case !p.plan.ByDuration():
 		i.TotalBytes = p.plan.Rows * p.plan.EncodedRowBytes
 	}
 	return i

@@ -133,7 +133,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 // prepareToForget names the run to the back-end. Silent, since the table may be gone.
 func (p *push) prepareToForget(ctx context.Context, id string) error {
 	_, err := p.target.Loader.Prepare(ctx, loader.Preparation{
-		Run: id, Owner: owner(), Schema: p.plan.Data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
+		Run: id, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
 	})
 	return p.target.Judged(err)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/engine"
+	"github.com/terapush/terapush/internal/progress"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
@@ -28,13 +29,15 @@ func (p *push) startMeters() {
 		Refills: p.source.Refills,
 		Buffers: func() (free, total int) { return p.source.Free(), p.source.Buffers() },
 	}
-	if !p.plan.ByDuration() {
+	switch {
+	case p.loads():
+		o.Planned = p.plannedBytes(p.plan.Files)
+	case !p.plan.ByDuration():
 		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
 	}
 	var earlier *stats.Earlier
 	if p.progress.Continued {
-		batches, rows := p.progress.Before()
-		amount := amountOf(&p.plan, batches, rows)
+		amount := amountOf(&p.plan, p.progress.Before())
 		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
@@ -42,15 +45,19 @@ func (p *push) startMeters() {
 	p.meters.start(o, earlier, &p.target.Wire)
 }
 
-// amountOf returns the counters of so many batches and rows.
-func amountOf(p *run.Plan, batches, rows int64) stats.Earlier {
+// amountOf returns the counters of some batches.
+func amountOf(p *run.Plan, a progress.Amount) stats.Earlier {
 	return stats.Earlier{
-		Rows: rows, Batches: batches, PayloadBytes: rows * p.RowBytes, EncodedBytes: rows * p.EncodedRowBytes,
+		Rows: a.Rows, Batches: a.Batches, PayloadBytes: a.Rows*p.RowBytes + a.Bytes, EncodedBytes: a.Rows*p.EncodedRowBytes + a.Bytes,
 	}
 }
 
 // openSource makes the run's source, which has no memory before fill.
 func (p *push) openSource() (err error) {
+	if p.loads() {
+		p.source, err = p.openFileSource()
+		return err
+	}
 	p.source, err = source.New(source.Config{
 		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID,
 		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.progress.NeedsNoBuffer,
@@ -84,7 +91,7 @@ func (p *push) load(ctx context.Context) error {
 			err = problem
 			break
 		}
-		p.meters.stats.TakeBack(amountOf(&p.plan, lost.Len(), p.progress.RowsOf(&lost)))
+		p.meters.stats.TakeBack(amountOf(&p.plan, p.progress.AmountOf(&lost)))
 		p.progress.WarnOfLoss(lost.Len())
 		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and
 		// claims do not need attempt numbers to keep two loads of a batch apart.
@@ -151,6 +158,8 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	}
 	p.progress.ForgetStored()
 	switch {
+	case p.loads() && err == nil && !result.Drained:
+		p.endAt(result.Handed)
 	case !p.plan.ByDuration() || err != nil:
 	case result.Handed > 0:
 		p.endAt(result.Handed)

@@ -54,8 +54,11 @@ func (p *push) endAt(batches int64) {
 }
 
 // newSpec returns the spec of a run that begins. The target must be configured.
-func (p *push) newSpec() run.Spec {
-	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named())
+func (p *push) newSpec() (run.Spec, error) {
+	if p.loads() {
+		return p.filesSpec()
+	}
+	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named()), nil
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

@@ -42,7 +42,12 @@ func (p *push) prove(ctx context.Context) error {
 }
 
 // counted reports whether rows were counted: only that proves a run.
+//
+// The records of files are counted by their claims.
 func (p *push) counted() bool {
+	if p.loads() {
+		return p.verified.Mode != verify.None
+	}
 	return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full
 }
 
@@ -59,6 +64,9 @@ func (p *push) rejected() error {
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
+	if p.loads() {
+		return p.verifyFiles(ctx)
+	}
 	mode, warning := verify.Possible(p.target.Can, p.mode)
 	if warning != "" {
 		p.notes.Warn(warning)

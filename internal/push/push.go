@@ -20,7 +20,6 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
@@ -80,7 +79,8 @@ type push struct {
 	left     bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
 	common   common
-	source   *source.Ring // nil until the plan is final
+	source   rowSource // nil until the plan is final
+	ranges   ranges    // of a load, once its record is there
 	meters   meters
 	proof
 }

@@ -40,7 +40,7 @@ func (p *push) report(err error) *report.Report {
 	p.reportCeiling(r)
 	if p.stored > 0 {
 		rows := p.plan.Rows
-		if p.Config.Append {
+		if p.Config.Append && !(p.loads() && !p.target.Found.HasRows) {
 			rows = 0 // the table has other rows too
 		}
 		r.Stored = report.NewStored(p.stored, rows)
@@ -126,10 +126,16 @@ func (p *push) reportPlan(r *report.Report) {
 		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows, Distinct: made.DistinctRows * made.RowBytes,
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
+	if made.Files != nil {
+		r.Plan.Files = &report.Files{Bytes: made.Files.Bytes(), Format: string(made.Files.Format)}
+		for _, f := range made.Files.Files {
+			r.Plan.Files.Paths = append(r.Plan.Files.Paths, f.Path)
+		}
+	}
 	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
 		r.Plan.Rows = 0
 	}
-	if p.filled {
+	if p.filled && made.Data != nil {
 		// Measured after the run, on rows made again: it costs tens of milliseconds.
 		if ratio, err := source.CompressionRatio(made.Data, made.Format, made.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio

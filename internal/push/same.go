@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/run"
@@ -61,10 +62,30 @@ func (p *push) samePlace() error {
 // tableOf returns the table as the user names it.
 func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Flag("like"), r.Plan.Dataset) }
 
+// refuseOtherFiles is refuseChanges for a load.
+func refuseOtherFiles(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
+	f := c.Files
+	var problems []error
+	for flag, now := range map[string]string{
+		"format": f.Format, "delimiter": f.Delimiter.Text, "quote": f.Quote.Text, "escape": f.Escape.Text, "null": f.Null.Text,
+		"header": strconv.FormatBool(f.Header), "columns": f.Columns, "table": c.Table, "method": c.Method,
+		"batch-bytes": c.BatchBytes.String(),
+	} {
+		if was := r.Flag(flag); explicit(flag) && was != now {
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed load: it was %q, now it is %q", flag, was, now))
+		}
+	}
+	slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(problems...)
+}
+
 // refuseChanges returns an error for every flag that would make other rows, or put them elsewhere.
 func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
 	if explicit == nil {
 		return nil
+	}
+	if c.Files != nil {
+		return refuseOtherFiles(c, r, explicit)
 	}
 	was := r.Plan
 	is := run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "")

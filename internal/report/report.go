@@ -121,8 +121,17 @@ type Plan struct {
 	Distinct     int64   `json:"distinct_bytes"` // column data of the distinct rows
 	ZstdRatio    float64 `json:"payload_zstd_ratio"`
 	MaxRate      int64   `json:"max_rate"` // encoded bytes a second; 0: no limit
+	// Files is of a load; then Dataset is "files", and Rows are 0 until the files have ended.
+	Files *Files `json:"files,omitempty"`
 
 	Options map[string]string `json:"options"` // of the method that were given, by loader.Option.Name
+}
+
+// Files are the user's files.
+type Files struct {
+	Paths  []string `json:"paths"`
+	Bytes  int64    `json:"bytes"` // as stored, of all; 0 is not known
+	Format string   `json:"format"`
 }
 
 // DistinctOf returns how many of the run's rows are distinct, and their column data. DistinctRows are whole batches and
@@ -324,6 +333,18 @@ type Verify struct {
 	BadBatches []BadBatch `json:"bad_batches"`
 	BadCount   int64      `json:"bad_count"`
 	Problems   []string   `json:"problems"` // that belong to no single batch, one sentence each
+	// Files is of a load, whose records have no keys: they are counted.
+	Files *VerifiedFiles `json:"files,omitempty"`
+}
+
+// VerifiedFiles are the numbers that a load's proof compares. All of them are of the whole run.
+type VerifiedFiles struct {
+	Records      int64 `json:"records"` // in the files
+	Acknowledged int64 `json:"acknowledged"`
+	Claimed      int64 `json:"claimed"` // by rows of the claim table, which were committed with the records
+	// RowsBefore and RowsAfter are those of the table, of mode count.
+	RowsBefore int64 `json:"rows_before"`
+	RowsAfter  int64 `json:"rows_after"`
 }
 
 // BadBatch is a batch that the table does not hold as it was pushed.

@@ -87,6 +87,11 @@ func (r Report) addPlan(add func(word string, parts ...string)) {
 		rows, bytes := p.DistinctOf(cmp.Or(p.Rows, r.Result.Rows))
 		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(bytes), counted(rows, "row"))
 	}
+	if p.Files != nil {
+		add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker"), "batches of "+units.Bytes(p.BatchBytes))
+		add("data", counted(int64(len(p.Files.Paths)), "file"), p.Files.Format, when(p.Files.Bytes > 0, units.Bytes(p.Files.Bytes)))
+		return
+	}
 	add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker"),
 		fmt.Sprintf("batches of %s, %s", counted(p.BatchRows, "row"), units.Bytes(p.BatchBytes)),
 		when(p.GroupBatches > 0, "committed "+counted(p.GroupBatches, "batch")+" at a time"))
@@ -180,6 +185,9 @@ func (v Verify) line() string {
 		what = "acknowledged"
 	}
 	parts := []string{v.Mode, fmt.Sprintf("%s of %s %s", units.Count(v.FoundRows), counted(v.ExpectedRows, "row"), what)}
+	if v.Files != nil {
+		parts = append([]string{v.Mode}, v.Files.parts(v.Mode)...)
+	}
 	if v.SampledRows > 0 {
 		parts = append(parts, counted(v.SampledRows, "row")+" compared byte for byte")
 	}
@@ -203,6 +211,20 @@ func (v Verify) line() string {
 		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem")))
 	}
 	return "verify FAILED: " + join(parts...)
+}
+
+// parts returns the numbers in the words of what they prove.
+func (f VerifiedFiles) parts(mode string) []string {
+	all := []string{fmt.Sprintf("%s in the files", counted(f.Records, "record"))}
+	if f.Acknowledged == f.Records && f.Claimed == f.Records {
+		all[0] += " = acknowledged = claimed"
+	} else {
+		all = append(all, units.Count(f.Acknowledged)+" acknowledged", units.Count(f.Claimed)+" claimed")
+	}
+	if mode == "count" {
+		all = append(all, fmt.Sprintf("table from %s to %s", units.Count(f.RowsBefore), counted(f.RowsAfter, "row")))
+	}
+	return all
 }
 
 // String returns the batch and what is wrong with it.

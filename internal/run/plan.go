@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Plan is a run in numbers: a spec that leaves nothing open, and what one process has for it.
@@ -34,19 +35,21 @@ type Plan struct {
 	Buffers int   `json:"buffers"`
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
 
-	Data    dataset.Dataset `json:"-"` // nil in a plan that was read
+	Data    dataset.Dataset `json:"-"` // nil in a plan that was read, and of files
 	Encoder encode.Encoder  `json:"-"`
+	Cut     *source.Cut     `json:"-"` // of files: the batches as far as they are known
 }
 
 // Resources are what one process has for a run. They do not change its batches.
 type Resources struct {
 	Shard    config.Shard
-	Workers  int   // that the user asks for; 0: as many as cores and link need
-	Cores    int   // only if Workers is 0, as LinkBits
-	LinkBits int64 // of the link to the target, per second; 0: unknown
-	Memory   int64 // for all buffers, at most
-	Made     int64 // batches of the shard that need no buffer any more
-	Unfilled bool  // no batch is to be made, and memory does not matter
+	Workers  int         // that the user asks for; 0: as many as cores and link need
+	Cores    int         // only if Workers is 0, as LinkBits
+	LinkBits int64       // of the link to the target, per second; 0: unknown
+	Memory   int64       // for all buffers, at most
+	Made     int64       // batches of the shard that need no buffer any more
+	Unfilled bool        // no batch is to be made, and memory does not matter
+	Cut      *source.Cut // of files; one to a process
 }
 
 // MakePlan makes the plan of a run for a database that can do what caps say. It is made anew whenever more is known:
@@ -56,6 +59,9 @@ type Resources struct {
 // The error is a *loader.DeliveryError if the database cannot give the guarantee, else what the user asks for is
 // impossible.
 func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
+	if s.Files != nil {
+		return planFiles(s, caps, r)
+	}
 	d, err := s.Data()
 	if err != nil {
 		return Plan{}, nil, err
@@ -236,22 +242,41 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// EndedAt returns the plan of a run by duration that has ended before a batch.
+// EndedAt returns the plan of a run by duration, or of files, that has ended before a batch.
 func (p Plan) EndedAt(batch int64) Plan {
 	p.Rows, p.Duration = p.Spans().Before(batch), 0
+	if p.Files != nil {
+		p.Cut.End(batch)
+		ended := *p.Files
+		ended.Ended = true
+		p.Files = &ended
+	}
 	return p
+}
+
+// Schema describes the columns that rows fill.
+func (p *Plan) Schema() rows.Schema {
+	if p.Files != nil {
+		return p.Files.schema()
+	}
+	return p.Data.Schema()
 }
 
 // Spans returns how the run's rows are divided into batches.
 func (p *Plan) Spans() source.Spans {
-	return source.Spans{FirstKey: p.FirstKey, Rows: p.Rows, BatchRows: p.BatchRows}
+	return source.Spans{FirstKey: p.FirstKey, Rows: p.Rows, BatchRows: p.BatchRows, Cut: p.Cut}
 }
 
 // Batches returns the number of batches of the run.
 func (p *Plan) Batches() int64 { return p.Spans().Batches() }
 
-// Keys returns the keys of the run's rows.
-func (p *Plan) Keys() loader.KeyRange { return p.keys(0, p.Batches()) }
+// Keys returns the keys of the run's rows; the last is below the first if rows have none.
+func (p *Plan) Keys() loader.KeyRange {
+	if p.Files != nil {
+		return loader.KeyRange{Last: -1}
+	}
+	return p.keys(0, p.Batches())
+}
 
 func (p *Plan) keys(from, to int64) loader.KeyRange {
 	first, last := p.Spans().Keys(from, to)
@@ -287,6 +312,9 @@ func (p *Plan) PartKeys() loader.KeyRange { return p.keys(p.Part()) }
 
 // PartRows returns the number of rows that this process sends.
 func (p *Plan) PartRows() int64 {
+	if p.Files != nil {
+		return p.Rows
+	}
 	keys := p.PartKeys()
 	return keys.Last - keys.First + 1
 }
@@ -305,8 +333,13 @@ func (p *Plan) Templates() int64 {
 	return p.Spans().Cycle(p.DistinctRows)
 }
 
-// BatchBytes returns the encoded length of a whole batch, without head and tail.
-func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
+// BatchBytes returns the encoded length of a whole batch, without head and tail; of files their bytes.
+func (p *Plan) BatchBytes() int64 {
+	if p.Files != nil {
+		return p.Files.BatchBytes
+	}
+	return p.BatchRows * p.EncodedRowBytes
+}
 
 // PayloadTotal returns the column data that this process sends, by the average row.
 func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }

@@ -24,6 +24,8 @@ type Spec struct {
 	Dataset string `json:"dataset"`
 	// Definition is the spec of a user's dataset; nil for a built-in one.
 	Definition *dataset.Spec `json:"definition,omitempty"`
+	// Files are the user's files; then nothing of a dataset is set. nil: the rows are a dataset's.
+	Files *Files `json:"files,omitempty"`
 
 	Seed          uint64 `json:"seed"`
 	PayloadBytes  int    `json:"payload_bytes_per_row"`
@@ -103,6 +105,9 @@ func (s Spec) Data() (dataset.Dataset, error) {
 
 // DatasetID names the rows for people and for comparisons: a user's dataset with the digest of its spec.
 func (s Spec) DatasetID() string {
+	if s.Files != nil {
+		return "files"
+	}
 	if s.Definition == nil {
 		return s.Dataset
 	}
@@ -112,6 +117,9 @@ func (s Spec) DatasetID() string {
 // Check returns an error if the dataset or the format that is asked for does not fit the method. All else depends on
 // the server.
 func (s Spec) Check(caps loader.Caps) error {
+	if s.Files != nil {
+		return s.Files.refuse(s.methodName(), caps)
+	}
 	d, err := s.Data()
 	if err != nil || s.agreed() {
 		return err
@@ -134,6 +142,9 @@ func (s Spec) RowCount(rowBytes int64) int64 {
 	}
 	return max(divideUp(cmp.Or(s.Bytes, int64(config.DefaultPayload)), rowBytes), 1)
 }
+
+// Open reports whether the number of rows is not known yet.
+func (s Spec) Open() bool { return s.ByDuration() || s.Files != nil && !s.Files.Ended }
 
 // agreed reports whether nothing is left open.
 func (s Spec) agreed() bool { return s.Method != "" }

@@ -62,6 +62,7 @@ type Log struct {
 	pieces
 	dir    string       // of a run on this machine; "" in a bucket
 	lock   *flock.Flock // nil in a bucket
+	ranges *os.File     // of a load of files; nil until Ranges
 	exists func() error // ErrTakenOver if the run was forgotten; nil in a folder, where the pieces are gone then
 	owner  string
 	record Record
@@ -375,6 +376,9 @@ func (l *Log) Close() error {
 	err := l.Sync()
 	if l.open != nil {
 		err = errors.Join(err, l.open.Close())
+	}
+	if l.ranges != nil {
+		err = errors.Join(err, l.ranges.Close())
 	}
 	if l.lock != nil {
 		err = errors.Join(err, l.lock.Unlock())

@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -20,6 +21,7 @@ type Summary struct {
 	Record
 	Running bool  // a process of this machine works on it
 	Rows    int64 // that are in the table
+	Bytes   int64 // of column data in them, by the average row; of files theirs
 }
 
 // Runs lists the runs of a state folder, the newest first. The error names those that cannot be read, which are left
@@ -42,7 +44,7 @@ func Records(stateDir string) (all []Record, problems error) {
 	names, problems := folders(stateDir)
 	for _, name := range names {
 		r, err := Read(stateDir, name)
-		if err == nil && r.Plan.BatchRows < 1 {
+		if err == nil && r.Plan.BatchRows < 1 && r.Plan.Files == nil {
 			err = fmt.Errorf("reading run %s: its record has no batches", name)
 		}
 		if err != nil {
@@ -78,15 +80,27 @@ func folders(stateDir string) (names []string, err error) {
 func summary(stateDir string, r Record) (Summary, error) {
 	dir, run := filepath.Join(stateDir, r.Folder()), r.Folder()
 	s := Summary{Record: r, Running: isLocked(dir)}
+	if err := s.cut(Folder(dir)); err != nil {
+		return s, fmt.Errorf("reading run %s: %w", run, err)
+	}
 	if s.Stage != Loading {
 		s.Rows = s.Plan.PartRows()
+		s.Bytes = s.Rows * s.Plan.RowBytes
+		if s.Plan.Files != nil {
+			s.Bytes = s.Plan.Cut.All()
+		}
 		return s, nil
 	}
 	var done Done
 	add := func(e event.Event) {
 		for n := e.Batch; e.Done() && n < e.Batch+max(e.Members, 1); n++ {
 			if done.Add(n) {
-				s.Rows += s.Plan.BatchSize(n)
+				rows := s.Plan.BatchSize(n)
+				s.Rows += rows
+				s.Bytes += rows * s.Plan.RowBytes
+				if s.Plan.Files != nil {
+					s.Bytes += s.Plan.Cut.Bytes(n)
+				}
 			}
 		}
 	}
@@ -99,6 +113,19 @@ func summary(stateDir string, r Record) (Summary, error) {
 		return s, fmt.Errorf("reading run %s: %w", run, err)
 	}
 	return s, nil
+}
+
+// cut reads which batches a load of files has cut.
+func (s *Summary) cut(dir Folder) error {
+	if s.Plan.Files == nil {
+		return nil
+	}
+	kept, _, err := readRanges(dir)
+	s.Plan.Cut = new(source.Cut)
+	for _, r := range kept {
+		s.Plan.Cut.Add(r.Records, r.To-r.From)
+	}
+	return err
 }
 
 // isLocked reports whether a process works on a run.

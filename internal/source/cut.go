@@ -37,6 +37,20 @@ func (c *Cut) Bytes(batch int64) int64 {
 	return at(c.bytes, batch+1) - at(c.bytes, batch)
 }
 
+// All returns the bytes of the source in all batches so far.
+func (c *Cut) All() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return at(c.bytes, int64(len(c.bytes)))
+}
+
+// Ended reports whether these are all batches.
+func (c *Cut) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
 // Len returns how many batches are cut.
 func (c *Cut) Len() int64 {
 	c.mu.Lock()

@@ -16,6 +16,8 @@ type Options struct {
 	Workers int // ≥ 0
 	// Of the whole run, earlier processes included; 0 if its end is a time.
 	PlannedRows, PlannedBytes int64
+	// Planned is PlannedBytes where that changes: of files it is known better the more of them are read. nil: it does not.
+	Planned func() int64
 
 	// Counters of others, read from any goroutine for every snapshot; nil reads as 0.
 	WireBytes func() int64             // bytes the sockets took
@@ -68,6 +70,7 @@ type reading struct {
 	wire, refills      int64
 	freeBuffers, total int
 	lost               Lost
+	planned            int64
 }
 
 // New returns a collector in the phase prepare with idle workers.
@@ -277,6 +280,9 @@ func (c *Collector) snapshot(r reading) event.Snapshot {
 	s.At, s.Phase, s.PhaseSeconds = r.at, c.clock.phase, c.clock.seconds(r.at)
 	s.WireBytes, s.Refills = r.wire, r.refills
 	s.BuffersFree, s.Buffers = r.freeBuffers, r.total
+	if c.options.Planned != nil {
+		s.PlannedBytes = r.planned
+	}
 	s.BatchSeconds = c.latency.histogram()
 
 	s.Outcomes = make(map[event.Outcome]int64)
@@ -347,6 +353,9 @@ func (c *Collector) read() reading {
 	}
 	if f := c.options.Lost; f != nil {
 		r.lost = f()
+	}
+	if f := c.options.Planned; f != nil {
+		r.planned = f()
 	}
 	return r
 }

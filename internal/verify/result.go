@@ -57,6 +57,8 @@ type Result struct {
 	BadRows     []BadRow
 	BadRowCount int64
 
+	Files *Files // of a load of files
+
 	Strange []string // some objects under the run's prefix that are none of its batches
 }
 
@@ -92,6 +94,13 @@ func (r *Result) holds() bool {
 
 // Failure returns one line about a result that is not OK.
 func (r *Result) Failure() string {
+	if r.Files != nil {
+		text := "verify failed: " + r.Files.text(r.Mode)
+		if r.Mode == Count && r.Files.Claimed == r.Files.Records {
+			text += "; did something else write to the table? then --verify ack is the proof"
+		}
+		return text
+	}
 	switch r.Mode {
 	case Ack:
 		return fmt.Sprintf("verify failed: %d of %d rows were acknowledged", r.FoundRows, r.ExpectedRows)
@@ -112,6 +121,12 @@ func (r *Result) Report() report.Verify {
 		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
 		NotCompared: r.NotCompared,
 		BadBatches:  r.BadBatches, BadCount: r.BadCount,
+	}
+	if f := r.Files; f != nil {
+		v.Files = &report.VerifiedFiles{Records: f.Records, Acknowledged: f.Acked, Claimed: f.Claimed}
+		if r.Mode == Count {
+			v.Files.RowsBefore, v.Files.RowsAfter = f.Before, f.After
+		}
 	}
 	if r.Untaken > 0 {
 		v.Problems = append(v.Problems, fmt.Sprintf("the server acknowledged %d rows too few or too many", r.Untaken))

@@ -15,11 +15,26 @@ type Layout struct {
 	Null string
 }
 
-// Origin is where in a file a batch's first record is. Lines and records count from 1.
+// Origin is where a batch's records are. All numbers count from 1.
 type Origin struct {
 	File         string
-	Line, Record int64
+	Line, Record int64 // of the first one, in the file
+	// LineOf returns the line where a record of the batch begins, while that is in use.
+	LineOf func(record int64) int64
 }
 
-// String returns file and line.
-func (o Origin) String() string { return fmt.Sprintf("%s, line %d", o.File, o.Line) }
+// String returns file and first line.
+func (o Origin) String() string { return fmt.Sprintf("%s from line %d on", o.File, o.Line) }
+
+// At returns the place of a line of the batch, or else of a record; 0 is not known.
+func (o Origin) At(line, record int64) string {
+	switch {
+	case line > 0:
+		line += o.Line - 1
+	case record > 0 && o.LineOf != nil:
+		line = o.LineOf(record)
+	default:
+		return o.String()
+	}
+	return fmt.Sprintf("%s, line %d", o.File, line)
+}

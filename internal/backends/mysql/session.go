@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
+	"strconv"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -68,7 +70,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		s.wire, _ = c.(*coalescer)
 		return c, err
 	}
-	to := s.owner.connector(config, s.flavour.setup(s.owner.target.Settings, hasMoments(s.Schema)))
+	to := s.owner.connector(config, s.recordSetup())
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
@@ -103,7 +105,23 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	} else {
 		ack, err = s.loadUnclaimed(ctx, b)
 	}
-	return ack, failed("load", err)
+	return ack, ofRecord(b, failed("load", err))
+}
+
+// atRow finds the record in an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at row 3.
+var atRow = regexp.MustCompile("(?:column '?(?:`[^`]*`\\.)*`?([^`']+)`?'? )?at row (\\d+)")
+
+// ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it.
+func ofRecord(b *batch.Batch, err error) error {
+	if err == nil || b.Layout == nil {
+		return err
+	}
+	at := atRow.FindStringSubmatch(err.Error())
+	if at == nil {
+		return err
+	}
+	record, _ := strconv.ParseInt(at[2], 10, 64)
+	return &loader.RecordError{Record: record, Column: at[1], Err: err}
 }
 
 // loadUnclaimed sends the rows and reads the warnings if rows are missing, and always after LOAD DATA LOCAL, which

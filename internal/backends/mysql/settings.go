@@ -67,6 +67,20 @@ func (f flavour) setup(settings []loader.Setting, moments bool) setup {
 	return s
 }
 
+// recordSetup is setup of a session. What the records of users' files mean is not left to the server: times are in UTC, and
+// as many warnings are kept as a trial looks at.
+func (s *session) recordSetup() setup {
+	records := false
+	if st, err := s.owner.State(); err == nil {
+		records = st.Want.Records
+	}
+	first := s.flavour.setup(s.owner.target.Settings, records || hasMoments(s.Schema))
+	if records {
+		first.wishes = append(first.wishes, "max_error_count = 10000")
+	}
+	return first
+}
+
 // controlSetup is that of all other sessions, with what one of them says besides. The user's settings hold there, too:
 // a limit on the time of statements is one on the proof.
 func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setup {

@@ -93,9 +93,6 @@ func (l catalog) may(privilege, oid string, s *sqlload.State) string {
 	if l.flavour == redshift || len(s.Schema.Columns) == 0 {
 		return "has_table_privilege(" + oid + ", '" + privilege + "')"
 	}
-	if len(s.Schema.Columns) == 0 {
-		return "has_any_column_privilege(" + oid + ", '" + privilege + "')"
-	}
 	return "COALESCE((SELECT bool_and(has_column_privilege(attrelid, attnum, '" + privilege + "')) FROM pg_attribute " +
 		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), false)"
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +21,7 @@ type session struct {
 	owner    *opened
 	contract loader.Contract
 	run      string
+	records  bool // batches are of users' files
 	conn     link
 	wire     *pgconn.PgConn                                                      // of conn
 	load     func(ctx context.Context, statements string, b *batch.Batch) answer // loadIn over wire
@@ -38,7 +41,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{owner: l, contract: c, run: st.Want.Run, statements: l.statements(st)}
+	s := &session{owner: l, contract: c, run: st.Want.Run, records: st.Want.Records, statements: l.statements(st)}
 	s.loading.Store(idle)
 	if err = l.join(ctx, s); err != nil {
 		return nil, err
@@ -79,6 +82,11 @@ func (s *session) setUp(ctx context.Context) error {
 		s.owner.sessions[s] = struct{}{}
 		s.owner.mu.Unlock()
 	}
+	if s.records {
+		if _, err := s.conn.Exec(ctx, recordSettings+sessionSettings(s.owner.target.Settings)); err != nil {
+			return err
+		}
+	}
 	if s.ahead && s.contract.Dedup == loader.DedupTx {
 		if _, err := s.conn.Exec(ctx, s.prepareClaim()); err != nil {
 			return err
@@ -111,10 +119,29 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 		ack.Rows, _, err = s.rows(ctx, b)
 	}
 	if err != nil {
-		return loader.Ack{}, s.wrapError(ctx, err)
+		return loader.Ack{}, s.wrapError(ctx, ofRecord(b, err))
 	}
 	ack.Detail = s.notices
 	return ack, nil
+}
+
+// copyContext finds line and column in the context of an error: COPY orders, line 3, column total: "x". Its words are in
+// the server's language.
+var copyContext = regexp.MustCompile(`(?m)^COPY [^\n]*?, [^,:\d]* ?(\d+)(?:, [^,:\s]+ ([^:\n]+))?(?::|$)`)
+
+// ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it. What helps is
+// in the server's words.
+func ofRecord(b *batch.Batch, err error) error {
+	server := (*pgconn.PgError)(nil)
+	if b.Layout == nil || !errors.As(err, &server) {
+		return err
+	}
+	at := copyContext.FindStringSubmatch(server.Where)
+	if at == nil {
+		return err
+	}
+	line, _ := strconv.ParseInt(at[1], 10, 64)
+	return &loader.RecordError{Line: line, Column: at[2], Err: err}
 }
 
 // Claim implements sqlload.Transaction. A commit group needs a transaction without claims as well: it is loaded whole.
@@ -233,6 +260,9 @@ func (s *session) wrapError(ctx context.Context, err error) error {
 	e := describe("load", err)
 	if ended := ctx.Err(); ended != nil && !errors.Is(e, ended) {
 		e.Err = fmt.Errorf("%w: %w", ended, e.Err)
+	}
+	if known := (*loader.RecordError)(nil); errors.As(err, &known) {
+		e.Err, e.Hint = &loader.RecordError{Line: known.Line, Column: known.Column, Err: e.Err}, ""
 	}
 	if !s.owner.Caps().Atomic {
 		e.Applied = loader.Unknown

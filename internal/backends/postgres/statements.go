@@ -199,6 +199,10 @@ func (f flavour) sessionSetup(t loader.Target) string {
 // the time that they take, and the engine has its own deadline for a batch.
 const endless = "SET statement_timeout = 0"
 
+// recordSettings decide what the records of users' files mean, in place of the server's, the database's and the role's. Those
+// of --set come after them. Dates are ISO's, and one like 02/03/2026, which people read in two ways, is refused.
+const recordSettings = "SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'"
+
 // nonTransactional sets up loading sessions, for the option.
 const nonTransactional = "SET yb_disable_transactional_writes = on"
 

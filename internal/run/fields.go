@@ -1,0 +1,155 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// First is what the first record of a file looks like, where no header is declared.
+type First struct {
+	File   string
+	Fields []string
+}
+
+// ForTable returns the files with the columns of a table that is there: those of --columns, of the headers, or else all
+// of the table, in its order. Names are the table's, whatever the case in a header. first are first records of files
+// without a header.
+func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First) (*Files, error) {
+	made := *f
+	made.Files = slices.Clone(f.Files)
+	switch {
+	case len(f.Columns) > 0:
+		columns, err := match(f.Columns, table)
+		if err != nil {
+			return nil, fmt.Errorf("--columns: %w", err)
+		}
+		made.Columns = columns
+	case f.Header:
+		for i, file := range f.Files {
+			columns, err := match(file.Header, table)
+			if err != nil {
+				return nil, headerError(file, f.Delimiter, table, err)
+			}
+			made.Files[i].Header = columns
+		}
+	default:
+		for _, c := range table {
+			if c.Generated == "" {
+				made.Columns = append(made.Columns, c.Name)
+			}
+		}
+	}
+
+	if wire != batch.TSV && slices.Contains(made.Columns, "") {
+		return nil, errors.New("--columns: PostgreSQL's COPY cannot leave a field out: name a column for every field, or load into " +
+			"a staging table that has them all, and INSERT from there")
+	}
+	for _, one := range first {
+		if err := made.likely(one, table); err != nil {
+			return nil, err
+		}
+	}
+	return &made, nil
+}
+
+// match finds the columns that names stand for; "" stands for none.
+func match(names []string, table []loader.Column) ([]string, error) {
+	found := make([]string, len(names))
+	var problems []error
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		c, err := column(name, table)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if slices.Contains(found[:i], c) {
+			problems = append(problems, fmt.Errorf("column %s is named twice", c))
+		}
+		found[i] = c
+	}
+	if !slices.ContainsFunc(found, func(name string) bool { return name != "" }) && len(problems) == 0 {
+		problems = append(problems, errors.New("no column is named"))
+	}
+	return found, errors.Join(problems...)
+}
+
+// column finds a column by its name, or by the same letters in another case if only one has them.
+func column(name string, table []loader.Column) (string, error) {
+	var alike []string
+	var names []string
+	for _, c := range table {
+		if c.Name == name {
+			return name, nil
+		}
+		if strings.EqualFold(c.Name, name) {
+			alike = append(alike, c.Name)
+		}
+		names = append(names, c.Name)
+	}
+	if len(alike) == 1 {
+		return alike[0], nil
+	}
+	return "", config.Unknown("column", name, names)
+}
+
+// headerError explains why a header does not fit a table.
+func headerError(file files.File, delimiter string, table []loader.Column, err error) error {
+	known := slices.ContainsFunc(file.Header, func(name string) bool {
+		_, unknown := column(name, table)
+		return unknown == nil
+	})
+	if known {
+		return fmt.Errorf("the header of %s: %w", file.Path, err)
+	}
+	return fmt.Errorf("%s: its first line names no column of the table, %s: is it a header, and is --delimiter %q right?",
+		file.Path, quoted(file.Header), delimiter)
+}
+
+// likely returns an error if the first record of a file cannot be one of the table's, as with a header that was not
+// declared or another delimiter.
+func (f *Files) likely(first First, table []loader.Column) error {
+	columns, err := match(first.Fields, table)
+	if err == nil && !slices.Contains(columns, "") {
+		return fmt.Errorf("%s: its first line has the names of the table's columns: give --header", first.File)
+	}
+	if len(first.Fields) == len(f.Columns) {
+		return nil
+	}
+	text := fmt.Sprintf("%s: its first record has %s, and %d go into the table's columns", first.File, plural(len(first.Fields), "field"), len(f.Columns))
+	if len(first.Fields) == 1 {
+		text += fmt.Sprintf(": is --delimiter %q right?", f.Delimiter)
+		for _, other := range [...]string{",", ";", "\t", "|"} {
+			if n := strings.Count(first.Fields[0], other) + 1; other != f.Delimiter && n == len(f.Columns) {
+				text += fmt.Sprintf(" With --delimiter %q it has %d", other, n)
+			}
+		}
+		return errors.New(text)
+	}
+	return errors.New(text + ": choose them with --columns")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// quoted shows the beginning of a record.
+func quoted(fields []string) string {
+	text := strings.Join(fields, " · ")
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + " …"
+	}
+	return fmt.Sprintf("%q", text)
+}

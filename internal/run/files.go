@@ -1,0 +1,178 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Files are the user's files that a run loads. Their records have no numbers and no seed, and how many there are is
+// known only at their end.
+type Files struct {
+	files.Spec
+	// Columns are the table's, one for each field of a record; "" leaves the field out. Without any the Header of every
+	// file has them.
+	Columns []string `json:"columns,omitempty"`
+	// BatchBytes are those of the files in a batch; 0 until the back-end has agreed.
+	BatchBytes int64 `json:"batch_bytes"`
+	// Ended reports whether the files were read to their ends: then the plan's Rows are their records.
+	Ended bool `json:"ended,omitempty"`
+	// TableRows is how many rows the table had before the run; nil if they were not counted.
+	TableRows *int64 `json:"table_rows,omitempty"`
+}
+
+// NewFilesSpec returns the spec of a load that begins, of files that were found.
+func NewFilesSpec(f *Files, b *config.Batches, method string) Spec {
+	return Spec{Files: f, Wish: Wish{Method: method, Delivery: loader.ExactlyOnce, BatchBytes: int64(b.BatchBytes)}}
+}
+
+// Bytes returns the size of all files, as stored; 0 if one is not known.
+func (f *Files) Bytes() (all int64) {
+	for _, one := range f.Files {
+		if one.Size < 0 {
+			return 0
+		}
+		all += one.Size
+	}
+	return all
+}
+
+// PlainBytes is Bytes of files that are not compressed, 0 if one is: how much there is in it is known at its end.
+func (f *Files) PlainBytes() int64 {
+	if slices.ContainsFunc(f.Files, func(one files.File) bool { return one.Compression != files.Plain }) {
+		return 0
+	}
+	return f.Bytes()
+}
+
+// Fields returns the columns of a file, one for each field of a record.
+func (f *Files) Fields(file int) []string {
+	if len(f.Columns) > 0 || file >= len(f.Files) {
+		return f.Columns
+	}
+	return f.Files[file].Header
+}
+
+// Layout returns how the records of a file are written.
+func (f *Files) Layout(file int) *batch.Layout {
+	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}
+}
+
+// schema names the columns that the files fill.
+func (f *Files) schema() (s rows.Schema) {
+	seen := make(map[string]bool)
+	for i := range max(len(f.Files), 1) {
+		for _, name := range f.Fields(i) {
+			if name != "" && !seen[name] {
+				seen[name] = true
+				s.Columns = append(s.Columns, rows.Column{Name: name, Type: rows.Text})
+			}
+		}
+	}
+	return s
+}
+
+// Wire returns the format in which a method that takes these formats gets the records; "" if it takes none of them. All
+// formats can become TSV; the others are sent as they are.
+func (f *Files) Wire(taken []batch.Format) batch.Format {
+	as := batch.PGText
+	if f.Format == files.CSV {
+		as = batch.CSV
+	}
+	for _, wire := range [...]batch.Format{as, batch.TSV} {
+		if slices.Contains(taken, wire) {
+			return wire
+		}
+	}
+	return ""
+}
+
+// refuse returns why a method cannot load the files.
+func (f *Files) refuse(method string, caps loader.Caps) error {
+	switch {
+	case f.Wire(caps.Files) == "" && len(caps.Files) == 0:
+		return fmt.Errorf("method %s does not take files yet: load takes PostgreSQL's copy, and load-data of MySQL, MariaDB and TiDB", method)
+	case f.Wire(caps.Files) == "":
+		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
+	case caps.Dedup != loader.DedupTx:
+		return &loader.DeliveryError{Method: method, Reason: caps.Reason}
+	}
+	return nil
+}
+
+// methodName is the method that was agreed on, or is asked for.
+func (s Spec) methodName() string { return cmp.Or(s.Method, s.Wish.Method) }
+
+// planFiles is MakePlan for files.
+func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
+	workers, warnings := r.Connections(caps)
+	made, own := s, *s.Files
+	made.Files = &own
+	if err := own.refuse(s.methodName(), caps); err != nil {
+		return Plan{}, warnings, err
+	}
+	if !s.agreed() {
+		bytes := own.Bytes()
+		if bytes == 0 {
+			bytes = math.MaxInt64
+		}
+		contract, more, err := loader.Negotiate(caps, loader.Want{
+			Method: s.Wish.Method, Format: own.Wire(caps.Files), Delivery: s.Wish.Delivery, BatchBytes: s.Wish.BatchBytes,
+			Rows: bytes, Workers: workers,
+			Carries:  func(batch.Format) error { return nil },
+			RowBytes: func(batch.Format) int64 { return 1 }, // so that rows are bytes
+		})
+		warnings = append(warnings, more...)
+		if err != nil {
+			return Plan{}, warnings, err
+		}
+		own.BatchBytes, contract.BatchRows = contract.BatchRows, 0
+		if s.Wish.BatchBytes == 0 {
+			own.BatchBytes = max(own.BatchBytes, smallestBatch)
+		}
+		made.Wish, made.Contract = Wish{}, contract
+	}
+
+	p := Plan{Spec: made, Shard: r.Shard, Cut: r.Cut}
+	return p, warnings, p.fitFiles(workers, r)
+}
+
+// smallestBatch is the least in bytes that files are cut into by default: smaller ones cost more than idle workers do.
+const smallestBatch = 1 << 20
+
+// fitFiles sets Workers, Buffers and Memory. One buffer more than workers is filled while these send. All of the memory is
+// divided, since a record may be longer than a batch; what no record needs is never touched.
+func (p *Plan) fitFiles(workers int, r Resources) error {
+	if workers < 1 {
+		return errors.New("--workers: at least 1")
+	}
+	one := bufferBatches * p.Files.BatchBytes
+	most := r.Memory / one
+	if r.Unfilled {
+		most = math.MaxInt64
+	}
+	if most < 2 {
+		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: raise --memory or lower --batch-bytes",
+			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+	}
+
+	p.Workers = int(min(int64(workers), most-1))
+	p.Buffers = int(min(2*int64(p.Workers), most))
+	p.Buffers = max(p.Buffers, p.Workers+1)
+	p.Memory = int64(p.Buffers) * min(max(r.Memory/int64(p.Buffers), one), maxBatchBytes)
+	return nil
+}
+
+// bufferBatches is how many times as long as a batch a buffer is at least: it holds the bytes of the file, and behind them
+// as they are sent.
+const bufferBatches = 4

@@ -1,0 +1,32 @@
+package verify
+
+import "fmt"
+
+// Files is what is to be known of a load of files, whose records have no keys.
+type Files struct {
+	Records int64 // in the files
+	Acked   int64 // rows that the server acknowledged
+	Claimed int64 // rows that the claims have, which were committed with them
+	// Before and After are the rows of the table, for Count.
+	Before, After int64
+}
+
+// Result compares the records of the files with what arrived: they were acknowledged, they are claimed, and for Count the
+// table has so many rows more. Which rows they are is not looked at.
+func (f Files) Result(m Mode) Result {
+	r := Result{Mode: m, ExpectedRows: f.Records, FoundRows: f.Claimed, Files: &f}
+	if m == Count {
+		r.FoundRows = f.After - f.Before
+	}
+	r.OK = m == None || f.Acked == f.Records && f.Claimed == f.Records && r.FoundRows == f.Records
+	return r
+}
+
+// text says what was compared.
+func (f Files) text(m Mode) string {
+	text := fmt.Sprintf("%d records in the files, %d acknowledged, %d claimed", f.Records, f.Acked, f.Claimed)
+	if m == Count {
+		text += fmt.Sprintf(", table from %d to %d rows", f.Before, f.After)
+	}
+	return text
+}
