@@ -113,6 +113,9 @@ func (p *Progress) Before() Amount {
 	if p.Stage() != runlog.Loading && p.plan.Files == nil {
 		return Amount{Batches: p.plan.PartBatches(), Rows: p.plan.PartRows()}
 	}
+	if p.Stage() != runlog.Loading {
+		return Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
+	}
 	return p.AmountOf(&p.done)
 }
 
