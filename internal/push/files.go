@@ -198,7 +198,7 @@ func (p *push) openFileSource() (rowSource, error) {
 		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / pageBytes * pageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
-		Known:       p.ranges.known, Ahead: p.ahead,
+		Known:       p.ranges.known, Done: p.progress.Done, Ahead: p.ahead,
 	})
 	if err != nil {
 		return nil, err

@@ -105,7 +105,8 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 	case f.Wire(caps.Files) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Dedup != loader.DedupTx:
-		return &loader.DeliveryError{Method: method, Reason: caps.Reason}
+		return fmt.Errorf("a load goes in exactly once or not at all, and method %s, the only one that takes files, cannot do that here: %s",
+			method, caps.Reason)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	if workers < 1 {
 		return errors.New("--workers: at least 1")
 	}
-	one := bufferBatches * p.Files.BatchBytes
+	one := bufferBatches*p.Files.BatchBytes + bufferRoom
 	most := r.Memory / one
 	if r.Unfilled {
 		most = math.MaxInt64
@@ -176,3 +177,6 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 // bufferBatches is how many times as long as a batch a buffer is at least: it holds the bytes of the file, and behind them
 // as they are sent.
 const bufferBatches = 4
+
+// bufferRoom is for what is rounded to pages, and for a line end that a file lacks.
+const bufferRoom = 8 << 10
