@@ -32,7 +32,7 @@ type Files struct {
 const VerifyAuto = "auto"
 
 func (c *Files) flags(f *pflag.FlagSet) {
-	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text"), "format", "how the files are written: `csv|tsv|text` (default: as their names end)")
+	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text"), "format", "how the files are `written`: csv, tsv or text (default: as their names end)")
 	f.Var(&c.Delimiter, "delimiter", `what is between two fields, one character (default: , in csv, a tab in tsv and text)`)
 	f.Var(&c.Quote, "quote", `quotation mark of csv (default: ")`)
 	f.Var(&c.Escape, "escape", `what makes a quotation mark within quotes data, in csv (default: another one)`)
@@ -51,7 +51,7 @@ func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)
 	all.refuse(p.Verify == string(verify.Full), "--verify full reads rows back by a key, which load does not do yet: take count")
-	all.refuse(c.MaxRejects > 0 && c.Rejects == "", "--max-rejects needs --rejects FILE, for the records that are left out")
+	all.refuse(c.MaxRejects > 0 || c.Rejects != "", "load does not leave bad records out yet: it stops at the first, and nothing of its batch is in")
 	if p.Verify != VerifyAuto {
 		all.add(known("verify mode", p.Verify, verify.Modes()))
 	}
@@ -91,6 +91,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 	own.Var(newChoice(&p.Verify, modes...), "verify",
 		"ack compares records with acknowledgements and claims; count also the table's rows before and after; auto: where it was empty")
 	shared.Lookup("batch-bytes").Usage = "bytes of the files in a batch (default: the method's, but at least four batches a worker)"
+	shared.Lookup("state-dir").Usage = "folder of the run's journal (default: the user's state folder)"
 	shared.Lookup("table").Usage = "table that the files go into, as name or schema.name"
 
 	for _, part := range loadPage {

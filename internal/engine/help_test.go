@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/source"
@@ -133,6 +134,11 @@ func (s *batches) Span(number int64) (first, rows int64) {
 	r := s.ref(number)
 	return r.First, r.Rows
 }
+
+func (s *batches) Proof() source.Proof { return source.Proof{Dataset: keyed{}} }
+
+// keyed is a dataset that is only there.
+type keyed struct{ dataset.Dataset }
 
 func (s *batches) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	if err := ctx.Err(); err != nil {

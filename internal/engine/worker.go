@@ -125,10 +125,10 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	return err
 }
 
-// rowsOf names a batch, and its rows if the source knows them.
+// rowsOf names a batch, and its rows if they have keys.
 func rowsOf(number int64, from source.Source) string {
 	first, rows := from.Span(number)
-	if rows == 0 {
+	if rows == 0 || from.Proof().Dataset == nil {
 		return strconv.FormatInt(number, 10)
 	}
 	return fmt.Sprintf("%d (keys %d to %d)", number, first, first+rows-1)
