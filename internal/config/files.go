@@ -51,7 +51,7 @@ func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)
 	all.refuse(p.Verify == string(verify.Full), "--verify full reads rows back by a key, which load does not do yet: take count")
-	all.refuse(c.MaxRejects > 0 || c.Rejects != "", "load does not leave bad records out yet: it stops at the first, and nothing of its batch is in")
+	all.refuse((c.MaxRejects > 0) != (c.Rejects != ""), "--max-rejects N and --rejects FILE belong together: how many records may be left out, and where they go")
 	if p.Verify != VerifyAuto {
 		all.add(known("verify mode", p.Verify, verify.Modes()))
 	}

@@ -13,7 +13,7 @@ import (
 // stored batches stay for the resume. A run that is asked to stop still commits its full groups.
 func (r *run) commitGroups(ctx context.Context) {
 	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline, policy: r.Retry}
-	d.load = d.layers(d.committed)
+	d.load = d.retrying(d.attempts(d.committed))
 	for {
 		g, ok := r.groups.next(ctx, r.isBroken)
 		if !ok {

@@ -21,6 +21,9 @@ type delivery struct {
 	payload, encoded int64
 	unresolved       bool      // the outcome of an earlier process's attempt is unknown
 	intended         time.Time // zero without a schedule
+
+	left []batch.Bad    // records that the batch goes in without
+	kept []batch.Record // the others, once they were looked at
 	// unrecorded is the error that kept the newest attempt's end out of the journal.
 	unrecorded error
 }
@@ -67,9 +70,9 @@ type deliverer struct {
 	load         loadFunc
 }
 
-// layers builds the layers around the innermost one.
-func (d *deliverer) layers(innermost loadFunc) loadFunc {
-	return d.retrying(d.recorded(d.judged(d.counted(d.bounded(innermost)))))
+// attempts builds the layers of one attempt around the innermost one.
+func (d *deliverer) attempts(innermost loadFunc) loadFunc {
+	return d.recorded(d.judged(d.counted(d.bounded(innermost))))
 }
 
 // bounded gives the attempt a deadline. When the context ends the session closes its connection, and the server rolls

@@ -3,7 +3,7 @@
 //
 // The layers around a session's Load are functions that wrap a function, built once for each worker. Outermost first:
 //
-//	retry → attempt (event) → check rows → deadline → reconnect → session.Load
+//	retry → leave out bad records → attempt (event) → check rows → deadline → reconnect → session.Load
 //
 // Under a staged contract these layers upload batches to a store. Stored batches are collected in groups, and
 // committers load the groups into the table while uploads continue, through the same layers:
@@ -98,6 +98,7 @@ type Config struct {
 	// Deadline bounds one attempt; with 0 the engine derives it from the attempts so far.
 	Deadline time.Duration
 	Rate     Rate
+	Rejects  Rejects // nil: a batch with a bad record fails
 }
 
 // Result describes the end of the run.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -268,8 +269,13 @@ func (t *delivery) place(err error) string {
 		return fmt.Sprintf("keys %d to %d", t.First, t.First+t.Rows-1)
 	}
 	bad := (*loader.RecordError)(nil)
-	if errors.As(err, &bad) {
-		return t.batch.Origin.At(bad.Line, bad.Record)
+	if !errors.As(err, &bad) || t.batch.Origin.Records == nil {
+		return t.batch.Origin.String()
 	}
-	return t.batch.Origin.String()
+	records := t.records()
+	i := indexOf(records, *bad, t.batch.Format == batch.CSV)
+	if i < 0 {
+		return t.batch.Origin.String()
+	}
+	return fmt.Sprintf("%s, line %d", t.batch.Origin.File, records[i].Line)
 }

@@ -17,6 +17,7 @@ type worker struct {
 	deliverer
 	account *stats.Worker
 	session loader.Session // nil while there is none
+	trial   loadFunc       // of a batch that is rolled back
 }
 
 func newWorker(r *run, index int) *worker {
@@ -29,7 +30,8 @@ func newWorker(r *run, index int) *worker {
 	if w.upload {
 		w.policy.Outage = r.storeOutage
 	}
-	w.load = w.layers(w.connected)
+	w.load = w.retrying(w.sifted(w.attempts(w.connected)))
+	w.trial = w.judged(w.bounded(w.connected))
 	return w
 }
 

@@ -188,6 +188,9 @@ func (p *Progress) claimed(ctx context.Context) (claimed runlog.Done, ok bool, e
 func (p *Progress) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	what, batches := "batch", []loader.Ref{p.ref(number)}
 	known := number >= 0 && number < p.plan.Batches() && rows == p.plan.BatchSize(number)
+	if p.plan.Files != nil { // a batch may have gone in without bad records
+		known = number >= 0 && number < p.plan.Cut.Len() && rows <= p.plan.BatchSize(number)
+	}
 	if p.plan.Staged() {
 		g := p.group(number)
 		what, batches, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows

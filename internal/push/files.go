@@ -185,6 +185,7 @@ func (p *push) ahead(more []files.Range) error {
 type fileSource struct {
 	*files.Source
 	spec    *run.Files
+	wire    files.Spec // how records are sent
 	buffers int
 }
 
@@ -192,18 +193,22 @@ func (p *push) openFileSource() (rowSource, error) {
 	if err := p.openRanges(); err != nil {
 		return nil, err
 	}
+	if err := p.openRejects(); err != nil {
+		return nil, err
+	}
 	spec := p.plan.Files
-	from, err := files.New(files.Config{
+	wire := files.Config{
 		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Fields: len(spec.Fields(0)),
 		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / pageBytes * pageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
-		Known:       p.ranges.known, Done: p.progress.Done, Ahead: p.ahead,
-	})
+		Known:       p.ranges.known, Done: p.progress.Done, Ahead: p.ahead, Skip: p.rejects != nil,
+	}
+	from, err := files.New(wire)
 	if err != nil {
 		return nil, err
 	}
-	return &fileSource{Source: from, spec: spec, buffers: p.plan.Buffers}, nil
+	return &fileSource{Source: from, spec: spec, wire: wire.WireSpec(), buffers: p.plan.Buffers}, nil
 }
 
 // pageBytes is the size of a page of memory: buffers share none.
@@ -223,20 +228,31 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 	b.Layout = s.spec.Layout(r.File)
 	b.Origin = &batch.Origin{
 		File: s.spec.Files[r.File].Path, Line: r.FirstLine, Record: r.FirstRecord + 1,
-		LineOf: func(record int64) int64 { return s.lineOf(r, record) },
+		Records: func() []batch.Record { return s.records(r, b.Encoded) },
+	}
+	for _, bad := range s.Bad(number) {
+		b.Origin.Bad = append(b.Origin.Bad, batch.Bad{File: bad.Path, Line: bad.Line, Words: bad.Why, Record: string(bad.Record)})
 	}
 	return b, nil
 }
 
-// lineOf returns the line where a record of a batch in use begins.
-func (s *fileSource) lineOf(r files.Range, record int64) int64 {
-	n := int64(0)
-	for lines := range s.spec.Records(s.Raw(r.Batch)) {
-		if n++; n == record {
-			return r.FirstLine + lines
+// records takes a batch in use apart.
+func (s *fileSource) records(r files.Range, sent []byte) (all []batch.Record) {
+	bad := make(map[int64]bool)
+	for _, b := range s.Bad(r.Batch) {
+		bad[b.Line] = true
+	}
+	for lines, raw := range s.spec.Records(s.Raw(r.Batch)) {
+		if line := r.FirstLine + lines; !bad[line] {
+			all = append(all, batch.Record{Raw: raw, Line: line})
 		}
 	}
-	return r.FirstLine
+	i := 0
+	for _, wire := range s.wire.Records(sent) {
+		all[i].Wire = wire
+		i++
+	}
+	return all
 }
 
 // Fill does nothing: files are read while batches are sent.
@@ -309,7 +325,7 @@ func (p *push) verifyFiles(ctx context.Context) error {
 		return nil
 	}
 
-	found := verify.Files{Records: p.plan.Rows, Acked: p.meters.stats.Snapshot().Rows}
+	found := verify.Files{Records: p.plan.Rows, Acked: p.meters.stats.Snapshot().Rows, Rejected: p.rejects.count()}
 	var err error
 	if found.Claimed, err = p.progress.Claimed(ctx); err != nil {
 		return fmt.Errorf("verifying: %w", err)

@@ -38,6 +38,7 @@ func (p *push) startMeters() {
 	var earlier *stats.Earlier
 	if p.progress.Continued {
 		amount := amountOf(&p.plan, p.progress.Before())
+		amount.Rows -= p.rejects.count()
 		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
@@ -176,7 +177,7 @@ func (p *push) engineConfig() engine.Config {
 			Loader: p.target.Loader, Features: p.target.Can, Classify: p.target.Driver.Classify,
 			Contract: p.plan.Contract, Uncounted: p.target.Uncounted(),
 		},
-		Source: p.source, Progress: p.progress,
+		Source: p.source, Progress: p.progress, Rejects: p.rejects.taker(),
 		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.Retries(),
 		Deadline: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}

@@ -56,7 +56,7 @@ func (p *push) counted() bool {
 func (p *push) rejected() error {
 	n := p.meters.stats.Snapshot().MissingRows
 	if n == 0 {
-		return nil
+		return p.leftOut()
 	}
 	err := fmt.Errorf("the server acknowledged %d rows too few or too many", n)
 	return &Error{Outcome: report.Rejected, Err: p.target.Suspect(err)}

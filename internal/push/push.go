@@ -81,6 +81,7 @@ type push struct {
 	common   common
 	source   rowSource // nil until the plan is final
 	ranges   ranges    // of a load, once its record is there
+	rejects  *rejects  // of a load; nil if the first bad record ends it
 	meters   meters
 	proof
 }

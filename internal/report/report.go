@@ -339,7 +339,8 @@ type Verify struct {
 
 // VerifiedFiles are the numbers that a load's proof compares. All of them are of the whole run.
 type VerifiedFiles struct {
-	Records      int64 `json:"records"` // in the files
+	Records      int64 `json:"records"`  // in the files
+	Rejected     int64 `json:"rejected"` // by the server, and left out
 	Acknowledged int64 `json:"acknowledged"`
 	Claimed      int64 `json:"claimed"` // by rows of the claim table, which were committed with the records
 	// RowsBefore and RowsAfter are those of the table, of mode count.

@@ -216,7 +216,10 @@ func (v Verify) line() string {
 // parts returns the numbers in the words of what they prove.
 func (f VerifiedFiles) parts(mode string) []string {
 	all := []string{fmt.Sprintf("%s in the files", counted(f.Records, "record"))}
-	if f.Acknowledged == f.Records && f.Claimed == f.Records {
+	if f.Rejected > 0 {
+		all[0] += fmt.Sprintf(" − %s rejected", units.Count(f.Rejected))
+	}
+	if in := f.Records - f.Rejected; f.Acknowledged == in && f.Claimed == in {
 		all[0] += " = acknowledged = claimed"
 	} else {
 		all = append(all, units.Count(f.Acknowledged)+" acknowledged", units.Count(f.Claimed)+" claimed")

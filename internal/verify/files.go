@@ -7,6 +7,8 @@ type Files struct {
 	Records int64 // in the files
 	Acked   int64 // rows that the server acknowledged
 	Claimed int64 // rows that the claims have, which were committed with them
+	// Rejected are records that the server refused, and that were left out.
+	Rejected int64
 	// Before and After are the rows of the table, for Count.
 	Before, After int64
 }
@@ -18,13 +20,14 @@ func (f Files) Result(m Mode) Result {
 	if m == Count {
 		r.FoundRows = f.After - f.Before
 	}
-	r.OK = m == None || f.Acked == f.Records && f.Claimed == f.Records && r.FoundRows == f.Records
+	r.ExpectedRows -= f.Rejected
+	r.OK = m == None || f.Acked == r.ExpectedRows && f.Claimed == r.ExpectedRows && r.FoundRows == r.ExpectedRows
 	return r
 }
 
 // text says what was compared.
 func (f Files) text(m Mode) string {
-	text := fmt.Sprintf("%d records in the files, %d acknowledged, %d claimed", f.Records, f.Acked, f.Claimed)
+	text := fmt.Sprintf("%d records in the files, %d rejected, %d acknowledged, %d claimed", f.Records, f.Rejected, f.Acked, f.Claimed)
 	if m == Count {
 		text += fmt.Sprintf(", table from %d to %d rows", f.Before, f.After)
 	}

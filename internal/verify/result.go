@@ -96,7 +96,7 @@ func (r *Result) holds() bool {
 func (r *Result) Failure() string {
 	if r.Files != nil {
 		text := "verify failed: " + r.Files.text(r.Mode)
-		if r.Mode == Count && r.Files.Claimed == r.Files.Records {
+		if r.Mode == Count && r.Files.Claimed == r.ExpectedRows {
 			text += "; did something else write to the table? then --verify ack is the proof"
 		}
 		return text
@@ -123,7 +123,7 @@ func (r *Result) Report() report.Verify {
 		BadBatches:  r.BadBatches, BadCount: r.BadCount,
 	}
 	if f := r.Files; f != nil {
-		v.Files = &report.VerifiedFiles{Records: f.Records, Acknowledged: f.Acked, Claimed: f.Claimed}
+		v.Files = &report.VerifiedFiles{Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed}
 		if r.Mode == Count {
 			v.Files.RowsBefore, v.Files.RowsAfter = f.Before, f.After
 		}

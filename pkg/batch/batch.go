@@ -73,6 +73,8 @@ type Batch struct {
 	// Layout and Origin are those of a user's file, nil of rows that were made.
 	Layout *Layout
 	Origin *Origin
+	// Trial says that the batch is loaded to be rolled back: whether the server would take it.
+	Trial bool
 	// Attempt is the number of the current attempt, from 1 on, which distinguishes the requests of a batch on the server.
 	// The engine sets it. If attempts are announced on disk, as with labels, it counts over all processes of the run;
 	// otherwise attempts of a process that died may be missing.

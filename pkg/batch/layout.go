@@ -19,22 +19,26 @@ type Layout struct {
 type Origin struct {
 	File         string
 	Line, Record int64 // of the first one, in the file
-	// LineOf returns the line where a record of the batch begins, while that is in use.
-	LineOf func(record int64) int64
+	// Records takes the batch apart, while it is in use.
+	Records func() []Record
+	// Bad are records that the batch was made without.
+	Bad []Bad
+}
+
+// Record is one record of a batch.
+type Record struct {
+	Wire, Raw []byte // as it is sent, and as it is in the file, each with its line end
+	Line      int64  // where it begins in the file
+}
+
+// Bad is a record that is left out.
+type Bad struct {
+	File   string `json:"file"`
+	Line   int64  `json:"line"`             // where the record begins, from 1 on
+	Column string `json:"column,omitempty"` // if the server says it
+	Words  string `json:"error"`            // the server's own
+	Record string `json:"record"`           // as it is in the file
 }
 
 // String returns file and first line.
 func (o Origin) String() string { return fmt.Sprintf("%s from line %d on", o.File, o.Line) }
-
-// At returns the place of a line of the batch, or else of a record; 0 is not known.
-func (o Origin) At(line, record int64) string {
-	switch {
-	case line > 0:
-		line += o.Line - 1
-	case record > 0 && o.LineOf != nil:
-		line = o.LineOf(record)
-	default:
-		return o.String()
-	}
-	return fmt.Sprintf("%s, line %d", o.File, line)
-}

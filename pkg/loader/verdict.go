@@ -137,6 +137,7 @@ type RecordError struct {
 	Line, Record int64
 	Column       string
 	Err          error
+	More         []*RecordError // all records that the server has named, with this one; nil if that is all
 }
 
 // Error returns the cause's text.

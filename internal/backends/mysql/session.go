@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -116,12 +117,37 @@ func ofRecord(b *batch.Batch, err error) error {
 	if err == nil || b.Layout == nil {
 		return err
 	}
-	at := atRow.FindStringSubmatch(err.Error())
-	if at == nil {
+	counted := (*loader.RowsError)(nil)
+	if !errors.As(err, &counted) {
+		if e := recordIn(err.Error()); e != nil {
+			e.Err = err
+			return e
+		}
 		return err
 	}
+
+	var all []*loader.RecordError
+	for _, text := range counted.Detail {
+		if e := recordIn(text); e != nil {
+			all = append(all, e)
+		}
+	}
+	if len(all) == 0 {
+		return err
+	}
+	first := *all[0]
+	first.Err, first.More = err, all
+	return &first
+}
+
+// recordIn finds the record in the text of an error or a warning, nil if there is none.
+func recordIn(text string) *loader.RecordError {
+	at := atRow.FindStringSubmatch(text)
+	if at == nil {
+		return nil
+	}
 	record, _ := strconv.ParseInt(at[2], 10, 64)
-	return &loader.RecordError{Record: record, Column: at[1], Err: err}
+	return &loader.RecordError{Record: record, Column: at[1], Err: errors.New(text)}
 }
 
 // loadUnclaimed sends the rows and reads the warnings if rows are missing, and always after LOAD DATA LOCAL, which
@@ -135,7 +161,7 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	case err != nil, rows == b.Rows && s.owner.method.Name == insert:
 		return loader.Ack{Rows: rows}, err
 	}
-	warnings, err := s.warnings(ctx)
+	warnings, err := s.warnings(ctx, maxWarnings)
 	if err != nil {
 		warnings = []string{"the server's warnings could not be read: " + loader.Explain(err)}
 	}
@@ -156,7 +182,7 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	if !s.joined {
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
 	}
-	var found warnings
+	found := warnings{most: s.most(b)}
 	var claims int64
 	done := s.lend(b)
 	err = s.conn.Query(ctx, s.claimAndLoad(ref, s.id, s.reader, b.Layout), func(row [][]byte) (err error) {
@@ -191,7 +217,7 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, warning
 	if rows, err = s.send(ctx, b); err != nil {
 		return 0, nil, err
 	}
-	warnings, err = s.warnings(ctx)
+	warnings, err = s.warnings(ctx, s.most(b))
 	return rows, warnings, err
 }
 
@@ -233,13 +259,21 @@ func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	return s.conn.Insert(ctx, tag(b.ID)+s.insertHead(), b)
 }
 
-// maxWarnings is the most of the server's warnings in an answer.
-const maxWarnings = 5
+// maxWarnings is the most of the server's warnings in an answer, and maxTold in that of a trial, which is for the records
+// that they name: as many as a session lets the server keep.
+const maxWarnings, maxTold = 5, 10_000
+
+func (s *session) most(b *batch.Batch) int {
+	if b.Trial {
+		return maxTold
+	}
+	return maxWarnings
+}
 
 // warnings reads the warnings of the last statement, without notes. To ask for @@warning_count first is no cheaper, and
 // MySQL 9.7, unlike MariaDB, forgets the warnings over that question.
-func (s *session) warnings(ctx context.Context) ([]string, error) {
-	var found warnings
+func (s *session) warnings(ctx context.Context, most int) ([]string, error) {
+	found := warnings{most: most}
 	err := s.conn.Query(ctx, "SHOW WARNINGS", func(row [][]byte) error {
 		found.add(row)
 		return nil
@@ -249,6 +283,7 @@ func (s *session) warnings(ctx context.Context) ([]string, error) {
 
 // warnings are the rows of SHOW WARNINGS.
 type warnings struct {
+	most  int
 	first []string
 	more  int
 }
@@ -257,7 +292,7 @@ type warnings struct {
 func (w *warnings) add(row [][]byte) {
 	switch {
 	case string(row[0]) == "Note":
-	case len(w.first) < maxWarnings:
+	case len(w.first) < w.most:
 		w.first = append(w.first, fmt.Sprintf("%s %s: %s", row[0], row[1], row[2]))
 	default:
 		w.more++

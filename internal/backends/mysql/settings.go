@@ -76,7 +76,7 @@ func (s *session) recordSetup() setup {
 	}
 	first := s.flavour.setup(s.owner.target.Settings, records || hasMoments(s.Schema))
 	if records {
-		first.wishes = append(first.wishes, "max_error_count = 10000")
+		first.wishes = append(first.wishes, fmt.Sprintf("max_error_count = %d", maxTold))
 	}
 	return first
 }

@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Rejects takes the records of users' files that the server refuses. It is safe for concurrent use.
+type Rejects interface {
+	// Take keeps the records that a batch goes in without, in place of those that it has of the batch: they are on disk
+	// when it returns. Its error, as of too many, ends the run, and nothing of the batch is in.
+	Take(number int64, bad []batch.Bad) error
+}
+
+// sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, loads that are
+// rolled back find the records, and the batch is sent without them.
+func (w *worker) sifted(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
+		if w.Rejects == nil || t.batch == nil || t.batch.Origin == nil {
+			return next(ctx, t)
+		}
+		if bad := t.batch.Origin.Bad; len(bad) > 0 && t.left == nil {
+			if err := w.leaveOut(t, bad); err != nil {
+				return loader.Ack{}, err
+			}
+		}
+		for {
+			ack, err := next(ctx, t)
+			if err == nil || !ofRecords(err) {
+				return ack, err
+			}
+			bad, problem := w.find(ctx, t, err)
+			if problem == nil {
+				problem = w.leaveOut(t, bad)
+			}
+			if problem != nil {
+				return loader.Ack{}, problem
+			}
+		}
+	}
+}
+
+// ofRecords reports whether the server has refused a batch for what is in it, and nothing is in.
+func ofRecords(err error) bool {
+	v := loader.VerdictOf(err)
+	switch v.Class {
+	case loader.ClassData, loader.ClassConstraint, loader.ClassRows:
+		return v.Applied == loader.No
+	}
+	return false
+}
+
+// leaveOut keeps more bad records of a batch. Those of the source are not in it; it has been made anew without others.
+func (w *worker) leaveOut(t *delivery, bad []batch.Bad) error {
+	t.left = append(t.left, bad...)
+	slices.SortFunc(t.left, func(a, b batch.Bad) int { return int(a.Line - b.Line) })
+	if err := w.Rejects.Take(t.ID.Number, t.left); err != nil {
+		return &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: err}
+	}
+	return nil
+}
+
+// find returns records that the server refuses, and makes the batch anew without them. refusal is the server's error of the
+// whole.
+func (w *worker) find(ctx context.Context, t *delivery, refusal error) ([]batch.Bad, error) {
+	s := sieve{
+		records: t.records(), bad: make(map[int]string), columns: make(map[int]string),
+		try: func(some []batch.Record) error { return w.try(ctx, t, some) },
+		csv: t.batch.Format == batch.CSV,
+	}
+	if err := s.sift(refusal); err != nil {
+		return nil, err
+	}
+	if t.ID.Number == 0 && len(s.bad) == len(s.records) && len(s.bad) >= wrongRecords {
+		return nil, &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: fmt.Errorf(
+			"all %d records of the first batch are refused: are --delimiter, --quote and --columns those of the files? %w", len(s.bad), refusal)}
+	}
+
+	var bad []batch.Bad
+	var kept []batch.Record
+	for i, r := range s.records {
+		words, is := s.bad[i]
+		if !is {
+			kept = append(kept, r)
+			continue
+		}
+		bad = append(bad, batch.Bad{File: t.batch.Origin.File, Line: r.Line, Column: s.columns[i], Words: words, Record: string(r.Raw)})
+	}
+	t.replace(kept)
+	return bad, nil
+}
+
+// wrongRecords is how many records say, if all are refused, that the files are read in a wrong way.
+const wrongRecords = 10
+
+// try loads some records of a batch, and rolls back.
+func (w *worker) try(ctx context.Context, t *delivery, some []batch.Record) error {
+	one := *t
+	one.replace(some)
+	one.batch.Trial = true
+	_, err := w.trial(ctx, &one)
+	return err
+}
+
+// records returns the records of the batch as it is now.
+func (t *delivery) records() []batch.Record {
+	if t.kept == nil {
+		t.kept = t.batch.Origin.Records()
+	}
+	return t.kept
+}
+
+// replace makes the batch anew, of some of its records.
+func (t *delivery) replace(kept []batch.Record) {
+	b := t.batch
+	made := &batch.Batch{ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(kept)), Attempt: b.Attempt, Layout: b.Layout, Origin: b.Origin,
+		AllRead: b.AllRead}
+	for _, r := range kept {
+		made.Encoded = append(made.Encoded, r.Wire...)
+		made.Payload += int64(len(r.Raw))
+	}
+	made.Hold()
+	t.batch, t.kept = made, kept
+	t.Rows, t.payload, t.encoded = made.Rows, made.Payload, int64(len(made.Encoded))
+}
+
+// sieve finds the records that a server refuses.
+type sieve struct {
+	records []batch.Record
+	try     func([]batch.Record) error
+	csv     bool // lines within records count
+
+	bad     map[int]string // with the server's words
+	columns map[int]string // that it names
+}
+
+// sift finds bad records, at least one. The batch without them may be refused again.
+//
+// A server that stops at a bad record says where it is, and has looked at those before: the next try begins behind it. One
+// that says nothing, as of a duplicate key, is asked about halves. Two records may be bad together only: then the shortest
+// beginning that is refused ends with one of them.
+func (s *sieve) sift(refusal error) error {
+	all := s.rest(0, len(s.records))
+	if err := s.findIn(0, len(s.records), refusal); err != nil || len(s.bad) > 0 {
+		return err
+	}
+	return s.shortest(all, refusal)
+}
+
+// findIn finds bad records among some that are refused.
+func (s *sieve) findIn(from, to int, refusal error) error {
+	for {
+		rest := s.rest(from, to)
+		if len(rest) == 0 {
+			return nil
+		}
+		switch {
+		case s.take(rest, refusal):
+		case len(rest) == 1:
+			s.bad[rest[0]] = words(refusal)
+			return nil
+		default:
+			half := rest[len(rest)/2]
+			for _, part := range [][2]int{{from, half}, {half, to}} {
+				err := s.try(pick(s.records, s.rest(part[0], part[1])))
+				if err == nil {
+					continue
+				}
+				if !ofRecords(err) {
+					return err
+				}
+				if err := s.findIn(part[0], part[1], err); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+
+		at := loader.RecordError{}
+		if known := (*loader.RecordError)(nil); errors.As(refusal, &known) {
+			at = *known
+		}
+		if at.Line > 0 { // the server has stopped there: those before are right
+			from = s.index(rest, at) + 1
+		}
+		rest = s.rest(from, to)
+		if len(rest) == 0 {
+			return nil
+		}
+		if refusal = s.try(pick(s.records, rest)); refusal == nil {
+			return nil
+		}
+		if !ofRecords(refusal) {
+			return refusal
+		}
+	}
+}
+
+// take notes the records that an error names, and reports whether it names any.
+func (s *sieve) take(rest []int, refusal error) (named bool) {
+	for _, one := range recordErrors(refusal) {
+		i := s.index(rest, *one)
+		if i < 0 {
+			continue
+		}
+		if _, known := s.bad[i]; !known {
+			named = true
+			s.bad[i], s.columns[i] = words(one.Err), one.Column
+		}
+	}
+	return named
+}
+
+// recordErrors returns the record that an error is about, or all that a server has warned of.
+func recordErrors(err error) (all []*loader.RecordError) {
+	one := (*loader.RecordError)(nil)
+	if !errors.As(err, &one) {
+		return nil
+	}
+	if len(one.More) > 0 {
+		return one.More
+	}
+	return []*loader.RecordError{one}
+}
+
+// index returns the number of the record that an error is about, of those that were sent; −1 if there is none.
+func (s *sieve) index(rest []int, e loader.RecordError) int {
+	at := indexOf(pick(s.records, rest), e, s.csv)
+	if at < 0 {
+		return -1
+	}
+	return rest[at]
+}
+
+// indexOf returns which of the records that were sent an error is about; −1 if it does not say that.
+//
+// PostgreSQL counts the line ends within the records of csv, but for those of the first, since it does not know yet what
+// ends a line; and it names the line where a record ends.
+func indexOf(sent []batch.Record, e loader.RecordError, csv bool) int {
+	if e.Record > int64(len(sent)) {
+		return -1
+	}
+	if e.Record > 0 {
+		return int(e.Record - 1)
+	}
+	lines := int64(0)
+	for i, r := range sent {
+		lines++
+		if csv && i > 0 {
+			lines += int64(bytes.Count(r.Wire, []byte{'\n'})) - 1
+		}
+		if lines >= e.Line && e.Line > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// shortest finds the record with which the shortest beginning that is refused ends.
+func (s *sieve) shortest(rest []int, refusal error) error {
+	low, high := 0, len(rest) // the first low are taken, the first high are not
+	for high-low > 1 {
+		middle := (low + high) / 2
+		err := s.try(pick(s.records, rest[:middle]))
+		switch {
+		case err == nil:
+			low = middle
+		case ofRecords(err):
+			high, refusal = middle, err
+		default:
+			return err
+		}
+	}
+	s.bad[rest[high-1]] = words(refusal)
+	return nil
+}
+
+// rest returns the records of a part that are not bad.
+func (s *sieve) rest(from, to int) (all []int) {
+	for i := from; i < to; i++ {
+		if _, bad := s.bad[i]; !bad {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func pick(records []batch.Record, which []int) []batch.Record {
+	some := make([]batch.Record, len(which))
+	for i, n := range which {
+		some[i] = records[n]
+	}
+	return some
+}
+
+// words are the server's own about a record, without what terapush was doing.
+func words(err error) string {
+	counted := (*loader.RowsError)(nil)
+	if errors.As(err, &counted) && len(counted.Detail) > 0 {
+		return counted.Detail[0]
+	}
+	known := (*loader.Error)(nil)
+	if errors.As(err, &known) {
+		return known.Err.Error()
+	}
+	return err.Error()
+}
