@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
@@ -87,8 +88,8 @@ func formatOf(c *config.Files, found []files.File) (files.Format, error) {
 func elsewhere(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 	switch filepath.Ext(name) {
-	case ".parquet", ".orc", ".avro":
-		return "; the database does not parse this one: write it as csv first, as with duckdb -c \"COPY (FROM '…') TO '…' (HEADER)\""
+	case ".orc", ".avro":
+		return "; the database does not parse this one: write it as csv first"
 	case ".json", ".ndjson", ".jsonl":
 		return "; the database does not parse JSON: write it as csv first, as with jq -r '[.a, .b] | @csv'"
 	case ".xlsx", ".xls":
@@ -187,6 +188,7 @@ type fileSource struct {
 	spec    *run.Files
 	wire    files.Spec // how records are sent
 	buffers int
+	ended   bool // nothing is to be sent, and there is no Source
 }
 
 func (p *push) openFileSource() (rowSource, error) {
@@ -195,6 +197,9 @@ func (p *push) openFileSource() (rowSource, error) {
 	}
 	if err := p.openRejects(); err != nil {
 		return nil, err
+	}
+	if p.idle || p.progress.Stage() != runlog.Loading { // the files may be gone by now
+		return &fileSource{ended: true}, nil
 	}
 	spec := p.plan.Files
 	wire := files.Config{
@@ -216,6 +221,9 @@ const pageBytes = 4096
 
 // Batch adds to the batch how its records are written, and where they are.
 func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	if s.ended {
+		return nil, &source.EndError{}
+	}
 	b, err := s.Source.Batch(ctx, number)
 	if err != nil {
 		return nil, err
@@ -261,6 +269,22 @@ func (*fileSource) Fill(context.Context, int, func(int64)) error { return nil }
 // Buffers returns how many buffers there are.
 func (s *fileSource) Buffers() int { return s.buffers }
 
+// Free returns how many of them hold no batch.
+func (s *fileSource) Free() int {
+	if s.ended {
+		return 0
+	}
+	return s.Source.Free()
+}
+
+// Close ends the reading.
+func (s *fileSource) Close() error {
+	if s.ended {
+		return nil
+	}
+	return s.Source.Close()
+}
+
 // Refills returns 0: nothing is made twice.
 func (*fileSource) Refills() int64 { return 0 }
 
@@ -269,6 +293,9 @@ func (p *push) plannedBytes(f *run.Files) func() int64 {
 	cut, from := p.resources.Cut, p.source.(*fileSource)
 	return func() int64 {
 		made := cut.All()
+		if from.ended {
+			return made
+		}
 		read, all := from.Progress()
 		switch {
 		case cut.Ended():

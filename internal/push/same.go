@@ -84,8 +84,11 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 	if explicit == nil {
 		return nil
 	}
-	if c.Files != nil {
+	switch {
+	case c.Files != nil:
 		return refuseOtherFiles(c, r, explicit)
+	case r.Plan.Files != nil: // of a command that sends nothing
+		return nil
 	}
 	was := r.Plan
 	is := run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "")
