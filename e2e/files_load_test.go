@@ -1,0 +1,176 @@
+package e2e_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/faultproxy"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// record is one of a user's file, as text; nil is NULL.
+type record []*string
+
+const recordColumns = "id,name,total,placed,note"
+
+// records makes records with all that csv can hold: quotes, delimiters and line ends within quotes, NULL and empty.
+func records(n int) []record {
+	draw := rand.New(rand.NewPCG(1, 2))
+	words := []string{"plain", "comma, here", `"quoted"`, "two\nlines", "tab\there", `back\slash`, "ünï 日本", "NULL", `\N`, " "}
+	all := make([]record, n)
+	text := func(format string, args ...any) *string { s := fmt.Sprintf(format, args...); return &s }
+	for i := range all {
+		name := ""
+		for range draw.IntN(4) {
+			name += words[draw.IntN(len(words))]
+		}
+		all[i] = record{
+			text("%d", i), &name, text("%d.%02d", draw.IntN(100_000)-50_000, draw.IntN(100)),
+			text("2026-%02d-%02d 03:04:05.%06d", 1+i%12, 1+i%28, draw.IntN(1_000_000)), text("%s", strings.Repeat("x", draw.IntN(60))),
+		}
+		for c := 1; c < len(all[i]); c++ {
+			if draw.IntN(10) == 0 {
+				all[i][c] = nil
+			}
+		}
+	}
+	return all
+}
+
+// csv writes records as the user's file.
+func csv(all []record) string {
+	var b strings.Builder
+	b.WriteString(recordColumns + "\n")
+	for _, r := range all {
+		for i, v := range r {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			switch {
+			case v == nil:
+			case *v == "" || strings.ContainsAny(*v, "\",\n"):
+				b.WriteString(`"` + strings.ReplaceAll(*v, `"`, `""`) + `"`)
+			default:
+				b.WriteString(*v)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// makeRecordTable makes the table for them.
+func (d *database) makeRecordTable(t *testing.T) {
+	at, text := "timestamp", "text"
+	if d.kind != postgres {
+		at, text = "datetime(6)", "varchar(200) CHARACTER SET utf8mb4"
+	}
+	d.must(t, fmt.Sprintf("CREATE TABLE orders (id bigint NOT NULL, name %s, total decimal(12,2), placed %s, note %s)", text, at, text))
+}
+
+// holdsRecords asserts that the table has these records, each once, and nothing else, by the server's own client library.
+func (d *database) holdsRecords(t *testing.T, want []record) {
+	t.Helper()
+	query := "SELECT id::text, name, total::text, to_char(placed, 'YYYY-MM-DD HH24:MI:SS.US'), note FROM orders ORDER BY id"
+	if d.kind != postgres {
+		query = "SELECT CAST(id AS CHAR), name, CAST(total AS CHAR), DATE_FORMAT(placed, '%Y-%m-%d %H:%i:%s.%f'), note FROM orders ORDER BY id"
+	}
+	n := 0
+	require.NoError(t, d.query(query, func(scan func(...any) error) error {
+		got := make(record, 5)
+		err := scan(&got[0], &got[1], &got[2], &got[3], &got[4])
+		if n < len(want) {
+			require.Equal(t, want[n], got, "record %d", n)
+		}
+		n++
+		return err
+	}))
+	require.Equal(t, len(want), n)
+}
+
+func (d *database) loads(target string, flags ...string) invocation {
+	args := []string{"load", target, "--state-dir", d.state, "--json", "--progress", "none"}
+	return invocation{args: append(args, flags...)}
+}
+
+// A load that is killed again and again goes on with the same batches, and ends with every record in once.
+func TestFilesExactlyOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, append(sqlServers(), tiDB), func(t *testing.T, d *database) {
+		want := records(scaled(12_000, 400_000))
+		d.makeRecordTable(t)
+		half := len(want) / 2
+		dir := t.TempDir()
+		plain, packed := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv.gz")
+		require.NoError(t, os.WriteFile(plain, []byte(csv(want[:half])), 0o600))
+		out, err := os.Create(packed)
+		require.NoError(t, err)
+		zip := gzip.NewWriter(out)
+		_, err = zip.Write([]byte(csv(want[half:])))
+		require.NoError(t, err)
+		require.NoError(t, zip.Close())
+		require.NoError(t, out.Close())
+
+		i := d.loads(d.target(), plain, packed, "--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "3", "--max-rate", "300KiB/s")
+		for range 5 {
+			p := i.start(t)
+			d.untilClaims(t, p, max(d.claims(), 0)+1+rand.Int64N(6))
+			p.kill(t)
+			i = d.loads(d.target(), "--resume", "last")
+		}
+		is := reportOf(t, d.loads(d.target(), "--resume", "last", "--max-rate", "1GiB/s").run(t).ends(t, 0))
+		assert.True(t, is.Run.Resumed && is.Verify.OK)
+		assert.Positive(t, is.Run.ResumedRows)
+		assert.Equal(t, &report.VerifiedFiles{
+			Records: int64(len(want)), Acknowledged: int64(len(want)), Claimed: int64(len(want)), RowsAfter: int64(len(want)),
+		}, is.Verify.Files)
+		d.holdsRecords(t, want)
+	})
+}
+
+// Commits whose answer is lost are looked up, and bad records stay out once.
+func TestFilesLostAnswers(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		want := records(3000)
+		d.makeRecordTable(t)
+		var given []record
+		for i, r := range want {
+			given = append(given, r)
+			if i%500 == 250 {
+				bad := append(record{}, r...)
+				wrong := "not a number"
+				bad[2] = &wrong
+				given = append(given, bad)
+			}
+		}
+		dir := t.TempDir()
+		name, rejects := filepath.Join(dir, "a.csv"), filepath.Join(dir, "refused.jsonl")
+		require.NoError(t, os.WriteFile(name, []byte(csv(given)), 0o600))
+		commit := "\x07\x00\x00\x00\x03COMMIT"
+		if d.kind == postgres {
+			commit = "Q\x00\x00\x00\x0bCOMMIT\x00"
+		}
+		lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: []byte(commit), Every: 3}
+		p := d.proxy(t, lost)
+
+		i := d.loads(d.target(through(p.Addr())), name, "--table", "orders", "--header", "--batch-bytes", "16KiB", "--workers", "2", "--tls", "off",
+			"--rejects", rejects, "--max-rejects", "10")
+		is := reportOf(t, i.run(t).ends(t, 3))
+		assert.Positive(t, lost.Injected())
+		assert.Equal(t, lost.Injected(), is.Result.Duplicates)
+		assert.True(t, is.Verify.OK)
+		assert.Equal(t, int64(6), is.Verify.Files.Rejected)
+		text, err := os.ReadFile(rejects)
+		require.NoError(t, err)
+		assert.Equal(t, 6, strings.Count(string(text), `"record":`))
+		d.holdsRecords(t, want)
+	})
+}
