@@ -168,15 +168,18 @@ func (s statements) load(f batch.Format, l *batch.Layout, d loader.Dedup) string
 	}
 	columns := s.Columns(s.Schema)
 	if l != nil {
-		columns = s.Names(l.Columns)
-	}
-	if l != nil {
-		how += fmt.Sprintf(", DELIMITER %s, NULL %s", sqlload.Literal(l.Delimiter), sqlload.Literal(l.Null))
-	}
-	if l != nil && f == batch.CSV {
-		how += fmt.Sprintf(", QUOTE %s, ESCAPE %s", sqlload.Literal(l.Quote), sqlload.Literal(l.Escape))
+		columns, how = s.Names(l.Columns), layout(f, l)
 	}
 	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, columns, how)
+}
+
+// layout says how the records of a user's file are written.
+func layout(f batch.Format, l *batch.Layout) string {
+	how := "FORMAT text"
+	if f == batch.CSV {
+		how = fmt.Sprintf("FORMAT csv, QUOTE %s, ESCAPE %s", sqlload.Literal(l.Quote), sqlload.Literal(l.Escape))
+	}
+	return how + fmt.Sprintf(", DELIMITER %s, NULL %s", sqlload.Literal(l.Delimiter), sqlload.Literal(l.Null))
 }
 
 // sessionSetup returns the first statements of every connection: the settings that the statements here need, and then
