@@ -79,9 +79,9 @@ func (d *database) makeRecordTable(t *testing.T) {
 // holdsRecords asserts that the table has these records, each once, and nothing else, by the server's own client library.
 func (d *database) holdsRecords(t *testing.T, want []record) {
 	t.Helper()
-	query := "SELECT id::text, name, total::text, to_char(placed, 'YYYY-MM-DD HH24:MI:SS.US'), note FROM orders ORDER BY id"
+	query := "SELECT id::text, name, total::text, to_char(placed, 'YYYY-MM-DD HH24:MI:SS.US'), note FROM orders ORDER BY orders.id"
 	if d.kind != postgres {
-		query = "SELECT CAST(id AS CHAR), name, CAST(total AS CHAR), DATE_FORMAT(placed, '%Y-%m-%d %H:%i:%s.%f'), note FROM orders ORDER BY id"
+		query = "SELECT CAST(id AS CHAR), name, CAST(total AS CHAR), DATE_FORMAT(placed, '%Y-%m-%d %H:%i:%s.%f'), note FROM orders ORDER BY orders.id"
 	}
 	n := 0
 	require.NoError(t, d.query(query, func(scan func(...any) error) error {
