@@ -79,7 +79,7 @@ func rules() []rule {
 		{from: "internal/target", may: []string{"pkg/loader", "internal/config", "internal/engine/retry", "internal/host", "internal/netio", "internal/notes"}},
 		{from: "internal/progress", may: with("internal/engine", "internal/notes", "internal/run", "internal/runlog", "internal/target")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/engine", "internal/files", "internal/source",
-			"internal/calibrate/baseline", "internal/host", "internal/netio", "internal/notes", "internal/progress",
+			"internal/calibrate/baseline", "internal/file", "internal/host", "internal/netio", "internal/notes", "internal/progress",
 			"internal/report", "internal/run", "internal/runlog", "internal/stats", "internal/target", "internal/verify")},
 		// Results are read on any machine and at any later time: they know of no push, no plan and no back-end.
 		{from: "internal/results", may: []string{"pkg/event", "pkg/loader", "internal/file", "internal/host", "internal/report", "internal/results/chart",

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Whatever a server says of bad records, all of them are found and no others: one that stops at the first with its line, one
+// that names all, and one that says nothing, also of keys that are there twice.
+func TestSieve(t *testing.T) {
+	refused := func(err error) error {
+		return &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: &loader.Error{Op: "try", Applied: loader.No, Err: err}}
+	}
+	servers := map[string]func(sent []batch.Record, bad []int) error{
+		"stops, with the line": func(sent []batch.Record, bad []int) error {
+			lines := int64(0)
+			for i := range sent[:bad[0]+1] {
+				lines++
+				if i > 0 && len(sent[i].Wire) > 2 { // a line end within, but in the first record
+					lines++
+				}
+			}
+			return refused(&loader.RecordError{Line: lines, Err: errors.New("bad")})
+		},
+		"names all": func(_ []batch.Record, bad []int) error {
+			one := &loader.RecordError{Record: int64(bad[0] + 1), Err: errors.New("bad")}
+			for _, i := range bad {
+				one.More = append(one.More, &loader.RecordError{Record: int64(i + 1), Err: errors.New("bad")})
+			}
+			return refused(one)
+		},
+		"says nothing": func([]batch.Record, []int) error { return refused(errors.New("some are bad")) },
+	}
+	draw := rand.New(rand.NewPCG(1, 1))
+	for name, says := range servers {
+		for _, n := range []int{1, 2, 3, 100} {
+			for range 20 {
+				records, bad := make([]batch.Record, n), map[int64]bool{}
+				for i := range records {
+					records[i] = batch.Record{Wire: []byte("r\n"), Line: int64(i)}
+					if draw.IntN(3) == 0 {
+						records[i].Wire = []byte("\"\n\"\n")
+					}
+					if draw.IntN(10) == 0 {
+						bad[int64(i)] = true
+					}
+				}
+				bad[draw.Int64N(int64(n))] = true
+				twice := [2]int64{draw.Int64N(int64(n)), draw.Int64N(int64(n))} // bad together
+				try := func(sent []batch.Record) error {
+					var refuses []int
+					seen := 0
+					for i, r := range sent {
+						if r.Line == twice[0] || r.Line == twice[1] {
+							seen++
+						}
+						if bad[r.Line] || seen == 2 && (r.Line == twice[0] || r.Line == twice[1]) {
+							refuses = append(refuses, i)
+						}
+					}
+					if len(refuses) == 0 {
+						return nil
+					}
+					return says(sent, refuses)
+				}
+
+				left := records
+				found := map[int64]bool{}
+				for round := 0; ; round++ {
+					require.Less(t, round, 10, "%s, %d records", name, n)
+					err := try(left)
+					if err == nil {
+						break
+					}
+					s := sieve{records: left, bad: map[int]string{}, columns: map[int]string{}, try: try, csv: true}
+					require.NoError(t, s.sift(err))
+					require.NotEmpty(t, s.bad)
+					var rest []batch.Record
+					for i, r := range left {
+						if _, is := s.bad[i]; is {
+							found[r.Line] = true
+						} else {
+							rest = append(rest, r)
+						}
+					}
+					left = rest
+				}
+				extra := 0
+				for line := range found {
+					if !bad[line] {
+						extra++
+						require.Contains(t, twice[:], line, fmt.Sprint(name))
+					}
+				}
+				require.LessOrEqual(t, extra, 1, "one of two that are bad together")
+				for line := range bad {
+					require.True(t, found[line], "%s: record %d of %d", name, line, n)
+				}
+			}
+		}
+	}
+}
