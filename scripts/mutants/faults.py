@@ -53,7 +53,7 @@ FAULTS = [Fault(*f) for f in [
      "a view is taken for a table"),
 
     # ---- mysql
-    ("my01", MY, "session.go", "\twarnings, err = s.warnings(ctx)\n\treturn rows, warnings, err\n", "\treturn rows, nil, nil\n",
+    ("my01", MY, "session.go", "\twarnings, err = s.warnings(ctx, s.most(b))\n\treturn rows, warnings, err\n", "\treturn rows, nil, nil\n",
      "SHOW WARNINGS is left out before the commit: changed values go unnoticed"),
     ("my02", MY, "claims.go", '+" FOR UPDATE"', '+""',
      "Resolve does not wait for an uncommitted claim and says 'not applied'"),
