@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/user"
 	"path"
 
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/target"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -245,58 +242,6 @@ func (p *push) giveBack(ctx context.Context) {
 		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Row.Name, err)
 	}
 	p.progress.Row = loader.RunRow{}
-}
-
-// probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives.
-func (p *push) probe(ctx context.Context) error {
-	if p.target.Can.Prober == nil || p.plan.Dedup != loader.DedupTx {
-		return nil
-	}
-	one, free, err := p.probeBatch(ctx)
-	if err != nil {
-		return err
-	}
-	defer free()
-
-	asking := target.AskSoon[loader.Proof]
-	if p.target.Found.HasRows { // without an index on the key, looking for the row may take a scan
-		asking = target.Ask[loader.Proof]
-	}
-	proof, err := asking(ctx, p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
-		return p.target.Can.Prober.Probe(ctx, p.plan.Contract, one)
-	})
-	if err != nil {
-		return fmt.Errorf("probing for transactions: %w", p.target.Blame(err))
-	}
-	if proof.Transactional {
-		return nil
-	}
-	weaker := p.caps
-	weaker.Dedup, weaker.Reason = loader.DedupNone, proof.Reason
-	return p.replan(weaker)
-}
-
-// probeBatch makes a batch of the run's first row. Another key would move an AUTO_INCREMENT, which InnoDB does not roll
-// back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
-//
-// The record of a file is not sent: the probe is of the claim alone.
-func (p *push) probeBatch(ctx context.Context) (one *batch.Batch, free func(), err error) {
-	if p.loads() {
-		return &batch.Batch{ID: batch.ID{Run: p.progress.ID, Number: math.MaxInt64}, Rows: 1}, func() {}, nil
-	}
-	row := source.Spans{FirstKey: p.plan.FirstKey, Rows: 1, BatchRows: 1}
-	f, err := source.New(source.Config{Spans: row, Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
-	if err != nil {
-		return nil, nil, err
-	}
-	if one, err = f.Batch(ctx, 0); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	one.ID.Number = math.MaxInt64 // no run has so many batches
-	return one, func() {
-		one.Release()
-		_ = f.Close() // it fails while a driver that was cut off still reads the row
-	}, nil
 }
 
 // place is what a fingerprint says of where the rows go.

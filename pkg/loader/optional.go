@@ -155,6 +155,7 @@ type Prober interface {
 	// Probe sends a batch of the run's first row and its claim in a transaction, rolls back and looks for both. A row
 	// that survived is removed by its key; one that was there before is an error, and stays. In a table with LongScan
 	// only the claim is sent and looked for, and the server's word is taken that the table's loads can be rolled back.
+	// Once that is proven, it is called again with more rows of the run, of which only the first is looked for.
 	Probe(ctx context.Context, c Contract, b *batch.Batch) (Proof, error)
 }
 
@@ -162,6 +163,9 @@ type Prober interface {
 type Proof struct {
 	Transactional bool   // neither row nor claim survived the rollback
 	Reason        string // what survived and why, if not
+	// Numbered are the columns that the server has numbered in the rows, since they have no value there. Their numbers are
+	// used up, whatever is rolled back.
+	Numbered []string
 }
 
 // RangeError reports that a table has fewer row numbers left than the run has rows.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -67,7 +68,22 @@ func (t ClaimedTable) ProbeBy(
 	case claims > 0:
 		return loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, nil
 	}
-	return loader.Proof{Transactional: true}, nil
+	return loader.Proof{Transactional: true, Numbered: s.numbered()}, nil
+}
+
+// numbered lists the columns that the server numbers where the rows have no value: by itself, or by a sequence as the default.
+func (s *State) numbered() (names []string) {
+	if s.Relation == nil {
+		return nil
+	}
+	for _, c := range s.Relation.Columns {
+		_, ours := s.Schema.Column(c.Name)
+		counts := c.Numbered != "" || strings.HasPrefix(strings.ToLower(c.Default), "nextval(")
+		if counts && !ours {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // unsought reports whether the probe's row is not looked for, and so not sent. A record of a file has no number to find it by,

@@ -1,0 +1,228 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/internal/target"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives. Of a user's dataset it
+// sends more rows then.
+func (p *push) probe(ctx context.Context) error {
+	if p.target.Can.Prober == nil || p.plan.Dedup != loader.DedupTx {
+		return nil
+	}
+	asking := target.AskSoon[loader.Proof]
+	if p.target.Found.HasRows { // without an index on the key, looking for the row may take a scan
+		asking = target.Ask[loader.Proof]
+	}
+	proof, err := p.probeRows(ctx, []int64{0}, asking)
+	if err != nil {
+		return fmt.Errorf("probing for transactions: %w", p.target.Blame(err))
+	}
+	if proof.Transactional {
+		return p.probeSample(ctx)
+	}
+	weaker := p.caps
+	weaker.Dedup, weaker.Reason = loader.DedupNone, proof.Reason
+	return p.replan(weaker)
+}
+
+// The most rows of a sample, and the most bytes of column data in them.
+const (
+	sampleRows  = 1000
+	sampleBytes = 16 << 20
+)
+
+// probeSample sends rows from all over the run of a user's dataset, and rolls them back: a CHECK, a foreign key, a unique index, a
+// trigger or a missing partition that refuses one of them would end the run after hours. It has PreflightTime for all of it.
+func (p *push) probeSample(ctx context.Context) error {
+	if p.plan.Definition == nil || p.target.Found.LongScan {
+		return nil
+	}
+	sample := p.sample()
+	var used []string
+	err := target.Within(ctx, func(bound context.Context) error {
+		proof, err := p.probeRows(bound, sample, target.Ask[loader.Proof])
+		used = proof.Numbered
+		if err != nil && isRefusal(err) {
+			return p.findRefused(bound, sample, err)
+		}
+		return err
+	})
+	if len(used) > 0 {
+		p.notes.Warnf("the probe used up %d numbers of each of %s, which the server does not take back",
+			len(sample)+1, strings.Join(used, ", "))
+	}
+	switch {
+	case errors.Is(err, target.ErrTooLate) && ctx.Err() == nil:
+		p.notes.Warnf("the probe of %d rows took more than %s, so that not all were tried before the run", len(sample), target.PreflightTime)
+		return nil
+	case err != nil:
+		return fmt.Errorf("probing %d rows of dataset %s, which were rolled back: %w", len(sample), p.plan.Dataset, p.target.Blame(err))
+	}
+	return nil
+}
+
+// sample lists rows of the run in ascending order: the first, the last, and random ones.
+func (p *push) sample() []int64 {
+	last := p.plan.Rows - 1
+	if p.plan.ByDuration() { // how many there will be is not known
+		last = max(p.plan.DistinctRows, p.plan.BatchRows) - 1
+	}
+	n := min(sampleRows, last+1, max(sampleBytes/max(p.plan.Data.Schema().MaxRowBytes(), 1), 1))
+	if most := p.caps.MaxBytes; most > 0 { // of a message, in which rows are longer than in the mean
+		n = min(n, max(most/(2*p.plan.EncodedRowBytes), 1))
+	}
+
+	all := []int64{0, last}
+	random := rand.New(rand.NewPCG(p.plan.Seed, 0))
+	for int64(len(all)) < n {
+		all = append(all, random.Int64N(last+1))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// findRefused sends fewer of the rows, of which the server has refused some, until it has found one.
+func (p *push) findRefused(ctx context.Context, sample []int64, refused error) error {
+	for len(sample) > 1 {
+		half := len(sample) / 2
+		first, second := sample[:half], sample[half:]
+		err := p.refuses(ctx, first)
+		if err == nil {
+			first = second
+			err = p.refuses(ctx, second)
+		}
+		switch {
+		case err == nil:
+			return &loader.Error{
+				Op: "probe", Applied: loader.No, Err: fmt.Errorf("two rows exclude each other: %w", refused),
+				Hint: "a unique column has to be derived, by a sequence or a uuid, and named under unique in the file",
+			}
+		case !isRefusal(err):
+			return err
+		}
+		sample, refused = first, err
+	}
+	return p.refusal(sample[0], refused)
+}
+
+func (p *push) refuses(ctx context.Context, sample []int64) error {
+	_, err := p.probeRows(ctx, sample, target.Ask[loader.Proof])
+	return err
+}
+
+// isRefusal reports whether the server has refused the rows themselves.
+func isRefusal(err error) bool {
+	switch loader.VerdictOf(err).Class {
+	case loader.ClassRows, loader.ClassConstraint, loader.ClassData, loader.ClassOther:
+		return true
+	}
+	return false
+}
+
+// refusal adds to the server's words the row, with the columns that they name.
+func (p *push) refusal(row int64, err error) error {
+	d := p.plan.Data
+	block := rows.NewBlock(d.Schema())
+	dataset.Row(block, d, p.plan.FirstKey, row, p.plan.DistinctRows)
+
+	var named, all []string
+	for i, c := range d.Schema().Columns {
+		text := c.Name + " " + valueText(c, &block.Columns[i])
+		all = append(all, text)
+		if regexp.MustCompile(`(?i)(^|\W)` + regexp.QuoteMeta(c.Name) + `(\W|$)`).MatchString(err.Error()) {
+			named = append(named, text)
+		}
+	}
+	if len(named) == 0 {
+		named = all
+	}
+	const most = 8
+	if len(named) > most {
+		named = append(named[:most:most], "…")
+	}
+	return &loader.Error{
+		Op: "probe", Applied: loader.No,
+		Err:  fmt.Errorf("row %d is refused: %w; it has %s", row, err, strings.Join(named, ", ")),
+		Hint: "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what the table demands",
+	}
+}
+
+// valueText shows the value of the only row of a vector, and of a long one the beginning.
+func valueText(c rows.Column, v *rows.Vector) string {
+	const most = 60
+	text := ""
+	switch {
+	case v.IsNull(0):
+		return "NULL"
+	case c.Type == rows.UUID:
+		text = fmt.Sprintf("%x", v.UUID(0))
+	case c.Type == rows.Bytes:
+		text = fmt.Sprintf("%x", v.Value(0))
+	case c.Type.Variable():
+		text = fmt.Sprintf("%q", v.Value(0))
+	default:
+		text = c.Text(v.Ints[0])
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return text
+}
+
+// asking is target.Ask or target.AskSoon of a proof.
+type asking func(
+	context.Context, *target.Target, string, func(context.Context) (loader.Proof, error),
+) (loader.Proof, error)
+
+// probeRows sends some rows of the run in a transaction that is rolled back.
+func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loader.Proof, error) {
+	one, free, err := p.probeBatch(ctx, sample)
+	if err != nil {
+		return loader.Proof{}, err
+	}
+	defer free()
+	return ask(ctx, p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
+		return p.target.Can.Prober.Probe(ctx, p.plan.Contract, one)
+	})
+}
+
+// probeBatch makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does not
+// roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads it.
+//
+// The record of a file is not sent: the probe is of the claim alone.
+func (p *push) probeBatch(ctx context.Context, sample []int64) (one *batch.Batch, free func(), err error) {
+	if p.loads() {
+		return &batch.Batch{ID: batch.ID{Run: p.progress.ID, Number: math.MaxInt64}, Rows: 1}, func() {}, nil
+	}
+
+	n := int64(len(sample))
+	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
+	data := dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
+	f, err := source.New(source.Config{Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	if one, err = f.Batch(ctx, 0); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	one.ID.Number = math.MaxInt64 // no run has so many batches
+	return one, func() {
+		one.Release()
+		_ = f.Close() // it fails while a driver that was cut off still reads the row
+	}, nil
+}
