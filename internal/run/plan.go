@@ -97,7 +97,7 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	made.Contract, made.Rows, made.KeyRows = contract, rows, keyRows
 	p := Plan{
 		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(),
-		EncodedRowBytes: s.rowBytes(d, e, caps),
+		EncodedRowBytes: s.rowBytes(d, e),
 	}
 	if err := p.check(schema.MaxNumber()); err != nil {
 		return Plan{}, warnings, err
@@ -157,14 +157,17 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 			if err != nil {
 				return 1 // Carries has refused the format already
 			}
-			return s.rowBytes(d, e, caps)
+			if caps.MaxBytes > 0 { // the longest rows have to fit it
+				return int64(e.MaxRow())
+			}
+			return s.rowBytes(d, e)
 		},
 	})
 }
 
-// rowBytes is Plan.EncodedRowBytes. Where the database bounds a batch, the longest rows have to fit it.
-func (s Spec) rowBytes(d dataset.Dataset, e encode.Encoder, caps loader.Caps) int64 {
-	if s.Definition == nil || caps.MaxBytes > 0 {
+// rowBytes is Plan.EncodedRowBytes, which no database decides: a resume plans before it knows one.
+func (s Spec) rowBytes(d dataset.Dataset, e encode.Encoder) int64 {
+	if s.Definition == nil {
 		return int64(e.MaxRow())
 	}
 	return source.SizesOf(d, e).Mean

@@ -111,11 +111,15 @@ func TestAPlanIsMadeAgain(t *testing.T) {
 		"more than one needs":          func(in *input) { in.Rows = 3 },
 		"a shard":                      func(in *input) { in.Shard = config.Shard{Index: 2, Count: 3} },
 		"text, whose keys have digits": func(in *input) { in.caps.Formats = []batch.Format{batch.PGText} },
+		"batches that a server bounds": func(in *input) {
+			in.Dataset, in.Definition, in.caps.MaxBytes = "own", ofManyLengths(t), 1<<20
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput()
 			change(&in)
 			before := in.make(t)
+			in.caps.MaxBytes = 0 // a resume is planned before it has asked the server
 
 			text, err := json.Marshal(before)
 			require.NoError(t, err)
@@ -133,6 +137,25 @@ func TestAPlanIsMadeAgain(t *testing.T) {
 			require.LessOrEqual(t, after.Workers, 2)
 		})
 	}
+}
+
+// ofManyLengths is a dataset of the user's whose rows are far from equally long.
+func ofManyLengths(t *testing.T) *dataset.Spec {
+	t.Helper()
+	own, err := dataset.ParseSpec("own.yaml", []byte(`
+version: 1
+name: own
+columns:
+  id: {type: bigint, sequence: {}}
+  note: {type: text(400), text: {length: 1..400}}
+`), nil)
+	require.NoError(t, err)
+
+	text, err := json.Marshal(own)
+	require.NoError(t, err)
+	kept := new(dataset.Spec)
+	require.NoError(t, json.Unmarshal(text, kept)) // without its places in the file
+	return kept
 }
 
 // A run by duration gets its number of rows in the end, and every batch keeps its length.
