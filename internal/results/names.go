@@ -63,8 +63,8 @@ type numbers map[string]map[string]int
 
 // naming matches flags, axes and settings whose values are names.
 var naming = regexp.MustCompile(
-	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|` +
-		`file|url|uri|-drop|resume|config|tls-|stage|staging|credential|partition|metrics)`)
+	`(?i)(target|via|table|^like$|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|` +
+		`file|rejects$|url|uri|-drop|resume|config|tls-|stage|staging|credential|partition|metrics)`)
 
 func (r numbers) number(what, name string) string {
 	if r[what] == nil {
@@ -86,10 +86,15 @@ func (r numbers) value(name, v string) string {
 		return v
 	case isURL && name == axisTarget:
 		return r.number(scheme, v)
-	case naming.MatchString(setting), isURL:
+	case naming.MatchString(setting), isURL, name == "dataset" && isPath(v):
 		return r.number(setting, v)
 	}
 	return v
+}
+
+// isPath tells the user's file of a dataset from a built-in dataset or one of a preset.
+func isPath(dataset string) bool {
+	return strings.ContainsAny(dataset, `/\.`) && !strings.HasPrefix(dataset, "preset:")
 }
 
 func (r numbers) part(p *Part) {
@@ -135,6 +140,11 @@ func (r numbers) report(t *report.Report) {
 	}
 	for name, v := range t.Plan.Options {
 		t.Plan.Options[name] = r.value(name, v)
+	}
+	if f := t.Plan.Files; f != nil {
+		for i, path := range f.Paths {
+			f.Paths[i] = r.number("file", path)
+		}
 	}
 	t.Result.Error = leftOut(t.Result.Error)
 	for i := range t.Result.Failures {

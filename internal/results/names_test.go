@@ -41,13 +41,18 @@ func TestNamesAreNumbered(t *testing.T) {
 func TestNumbersThatAreNames(t *testing.T) {
 	r := sweep("table", []string{"20240101", "20240102"}, []float64{1}, []float64{2})
 	r.Head.Parts[0].Push = map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=anna", "innodb_file_per_table=1"}}
+	r.Head.Parts[0].Push["like"], r.Head.Parts[0].Push["dataset"] = []string{"20240101"}, []string{"20240101.yaml", "people", "preset:keys.yaml"}
 	p := r.Entries[0].Report
+	p.Plan.Files = &report.Files{Paths: []string{"/home/20240101/a b.csv"}}
 	p.Target.Table = `public."20240101"`
 	p.Target.Settings = map[string]string{"innodb_log_file_size": "100MB"}
 	r = withoutNames(t, r)[0]
 	require.NotContains(t, printed(t, []results.Record{r}), "20240101")
 	require.Equal(t, []string{"table 1", "table 2"}, r.Head.Parts[0].Axes[0].Values)
-	require.Equal(t, map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=role 1", "innodb_file_per_table=1"}}, r.Head.Parts[0].Push)
+	require.Equal(t, map[string][]string{
+		"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=role 1", "innodb_file_per_table=1"},
+		"like": {"like 1"}, "dataset": {"dataset 1", "people", "preset:keys.yaml"},
+	}, r.Head.Parts[0].Push)
 	require.Equal(t, p.Target.Settings, r.Entries[0].Report.Target.Settings)
 }
 
