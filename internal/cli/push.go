@@ -24,6 +24,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
@@ -452,7 +453,11 @@ func next(command string, r *report.Report, found string) string {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		return fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
+		line := fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
+		if command == "load" && recordsRefused(r) {
+			line += "\nto leave out what the server refuses: the same with --rejects refused.jsonl --max-rejects 1000"
+		}
+		return line
 	case command == "load": // whose proof is of the claims
 		return ""
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
@@ -460,6 +465,17 @@ func next(command string, r *report.Report, found string) string {
 	default:
 		return ""
 	}
+}
+
+// recordsRefused reports whether the server did not take some records of files. A new load of files that were corrected would
+// double those that are in.
+func recordsRefused(r *report.Report) bool {
+	for _, class := range []loader.Class{loader.ClassData, loader.ClassConstraint, loader.ClassRows} {
+		if r.Result.Errors[string(class)] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // foundBy repeats the flags that the next command needs to find the run and to log in, and that the record does not
