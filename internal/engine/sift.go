@@ -30,17 +30,23 @@ func (w *worker) sifted(next loadFunc) loadFunc {
 				return loader.Ack{}, err
 			}
 		}
-		for {
+		for again := false; ; {
 			ack, err := next(ctx, t)
 			if err == nil || !ofRecords(err) {
 				return ack, err
 			}
 			bad, problem := w.find(ctx, t, err)
-			if problem == nil {
-				problem = w.leaveOut(t, bad)
-			}
-			if problem != nil {
+			switch {
+			case problem != nil:
 				return loader.Ack{}, problem
+			case len(bad) == 0 && again: // no record is to blame for what only the batch meets, such as at its commit
+				return loader.Ack{}, err
+			case len(bad) == 0:
+				again = true
+				continue
+			}
+			if again, err = false, w.leaveOut(t, bad); err != nil {
+				return loader.Ack{}, err
 			}
 		}
 	}
@@ -66,15 +72,15 @@ func (w *worker) leaveOut(t *delivery, bad []batch.Bad) error {
 	return nil
 }
 
-// find returns records that the server refuses, and makes the batch anew without them. refusal is the server's error of the
-// whole.
+// find returns records that the server refuses, and makes the batch anew without them; none if no trial is refused. refusal
+// is the server's error of the whole.
 func (w *worker) find(ctx context.Context, t *delivery, refusal error) ([]batch.Bad, error) {
 	s := sieve{
 		records: t.records(), bad: make(map[int]string), columns: make(map[int]string),
 		try: func(some []batch.Record) error { return w.try(ctx, t, some) },
 		csv: t.batch.Format == batch.CSV,
 	}
-	if err := s.sift(refusal); err != nil {
+	if err := s.sift(refusal); err != nil || len(s.bad) == 0 {
 		return nil, err
 	}
 	if t.ID.Number == 0 && len(s.bad) == len(s.records) && len(s.bad) >= wrongRecords {
@@ -140,17 +146,28 @@ type sieve struct {
 	columns map[int]string // that it names
 }
 
-// sift finds bad records, at least one. The batch without them may be refused again.
+// sift finds bad records; none if no trial is refused. The batch without them may be refused again.
 //
 // A server that stops at a bad record says where it is, and has looked at those before: the next try begins behind it. One
 // that says nothing, as of a duplicate key, is asked about halves. Two records may be bad together only: then the shortest
 // beginning that is refused ends with one of them.
 func (s *sieve) sift(refusal error) error {
 	all := s.rest(0, len(s.records))
-	if err := s.findIn(0, len(s.records), refusal); err != nil || len(s.bad) > 0 {
+	if len(all) > 1 {
+		if err := s.findIn(0, len(s.records), refusal); err != nil || len(s.bad) > 0 {
+			return err
+		}
+	}
+
+	// The refusal may have been of what is over by now, or of what a trial does not meet.
+	err := s.try(pick(s.records, all))
+	if err == nil || !ofRecords(err) {
 		return err
 	}
-	return s.shortest(all, refusal)
+	if len(all) == 1 {
+		return s.findIn(0, 1, err)
+	}
+	return s.shortest(all, err)
 }
 
 // findIn finds bad records among some that are refused.
@@ -160,8 +177,12 @@ func (s *sieve) findIn(from, to int, refusal error) error {
 		if len(rest) == 0 {
 			return nil
 		}
+		named, err := s.take(rest, refusal)
+		if err != nil {
+			return err
+		}
 		switch {
-		case s.take(rest, refusal):
+		case named:
 		case len(rest) == 1:
 			s.bad[rest[0]] = words(refusal)
 			return nil
@@ -202,19 +223,55 @@ func (s *sieve) findIn(from, to int, refusal error) error {
 	}
 }
 
-// take notes the records that an error names, and reports whether it names any.
-func (s *sieve) take(rest []int, refusal error) (named bool) {
+// take notes the records that an error names and the server refuses alone, or behind those before them, and reports
+// whether there are any. A value may look like a server's words, and a line be counted in another way.
+func (s *sieve) take(rest []int, refusal error) (named bool, err error) {
 	for _, one := range recordErrors(refusal) {
 		i := s.index(rest, *one)
 		if i < 0 {
 			continue
 		}
-		if _, known := s.bad[i]; !known {
+		if _, known := s.bad[i]; known {
+			continue
+		}
+		guilty, err := s.guilty(rest, i)
+		if err != nil {
+			return named, err
+		}
+		if guilty {
 			named = true
 			s.bad[i], s.columns[i] = words(one.Err), one.Column
 		}
 	}
-	return named
+	return named, nil
+}
+
+// guilty reports whether the server refuses a record alone, or those before it only together with it, as a key that is there
+// twice.
+func (s *sieve) guilty(rest []int, record int) (bool, error) {
+	if taken, err := s.takes([]int{record}); !taken {
+		return err == nil, err
+	}
+	var before []int
+	for _, i := range rest {
+		if _, bad := s.bad[i]; i < record && !bad {
+			before = append(before, i)
+		}
+	}
+	if taken, err := s.takes(before); !taken {
+		return false, err
+	}
+	taken, err := s.takes(append(before, record))
+	return !taken && err == nil, err
+}
+
+// takes reports whether the server takes some records. An error says that this is not known.
+func (s *sieve) takes(some []int) (bool, error) {
+	err := s.try(pick(s.records, some))
+	if err != nil && ofRecords(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // recordErrors returns the record that an error is about, or all that a server has warned of.
@@ -240,8 +297,8 @@ func (s *sieve) index(rest []int, e loader.RecordError) int {
 
 // indexOf returns which of the records that were sent an error is about; −1 if it does not say that.
 //
-// PostgreSQL counts the line ends within the records of csv, but for those of the first, since it does not know yet what
-// ends a line; and it names the line where a record ends.
+// PostgreSQL counts the line ends within the records of csv, and names the line where a record ends. In the first record it
+// counts carriage returns instead, since it does not know yet what ends a line.
 func indexOf(sent []batch.Record, e loader.RecordError, csv bool) int {
 	if e.Record > int64(len(sent)) {
 		return -1
@@ -252,7 +309,10 @@ func indexOf(sent []batch.Record, e loader.RecordError, csv bool) int {
 	lines := int64(0)
 	for i, r := range sent {
 		lines++
-		if csv && i > 0 {
+		switch {
+		case csv && i == 0:
+			lines += int64(bytes.Count(r.Wire, []byte{'\r'}))
+		case csv:
 			lines += int64(bytes.Count(r.Wire, []byte{'\n'})) - 1
 		}
 		if lines >= e.Line && e.Line > 0 {
