@@ -186,6 +186,9 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	if !sent.Claimed && is(a.err, "23505") {
 		return s.taken(ctx, ref)
 	}
+	if a.err == nil && sent.Claimed && b.Trial { // of constraints that wait for the commit, a trial is to know as well
+		_, a.err = s.conn.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
+	}
 	return sent, a.err
 }
 
