@@ -109,8 +109,9 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, ofRecord(b, failed("load", err))
 }
 
-// atRow finds the record in an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at row 3.
-var atRow = regexp.MustCompile("(?:column '?(?:`[^`]*`\\.)*`?([^`']+)`?'? )?at row (\\d+)")
+// atRow finds the record at the end of an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at row 3.
+// A value, which comes before, may say the same.
+var atRow = regexp.MustCompile("(?:column '?(?:`[^`]*`\\.)*`?([^`']+)`?'? )?at row (\\d+)\\s*$")
 
 // ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it.
 func ofRecord(b *batch.Batch, err error) error {
