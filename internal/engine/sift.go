@@ -144,6 +144,7 @@ type sieve struct {
 
 	bad     map[int]string // with the server's words
 	columns map[int]string // that it names
+	alone   []int          // those that the server refused alone, and may take beside others: their foreign keys are of these
 }
 
 // sift finds bad records; none if no trial is refused. The batch without them may be refused again.
@@ -154,8 +155,11 @@ type sieve struct {
 func (s *sieve) sift(refusal error) error {
 	all := s.rest(0, len(s.records))
 	if len(all) > 1 {
-		if err := s.findIn(0, len(s.records), refusal); err != nil || len(s.bad) > 0 {
+		if err := s.findIn(0, len(s.records), refusal); err != nil {
 			return err
+		}
+		if len(s.bad) > 0 {
+			return s.giveBack()
 		}
 	}
 
@@ -168,6 +172,44 @@ func (s *sieve) sift(refusal error) error {
 		return s.findIn(0, 1, err)
 	}
 	return s.shortest(all, err)
+}
+
+// giveBack takes back that records are bad which the server refuses alone, and not beside all the others.
+func (s *sieve) giveBack() error {
+	for len(s.alone) > 0 {
+		rest := s.rest(0, len(s.records))
+		err := s.try(pick(s.records, rest))
+		if err == nil {
+			break
+		}
+		if !ofRecords(err) {
+			return err
+		}
+		found := len(s.bad)
+		if err := s.findIn(0, len(s.records), err); err != nil {
+			return err
+		}
+		if len(s.bad) > found {
+			continue
+		}
+		if err := s.shortest(rest, err); err != nil {
+			return err
+		}
+	}
+
+	slices.Sort(s.alone)
+	for _, i := range s.alone {
+		said := s.bad[i]
+		delete(s.bad, i)
+		taken, err := s.takes(s.rest(0, len(s.records)))
+		if err != nil {
+			return err
+		}
+		if !taken {
+			s.bad[i] = said
+		}
+	}
+	return nil
 }
 
 // findIn finds bad records among some that are refused.
@@ -185,6 +227,9 @@ func (s *sieve) findIn(from, to int, refusal error) error {
 		case named:
 		case len(rest) == 1:
 			s.bad[rest[0]] = words(refusal)
+			if loader.VerdictOf(refusal).Class != loader.ClassData {
+				s.alone = append(s.alone, rest[0])
+			}
 			return nil
 		default:
 			half := rest[len(rest)/2]

@@ -3,7 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +114,30 @@ func TestSieve(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A record that is right only beside another one of its batch stays in, though a half of the batch is refused for it.
+func TestSieveKeepsChildrenWithParents(t *testing.T) {
+	parents := []int64{0, 9, 1, 3, 50, 2, 7} // of the records 1 to 7; there are no others
+	records := make([]batch.Record, len(parents))
+	for i := range records {
+		records[i].Line = int64(i + 1)
+	}
+	try := func(sent []batch.Record) error {
+		in := map[int64]bool{0: true}
+		for _, r := range sent {
+			in[r.Line] = true
+		}
+		for _, r := range sent {
+			if !in[parents[r.Line-1]] {
+				return &loader.JudgedError{Verdict: loader.Refused(loader.ClassConstraint), Err: errors.New("its parent is not there")}
+			}
+		}
+		return nil
+	}
+	s := sieve{records: records, bad: map[int]string{}, columns: map[int]string{}, try: try}
+	require.NoError(t, s.sift(try(records)))
+	require.Equal(t, []int{1, 4, 5}, slices.Sorted(maps.Keys(s.bad))) // the child of a bad one, too
 }
 
 // A batch is refused, and no trial is: of a constraint that is checked at the commit, or of a key that another connection
