@@ -32,12 +32,8 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 		}
 		made.Columns = columns
 	case f.Header:
-		for i, file := range f.Files {
-			columns, err := match(file.Header, table)
-			if err != nil {
-				return nil, headerError(file, f.Delimiter, table, err)
-			}
-			made.Files[i].Header = columns
+		if err := made.matchHeaders(f.Files, table); err != nil {
+			return nil, err
 		}
 	default:
 		for _, c := range table {
@@ -57,6 +53,38 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 		}
 	}
 	return &made, nil
+}
+
+// matchHeaders finds the columns of each header. All of them name the same, in any order: a record of one file would else
+// have defaults where those of another have values. An empty file has no header, and no records.
+func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
+	first := -1
+	for i, file := range from {
+		if file.Header == nil {
+			continue
+		}
+		columns, err := match(file.Header, table)
+		if err != nil {
+			return headerError(file, f.Delimiter, table, err)
+		}
+		f.Files[i].Header = columns
+		if first < 0 {
+			first = i
+			continue
+		}
+		for _, pair := range [][2]int{{first, i}, {i, first}} {
+			for _, name := range f.Files[pair[0]].Header {
+				if !slices.Contains(f.Files[pair[1]].Header, name) {
+					return fmt.Errorf("the header of %s names column %s, and that of %s does not: load files with other columns by themselves",
+						from[pair[0]].Path, name, from[pair[1]].Path)
+				}
+			}
+		}
+	}
+	if first < 0 {
+		return errors.New("--header: the files are empty, and name no columns")
+	}
+	return nil
 }
 
 // match finds the columns that names stand for; "" stands for none.

@@ -1,0 +1,35 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Headers may have another order, and not other columns. An empty file has none.
+func TestHeaders(t *testing.T) {
+	table := []loader.Column{{Name: "id"}, {Name: "name"}, {Name: "total"}}
+	of := func(headers ...[]string) (*run.Files, error) {
+		f := &run.Files{Spec: files.NewSpec(files.CSV)}
+		f.Header = true
+		for i, header := range headers {
+			f.Files = append(f.Files, files.File{Path: string(rune('a' + i)), Header: header})
+		}
+		return f.ForTable(table, batch.CSV, nil)
+	}
+	made, err := of(nil, []string{"ID", "name"}, []string{"name", "id"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"name", "id"}, made.Fields(2))
+	for _, other := range [][]string{{"id"}, {"id", "total"}, {"id", "name", "total"}} {
+		_, err := of([]string{"id", "name"}, nil, other)
+		require.ErrorContains(t, err, "the header of ")
+		require.ErrorContains(t, err, "that of ")
+	}
+	_, err = of(nil)
+	require.ErrorContains(t, err, "the files are empty")
+}
