@@ -174,3 +174,20 @@ func TestFilesLostAnswers(t *testing.T) {
 		d.holdsRecords(t, want)
 	})
 }
+
+// Another program adds rows to a table that was empty: the claims prove the load all the same, unless the user asked for the
+// rows.
+func TestFilesBesideOthers(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		d.makeRecordTable(t)
+		name := filepath.Join(t.TempDir(), "a.csv")
+		require.NoError(t, os.WriteFile(name, []byte(csv(records(1000))), 0o600))
+		p := d.loads(d.target(), name, "--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "1", "--max-rate", "60KiB/s").start(t)
+		d.untilClaims(t, p, 1)
+		d.must(t, "INSERT INTO orders (id) VALUES (-1)")
+		is := reportOf(t, p.wait(t).ends(t, 0))
+		assert.Equal(t, "ack", is.Verify.Mode)
+		assert.Contains(t, strings.Join(is.Warnings, "\n"), "1 rows more than the load has added")
+		d.loads(d.target(), "--resume", "last", "--verify", "count").run(t).ends(t, 4)
+	})
+}

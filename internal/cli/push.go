@@ -454,7 +454,7 @@ func next(command string, r *report.Report, found string) string {
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
 		line := fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
-		if command == "load" && recordsRefused(r) {
+		if command == "load" && recordsRefused(r) && !strings.Contains(found, " --rejects ") {
 			line += "\nto leave out what the server refuses: the same with --rejects refused.jsonl --max-rejects 1000"
 		}
 		return line
@@ -486,6 +486,17 @@ func foundBy(f *pflag.FlagSet) string {
 		if flag := f.Lookup(name); flag.Changed {
 			fmt.Fprintf(&text, " --%s %s", name, quote(flag.Value.String()))
 		}
+	}
+	for _, name := range []string{"rejects", "max-rejects"} { // of a load, which another process goes on with
+		flag := f.Lookup(name)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		value := flag.Value.String()
+		if path, err := filepath.Abs(value); name == "rejects" && err == nil {
+			value = path
+		}
+		fmt.Fprintf(&text, " --%s %s", name, quote(value))
 	}
 	return text.String()
 }

@@ -50,20 +50,23 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	return lost, nil
 }
 
-// Claimed reads how many rows the claims of the run have.
-func (p *Progress) Claimed(ctx context.Context) (rows int64, err error) {
+// Claimed reads how many rows the claims of the run have, and how many records of files their batches went in without.
+func (p *Progress) Claimed(ctx context.Context) (rows, left int64, err error) {
 	claims := p.target.Can.Claims
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
-		rows = 0
-		return claims.Claimed(ctx, p.ID, func(_, n int64) error {
+		rows, left = 0, 0
+		return claims.Claimed(ctx, p.ID, func(number, n int64) error {
 			rows += n
+			if number < p.plan.Cut.Len() {
+				left += p.plan.BatchSize(number) - n
+			}
 			return nil
 		})
 	})
 	if err != nil {
-		return 0, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+		return 0, 0, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
 	}
-	return rows, nil
+	return rows, left, nil
 }
 
 // WarnOfLoss says that batches which were acknowledged are gone.

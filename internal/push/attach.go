@@ -21,6 +21,9 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
+	if err := p.takeRejects(); err != nil {
+		return failed(Usage, fmt.Errorf("--rejects: %w", err))
+	}
 	if p.named() && p.empties() {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
 			"terapush prepare does it once", p.Config.Create))

@@ -38,7 +38,7 @@ func (p *push) startMeters() {
 	var earlier *stats.Earlier
 	if p.progress.Continued {
 		amount := amountOf(&p.plan, p.progress.Before())
-		amount.Rows -= p.rejects.count()
+		amount.Rows -= p.leftOff
 		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
 		earlier = &amount

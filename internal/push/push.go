@@ -82,6 +82,7 @@ type push struct {
 	source   rowSource // nil until the plan is final
 	ranges   ranges    // of a load, once its record is there
 	rejects  *rejects  // of a load; nil if the first bad record ends it
+	leftOff  int64     // records that batches of earlier processes went in without
 	meters   meters
 	proof
 }
@@ -231,6 +232,7 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
+	problems = append(problems, p.rejects.close())
 	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
 		problems = append(problems, log.Close())
 	}

@@ -35,8 +35,11 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if err := p.reattach(ctx); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
+	if p.loads() && p.mode == verify.Full {
+		return failed(Usage, errors.New("--verify full reads rows back by a key, which the records of files do not have: take count"))
+	}
 	if p.progress.Stage() == runlog.Loading {
-		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with push --resume", p.progress.ID))
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.command()))
 	}
 	end, err := p.watch()
 	if err != nil {

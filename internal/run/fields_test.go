@@ -25,6 +25,7 @@ func TestHeaders(t *testing.T) {
 	made, err := of(nil, []string{"ID", "name"}, []string{"name", "id"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"name", "id"}, made.Fields(2))
+	require.Equal(t, 2, made.Width())
 	for _, other := range [][]string{{"id"}, {"id", "total"}, {"id", "name", "total"}} {
 		_, err := of([]string{"id", "name"}, nil, other)
 		require.ErrorContains(t, err, "the header of ")

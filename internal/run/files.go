@@ -63,6 +63,14 @@ func (f *Files) Fields(file int) []string {
 	return f.Files[file].Header
 }
 
+// Width returns how many fields a record has. An empty file has no header, and no records.
+func (f *Files) Width() (fields int) {
+	for i := range f.Files {
+		fields = max(fields, len(f.Fields(i)))
+	}
+	return fields
+}
+
 // Layout returns how the records of a file are written.
 func (f *Files) Layout(file int) *batch.Layout {
 	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}
