@@ -224,6 +224,12 @@ func (l *opened) lastIsNull(last rows.Column) error {
 		"LOAD DATA of OceanBase takes an empty value at the end of a line for a NULL, and the last column, %s, may have either", last.Name)
 }
 
+// hidesWarnings reports whether a setting keeps the warnings of LOAD DATA from the client.
+func hidesWarnings(s loader.Setting) bool {
+	n, err := strconv.Atoi(strings.TrimSpace(s.Value))
+	return strings.EqualFold(s.Name, "max_error_count") && err == nil && n <= 0
+}
+
 // Prepare refuses what the method cannot do on this server.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	// Not in Open: CheckServer names this among everything else that is wrong.
@@ -241,6 +247,10 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	if err := l.refuses(p.Schema); err != nil {
 		return loader.Table{}, err
+	}
+	if p.Records && slices.ContainsFunc(l.target.Settings, hidesWarnings) {
+		return loader.Table{}, sqlload.Refuse("leave it out",
+			"with --set max_error_count=0 the server would change values that do not fit, and not say so")
 	}
 	t, err := l.Table.Prepare(ctx, p)
 	if err != nil {
