@@ -273,10 +273,8 @@ func (f *jsonField) appendValue(dst []byte, v *rows.Vector, i int) []byte {
 		return strconv.AppendInt(dst, v.Ints[i], 10)
 	case v.Type == rows.Decimal:
 		return appendDecimal(dst, v.Ints[i], f.column.Scale)
-	case v.Type == rows.Timestamp:
-		return time.UnixMicro(v.Ints[i]).UTC().AppendFormat(dst, "2006-01-02 15:04:05.000000")
-	case v.Type == rows.TimestampTZ:
-		return time.UnixMicro(v.Ints[i]).UTC().AppendFormat(dst, "2006-01-02 15:04:05.000000-07:00")
+	case v.Type.IsTime():
+		return f.column.AppendTime(dst, v.Ints[i])
 	case v.Type == rows.Date:
 		return time.Unix(v.Ints[i]*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
 	case v.Type == rows.Bool:

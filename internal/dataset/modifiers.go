@@ -192,7 +192,7 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale {
-		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), of.column.Type, p.t)
+		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 		return plan
 	}
 	plan = *of
@@ -262,7 +262,7 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale {
-		p.wrong([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), of.column.Type, p.t)
+		p.wrong([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
 		return plan
 	}
 
@@ -290,8 +290,9 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	plan.depends, plan.of = true, p.columnIndex(a.Column)
 	plan.column.Nullable = of.column.Nullable
 	plan.least, plan.most = of.least+least, of.most+most
-	count := uint64(most-least) + 1
-	plan.drawn = func(uint64) generator { return &later{least, count} }
+	unit := p.t.unit()
+	count := uint64(most-least)/uint64(unit) + 1
+	plan.drawn = func(uint64) generator { return &later{least, unit, count} }
 	return plan
 }
 
@@ -311,8 +312,8 @@ func (p *columnPlanner) distance(text *string) int64 {
 
 // later adds any distance of a range to another column's values.
 type later struct {
-	least int64
-	count uint64
+	least, unit int64 // all distances are least and some units
+	count       uint64
 }
 
 func (*later) fill(*rows.Vector, uint64, int64, int) { panic("dataset: later than nothing") }
@@ -323,7 +324,7 @@ func (g *later) fillFrom(v, of *rows.Vector, start uint64, first int64, n int) {
 	for i := range n {
 		state += gamma
 		more, _ := bits.Mul64(mix(state), g.count)
-		v.Ints[i] = of.Ints[i] + g.least + int64(more)
+		v.Ints[i] = of.Ints[i] + g.least + int64(more)*g.unit
 		if v.IsNull(i) {
 			v.Ints[i] = 0
 		}

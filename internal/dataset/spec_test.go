@@ -275,8 +275,7 @@ func requireNumber(t *testing.T, c rows.Column, v int64) {
 	require.True(t, c.Type != rows.Int32 || v == int64(int32(v)), "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Bool || v == 0 || v == 1, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Date || v >= earliestDay && v <= latestDay, "%s is %d", c.Name, v)
-	isTime := c.Type == rows.Timestamp || c.Type == rows.TimestampTZ
-	require.True(t, !isTime || v >= earliestMicros && v <= latestMicros, "%s is %d", c.Name, v)
+	require.True(t, !c.Type.IsTime() || v >= earliestMicros && v <= latestMicros && v%tenTo(c.Scale) == 0, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Decimal || v > -tenTo(c.Digits) && v < tenTo(c.Digits), "%s is %d", c.Name, v)
 	if c.Type == rows.Float32 {
 		require.Equal(t, v, int64(uint32(v)))
@@ -575,6 +574,7 @@ func TestRandomSpecs(t *testing.T) {
 		"{type: 'decimal(9,3)', lognormal: {median: 50, sigma: 0.%d1, min: 0.001, max: 99999}}",
 		"{type: real, normal: {mean: %d, stddev: 2, min: -100, max: 200}}", "{type: double, uniform: {min: 0, max: %d, step: 0.5}}",
 		"{type: date, uniform: {min: 2020-01-01, max: 2026-01-%d}}", "{type: timestamptz, uniform: {min: 2020-01-01, max: 2026-02-01}}",
+		"{type: timestamptz(2), uniform: {min: 1960-01-01, max: 2026-02-%d}}",
 		"{type: char(%d), text: {length: 1..10}}", "{type: text, words: {length: 1..%d}}", "{type: bytes, bytes: {length: 0..%d}}",
 		"{type: enum, zipf: {s: 0.%d1, values: [a, bb, 'c, \"c']}}", "{type: boolean, values: {true: %d%%, false: rest%%}}",
 		"{type: bigint, ref: {table: t, column: c, rows: 1%d, start: 5}}", "{type: uuid, ref: {table: t, column: c, uuid: v4, rows: 1%d}}",
@@ -631,4 +631,57 @@ func TestRandomSpecs(t *testing.T) {
 			require.Equal(t, values(all, i), values(one, 0), text)
 		}
 	}
+}
+
+// A type with fewer digits after its seconds has no value with more, whatever makes it; one with all six is what it is without.
+func TestDigitsOfSeconds(t *testing.T) {
+	const text = `version: 1
+name: digits
+columns:
+  id: {type: bigint, sequence: {}}
+  walks: {type: timestamp(3), sequence: {start: 1969-12-31 23:59:59.5}}
+  hashed: {type: timestamptz(1), hash: {min: 2026-01-01, max: 9999-12-31 23:59:59.9}}
+  drawn: {type: timestamp(0), uniform: {min: 1960-01-01, max: 2026-01-01 00:00:01}}
+  ranked: {type: timestamp(5), zipf: {s: 1.1, min: 1960-01-01, max: 2026-01-01, scatter: true}}
+  bell: {type: timestamp(4), normal: {mean: 1970-01-01 00:00:00.0001, stddev: 100us}}
+  wide: {type: timestamp(0), normal: {mean: 9999-12-31, stddev: 1d}}
+  later: {type: timestamp(0), after: {column: drawn, by: 0..3s}}
+  same: {type: timestamp(0), same: drawn}
+  doc: {type: json, json: {at: {type: timestamptz(2), uniform: {min: 2026-01-01, max: 2026-01-02}}, on: {type: timestamp(0), constant: 2026-01-01}}}
+  full: {type: timestamp(6), uniform: {min: 2026-01-01, max: 2026-01-02}}
+`
+	spec, err := ParseSpec("digits.yaml", []byte(text), nil)
+	require.NoError(t, err)
+	d, err := spec.Compile(7)
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, 0, 500)
+	d.Derive(block, 0)
+	for i, c := range d.Schema().Columns {
+		seen := map[int64]bool{}
+		for _, v := range block.Columns[i].Ints {
+			seen[v] = true
+			if c.Type.IsTime() {
+				require.Zero(t, v%tenTo(c.Scale), "%s: %s", c.Name, rows.Column{Type: c.Type}.Text(v))
+			}
+		}
+		if c.Type.IsTime() {
+			require.Greater(t, len(seen), 5, c.Name)
+		}
+		require.Equal(t, spec.Columns[i].Type, TypeName(c))
+	}
+	full, _ := d.Schema().Column("full")
+	require.Equal(t, rows.Column{Name: "full", Type: rows.Timestamp}, full)
+	doc := slices.IndexFunc(d.Schema().Columns, func(c rows.Column) bool { return c.Name == "doc" })
+	require.Regexp(t, `^{"at":"2026-01-01 \d\d:\d\d:\d\d\.\d\d\+00:00","on":"2026-01-01 00:00:00"}$`, string(block.Columns[doc].Value(0)))
+
+	written := func(name string) string {
+		text, err := json.Marshal(spec.Columns[slices.IndexFunc(spec.Columns, func(c SpecColumn) bool { return c.Name == name })])
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.JSONEq(t, `{"name":"walks","type":"timestamp(3)","sequence":{"start":"1969-12-31 23:59:59.500","step":"1ms","every":1}}`, written("walks"))
+	require.JSONEq(t, `{"name":"wide","type":"timestamp(0)","normal":{"mean":"9999-12-31 00:00:00","stddev":"1d",`+
+		`"range":{"min":"9999-12-25 00:00:00","max":"9999-12-31 23:59:59","step":"1s"}}}`, written("wide"))
+	require.JSONEq(t, `{"name":"full","type":"timestamp","uniform":{"min":"2026-01-01 00:00:00.000000","max":"2026-01-02 00:00:00.000000","step":"1us"}}`, written("full"))
 }

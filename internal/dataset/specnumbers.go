@@ -20,7 +20,7 @@ func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, ste
 	}
 	least = p.number(&r.Min, 0, generator, "min")
 	most := p.number(&r.Max, 0, generator, "max")
-	step = uint64(p.step(&r.Step, 1, generator, "step"))
+	step = uint64(p.step(&r.Step, p.t.unit(), generator, "step"))
 	if len(p.problems) > before {
 		return 0, 1, 1
 	}
@@ -153,7 +153,8 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	least, most := p.t.bounds()
 	reach := new(big.Int).Mul(deviation, big.NewInt(normalReach))
 	end := func(v *big.Int) string {
-		v = new(big.Int).Div(v, big.NewInt(million))
+		v = new(big.Int).Div(v, big.NewInt(million*p.t.unit()))
+		v.Mul(v, big.NewInt(p.t.unit()))
 		if v.Cmp(big.NewInt(least)) < 0 {
 			return p.t.format(least)
 		}
@@ -213,7 +214,7 @@ func scaled(v int64) *big.Int { return new(big.Int).Mul(big.NewInt(v), big.NewIn
 func (p *columnPlanner) fine(text *string, distance bool, at ...string) *big.Int {
 	if p.t.isTime() {
 		if distance {
-			return scaled(p.step(text, 1, at...))
+			return scaled(p.step(text, p.t.unit(), at...))
 		}
 		return scaled(p.number(text, 0, at...))
 	}

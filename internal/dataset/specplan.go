@@ -248,7 +248,10 @@ func notAKey(c columnPlan) string {
 	case s.before+s.after != "":
 		return fmt.Sprintf("column %s has text around its number, which is not there yet as a key: "+
 			"use another column, or format: \"{:0%d}\"", name, s.digits)
-	case s.step != 1 && (c.column.Type == rows.Timestamp || c.column.Type == rows.TimestampTZ):
+	case c.column.Type.IsTime() && c.column.Scale > 0:
+		return fmt.Sprintf("column %s is a %s, which is not there yet as a key: write the type without digits and step: 1us, "+
+			"or give the table a bigint column as its key", name, TypeName(c.column))
+	case s.step != 1 && c.column.Type.IsTime():
 		return fmt.Sprintf("column %s has a step of %d microseconds, which is not there yet in a key: write step: 1us, "+
 			"or give the table a bigint column as its key", name, s.step)
 	case s.step != 1:

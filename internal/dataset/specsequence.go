@@ -35,7 +35,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	s.start = number.number(&q.Start, 1, "sequence", "start")
-	s.step = number.step(&q.Step, 1, "sequence", "step")
+	s.step = number.step(&q.Step, number.t.unit(), "sequence", "step")
 	if len(p.problems) > before {
 		return plan
 	}

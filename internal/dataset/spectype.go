@@ -15,7 +15,7 @@ type specType struct {
 	rows.Type
 	name          string
 	size          int // n of text(n) and the like; 0 = as long as the longest value
-	digits, scale int // of decimals
+	digits, scale int // of decimals; scale also of times, as in rows.Column
 	// binary is how many bits after the point the numbers of real and double have: they are multiples of 2^−binary, which
 	// every server prints and reads exactly. It follows from the generator's step.
 	binary int
@@ -81,6 +81,8 @@ func parseType(text string) (t specType, err error) {
 	switch {
 	case t.Type == rows.Decimal:
 		return t, t.readDigits(text, params)
+	case t.Type.IsTime() && has:
+		return t, t.readSecondDigits(text, params)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON && len(params) <= 1:
 		return t, t.readSize(text, params, has)
 	case t.Type == rows.Enum && has:
@@ -140,6 +142,16 @@ func (t *specType) readDigits(text string, params []int) error {
 	}
 }
 
+// readSecondDigits reads how many digits the seconds of a time have after the point.
+func (t *specType) readSecondDigits(text string, params []int) error {
+	if len(params) != 1 || params[0] < 0 || params[0] > rows.SecondDigits {
+		return fmt.Errorf("type %s: write %[2]s for microseconds, or %[2]s(0) to %[2]s(6) for so many digits after the seconds",
+			quoted(text), t.name)
+	}
+	t.scale = rows.SecondDigits - params[0]
+	return nil
+}
+
 func unknownType(text, base string) error {
 	name := strings.TrimSuffix(base, "[]")
 	if name != base {
@@ -167,6 +179,8 @@ func (t specType) String() string {
 	switch {
 	case t.Type == rows.Decimal:
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
+	case t.Type.IsTime() && t.scale > 0:
+		return fmt.Sprintf("%s(%d)", t.name, rows.SecondDigits-t.scale)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON:
 		return fmt.Sprintf("%s(%d)", t.name, t.size)
 	default:
@@ -177,6 +191,14 @@ func (t specType) String() string {
 // isTime reports whether values are dates or times, whose steps are durations.
 func (t specType) isTime() bool {
 	return t.Type == rows.Date || t.Type == rows.Timestamp || t.Type == rows.TimestampTZ
+}
+
+// unit is what all values of a type of numbers are multiples of.
+func (t specType) unit() int64 {
+	if t.Type.IsTime() {
+		return tenTo(t.scale)
+	}
+	return 1
 }
 
 // isFloat reports whether values are floating-point numbers.

@@ -30,7 +30,7 @@ func (t specType) bounds() (least, most int64) {
 	case rows.Date:
 		return earliestDay, latestDay
 	case rows.Timestamp, rows.TimestampTZ:
-		return earliestMicros, latestMicros
+		return earliestMicros, latestMicros - latestMicros%t.unit()
 	case rows.Decimal:
 		return 1 - tenTo(t.digits), tenTo(t.digits) - 1
 	case rows.Int16:
@@ -64,10 +64,8 @@ func (t specType) parse(text string) (v int64, err error) {
 			return 0, fmt.Errorf("%s is no date: write 2026-01-31", quoted(text))
 		}
 		return at.Unix() / (24 * 60 * 60), nil
-	case rows.Timestamp:
-		return parseTime(text)
-	case rows.TimestampTZ:
-		return parseMoment(text)
+	case rows.Timestamp, rows.TimestampTZ:
+		return t.parseTime(text)
 	case rows.Decimal:
 		return parseDecimal(text, t.scale, t.digits)
 	case rows.Bool:
@@ -148,6 +146,19 @@ func withoutUnderscores(text string) string {
 		return text
 	}
 	return strings.ReplaceAll(text, "_", "")
+}
+
+// parseTime reads a time, which has no more digits than the type.
+func (t specType) parseTime(text string) (v int64, err error) {
+	if t.Type == rows.TimestampTZ {
+		v, err = parseMoment(text)
+	} else {
+		v, err = parseTime(text)
+	}
+	if err == nil && v%t.unit() != 0 {
+		err = fmt.Errorf("%s has more digits after its seconds than %s", quoted(text), t)
+	}
+	return v, err
 }
 
 // parseMoment reads a time with a zone; without one it is UTC.
@@ -236,6 +247,9 @@ func (t specType) parseStep(text string) (int64, error) {
 				return 0, fmt.Errorf("%s is no number of whole days: write 1d", quoted(text))
 			}
 			v /= dayMicros
+		}
+		if v%t.unit() != 0 {
+			return 0, fmt.Errorf("%s is no multiple of %s, as the values of %s are", quoted(text), t.formatStep(t.unit()), t)
 		}
 	default:
 		if v, err = t.parse(text); err != nil {

@@ -19,7 +19,8 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits.
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits. The values
+	// of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
 	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it. The column
 	// stays text in the table, as it is; a column of type JSON is the database's own, where it has one.
@@ -46,10 +47,11 @@ func (c Column) Text(v int64) string {
 	switch c.Type {
 	case Date:
 		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
-	case Timestamp:
-		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
-	case TimestampTZ:
-		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000-07:00")
+	case Timestamp, TimestampTZ:
+		if v%powerOfTen(c.Scale) != 0 { // what a server has made of a value
+			c.Scale = 0
+		}
+		return string(c.AppendTime(nil, v))
 	case Bool:
 		return strconv.FormatBool(v != 0)
 	case Float32:
@@ -67,6 +69,22 @@ func (c Column) Text(v int64) string {
 	default:
 		return strconv.FormatInt(v, 10)
 	}
+}
+
+// SecondDigits is how many digits the seconds of a time have after the point, if its column's Scale is 0.
+const SecondDigits = 6
+
+// AppendTime writes a value of a Timestamp or TimestampTZ column as Text does, which is a multiple of the column's unit.
+func (c Column) AppendTime(dst []byte, v int64) []byte {
+	layout := "2006-01-02 15:04:05.000000"
+	layout = layout[:len(layout)-c.Scale]
+	layout = strings.TrimSuffix(layout, ".")
+
+	dst = time.UnixMicro(v).UTC().AppendFormat(dst, layout)
+	if c.Type == TimestampTZ {
+		dst = append(dst, "+00:00"...)
+	}
+	return dst
 }
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
