@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -28,15 +29,11 @@ func kindOf(c *rows.Column) string {
 	}
 	switch c.Type {
 	case rows.Decimal:
-		return fmt.Sprintf(`"decimal(%d,%d)"`, c.Digits, c.Scale)
+		return quoted(dataset.TypeName(*c))
 	case rows.Text, rows.Char, rows.Bytes:
 		return sized(c.Type.String())
 	}
-	return map[rows.Type]string{
-		rows.Int64: "bigint", rows.Int32: "int", rows.Int16: "smallint", rows.Bool: "boolean", rows.Float32: "real",
-		rows.Float64: "double", rows.UUID: "uuid", rows.Date: "date", rows.Timestamp: "timestamp",
-		rows.TimestampTZ: "timestamptz", rows.JSON: "json", rows.Enum: "enum",
-	}[c.Type]
+	return dataset.TypeName(*c)
 }
 
 func (c *column) isInteger() bool { return c.Values != nil && c.Values.Type.IsInteger() }

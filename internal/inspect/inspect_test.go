@@ -155,6 +155,20 @@ func TestWrite(t *testing.T) {
 				"  at: {type: timestamp, uniform: {min: 2025-01-01, max: 2025-12-31}}  # DEFAULT now(); ON UPDATE now(); INVISIBLE\n" +
 				"  # \"p\" point is left out: there is no type of ours for point yet\n",
 		},
+		"times with fewer digits": {
+			loader.Description{
+				Columns: []loader.Column{
+					{Name: "at", Type: "datetime", Values: &rows.Column{Type: rows.Timestamp, Scale: 6}}, bigint("id"),
+					{Name: "seen", Type: "timestamp(3)", Values: &rows.Column{Type: rows.TimestampTZ, Scale: 3}},
+				},
+				Keys: []loader.Key{primary("at"), unique("seen")},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  at: {type: timestamp(0), sequence: {start: 2025-01-01, step: 1s}}\n" +
+				"  id: {type: bigint, sequence: {start: 1}}  # no key of the table does: this column numbers the rows, so that the proof finds them\n" +
+				"  seen: {type: timestamptz(3), sequence: {start: 2025-01-01, step: 1s}}\n" +
+				"unique:\n  - [at]\n  - [seen]\n",
+		},
 		"words of YAML": {
 			loader.Description{Columns: []loader.Column{bigint("yes"), bigint("null"), bigint("a: b"), text("#x", 5)}, Keys: []loader.Key{primary("yes")}},
 			"key: [\"yes\"]\ncolumns:\n" +

@@ -198,7 +198,8 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 	}
 }
 
-// ours returns how an existing column is read as one of ours; nil if there is no such type.
+// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
+// stores.
 func (all Types) ours(column Column) *rows.Column {
 	for _, t := range all {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
@@ -211,6 +212,9 @@ func (all Types) ours(column Column) *rows.Column {
 			c.Digits, c.Scale = params[0], params[1]
 		case c.Type.Variable() && len(params) > 0:
 			c.MaxBytes = max(params[0], 0)
+		}
+		for c.Type.IsTime() && c.Scale < rows.SecondDigits && t.Fits != nil && !t.Fits(params, c) {
+			c.Scale++
 		}
 		if t.Fits == nil || t.Fits(params, c) {
 			return &c

@@ -17,7 +17,8 @@ func TestOurs(t *testing.T) {
 	types := Types{
 		{Ours: rows.Int64, Name: "bigint"},
 		{Ours: rows.Bytes, Name: "blob", Fits: LongEnough},
-		{Ours: rows.Timestamp, Name: "datetime", Fits: Microseconds},
+		{Ours: rows.Timestamp, Name: "datetime", Fits: SecondDigits(0)},
+		{Ours: rows.TimestampTZ, Name: "timestamp", Fits: SecondDigits(6)},
 		{Ours: rows.Decimal, Name: "decimal", Fits: SameDigits},
 		{Ours: rows.Text, Name: "varchar", Also: []string{"blob"}, Fits: LongEnough},
 	}
@@ -28,7 +29,11 @@ func TestOurs(t *testing.T) {
 		"blob":          {Type: rows.Bytes},
 		"decimal(12,2)": {Type: rows.Decimal, Digits: 12, Scale: 2},
 		"decimal":       nil,
-		"datetime":      nil,
+		"datetime":      {Type: rows.Timestamp, Scale: 6},
+		"datetime(2)":   {Type: rows.Timestamp, Scale: 4},
+		"timestamp":     {Type: rows.TimestampTZ},
+		"timestamp(0)":  {Type: rows.TimestampTZ, Scale: 6},
+		"timestamp(9)":  {Type: rows.TimestampTZ},
 		"datetime(6)":   {Type: rows.Timestamp},
 		"point":         nil,
 	} {

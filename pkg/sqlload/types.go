@@ -17,11 +17,11 @@ type Type struct {
 	Name string
 	Also []string
 	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a decimal
-	// number, for the list of an enum's labels. "" is a type that existing tables may have and terapush does not make.
+	// number, for the digits of a time's seconds, for the list of an enum's labels. "" is a type that existing tables may have and terapush does not make.
 	SQL string
 	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is none.
 	Check string
-	// Most is the largest length in SQL; 0 has no limit.
+	// Most is the largest length in SQL, or number of digits of a time's seconds; 0 has no limit.
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
 	Fits Fit
@@ -91,12 +91,16 @@ func SameDigits(params []int, want rows.Column) bool {
 	return params[0] == want.Digits && params[1] == want.Scale
 }
 
-// Microseconds fits a timestamp that stores them all.
-func Microseconds(params []int, _ rows.Column) bool { return len(params) > 0 && params[0] >= 6 }
-
-// MicrosecondsByDefault is Microseconds for a server whose timestamps have them where nothing else is said.
-func MicrosecondsByDefault(params []int, want rows.Column) bool {
-	return len(params) == 0 || Microseconds(params, want)
+// SecondDigits fits a time that stores as many digits after its seconds as the values have: fewer would round. missing is how
+// many it stores where nothing is said.
+func SecondDigits(missing int) Fit {
+	return func(params []int, want rows.Column) bool {
+		have := missing
+		if len(params) > 0 {
+			have = params[0]
+		}
+		return have >= rows.SecondDigits-want.Scale
+	}
 }
 
 // made returns the row by which a column is made; nil if the server has no type for it.
@@ -158,8 +162,13 @@ func (d Dialect) check(c rows.Column) string {
 	return " CHECK (" + condition + ")"
 }
 
-// length is that of a variable column as a table declares it.
-func length(c rows.Column) int { return max(c.Declared, c.MaxBytes, 1) }
+// length is that of a variable column as a table declares it, or the number of digits of a time's seconds.
+func length(c rows.Column) int {
+	if c.Type.IsTime() {
+		return rows.SecondDigits - c.Scale
+	}
+	return max(c.Declared, c.MaxBytes, 1)
+}
 
 // read returns the expression that reads a column for the proof; of a type that only the server knows, whether it is NULL.
 func (all Types) read(c rows.Column, name string) string {

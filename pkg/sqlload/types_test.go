@@ -47,6 +47,29 @@ func TestTypes(t *testing.T) {
 	assert.False(t, types.Take(ServerType{Name: "decimal"}, rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}, false))
 }
 
+// A time is made with the digits of its values, and taken by a column with as many or more.
+func TestDigitsOfSeconds(t *testing.T) {
+	types := Types{
+		{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(%d)", Fits: SecondDigits(0)},
+		{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "timestamp(%d)", Most: 5, Fits: SecondDigits(6)},
+		{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "timestamp", Fits: SecondDigits(6)},
+	}
+	with := func(kind rows.Type, digits int) rows.Column { return rows.Column{Type: kind, Scale: 6 - digits} }
+	for want, c := range map[string]rows.Column{
+		"DATETIME(0)": with(rows.Timestamp, 0), "DATETIME(6)": with(rows.Timestamp, 6),
+		"timestamp(0)": with(rows.TimestampTZ, 0), "timestamp(5)": with(rows.TimestampTZ, 5), "timestamp": with(rows.TimestampTZ, 6),
+	} {
+		assert.Equal(t, want, types.SQL(c))
+	}
+	for digits := range 7 {
+		for have := range 7 {
+			assert.Equal(t, have >= digits, types.Take(ServerType{Name: "datetime", Params: []int{have}}, with(rows.Timestamp, digits), false))
+		}
+		assert.Equal(t, digits == 0, types.Take(ServerType{Name: "datetime"}, with(rows.Timestamp, digits), false))
+		assert.True(t, types.Take(ServerType{Name: "timestamp"}, with(rows.TimestampTZ, digits), false))
+	}
+}
+
 // Row numbers must not be computed from columns that are unsigned.
 func TestUnsignedKey(t *testing.T) {
 	types := Types{{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"}, {Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}}

@@ -148,7 +148,7 @@ var commonTypes = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
 	{Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}, // a difference below 0 is an error (1690)
 	{Ours: rows.Date, Name: "date", SQL: "DATE"},
-	{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(6)", Fits: sqlload.Microseconds},
+	{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(%d)", Fits: sqlload.SecondDigits(0)},
 	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d,%d)", Fits: sqlload.SameDigits},
 	{Ours: rows.Bytes, Name: "longblob", Also: blobs, SQL: "LONGBLOB", Fits: sqlload.LongEnough},
 	{
@@ -176,7 +176,7 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.JSON, Name: "longtext", Also: texts, Fits: sqlload.LongEnough},
 	{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s) CHARACTER SET utf8mb4"},
 	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
-	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(6)", Fits: sqlload.Microseconds},
+	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(%d)", Fits: sqlload.SecondDigits(0)},
 }
 
 // noDigits fits a type without parameters.

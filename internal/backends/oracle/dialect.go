@@ -61,7 +61,7 @@ var types = sqlload.Types{
 	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: "TO_CHAR(%s, '" + secondsMask + "')"},
 	{
 		Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP(6)",
-		Fits: sqlload.Microseconds, Read: "TO_CHAR(%s, '" + microsMask + "')",
+		Fits: sqlload.SecondDigits(0), Read: "TO_CHAR(%s, '" + microsMask + "')",
 	},
 	{Ours: rows.Bytes, Name: "raw", SQL: "RAW(%d)", Fits: sqlload.LongEnough},
 	{Ours: rows.Text, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Fits: sqlload.LongEnough},

@@ -36,8 +36,12 @@ var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
 	{Ours: rows.Date, Name: "date", SQL: "date", Read: "to_char(%s, 'YYYY-MM-DD')"},
 	{
+		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp(%d) without time zone", Most: 5,
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readTimestamp,
+	},
+	{
 		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
-		Fits: sqlload.MicrosecondsByDefault, Read: "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')",
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readTimestamp,
 	},
 	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
 	{Ours: rows.Bytes, Name: "bytea", SQL: "bytea", Read: "encode(%s, 'hex')"},
@@ -56,10 +60,20 @@ var types = sqlload.Types{
 	{Ours: rows.Enum, Name: "enum"},
 	{Ours: rows.Enum, Name: "character varying", Fits: sqlload.LongEnough},
 	{
+		Ours: rows.TimestampTZ, Name: "timestamp with time zone", SQL: "timestamp(%d) with time zone", Most: 5,
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readMoment,
+	},
+	{
 		Ours: rows.TimestampTZ, Name: "timestamp with time zone", SQL: "timestamp with time zone",
-		Fits: sqlload.MicrosecondsByDefault, Read: "to_char(%s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readMoment,
 	},
 }
+
+// Times are read with all their digits, whatever DateStyle is.
+const (
+	readTimestamp = "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')"
+	readMoment    = "to_char(%s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+)
 
 // floatBits reads a number by its bits, in hexadecimal: its text depends on extra_float_digits.
 const floatBits = "'x' || encode(float8send(CAST(%s AS double precision)), 'hex')"
@@ -70,7 +84,7 @@ var redshiftTypes = sqlload.Types{
 	{Ours: rows.Date, Name: "date", SQL: "date"},
 	{
 		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
-		Fits: sqlload.MicrosecondsByDefault,
+		Fits: sqlload.SecondDigits(rows.SecondDigits),
 	},
 	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
 	{Ours: rows.Bytes, Name: "varbyte", SQL: "varbyte(%d)", Fits: sqlload.LongEnough},
