@@ -15,6 +15,7 @@ func (h *SpecHash) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
 		return plan
 	}
+	plan.span(least, step, count)
 	plan.derived = &hashed{uniformNumber{least, step, count}, nameStart(p.c.Name)}
 	return plan
 }

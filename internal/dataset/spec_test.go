@@ -271,6 +271,7 @@ func requireText(t *testing.T, c rows.Column, text string) {
 
 func requireNumber(t *testing.T, c rows.Column, v int64) {
 	require.True(t, !c.Type.IsInteger() || !c.Derived || v >= 0, "%s", c.Name)
+	require.True(t, c.Least == c.Most || v >= c.Least && v <= c.Most, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Int16 || v == int64(int16(v)), "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Int32 || v == int64(int32(v)), "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Bool || v == 0 || v == 1, "%s is %d", c.Name, v)
@@ -574,6 +575,7 @@ func TestRandomSpecs(t *testing.T) {
 		"{type: 'decimal(9,3)', lognormal: {median: 50, sigma: 0.%d1, min: 0.001, max: 99999}}",
 		"{type: real, normal: {mean: %d, stddev: 2, min: -100, max: 200}}", "{type: double, uniform: {min: 0, max: %d, step: 0.5}}",
 		"{type: date, uniform: {min: 2020-01-01, max: 2026-01-%d}}", "{type: timestamptz, uniform: {min: 2020-01-01, max: 2026-02-01}}",
+		"{type: smallint, sequence: {start: %d, step: 3, cycle: 7}}", "{type: smallint, normal: {mean: %d, stddev: 2}}",
 		"{type: timestamptz(2), uniform: {min: 1960-01-01, max: 2026-02-%d}}",
 		"{type: char(%d), text: {length: 1..10}}", "{type: text, words: {length: 1..%d}}", "{type: bytes, bytes: {length: 0..%d}}",
 		"{type: enum, zipf: {s: 0.%d1, values: [a, bb, 'c, \"c']}}", "{type: boolean, values: {true: %d%%, false: rest%%}}",

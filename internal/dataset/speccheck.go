@@ -53,6 +53,9 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	plan.column.Name, plan.column.Type = p.c.Name, p.t.Type
 	plan.column.Digits, plan.column.Scale = p.t.digits, p.t.scale
 	plan.column.Derived, plan.column.SQL = plan.derived != nil, p.c.SQL
+	if p.t.IsInteger() {
+		plan.column.Least, plan.column.Most = plan.least, plan.most
+	}
 	p.modify(&plan)
 	if p.t.Variable() {
 		p.declare(&plan.column)

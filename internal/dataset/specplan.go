@@ -30,7 +30,7 @@ type columnPlan struct {
 	drawn       func(start uint64) generator // start is the state of the column's stream at row 0
 	depends     bool                         // the generator is a dependent, on column of
 	of          int
-	least, most int64 // of numbers
+	least, most int64 // of numbers, unless they go on with the rows
 	wants       int64 // different values, of a column where a reader would miss them; 0: any number will do
 }
 

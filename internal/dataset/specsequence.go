@@ -56,6 +56,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 				s.cycle, q.Start, q.Step)
 			return plan
 		}
+		plan.span(s.start, uint64(s.step), uint64(s.cycle))
 	}
 	p.limit = min(p.limit, s.largestRow(most))
 	plan.derived, plan.numbering = s, numbering{s.every, s.cycle}

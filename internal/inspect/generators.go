@@ -36,6 +36,9 @@ func kindOf(c *rows.Column) string {
 	return dataset.TypeName(*c)
 }
 
+// isNarrow reports whether the column holds fewer integers than its type of ours, so that no sequence may go on in it.
+func (c *column) isNarrow() bool { return c.Values != nil && c.Values.Most != 0 }
+
 func (c *column) isInteger() bool { return c.Values != nil && c.Values.Type.IsInteger() }
 
 // longest is the most characters of a text that the table takes; 0 has no bound.
@@ -70,7 +73,7 @@ const sequenceDigits = 12
 // sequences lists the generators that make a column different in every row, the best first. key says that the row has to be
 // found by it.
 func (c *column) sequences(key bool) (all []string) {
-	if c.in != nil {
+	if c.in != nil || c.isNarrow() {
 		return nil
 	}
 	switch c.Values.Type {
@@ -166,11 +169,15 @@ func (c *column) length(most int) string {
 func (c *column) integers() string {
 	bits := map[rows.Type]int{rows.Int16: 16, rows.Int32: 32, rows.Int64: 64}[c.Values.Type]
 	largest := int64(math.MaxInt64) >> (64 - bits)
+	smallest := -largest - 1
+	if c.isNarrow() {
+		smallest, largest = c.Values.Least, c.Values.Most
+	}
 	least, most := c.between(0, 1, min(1_000_000, largest))
 	if r := c.reference; r != nil && r.Keys != nil && r.Keys.Count > 0 {
 		least, most = r.Keys.Min, r.Keys.Max
 	}
-	return fmt.Sprintf("uniform: {min: %d, max: %d}", least, min(most, largest))
+	return fmt.Sprintf("uniform: {min: %d, max: %d}", max(least, smallest), min(most, largest))
 }
 
 // between returns the range of a column's numbers, times 10^scale, of which CHECKs may have one end or both.

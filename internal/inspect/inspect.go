@@ -72,7 +72,11 @@ type column struct {
 func newWriter(d *loader.Description) *writer {
 	w := &writer{Description: d, name: specName(d.Table)}
 	for i := range d.Columns {
-		c := &column{Column: &d.Columns[i]}
+		table := d.Columns[i]
+		c := &column{Column: &table}
+		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
+			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
+		}
 		c.kind = kindOf(c.Values)
 		switch {
 		case c.Generated != "":
@@ -239,7 +243,7 @@ func (w *writer) pair(columns []*column) bool {
 	if slow.reference != nil && fast.reference == nil {
 		slow, fast = fast, slow
 	}
-	if slow.reference != nil || slow.in != nil || fast.in != nil || !slow.isInteger() || !fast.isInteger() {
+	if slow.reference != nil || slow.in != nil || fast.in != nil || !slow.isInteger() || !fast.isInteger() || slow.isNarrow() {
 		return false
 	}
 
@@ -250,6 +254,9 @@ func (w *writer) pair(columns []*column) bool {
 			return false
 		}
 		start, cycle = keys.Min, keys.Count
+	}
+	if fast.isNarrow() && start+cycle-1 > fast.Values.Most {
+		return false
 	}
 	every := fmt.Sprintf("sequence: {start: %d, every: %d}", slow.first(), cycle)
 	over := fmt.Sprintf("sequence: {start: %d, cycle: %d}", start, cycle)

@@ -30,6 +30,10 @@ func unique(columns ...string) loader.Key {
 	return loader.Key{Name: "u_" + columns[0], Columns: columns}
 }
 
+func narrow(name string, t rows.Type, least, most int64) loader.Column {
+	return loader.Column{Name: name, Type: "narrow", Values: &rows.Column{Type: t, Least: least, Most: most}}
+}
+
 func null(c loader.Column) loader.Column {
 	c.Nullable = true
 	return c
@@ -154,6 +158,29 @@ func TestWrite(t *testing.T) {
 				"  # \"g\" bigint is left out: generated as id * 2\n" +
 				"  at: {type: timestamp, uniform: {min: 2025-01-01, max: 2025-12-31}}  # DEFAULT now(); ON UPDATE now(); INVISIBLE\n" +
 				"  # \"p\" point is left out: there is no type of ours for point yet\n",
+		},
+		"integers narrower than ours": {
+			loader.Description{
+				Columns: []loader.Column{
+					narrow("id", rows.Int32, -8388608, 8388607), narrow("tiny", rows.Int16, -128, 127), narrow("low", rows.Int16, -128, 127),
+					narrow("up", rows.Int16, 0, 255), narrow("medium", rows.Int32, 0, 16777215),
+				},
+				Keys: []loader.Key{primary("id")}, Checks: []string{"low < 0", "up >= 100"},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: smallint, sequence: {start: 1}}\n" +
+				"  tiny: {type: smallint, uniform: {min: 1, max: 127}}\n" +
+				"  low: {type: smallint, uniform: {min: -127, max: -1}}\n" +
+				"  up: {type: smallint, uniform: {min: 100, max: 255}}\n" +
+				"  medium: {type: int, uniform: {min: 1, max: 1000000}}\n",
+		},
+		"a key with a narrow column": {
+			loader.Description{
+				Columns: []loader.Column{narrow("shop", rows.Int16, -128, 127), bigint("no")}, Keys: []loader.Key{primary("no", "shop")},
+			},
+			"key: [\"no\", shop]\ncolumns:\n" +
+				"  shop: {type: smallint, sequence: {start: 1, cycle: 100}}\n" +
+				"  \"no\": {type: bigint, sequence: {start: 1, every: 100}}\n",
 		},
 		"times with fewer digits": {
 			loader.Description{

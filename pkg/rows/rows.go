@@ -22,6 +22,8 @@ type Column struct {
 	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits. The values
 	// of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
+	// Least and Most are the bounds of an integer column's values; both 0 = those of the type.
+	Least, Most int64
 	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it. The column
 	// stays text in the table, as it is; a column of type JSON is the database's own, where it has one.
 	JSON bool

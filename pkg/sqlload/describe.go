@@ -205,7 +205,7 @@ func (all Types) ours(column Column) *rows.Column {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
 			continue
 		}
-		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: column.Is.Labels}
+		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: column.Is.Labels, Least: t.Least, Most: t.Largest}
 		params := column.Is.Params
 		switch {
 		case c.Type == rows.Decimal && len(params) == 2:

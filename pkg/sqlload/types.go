@@ -25,6 +25,9 @@ type Type struct {
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
 	Fits Fit
+	// Least and Largest are the bounds of a type of integers that is narrower than ours, so that it takes only columns whose
+	// values are known to be between them; both 0: as wide as ours.
+	Least, Largest int64
 	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
 	// Read is a format for reading a column in a query; "" is the column as it is. It is taken from the row by which a
@@ -101,6 +104,15 @@ func SecondDigits(missing int) Fit {
 		}
 		return have >= rows.SecondDigits-want.Scale
 	}
+}
+
+// holds reports whether the type's bounds are those of the values, or wider.
+func (t *Type) holds(want rows.Column) bool {
+	if t.Least == t.Largest {
+		return true
+	}
+	known := want.Least != 0 || want.Most != 0
+	return known && want.Least >= t.Least && want.Most <= t.Largest
 }
 
 // made returns the row by which a column is made; nil if the server has no type for it.
@@ -192,7 +204,7 @@ func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
 	}
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)
-		if t.Ours != want.Type || !named || t.Unsigned && computed {
+		if t.Ours != want.Type || !named || t.Unsigned && computed || !t.holds(want) {
 			return false
 		}
 		return t.Fits == nil || t.Fits(have.Params, want)

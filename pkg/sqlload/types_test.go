@@ -70,6 +70,24 @@ func TestDigitsOfSeconds(t *testing.T) {
 	}
 }
 
+// A type that is narrower than ours takes columns whose values are known to be in it.
+func TestNarrowIntegers(t *testing.T) {
+	types := Types{{Ours: rows.Int16, Name: "tinyint", Least: -128, Largest: 127}, {Ours: rows.Int16, Name: "byte", Largest: 255}}
+	takes := func(name string, least, most int64) bool {
+		return types.Take(ServerType{Name: name}, rows.Column{Type: rows.Int16, Least: least, Most: most}, false)
+	}
+	assert.True(t, takes("tinyint", -128, 127))
+	assert.True(t, takes("tinyint", 5, 5))
+	assert.True(t, takes("byte", 0, 255))
+	assert.False(t, takes("tinyint", -129, 0))
+	assert.False(t, takes("tinyint", 0, 128))
+	assert.False(t, takes("byte", -1, 9))
+	assert.False(t, takes("tinyint", 0, 0), "as wide as the type")
+
+	c := types.ours(ColumnOf("c", "tinyint"))
+	assert.Equal(t, &rows.Column{Name: "c", Type: rows.Int16, Least: -128, Most: 127}, c)
+}
+
 // Row numbers must not be computed from columns that are unsigned.
 func TestUnsignedKey(t *testing.T) {
 	types := Types{{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"}, {Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}}

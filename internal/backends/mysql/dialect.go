@@ -3,6 +3,7 @@ package mysql
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,10 +162,14 @@ var commonTypes = sqlload.Types{
 // own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment, which sessions
 // in UTC write and read as it is.
 var moreTypes = sqlload.Types{
+	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8, Fits: noBoolean},
+	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean, Unsigned: true},
+	{Ours: rows.Int32, Name: "mediumint", Least: -1 << 23, Largest: 1<<23 - 1},
+	{Ours: rows.Int32, Name: "mediumint unsigned", Largest: 1<<24 - 1, Unsigned: true},
 	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
 	{Ours: rows.Int32, Name: "int unsigned", Also: []string{"bigint unsigned"}, Unsigned: true},
 	{Ours: rows.Int16, Name: "smallint", Also: []string{"mediumint", "int", "bigint"}, SQL: "SMALLINT"},
-	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"int unsigned", "bigint unsigned"}, Unsigned: true},
+	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"mediumint unsigned", "int unsigned", "bigint unsigned"}, Unsigned: true},
 	{Ours: rows.Bool, Name: "tinyint", Also: []string{"tinyint unsigned", "smallint", "int", "bigint"}, SQL: "TINYINT(1)"},
 	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE", Fits: noDigits},
 	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
@@ -178,6 +183,9 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(%d)", Fits: sqlload.SecondDigits(0)},
 }
+
+// noBoolean fits a TINYINT that is no TINYINT(1), which is how the family writes BOOLEAN.
+func noBoolean(params []int, _ rows.Column) bool { return !slices.Equal(params, []int{1}) }
 
 // noDigits fits a type without parameters.
 func noDigits(params []int, _ rows.Column) bool { return len(params) == 0 }
