@@ -81,7 +81,7 @@ func parseType(text string) (t specType, err error) {
 	switch {
 	case t.Type == rows.Decimal:
 		return t, t.readDigits(text, params)
-	case t.Type.IsTime() && has:
+	case t.IsTime() && has:
 		return t, t.readSecondDigits(text, params)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON && len(params) <= 1:
 		return t, t.readSize(text, params, has)
@@ -179,7 +179,7 @@ func (t specType) String() string {
 	switch {
 	case t.Type == rows.Decimal:
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
-	case t.Type.IsTime() && t.scale > 0:
+	case t.IsTime() && t.scale > 0:
 		return fmt.Sprintf("%s(%d)", t.name, rows.SecondDigits-t.scale)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON:
 		return fmt.Sprintf("%s(%d)", t.name, t.size)
@@ -195,7 +195,7 @@ func (t specType) isTime() bool {
 
 // unit is what all values of a type of numbers are multiples of.
 func (t specType) unit() int64 {
-	if t.Type.IsTime() {
+	if t.IsTime() {
 		return tenTo(t.scale)
 	}
 	return 1
