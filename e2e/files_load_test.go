@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,29 +112,58 @@ func TestFilesExactlyOnce(t *testing.T) {
 		dir := t.TempDir()
 		plain, packed := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv.gz")
 		require.NoError(t, os.WriteFile(plain, []byte(csv(want[:half])), 0o600))
-		out, err := os.Create(packed)
-		require.NoError(t, err)
-		zip := gzip.NewWriter(out)
-		_, err = zip.Write([]byte(csv(want[half:])))
-		require.NoError(t, err)
-		require.NoError(t, zip.Close())
-		require.NoError(t, out.Close())
-
-		i := d.loads(d.target(), plain, packed, "--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "3", "--max-rate", "300KiB/s")
-		for range 5 {
-			p := i.start(t)
-			d.untilClaims(t, p, max(d.claims(), 0)+1+rand.Int64N(6))
-			p.kill(t)
-			i = d.loads(d.target(), "--resume", "last")
-		}
-		is := reportOf(t, d.loads(d.target(), "--resume", "last", "--max-rate", "1GiB/s").run(t).ends(t, 0))
-		assert.True(t, is.Run.Resumed && is.Verify.OK)
-		assert.Positive(t, is.Run.ResumedRows)
-		assert.Equal(t, &report.VerifiedFiles{
-			Records: int64(len(want)), Acknowledged: int64(len(want)), Claimed: int64(len(want)), RowsAfter: int64(len(want)),
-		}, is.Verify.Files)
-		d.holdsRecords(t, want)
+		require.NoError(t, os.WriteFile(packed, []byte(gzipped(t, csv(want[half:]))), 0o600))
+		d.killedAndResumed(t, want, plain, packed)
 	})
+}
+
+// killedAndResumed loads records into an empty table by processes that are killed, and a last one.
+func (d *database) killedAndResumed(t *testing.T, want []record, paths ...string) {
+	t.Helper()
+	flags := []string{"--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "3", "--max-rate", "300KiB/s"}
+	i := d.loads(d.target(), append(paths, flags...)...)
+	for range 5 {
+		p := i.start(t)
+		d.untilClaims(t, p, max(d.claims(), 0)+1+rand.Int64N(6))
+		p.kill(t)
+		i = d.loads(d.target(), "--resume", "last")
+	}
+	is := reportOf(t, d.loads(d.target(), "--resume", "last", "--max-rate", "1GiB/s").run(t).ends(t, 0))
+	assert.True(t, is.Run.Resumed && is.Verify.OK)
+	assert.Positive(t, is.Run.ResumedRows)
+	assert.Equal(t, &report.VerifiedFiles{
+		Records: int64(len(want)), Acknowledged: int64(len(want)), Claimed: int64(len(want)), RowsAfter: int64(len(want)),
+	}, is.Verify.Files)
+	d.holdsRecords(t, want)
+}
+
+// Files in a bucket are found again by a process that knows their URLs from the record alone.
+func TestFilesInBucketsExactlyOnce(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		want := records(scaled(12_000, 400_000))
+		d.makeRecordTable(t)
+		store := newFolder(t)
+		half := len(want) / 2
+		store.put(t, store.prefix+"/in/a.csv", csv(want[:half]))
+		store.put(t, store.prefix+"/in/b c.csv.gz", gzipped(t, csv(want[half:])))
+		store.put(t, store.prefix+"/input.csv", "no,header,of,this,table\n")
+
+		d.killedAndResumed(t, want, store.target(below("in/")))
+		d.keepsSecrets(t)
+	})
+}
+
+// below names what lies below a URL's path.
+func below(name string) func(*url.URL) { return func(u *url.URL) { u.Path += "/" + name } }
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	zip := gzip.NewWriter(&b)
+	_, err := zip.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	return b.String()
 }
 
 // Commits whose answer is lost are looked up, and bad records stay out once.

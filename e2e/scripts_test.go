@@ -114,7 +114,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		s.ts.Setenv("DATABASE", s.name())
 	}),
 
-	// store makes a folder in the object store: $STORE.
+	// store makes a folder in the object store: $STORE, which is $STORE_PATH?$STORE_QUERY.
 	"store": scriptCommand(func(s *script, _ ...string) { s.makeStore() }),
 
 	// stage makes a stage of Databend's in that folder: $STAGE.
@@ -197,6 +197,9 @@ func scriptCommand(do func(s *script, args ...string)) func(*testscript.TestScri
 func (s *script) makeStore() {
 	s.store = newFolder(s)
 	s.ts.Setenv("STORE", s.store.target())
+	path, query, _ := strings.Cut(s.store.target(), "?")
+	s.ts.Setenv("STORE_PATH", path)
+	s.ts.Setenv("STORE_QUERY", query)
 }
 
 // load is what a push with these flags loads.

@@ -39,7 +39,14 @@ func (a *app) openFiles(ctx context.Context, of, url string, c *config.Connect) 
 	if err != nil {
 		return objstore.Files{}, err
 	}
-	return objstore.OpenFiles(ctx, t, loader.Deps{Dial: new(net.Dialer).DialContext, TLS: c.Trust.TLS, Log: a.log()})
+	return a.openStore(c)(ctx, t)
+}
+
+// openStore returns what opens an object store for small files, and to read large ones.
+func (a *app) openStore(c *config.Connect) func(context.Context, loader.Target) (objstore.Files, error) {
+	return func(ctx context.Context, t loader.Target) (objstore.Files, error) {
+		return objstore.OpenFiles(ctx, t, loader.Deps{Dial: new(net.Dialer).DialContext, TLS: c.Trust.TLS, Log: a.log()})
+	}
 }
 
 // sharedFiles returns what opens the common files of a named run's processes in the object store at url; nil if that

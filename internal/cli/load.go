@@ -10,9 +10,10 @@ import (
 
 const loadHelp = `Load your own files into a table that is there, exactly once, over many connections, and say what the limit was.
 
-FILE is a path, a glob, a folder, or - for standard input; .gz and .zst are decompressed. The database parses the records:
-nothing is converted. In csv an empty field is NULL and "" is an empty text, on every database; tsv and text write \N. Texts
-are UTF-8, dates ISO, and times are in UTC unless they say otherwise.
+FILE is a path, a glob, a folder, - for standard input, or s3:// with an object, a glob or a prefix; .gz and .zst are
+decompressed. The keys of a bucket come from where AWS's tools find them. The database parses the records: nothing is
+converted. In csv an empty field is NULL and "" is an empty text, on every database; tsv and text write \N. Texts are UTF-8,
+dates ISO, and times are in UTC unless they say otherwise.
 
 Without --header and --columns the fields are the table's columns, in order. A load adds to the rows of the table, and drops,
 empties and creates nothing. Each batch goes in with a claim, in one transaction, and where it begins and ends in its file is
@@ -35,6 +36,7 @@ func (a *app) load() *cobra.Command {
 		Short: "Load your own csv and tsv files exactly once, as fast as possible",
 		Long:  loadHelp,
 		Example: `  terapush load postgres://user@host/db --table orders 'exports/*.csv.gz' --header
+  terapush load postgres://user@host/db --table orders s3://bucket/exports/ --workers 32
   terapush load mysql://user@host/db --table orders orders.csv --columns id,,total
   terapush load postgres://user@host/db --resume last`,
 		Args: cobra.ArbitraryArgs,

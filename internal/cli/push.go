@@ -18,6 +18,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/demo"
+	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -285,7 +286,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
 		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
-		Files: a.sharedFiles(c.Shared, &c.Connect),
+		Files: a.sharedFiles(c.Shared, &c.Connect), Buckets: files.Buckets{Open: a.openStore(&c.Connect)},
 	})
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)

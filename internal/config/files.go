@@ -46,7 +46,13 @@ func (c *Files) flags(f *pflag.FlagSet) {
 
 func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(len(c.Paths) == 0 && p.Resume == "", "load takes a TARGET and one FILE or more")
-	all.refuse(len(c.Paths) > 0 && p.Resume != "", "--resume takes the files of the run: leave out %s", strings.Join(c.Paths, " "))
+	all.refuse(len(c.Paths) > 0 && p.Resume != "", "--resume takes the files of the run: leave them out")
+	for _, path := range c.Paths {
+		if strings.HasPrefix(path, "s3://") {
+			_, err := ParseStore("a FILE", path)
+			all.add(err)
+		}
+	}
 	all.refuse(p.Table == "", "--table is needed: the table that the files go into")
 	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)

@@ -24,7 +24,8 @@ type Buckets struct {
 	stores map[string]objstore.Files
 }
 
-func inBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
+// InBucket reports whether a path is the URL of an object, or a pattern of such.
+func InBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
 
 // object is a file in a bucket.
 type object struct {
@@ -32,19 +33,25 @@ type object struct {
 	name  string // in the store
 }
 
-// Connect makes the files of a spec that was kept readable again.
+// Connect makes the files of a spec that was kept readable again. An object that is gone is an error, and one that has
+// changed a *ChangedError.
 func (b *Buckets) Connect(ctx context.Context, files []File) error {
 	for i := range files {
-		if !inBucket(files[i].Path) {
+		f := &files[i]
+		if !InBucket(f.Path) {
 			continue
 		}
-		store, _, name, err := b.store(ctx, files[i].Path)
+		url := f.Path
+		if f.Store != "" {
+			url += "?" + f.Store
+		}
+		store, _, name, err := b.store(ctx, url)
 		if err != nil {
 			return err
 		}
-		files[i].object = &object{store, name}
+		f.object = &object{store, name}
 	}
-	return nil
+	return eachHead(ctx, files, func(*File, []byte) error { return nil })
 }
 
 // Close closes the stores, once no file is read any more.
@@ -89,6 +96,26 @@ func (b *Buckets) store(ctx context.Context, url string) (_ objstore.Files, t lo
 // parallelHeads is how many objects' first bytes are read at a time.
 const parallelHeads = 32
 
+// eachHead calls do with the first bytes of every file in a bucket.
+func eachHead(ctx context.Context, files []File, do func(f *File, head []byte) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelHeads)
+	for i := range files {
+		f := &files[i]
+		if f.object == nil {
+			continue
+		}
+		g.Go(func() error {
+			head := make([]byte, min(f.Size, 16))
+			if err := f.object.read(ctx, *f, head, 0); err != nil {
+				return err
+			}
+			return do(f, head)
+		})
+	}
+	return g.Wait()
+}
+
 // find returns the objects that a URL names: one, those of a glob, or all below it.
 func (b *Buckets) find(ctx context.Context, url string) ([]File, error) {
 	store, t, rest, err := b.store(ctx, url)
@@ -102,7 +129,8 @@ func (b *Buckets) find(ctx context.Context, url string) ([]File, error) {
 	}
 
 	var found []File
-	folder := t.Database
+	folder, params := t.Database, t.Params.Encode()
+	t.Params = nil
 	err = store.Objects(ctx, prefix, func(o objstore.Object) error {
 		is := rest == "" || o.Name == rest || strings.HasPrefix(o.Name, rest+"/")
 		if glob {
@@ -115,7 +143,7 @@ func (b *Buckets) find(ctx context.Context, url string) ([]File, error) {
 			return nil
 		}
 		t.Database = folder + o.Name
-		found = append(found, File{Path: t.String(), Size: o.Bytes, ETag: o.ETag, object: &object{store, o.Name}})
+		found = append(found, File{Path: t.String(), Store: params, Size: o.Bytes, ETag: o.ETag, object: &object{store, o.Name}})
 		return nil
 	})
 	if err != nil {
@@ -125,19 +153,10 @@ func (b *Buckets) find(ctx context.Context, url string) ([]File, error) {
 		return nil, fmt.Errorf("%s: there is no such object, and none below it", url)
 	}
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallelHeads)
-	for i := range found {
-		f := &found[i]
-		g.Go(func() (err error) {
-			head := make([]byte, min(f.Size, 16))
-			if err = f.object.read(ctx, *f, head, 0); err == nil {
-				f.Compression, err = compression(f.Path, head)
-			}
-			return err
-		})
-	}
-	return found, g.Wait()
+	return found, eachHead(ctx, found, func(f *File, head []byte) (err error) {
+		f.Compression, err = compression(f.Path, head)
+		return err
+	})
 }
 
 // attempts bounds how often a read is tried: for some two minutes.

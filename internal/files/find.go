@@ -39,13 +39,13 @@ func (b *Buckets) Find(ctx context.Context, patterns []string) ([]File, error) {
 	var found []File
 	var seen []fs.FileInfo
 	for _, p := range patterns {
-		if inBucket(p) {
+		if InBucket(p) {
 			objects, err := b.find(ctx, p)
 			if err != nil {
 				return nil, err
 			}
 			for _, f := range objects {
-				if !slices.ContainsFunc(found, func(other File) bool { return f.Path == other.Path }) {
+				if !slices.ContainsFunc(found, func(o File) bool { return o.Path == f.Path && o.Store == f.Store }) {
 					found = append(found, f)
 				}
 			}
@@ -173,7 +173,7 @@ func compression(path string, head []byte) (Compression, error) {
 // Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ. Of an object every
 // read checks the ETag.
 func (f File) Check() error {
-	if f.Path == Stdin || inBucket(f.Path) {
+	if f.Path == Stdin || InBucket(f.Path) {
 		return nil
 	}
 	now, _, err := look(f.Path)

@@ -95,7 +95,8 @@ func (s Spec) Check() error {
 // File is one of the user's files, as it was when the run began. Times are not part of it: two hosts that have copies
 // of one file agree.
 type File struct {
-	Path        string      `json:"path"`                  // or Stdin, which is read once, or the URL of an object
+	Path        string      `json:"path"`                  // or Stdin, which is read once, or s3://bucket/key
+	Store       string      `json:"store,omitempty"`       // of an object: what follows the question mark of its URL
 	Size        int64       `json:"size"`                  // bytes as stored, −1 if not known
 	Compression Compression `json:"compression,omitempty"` // by its first bytes, not its name
 	// Ends is the CRC-32C of the file's first and last 64 KiB. A file rewritten with the same length is found by it at once;

@@ -55,7 +55,7 @@ func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*strea
 	case f.object != nil:
 		in := f.object.open(ctx, f)
 		return f.decompress(in, in.Close, from, count)
-	case inBucket(f.Path):
+	case InBucket(f.Path):
 		return nil, fmt.Errorf("%s: no object store is connected", f.Path)
 	}
 	in, err := os.Open(f.Path)

@@ -18,7 +18,7 @@ import (
 // each step finds, and not the steps. After them nothing about the rows changes.
 func (p *push) attach(ctx context.Context) error {
 	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: what others had said is no more true
-	if err := p.configure(); err != nil {
+	if err := p.configure(ctx); err != nil {
 		return failed(Usage, err)
 	}
 	if err := p.takeRejects(); err != nil {
@@ -57,20 +57,20 @@ func (p *push) attach(ctx context.Context) error {
 
 // configure finds what the run is: in the record of an earlier process, or in the flags. It returns every mistake of
 // the command line: these are reported before a server is asked.
-func (p *push) configure() error {
+func (p *push) configure(ctx context.Context) error {
 	if p.Config.Resume != "" {
 		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	}
-	return p.configureNew(cmp.Or(p.Config.RunID, runlog.NewID(p.started)))
+	return p.configureNew(ctx, cmp.Or(p.Config.RunID, runlog.NewID(p.started)))
 }
 
 // configureNew is configure for a run that may begin.
-func (p *push) configureNew(id string) error {
+func (p *push) configureNew(ctx context.Context, id string) error {
 	if err := p.describe(config.Earlier{}); err != nil {
 		return err
 	}
 	p.progress.ID = id
-	spec, err := p.newSpec()
+	spec, err := p.newSpec(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (p *push) connect(ctx context.Context) error {
 
 // reach opens the target of a job that begins no run.
 func (p *push) reach(ctx context.Context) error {
-	if err := p.configure(); err != nil {
+	if err := p.configure(ctx); err != nil {
 		return failed(Usage, err)
 	}
 	return p.connect(ctx)

@@ -42,7 +42,7 @@ func Resources(ctx context.Context, c *config.Pace) (workers int, budget int64) 
 func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	if err := p.configureNew(runlog.NewID(p.started)); err != nil {
+	if err := p.configureNew(ctx, runlog.NewID(p.started)); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
 	checks := p.checkServer(soft)

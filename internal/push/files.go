@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // loads reports whether the rows are those of the user's files.
@@ -32,12 +33,12 @@ func (p *push) command() string {
 }
 
 // filesSpec finds the files of a load that begins.
-func (p *push) filesSpec() (run.Spec, error) {
+func (p *push) filesSpec(ctx context.Context) (run.Spec, error) {
 	c := p.Config.Files
 	paths := make([]string, len(c.Paths))
 	for i, path := range c.Paths {
 		paths[i] = path
-		if path == files.Stdin {
+		if path == files.Stdin || files.InBucket(path) {
 			continue
 		}
 		absolute, err := filepath.Abs(path) // a resume may be started in another folder
@@ -46,9 +47,9 @@ func (p *push) filesSpec() (run.Spec, error) {
 		}
 		paths[i] = absolute
 	}
-	found, err := files.Find(paths)
+	found, err := p.Buckets.Find(ctx, paths)
 	if err != nil {
-		return run.Spec{}, err
+		return run.Spec{}, p.ofStore(err)
 	}
 	format, err := formatOf(c, found)
 	if err != nil {
@@ -68,9 +69,17 @@ func (p *push) filesSpec() (run.Spec, error) {
 		return run.Spec{}, err
 	}
 	if err := s.ReadHeaders(); err != nil {
-		return run.Spec{}, err
+		return run.Spec{}, p.ofStore(err)
 	}
 	return run.NewFilesSpec(&run.Files{Spec: s, Columns: columnsOf(c.Columns)}, &p.Config.Batches, p.target.Method), nil
+}
+
+// ofStore gives an error of an object store, or of who was stopped, its outcome: it is none of the command line.
+func (p *push) ofStore(err error) error {
+	if p.stopped() || errors.As(err, new(*loader.Error)) {
+		return p.orInterrupted(report.PreflightFailed, err)
+	}
+	return err
 }
 
 // formatOf returns the format that the user says, or that all names say.
@@ -199,7 +208,7 @@ type fileSource struct {
 	ended   bool // nothing is to be sent, and there is no Source
 }
 
-func (p *push) openFileSource() (rowSource, error) {
+func (p *push) openFileSource(ctx context.Context) (rowSource, error) {
 	if err := p.openRanges(); err != nil {
 		return nil, err
 	}
@@ -216,6 +225,11 @@ func (p *push) openFileSource() (rowSource, error) {
 		return &fileSource{ended: true}, nil
 	}
 	spec := p.plan.Files
+	if p.progress.Continued {
+		if err := p.Buckets.Connect(ctx, spec.Files); err != nil {
+			return nil, err
+		}
+	}
 	wire := files.Config{
 		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Fields: spec.Width(),
 		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,

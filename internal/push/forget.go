@@ -64,7 +64,7 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err := runlog.RemoveRest(p.Config.State, id); err != nil {
 		return err
 	}
-	if err := p.configureNew(id); err != nil {
+	if err := p.configureNew(ctx, id); err != nil {
 		return failed(Usage, err)
 	}
 	if err := p.connect(ctx); err != nil {
@@ -93,7 +93,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		return err
 	}
 	if p.spec.Method == "" { // no process has left a record
-		if err := p.configure(); err != nil {
+		if err := p.configure(ctx); err != nil {
 			return failed(Usage, err)
 		}
 	}

@@ -54,9 +54,9 @@ func amountOf(p *run.Plan, a progress.Amount) stats.Earlier {
 }
 
 // openSource makes the run's source, which has no memory before fill.
-func (p *push) openSource() (err error) {
+func (p *push) openSource(ctx context.Context) (err error) {
 	if p.loads() {
-		p.source, err = p.openFileSource()
+		p.source, err = p.openFileSource(ctx)
 		return err
 	}
 	p.source, err = source.New(source.Config{

@@ -21,7 +21,7 @@ type Outline struct {
 // can be found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
-	if err := p.configureNew("RUN"); err != nil {
+	if err := p.configureNew(context.Background(), "RUN"); err != nil {
 		return Outline{}, err
 	}
 	if err := p.replan(p.caps); err != nil {

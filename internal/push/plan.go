@@ -1,6 +1,7 @@
 package push
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -54,9 +55,9 @@ func (p *push) endAt(batches int64) {
 }
 
 // newSpec returns the spec of a run that begins. The target must be configured.
-func (p *push) newSpec() (run.Spec, error) {
+func (p *push) newSpec(ctx context.Context) (run.Spec, error) {
 	if p.loads() {
-		return p.filesSpec()
+		return p.filesSpec(ctx)
 	}
 	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named()), nil
 }

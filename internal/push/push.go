@@ -14,6 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/notes"
 	"github.com/terapush/terapush/internal/progress"
@@ -47,6 +48,8 @@ type Job struct {
 	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are
 	// closed with the run. The error of a store has its verdict, and no Files come with it.
 	Files func(context.Context) (Files, error)
+	// Buckets finds the files of a load that are in object stores. They are closed with the run.
+	Buckets files.Buckets
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done
 	// is called when the run has ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
@@ -163,7 +166,7 @@ func (p *push) run(ctx, soft context.Context) error {
 	if err := p.attach(soft); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	end, err := p.watch()
+	end, err := p.watch(soft)
 	if err != nil {
 		return err
 	}
@@ -207,9 +210,9 @@ func (p *push) awaitStart(soft context.Context) error {
 }
 
 // watch makes the source, now that the plan is final, and starts the meters and what shows them, until end.
-func (p *push) watch() (end func(), err error) {
-	if err = p.openSource(); err != nil {
-		return nil, failed(report.PreflightFailed, err)
+func (p *push) watch(ctx context.Context) (end func(), err error) {
+	if err = p.openSource(ctx); err != nil {
+		return nil, p.orInterrupted(report.PreflightFailed, err)
 	}
 	p.startMeters()
 	done := func() {}
@@ -233,6 +236,7 @@ func (p *push) close() error {
 		problems = append(problems, p.source.Close())
 	}
 	problems = append(problems, p.rejects.close())
+	problems = append(problems, p.Buckets.Close())
 	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
 		problems = append(problems, log.Close())
 	}

@@ -41,7 +41,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if p.progress.Stage() == runlog.Loading {
 		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.command()))
 	}
-	end, err := p.watch()
+	end, err := p.watch(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if err := p.readAll(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	end, err := p.watch()
+	end, err := p.watch(ctx)
 	if err != nil {
 		return err
 	}
