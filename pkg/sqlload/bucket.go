@@ -50,7 +50,7 @@ func (s Statements) SelectBuckets(g loader.Grouping) string {
 // measure returns the expression of what is measured of a row, and that of its sum over a column of such values.
 func (s Statements) measure(m rows.Measure, name string) (value, sum string) {
 	c := s.Schema.Columns[m.Column]
-	column := s.Identifier(c.Name)
+	column := s.Column(c.Name)
 	switch {
 	case m.Of == rows.Nulls:
 		return "CASE WHEN " + column + " IS NULL THEN 1 END", s.digits("COUNT(" + name + ")")

@@ -24,7 +24,7 @@ func (s Statements) single() bool {
 // key returns the expression that rows are found by: a column with an index, if there is one.
 func (s Statements) key() string {
 	if s.single() {
-		return s.Identifier(s.Schema.Key().Name)
+		return s.Column(s.Schema.Key().Name)
 	}
 	return s.Number(s.Schema)
 }
@@ -107,5 +107,5 @@ func (s Statements) leading() (column string, of func(number int64) int64, ok bo
 	if !s.Leading || len(number) < 2 || !s.Schema.Key().Type.IsInteger() {
 		return "", nil, false
 	}
-	return s.Identifier(s.Schema.Key().Name), func(n int64) int64 { return n/number[0].Times + number[0].Minus }, true
+	return s.Column(s.Schema.Key().Name), func(n int64) int64 { return n/number[0].Times + number[0].Minus }, true
 }

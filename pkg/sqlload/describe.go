@@ -185,9 +185,9 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 	ctx, cancel := context.WithTimeout(ctx, parentTime)
 	defer cancel()
 	err := t.connect(ctx, func(c Conn) error {
-		key := s.quoted(r.Of[0])
+		key := s.Quoted(r.Of[0])
 		found, err := Rows(ctx, c, fmt.Sprintf("SELECT %s, %s, %s FROM %s.%s",
-			s.digits("MIN("+key+")"), s.digits("MAX("+key+")"), s.digits("COUNT(*)"), s.quoted(r.Schema), s.quoted(r.Table)))
+			s.digits("MIN("+key+")"), s.digits("MAX("+key+")"), s.digits("COUNT(*)"), s.Quoted(r.Schema), s.Quoted(r.Table)))
 		if err == nil && len(found) == 1 {
 			r.Keys = &loader.ParentKeys{Min: Integer(found[0][0]), Max: Integer(found[0][1]), Count: Integer(found[0][2])}
 		}

@@ -183,7 +183,7 @@ func (s *State) canMake() error {
 
 	var without []string
 	for _, c := range s.Schema.Columns {
-		if s.Types.SQL(c) == "" {
+		if s.SQL(c) == "" {
 			without = append(without, fmt.Sprintf("%s (%s of at most %d bytes)", c.Name, c.Type, c.MaxSize()))
 		}
 	}
@@ -367,15 +367,9 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 // differences lists why the columns cannot take the run's rows. More columns may exist if the server fills them. Of the
 // records of files the server alone knows whether their values fit.
 func (s *State) differences(have []Column) (wrong []string) {
-	same := func(have, name string) bool {
-		if s.Upper {
-			return have == strings.ToUpper(name)
-		}
-		return have == name || s.Fold && strings.EqualFold(have, name)
-	}
 	for _, w := range s.Schema.Columns {
-		want := cmp.Or(s.Types.SQL(w), w.Type.String())
-		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
+		want := cmp.Or(s.SQL(w), w.Type.String())
+		i := slices.IndexFunc(have, func(h Column) bool { return s.same(h.Name, w.Name) })
 		switch {
 		case i < 0 && s.Want.Records:
 			wrong = append(wrong, fmt.Sprintf("column %s is missing", w.Name))
@@ -396,12 +390,20 @@ func (s *State) differences(have []Column) (wrong []string) {
 		}
 	}
 	for _, h := range have {
-		known := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return same(h.Name, name) })
+		known := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return s.same(h.Name, name) })
 		if !known && !h.Optional() {
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) %s and has no default", h.Name, h.Type, s.unknown()))
 		}
 	}
 	return wrong
+}
+
+// same reports whether an existing column is the one of a name.
+func (s *State) same(have, name string) bool {
+	if s.Upper {
+		return have == strings.ToUpper(name)
+	}
+	return have == name || s.Fold && strings.EqualFold(have, name)
 }
 
 // unknown says what a column is that gets no value.

@@ -255,7 +255,7 @@ func (e *emptyServer) Columns(_ context.Context, _ Conn, s *State, _ *Relation) 
 			name = strings.ToUpper(name)
 		}
 		if made := s.Types.made(c); made != nil {
-			is := ServerType{Name: made.Name, Params: ParseType(s.Types.SQL(c)).Params}
+			is := ServerType{Name: made.Name, Params: ParseType(s.SQL(c)).Params}
 			all = append(all, Column{loader.Column{Name: name, Nullable: c.Nullable}, is})
 		}
 	}

@@ -105,21 +105,16 @@ func (d Dialect) Identifier(name string) string {
 	}
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
-		parts[i] = d.quoted(p)
+		parts[i] = d.Quoted(p)
 	}
 	return strings.Join(parts, ".")
-}
-
-// quoted quotes one name, which may have a dot in it.
-func (d Dialect) quoted(name string) string {
-	return d.Quote + strings.ReplaceAll(name, d.Quote, d.Quote+d.Quote) + d.Quote
 }
 
 // Columns quotes the schema's column names for a column list.
 func (d Dialect) Columns(s rows.Schema) string {
 	names := s.Names()
 	for i, n := range names {
-		names[i] = d.Identifier(n)
+		names[i] = d.Column(n)
 	}
 	return strings.Join(names, ", ")
 }
@@ -138,12 +133,20 @@ func (d Dialect) Quoted(name string) string {
 	return d.Quote + strings.ReplaceAll(name, d.Quote, d.Quote+d.Quote) + d.Quote
 }
 
+// Column quotes the name of a column of a schema.
+func (d Dialect) Column(name string) string {
+	if d.Upper {
+		name = strings.ToUpper(name)
+	}
+	return d.Quoted(name)
+}
+
 // Number returns the expression for a row's number, made of its derived columns.
 func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))
 	for i, t := range s.Number {
 		c := s.Columns[t.Column]
-		value := d.Identifier(c.Name)
+		value := d.Column(c.Name)
 		if t.Hex {
 			terms[i] = d.hexNumber(c.Type, value)
 			continue
@@ -192,7 +195,7 @@ func (d Dialect) integer(t rows.Type, value string) string {
 func (d Dialect) KeyColumns(s rows.Schema) string {
 	names := make([]string, len(s.Number))
 	for i, t := range s.Number {
-		names[i] = d.Identifier(s.Columns[t.Column].Name)
+		names[i] = d.Column(s.Columns[t.Column].Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -218,6 +221,15 @@ func (d Dialect) literal(text string) string {
 	return Literal(text)
 }
 
+// literals quotes texts for a list.
+func (d Dialect) literals(texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = d.literal(text)
+	}
+	return strings.Join(all, ", ")
+}
+
 // Runs returns the table of the runs' rows, quoted, which stands beside the claim table.
 func (s Statements) Runs() string {
 	for _, claims := range [...]string{UnloggedClaims, ClaimsTable} {
@@ -230,7 +242,7 @@ func (s Statements) Runs() string {
 
 // claimsIn returns the name of a claim table in another schema.
 func (s Statements) claimsIn(schema, claims string) string {
-	return s.quoted(schema) + "." + s.Identifier(claims)
+	return s.Quoted(schema) + "." + s.Identifier(claims)
 }
 
 // bareTable returns the table's name without its schema: the runs' rows stand in the same one. Names that the server takes
@@ -362,7 +374,7 @@ func (s Statements) SelectRows(numbers []int64) string { return s.SelectWhere(s.
 func (s Statements) SelectWhere(condition string) string {
 	names := s.Schema.Names()
 	for i, c := range s.Schema.Columns {
-		names[i] = s.Types.read(c, s.Identifier(c.Name))
+		names[i] = s.Types.read(c, s.Column(c.Name))
 	}
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, condition)
 }

@@ -127,15 +127,15 @@ func (all Types) made(c rows.Column) *Type {
 }
 
 // SQL returns the type of a column for CREATE TABLE; "" if the server has none.
-func (all Types) SQL(c rows.Column) string {
-	t := all.made(c)
+func (d Dialect) SQL(c rows.Column) string {
+	t := d.Types.made(c)
 	switch {
 	case c.SQL != "":
 		return c.SQL
 	case t == nil:
 		return ""
 	case strings.Contains(t.SQL, "%s"):
-		return fmt.Sprintf(t.SQL, Literals(c.Labels))
+		return fmt.Sprintf(t.SQL, d.literals(c.Labels))
 	case !strings.Contains(t.SQL, "%"):
 		return t.SQL
 	case c.Type == rows.Decimal:
@@ -156,12 +156,12 @@ func (all Types) Lacks() (types []rows.Type) {
 
 // Define returns a column as CREATE TABLE has it.
 func (d Dialect) Define(c rows.Column) string {
-	name := d.Identifier(c.Name)
+	name := d.Column(c.Name)
 	null := " NOT NULL"
 	if c.Nullable {
 		null = " NULL" // a TIMESTAMP of MySQL may be NOT NULL otherwise
 	}
-	return name + " " + d.Types.SQL(c) + null + d.check(c)
+	return name + " " + d.SQL(c) + null + d.check(c)
 }
 
 // check returns the CHECK of a column, with a blank before it; "" without one.
@@ -170,7 +170,7 @@ func (d Dialect) check(c rows.Column) string {
 	if c.SQL != "" || t == nil || t.Check == "" {
 		return ""
 	}
-	condition := strings.NewReplacer("%[1]s", d.Identifier(c.Name), "%[2]s", Literals(c.Labels)).Replace(t.Check)
+	condition := strings.NewReplacer("%[1]s", d.Column(c.Name), "%[2]s", d.literals(c.Labels)).Replace(t.Check)
 	return " CHECK (" + condition + ")"
 }
 

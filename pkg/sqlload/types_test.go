@@ -33,12 +33,12 @@ func TestTypes(t *testing.T) {
 		{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: SameDigits},
 	}
 	text := func(length int) rows.Column { return rows.Column{Type: rows.Text, MaxBytes: length} }
-	assert.Equal(t, "VARCHAR(100)", types.SQL(text(100)))
-	assert.Equal(t, "STRING", types.SQL(text(101)))
-	assert.Equal(t, "VARCHAR(1)", types.SQL(text(0)))
-	assert.Equal(t, "VARCHAR(50)", types.SQL(rows.Column{Type: rows.Text, MaxBytes: 10, Declared: 50}))
-	assert.Equal(t, "DECIMAL(15, 2)", types.SQL(rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}))
-	assert.Empty(t, types.SQL(rows.Column{Type: rows.Bytes}), "the server has no such type")
+	assert.Equal(t, "VARCHAR(100)", (Dialect{Types: types}).SQL(text(100)))
+	assert.Equal(t, "STRING", (Dialect{Types: types}).SQL(text(101)))
+	assert.Equal(t, "VARCHAR(1)", (Dialect{Types: types}).SQL(text(0)))
+	assert.Equal(t, "VARCHAR(50)", (Dialect{Types: types}).SQL(rows.Column{Type: rows.Text, MaxBytes: 10, Declared: 50}))
+	assert.Equal(t, "DECIMAL(15, 2)", (Dialect{Types: types}).SQL(rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}))
+	assert.Empty(t, (Dialect{Types: types}).SQL(rows.Column{Type: rows.Bytes}), "the server has no such type")
 
 	assert.True(t, types.Take(ServerType{Name: "char", Params: []int{1}}, text(100), false))
 	assert.True(t, types.Take(ServerType{Name: "varchar"}, text(100), false))
@@ -59,7 +59,7 @@ func TestDigitsOfSeconds(t *testing.T) {
 		"DATETIME(0)": with(rows.Timestamp, 0), "DATETIME(6)": with(rows.Timestamp, 6),
 		"timestamp(0)": with(rows.TimestampTZ, 0), "timestamp(5)": with(rows.TimestampTZ, 5), "timestamp": with(rows.TimestampTZ, 6),
 	} {
-		assert.Equal(t, want, types.SQL(c))
+		assert.Equal(t, want, Dialect{Types: types}.SQL(c))
 	}
 	for digits := range 7 {
 		for have := range 7 {
@@ -86,6 +86,16 @@ func TestNarrowIntegers(t *testing.T) {
 
 	c := types.ours(ColumnOf("c", "tinyint"))
 	assert.Equal(t, &rows.Column{Name: "c", Type: rows.Int16, Least: -128, Most: 127}, c)
+}
+
+// A label is one, whatever is in it, to servers of either kind. So is the name of a column.
+func TestDefineQuotes(t *testing.T) {
+	types := Types{{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s)", Check: "%[1]s IN (%[2]s)"}}
+	c := rows.Column{Name: "a.b", Type: rows.Enum, Labels: []string{`\`, `') ) AS SELECT`, "\n"}}
+	plain, escaped := `'\', ''') ) AS SELECT', '`+"\n'", `'\\', '\') ) AS SELECT', '`+"\n'"
+	assert.Equal(t, `"a.b" ENUM(`+plain+`) NOT NULL CHECK ("a.b" IN (`+plain+`))`, Dialect{Quote: `"`, Types: types}.Define(c))
+	assert.Equal(t, "`a.b` ENUM("+escaped+") NOT NULL CHECK (`a.b` IN ("+escaped+"))",
+		Dialect{Quote: "`", Types: types, Backslash: true}.Define(c))
 }
 
 // Row numbers must not be computed from columns that are unsigned.

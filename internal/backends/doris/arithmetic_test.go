@@ -62,7 +62,7 @@ func TestArithmetic(t *testing.T) {
 				s := newStatements(tableName{schema, d.Schema().Dataset}, d.Schema())
 				var columns []string
 				for _, c := range s.Schema.Columns {
-					columns = append(columns, quote(c.Name)+" "+strings.Replace(types.SQL(c), "STRING", "LONGTEXT", 1))
+					columns = append(columns, quote(c.Name)+" "+strings.Replace(s.SQL(c), "STRING", "LONGTEXT", 1))
 				}
 				exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ") CHARACTER SET utf8mb4")
 				for _, b := range rows {

@@ -146,7 +146,7 @@ func castType(c rows.Column) string {
 	if c.Type == rows.Text {
 		return "STRING"
 	}
-	return types.SQL(c)
+	return dialect().SQL(c)
 }
 
 // properties returns those of the table function.

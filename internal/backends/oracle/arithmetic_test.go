@@ -76,7 +76,7 @@ func TestArithmetic(t *testing.T) {
 		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: sqlload.Qualified("", d.Schema().Dataset)}
 		var columns []string
 		for _, c := range s.Schema.Columns {
-			columns = append(columns, s.Identifier(c.Name)+" "+postgres.Replace(types.SQL(c)))
+			columns = append(columns, s.Identifier(c.Name)+" "+postgres.Replace(s.SQL(c)))
 		}
 		exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")")
 		for _, b := range rows {

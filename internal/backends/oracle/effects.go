@@ -21,7 +21,7 @@ func (l *opened) effects(s *sqlload.State) string {
 // behind implements sqlload.Table.Behind for an identity column, which the load has given numbers. START WITH LIMIT VALUE is what
 // the server itself finds behind the column's values (SQL Language Reference, "ALTER TABLE", identity_options).
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) (statements []string, err error) {
-	key := s.Identifier(s.Schema.Key().Name)
+	key := s.Column(s.Schema.Key().Name)
 	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT k.default_on_null FROM all_tab_identity_cols i "+
 		"JOIN all_tab_columns k ON k.owner = i.owner AND k.table_name = i.table_name AND k.column_name = i.column_name "+
 		"LEFT JOIN all_sequences q ON q.sequence_owner = i.owner AND q.sequence_name = i.sequence_name "+

@@ -45,8 +45,8 @@ func claimsTable(schema string) string {
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
-		name := s.Identifier(c.Name)
-		text := name + " " + types.SQL(c)
+		name := s.Column(c.Name)
+		text := name + " " + s.SQL(c)
 		if c.Derived || !c.Type.Variable() {
 			text += " NOT NULL"
 		}

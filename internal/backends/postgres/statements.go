@@ -51,7 +51,7 @@ func create(unlogged bool) string {
 func (s statements) primary() string {
 	columns := s.KeyColumns(s.Schema)
 	if s.flavour == yugabyteDB {
-		first := s.Identifier(s.Schema.Key().Name)
+		first := s.Column(s.Schema.Key().Name)
 		columns = first + " HASH" + strings.TrimPrefix(columns, first)
 	}
 	return "PRIMARY KEY (" + columns + ")"
