@@ -3,6 +3,7 @@ package sqlload
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -83,9 +84,14 @@ func (r *Relation) String() string {
 	return r.Schema + "." + r.Name
 }
 
-// is reports whether the relation has the name.
-func (r *Relation) is(name loader.TableName) bool {
-	return r != nil && name.Name != "" && r.Schema == name.Schema && r.Name == name.Name
+// isLike reports whether a relation may be the table that a new one is to be like. Where case may count or not, as a setting of
+// MySQL decides, names that differ in it alone are taken for one: the table would be gone.
+func (s *State) isLike(r *Relation) bool {
+	like := s.Want.Like
+	if s.Fold {
+		return like.Name != "" && strings.EqualFold(r.Schema, like.Schema) && strings.EqualFold(r.Name, like.Name)
+	}
+	return like.Name != "" && r.Schema == like.Schema && r.Name == like.Name
 }
 
 // Elsewhere is the advice for a table that cannot take the run's rows. One that terapush has not made is never to be

@@ -55,8 +55,8 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 		return loader.Table{}, err
 	}
 	created := found == nil || s.Want.Create == loader.CreateRecreate
-	if created && found.is(s.Want.Like) {
-		return loader.Table{}, Refuse("choose another --table, or --create truncate",
+	if created && found != nil && s.isLike(found) {
+		return loader.Table{}, Refuse("choose another --table",
 			"%s is the table that the new one is to be like, and would be gone", found)
 	}
 	begins := s.Want.Begin != nil && t.Claims != nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -96,6 +97,17 @@ func TestDefineQuotes(t *testing.T) {
 	assert.Equal(t, `"a.b" ENUM(`+plain+`) NOT NULL CHECK ("a.b" IN (`+plain+`))`, Dialect{Quote: `"`, Types: types}.Define(c))
 	assert.Equal(t, "`a.b` ENUM("+escaped+") NOT NULL CHECK (`a.b` IN ("+escaped+"))",
 		Dialect{Quote: "`", Types: types, Backslash: true}.Define(c))
+}
+
+// A table is not replaced by one like itself, in whatever case it is named.
+func TestLikeItself(t *testing.T) {
+	s := State{Want: loader.Preparation{Like: loader.TableName{Schema: "S", Name: "orders"}}}
+	assert.False(t, s.isLike(&Relation{Schema: "S", Name: "Orders"}))
+	assert.True(t, s.isLike(&Relation{Schema: "S", Name: "orders"}))
+	s.Fold = true
+	assert.True(t, s.isLike(&Relation{Schema: "s", Name: "Orders"}))
+	s.Want.Like = loader.TableName{}
+	assert.False(t, s.isLike(&Relation{}))
 }
 
 // Row numbers must not be computed from columns that are unsigned.
