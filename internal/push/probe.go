@@ -53,18 +53,16 @@ func (p *push) probeSample(ctx context.Context) error {
 		return nil
 	}
 	sample := p.sample()
-	var used []string
 	err := target.Within(ctx, func(bound context.Context) error {
-		proof, err := p.probeRows(bound, sample, target.Ask[loader.Proof])
-		used = proof.Numbered
+		_, err := p.probeRows(bound, sample, target.Ask[loader.Proof])
 		if err != nil && isRefusal(err) {
 			return p.findRefused(bound, sample, err)
 		}
 		return err
 	})
-	if len(used) > 0 {
-		p.notes.Warnf("the probe used up %d numbers of each of %s, which the server does not take back",
-			len(sample)+1, strings.Join(used, ", "))
+	if used := p.target.Found.Numbered; len(used) > 0 {
+		p.notes.Warnf("the probe used up to %d numbers of each of %s, which the server does not take back",
+			p.probed, strings.Join(used, ", "))
 	}
 	switch {
 	case errors.Is(err, target.ErrTooLate) && ctx.Err() == nil:
@@ -76,17 +74,21 @@ func (p *push) probeSample(ctx context.Context) error {
 	return nil
 }
 
-// sample lists rows of the run in ascending order: the first, the last, and random ones.
+// sample lists rows of the run in ascending order: the first, the last, and random ones. Where they would move the count of an
+// AUTO_INCREMENT to the run's end, for good, it is the first ones, behind which the run moves it soon.
 func (p *push) sample() []int64 {
 	last := p.plan.Rows - 1
 	if p.plan.ByDuration() { // how many there will be is not known
-		last = max(p.plan.DistinctRows, p.plan.BatchRows) - 1
+		last = min(max(p.plan.DistinctRows, p.plan.BatchRows), p.plan.Rows) - 1
 	}
 	n := min(sampleRows, last+1, max(sampleBytes/max(p.plan.Data.Schema().MaxRowBytes(), 1), 1))
 	if most := p.caps.MaxBytes; most > 0 { // of a message, in which rows are longer than in the mean
 		n = min(n, max(most/(2*p.plan.EncodedRowBytes), 1))
 	}
 
+	if p.target.Found.Moved {
+		last = min(last, sampleRows-1)
+	}
 	all := []int64{0, last}
 	random := rand.New(rand.NewPCG(p.plan.Seed, 0))
 	for int64(len(all)) < n {
@@ -155,10 +157,14 @@ func (p *push) refusal(row int64, err error) error {
 	if len(named) > most {
 		named = append(named[:most:most], "…")
 	}
+	hint := "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what the table demands"
+	if p.Config.Like != "" {
+		hint = "write the file with terapush inspect, correct the generator in it, and give it as --dataset in place of --like"
+	}
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,
 		Err:  fmt.Errorf("row %d is refused: %w; it has %s", row, err, strings.Join(named, ", ")),
-		Hint: "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what the table demands",
+		Hint: hint,
 	}
 }
 
@@ -196,6 +202,7 @@ func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loade
 		return loader.Proof{}, err
 	}
 	defer free()
+	p.probed += len(sample)
 	return ask(ctx, p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
 		return p.target.Can.Prober.Probe(ctx, p.plan.Contract, one)
 	})

@@ -99,6 +99,7 @@ type planned struct {
 	warnings  []string      // of that plan
 	bare      bool          // the user asked for nothing but the load, so nothing else is asked of the database
 	idle      bool          // this process sends nothing
+	probed    int           // rows that were sent and rolled back
 }
 
 // proof is what was asked for and found after the load.

@@ -234,6 +234,12 @@ type Table struct {
 	Row RunRow
 	// LongScan reports that it is large and has no index on the key: to find a row by its number takes a long scan.
 	LongScan bool
+	// Numbered are the columns that the server numbers in the rows, since they have no value there. Numbers are used up,
+	// whatever is rolled back.
+	Numbered []string
+	// Moved reports whether the rows have a column that the server numbers, whose count a value moves behind itself, as an
+	// AUTO_INCREMENT: for good, whatever is rolled back.
+	Moved bool
 }
 
 // NoEndpoint is Server.Endpoint of a back-end that discards rows instead of sending them.

@@ -163,9 +163,6 @@ type Prober interface {
 type Proof struct {
 	Transactional bool   // neither row nor claim survived the rollback
 	Reason        string // what survived and why, if not
-	// Numbered are the columns that the server has numbered in the rows, since they have no value there. Their numbers are
-	// used up, whatever is rolled back.
-	Numbered []string
 }
 
 // RangeError reports that a table has fewer row numbers left than the run has rows.

@@ -81,6 +81,7 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 	}
 	s.use(found)
 	table := loader.Table{Created: created}
+	table.Numbered, table.Moved = s.numbered(found.Columns)
 	if err := t.lookForRows(ctx, c, s, &table); err != nil {
 		return table, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -68,22 +69,23 @@ func (t ClaimedTable) ProbeBy(
 	case claims > 0:
 		return loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, nil
 	}
-	return loader.Proof{Transactional: true, Numbered: s.numbered()}, nil
+	return loader.Proof{Transactional: true}, nil
 }
 
-// numbered lists the columns that the server numbers where the rows have no value: by itself, or by a sequence as the default.
-func (s *State) numbered() (names []string) {
-	if s.Relation == nil {
-		return nil
-	}
-	for _, c := range s.Relation.Columns {
-		_, ours := s.Schema.Column(c.Name)
+// numbered lists the columns that the server numbers where the rows have no value, by itself or by a sequence as the default,
+// and reports whether a value in one that the rows have moves its count.
+func (s *State) numbered(all []Column) (names []string, moved bool) {
+	for _, c := range all {
+		ours := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return s.same(c.Name, name) })
 		counts := c.Numbered != "" || strings.HasPrefix(strings.ToLower(c.Default), "nextval(")
-		if counts && !ours {
+		switch {
+		case counts && !ours:
 			names = append(names, c.Name)
+		case c.Numbered == loader.AutoIncrement || c.Numbered == loader.AutoRandom: // an identity stays behind its values
+			moved = true
 		}
 	}
-	return names
+	return names, moved
 }
 
 // unsought reports whether the probe's row is not looked for, and so not sent. A record of a file has no number to find it by,

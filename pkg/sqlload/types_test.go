@@ -110,6 +110,21 @@ func TestLikeItself(t *testing.T) {
 	assert.False(t, s.isLike(&Relation{}))
 }
 
+// What a probe of many rows would move for good, and what it uses up.
+func TestNumbered(t *testing.T) {
+	column := func(name string, by loader.Numbering) Column {
+		return Column{Column: loader.Column{Name: name, Numbered: by}}
+	}
+	for key, want := range map[loader.Numbering]bool{
+		loader.AutoIncrement: true, loader.AutoRandom: true, loader.IdentityAlways: false, "": false,
+	} {
+		s := State{Statements: Statements{Dialect: Dialect{Fold: true}, Schema: rows.Schema{Columns: []rows.Column{{Name: "id"}}}}}
+		names, moved := s.numbered([]Column{column("ID", key), column("no", loader.IdentityByDefault), column("x", "")})
+		assert.Equal(t, []string{"no"}, names)
+		assert.Equal(t, want, moved, key)
+	}
+}
+
 // Row numbers must not be computed from columns that are unsigned.
 func TestUnsignedKey(t *testing.T) {
 	types := Types{{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"}, {Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}}
