@@ -218,7 +218,8 @@ func (p *push) syncSequences(ctx context.Context) error {
 	if can == nil || p.plan.Rows == 0 || p.progress.Stage() != runlog.Loaded {
 		return nil
 	}
-	if !move && (p.bare || p.target.Found.Created) { // a table of ours has none
+	ours := p.target.Found.Created && p.Config.LikeTable.Name == "" // a copy has what its model has
+	if !move && (p.bare || ours) {                                  // a table of ours has none
 		return nil
 	}
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Suspects implements loader.Suspecter.
@@ -46,7 +45,7 @@ func (t *Table) Sequences(ctx context.Context, last int64, move bool) (statement
 	}
 	err = t.do(ctx, "look for sequences", func(c Conn, s *State) (err error) {
 		key := s.Schema.Key()
-		if key.Type != rows.Int64 || s.Relation == nil {
+		if !key.Type.IsInteger() || s.Relation == nil {
 			return nil
 		}
 		number := s.Schema.Number[0]

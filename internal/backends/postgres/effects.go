@@ -31,11 +31,14 @@ func (l *opened) effects(s *sqlload.State) string {
 }
 
 // behind implements sqlload.Table.Behind for the sequences of serial and identity columns, and of a DEFAULT nextval('…').
-// GREATEST keeps a sequence that another program has moved meanwhile from going back.
+// GREATEST keeps a sequence that another program has moved meanwhile from going back. One that belongs to another table, as the
+// default of a copy does, is not moved: the other table's rows would get the numbers of a copy's.
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) (statements []string, err error) {
 	key := sqlload.Literal(s.Schema.Key().Name)
 	found, err := sqlload.Rows(ctx, c, "SELECT DISTINCT q.seqrelid, n.nspname, r.relname, "+
-		"has_sequence_privilege(q.seqrelid, 'SELECT') FROM pg_attribute a "+
+		"has_sequence_privilege(q.seqrelid, 'SELECT'), "+
+		"(SELECT CAST(CAST(o.refobjid AS regclass) AS text) FROM pg_depend o WHERE o.classid = CAST('pg_class' AS regclass) "+
+		"AND o.objid = q.seqrelid AND o.refclassid = o.classid AND o.deptype = 'a' AND o.refobjid <> a.attrelid) FROM pg_attribute a "+
 		"LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum "+
 		"JOIN pg_depend d ON d.classid = CAST('pg_attrdef' AS regclass) AND d.objid = f.oid AND d.refclassid = CAST('pg_class' AS regclass) "+
 		"OR d.refclassid = CAST('pg_class' AS regclass) AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'i' "+
@@ -56,6 +59,10 @@ func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, l
 			if next > largest {
 				continue
 			}
+		}
+		if row[4] != "" {
+			return nil, fmt.Errorf("sequence %s numbers the key and belongs to table %s: give %s a sequence of its own",
+				name, row[4], s.Table)
 		}
 		statements = append(statements, move)
 	}
