@@ -171,10 +171,11 @@ var labelPattern = regexp.MustCompile(`'((?:[^']|'')*)'`)
 // typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a character set
 // other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type of some.
 func typeOf(full, charset, length string) sqlload.ServerType {
-	full, _, _ = strings.Cut(full, "/*")
-	if list, is := strings.CutPrefix(strings.ToLower(full), "enum("); is {
-		return sqlload.ServerType{Name: "enum", Labels: labelsOf(full[len(full)-len(list):])}
+	const enum = "enum("
+	if len(full) > len(enum) && strings.EqualFold(full[:len(enum)], enum) { // a label may hold anything
+		return sqlload.ServerType{Name: "enum", Labels: labelsOf(full[len(enum):])}
 	}
+	full, _, _ = strings.Cut(full, "/*")
 	t := sqlload.ParseType(full)
 	t.Name = strings.TrimSuffix(t.Name, " zerofill")
 	text, sized := slices.Contains(texts, t.Name), slices.Contains(blobs, t.Name)

@@ -24,6 +24,8 @@ func TestTakes(t *testing.T) {
 		length        string
 		takes         bool
 	}{
+		{rows.Column{Type: rows.Enum, MaxBytes: 6, Labels: []string{"a/*b", "İ", "Ⱥ"}}, "enum('a/*b','İ','Ⱥ')", "utf8mb4", "4", true},
+		{rows.Column{Type: rows.Enum, MaxBytes: 6, Labels: []string{"Ⱥ"}}, "ENUM('İ')", "utf8mb4", "1", false},
 		{key, "bigint(20) unsigned", "", "0", true},
 		{key, "bigint unsigned", "", "0", true},
 		{key, "int(11)", "", "0", false},
