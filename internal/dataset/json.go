@@ -66,6 +66,7 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 
+	object.together = max(min(documentRows, documentBytes/size), 1)
 	plan.column.MaxBytes, plan.column.JSON = size, p.t.Type == rows.Text
 	plan.drawn = func(start uint64) generator { return object.compile(start) }
 	return plan
@@ -195,15 +196,20 @@ type jsonField struct {
 
 // document draws objects. Its fields are filled one after the other, and then written row by row.
 type document struct {
-	fields  []jsonField
-	scratch sync.Pool // of *rows.Block
+	fields   []jsonField
+	together int       // how many are drawn at a time
+	scratch  sync.Pool // of *rows.Block
 }
 
-// documentRows is how many documents are drawn at a time: their fields stay in the CPU's caches.
-const documentRows = 512
+// How many documents are drawn at a time, and of how many bytes at most unless one is longer: their fields stay in the CPU's
+// caches, and out of the memory that a run has not planned.
+const (
+	documentRows  = 512
+	documentBytes = 1 << 20
+)
 
 func (d *document) compile(start uint64) *document {
-	c := &document{fields: slices.Clone(d.fields)}
+	c := &document{fields: slices.Clone(d.fields), together: d.together}
 	var s rows.Schema
 	for i := range c.fields {
 		f := &c.fields[i]
@@ -219,8 +225,8 @@ func (d *document) fill(v *rows.Vector, _ uint64, first int64, n int) {
 	block := d.scratch.Get().(*rows.Block)
 	defer d.scratch.Put(block)
 
-	for from := 0; from < n; from += documentRows {
-		m := min(documentRows, n-from)
+	for from := 0; from < n; from += d.together {
+		m := min(d.together, n-from)
 		block.Reset(m)
 		for i := range d.fields {
 			f := &d.fields[i]
