@@ -195,6 +195,11 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 		return plan
 	}
+	if smallest, largest := p.t.bounds(); !p.t.Variable() && (of.least < smallest || of.most > largest) {
+		p.wrong([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
+			quoted(string(*s)), p.t.format(of.least), p.t.format(of.most), p.t)
+		return plan
+	}
 	plan = *of
 	plan.depends, plan.of = true, p.columnIndex(string(*s))
 	plan.column.Declared, plan.wants = 0, 0
@@ -275,7 +280,7 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	if len(p.problems) > before {
 		return plan
 	}
-	_, largest := p.t.bounds()
+	smallest, largest := p.t.bounds()
 	switch {
 	case most < least:
 		p.wrong([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
@@ -283,6 +288,10 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	case of.most > largest-most:
 		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
 			quoted(a.By), to, p.t.format(of.most), p.t.name)
+		return plan
+	case of.least < smallest-least:
+		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is below the smallest %s",
+			quoted(a.By), from, p.t.format(of.least), p.t.name)
 		return plan
 	}
 

@@ -95,11 +95,14 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
 }
 
-// isSQLType reports whether a text is the name of a type, perhaps of several words, with numbers: nothing that could be more.
+// isSQLType reports whether a text is the name of a type, with numbers and what belongs to a type alone: no constraint, default
+// or other word of a column's definition, which would change or hide rows.
 func isSQLType(text string) bool { return len(text) <= maxName && sqlType.MatchString(text) }
 
-var sqlType = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?( [A-Za-z_][A-Za-z0-9_]*)*` +
-	`( ?\([0-9]{1,6}(, ?[0-9]{1,6})*\))?( [A-Za-z_][A-Za-z0-9_]*)*(\[\])?$`)
+// sqlType is one name, or one of the types of several words; then numbers, and words and brackets that follow them.
+var sqlType = regexp.MustCompile(`(?i)^(double precision|(character|char|bit) varying|national (character|char|varchar)( varying)?|` +
+	`long (varchar|varbinary|raw)|interval (year|month|day|hour|minute|second)( to (month|hour|minute|second))?|[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?)` +
+	`( ?\([0-9]{1,6}(, ?[0-9]{1,6})*\))?( with(out)?( local)? time zone| unsigned| zerofill| unsigned zerofill)?(\[\])*$`)
 
 // declare compares the length of a variable type with the longest value.
 func (p *columnPlanner) declare(c *rows.Column) {

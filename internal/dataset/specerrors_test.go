@@ -40,6 +40,8 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: json, json: {a: {constant: 1, absent: 0%}}}":               "json: a: absent: 0% is no share: write it as 12.5%, more than 0% and at most 100%",
 		"{type: json, constant: '{'}":                                      "constant: { is no JSON document: unexpected end of JSON input",
 		"{type: text, constant: a, sql: 'text); DROP TABLE x; --'}":        `sql: "text); DROP TABLE x; --" is no type, as inet, tsvector or numeric(20, 4)`,
+		"{type: text, constant: a, sql: text REFERENCES x}":                `sql: "text REFERENCES x" is no type, as inet, tsvector or numeric(20, 4)`,
+		"{type: enum, values: ['a ', b]}":                                  `values: "a ": a label of an enum ends in no blank: MySQL cuts them off`,
 		"{type: bigint, constant: 1, sql: inet}":                           "sql is for text and json, which the server parses; leave it out, or make the type text",
 		"{type: real, constant: 0.1}":                                      "constant: 0.1 is no multiple of 1/1048576, which every server would print and read exactly: write 0.125, or take decimal(p,s)",
 		"{type: real, uniform: {min: 0, max: 9999999}}":                    "uniform: max: 9999999 has more digits than real holds exactly in steps of 1/16",

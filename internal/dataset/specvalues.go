@@ -318,6 +318,9 @@ func (t specType) parseBytes(text string) ([]byte, error) {
 	if t.Type == rows.Char && strings.TrimRight(text, " ") != text {
 		return nil, fmt.Errorf("%q: a char(n) ends in no blank: servers cut them off", text)
 	}
+	if t.Type == rows.Enum && strings.TrimRight(text, " ") != text {
+		return nil, fmt.Errorf("%q: a label of an enum ends in no blank: MySQL cuts them off", text)
+	}
 	if t.Type == rows.JSON {
 		return compactJSON(text)
 	}
