@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -262,17 +264,30 @@ func merge(a, b map[string]limits) map[string]limits {
 		} else if more.in != nil {
 			l.in = more.in
 		}
-		if more.least != nil {
-			l.least = more.least
-		}
-		if more.most != nil {
-			l.most = more.most
-		}
+		l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
 		l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
 		if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
 			l.maxLen = more.maxLen
 		}
 		a[name] = l
+	}
+	return a
+}
+
+// tighter returns the end of a range of two that lies further in the direction. Numbers are compared as such, and dates, which
+// begin with the year, as texts.
+func tighter(a, b *bound, direction int) *bound {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	order := strings.Compare(b.value, a.value)
+	x, isNumber := new(big.Rat).SetString(a.value)
+	y, areNumbers := new(big.Rat).SetString(b.value)
+	if isNumber && areNumbers {
+		order = y.Cmp(x)
+	}
+	if order == direction || order == 0 && b.beyond {
+		return b
 	}
 	return a
 }

@@ -58,4 +58,15 @@ func TestMerge(t *testing.T) {
 	got, all := understand("a in (1, 2, 3) and a in (2, 3, 4) and length(b) <= 9 and length(b) <= 5 and length(b) > 1", false)
 	assert.True(t, all)
 	assert.Equal(t, map[string]limits{"a": {in: []string{"2", "3"}}, "b": {minLen: 2, maxLen: 5}}, got)
+
+	for condition, want := range map[string]limits{
+		"a >= 1 and a >= 0 and a < 100 and a < 900":        {least: &bound{"1", false}, most: &bound{"100", true}},
+		"a >= 0 and a >= 1 and a < 900 and a < 100":        {least: &bound{"1", false}, most: &bound{"100", true}},
+		"a > 9 and a >= 9 and a <= 10 and a < 10":          {least: &bound{"9", true}, most: &bound{"10", true}},
+		"a >= '2020-01-01' and a >= '2019-12-31 00:00:00'": {least: &bound{"2020-01-01", false}},
+	} {
+		got, all := understand(condition, false)
+		assert.True(t, all)
+		assert.Equal(t, map[string]limits{"a": want}, got, condition)
+	}
 }

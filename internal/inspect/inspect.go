@@ -283,7 +283,7 @@ func (w *writer) deriveUniques() {
 		columns := w.present(k)
 		switch {
 		case columns == nil || w.hasKey(k.Columns): // a NULL is in no key, and what has the key is unique
-		case w.decided(k.Columns) || slices.ContainsFunc(columns, w.derive):
+		case w.decided(k.Columns) || w.deriveOne(columns):
 			w.unique = append(w.unique, k.Columns)
 		default:
 			w.refuseUnique(k, columns)
@@ -294,6 +294,12 @@ func (w *writer) deriveUniques() {
 			w.derive(c)
 		}
 	}
+}
+
+// deriveOne derives one of some columns, if a generator can: one that refers to no parent, whose keys bound it, if there is one.
+func (w *writer) deriveOne(columns []*column) bool {
+	free := func(c *column) bool { return c.reference == nil && w.derive(c) }
+	return slices.ContainsFunc(columns, free) || slices.ContainsFunc(columns, w.derive)
 }
 
 // hasKey reports whether the key is among the columns.

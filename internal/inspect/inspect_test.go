@@ -204,6 +204,19 @@ func TestWrite(t *testing.T) {
 				"  \"a: b\": {type: bigint, uniform: {min: 1, max: 1000000}}\n" +
 				"  \"#x\": {type: text(5), text: {length: 1..5}}\n",
 		},
+		"a unique key with a parent": {
+			loader.Description{
+				Columns: []loader.Column{bigint("id"), bigint("parent"), bigint("${n}")}, Keys: []loader.Key{primary("id"), unique("parent", "${n}")},
+				References: []loader.Reference{{
+					Name: "f", Columns: []string{"parent"}, Schema: "s", Table: "p", Of: []string{"id"}, Keys: &loader.ParentKeys{Min: 1, Max: 9, Count: 9},
+				}},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}\n" +
+				"  parent: {type: bigint, uniform: {min: 1, max: 9}}  # REFERENCES s.p (id), 9 keys\n" +
+				"  \"${n}\": {type: bigint, sequence: {start: 1}}\n" +
+				"unique:\n  - [parent, \"$${n}\"]\n",
+		},
 		"more rows than its key has values for": {
 			loader.Description{Columns: []loader.Column{text("id", 3)}, Keys: []loader.Key{primary("id")}, Rows: 900},
 			"key: [id]\ncolumns:\n  id: {type: text(3), sequence: {format: \"{:03}\"}}\n",

@@ -15,7 +15,7 @@ var (
 	yamlWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 )
 
-// name writes a name as a key or an element of a list.
+// name writes a name as a key.
 func name(text string) string {
 	if plainName.MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
 		return text
@@ -62,10 +62,11 @@ func values(all []string) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
+// names writes a list of names, which are values: ${ is no parameter in them.
 func names(all []string) string {
 	texts := make([]string, len(all))
 	for i, v := range all {
-		texts[i] = name(v)
+		texts[i] = name(strings.ReplaceAll(v, "${", "$${"))
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
 }
