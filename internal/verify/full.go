@@ -51,7 +51,7 @@ func measure(ctx context.Context, e Expect, bound int64) (*measures, error) {
 		schema: schema, all: schema.Measures(),
 		cycle: e.Cycle(e.Distinct), last: e.Batches() - 1, template: make(map[int64][]*big.Int),
 	}
-	affordable := bound / schema.MaxRowBytes() / e.BatchRows
+	affordable := bound / max(schema.RowBytes(), 1) / e.BatchRows
 	if len(l.all) == 0 || affordable == 0 || e.Rows == 0 {
 		return l, nil
 	}
