@@ -153,18 +153,20 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 // otherCharset is what a text has in its type's name that is not utf8mb4's.
 const otherCharset = " of another character set"
 
-// labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels. OceanBase leaves them as they
+// labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels, and escapes. OceanBase leaves them as they
 // are (seekdb 1.4.0), so that the labels are not known for sure: nil.
 func labelsOf(list string) (labels []string) {
 	var quoted []string
 	for _, m := range labelPattern.FindAllStringSubmatch(list, -1) {
-		labels, quoted = append(labels, strings.ReplaceAll(m[1], "''", "'")), append(quoted, m[0])
+		labels, quoted = append(labels, unescaped.Replace(m[1])), append(quoted, m[0])
 	}
 	if strings.Join(quoted, ",") != strings.TrimSuffix(list, ")") {
 		return nil
 	}
 	return labels
 }
+
+var unescaped = strings.NewReplacer("''", "'", `\\`, `\`, `\n`, "\n", `\r`, "\r", `\Z`, "\x1a", `\0`, "\x00")
 
 var labelPattern = regexp.MustCompile(`'((?:[^']|'')*)'`)
 

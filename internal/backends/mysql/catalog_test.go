@@ -25,6 +25,7 @@ func TestTakes(t *testing.T) {
 		takes         bool
 	}{
 		{rows.Column{Type: rows.Enum, MaxBytes: 6, Labels: []string{"a/*b", "İ", "Ⱥ"}}, "enum('a/*b','İ','Ⱥ')", "utf8mb4", "4", true},
+		{rows.Column{Type: rows.Enum, MaxBytes: 6, Labels: []string{`x\n`, "y\n", `z\`}}, `enum('x\\n','y\n','z\\')`, "utf8mb4", "3", true},
 		{rows.Column{Type: rows.Enum, MaxBytes: 6, Labels: []string{"Ⱥ"}}, "ENUM('İ')", "utf8mb4", "1", false},
 		{key, "bigint(20) unsigned", "", "0", true},
 		{key, "bigint unsigned", "", "0", true},
