@@ -53,6 +53,7 @@ type invocation struct {
 	args []string
 	env  []string // name=value, on top
 	attr *syscall.SysProcAttr
+	in   *os.File // is stdin, if it is there
 	log  *os.File // takes stdout and stderr, if it is there
 }
 
@@ -87,6 +88,9 @@ func startCommand(t *testing.T, i invocation, name string, args ...string) *proc
 	p.SysProcAttr = i.attr
 	p.WaitDelay = time.Second // what a killed shell has started keeps its pipes
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	if i.in != nil {
+		p.Stdin = i.in
+	}
 	if i.log != nil {
 		p.Stdout, p.Stderr = i.log, i.log
 	}

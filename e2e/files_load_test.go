@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -219,5 +220,41 @@ func TestFilesBesideOthers(t *testing.T) {
 		assert.Equal(t, "ack", is.Verify.Mode)
 		assert.Contains(t, strings.Join(is.Warnings, "\n"), "1 rows more than the load has added")
 		d.loads(d.target(), "--resume", "last", "--verify", "count").run(t).ends(t, 4)
+	})
+}
+
+// The first Ctrl-C ends the batches on their way, and the load goes on from there, unless nothing can read it again.
+func TestFilesInterrupted(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		want := records(3000)
+		d.makeRecordTable(t)
+		name := filepath.Join(t.TempDir(), "with space.csv")
+		require.NoError(t, os.WriteFile(name, []byte(csv(want)), 0o600))
+		flags := []string{"--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "2"}
+		p := d.loads(d.target(), append(flags, name, "--max-rate", "50KiB/s")...).start(t)
+		d.untilClaims(t, p, 3)
+		p.signal(t, syscall.SIGINT)
+		is := reportOf(t, p.wait(t).ends(t, 130).says(t, "to resume: terapush load"))
+		assert.Zero(t, is.Result.Unknown)
+		assert.True(t, is.Run.Resumable)
+		d.loads(d.target(), "--resume", "last", "--max-rate", "1GiB/s").run(t).ends(t, 0)
+		d.holdsRecords(t, want)
+
+		d.must(t, "DELETE FROM orders")
+		from, to, err := os.Pipe()
+		require.NoError(t, err)
+		defer from.Close()
+		defer to.Close()
+		i := d.loads(d.target(), append(flags, "-", "--format", "csv")...)
+		i.in = from
+		before := d.claims()
+		p = i.start(t)
+		_, err = to.WriteString(csv(want[:1000]))
+		require.NoError(t, err)
+		d.untilClaims(t, p, max(before, 0)+3)
+		p.signal(t, syscall.SIGINT) // while the pipe is open, and silent
+		is = reportOf(t, p.wait(t).ends(t, 130).says(t, "cannot be resumed, since standard input is read once"))
+		assert.False(t, is.Run.Resumable)
+		assert.Equal(t, d.number(t, "SELECT COUNT(*) FROM orders"), is.Result.Rows)
 	})
 }

@@ -107,7 +107,7 @@ func TestFilesInBuckets(t *testing.T) {
 		spec.Header = true
 		spec.Files, err = b.Find(t.Context(), []string{below(target, "header.csv")})
 		require.NoError(t, err)
-		require.NoError(t, spec.ReadHeaders())
+		require.NoError(t, spec.ReadHeaders(t.Context()))
 		require.Equal(t, []string{"a", "b"}, spec.Files[0].Header)
 
 		put(t, target, map[string]string{"in/a.csv": lines(11, "a")})

@@ -196,7 +196,7 @@ func ended(memory []byte, n int) []byte {
 func (c *cutter) lastStart(scan scanner) int64 { return c.next.FirstLine + scan.lines - scan.open }
 
 func (c *cutter) tooLong(p []byte, scan scanner) error {
-	err := &LongRecordError{Path: c.file.Path, Line: c.next.FirstLine, Most: int64(len(p))}
+	err := &LongRecordError{Path: c.file.Name(), Line: c.next.FirstLine, Most: int64(len(p))}
 	if scan.inQuote {
 		err.Quote = c.next.FirstLine + c.how.openQuote(p)
 	}
@@ -208,9 +208,9 @@ func (c *cutter) unclosed(p []byte, scan scanner) error {
 	if scan.inQuote {
 		opens := line + c.how.openQuote(p[scan.end:])
 		return fmt.Errorf("%s, line %d: the quote that opens here is never closed; its record begins in line %d",
-			c.file.Path, opens, line)
+			c.file.Name(), opens, line)
 	}
-	return fmt.Errorf("%s, line %d: the file ends with a backslash: its last record is incomplete", c.file.Path, line)
+	return fmt.Errorf("%s, line %d: the file ends with a backslash: its last record is incomplete", c.file.Name(), line)
 }
 
 // openQuote returns how many lines lie before the quoted part that is open at the end of a record's bytes.

@@ -117,7 +117,7 @@ func TestHeaders(t *testing.T) {
 		var err error
 		spec.Files, err = files.Find([]string{write(t, "f", text)})
 		require.NoError(t, err)
-		err = spec.ReadHeaders()
+		err = spec.ReadHeaders(t.Context())
 		problem := map[string]string{
 			"a,,b\n": "line 1: column 2 of the header has no name", "a,b,a\n": `line 1: the header has "a" twice`,
 			"\"a,b\n1,2\n": "line 1: the header does not end: is a quote missing?",

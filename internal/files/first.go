@@ -1,9 +1,11 @@
 package files
 
+import "context"
+
 // First returns the fields of a file's first record, nil if it has none. Of standard input it is still to be read
 // afterwards.
-func (s Spec) First(f File) ([]string, error) {
-	in, err := f.peek()
+func (s Spec) First(ctx context.Context, f File) ([]string, error) {
+	in, err := f.peek(ctx)
 	if err != nil {
 		return nil, err
 	}

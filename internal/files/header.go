@@ -3,9 +3,7 @@ package files
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -31,7 +29,7 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 			return nil, h, err
 		}
 		head = head[:from+n]
-		if err := utf16(in.file.Path, head); err != nil {
+		if err := utf16(in.file.Name(), head); err != nil {
 			return nil, h, err
 		}
 
@@ -48,7 +46,7 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 		}
 		_, _, lacksLineEnd := how.next(slices.Concat(head[h.from:], newline))
 		if len(head) > maxHeader || ended && !lacksLineEnd {
-			return nil, h, fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", in.file.Path)
+			return nil, h, fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", in.file.Name())
 		}
 	}
 	return head, h, nil
@@ -64,12 +62,12 @@ func utf16(path string, head []byte) error {
 
 // ReadHeaders sets the Header of every file, if the files have headers: the names in its first record, unquoted and
 // unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
-func (s *Spec) ReadHeaders() error {
+func (s *Spec) ReadHeaders(ctx context.Context) error {
 	if err := s.Check(); err != nil || !s.Header {
 		return err
 	}
 	for i := range s.Files {
-		names, err := s.readHeader(s.Files[i])
+		names, err := s.readHeader(ctx, s.Files[i])
 		if err != nil {
 			return err
 		}
@@ -78,8 +76,8 @@ func (s *Spec) ReadHeaders() error {
 	return nil
 }
 
-func (s *Spec) readHeader(f File) ([]string, error) {
-	in, err := f.peek()
+func (s *Spec) readHeader(ctx context.Context, f File) ([]string, error) {
+	in, err := f.peek(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,27 +93,23 @@ func (s *Spec) readHeader(f File) ([]string, error) {
 
 	names, problem := d.fields(head[h.from:h.to])
 	if problem != "" {
-		return nil, fmt.Errorf("%s, line 1: %s", f.Path, problem)
+		return nil, fmt.Errorf("%s, line 1: %s", f.Name(), problem)
 	}
 	for i, name := range names {
 		if name == "" {
-			return nil, fmt.Errorf("%s, line 1: column %d of the header has no name", f.Path, i+1)
+			return nil, fmt.Errorf("%s, line 1: column %d of the header has no name", f.Name(), i+1)
 		}
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("%s, line 1: the header has %q twice", f.Path, name)
+			return nil, fmt.Errorf("%s, line 1: the header has %q twice", f.Name(), name)
 		}
 	}
 	return names, nil
 }
 
 // peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
-func (f File) peek() (*stream, error) {
+func (f File) peek(ctx context.Context) (*stream, error) {
 	if f.Path != Stdin {
-		return f.open(context.Background(), 0, nil)
+		return f.open(ctx, 0, nil)
 	}
-	head, err := stdin.Peek(maxHeader)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading standard input: %w", err)
-	}
-	return f.decompress(bytes.NewReader(head), nil, 0, nil)
+	return f.decompress(new(peeked), stdin.until(ctx), 0, nil)
 }

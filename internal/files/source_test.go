@@ -196,7 +196,7 @@ func TestRangesSayWhere(t *testing.T) {
 	for _, how := range compressions() {
 		c := config(t, files.CSV, write(t, "f", stored(t, how, all)))
 		c.Spec.Header = true
-		require.NoError(t, c.Spec.ReadHeaders())
+		require.NoError(t, c.Spec.ReadHeaders(t.Context()))
 		require.Equal(t, []string{"name", "te\nxt"}, c.Spec.Files[0].Header)
 		s := open(t, c)
 		var records int64
@@ -482,6 +482,6 @@ func TestShares(t *testing.T) {
 func TestFilesWithoutRecords(t *testing.T) {
 	c := config(t, files.CSV, write(t, "a", ""), write(t, "b", "\xef\xbb\xbf"), write(t, "c", "name\n"), write(t, "d", "name"))
 	c.Spec.Header = true
-	require.NoError(t, c.Spec.ReadHeaders())
+	require.NoError(t, c.Spec.ReadHeaders(t.Context()))
 	require.Empty(t, sent(t, open(t, c)))
 }

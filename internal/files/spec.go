@@ -108,8 +108,13 @@ type File struct {
 	object *object // how to read it, if it is in a bucket
 }
 
-// Stdin is the path of standard input.
-const Stdin = "-"
+// Name is the file in messages.
+func (f File) Name() string {
+	if f.Path == Stdin {
+		return "standard input"
+	}
+	return f.Path
+}
 
 // Compression is how a file is stored.
 type Compression string

@@ -1,9 +1,9 @@
 package files
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -25,12 +25,12 @@ func TestStandardInput(t *testing.T) {
 	require.NoError(t, w.Close())
 
 	for _, input := range []string{text, zipped.String()} {
-		stdin = bufio.NewReaderSize(strings.NewReader(input), maxHeader)
+		stdin = newInput(strings.NewReader(input))
 		spec := NewSpec(CSV)
 		spec.Header = true
 		spec.Files, err = Find([]string{Stdin})
 		require.NoError(t, err)
-		require.NoError(t, spec.ReadHeaders())
+		require.NoError(t, spec.ReadHeaders(t.Context()))
 		require.Equal(t, []string{"a", "b"}, spec.Files[0].Header)
 
 		c := Config{
@@ -54,8 +54,41 @@ func TestStandardInput(t *testing.T) {
 		require.ErrorIs(t, err, errStdin)
 	}
 
-	stdin = bufio.NewReaderSize(strings.NewReader(""), maxHeader)
+	stdin = newInput(strings.NewReader(""))
 	empty := Spec{Files: []File{{Path: Stdin, Size: -1}}, Format: CSV, Delimiter: ",", Quote: `"`, Escape: `"`, Header: true}
-	require.NoError(t, empty.ReadHeaders())
+	require.NoError(t, empty.ReadHeaders(t.Context()))
 	require.Empty(t, empty.Files[0].Header)
+}
+
+// Whoever waits for a pipe that is silent can be stopped: before the load, and in it.
+func TestSilentStandardInput(t *testing.T) {
+	before := stdin
+	t.Cleanup(func() { stdin = before })
+	for _, written := range []string{"", strings.Repeat("1,2\n", 2000)} {
+		from, to := io.Pipe()
+		stdin = newInput(from)
+		go func() { _, _ = io.WriteString(to, written) }()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		if written == "" {
+			stop()
+		}
+		found, err := new(Buckets).Find(ctx, []string{Stdin})
+		if written == "" {
+			require.ErrorIs(t, err, context.Canceled)
+			continue
+		}
+		require.NoError(t, err)
+		stop()
+		spec := NewSpec(CSV)
+		spec.Files = found
+		s, err := New(Config{
+			Spec: spec, Wire: batch.CSV, Fields: 2, BatchBytes: 4, Buffers: 3, Workers: 1, BufferBytes: 4096, Parallel: 1,
+		})
+		require.NoError(t, err)
+		b, err := s.Batch(t.Context(), 0)
+		require.NoError(t, err)
+		b.Release()
+		require.NoError(t, s.Close())
+	}
 }

@@ -43,15 +43,12 @@ func (c *counter) add(n int64) {
 	}
 }
 
-// stdin is buffered so that its compression and header can be seen before its batches are read.
-var stdin = bufio.NewReaderSize(os.Stdin, maxHeader)
-
 // open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning. The
 // bytes read are counted, unless count is nil.
 func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*stream, error) {
 	switch {
 	case f.Path == Stdin:
-		return f.decompress(stdin, nil, from, count)
+		return f.decompress(stdin, stdin.until(ctx), from, count)
 	case f.object != nil:
 		in := f.object.open(ctx, f)
 		return f.decompress(in, in.Close, from, count)
@@ -150,9 +147,9 @@ func (s *stream) broken(err error) error {
 	}
 	if s.file.Compression != Plain && errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: the %s data break off after %d bytes (%d decompressed): the file is incomplete",
-			s.file.Path, s.file.Compression, s.stored.n.Load(), s.pos)
+			s.file.Name(), s.file.Compression, s.stored.n.Load(), s.pos)
 	}
-	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Path, s.stored.n.Load(), err)
+	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Name(), s.stored.n.Load(), err)
 }
 
 // close closes the file. It was only read, so nothing is lost by an error.

@@ -12,7 +12,7 @@ import (
 // into the rest of the buffer. Records without a common meaning are left out and returned.
 func (s *Source) dress(b *buffer) (encoded []byte, bad []*RecordError) {
 	w := rewriter{
-		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: b.raw, path: s.c.Spec.Files[b.at.File].Path, line: b.at.FirstLine,
+		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: b.raw, path: s.c.Spec.Files[b.at.File].Name(), line: b.at.FirstLine,
 	}
 	n := len(b.raw)
 	room := b.memory[n:n]

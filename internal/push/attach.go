@@ -122,6 +122,10 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) error {
 	if err := p.sameDatabase(r); err != nil {
 		return err
 	}
+	if fromStdin(r) && !p.idle {
+		return loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, so it cannot be resumed: "+
+			"load a file, or begin anew; terapush forget removes its claims", r.Run))
+	}
 	return p.adopt(r)
 }
 

@@ -68,7 +68,7 @@ func (p *push) filesSpec(ctx context.Context) (run.Spec, error) {
 	if err := s.Check(); err != nil {
 		return run.Spec{}, err
 	}
-	if err := s.ReadHeaders(); err != nil {
+	if err := s.ReadHeaders(ctx); err != nil {
 		return run.Spec{}, p.ofStore(err)
 	}
 	return run.NewFilesSpec(&run.Files{Spec: s, Columns: columnsOf(c.Columns)}, &p.Config.Batches, p.target.Method), nil
@@ -91,10 +91,10 @@ func formatOf(c *config.Files, found []files.File) (files.Format, error) {
 	for _, f := range found {
 		is := config.FormatOf(f.Path)
 		if is == "" {
-			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv or text%s", f.Path, elsewhere(f.Path))
+			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv or text%s", f.Name(), elsewhere(f.Path))
 		}
 		if format != "" && is != format {
-			return "", fmt.Errorf("%s is %s, and %s is %s: load files of one format at a time", found[0].Path, format, f.Path, is)
+			return "", fmt.Errorf("%s is %s, and %s is %s: load files of one format at a time", found[0].Name(), format, f.Name(), is)
 		}
 		format = is
 	}
@@ -129,6 +129,25 @@ func columnsOf(text string) []string {
 	return names
 }
 
+// fromStdin reports whether a load that is not at its end cannot be resumed: nothing reads standard input again.
+func fromStdin(r runlog.Record) bool {
+	f := r.Plan.Files
+	return f != nil && f.Files[0].Path == files.Stdin && r.Stage == runlog.Loading
+}
+
+// readOnce says of a run that has failed that it cannot be resumed, if that is so.
+func (p *push) readOnce(err error) error {
+	if err == nil || p.progress.Log == nil || p.progress.Continued || !fromStdin(p.progress.Log.Record()) {
+		return nil
+	}
+	var in int64
+	if p.meters.stats != nil {
+		in = p.meters.stats.Snapshot().Rows
+	}
+	return loader.Final(fmt.Errorf("run %s cannot be resumed, since standard input is read once: %d of its records are in the table; "+
+		"terapush forget removes its claims", p.progress.ID, in))
+}
+
 // mapFields finds the columns that the fields of a load go into. It has to be asked before the table is prepared, since
 // what is prepared for are these columns.
 func (p *push) mapFields(ctx context.Context) error {
@@ -140,7 +159,7 @@ func (p *push) mapFields(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mapped, err := p.spec.Files.ForTable(columns, p.plan.Format, p.firstRecords())
+	mapped, err := p.spec.Files.ForTable(columns, p.plan.Format, p.firstRecords(ctx))
 	if err != nil {
 		return failed(Usage, fmt.Errorf("table %s: %w", p.target.Table, err))
 	}
@@ -150,14 +169,14 @@ func (p *push) mapFields(ctx context.Context) error {
 
 // firstRecords reads the first record of each file, where no header is declared. What cannot be read is found when the
 // file is.
-func (p *push) firstRecords() (all []run.First) {
+func (p *push) firstRecords(ctx context.Context) (all []run.First) {
 	f := p.spec.Files
 	if f.Header {
 		return nil
 	}
 	for _, file := range f.Files {
-		if fields, err := f.First(file); err == nil && fields != nil {
-			all = append(all, run.First{File: file.Path, Fields: fields})
+		if fields, err := f.First(ctx, file); err == nil && fields != nil {
+			all = append(all, run.First{File: file.Name(), Fields: fields})
 		}
 	}
 	return all
@@ -206,6 +225,7 @@ type fileSource struct {
 	wire    files.Spec // how records are sent
 	buffers int
 	ended   bool // nothing is to be sent, and there is no Source
+	drain   <-chan struct{}
 }
 
 func (p *push) openFileSource(ctx context.Context) (rowSource, error) {
@@ -241,7 +261,7 @@ func (p *push) openFileSource(ctx context.Context) (rowSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fileSource{Source: from, spec: spec, wire: wire.WireSpec(), buffers: p.plan.Buffers}, nil
+	return &fileSource{Source: from, spec: spec, wire: wire.WireSpec(), buffers: p.plan.Buffers, drain: p.Drain}, nil
 }
 
 // pageBytes is the size of a page of memory: buffers share none.
@@ -252,7 +272,12 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 	if s.ended {
 		return nil, &source.EndError{}
 	}
-	b, err := s.Source.Batch(ctx, number)
+	wait, cancel := Until(ctx, s.drain, errStopped)
+	defer cancel(nil)
+	b, err := s.Source.Batch(wait, number)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		return nil, errStopped // what is not read yet, as of a pipe, may never be
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +288,7 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 	}
 	b.Layout = s.spec.Layout(r.File)
 	b.Origin = &batch.Origin{
-		File: s.spec.Files[r.File].Path, Line: r.FirstLine, Record: r.FirstRecord + 1,
+		File: s.spec.Files[r.File].Name(), Line: r.FirstLine, Record: r.FirstRecord + 1,
 		Records: func() []batch.Record { return s.records(r, b.Encoded) },
 	}
 	for _, bad := range s.Bad(number) {

@@ -154,6 +154,9 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 		}
 	})
 	result, err := engine.Run(ctx, p.Drain, config)
+	if errors.Is(err, errStopped) {
+		result.Drained, err = true, nil
+	}
 	if end(); p.meters.warming {
 		p.notes.Warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
 	}

@@ -121,7 +121,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	if p.Trial && p.begun != nil {
 		p.left = p.free(ctx, p.progress.ID) != nil
 	}
-	err = errors.Join(err, p.close())
+	err = errors.Join(err, p.close(), p.readOnce(err))
 	if !p.left {
 		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
 	}
