@@ -59,14 +59,16 @@ func (p *pipe) Read(to []byte) (int, error) { return p.ends().Read(to) }
 type peeked struct{ n int }
 
 func (p *peeked) Read(to []byte) (int, error) {
-	head, err := stdin.Peek(p.n + 1)
+	_, err := stdin.Peek(p.n + 1)
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return 0, io.EOF
 	}
 	if err != nil {
 		return 0, err
 	}
-	if head, err = stdin.Peek(stdin.Buffered()); err != nil {
+
+	head, err := stdin.Peek(stdin.Buffered())
+	if err != nil {
 		return 0, err
 	}
 	n := copy(to, head[p.n:])
