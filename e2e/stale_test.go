@@ -28,9 +28,10 @@ func TestStale(t *testing.T) {
 		},
 		"resumed twice at once": func(t *testing.T, s *stale) {
 			one, two := s.on("copy").push("--resume", "last").start(t), s.on("copy2").push("--resume", "last").start(t)
-			codes := []int{one.wait(t).code, two.wait(t).code}
-			assert.Contains(t, codes, 0, "one of them has it at the end")
-			assert.Subset(t, []int{0, 5, 9}, codes)
+			first, second := one.wait(t), two.wait(t)
+			codes, said := []int{first.code, second.code}, first.stderr+second.stderr
+			assert.Contains(t, codes, 0, "one of them has it at the end: %s", said)
+			assert.Subset(t, []int{0, 5, 9}, codes, said)
 		},
 		"another run asks": func(t *testing.T, s *stale) {
 			for _, create := range []string{"recreate", "truncate", "if-missing"} {
