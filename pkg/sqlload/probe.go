@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,17 +126,19 @@ func sendAndRollBack(ctx context.Context, ref loader.Ref, open func(context.Cont
 	}
 	defer func() { _ = session.Close() }()
 	sent, err := send(ctx, ref)
-	switch {
-	case err == nil && !sent.Claimed:
-		err = errors.New("the probe's claim was not inserted: is another process of the run probing?")
-	case err == nil:
+	if err == nil && sent.Claimed {
 		err = sent.compare(ref.Rows)
 	}
 	rollbackErr := session.Rollback(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case sent.Claimed:
+		return rollbackErr
+	case !sent.Taken: // another process begins the run as well
+		err = session.WhyNot(ctx)
 	}
-	return rollbackErr
+	return cmp.Or(err, errors.New("the probe's claim was not inserted: is another process of the run probing?"))
 }
 
 // remove runs statements, one transaction each.

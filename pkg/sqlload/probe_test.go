@@ -26,6 +26,7 @@ func TestProbe(t *testing.T) {
 		says          string
 		removed       []string
 		unsent        bool
+		lost          bool
 	}{
 		"nothing survives":      {want: loader.Proof{Transactional: true}},
 		"a row does":            {after: found{1, 0}, says: "is there after the probe was rolled back"},
@@ -36,6 +37,7 @@ func TestProbe(t *testing.T) {
 		"an earlier claim":      {before: found{0, 1}, after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}, unsent: true},
 		"the row is refused":    {sent: refused, says: refused.Error()},
 		"refused for another's": {sent: refused, after: found{1, 0}, says: refused.Error()},
+		"another has the run":   {lost: true, says: errTakenOver.Error()}, // which then begins it, and this process waits
 		"refused, claim is in":  {sent: refused, after: found{1, 1}, says: refused.Error(), removed: []string{claim}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +53,9 @@ func TestProbe(t *testing.T) {
 			proof, err := table.ProbeBy(t.Context(), ref, func(context.Context) (sqlload.Session, sqlload.Send, error) {
 				sent = true
 				s := &conn{}
+				if c.lost {
+					return s, func(context.Context, loader.Ref) (sqlload.Sent, error) { return sqlload.Sent{}, nil }, nil
+				}
 				return s, sqlload.ClaimThen(s, func(context.Context) (int64, []string, error) {
 					server.found = c.after
 					return 1, nil, c.sent
