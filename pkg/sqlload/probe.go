@@ -93,7 +93,8 @@ func (s *State) numbered(all []Column) (names []string, moved bool) {
 // and to look twice among a billion rows without an index may take longer than the load.
 func (s *State) unsought() bool { return s.longScan || s.Want.Records }
 
-// withoutRow leaves the probe's row out. That the table has transactions is in the method's capabilities then, which the server's engine has decided.
+// withoutRow leaves the probe's row out. That the table has transactions is in the method's capabilities then, which the
+// server's engine has decided.
 func withoutRow(ref loader.Ref, open func(context.Context) (Session, Send, error)) func(context.Context) (Session, Send, error) {
 	return func(ctx context.Context) (Session, Send, error) {
 		s, _, err := open(ctx)
