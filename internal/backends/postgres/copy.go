@@ -20,7 +20,7 @@ import (
 // text in an INSERT. When it returns, nothing reads the batch any more.
 //
 // The bytes go out of the ring. pgconn.CopyFrom copies them into a buffer of 64 KiB and writes that: 1.26 to 1.37 times
-// the client CPU of a plain write loop, against 1.11 to 1.15 for a whole push by frames of 256 KiB that the kernel takes
+// the client CPU of a plain write loop, against 1.11 to 1.15 for a whole push by writes of 256 KiB that the kernel takes
 // itself, stamping included. pgconn.Exec takes an INSERT as a string and copies it once more: six times the client CPU.
 func (s *session) loadIn(ctx context.Context, statements string, b *batch.Batch) answer {
 	body := b.Open()
@@ -157,12 +157,22 @@ func (s *session) receive(data bool) (a answer) {
 	}
 }
 
-// frameBytes is the data of one CopyData message. More makes no difference to the client's CPU. With its header it is as
-// long as 16 records of TLS.
-const (
-	frameBytes  = 256<<10 - frameHeader
-	frameHeader = 5
-)
+// frameHeader is a CopyData message's type and length.
+const frameHeader = 5
+
+// frameBytes is the data of one CopyData message. The server puts a message together before it parses it: COPY from one
+// connection costs PostgreSQL 15 6 % more CPU with messages of 256 KiB, which push its rows out of the nearest cache. With
+// 32 KiB the client takes 5 % more.
+const frameBytes = 64 << 10
+
+// framesAtOnce go out by one system call.
+const framesAtOnce = 4
+
+// tlsFrameBytes is the same over TLS. With its header it is as long as 16 records.
+const tlsFrameBytes = 16*tlsRecord - frameHeader
+
+// tlsRecord is the most that a record of TLS holds.
+const tlsRecord = 16 << 10
 
 // errAnswered ends the sending when the server has answered before it had everything.
 var errAnswered = errors.New("the server has answered already")
@@ -171,21 +181,25 @@ var errAnswered = errors.New("the server has answered already")
 type frames struct {
 	to       net.Conn
 	answered atomic.Bool
-	first    [tlsRecord]byte // of a frame
+	headers  [framesAtOnce][frameHeader]byte
+	buffers  [2 * framesAtOnce][]byte
+	first    [tlsRecord]byte // of a frame over TLS
 }
-
-// tlsRecord is the most that a record of TLS holds.
-const tlsRecord = 16 << 10
 
 // Write sends p in whole frames.
 func (f *frames) Write(p []byte) (int, error) {
+	write, most := f.writeTLS, tlsFrameBytes
+	if plain, is := f.to.(*socket); is {
+		write, most = func(data []byte) error { return f.writePlain(plain, data) }, framesAtOnce*frameBytes
+	}
+
 	sent := 0
 	for sent < len(p) {
 		if f.answered.Load() {
 			return sent, errAnswered
 		}
-		data := p[sent:min(sent+frameBytes, len(p))]
-		if err := f.write(data); err != nil {
+		data := p[sent:min(sent+most, len(p))]
+		if err := write(data); err != nil {
 			return sent, err
 		}
 		sent += len(data)
@@ -193,18 +207,30 @@ func (f *frames) Write(p []byte) (int, error) {
 	return sent, nil
 }
 
-func (f *frames) write(data []byte) error {
-	f.first[0] = 'd'
-	binary.BigEndian.PutUint32(f.first[1:], uint32(4+len(data)))
-	if plain, is := f.to.(*socket); is {
-		_, err := plain.WriteBuffers(&net.Buffers{f.first[:frameHeader], data})
-		return err
+func (f *frames) writePlain(to *socket, data []byte) error {
+	buffers := net.Buffers(f.buffers[:0])
+	for i := 0; len(data) > 0; i++ {
+		frame := data[:min(frameBytes, len(data))]
+		putFrameHeader(f.headers[i][:], frame)
+		buffers = append(buffers, f.headers[i][:], frame)
+		data = data[len(frame):]
 	}
-	// TLS makes records of each Write, so the header takes the start of the data along.
+	_, err := to.WriteBuffers(&buffers)
+	return err
+}
+
+// writeTLS sends one frame. TLS makes records of each Write, so the header takes the start of the data along.
+func (f *frames) writeTLS(data []byte) error {
+	putFrameHeader(f.first[:], data)
 	n := copy(f.first[frameHeader:], data)
 	_, err := f.to.Write(f.first[:frameHeader+n])
 	if err == nil && n < len(data) {
 		_, err = f.to.Write(data[n:])
 	}
 	return err
+}
+
+func putFrameHeader(to, data []byte) {
+	to[0] = 'd'
+	binary.BigEndian.PutUint32(to[1:], uint32(4+len(data)))
 }
