@@ -188,7 +188,7 @@ func (a *app) possible(preset, scheme string, via []string) bool {
 		if err != nil {
 			return false
 		}
-		if _, err := push.NewOutline(&p, a.drivers); err != nil {
+		if push.Check(&p, a.drivers) != nil {
 			return false
 		}
 	}
@@ -200,7 +200,7 @@ func (a *app) presetPlan(preset, scale, scheme string, via []string) (sweep.Plan
 	if err != nil {
 		return sweep.Plan{}, err
 	}
-	flags := map[string][]string{"memory": {"1TiB"}} // whatever this machine has
+	flags := map[string][]string{}
 	if via != nil {
 		flags["staging"] = via
 	}

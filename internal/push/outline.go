@@ -17,11 +17,22 @@ type Outline struct {
 	Statements []loader.Statement // in which the run's id is RUN
 }
 
+// Check returns what is wrong with a push whatever its size, its server and this machine are.
+func Check(c *config.Push, drivers *loader.Registry) error {
+	_, err := configured(c, drivers)
+	return err
+}
+
+func configured(c *config.Push, drivers *loader.Registry) (*push, error) {
+	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
+	return p, p.configureNew(context.Background(), "RUN")
+}
+
 // NewOutline plans a push without connecting, and leaves the configuration as it is. The error has every problem that
 // can be found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
-	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
-	if err := p.configureNew(context.Background(), "RUN"); err != nil {
+	p, err := configured(c, drivers)
+	if err != nil {
 		return Outline{}, err
 	}
 	if err := p.replan(p.caps); err != nil {
