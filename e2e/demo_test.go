@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // nobody is the user and group that own nothing.
@@ -28,6 +30,9 @@ func TestDemo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.attr != nil {
+				backendtest.Long(t)
+			}
 			if c.attr != nil && os.Geteuid() != 0 {
 				t.Skip("only root can become another user, and the caller is an ordinary one already")
 			}

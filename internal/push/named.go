@@ -123,8 +123,8 @@ var (
 )
 
 // pollInterval is the time between two looks at a table that another process still holds, or has not made yet. Half of
-// it is left to chance, or two processes could replace each other for ever.
-const pollInterval = 2 * time.Second
+// it is left to chance, or two processes could replace each other for ever. Tests have no time for it.
+var pollInterval = 2 * time.Second
 
 // waiting calls f again while another process of the same shard is at work, the run is not begun or the server is away,
 // for as long as --retry-for says: a platform that starts processes again gives up a whole run for one that was

@@ -1,0 +1,5 @@
+package push
+
+import "time"
+
+func init() { pollInterval = 20 * time.Millisecond }
