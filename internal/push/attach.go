@@ -21,8 +21,8 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.configure(ctx); err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.takeRejects(); err != nil {
-		return failed(Usage, fmt.Errorf("--rejects: %w", err))
+	if err := p.input.check(); err != nil {
+		return failed(Usage, err)
 	}
 	if p.named() && p.empties() {
 		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
@@ -70,7 +70,7 @@ func (p *push) configureNew(ctx context.Context, id string) error {
 		return err
 	}
 	p.progress.ID = id
-	spec, err := p.newSpec(ctx)
+	spec, err := p.input.spec(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,6 +137,7 @@ func (p *push) adopt(r runlog.Record) error {
 	}
 	p.spec, p.progress.ID, p.progress.Earlier = r.Plan.Spec, r.Run, r.Plan
 	p.resources.Unfilled = true // until it is known what is left
+	p.takeInput(r.Plan.Files != nil)
 	return p.replanRun(r, p.caps)
 }
 
@@ -149,16 +150,12 @@ func (p *push) connect(ctx context.Context) error {
 	}
 	caps := p.target.Loader.Caps()
 	p.bare = p.asksNothing(caps)
-	if p.loads() {
-		p.target.Can = p.target.Can.WithoutNumbers()
+	if p.spec.Method == "" { // a run that has begun has a plan, and is planned again once its table is known
+		if err := p.replan(caps); err != nil {
+			return err
+		}
 	}
-	if p.spec.Method != "" { // a run that has begun has a plan, and is planned again once its table is known
-		return nil
-	}
-	if err := p.replan(caps); err != nil || !p.loads() || p.idle {
-		return err
-	}
-	return p.mapFields(ctx)
+	return p.input.connected(ctx)
 }
 
 // reach opens the target of a job that begins no run.

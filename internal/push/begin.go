@@ -73,12 +73,7 @@ func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.refuseRows(); err != nil {
 		return err
 	}
-	if p.loads() {
-		if err := p.countBefore(ctx); err != nil {
-			return err
-		}
-	}
-	first, err := p.firstKey(ctx)
+	first, err := p.input.firstKey(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,10 +103,9 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 		shard = cmp.Or(p.Config.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract, Records: p.loads(),
+		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey, Like: p.Config.LikeTable,
-		Resume: p.progress.Continued,
-		Silent: p.bare,
+		Records: p.plan.Files != nil, Resume: p.progress.Continued, Silent: p.bare,
 	}
 }
 
@@ -155,32 +149,6 @@ func (p *push) refuseRows() error {
 		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.Found.Name),
 		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
 	}
-}
-
-// firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no
-// other run gets these keys.
-func (p *push) firstKey(ctx context.Context) (int64, error) {
-	if p.loads() { // whose rows have no keys
-		return 0, nil
-	}
-	given := p.Config.FirstKey
-	claims := p.target.Can.Claims
-	behind := p.Config.Append && !given.Given
-	if behind && claims == nil {
-		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
-			p.target.Driver.Name())
-	}
-	first := given.Key
-	if claims != nil && !p.bare {
-		var err error
-		if first, err = p.reserve(ctx, behind); err != nil {
-			return 0, err
-		}
-	}
-	if p.Config.Append && !behind {
-		return first, p.keysUnused(ctx, first)
-	}
-	return first, nil
 }
 
 func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error) {

@@ -101,17 +101,10 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding
 
 // intent describes the push to a back-end's checks.
 func (p *push) intent() loader.Intent {
-	i := loader.Intent{
+	return loader.Intent{
 		Preparation: p.beginning(loader.CreateMode(p.Config.Create)),
-		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(),
+		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(), TotalBytes: p.plan.TotalBytes(),
 	}
-	switch {
-	case p.loads():
-		i.TotalBytes = p.plan.Files.Bytes()
-	case !p.plan.ByDuration():
-		i.TotalBytes = p.plan.Rows * p.plan.EncodedRowBytes
-	}
-	return i
 }
 
 // checkRows checks that an existing table is empty or may be appended to, as the preflight does. It makes nothing,

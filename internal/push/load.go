@@ -14,7 +14,6 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
@@ -29,20 +28,14 @@ func (p *push) startMeters() {
 		Refills: p.source.Refills,
 		Buffers: func() (free, total int) { return p.source.Free(), p.source.Buffers() },
 	}
-	switch {
-	case p.loads():
-		o.Planned = p.plannedBytes(p.plan.Files)
-	case !p.plan.ByDuration():
-		o.PlannedRows, o.PlannedBytes = p.plan.PartRows(), p.plan.PayloadTotal()
-	}
 	var earlier *stats.Earlier
 	if p.progress.Continued {
 		amount := amountOf(&p.plan, p.progress.Before())
-		amount.Rows -= p.leftOff
 		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
 	}
+	p.input.measure(&o, earlier)
 	p.meters.start(o, earlier, &p.target.Wire)
 }
 
@@ -51,19 +44,6 @@ func amountOf(p *run.Plan, a progress.Amount) stats.Earlier {
 	return stats.Earlier{
 		Rows: a.Rows, Batches: a.Batches, PayloadBytes: a.Rows*p.RowBytes + a.Bytes, EncodedBytes: a.Rows*p.EncodedRowBytes + a.Bytes,
 	}
-}
-
-// openSource makes the run's source, which has no memory before fill.
-func (p *push) openSource(ctx context.Context) (err error) {
-	if p.loads() {
-		p.source, err = p.openFileSource(ctx)
-		return err
-	}
-	p.source, err = source.New(source.Config{
-		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID,
-		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.progress.NeedsNoBuffer,
-	})
-	return err
 }
 
 // fill encodes the source's templates before the clock of the load starts. It does so once, and only if batches have to
@@ -134,8 +114,7 @@ func (p *push) whoseRun(ctx context.Context, err error) error {
 	return nil
 }
 
-// send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and
-// the plan gets their number of rows.
+// send runs the engine once.
 func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.progress.Left() == 0 {
 		return engine.Result{}, nil
@@ -161,17 +140,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 		p.notes.Warnf("the load ended within --warm-up %s: nothing is measured", p.Config.WarmUp)
 	}
 	p.progress.ForgetStored()
-	switch {
-	case p.loads() && err == nil && !result.Drained:
-		p.endAt(result.Handed)
-	case !p.plan.ByDuration() || err != nil:
-	case result.Handed > 0:
-		p.endAt(result.Handed)
-		result.Drained = p.stopped() // stopping by the clock is no interruption
-	case !p.stopped():
-		err = fmt.Errorf("--duration %s was over before the first batch", p.Config.Duration)
-	}
-	return result, err
+	return p.input.sent(result, err)
 }
 
 func (p *push) engineConfig() engine.Config {
@@ -180,7 +149,7 @@ func (p *push) engineConfig() engine.Config {
 			Loader: p.target.Loader, Features: p.target.Can, Classify: p.target.Driver.Classify,
 			Contract: p.plan.Contract, Uncounted: p.target.Uncounted(),
 		},
-		Source: p.source, Progress: p.progress, Rejects: p.rejects.taker(),
+		Source: p.source, Progress: p.progress, Rejects: p.input.rejects(),
 		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.Retries(),
 		Deadline: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}

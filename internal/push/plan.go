@@ -1,7 +1,6 @@
 package push
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -52,14 +51,6 @@ func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
 func (p *push) endAt(batches int64) {
 	p.plan = p.plan.EndedAt(batches)
 	p.spec = p.plan.Spec
-}
-
-// newSpec returns the spec of a run that begins. The target must be configured.
-func (p *push) newSpec(ctx context.Context) (run.Spec, error) {
-	if p.loads() {
-		return p.filesSpec(ctx)
-	}
-	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named()), nil
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/target"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -197,7 +194,7 @@ type asking func(
 
 // probeRows sends some rows of the run in a transaction that is rolled back.
 func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loader.Proof, error) {
-	one, free, err := p.probeBatch(ctx, sample)
+	one, free, err := p.input.probe(ctx, sample)
 	if err != nil {
 		return loader.Proof{}, err
 	}
@@ -206,30 +203,4 @@ func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loade
 	return ask(ctx, p.target, "probe", func(ctx context.Context) (loader.Proof, error) {
 		return p.target.Can.Prober.Probe(ctx, p.plan.Contract, one)
 	})
-}
-
-// probeBatch makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does not
-// roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads it.
-//
-// The record of a file is not sent: the probe is of the claim alone.
-func (p *push) probeBatch(ctx context.Context, sample []int64) (one *batch.Batch, free func(), err error) {
-	if p.loads() {
-		return &batch.Batch{ID: batch.ID{Run: p.progress.ID, Number: math.MaxInt64}, Rows: 1}, func() {}, nil
-	}
-
-	n := int64(len(sample))
-	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
-	data := dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
-	f, err := source.New(source.Config{Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
-	if err != nil {
-		return nil, nil, err
-	}
-	if one, err = f.Batch(ctx, 0); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	one.ID.Number = math.MaxInt64 // no run has so many batches
-	return one, func() {
-		one.Release()
-		_ = f.Close() // it fails while a driver that was cut off still reads the row
-	}, nil
 }

@@ -1,17 +1,14 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
-	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -35,20 +32,10 @@ func (p *push) prove(ctx context.Context) error {
 		}
 	}
 	var err error
-	if p.counted() {
+	if p.verified.Proves() {
 		err = failed(report.Failed, p.finish(ctx))
 	}
 	return errors.Join(err, p.rejected())
-}
-
-// counted reports whether rows were counted: only that proves a run.
-//
-// The records of files are counted by their claims.
-func (p *push) counted() bool {
-	if p.loads() {
-		return p.verified.Mode != verify.None
-	}
-	return p.verified.Mode == verify.Count || p.verified.Mode == verify.Full
 }
 
 // rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the
@@ -56,7 +43,7 @@ func (p *push) counted() bool {
 func (p *push) rejected() error {
 	n := p.meters.stats.Snapshot().MissingRows
 	if n == 0 {
-		return p.leftOut()
+		return p.input.leftOut()
 	}
 	err := fmt.Errorf("the server acknowledged %d rows too few or too many", n)
 	return &Error{Outcome: report.Rejected, Err: p.target.Suspect(err)}
@@ -64,42 +51,7 @@ func (p *push) rejected() error {
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
-	if p.loads() {
-		return p.verifyFiles(ctx)
-	}
-	mode, warning := verify.Possible(p.target.Can, p.mode)
-	if warning != "" {
-		p.notes.Warn(warning)
-	}
-	spans := p.plan.Spans()
-	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
-		mode, spans.Rows = verify.Ack, p.plan.PartRows()
-	}
-	var err error
-	p.verified, err = verify.Run(ctx, p.target.Can, mode, verify.Expect{
-		Spans: spans, Proof: p.source.Proof(), VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
-		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.proofProgress(),
-		Saved: keptProof{p.progress.Log}, Identity: p.progress.Log.Record().Identity,
-		Acked: p.meters.stats.Snapshot().Rows, Run: p.progress.ID, Length: p.progress.Length, Retry: p.target.Ask,
-	})
-	if len(p.verified.Strange) > 0 {
-		p.notes.Warnf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(p.verified.Strange, ", "))
-	}
-	if err != nil {
-		return fmt.Errorf("verifying: %w", err)
-	}
-	if mode == verify.None {
-		return nil
-	}
-	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
-	v := event.Verification{
-		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
-	}
-	p.meters.stats.Verified(v)
-	if !p.verified.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
-	}
-	return nil
+	return p.input.verify(ctx)
 }
 
 // verifyClosed is verify for a run that this process does not own, and that nobody may have opened meanwhile.
@@ -117,25 +69,6 @@ func (p *push) verifyClosed(ctx context.Context) error {
 	}
 	return err
 }
-
-// proofProgress returns what shows how far a proof is, of which an earlier process may have done a part.
-func (p *push) proofProgress() func(share float64, rows int64) {
-	earlier := -1.0
-	return func(share float64, rows int64) {
-		if earlier < 0 {
-			earlier = share
-		}
-		p.meters.stats.Verified(event.Verification{ExpectedRows: p.plan.Rows, FoundRows: rows, Share: share, Earlier: earlier})
-	}
-}
-
-// keptProof keeps in the run's folder what a proof has counted. Without it an interrupted one starts over, which is no
-// reason to fail.
-type keptProof struct{ *runlog.Log }
-
-func (k keptProof) Load() []byte { return k.Proof() }
-
-func (k keptProof) Save(text []byte) { _ = k.SaveProof(text) }
 
 // finish records that the run is verified, in the database and then on disk: what was counted proves nothing if another
 // process has the run by now.
@@ -181,7 +114,7 @@ func (p *push) closed(ctx context.Context) (epochs []string, err error) {
 	for _, r := range found {
 		switch r.State {
 		case loader.RunOpen:
-			return nil, fmt.Errorf("run %s is open: %s may still write; finish it with %s --resume %s", name, r.Owner, p.command(), name)
+			return nil, fmt.Errorf("run %s is open: %s may still write; finish it with %s --resume %s", name, r.Owner, p.input.command(), name)
 		case loader.RunForgotten, loader.RunGone:
 			return nil, loader.Final(&loader.TakenOverError{Run: name, Row: &r})
 		}

@@ -82,10 +82,8 @@ type push struct {
 	left     bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
 	common   common
+	input    input
 	source   rowSource // nil until the plan is final
-	ranges   ranges    // of a load, once its record is there
-	rejects  *rejects  // of a load; nil if the first bad record ends it
-	leftOff  int64     // records that batches of earlier processes went in without
 	meters   meters
 	proof
 }
@@ -121,7 +119,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	if p.Trial && p.begun != nil {
 		p.left = p.free(ctx, p.progress.ID) != nil
 	}
-	err = errors.Join(err, p.close(), p.readOnce(err))
+	err = errors.Join(err, p.close(), p.input.explain(err))
 	if !p.left {
 		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
 	}
@@ -146,6 +144,7 @@ func assemble(j Job, l host.Link) *push {
 	p := &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, proof: proof{mode: verify.Mode(j.Config.Verify)}}
 	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes, l)
 	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
+	p.takeInput(p.Config.Files != nil)
 	return p
 }
 
@@ -212,7 +211,7 @@ func (p *push) awaitStart(soft context.Context) error {
 
 // watch makes the source, now that the plan is final, and starts the meters and what shows them, until end.
 func (p *push) watch(ctx context.Context) (end func(), err error) {
-	if err = p.openSource(ctx); err != nil {
+	if p.source, err = p.input.open(ctx); err != nil {
 		return nil, p.orInterrupted(report.PreflightFailed, err)
 	}
 	p.startMeters()
@@ -236,8 +235,7 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	problems = append(problems, p.rejects.close())
-	problems = append(problems, p.Buckets.Close())
+	problems = append(problems, p.input.close())
 	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
 		problems = append(problems, log.Close())
 	}

@@ -14,12 +14,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
-	"github.com/terapush/terapush/pkg/loader"
 )
 
 // rejects are the records that a load leaves out, in the user's file: a line of JSON for each, with the run and the batch. A
@@ -46,37 +42,6 @@ type reject struct {
 	batch.Bad
 	Record *string `json:"record,omitempty"`
 	Base64 []byte  `json:"record_base64,omitempty"` // in its place if it is not UTF-8
-}
-
-// takeRejects opens the file of --rejects, before anything is begun.
-func (p *push) takeRejects() error {
-	c := p.Config.Files
-	if c == nil || c.MaxRejects == 0 {
-		return nil
-	}
-	path, err := filepath.Abs(c.Rejects)
-	if err != nil {
-		return err
-	}
-	for _, input := range p.spec.Files.Files {
-		if file.Same(path, input.Path) {
-			return fmt.Errorf("%s is one of the files that are loaded: choose another name", path)
-		}
-	}
-	r := &rejects{path: path, run: p.progress.ID, most: c.MaxRejects, lines: make(map[int64][][]byte)}
-	if err := r.open(); err != nil {
-		return errors.Join(err, r.close())
-	}
-	p.rejects = r
-	return nil
-}
-
-// keepRejects drops the lines of batches that are not in.
-func (p *push) keepRejects() error {
-	if p.rejects == nil || p.progress.Stage() != runlog.Loading {
-		return nil
-	}
-	return p.rejects.keep(p.progress.Done)
 }
 
 // open locks the file, and reads the lines of this run. Others are the user's.
@@ -253,14 +218,6 @@ func (r *rejects) close() (err error) {
 	return err
 }
 
-// taker returns what the engine gives rejected records to; nil if the first ends the run.
-func (r *rejects) taker() engine.Rejects {
-	if r == nil {
-		return nil
-	}
-	return r
-}
-
 // count returns how many records are left out.
 func (r *rejects) count() int64 {
 	if r == nil {
@@ -269,21 +226,4 @@ func (r *rejects) count() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all
-}
-
-// leftOut returns an error if records were left out: the others are in.
-func (p *push) leftOut() error {
-	n := p.rejects.count()
-	if found := p.verified.Files; found != nil { // this process may not know the file
-		n = max(n, found.Rejected)
-	}
-	if n == 0 {
-		return nil
-	}
-	where := "are in the file of --rejects"
-	if p.rejects != nil {
-		where = "are in " + p.rejects.path
-	}
-	err := fmt.Errorf("%d records were refused by the server, and %s; all others are in", n, where)
-	return &Error{Outcome: report.Rejected, Err: loader.Final(err)}
 }

@@ -40,7 +40,7 @@ func (p *push) report(err error) *report.Report {
 	p.reportCeiling(r)
 	if p.stored > 0 {
 		rows := p.plan.Rows
-		if p.Config.Append && (!p.loads() || p.target.Found.HasRows) {
+		if p.Config.Append && (p.plan.Files == nil || p.target.Found.HasRows) {
 			rows = 0 // the table has other rows too
 		}
 		r.Stored = report.NewStored(p.stored, rows)

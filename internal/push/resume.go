@@ -14,10 +14,8 @@ func (p *push) catchUp(ctx context.Context) error {
 	s := p.progress
 	record := s.Log.Record()
 	p.spec = record.Plan.Spec // it leaves nothing open
-	if p.loads() {
-		if err := p.openRanges(); err != nil {
-			return err
-		}
+	if err := p.input.recall(); err != nil {
+		return err
 	}
 	if record.Stage == runlog.Verified { // only the table is looked at again
 		return s.SameTable(ctx, &record)

@@ -35,11 +35,8 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if err := p.reattach(ctx); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	if p.loads() && p.mode == verify.Full {
-		return failed(Usage, errors.New("--verify full reads rows back by a key, which the records of files do not have: take count"))
-	}
 	if p.progress.Stage() == runlog.Loading {
-		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.command()))
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.input.command()))
 	}
 	end, err := p.watch(ctx)
 	if err != nil {
@@ -86,7 +83,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if err := p.verify(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	if p.counted() {
+	if p.verified.Proves() {
 		err = p.settle(ctx, loader.RunProven)
 	}
 	return errors.Join(p.orInterrupted(report.Failed, err), p.rejected())

@@ -344,5 +344,16 @@ func (p *Plan) BatchBytes() int64 {
 	return p.BatchRows * p.EncodedRowBytes
 }
 
+// TotalBytes returns the encoded length of the whole run, of files their size as stored; 0 if it is not known.
+func (p *Plan) TotalBytes() int64 {
+	switch {
+	case p.Files != nil:
+		return p.Files.Bytes()
+	case p.ByDuration():
+		return 0
+	}
+	return p.Rows * p.EncodedRowBytes
+}
+
 // PayloadTotal returns the column data that this process sends, by the average row.
 func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }

@@ -92,6 +92,14 @@ func (r *Result) holds() bool {
 	return r.FoundRows == r.ExpectedRows && r.BadCount == 0 && r.BadRowCount == 0
 }
 
+// Proves reports whether rows were counted: only that proves a run. The records of files are counted by their claims.
+func (r *Result) Proves() bool {
+	if r.Files != nil {
+		return r.Mode != None
+	}
+	return r.Mode == Count || r.Mode == Full
+}
+
 // Failure returns one line about a result that is not OK.
 func (r *Result) Failure() string {
 	if r.Files != nil {

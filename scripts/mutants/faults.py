@@ -380,7 +380,7 @@ FAULTS = [Fault(*f) for f in [
      "a verified run whose claims are gone looks as if its rows were lost"),
     ("pu19", PU, "push.go", "p.left = p.free(ctx, p.progress.ID) != nil", "p.left = ctx.Err() != nil",
      "a trial leaves its claims in the database, and nothing says so"),
-    ("pu06", PU, "prove.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
+    ("pu06", PU, "dataset.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
      "a proof by count that fails is no error"),
     ("pu07", PR, "claims.go", "if table.Identity == r.Identity {", 'if table.Identity != "" {',
      "a resume goes on in another table of the same name"),

@@ -1,0 +1,65 @@
+package push
+
+import (
+	"context"
+
+	"github.com/terapush/terapush/internal/engine"
+	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/internal/source"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// input is where the rows of a run come from: a dataset, or the user's files. All in which the two differ for a run is here,
+// chosen once; what they do not say of themselves is in the plan. Its methods are called in this order.
+type input interface {
+	// command is the one that the run is resumed with.
+	command() string
+	// spec returns that of a run that begins.
+	spec(ctx context.Context) (run.Spec, error)
+	// check returns what is wrong with what the user asks for, once the run is known and before a server is asked.
+	check() error
+	// connected is called once the target is open, and before its table is looked at.
+	connected(ctx context.Context) error
+	// firstKey returns the key of the run's first row, given what the table holds.
+	firstKey(ctx context.Context) (int64, error)
+	// probe makes a batch that is only tried, of some rows of the run. free releases the memory once no driver reads it.
+	probe(ctx context.Context, rows []int64) (one *batch.Batch, free func(), err error)
+	// recall reads what earlier processes of the run have left of it on disk.
+	recall() error
+
+	// open makes the run's source, which has no memory before it is filled.
+	open(ctx context.Context) (rowSource, error)
+	// measure says how much there is, to the meters, and corrects what earlier processes have sent of it.
+	measure(o *stats.Options, earlier *stats.Earlier)
+	// rejects takes rows that the server refuses; nil if the first ends the run.
+	rejects() engine.Rejects
+	// sent is called when the engine has ended; result and err are its.
+	sent(result engine.Result, err error) (engine.Result, error)
+
+	// verify compares what arrived with the rows, into push.verified.
+	verify(ctx context.Context) error
+	// leftOut returns an error if the run is at its end without some of the rows.
+	leftOut() error
+	// explain returns what else is to be said of a run that has failed.
+	explain(err error) error
+	// close releases what is open, but the source.
+	close() error
+}
+
+// rowSource is the source of a run, with what the meters show of it.
+type rowSource interface {
+	source.Source
+	Fill(ctx context.Context, parallel int, progress func(bytes int64)) error
+	Buffers() int
+	Free() int
+	Refills() int64
+}
+
+// takeInput chooses the input.
+func (p *push) takeInput(files bool) {
+	p.input = fromDataset{p}
+	if files {
+		p.input = &fromFiles{p: p}
+	}
+}
