@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,97 +13,6 @@ import (
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 )
-
-// Config configures a Source.
-type Config struct {
-	Spec Spec
-	Run  string // the run's id
-
-	// Wire is what the batches are sent as. batch.CSV and batch.PGText are what the COPY of every PostgreSQL from 12 on
-	// reads as Spec says, with its DELIMITER, QUOTE, ESCAPE and NULL: the file's bytes, but for carriage returns before a
-	// line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV is
-	// what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
-	//
-	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all read
-	// the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
-	Wire    batch.Format
-	Rewrite bool
-	// Fields is how many fields a record has, ≥ 1. Records with more or fewer are a *RecordError where they are taken
-	// apart, to be rewritten. Elsewhere the database counts.
-	Fields int
-
-	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
-	Buffers     int   // > Workers; the others are filled ahead
-	Workers     int   // ≥ 1; how many batches are in use at a time
-	BufferBytes int64 // of one; see Source.MaxRecord
-	Parallel    int   // files that are read and decompressed at a time, ≥ 1
-
-	// Only says which files are read, and Share which ranges of them, by Range.Nth; nil = all. The others belong to other
-	// shards. Every shard cuts the same ranges from a file, if BatchBytes, BufferBytes and Wire are the same, and reads the
-	// whole file for its share.
-	Only  func(file int) bool
-	Share func(file int, nth int64) bool
-	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of them
-	// are delivered; nil = none. The others are read first, and must be asked for in the order of their numbers.
-	Known []Range
-	Done  func(batch int64) bool
-	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they may be
-	// handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be resumed.
-	Ahead func([]Range) error
-	// Skip leaves bad records out of their batch, and keeps them for Source.Bad; a batch may be without rows then. Otherwise
-	// the first is Batch's error.
-	Skip bool
-}
-
-// slack is room in a buffer for a line end that the file lacks, and for bytes copied eight at a time.
-const slack = 64
-
-// MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
-// record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
-func (c Config) MaxRecord() int64 {
-	if c.Wire == batch.CSV && !c.Rewrite {
-		return (c.BufferBytes - slack) / 8 * 3
-	}
-	return (c.BufferBytes - slack) / 4
-}
-
-// WireSpec says how the records of a batch are written: for Spec.Records on its Encoded.
-func (c Config) WireSpec() Spec {
-	switch {
-	case c.Wire == batch.TSV:
-		return NewSpec(TSV)
-	case c.Rewrite:
-		s := NewSpec(CSV)
-		s.Null = `\N`
-		return s
-	}
-	s := c.Spec
-	if s.Format == TSV {
-		s.Format = Text
-	}
-	return s
-}
-
-func (c Config) check() error {
-	var problems []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf("files: "+format, args...))
-		}
-	}
-	wire := batch.PGText
-	if c.Spec.Format == CSV {
-		wire = batch.CSV
-	}
-	check(c.Wire == batch.TSV || c.Wire == wire && !c.Rewrite || c.Wire == batch.CSV && c.Rewrite,
-		"%s cannot be sent as %s", c.Spec.Format, c.Wire)
-	check(c.Fields >= 1, "%d fields: a record has at least 1", c.Fields)
-	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
-	check(c.BatchBytes >= 1 && c.BatchBytes <= c.MaxRecord(), "a batch of %d bytes does not fit a buffer, which takes %d",
-		c.BatchBytes, c.MaxRecord())
-	check(c.Parallel >= 1, "%d files at a time: at least 1 is read", c.Parallel)
-	return errors.Join(append(problems, c.Spec.Check())...)
-}
 
 // Source makes batches of the files' records, in a fixed pool of buffers. It is a source.Source, whose end is known only
 // when it is there. It is safe for concurrent use.
@@ -137,15 +45,6 @@ type Source struct {
 type kept struct {
 	Range
 	before int64
-}
-
-// buffer holds a batch: its bytes as they are in the file, and behind them as they are sent, unless that is the same.
-type buffer struct {
-	memory []byte
-	at     Range
-	raw    []byte // with a line end at its end
-	seen   seen   // in raw
-	bad    []*RecordError
 }
 
 var _ source.Source = (*Source)(nil)
@@ -349,115 +248,6 @@ func (s *Source) find(number int64) (b *buffer, known bool, err error) {
 	return nil, false, nil
 }
 
-// takeAhead waits for a buffer that may be filled before somebody asks for its batch.
-func (s *Source) takeAhead(ctx context.Context) (*buffer, error) {
-	select {
-	case <-s.ahead:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	b, err := s.take(ctx)
-	if err != nil {
-		s.ahead <- struct{}{} // has room for every one
-	}
-	return b, err
-}
-
-func (s *Source) putAhead(b *buffer) {
-	s.free <- b
-	s.ahead <- struct{}{}
-}
-
-// take waits for a buffer.
-func (s *Source) take(ctx context.Context) (*buffer, error) {
-	select {
-	case b := <-s.free:
-		return b, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// again reads the bytes of a known range.
-func (s *Source) again(ctx context.Context, number int64) (*batch.Batch, error) {
-	r, _ := s.Range(number)
-	b, err := s.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.reread(ctx, b, r); err != nil {
-		s.free <- b
-		return nil, err
-	}
-	return s.hand(b)
-}
-
-func (s *Source) reread(ctx context.Context, b *buffer, r Range) error {
-	f := s.c.Spec.Files[r.File]
-	if f.Path == Stdin {
-		return errStdin
-	}
-	in, err := f.open(ctx, r.From, nil)
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	return b.read(in, r)
-}
-
-// read reads the bytes of a known range.
-func (b *buffer) read(in *stream, r Range) error {
-	if err := in.skipTo(r.From); err != nil {
-		return err
-	}
-	raw := b.memory[:r.To-r.From]
-	n, _, err := in.fill(raw)
-	if err != nil {
-		return err
-	}
-	if n < len(raw) {
-		return &ChangedError{in.file.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
-	}
-	if crc32.Checksum(raw, castagnoli) != r.Hash {
-		return &ChangedError{in.file.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
-			r.From, r.To, r.FirstLine, r.Batch)}
-	}
-	b.at, b.raw, b.seen = r, ended(b.memory, n), seen{}
-	b.seen.look(raw)
-	return nil
-}
-
-// hand makes the batch of a filled buffer.
-func (s *Source) hand(b *buffer) (*batch.Batch, error) {
-	encoded, bad := s.dress(b)
-	if len(bad) > 0 && !s.c.Skip {
-		s.put(b)
-		return nil, bad[0]
-	}
-	first, _ := s.Span(b.at.Batch)
-	out := &batch.Batch{
-		ID: batch.ID{Run: s.c.Run, Number: b.at.Batch}, Format: s.c.Wire,
-		First: first, Rows: b.at.Records - int64(len(bad)), Payload: b.at.To - b.at.From, Encoded: encoded,
-		Free: func() { s.put(b) },
-	}
-	b.bad = bad
-	s.mu.Lock()
-	s.inUse[b.at.Batch] = b
-	s.mu.Unlock()
-	out.Hold()
-	return out, nil
-}
-
-func (s *Source) put(b *buffer) {
-	s.mu.Lock()
-	if s.inUse[b.at.Batch] == b {
-		delete(s.inUse, b.at.Batch)
-	}
-	s.mu.Unlock()
-	b.raw, b.bad = nil, nil
-	s.free <- b
-}
-
 // Range returns a batch's range, if it is cut and kept.
 func (s *Source) Range(number int64) (Range, bool) {
 	s.mu.Lock()
@@ -466,26 +256,6 @@ func (s *Source) Range(number int64) (Range, bool) {
 		return Range{}, false
 	}
 	return s.kept[number].Range, true
-}
-
-// Raw returns the records of a batch in use as they are in the file. They are valid until its Release.
-func (s *Source) Raw(number int64) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.inUse[number]; b != nil {
-		return b.raw
-	}
-	return nil
-}
-
-// Bad returns the records that a batch in use was made without; see Config.Skip. Its Rows do not count them.
-func (s *Source) Bad(number int64) []*RecordError {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.inUse[number]; b != nil {
-		return b.bad
-	}
-	return nil
 }
 
 // End returns how many batches and records there are, once all files are read to their ends.
@@ -500,6 +270,9 @@ func (s *Source) End() (batches, records int64, known bool) {
 	}
 	return batches, records, true
 }
+
+// Free returns how many buffers hold no batch.
+func (s *Source) Free() int { return len(s.free) }
 
 // Progress returns the bytes of the files, as stored, that were read to make the batches so far, and of all files; −1 if
 // that is not known.

@@ -423,7 +423,7 @@ FAULTS = [Fault(*f) for f in [
      "an escape at the end of a piece is forgotten: the quote behind it counts"),
     ("fi03", FI, "source.go", "s.cut = slices.Clone(s.cut[len(cut):]) //", "s.cut = s.cut[:0] //",
      "batches that were cut while the offsets of others were kept are lost"),
-    ("fi04", FI, "source.go", "if crc32.Checksum(raw, castagnoli) != r.Hash {",
+    ("fi04", FI, "buffer.go", "if crc32.Checksum(raw, castagnoli) != r.Hash {",
      "if crc32.Checksum(raw, castagnoli) != r.Hash && r.Hash == 0 {", "a batch is sent again with other bytes"),
     ("fi05", FI, "source.go", "case !s.cutting && len(s.cut) == 0 && number", "case !s.cutting && number",
      "the files end while the offsets of the last batches are being kept"),
