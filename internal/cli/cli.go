@@ -127,7 +127,7 @@ func (a *app) root() *cobra.Command {
 		f.BoolP("help", "h", false, "print the help of the command")
 	})
 	root.AddCommand(a.push(), a.load(), a.prepare(), a.runs(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(),
-		a.calibrate(), a.list(), a.inspect(), a.preview(), a.demo(), a.sink(), a.version(), a.methods(), a.man())
+		a.calibrate(), a.list(), a.inspect(), a.preview(), a.demo(), a.sink(), a.version(), a.lessCommon(), a.methods(), a.man())
 	return root
 }
 

@@ -28,20 +28,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
+const pushHelp = `Fill a table with rows that terapush makes, as fast as possible, and prove that every row arrived exactly once. To send
+files of your own, use terapush load.
 
-TARGET is the usual URL of a database: postgres://user@host:5432/db, mysql://user@host:3306/db,
-databend://user@host:8000/db, doris://user@host:9030/db. s3://bucket/prefix writes objects and fills no table;
-discard:// sends nothing and measures this machine alone. Several hosts, separated by commas, share the connections.
-A password in the URL is visible to other users: set TERAPUSH_PASSWORD or give --password-file. All schemes:
+TARGET is the usual URL of a database, such as postgres://user@host:5432/db; several hosts, separated by commas, share the
+connections. Schemes:
   %s
-
-Methods that stage objects first (pipeline, s3-copy, s3-load, stage-load) need the object store:
---staging s3://bucket/prefix. Its keys come from where AWS's tools find them.
-
-Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows. Sizes are 64MiB, 64MB or 1GiB, rates 500MiB/s or
-5Gbps, durations 90s or 1h30m. Not supported: several tables in one push, YCQL, ORC files, and rows sent to Redshift
-over its own protocol (use --method s3-copy).
+s3 writes objects and fills no table; discard sends nothing and measures this machine alone. Others can see a password in
+a URL: use TERAPUSH_PASSWORD or --password-file. Every flag is also a variable: TERAPUSH_BATCH_ROWS is --batch-rows.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected rows, 4 verification failed,
 5 preflight failed: no row was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
@@ -54,7 +48,10 @@ func (a *app) push() *cobra.Command {
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
 		Long:  fmt.Sprintf(pushHelp, strings.Join(a.drivers.Schemes(), ", ")),
-		Args:  exactly(1, "push takes one TARGET"),
+		Example: `  terapush push postgres://user@host/db --bytes 1TiB --workers 32
+  terapush push mysql://user@host/db --like orders --table orders_copy --rows 100M --verify full
+  terapush push postgres://user@host/db --resume last`,
+		Args: exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			explicit, err := a.restore(cmd.Context(), cmd.Flags(), &c, file)
