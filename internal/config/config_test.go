@@ -203,7 +203,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		"--verify-rows 0: at least 1",
 		"--metrics-linger needs --metrics-addr",
 		`--table "a,b": a push fills one table`,
-		`verify mode "cuont" does not exist; did you mean "count"? There is: none, ack, count, full`,
+		`verify mode "cuont" does not exist; did you mean "count"? Available: none, ack, count, full`,
 		`format "tsx" does not exist; did you mean "tsv"?`,
 		`dataset "documens" does not exist; did you mean "documents"?`,
 		"--commit-batches -1: at least 1",

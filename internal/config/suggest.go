@@ -16,9 +16,9 @@ func Unknown(kind, word string, valid []string) error {
 	}
 	list := strings.Join(valid, ", ")
 	if guess := spelling.Nearest(word, valid); guess != "" {
-		return fmt.Errorf("%s %q does not exist; did you mean %q? There is: %s", kind, word, guess, list)
+		return fmt.Errorf("%s %q does not exist; did you mean %q? Available: %s", kind, word, guess, list)
 	}
-	return fmt.Errorf("%s %q does not exist; there is: %s", kind, word, list)
+	return fmt.Errorf("%s %q does not exist; available: %s", kind, word, list)
 }
 
 // known returns Unknown's error unless the word is valid.

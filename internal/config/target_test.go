@@ -46,9 +46,9 @@ func TestMethodOptions(t *testing.T) {
 func TestLoaderTarget(t *testing.T) {
 	for _, c := range []struct{ target, args, err string }{
 		{"", "", "a target is needed"},
-		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? There is: base, database`},
+		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? Available: base, database`},
 		{"base://h/d", "--method cop", `method "cop" does not exist; did you mean "copy"?`},
-		{"base://h/d", "--method stage", `method "stage" does not exist; there is: copy, insert`},
+		{"base://h/d", "--method stage", `method "stage" does not exist; available: copy, insert`},
 		{"base://h/d", "--method s3-import", "--method s3-import was removed: use copy"},
 		{"base://h/d", "--method cloud-copy", "--method cloud-copy was removed: use array"},
 		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},

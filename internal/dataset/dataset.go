@@ -76,7 +76,7 @@ func New(name string, o Options) (Dataset, error) {
 	case httplogsName:
 		return newHTTPLogs(o)
 	default:
-		return nil, fmt.Errorf("dataset %q does not exist; there is: %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("dataset %q does not exist; available: %s", name, strings.Join(Names(), ", "))
 	}
 }
 

@@ -228,7 +228,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"docs", Options{}, `dataset "docs" does not exist; there is: documents, people, journal, pairs, lineitem, httplogs`},
+		{"docs", Options{}, `dataset "docs" does not exist; available: documents, people, journal, pairs, lineitem, httplogs`},
 		{"documents", Options{PayloadBytes: -1}, "payload of -1 bytes: a row's payload has 1 to 1048576 bytes"},
 		{"documents", Options{PayloadBytes: 1<<20 + 1}, "payload of 1048577 bytes: a row's payload has 1 to 1048576 bytes"},
 		{"documents", Options{PayloadKind: "json"}, `payload kind "json" does not exist; valid are bytes and text`},

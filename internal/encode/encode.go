@@ -128,7 +128,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 		for _, f := range Formats() {
 			names = append(names, string(f))
 		}
-		return fmt.Errorf("encode: format %q does not exist; there is: %s", f, strings.Join(names, ", "))
+		return fmt.Errorf("encode: format %q does not exist; available: %s", f, strings.Join(names, ", "))
 	}
 	for _, c := range s.Columns {
 		carried := l.value != nil && l.value(c, MaxDigits) != nil || f == batch.Parquet && parquetWidth(c) > 0 ||

@@ -262,7 +262,7 @@ func TestCarries(t *testing.T) {
 		require.NoError(t, err, "%s", f)
 	}
 	assert.EqualError(t, encode.Carries("xml", bytesIn),
-		`encode: format "xml" does not exist; there is: tsv, csv, doriscsv, ndjson, parquet, pgbinary, pgtext, values, pgvalues, columns, csv.gz, csv.zst, ndjson.gz, ndjson.zst, doriscsv.gz`)
+		`encode: format "xml" does not exist; available: tsv, csv, doriscsv, ndjson, parquet, pgbinary, pgtext, values, pgvalues, columns, csv.gz, csv.zst, ndjson.gz, ndjson.zst, doriscsv.gz`)
 	assert.ErrorContains(t, encode.Carries("parquet.gz", bytesIn), "does not exist")
 	assert.EqualError(t, encode.Carries("orc", bytesIn), "encode: terapush does not make ORC files; use format parquet, csv or ndjson")
 	assert.EqualError(t, encode.Carries(batch.DorisCSV, schema(rows.Column{Name: "words", Type: rows.Text, MaxBytes: 5})),

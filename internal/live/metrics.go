@@ -136,9 +136,9 @@ func (e emit) labelled(s event.Snapshot) {
 	e.number("verify_rows", proof, float64(s.Verification.ExpectedRows), "kind", "expected")
 	e.number("verify_rows", proof, float64(s.Verification.FoundRows), "kind", "found")
 	for _, l := range event.Limits() {
-		e.number("limit_seconds_total", "Time of all workers by what it was lost to, while rows moved.",
+		e.number("limit_seconds_total", "Worker-seconds by bottleneck, while rows moved.",
 			s.LimitSeconds[l], "limit", string(l))
-		e.number("bound_by", "1 for what most of the workers' time was lost to in the newest second in which rows moved.",
+		e.number("bound_by", "1 for the bottleneck of the newest second in which rows moved, 0 for the others.",
 			oneIf(l == s.BoundBy), "limit", string(l))
 	}
 }

@@ -48,7 +48,7 @@ func (r Report) bound() []string {
 	}
 	return append(parts,
 		when(e.ClientCPU > 0 || r.Merged == nil, fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core")))+
-			when(queued >= closeBehind, " and ready for "+percent(queued)+" more"),
+			when(queued >= closeBehind, ", waited for a core "+percent(queued)+" of the time"),
 		when(busy, "all cores of the machine "+percent(e.MachineCPU)+" busy"),
 		e.nic(), when(exceeded != 0, "ENA allowances exceeded "+units.Count(exceeded)), e.Server.text(), e.ceiling())
 }

@@ -112,5 +112,5 @@ func breakdown(t Table, title, caption string, shares []share, of func(*report.R
 		}
 		b.Rows = append(b.Rows, bar)
 	}
-	return []sketch{{title: title, caption: caption + which + " On the right the whole.", draw: b.Draw}}
+	return []sketch{{title: title, caption: caption + which + " Total at right.", draw: b.Draw}}
 }

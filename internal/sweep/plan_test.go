@@ -248,14 +248,14 @@ func TestScalesAndSchemes(t *testing.T) {
 		require.Equal(t, c.scale == "laptop", plan.Settle == 0)
 	}
 	for scale, want := range map[string]string{
-		"labtop": `plan.yaml: scale "labtop" does not exist; did you mean "laptop"? There is: cloud, laptop, quick`,
+		"labtop": `plan.yaml: scale "labtop" does not exist; did you mean "laptop"? Available: cloud, laptop, quick`,
 		"tiny":   `scale "tiny" does not exist`, // it is PostgreSQL's alone
 	} {
 		_, err := tryParse(t, scaled, at(scale), to(url))
 		require.ErrorContains(t, err, want)
 	}
 	_, err := tryParse(t, "name: p\naxes: {workers: 1}", at("ci"), to(url))
-	require.EqualError(t, err, `plan.yaml: scale "ci" does not exist; there is: cloud`)
+	require.EqualError(t, err, `plan.yaml: scale "ci" does not exist; available: cloud`)
 	for name, want := range map[string]string{
 		"name: p\naxes: {workers: 1}":                                                 "",
 		"name: p\naxes: {workers: 1}\nschemes: {databend: {rows: 1}}":                 "",
