@@ -1,5 +1,4 @@
 package push
 
-import "time"
-
-func init() { pollInterval = 20 * time.Millisecond }
+// PollInterval is for tests, which have no time for it.
+var PollInterval = &pollInterval

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,11 @@ const (
 	// timed is a run by duration, to which its time is added.
 	timed = "--distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16 --duration "
 )
+
+func TestMain(m *testing.M) {
+	*push.PollInterval = 20 * time.Millisecond
+	os.Exit(m.Run())
+}
 
 // fixture is a database and a state folder: what outlives a process.
 type fixture struct {
