@@ -39,8 +39,9 @@ func SplitTable(t loader.Target, most Length) (schema, table string, err error) 
 	return schema, table, err
 }
 
-// CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, is longer than the
-// server takes, or is that of a claim table in any spelling: recreated or emptied, it would take the claims of all runs along.
+// CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, as one in quotation
+// marks, that is longer than the server takes, or that is a claim table's in any spelling: recreated or emptied, it would
+// take the claims of all runs along.
 func CheckTable(most Length, parts ...string) error {
 	full := strings.Join(parts, ".")
 	for _, part := range parts {
@@ -49,15 +50,26 @@ func CheckTable(most Length, parts ...string) error {
 			return fmt.Errorf("table %q: a name cannot have line ends or other control characters", full)
 		case part != strings.TrimSpace(part):
 			return fmt.Errorf("table %q: a name cannot begin or end with a blank", full)
+		case quoted(part):
+			return fmt.Errorf("table %s: a name is taken as it is written: leave the quotation marks out", full)
 		case most.Most > 0 && most.Of(part) > most.Most:
 			return fmt.Errorf("table %q: %q has %d %s, and the server takes %d", full, part, most.Of(part), most.Unit, most.Most)
 		}
 	}
-	switch bare := strings.ToLower(strings.Trim(parts[len(parts)-1], "\"`[]")); bare {
+	switch strings.ToLower(parts[len(parts)-1]) {
 	case ClaimsTable, UnloggedClaims, RunsTable:
 		return fmt.Errorf("table %q: it is where terapush keeps what all runs have loaded; choose another --table", full)
 	}
 	return nil
+}
+
+// quoted reports whether a name is written as it would be in a statement.
+func quoted(name string) bool {
+	if len(name) < 2 {
+		return false
+	}
+	ends := name[:1] + name[len(name)-1:]
+	return ends == `""` || ends == "``" || ends == "[]"
 }
 
 // Literal quotes a text by doubling quotation marks, for servers to which a backslash is a letter.
