@@ -18,7 +18,7 @@ func (p *push) report(err error) *report.Report {
 	if err != nil {
 		r.Result.Error = loader.Explain(err)
 	}
-	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.progress.Continued}
+	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.progress.Continued, Flags: p.Given}
 	if p.progress.Log != nil {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID, p.progress.Log.Record().Started, p.resumable(err)
 	}

@@ -78,10 +78,19 @@ type Run struct {
 	Resumed        bool      `json:"resumed"` // by this process
 	// ResumedRows is the part of Result.Rows that earlier processes acknowledged.
 	ResumedRows int64 `json:"resumed_rows"`
+	// Flags are what the user chose for the run, by flag, as the record of the run has them.
+	Flags map[string][]string `json:"flags,omitempty"`
 	// Resumable reports whether the run is incomplete and can be resumed.
 	Resumable bool `json:"resumable,omitempty"`
 	// Shard is the part of the run that this process sent, if others sent the rest. Result is of the part, Plan of the run.
 	Shard *Shard `json:"shard,omitempty"`
+}
+
+// OnOneMachine reports whether the connections did not leave the client's machine, so that the server ran on its cores, too.
+func (r Report) OnOneMachine() bool {
+	const loopback, darwins = "lo", "lo0"
+	nic := r.BoundBy.Evidence.NIC
+	return r.Result.WireBytes > 0 && (nic == loopback || nic == darwins)
 }
 
 // Shard is a part of a run.

@@ -24,9 +24,33 @@ const (
 // verification begins with "verify ok".
 func (r Report) WriteText(w io.Writer) error {
 	lines := []string{r.headline()}
-	add := func(word string, parts ...string) {
-		lines = append(lines, fmt.Sprintf("%-10s%s", word, join(parts...)))
+	for _, l := range r.Lines() {
+		text := fmt.Sprintf("%-10s%s", l.Word, l.Text)
+		if l.Word == proofWord {
+			text = r.Verify.line()
+		}
+		lines = append(lines, text)
 	}
+	lines = append(lines, warnings(r.Warnings, maxLines-len(lines))...)
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("report: write the summary: %w", err)
+	}
+	if r.Merged != nil {
+		return r.Merged.writeText(w)
+	}
+	return nil
+}
+
+// Line is one line of the summary: a word such as plan or bound by, and what follows it.
+type Line struct{ Word, Text string }
+
+// proofWord is that of the line about the proof.
+const proofWord = "verify"
+
+// Lines returns the summary between its headline and its warnings.
+func (r Report) Lines() []Line {
+	var lines []Line
+	add := func(word string, parts ...string) { lines = append(lines, Line{word, join(parts...)}) }
 	if r.Result.Error != "" {
 		add("error", units.OneLine(r.Result.Error))
 	}
@@ -41,16 +65,9 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	if planned && r.Result.Outcome != PreflightFailed {
 		r.addResult(add)
-		lines = append(lines, r.Verify.line())
+		add(proofWord, strings.TrimSpace(strings.TrimPrefix(r.Verify.line(), proofWord)))
 	}
-	lines = append(lines, warnings(r.Warnings, maxLines-len(lines))...)
-	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
-		return fmt.Errorf("report: write the summary: %w", err)
-	}
-	if r.Merged != nil {
-		return r.Merged.writeText(w)
-	}
-	return nil
+	return lines
 }
 
 func (r Report) headline() string {
@@ -127,7 +144,8 @@ func (r Report) addResult(add func(word string, parts ...string)) {
 	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
 		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),
 		when(is.GivenUp != 0, "failed "+units.Count(is.GivenUp)), when(is.Missing != 0, "missing rows "+units.Count(is.Missing)))
-	add("client", counted(int64(r.Client.Cores), "core"), "user "+duration(r.Client.UserSeconds),
+	add("client", counted(int64(r.Client.Cores), "core")+when(r.OnOneMachine(), ", shared with the server"),
+		"user "+duration(r.Client.UserSeconds),
 		"system "+duration(r.Client.SystemSeconds), "peak memory "+units.Bytes(r.Client.PeakRSSBytes))
 	if r.BoundBy.Verdict != "" {
 		add("bound by", r.bound()...)

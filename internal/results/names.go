@@ -131,6 +131,7 @@ func (r numbers) flags(all map[string][]string) {
 func (r numbers) report(t *report.Report) {
 	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
 	t.Target.Table, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), ""
+	r.flags(t.Run.Flags)
 	t.Client.Host, t.Client.Machine = r.value("host", t.Client.Host), r.value("host of containers", t.Client.Machine)
 	if t.Target.Endpoint != loader.NoEndpoint {
 		t.Target.Endpoint = ""
