@@ -22,8 +22,11 @@ var pageStyle string
 
 type part struct {
 	ID, Title, Name string
-	Where           string // server and machine
-	About           string // name, scale and settings of durability
+	Where           string  // server and machine
+	About           string  // name, scale and settings of durability
+	Command         string  // of one run
+	Summary         []Input // likewise
+	Shards          grid    // of a merged run
 	Tiles           []tile
 	Figures         []figure
 	Cells, All      grid
@@ -66,6 +69,9 @@ func asHTML(tables []Table) (string, error) {
 
 // pageTitle returns what all titles begin with: that of the sweep precedes that of the part.
 func pageTitle(tables []Table) string {
+	if run := tables[0].run; run != nil && len(tables) == 1 {
+		return runTitle(run)
+	}
 	common := tables[0].title()
 	for _, t := range tables[1:] {
 		for common != "" && common != t.title() && !strings.HasPrefix(t.title(), common+": ") {
@@ -81,6 +87,9 @@ func (t Table) title() string { return cmp.Or(t.Title, t.Name) }
 func when(tables []Table) string {
 	var times []time.Time
 	for _, t := range tables {
+		if t.run != nil && !t.run.Run.Started.IsZero() {
+			times = append(times, t.run.Run.Started.UTC())
+		}
 		for _, p := range t.Points {
 			if p.Typical != nil && !p.Typical.Run.Started.IsZero() {
 				times = append(times, p.Typical.Run.Started.UTC())
@@ -104,7 +113,7 @@ func newPart(n int, t Table, page string) part {
 	cells := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
-		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine)), About: units.Join(" · ", t.Name, scale, durability),
+		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()), About: units.Join(" · ", t.Name, scale, durability),
 		Tiles: tiles(t), Cells: cells, All: allQuantities(t),
 		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
 	}
@@ -120,7 +129,16 @@ func newPart(n int, t Table, page string) part {
 			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), text})
 		}
 	}
-	for i, s := range sketches(t) {
+	drawn := sketches(t)
+	if r := t.run; r != nil {
+		p.Where = units.Join(" · ", t.input(inputServer), clientOf(r), t.oneMachine())
+		if page != t.title() { // which is of this run
+			p.Title = ""
+		}
+		p.Tiles, p.Command, p.Summary, p.Shards, p.Cells = runTiles(r), commandOf(r), summaryOf(r), shardGrid(r), grid{}
+		drawn = runSketches(r)
+	}
+	for i, s := range drawn {
 		frame := chart.Frame{ID: fmt.Sprintf("%s-c%d", p.ID, i+1), Title: s.title, Desc: s.caption, Width: chart.Narrow}
 		f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
 		if s.wide {
@@ -136,21 +154,21 @@ func newPart(n int, t Table, page string) part {
 func tiles(t Table) []tile {
 	var list []tile
 	if best, ok := t.at(t.Best); ok {
-		list = append(list, tile{"Best", units.Amount(best.rate()), "rows/s",
+		list = append(list, tile{"Fastest", units.Amount(best.rate()), "rows/s",
 			units.Join(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
-		name := "Smallest within " + near() + " of it"
+		name := "Cheapest within " + near()
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
 			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
 		} else if len(t.Points) > 1 {
-			list = append(list, tile{name, "itself", "", "no smaller setting comes as near"})
+			list = append(list, tile{name, "none cheaper", "", "fewer workers or smaller batches cost more than that"})
 		}
 		if best.P99.N > 0 {
-			list = append(list, tile{"Batch latency there, p99", units.Seconds(best.P99.Median), "",
+			list = append(list, tile{"Its batch latency, p99", units.Seconds(best.P99.Median), "",
 				"half of the batches within " + units.Seconds(best.P50.Median)})
 		}
 		if best.BytesPerRow.N > 0 {
 			stored := units.Amount(best.BytesPerRow.Median)
-			list = append(list, tile{"Stored there", stored, "bytes a row", "with indexes, as the server counts"})
+			list = append(list, tile{"It stored", stored, "bytes a row", "with indexes, as the server counts"})
 		}
 	}
 	count := map[Status]int{}
@@ -162,6 +180,9 @@ func tiles(t Table) []tile {
 		if count[s] > 0 {
 			note = units.Join(", ", note, fmt.Sprintf("%d %s", count[s], s))
 		}
+	}
+	if len(t.Points) == 1 {
+		return list
 	}
 	measured := strconv.Itoa(count[Measured] + count[Limited])
 	return append(list, tile{"Cases measured", measured, "of " + strconv.Itoa(len(t.Points)), note})

@@ -74,7 +74,7 @@ type repeats struct {
 func tableOfRuns(runs []Record) Table {
 	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
 	if len(runs) == 1 {
-		t.Title = "One run"
+		t.Title, t.run = "One run", runs[0].Entries[0].Report
 	}
 	axes := axesOf(runs)
 	cells := cellsOf(runs, axes)

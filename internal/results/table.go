@@ -28,8 +28,9 @@ type Table struct {
 	Smallest int      `json:"smallest"`
 	Warnings []string `json:"warnings"`
 
-	allInputs []Input // including those that differ
-	planned   string  // the knee axis of the plan; "" is none
+	allInputs []Input        // including those that differ
+	planned   string         // the knee axis of the plan; "" is none
+	run       *report.Report // of a table of one run, however it ended
 }
 
 // Axes that tables treat in their own way.

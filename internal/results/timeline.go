@@ -1,6 +1,8 @@
 package results
 
 import (
+	"strings"
+
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
@@ -51,6 +53,9 @@ func timeline(cell string, r *report.Report) []sketch {
 		line.Rates = append(line.Rates, stored)
 	}
 	caption := "The typical push of the best case" + around(" (", cell, ")") + " over time: " + what + ", above its phases."
+	if cell == "" {
+		caption = strings.ToUpper(what[:1]) + what[1:] + ", above the run's phases."
+	}
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
 	}
@@ -58,32 +63,40 @@ func timeline(cell string, r *report.Report) []sketch {
 		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
 		caption += aboutCeilings
 	}
-	return []sketch{{title: "A run over time", caption: caption, draw: line.Draw}}
+	title := "A run over time"
+	if cell == "" {
+		title = "Throughput over time"
+	}
+	return []sketch{{title: title, caption: caption, draw: line.Draw}}
 }
 
 // breakdowns show where the time of workers went, and where the time of runs went.
 func breakdowns(t Table) []sketch {
-	// Busy states first, and idle last, in grey. The keys are names of event.State.
-	states := []share{
-		{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
-		{"wait_rate", "held back by --max-rate"}, {"connect", "connecting"}, {"backoff", "between attempts"},
-		{"resolve", "finding out an attempt's outcome"}, {"wait_commit", "waiting for commits"}, {"idle", "idle"},
-	}
-	var phases []share
-	for _, name := range []string{"prepare", "fill", "load", "stage", "commit", "finish", "verify"} {
-		phases = append(phases, share{name, name})
-	}
 	return append(
-		breakdown(t, "Where the workers' time went", "Share of the workers' time by what they were doing, ", states,
+		breakdown(t, "Worker-seconds by activity", "Share of the workers' time by what they were doing, ", stateNames,
 			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
-		breakdown(t, "Where the run's time went", "Share of a run's time by phase, ", phases,
-			func(r *report.Report) map[string]float64 {
-				p := r.Phases
-				return map[string]float64{
-					"prepare": p.Prepare, "fill": p.Fill, "load": p.Load, "stage": p.Stage, "commit": p.Commit,
-					"finish": p.Finish, "verify": p.Verify,
-				}
-			})...)
+		breakdown(t, "Phases", "Share of a run's time by phase, ", phaseNames, phasesOf)...)
+}
+
+// stateNames are the workers' states, by the names of event.State: busy ones first, and idle last, in grey.
+var stateNames = []share{
+	{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
+	{"wait_rate", "held back by --max-rate"}, {"connect", "connecting"}, {"backoff", "between attempts"},
+	{"resolve", "finding out an attempt's outcome"}, {"wait_commit", "waiting for commits"}, {"idle", "idle"},
+}
+
+// phaseNames are the phases in their order.
+var phaseNames = []share{
+	{"prepare", "prepare"}, {"fill", "fill"}, {"load", "load"}, {"stage", "stage"}, {"commit", "commit"}, {"finish", "finish"},
+	{"verify", "verify"},
+}
+
+func phasesOf(r *report.Report) map[string]float64 {
+	p := r.Phases
+	return map[string]float64{
+		"prepare": p.Prepare, "fill": p.Fill, "load": p.Load, "stage": p.Stage, "commit": p.Commit, "finish": p.Finish,
+		"verify": p.Verify,
+	}
 }
 
 // share is one part of a whole: its name in reports, and for people.

@@ -20,6 +20,7 @@ type Bar struct {
 const (
 	barHeight = 12.0
 	barRow    = line + barHeight + margin
+	gap       = 1.0 // between parts, which colours alone may not tell apart
 )
 
 // Draw returns the drawing. The longest bar has its width.
@@ -76,7 +77,7 @@ func (row Bar) draw(d *drawing, x scale, top float64) {
 	sum := 0.0
 	for n, part := range row.Parts {
 		if from, to := x.at(sum), x.at(sum+part); to-from >= 0.1 {
-			d.rectangle(hue(n), from, top, to, bottom)
+			d.rectangle(hue(n), from, top, max(to-gap, from+0.1), bottom)
 			sum += part
 		}
 	}

@@ -41,6 +41,7 @@ type drawing struct {
 	svg
 	frame       Frame
 	top, height float64
+	aside       float64 // room to the right of a plot
 }
 
 // start draws the head over a body of the given height. The unit stands over the y axis.
@@ -139,7 +140,7 @@ const (
 func (d *drawing) plot(x, y scale, label string) plot {
 	first, last := x.ticks[0], x.ticks[len(x.ticks)-1]
 	p := plot{drawing: d, top: d.top + fontSize/2, bottom: d.height - below}
-	p.left, p.right = max(margin, width(first.label)/2), d.frame.Width-margin // for a glyph on the edge
+	p.left, p.right = max(margin, width(first.label)/2), d.frame.Width-margin-d.aside // for a glyph on the edge
 	for _, t := range y.ticks {
 		p.left = max(p.left, width(t.label)+margin)
 	}

@@ -43,17 +43,71 @@ func (l Lines) Draw(f Frame) []byte {
 		height = 1.4 * linesHeight
 	}
 	over := placed(l.Ceilings, highest(series), l.Y.Log)
-	d := f.start(height, l.Y.Label, append(l.legend(series, names), over.legend()...))
+	labels := l.labels(series, names)
+	if f.Width <= Narrow {
+		labels = nil
+	}
+	d := f.start(height, l.Y.Label, append(l.legend(series, names, labels == nil), over.legend()...))
 	if len(series) == 0 {
 		return d.nothing()
+	}
+	for _, label := range labels {
+		d.aside = max(d.aside, min(labelled+width(label.name), f.Width/3))
 	}
 	x, y := l.scales(series, over)
 	p := d.plot(x, y, l.X.Label)
 	over.draw(p)
+	published := slices.ContainsFunc(series, func(s Series) bool { return s.Dashed })
 	for _, s := range slices.Backward(series) { // the first over the others
-		s.draw(p, slices.Index(names, s.Name))
+		s.draw(p, slices.Index(names, s.Name), len(names), !published)
 	}
+	p.labels(labels)
 	return d.finish()
+}
+
+// label is the name of a line, beside its last point.
+type label struct {
+	name string
+	hue  int
+	last Point
+}
+
+const (
+	labelled  = 3 * margin // from the plot's edge to the name, with the glyph between them
+	labelLine = 15.0
+)
+
+// labels returns a label for each line that has a colour and a name; nil for a single one without.
+func (l Lines) labels(series []Series, names []string) (all []label) {
+	for n, name := range names {
+		i := slices.IndexFunc(series, func(s Series) bool { return s.Name == name && !s.Dashed })
+		if i < 0 || name == "" { // only published: the legend has it
+			return nil
+		}
+		all = append(all, label{name, n, series[i].Points[len(series[i].Points)-1]})
+	}
+	return all
+}
+
+// labels writes the names to the right of the plot, as near to the ends of their lines as there is room.
+func (p plot) labels(all []label) {
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b label) int { return cmp.Compare(b.last.Y, a.last.Y) })
+	y := make([]float64, len(all))
+	for i, label := range all {
+		if y[i] = p.at(label.last.X, label.last.Y).y; i > 0 {
+			y[i] = max(y[i], y[i-1]+labelLine)
+		}
+	}
+	for i := range slices.Backward(y) { // what is below the plot moves up
+		lowest := p.bottom - float64(len(all)-1-i)*labelLine
+		y[i] = min(y[i], lowest)
+	}
+	for i, label := range all {
+		end := p.at(label.last.X, label.last.Y)
+		p.line(solid(quiet, 0.5), point{end.x + radius + 2, end.y}, point{p.right + margin, y[i]})
+		shape(label.hue)(&p.svg, hue(label.hue), point{p.right + margin + radius + 2, y[i]})
+		p.text(plain, p.right+labelled, y[i]+4, fit(label.name, p.aside-labelled+margin))
+	}
 }
 
 // drawable returns the series that have points within the axes, with these points only.
@@ -84,9 +138,9 @@ func (l Lines) names(series []Series) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(grey, name) })
 }
 
-func (l Lines) legend(series []Series, names []string) (entries []entry) {
+func (l Lines) legend(series []Series, names []string, named bool) (entries []entry) {
 	for n, name := range names {
-		if name != "" {
+		if name != "" && named {
 			entries = append(entries, entry{name: name, ink: hue(n), line: solid(hue(n), 2), glyph: shape(n)})
 		}
 	}
@@ -153,18 +207,27 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	return x, around(ticks, l.Y.Log)
 }
 
-// draw draws a series in colour number n, or in grey if n is negative.
-func (s Series) draw(p plot, n int) {
+// draw draws a series in colour number n of several, or in grey if n is negative. Series side by side are apart by a little, so
+// that their ranges can be told from each other, and with patterns they also differ in their dashes.
+func (s Series) draw(p plot, n, of int, patterns bool) {
 	look, dot := solid(other, 1), glyph(nil)
 	if n >= 0 {
 		look, dot = solid(hue(n), 2), shape(n)
 	}
+	if n >= 0 && patterns {
+		look.dashes = pattern(n)
+	}
+	aside := 0.0
+	if n >= 0 && !s.Dashed {
+		aside = 2.5 * (float64(n) - float64(of-1)/2)
+	}
+	at := func(x, y float64) point { return point{p.at(x, y).x + aside, p.at(x, y).y} }
 	if s.Dashed {
 		look, dot = dashes(look.ink), nil
 	}
 	var line []point
 	for _, v := range s.Points {
-		line = append(line, p.at(v.X, v.Y))
+		line = append(line, at(v.X, v.Y))
 	}
 	if len(line) == 1 && s.Dashed { // a line of one point cannot be seen
 		line = []point{{line[0].x - 12, line[0].y}, {line[0].x + 12, line[0].y}}
@@ -175,17 +238,17 @@ func (s Series) draw(p plot, n int) {
 		p.line(look, line...)
 	}
 	for _, v := range s.Points {
-		at := p.at(v.X, v.Y)
+		middle := at(v.X, v.Y)
 		if n >= 0 && v.spread() {
-			for _, end := range []point{p.at(v.X, v.Low), p.at(v.X, v.High)} {
-				p.line(solid(look.ink, 1), at, end, point{end.x - 2.5, end.y}, point{end.x + 2.5, end.y})
+			for _, end := range []point{at(v.X, v.Low), at(v.X, v.High)} {
+				p.line(solid(look.ink, 1.5), middle, end, point{end.x - 3, end.y}, point{end.x + 3, end.y})
 			}
 		}
 		if dot != nil {
-			dot(&p.svg, look.ink, at)
+			dot(&p.svg, look.ink, middle)
 		}
 		if n >= 0 && v.Marked {
-			mark(&p.svg, plain, at)
+			mark(&p.svg, plain, middle)
 		}
 	}
 }

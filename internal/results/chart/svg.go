@@ -37,13 +37,19 @@ type point struct{ x, y float64 }
 type stroke struct {
 	ink    ink
 	width  float64
-	dashed bool
+	dashes string // as of stroke-dasharray, "" for a solid line
 }
 
 func solid(i ink, width float64) stroke { return stroke{ink: i, width: width} }
 
 // dashes is the stroke of ceilings and of published figures.
-func dashes(i ink) stroke { return stroke{ink: i, width: 1.5, dashed: true} }
+func dashes(i ink) stroke { return stroke{ink: i, width: 1.5, dashes: "4 3"} }
+
+// pattern returns the dashes of series number n, for readers who do not see colours.
+func pattern(n int) string {
+	patterns := [...]string{"", "8 3", "2 2", "8 3 2 3", "5 2", "2 4", "12 3"}
+	return patterns[n%len(patterns)]
+}
 
 type svg struct{ strings.Builder }
 
@@ -68,8 +74,8 @@ func (look stroke) attributes() (s string) {
 	if look.width != 1 {
 		s = ` stroke-width="` + number(look.width) + `"`
 	}
-	if look.dashed {
-		s += ` stroke-dasharray="4 3"`
+	if look.dashes != "" {
+		s += ` stroke-dasharray="` + look.dashes + `"`
 	}
 	return s
 }
@@ -112,7 +118,7 @@ func number(n float64) string {
 // glyph draws the mark of a value.
 type glyph func(s *svg, i ink, at point)
 
-const radius = 3 // of glyphs
+const radius = 3.5 // of glyphs
 
 // shape returns the glyph of series number n, for readers who do not see colours.
 func shape(n int) glyph {
