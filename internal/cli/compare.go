@@ -25,6 +25,7 @@ func (e inconclusiveError) Error() string { return string(e) }
 func (a *app) compare() *cobra.Command {
 	var threshold share
 	var asJSON, full bool
+	var page string
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
@@ -38,12 +39,20 @@ With --fail-if-slower the exit code is 6 if a case failed in B alone, or is cert
 
 Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-if-slower allows, 8 inconclusive; without
 --fail-if-slower 8 means that A and B have other rows.`,
-		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
-		Args:    exactly(2, "compare takes two files"),
+		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%
+  terapush compare before.jsonl after.jsonl --report change.html`,
+		Args: exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			inputs := []input{{args[0], args[0]}, {args[1], args[1]}}
+			if err := errors.Join(refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
+				return usage(err)
+			}
 			records, err := readRecords(args, full || !asJSON)
 			if err != nil {
 				return usage(err)
+			}
+			if err := writeComparison(page, args, full, float64(threshold)); err != nil {
+				return err
 			}
 			c := results.Compare(records[0], records[1])
 			show := c.Text
@@ -59,8 +68,22 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 	f := cmd.Flags()
 	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%, and with 8 if that is not certain")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object, without names")
+	f.StringVar(&page, "report", "", "also write the comparison with a chart, without names, to this HTML file")
 	f.BoolVar(&full, "full", false, fullHelp)
 	return cmd
+}
+
+// writeComparison writes the page of --report; "" is none.
+func writeComparison(page string, of []string, full bool, threshold float64) error {
+	if page == "" {
+		return nil
+	}
+	records, err := readRecords(of, full)
+	if err != nil {
+		return err
+	}
+	c := results.Compare(records[0], records[1])
+	return writeFile("--report", page, func(w io.Writer) error { return c.HTML(w, threshold) })
 }
 
 // missed returns the error of a missed threshold, or of a comparison that says nothing. Doubt is not success.

@@ -1,6 +1,7 @@
 package results_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/url"
@@ -126,7 +127,7 @@ type inspected struct {
 	Empty, Small, Weak []string
 }
 
-// TestInBrowser opens the page as a reader does, from a file, on a screen and on a phone, light and dark. A page with
+// TestInBrowser opens the pages of sweeps, a run and a comparison as a reader does, from a file, on a screen and on a phone, light and dark. A page with
 // everything wrong comes first: it shows that the inspection finds what it looks for.
 func TestInBrowser(t *testing.T) {
 	b := newBrowser(t)
@@ -144,15 +145,29 @@ func TestInBrowser(t *testing.T) {
 
 	long := results.Tables([]results.Record{large()})[0]
 	long.Title = "a-title-of-one-word-that-is-longer-than-any-phone-is-wide-0123456789"
-	require.NoError(t, os.WriteFile(path, []byte(shown(t, results.HTML, append(drawn(t), long)...)), 0o644))
+	var change bytes.Buffer
+	require.NoError(t, results.Compare(fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl")).HTML(&change, 0))
 	address := (&url.URL{Scheme: "file", Path: path}).String()
+	for page, charts := range map[string]int64{
+		shown(t, results.HTML, append(drawn(t), long)...):   12,
+		rendered(t, results.HTML, records(t, "run-4.json")): 2,
+		change.String(): 1,
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+		looksRight(t, b, address, charts)
+	}
+}
+
+// looksRight opens a page with so many charts as a reader does.
+func looksRight(t *testing.T, b *browser, address string, charts int64) {
+	t.Helper()
 	shots := map[string][]byte{}
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.noted()
 			b.open(t, address, width, scheme)
 			got := evaluate[inspected](t, b, inspect)
-			require.Equal(t, int64(12), got.Charts)
+			require.Equal(t, charts, got.Charts)
 			require.Empty(t, got.Empty, "charts without anything in them")
 			require.Empty(t, got.Small, "texts below 11 pixels")
 			require.Empty(t, got.Weak, "texts of little contrast")

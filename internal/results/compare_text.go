@@ -60,24 +60,17 @@ func (c Comparison) judged(threshold float64) Comparison {
 }
 
 func (c Comparison) grid() grid {
-	several := false
-	for _, p := range c.Cells {
-		several = several || p.Table != c.Cells[0].Table
-	}
 	g := grid{Rows: make([]gridRow, len(c.Cells))}
 	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "95 % within", "p", ""} {
 		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != ""})
 	}
 	for i, p := range c.Cells {
-		tested, table := "", ""
+		tested := ""
 		if p.Tested {
 			tested = fmt.Sprintf("%.3f", p.P)
 		}
-		if several {
-			table = p.Table
-		}
 		for n, text := range []string{
-			cell(table, p.Settings), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
+			c.caseName(p), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
 			p.change(), p.within(), tested, string(p.Verdict),
 		} {
 			g.Rows[i].Cells = append(g.Rows[i].Cells, gridCell{Text: text, Number: g.Head[n].Number})

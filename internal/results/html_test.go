@@ -42,7 +42,7 @@ func TestHTMLNeedsNothing(t *testing.T) {
 
 // An article may call an axis Batch_Rows: its figures stand in the table, and as a dashed line.
 func TestPublishedFiguresAreDrawnHoweverTheirAxisIsWritten(t *testing.T) {
-	const dashed = `stroke-dasharray="4 3"` // of measured lines the dashes are others
+	const dashed = `stroke-dasharray="4 3"`           // of measured lines the dashes are others
 	table := one(t, fixture(t, "four-methods.jsonl")) // without ceilings, which are dashed as well
 	for i, f := range table.Facts.Points {
 		table.Facts.Points[i].At = map[string]string{"method": f.At["method"], "Batch_Rows": f.At["batch_rows"]}

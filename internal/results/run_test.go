@@ -1,6 +1,7 @@
 package results_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,26 @@ func TestPageOfOneRun(t *testing.T) {
 
 	r.BoundBy.Evidence.NIC = "ens5"
 	require.NotContains(t, ofRun(t, r), "on one machine")
+}
+
+// The page of a comparison names the slower case and the range, and holds no name of a file.
+func TestPageOfAComparison(t *testing.T) {
+	records, err := results.WithoutNames(records(t, "workers.jsonl", "workers-after.jsonl"))
+	require.NoError(t, err)
+	var page strings.Builder
+	require.NoError(t, results.Compare(records[0], records[1]).HTML(&page, 0.05))
+	for _, want := range []string{
+		"<h1>B against A: 2 slower, 1 inconclusive, 7 no difference</h1>", "set.synchronous_commit on, workers 8 -12.0 %",
+		"-15.7 … -8.1 %", "slower by more than 5 %", "A: 0.5.0",
+	} {
+		require.Contains(t, page.String(), want)
+	}
+	require.NotContains(t, page.String(), "jsonl")
+
+	page.Reset()
+	few := fixture(t, "run-4.json")
+	require.NoError(t, results.Compare(few, few).HTML(&page, 0))
+	require.Contains(t, page.String(), "<strong>1</strong> of 1 case")
 }
 
 // A run that failed has a page, which says so.
