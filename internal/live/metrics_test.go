@@ -2,9 +2,13 @@ package live_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +116,30 @@ func TestMetrics(t *testing.T) {
 	require.Greater(t, all, len(last)+20, "Go's and the process's are there")
 }
 
+// TestListOfMetrics holds the generated part of docs/METRICS.md.
+func TestListOfMetrics(t *testing.T) {
+	const page, generated = "../../../docs/METRICS.md", "-update -->\n"
+	written, err := os.ReadFile(filepath.Join("testdata", page))
+	require.NoError(t, err)
+	text, _, _ := metrics(t, finished())
+	kind := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
+		kind[m[1]] = m[2]
+	}
+	labels := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(terapush_\w+)\{(\w+)="`).FindAllStringSubmatch(text, -1) {
+		if !strings.HasSuffix(m[1], "_info") && m[2] != "le" {
+			labels[m[1]] = "{" + m[2] + "}"
+		}
+	}
+	list := "\n| metric | type | meaning |\n|---|---|---|\n"
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (terapush_\S+) (.*)$`).FindAllStringSubmatch(text, -1) {
+		list += fmt.Sprintf("| `%s%s` | %s | %s |\n", m[1], labels[m[1]], kind[m[1]], m[2])
+	}
+	head, _, _ := strings.Cut(string(written), generated)
+	golden.Equal(t, page, head+generated+list)
+}
+
 func TestMetricsLint(t *testing.T) {
 	problems, err := testutil.CollectAndLint(live.NewMetrics(testInfo(), finished().Snapshot))
 	require.NoError(t, err)
@@ -149,6 +177,11 @@ func TestServer(t *testing.T) {
 		close(ended)
 	}()
 	require.Equal(t, "ok\n", string(get(t, "http://"+s.Addr()+"/healthz")))
+	require.Contains(t, string(get(t, "http://"+s.Addr()+"/")), `href="/metrics"`)
+	unknown, err := http.Get("http://" + s.Addr() + "/metric")
+	require.NoError(t, err)
+	require.NoError(t, unknown.Body.Close())
+	require.Equal(t, http.StatusNotFound, unknown.StatusCode)
 	posted, err := http.Post("http://"+s.Addr()+"/metrics", "", nil)
 	require.NoError(t, err)
 	require.NoError(t, posted.Body.Close())

@@ -13,7 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Server serves /metrics and /healthz on --metrics-addr.
+// index is what a person sees who opens the address.
+const index = `<!doctype html><html lang="en"><title>terapush</title><h1>terapush</h1>
+<ul><li><a href="/metrics">metrics</a>, for Prometheus</li><li><a href="/healthz">healthz</a>: ok while the process runs</li></ul></html>
+`
+
+// Server serves /metrics and /healthz on --metrics-addr, and links to both at /.
 type Server struct {
 	listener net.Listener
 	http     *http.Server // nil before Serve
@@ -46,6 +51,10 @@ func (s *Server) Serve(m *Metrics) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, index)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
