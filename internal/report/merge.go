@@ -58,6 +58,9 @@ func Merge(all []Report) (Report, error) {
 		},
 		WirePerPayload: ratio(float64(whole.Result.WireBytes), float64(whole.Result.PayloadBytes)),
 	})
+	if !slices.ContainsFunc(all, func(r Report) bool { return !r.OnOneMachine() }) {
+		whole.BoundBy.Evidence.NIC = first.BoundBy.Evidence.NIC
+	}
 	whole.Complete()
 	return whole, nil
 }

@@ -127,7 +127,7 @@ func (r Report) spent(prefix string, s event.State) string {
 // nic returns the load of the interface that leads to the target.
 func (e MachineEvidence) nic() string {
 	switch {
-	case e.NIC == "":
+	case e.NIC == "", e.NICBits == 0: // of a merged report
 		return ""
 	case e.NICSpeed == 0:
 		return fmt.Sprintf("NIC %s %s", e.NIC, bits(e.NICBits))
