@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -23,7 +22,7 @@ type inconclusiveError string
 func (e inconclusiveError) Error() string { return string(e) }
 
 func (a *app) compare() *cobra.Command {
-	var threshold share
+	var threshold config.Share
 	var asJSON, full bool
 	var page string
 	cmd := &cobra.Command{
@@ -103,27 +102,5 @@ func missed(c results.Comparison, threshold float64) error {
 		return inconclusiveError(fmt.Sprintf("inconclusive: %d of %d cases may be slower than --fail-if-slower allows",
 			undecided, len(c.Cells)+len(c.Missing())))
 	}
-	return nil
-}
-
-// share is a flag value such as 5%.
-type share float64
-
-func (s *share) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%"
-}
-
-func (s *share) Type() string { return "percent" }
-
-func (s *share) Set(text string) error {
-	digits, isPercent := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	if err != nil || !isPercent || !(n > 0 && n < 100) {
-		return fmt.Errorf("%q is not a share: write it as 5%%, more than 0%% and less than 100%%", text)
-	}
-	*s = share(n / 100)
 	return nil
 }

@@ -45,7 +45,7 @@ signal.`
 type tuner struct {
 	trialsCommand
 	sweep.Bounds
-	near   share
+	near   config.Share
 	most   config.Bytes
 	record string
 	pushed map[string][]string // flags of push on the command line

@@ -92,6 +92,31 @@ func (d *DistinctBytes) String() string {
 	return d.Bytes.String()
 }
 
+// Share is a part of the whole, given as 5%: more than 0 and less than 1.
+type Share float64
+
+// Set implements pflag.Value.
+func (s *Share) Set(text string) error {
+	digits, isPercent := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || !isPercent || !(n > 0 && n < 100) {
+		return fmt.Errorf("%q is not a share: write it as 5%%, more than 0%% and less than 100%%", text)
+	}
+	*s = Share(n / 100)
+	return nil
+}
+
+// String implements pflag.Value. It returns "" for 0.
+func (s *Share) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%"
+}
+
+// Type implements pflag.Value.
+func (*Share) Type() string { return "percent" }
+
 // Rate is a number of bytes a second, given as 500MiB/s or, as for networks, 5Gbps.
 type Rate int64
 
