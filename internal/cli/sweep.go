@@ -52,7 +52,8 @@ type sweeper struct {
 	record                  string
 	byDefault               bool // no --record: it is in the state folder
 	restart, retryFailed    bool
-	repeats                 int
+	repeats                 string
+	precision               config.Share
 	budget                  time.Duration
 	only                    string
 }
@@ -64,7 +65,8 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
 	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
-	f.Var(config.Count(&s.repeats, 0), "repeats", "pushes of every case (default: the plan's)")
+	f.StringVar(&s.repeats, "repeats", "", "pushes of every case, or auto: until the median is known to --precision (default: the plan's)")
+	f.Var(&s.precision, "precision", "how far the 95 % interval of a case's median may reach, with --repeats auto (default 5%)")
 	f.Var(config.Duration(&s.budget, 0), "budget", "time for the sweep, after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
 	s.pushFlags(f, "print all cases and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
@@ -117,7 +119,10 @@ func (s *sweeper) read(args []string) error {
 	if err != nil {
 		return err
 	}
-	plan.Repeats, plan.Budget = cmp.Or(s.repeats, plan.Repeats), cmp.Or(s.budget, plan.Budget)
+	if err := plan.SetRepeats(s.repeats, float64(s.precision)); err != nil {
+		return err
+	}
+	plan.Budget = cmp.Or(s.budget, plan.Budget)
 	if s.byDefault = s.record == ""; s.byDefault {
 		name := plan.Name
 		if plan.Scale != "" {
@@ -138,8 +143,6 @@ func (s *sweeper) read(args []string) error {
 // plan returns the plan's text, and its name for errors.
 func (s *sweeper) plan() (name string, text []byte, err error) {
 	switch {
-	case s.flags.Changed("repeats") && s.repeats < 1:
-		return "", nil, fmt.Errorf("--repeats %d: at least 1", s.repeats)
 	case s.budget < 0:
 		return "", nil, errors.New("--budget: a duration cannot be negative")
 	case s.planFile != "" && s.preset != "":
@@ -297,7 +300,8 @@ func (s *sweeper) head() results.Head {
 	return results.Head{
 		Schema: results.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: results.Digest(s.Parts, s.Plan.Limit),
 		Started: time.Now(), Version: buildVersion().Version, Machine: host.ThisMachine(), Repeats: s.Plan.Repeats,
-		Limit: s.Plan.Limit.Seconds(), Parts: s.Parts,
+		Precision: s.Plan.Precision,
+		Limit:     s.Plan.Limit.Seconds(), Parts: s.Parts,
 	}
 }
 

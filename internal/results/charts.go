@@ -148,7 +148,10 @@ func series(t Table, axis Axis, lines []Axis, knees bool) []chart.Series {
 		x := parseValue(p.Settings.Value(axis.Name))
 		if s := p.RowsPerSecond; !x.isText && s.N > 0 {
 			point := chart.Point{X: x.amount, Y: s.Median, Marked: knees && t.isKnee(p) && t.Knees[0].Axis == axis.Name}
-			if s.N > 1 {
+			switch {
+			case s.N >= LeastTrials:
+				point.Low, point.High = s.MedianLow, s.MedianHigh
+			case s.N > 1:
 				point.Low, point.High = s.Low, s.High
 			}
 			here = withPoint(here, chart.Series{Name: nameBy(named, p.Settings.Value)}, point)

@@ -134,6 +134,7 @@ func figures() (columns []column) {
 		})
 		if f.quantity == rowRate {
 			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
+			add("95 % within", func(p Point) string { return interval(p.RowsPerSecond) })
 		}
 		if f.published == "" {
 			continue
@@ -189,6 +190,14 @@ func spread(s Sample) string {
 		return "?"
 	}
 	return "±" + units.Percent(s.Spread())
+}
+
+// interval is where the median of ever more pushes lies, "" if that is not known.
+func interval(s Sample) string {
+	if s.N < LeastTrials {
+		return ""
+	}
+	return units.Amount(s.MedianLow) + " … " + units.Amount(s.MedianHigh)
 }
 
 // lines returns the head and the rows.

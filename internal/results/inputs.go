@@ -98,7 +98,7 @@ func inputsOfHead(h Head, p Part) []Input {
 	machine := units.Join(", ", m.CPU, cores, size(m.MemoryBytes, " memory"), units.Join(" ", m.OS, m.Arch))
 	return append([]Input{
 		{inputMachine, machine}, {"host", m.Host}, {inputVersion, h.Version}, {"scale", h.Scale},
-		{"repeats", count(int64(h.Repeats))},
+		{"repeats", repeatsOf(h)},
 	}, flagsOf(p)...)
 }
 
@@ -118,6 +118,13 @@ func loop(l report.Loop) string {
 		return "open: batches are timed from when the rate wanted them sent"
 	}
 	return string(l)
+}
+
+func repeatsOf(h Head) string {
+	if h.Precision > 0 {
+		return fmt.Sprintf("until the median is known to %s, at most %d", units.Percent(h.Precision), h.Repeats)
+	}
+	return count(int64(h.Repeats))
 }
 
 // count formats a number, "" for 0.

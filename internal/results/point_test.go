@@ -86,3 +86,30 @@ func TestTimesOfWhatIsNoNumber(t *testing.T) {
 	}
 	require.Equal(t, "×0.50", times(1, 2))
 }
+
+// The interval of a median is two of the values, by their ranks. The median of all is between those of ranks low and high
+// if low or more, and less than high, of n values are below it: each is with a probability of one half.
+func TestIntervalOfAMedian(t *testing.T) {
+	for n := range 60 {
+		var values []float64
+		for i := range n {
+			values = append(values, float64(n-i))
+		}
+		s := SampleOf(values)
+		if n < LeastTrials {
+			require.True(t, math.IsInf(s.Precision(), 1), n)
+			continue
+		}
+		within := 0.0
+		for below := int(s.MedianLow); below < int(s.MedianHigh); below++ {
+			ways := 1.0
+			for i := range below {
+				ways *= float64(n-i) / float64(i+1)
+			}
+			within += ways / math.Pow(2, float64(n))
+		}
+		require.GreaterOrEqual(t, within, 0.95, n)
+		require.LessOrEqual(t, within, 0.985, "%d: it is wider than it must be", n)
+	}
+	require.InDelta(t, 0.4286, SampleOf([]float64{2, 3, 3, 4, 4, 5}).Precision(), 1e-4)
+}

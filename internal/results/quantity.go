@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"golang.org/x/perf/benchmath"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
@@ -25,6 +26,22 @@ type Sample struct {
 	Low    float64   `json:"low"` // the smallest
 	High   float64   `json:"high"`
 	Values []float64 `json:"values"` // in the order of repeats, without unknown ones
+	// The median of ever more pushes lies from MedianLow to MedianHigh with a confidence of 95 %: two of the values,
+	// whatever their distribution. Both are 0 with fewer values than that takes, which are LeastTrials.
+	MedianLow  float64 `json:"median_low"`
+	MedianHigh float64 `json:"median_high"`
+}
+
+// LeastTrials is how many values an interval of their median takes: of five, all lie on one side of it in every sixteenth
+// case.
+const LeastTrials = 6
+
+// Precision returns how far the interval of the median reaches from it, as a share of it; +Inf if that is not known.
+func (s Sample) Precision() float64 {
+	if s.N < LeastTrials || s.Median <= 0 {
+		return math.Inf(1)
+	}
+	return max(s.MedianHigh-s.Median, s.Median-s.MedianLow) / s.Median
 }
 
 // Spread returns the largest distance of a value from the median as a share of the median. It is 0 for fewer than two
@@ -158,12 +175,12 @@ func (p *Point) summarise() {
 		}
 	}
 	for _, q := range p.quantities() {
-		*q.sample = sampleOf(values[q.name])
+		*q.sample = SampleOf(values[q.name])
 	}
 	// A report has 0 both where rows were visible at once and where visibility was not checked. All pushes of a case do
 	// the same, so one that had to wait shows that all have checked.
 	if p.VisibleSeconds.High <= 0 {
-		p.VisibleSeconds = sampleOf(nil)
+		p.VisibleSeconds = SampleOf(nil)
 	}
 	distance := func(push *report.Report) float64 { return math.Abs(push.Result.RowsPerSecond - p.rate()) }
 	if len(p.Pushes) > 0 {
@@ -171,10 +188,16 @@ func (p *Point) summarise() {
 	}
 }
 
-func sampleOf(values []float64) Sample {
+// SampleOf summarises values.
+func SampleOf(values []float64) Sample {
 	s := Sample{N: len(values), Values: append([]float64{}, values...)} // [] in JSON
 	if s.N > 0 {
 		s.Low, s.High, s.Median = slices.Min(values), slices.Max(values), Median(values)
+	}
+	if s.N >= LeastTrials {
+		thresholds := benchmath.DefaultThresholds // for the library's warnings only
+		of := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &thresholds), 1-alpha)
+		s.MedianLow, s.MedianHigh = of.Lo, of.Hi
 	}
 	return s
 }

@@ -48,8 +48,10 @@ type Head struct {
 	Version string       `json:"version"` // of terapush
 	Machine host.Machine `json:"machine"` // that runs terapush
 	Repeats int          `json:"repeats"`
-	Limit   float64      `json:"limit_seconds,omitempty"` // of one push; 0 is none
-	Parts   []Part       `json:"parts"`
+	// Precision ends the repeats of a case once the interval of its median reaches no further; 0 if all are made.
+	Precision float64 `json:"precision,omitempty"`
+	Limit     float64 `json:"limit_seconds,omitempty"` // of one push; 0 is none
+	Parts     []Part  `json:"parts"`
 }
 
 // Part is one table of a sweep. Its cases differ in their axes only.

@@ -30,6 +30,7 @@ type Table struct {
 
 	allInputs []Input        // including those that differ
 	planned   string         // the knee axis of the plan; "" is none
+	precision float64        // of the plan; 0 is none
 	run       *report.Report // of a table of one run, however it ended
 }
 
@@ -172,6 +173,7 @@ func (t *Table) conclude(from group) {
 	t.Inputs = shared(t.allInputs)
 	for _, p := range from {
 		t.planned = cmp.Or(t.planned, p.part.Knee)
+		t.precision = cmp.Or(t.precision, p.head.Precision)
 	}
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()

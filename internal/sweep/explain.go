@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -158,13 +159,21 @@ func (s *Sweep) estimate() string {
 	}
 	var out strings.Builder
 	repeats := "once each"
-	if s.Plan.Repeats > 1 {
+	switch {
+	case s.Plan.Precision > 0:
+		repeats = fmt.Sprintf("%d to %d times each, until the median is known to %s",
+			results.LeastTrials, s.Plan.Repeats, units.Percent(s.Plan.Precision))
+	case s.Plan.Repeats > 1:
 		repeats = fmt.Sprintf("%d times each", s.Plan.Repeats)
 	}
 	if s.Plan.WarmUp > 0 {
 		repeats += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
 	}
-	fmt.Fprintf(&out, "pushes    %d: %s, %s\n", pushes, english.Plural(len(s.Cases), "case", ""), repeats)
+	number := strconv.Itoa(pushes)
+	if s.Plan.Precision > 0 {
+		number = "at most " + number
+	}
+	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), repeats)
 	if payload > 0 {
 		fmt.Fprintf(&out, "payload   %s of all pushes together\n", units.Bytes(int64(min(payload, math.MaxInt64/2))))
 	}

@@ -63,11 +63,12 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan := Plan{
-		Name:    p.expand(d.Name),
-		Repeats: p.count(d.Repeats, "repeats", 1), WarmUp: p.count(d.WarmUp, "warm_up", 0),
+		Name:   p.expand(d.Name),
+		WarmUp: p.count(d.WarmUp, "warm_up", 0),
 		Settle: p.duration(d.Settle, "settle"), Limit: p.duration(d.Limit, "limit"),
 		Budget: p.duration(d.Budget, "budget"), Knee: normal(p.expand(d.Knee)), Interleaved: p.interleaved(d.Order),
 	}
+	plan.Repeats, plan.Precision = p.repeats(d.Repeats, d.Precision)
 	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
@@ -87,6 +88,24 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	}
 	p.checkAxes(plan, d.Knee.at())
 	return plan
+}
+
+// repeats returns the number of trials of a case, and the precision that ends them before.
+func (p *planner) repeats(v, precision *value) (int, float64) {
+	if v == nil || p.expand(v) != Auto {
+		if precision != nil {
+			p.add(precision.line, "precision: it is for repeats: %s", Auto)
+		}
+		return p.count(v, "repeats", 1), 0
+	}
+	if precision == nil {
+		return mostRepeats, defaultPrecision
+	}
+	var s config.Share
+	if err := s.Set(p.expand(precision)); err != nil {
+		p.add(precision.line, "precision: %v", err)
+	}
+	return mostRepeats, float64(s)
 }
 
 func (p *planner) interleaved(v *value) bool {
@@ -342,14 +361,16 @@ func (p *planner) whereSet(name string, push *mapping[values]) string {
 }
 
 // count reads a number from least to 1000; least if the key is missing.
+// maxCount is the most of what a plan counts.
+const maxCount = 1000
+
 func (p *planner) count(v *value, what string, least int) int {
-	const most = 1000
 	if v == nil {
 		return least
 	}
 	n, ok := units.Whole(p.expand(v))
-	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > most {
-		p.add(v.line, "%s: write a number from %d to %d", what, least, most)
+	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > maxCount {
+		p.add(v.line, "%s: write a number from %d to %d", what, least, maxCount)
 		return least
 	}
 	return int(n.Int64())

@@ -7,6 +7,8 @@
 package sweep
 
 import (
+	"cmp"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -19,13 +21,15 @@ import (
 	"github.com/terapush/terapush/experiments"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Plan is a sweep at one scale and for one kind of target.
 type Plan struct {
 	Name, Title string
 	Scale       string        // DefaultScale if none was given; "" if the plan has no scales and none was given
-	Repeats     int           // trials of every case, at least 1
+	Repeats     int           // trials of every case, at least 1; with Precision at most
+	Precision   float64       // of a case's median, after which it has no more trials; 0 makes them all
 	WarmUp      int           // trials of a part's first case that come before it and do not count
 	Settle      time.Duration // between two trials
 	Limit       time.Duration // of one trial; 0 is none
@@ -39,6 +43,35 @@ type Plan struct {
 	// order.
 	Interleaved bool
 	Parts       []Part // at least one
+}
+
+// Auto is what takes the place of a number of repeats: as many as Precision needs, but no more than mostRepeats.
+const Auto = "auto"
+
+const (
+	mostRepeats      = 50
+	defaultPrecision = 0.05
+)
+
+// SetRepeats takes the repeats of a command line: a number, Auto, or "" for the plan's; and a precision, 0 for the plan's,
+// which implies Auto.
+func (p *Plan) SetRepeats(repeats string, precision float64) error {
+	if repeats == "" && precision == 0 {
+		return nil
+	}
+	if repeats == Auto || repeats == "" {
+		p.Repeats, p.Precision = mostRepeats, cmp.Or(precision, p.Precision, defaultPrecision)
+		return nil
+	}
+	n, ok := units.Whole(repeats)
+	if !ok || !n.IsInt64() || n.Int64() < 1 || n.Int64() > maxCount {
+		return fmt.Errorf("--repeats %s: write a number from 1 to %d, or %s", repeats, maxCount, Auto)
+	}
+	if precision > 0 {
+		return fmt.Errorf("--precision is for --repeats %s, and --repeats is %s", Auto, repeats)
+	}
+	p.Repeats, p.Precision = int(n.Int64()), 0
+	return nil
 }
 
 // Part is one table of the sweep.

@@ -30,7 +30,7 @@ func (r *runner) left(i int) time.Duration {
 		return 0
 	}
 	for _, s := range r.steps[i+1:] {
-		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) {
+		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) || r.known(s) {
 			continue
 		}
 		sum += r.took.mean(placeOf(s.one)) + r.Plan.Settle
@@ -82,6 +82,8 @@ func (s *Sweep) Line(p Progress, e results.Entry) string {
 	switch {
 	case e.WarmUp:
 		what = "warm-up, " + what
+	case s.Plan.Precision > 0:
+		what += fmt.Sprintf(" (trial %d)", e.Repeat+1)
 	case s.Plan.Repeats > 1:
 		what += fmt.Sprintf(" (%d of %d)", e.Repeat+1, s.Plan.Repeats)
 	}

@@ -62,6 +62,8 @@ type runner struct {
 	before   time.Duration // of earlier processes
 	recorded map[results.Push]results.Entry
 	rowOf    map[place]*row // of cases whose rows can end
+	rates    map[place][]float64
+	failed   map[place]int  // pushes
 	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
 	took     pace
 	pushed   bool // by this process, so that the next push waits for Settle
@@ -73,6 +75,7 @@ func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
 		recorded: map[results.Push]results.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
+		rates: map[place][]float64{}, failed: map[place]int{},
 	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
@@ -91,12 +94,16 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 	switch {
 	case known && was.Status != results.Skipped:
 		return nil
+	case r.known(s):
+		return nil
 	case r.past(s):
 		if s.repeat == 0 {
 			return r.skip(i, s, pastKnee(r.Plan.Knee))
 		}
 		return nil // the first repeat was recorded as skipped
-	case r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget:
+	case r.timeIsUp() && r.Plan.Precision > 0 && s.repeat > 0:
+		return nil // the table says which cases are not known well enough
+	case r.timeIsUp():
 		return r.skip(i, s, fmt.Sprintf("the sweep's time of %s was up", r.Plan.Budget))
 	}
 	if err := r.wait(ctx); err != nil {
@@ -104,6 +111,8 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 	}
 	return r.push(ctx, i, s)
 }
+
+func (r *runner) timeIsUp() bool { return r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget }
 
 // spent returns the time of the sweep so far, earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
@@ -115,6 +124,19 @@ func (r *runner) past(s step) bool {
 	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
 }
 
+// known reports whether a case has no more trials because of Precision: its median is known, or most of them fail.
+func (r *runner) known(s step) bool {
+	if r.Plan.Precision == 0 || s.warmUp {
+		return false
+	}
+	at := placeOf(s.one)
+	const inARow = 1 // may fail by chance
+	if r.failed[at] > len(r.rates[at])+inARow {
+		return true
+	}
+	return results.SampleOf(r.rates[at]).Precision() <= r.Plan.Precision
+}
+
 // note takes account of a push that ended, now or in an earlier process.
 func (r *runner) note(e results.Entry) {
 	r.took.add(e)
@@ -123,6 +145,12 @@ func (r *runner) note(e results.Entry) {
 	}
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
+	switch {
+	case e.Status == results.Failed:
+		r.failed[at]++
+	case e.Report != nil:
+		r.rates[at] = append(r.rates[at], e.Report.Result.RowsPerSecond)
+	}
 	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing
 		row.add(at, e.Report.Result.RowsPerSecond)
 	}
@@ -262,6 +290,9 @@ func Begin(file *results.File, head results.Head) (warnings []string, err error)
 	}
 	if was.Version != head.Version {
 		warnings = append(warnings, fmt.Sprintf("the record was last added to by version %s of terapush", was.Version))
+	}
+	if head.Precision > 0 && was.Precision > 0 {
+		head.Precision = min(was.Precision, head.Precision)
 	}
 	head.Schema, head.Started, head.Repeats = was.Schema, was.Started, max(was.Repeats, head.Repeats)
 	if was.Same(head) {

@@ -145,6 +145,35 @@ func TestOrderIsThePlans(t *testing.T) {
 	require.Equal(t, few.order, many.order[:10], "more repeats come behind")
 }
 
+// With a precision each case has as many trials as its median needs, and the others go on.
+func TestPrecision(t *testing.T) {
+	noise := map[string][]float64{
+		"1":  {100, 101, 99, 100, 102, 98, 100, 100},                          // known after six
+		"2":  {100, 150, 90, 100, 101, 99, 100, 102, 100, 100, 100},           // two outliers: after nine
+		"4":  {50, 150, 60, 140, 70, 130, 50, 150, 60, 140, 70, 130, 50, 150}, // never
+		"8":  {100, -1, 100, 100, 100, 100, 100, 100, 100},                    // one failure
+		"16": {-1, -1, -1, -1, -1, -1, -1, -1},                                // nothing but failures
+	}
+	one := oneRow(1)
+	one.Knee = ""
+	require.NoError(t, one.SetRepeats(sweep.Auto, 0.05))
+	b := newBench(one)
+	trials := map[string]int{}
+	b.push = func(name string, _ <-chan struct{}) (float64, error) {
+		rate := noise[name][trials[name]%len(noise[name])]
+		trials[name]++
+		if rate < 0 {
+			return 0, errors.New("failed")
+		}
+		return rate, nil
+	}
+	b.run(t)
+	require.Equal(t, map[string]int{"1": 6, "2": 9, "4": 50, "8": 7, "16": 2}, trials)
+	for _, e := range b.entries {
+		require.NotEqual(t, results.Skipped, e.Status, "a case that is known was not skipped")
+	}
+}
+
 func TestPartsOneAfterTheOther(t *testing.T) {
 	b := newBench(plan(func(p *sweep.Plan) {
 		second := p.Parts[0]

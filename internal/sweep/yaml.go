@@ -19,7 +19,7 @@ import (
 // document is a plan file. All keys are optional. Decoding an override over it does what RFC 7396 says: mappings are
 // merged, everything else is replaced, and null removes the key, which is why all fields are pointers.
 type document struct {
-	Name, Target, Repeats, Settle, Limit, Budget, Knee, Order *value
+	Name, Target, Repeats, Precision, Settle, Limit, Budget, Knee, Order *value
 
 	WarmUp *value          `yaml:"warm_up"`
 	Parts  *mapping[nodes] // each decoded over what is shared
