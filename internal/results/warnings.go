@@ -27,7 +27,7 @@ func (t Table) findWarnings() []string {
 	all = append(all, t.mixedDelivery())
 	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known",
 		func(p Point) bool { return p.measured() && p.RowsPerSecond.N < 3 })
-	cells(fmt.Sprintf("The median is not known to %s", units.Percent(t.precision)),
+	cells(fmt.Sprintf("The 95 %% interval of the median reaches further than %s", units.Percent(t.precision)),
 		"more time for the sweep, longer pushes or a quieter machine decide", func(p Point) bool {
 			return t.precision > 0 && p.measured() && p.RowsPerSecond.Precision() > t.precision
 		})
