@@ -63,7 +63,7 @@ func (a *app) writeFlags(b *strings.Builder, c *cobra.Command) {
 		group := config.GroupOf(f)
 		switch ofPush := pushed.Lookup(f.Name); {
 		case f.Hidden || group == config.GroupMethods:
-		case ofPush != nil && sameHelp(f, ofPush) && !(isPush && slices.Contains(common, f.Name)):
+		case ofPush != nil && sameHelp(f, ofPush) && (!isPush || !slices.Contains(common, f.Name)):
 			named.AddFlag(f)
 		case group != config.GroupGlobal || ofPush != nil || !c.HasParent():
 			explained.AddFlag(f)
