@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -16,10 +17,12 @@ type Rejects interface {
 	// Take keeps the records that a batch goes in without, in place of those that it has of the batch: they are on disk
 	// when it returns. Its error, as of too many, ends the run, and nothing of the batch is in.
 	Take(number int64, bad []batch.Bad) error
+	// Room returns how many records a batch may still go in without.
+	Room(number int64) int64
 }
 
-// sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, loads that are
-// rolled back find the records, and the batch is sent without them.
+// sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, the batch goes in part
+// by part, in one transaction, without the records that the server refuses.
 func (w *worker) sifted(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		if w.Rejects == nil || t.batch == nil || t.batch.Origin == nil {
@@ -30,25 +33,13 @@ func (w *worker) sifted(next loadFunc) loadFunc {
 				return loader.Ack{}, err
 			}
 		}
-		for again := false; ; {
-			ack, err := next(ctx, t)
-			if err == nil || !ofRecords(err) {
-				return ack, err
-			}
-			bad, problem := w.find(ctx, t, err)
-			switch {
-			case problem != nil:
-				return loader.Ack{}, problem
-			case len(bad) == 0 && again: // no record is to blame for what only the batch meets, such as at its commit
-				return loader.Ack{}, err
-			case len(bad) == 0:
-				again = true
-				continue
-			}
-			if again, err = false, w.leaveOut(t, bad); err != nil {
-				return loader.Ack{}, err
-			}
+
+		ack, err := next(ctx, t)
+		if err == nil || !ofRecords(err) {
+			return ack, err
 		}
+		sift := func(ctx context.Context, t *delivery) (loader.Ack, error) { return w.sift(ctx, t, err) }
+		return w.recorded(w.counted(sift))(ctx, t)
 	}
 }
 
@@ -72,46 +63,83 @@ func (w *worker) leaveOut(t *delivery, bad []batch.Bad) error {
 	return nil
 }
 
-// find returns records that the server refuses, and makes the batch anew without them; none if no trial is refused. refusal
-// is the server's error of the whole.
-func (w *worker) find(ctx context.Context, t *delivery, refusal error) ([]batch.Bad, error) {
+// sift loads a batch without its bad records, which are kept before the others are committed. refusal is the server's
+// error of the whole. Its deadline is that of a batch, for each part.
+func (w *worker) sift(ctx context.Context, t *delivery, refusal error) (loader.Ack, error) {
+	if err := w.connect(ctx); err != nil {
+		return loader.Ack{}, loader.Judged(err, w.classify(err))
+	}
+	session, can := w.session.(loader.Sifter)
+	if !can {
+		return loader.Ack{}, refusal
+	}
+
+	limit := w.deadline.limit(1, t.encoded)
+	bound, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(limit, cancel)
+	defer late.Stop()
+	ack, err := session.Sift(bound, t.batch, func(put func(context.Context, *batch.Batch) error) (int64, error) {
+		err := w.findBad(t, refusal, func(part *batch.Batch) error {
+			late.Reset(limit)
+			err := put(bound, part)
+			return loader.Judged(err, w.classify(err))
+		})
+		return t.Rows, err
+	})
+	switch {
+	case err == nil:
+		return ack, nil
+	case bound.Err() != nil:
+		w.closeSession()
+		if ctx.Err() == nil {
+			err = &lateError{limit: limit, err: err}
+		}
+	case w.classify(err).SessionDead:
+		w.closeSession()
+	}
+	return ack, loader.Judged(err, w.classify(err))
+}
+
+// findBad puts the records of a batch, keeps those that the server refuses, and makes the batch anew without them.
+func (w *worker) findBad(t *delivery, refusal error, put func(part *batch.Batch) error) error {
 	s := sieve{
-		records: t.records(), bad: make(map[int]string), columns: make(map[int]string),
-		try: func(some []batch.Record) error { return w.try(ctx, t, some) },
-		csv: t.batch.Format == batch.CSV,
+		records: t.records(), csv: t.batch.Format == batch.CSV, bad: make(map[int]refused),
+		most: w.Rejects.Room(t.ID.Number) - int64(len(t.left)),
+		put: func(some []batch.Record) error {
+			part := t.of(some)
+			part.Part = true
+			return put(part)
+		},
 	}
-	if err := s.sift(refusal); err != nil || len(s.bad) == 0 {
-		return nil, err
+	if err := s.sift(refusal); err != nil {
+		return err
 	}
-	if t.ID.Number == 0 && len(s.bad) == len(s.records) && len(s.bad) >= wrongRecords {
-		return nil, &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: fmt.Errorf(
-			"all %d records of the first batch are refused: are --delimiter, --quote and --columns those of the files? %w", len(s.bad), refusal)}
+	if t.ID.Number == 0 && s.nothingIsRight() {
+		return &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: fmt.Errorf(
+			"none of the first %d records is taken: are --delimiter, --quote, --header and --columns those of the files? %w", len(s.bad), refusal)}
+	}
+	if len(s.bad) == 0 {
+		return nil
 	}
 
 	var bad []batch.Bad
 	var kept []batch.Record
 	for i, r := range s.records {
-		words, is := s.bad[i]
+		one, is := s.bad[i]
 		if !is {
 			kept = append(kept, r)
 			continue
 		}
-		bad = append(bad, batch.Bad{File: t.batch.Origin.File, Line: r.Line, Column: s.columns[i], Words: words, Record: string(r.Raw)})
+		bad = append(bad, batch.Bad{
+			File: t.batch.Origin.File, Line: r.Line, Column: one.column, Words: one.words, Record: string(r.Raw),
+		})
+	}
+	if err := w.leaveOut(t, bad); err != nil {
+		return err
 	}
 	t.replace(kept)
-	return bad, nil
-}
-
-// wrongRecords is how many records say, if all are refused, that the files are read in a wrong way.
-const wrongRecords = 10
-
-// try loads some records of a batch, and rolls back.
-func (w *worker) try(ctx context.Context, t *delivery, some []batch.Record) error {
-	one := *t
-	one.replace(some)
-	one.batch.Trial = true
-	_, err := w.trial(ctx, &one)
-	return err
+	return nil
 }
 
 // records returns the records of the batch as it is now.
@@ -122,222 +150,155 @@ func (t *delivery) records() []batch.Record {
 	return t.kept
 }
 
-// replace makes the batch anew, of some of its records.
-func (t *delivery) replace(kept []batch.Record) {
+// of makes a batch of some of the records.
+func (t *delivery) of(some []batch.Record) *batch.Batch {
 	b := t.batch
-	made := &batch.Batch{ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(kept)), Attempt: b.Attempt, Layout: b.Layout, Origin: b.Origin,
-		AllRead: b.AllRead}
-	for _, r := range kept {
+	made := &batch.Batch{
+		ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(some)), Attempt: b.Attempt, Layout: b.Layout, Origin: b.Origin,
+		AllRead: b.AllRead,
+	}
+	for _, r := range some {
 		made.Encoded = append(made.Encoded, r.Wire...)
 		made.Payload += int64(len(r.Raw))
 	}
 	made.Hold()
-	t.batch, t.kept = made, kept
-	t.Rows, t.payload, t.encoded = made.Rows, made.Payload, int64(len(made.Encoded))
+	return made
 }
 
-// sieve finds the records that a server refuses.
+// replace makes the batch anew, of some of its records.
+func (t *delivery) replace(kept []batch.Record) {
+	t.batch, t.kept = t.of(kept), kept
+	t.Rows, t.payload, t.encoded = t.batch.Rows, t.batch.Payload, int64(len(t.batch.Encoded))
+}
+
+// sieve puts records in, and finds those that a server refuses.
 type sieve struct {
 	records []batch.Record
-	try     func([]batch.Record) error
-	csv     bool // lines within records count
+	csv     bool  // lines within records count
+	most    int64 // bad records; it ends with one more
+	put     func([]batch.Record) error
 
-	bad     map[int]string // with the server's words
-	columns map[int]string // that it names
-	alone   []int          // those that the server refused alone, and may take beside others: their foreign keys are of these
+	bad   map[int]refused
+	again []int // those of them that may be right behind others: their foreign keys are of these
 }
 
-// sift finds bad records; none if no trial is refused. The batch without them may be refused again.
-//
-// A server that stops at a bad record says where it is, and has looked at those before: the next try begins behind it. One
-// that says nothing, as of a duplicate key, is asked about halves. Two records may be bad together only: then the shortest
-// beginning that is refused ends with one of them.
+// refused is what the server says of a record.
+type refused struct{ words, column string }
+
+// parts is how many parts a batch is put in at least. A part that is refused is put again, up to the bad record: with
+// more of them this costs less, and the parts themselves more.
+const parts = 16
+
+// wrongRecords is how many records at the beginning of the files say, if all are refused, that these are read in a wrong
+// way; few files are so short that all of their records may be bad.
+const wrongRecords, fewRecords = 1000, 10
+
+// sift puts the records, and finds the bad ones. A part that the server refuses is put again, up to the record that the
+// server names, and that record by itself, since a value may look like a server's words; without a name, by halves.
 func (s *sieve) sift(refusal error) error {
-	all := s.rest(0, len(s.records))
-	if len(all) > 1 {
-		if err := s.findIn(0, len(s.records), refusal); err != nil {
+	n := len(s.records)
+	most := max(n/parts, 1)
+	size := most
+	suspects := s.named(0, n, refusal)
+	for at := 0; at < n && int64(len(s.bad)) <= s.most; {
+		for len(suspects) > 0 && suspects[0] < at {
+			suspects = suspects[1:]
+		}
+		to := min(at+size, n)
+		if len(suspects) > 0 {
+			to = min(to, max(suspects[0], at+1))
+		}
+		err := s.put(s.records[at:to])
+		switch {
+		case err != nil && !ofRecords(err):
 			return err
+		case err == nil:
+			if to-at == size {
+				size = min(2*size, most)
+			}
+			at = to
+		case to == at+1:
+			s.refuse(at, err)
+			if len(s.bad) >= wrongRecords && s.nothingIsRight() {
+				return nil
+			}
+			size = max(size/2, 1) // more of them may follow
+			at = to
+		default:
+			suspects = s.named(at, to, err)
+			if len(suspects) == 0 {
+				size = (to - at + 1) / 2
+			}
 		}
-		if len(s.bad) > 0 {
-			return s.giveBack()
-		}
 	}
-
-	// The refusal may have been of what is over by now, or of what a trial does not meet.
-	err := s.try(pick(s.records, all))
-	if err == nil || !ofRecords(err) {
-		return err
-	}
-	if len(all) == 1 {
-		return s.findIn(0, 1, err)
-	}
-	return s.shortest(all, err)
+	return s.putAgain()
 }
 
-// giveBack takes back that records are bad which the server refuses alone, and not beside all the others.
-func (s *sieve) giveBack() error {
-	for len(s.alone) > 0 {
-		rest := s.rest(0, len(s.records))
-		err := s.try(pick(s.records, rest))
-		if err == nil {
-			break
-		}
-		if !ofRecords(err) {
-			return err
-		}
-		found := len(s.bad)
-		if err := s.findIn(0, len(s.records), err); err != nil {
-			return err
-		}
-		if len(s.bad) > found {
-			continue
-		}
-		if err := s.shortest(rest, err); err != nil {
-			return err
+// nothingIsRight reports whether so many records are bad, and no other was put, that something is wrong with all.
+func (s *sieve) nothingIsRight() bool {
+	n := min(len(s.records), wrongRecords)
+	if n < fewRecords || len(s.bad) < n {
+		return false
+	}
+	for i := range n {
+		if _, bad := s.bad[i]; !bad {
+			return false
 		}
 	}
+	return true
+}
 
-	slices.Sort(s.alone)
-	for _, i := range s.alone {
-		said := s.bad[i]
-		delete(s.bad, i)
-		taken, err := s.takes(s.rest(0, len(s.records)))
-		if err != nil {
-			return err
-		}
-		if !taken {
-			s.bad[i] = said
+// refuse notes what the server says of a record that it refuses.
+func (s *sieve) refuse(record int, err error) {
+	one := refused{words: words(err)}
+	if known := (*loader.RecordError)(nil); errors.As(err, &known) {
+		one.column = known.Column
+	}
+	s.bad[record] = one
+	if loader.VerdictOf(err).Class != loader.ClassData {
+		s.again = append(s.again, record)
+	}
+}
+
+// putAgain puts records that may have been refused for what they refer to, as long as one of them goes in.
+func (s *sieve) putAgain() error {
+	for more := true; more; {
+		more = false
+		for _, i := range s.again {
+			if _, bad := s.bad[i]; !bad {
+				continue
+			}
+			err := s.put(s.records[i : i+1])
+			if err != nil && !ofRecords(err) {
+				return err
+			}
+			if err == nil {
+				delete(s.bad, i)
+				more = true
+			}
 		}
 	}
 	return nil
 }
 
-// findIn finds bad records among some that are refused.
-func (s *sieve) findIn(from, to int, refusal error) error {
-	for {
-		rest := s.rest(from, to)
-		if len(rest) == 0 {
-			return nil
-		}
-		named, err := s.take(rest, refusal)
-		if err != nil {
-			return err
-		}
-		switch {
-		case named:
-		case len(rest) == 1:
-			s.bad[rest[0]] = words(refusal)
-			if loader.VerdictOf(refusal).Class != loader.ClassData {
-				s.alone = append(s.alone, rest[0])
-			}
-			return nil
-		default:
-			half := rest[len(rest)/2]
-			for _, part := range [][2]int{{from, half}, {half, to}} {
-				err := s.try(pick(s.records, s.rest(part[0], part[1])))
-				if err == nil {
-					continue
-				}
-				if !ofRecords(err) {
-					return err
-				}
-				if err := s.findIn(part[0], part[1], err); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-
-		at := loader.RecordError{}
-		if known := (*loader.RecordError)(nil); errors.As(refusal, &known) {
-			at = *known
-		}
-		if at.Line > 0 { // the server has stopped there: those before are right
-			from = s.index(rest, at) + 1
-		}
-		rest = s.rest(from, to)
-		if len(rest) == 0 {
-			return nil
-		}
-		if refusal = s.try(pick(s.records, rest)); refusal == nil {
-			return nil
-		}
-		if !ofRecords(refusal) {
-			return refusal
-		}
-	}
-}
-
-// take notes the records that an error names and the server refuses alone, or behind those before them, and reports
-// whether there are any. A value may look like a server's words, and a line be counted in another way.
-func (s *sieve) take(rest []int, refusal error) (named bool, err error) {
-	for _, one := range recordErrors(refusal) {
-		i := s.index(rest, *one)
-		if i < 0 {
-			continue
-		}
-		if _, known := s.bad[i]; known {
-			continue
-		}
-		guilty, err := s.guilty(rest, i)
-		if err != nil {
-			return named, err
-		}
-		if guilty {
-			named = true
-			s.bad[i], s.columns[i] = words(one.Err), one.Column
-		}
-	}
-	return named, nil
-}
-
-// guilty reports whether the server refuses a record alone, or those before it only together with it, as a key that is there
-// twice.
-func (s *sieve) guilty(rest []int, record int) (bool, error) {
-	if taken, err := s.takes([]int{record}); !taken {
-		return err == nil, err
-	}
-	var before []int
-	for _, i := range rest {
-		if _, bad := s.bad[i]; i < record && !bad {
-			before = append(before, i)
-		}
-	}
-	if taken, err := s.takes(before); !taken {
-		return false, err
-	}
-	taken, err := s.takes(append(before, record))
-	return !taken && err == nil, err
-}
-
-// takes reports whether the server takes some records. An error says that this is not known.
-func (s *sieve) takes(some []int) (bool, error) {
-	err := s.try(pick(s.records, some))
-	if err != nil && ofRecords(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// recordErrors returns the record that an error is about, or all that a server has warned of.
-func recordErrors(err error) (all []*loader.RecordError) {
+// named returns which of some records an error is about, in their order: those that a server has warned of, or the one
+// where it has stopped.
+func (s *sieve) named(from, to int, err error) (all []int) {
 	one := (*loader.RecordError)(nil)
 	if !errors.As(err, &one) {
 		return nil
 	}
-	if len(one.More) > 0 {
-		return one.More
+	every := one.More
+	if len(every) == 0 {
+		every = []*loader.RecordError{one}
 	}
-	return []*loader.RecordError{one}
-}
-
-// index returns the number of the record that an error is about, of those that were sent; −1 if there is none.
-func (s *sieve) index(rest []int, e loader.RecordError) int {
-	at := indexOf(pick(s.records, rest), e, s.csv)
-	if at < 0 {
-		return -1
+	for _, e := range every {
+		if i := indexOf(s.records[from:to], *e, s.csv); i >= 0 {
+			all = append(all, from+i)
+		}
 	}
-	return rest[at]
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // indexOf returns which of the records that were sent an error is about; −1 if it does not say that.
@@ -365,43 +326,6 @@ func indexOf(sent []batch.Record, e loader.RecordError, csv bool) int {
 		}
 	}
 	return -1
-}
-
-// shortest finds the record with which the shortest beginning that is refused ends.
-func (s *sieve) shortest(rest []int, refusal error) error {
-	low, high := 0, len(rest) // the first low are taken, the first high are not
-	for high-low > 1 {
-		middle := (low + high) / 2
-		err := s.try(pick(s.records, rest[:middle]))
-		switch {
-		case err == nil:
-			low = middle
-		case ofRecords(err):
-			high, refusal = middle, err
-		default:
-			return err
-		}
-	}
-	s.bad[rest[high-1]] = words(refusal)
-	return nil
-}
-
-// rest returns the records of a part that are not bad.
-func (s *sieve) rest(from, to int) (all []int) {
-	for i := from; i < to; i++ {
-		if _, bad := s.bad[i]; !bad {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-func pick(records []batch.Record, which []int) []batch.Record {
-	some := make([]batch.Record, len(which))
-	for i, n := range which {
-		some[i] = records[n]
-	}
-	return some
 }
 
 // words are the server's own about a record, without what terapush was doing.

@@ -17,7 +17,6 @@ type worker struct {
 	deliverer
 	account *stats.Worker
 	session loader.Session // nil while there is none
-	trial   loadFunc       // of a batch that is rolled back
 }
 
 func newWorker(r *run, index int) *worker {
@@ -31,26 +30,33 @@ func newWorker(r *run, index int) *worker {
 		w.policy.Outage = r.storeOutage
 	}
 	w.load = w.retrying(w.sifted(w.attempts(w.connected)))
-	w.trial = w.judged(w.bounded(w.connected))
 	return w
 }
 
 // connected returns the innermost layer: it sends the batch over the worker's session, and opens one if there is none.
 func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
-	if w.session == nil {
-		w.enter(event.Connecting)
-		s, err := w.Loader.Session(ctx, w.Contract)
-		if err != nil {
-			return loader.Ack{}, &unconnectedError{&loader.Error{Op: "connect", Applied: loader.No, Err: err}}
-		}
-		w.session = s
+	if err := w.connect(ctx); err != nil {
+		return loader.Ack{}, err
 	}
-	w.enter(event.Sending)
 	ack, err := w.session.Load(ctx, t.batch)
 	if err != nil && w.Classify(err).SessionDead {
 		w.endSession()
 	}
 	return ack, err
+}
+
+// connect opens a session if there is none.
+func (w *worker) connect(ctx context.Context) error {
+	if w.session == nil {
+		w.enter(event.Connecting)
+		s, err := w.Loader.Session(ctx, w.Contract)
+		if err != nil {
+			return &unconnectedError{&loader.Error{Op: "connect", Applied: loader.No, Err: err}}
+		}
+		w.session = s
+	}
+	w.enter(event.Sending)
+	return nil
 }
 
 // work loads batches until there are no more or ctx ends, which is not an error of the worker.

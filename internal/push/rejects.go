@@ -177,6 +177,13 @@ func (r *rejects) Take(number int64, bad []batch.Bad) error {
 	return r.broken
 }
 
+// Room implements engine.Rejects.
+func (r *rejects) Room(number int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most - r.all + int64(len(r.lines[number]))
+}
+
 func (r *rejects) line(number int64, bad batch.Bad) ([]byte, error) {
 	one := reject{Run: r.run, Batch: number, Bad: bad}
 	if utf8.ValidString(bad.Record) {

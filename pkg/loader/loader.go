@@ -65,6 +65,17 @@ type Session interface {
 	Close() error
 }
 
+// Sifter is a Session that can leave records of a user's file out of a batch: those that the server refuses.
+type Sifter interface {
+	// Sift is Load of a batch that goes in part by part. What load has put in is committed, with the claim of so many rows;
+	// nothing is if load returns an error.
+	Sift(ctx context.Context, b *batch.Batch, load PutParts) (Ack, error)
+}
+
+// PutParts puts parts of a batch in, and returns how many rows they have together. put puts all of a part in, or else
+// returns the server's error.
+type PutParts func(put func(ctx context.Context, part *batch.Batch) error) (rows int64, err error)
+
 // Ack is the server's answer for one attempt.
 type Ack struct {
 	// Rows is the server's count of loaded rows: the engine compares it with Batch.Rows.

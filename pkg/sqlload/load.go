@@ -8,7 +8,6 @@ package sqlload
 
 import (
 	"context"
-	"errors"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -72,31 +71,11 @@ type Session interface {
 
 // LoadBatch is Load for a batch.
 func LoadBatch(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, error) {
-	if b.Trial {
-		return try(ctx, s, b)
-	}
 	return Load(ctx, s, loader.RefOf(b), sending(s, b))
 }
 
 func sending(s Session, b *batch.Batch) Send {
 	return func(ctx context.Context, ref loader.Ref) (Sent, error) { return s.Send(ctx, ref, b) }
-}
-
-// try does what Load does up to the commit, and rolls back.
-func try(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, error) {
-	sent, err := s.Send(ctx, loader.RefOf(b), b)
-	switch {
-	case err == nil && sent.Taken:
-		err = errors.New("the batch is in already")
-	case err == nil && !sent.Claimed:
-		err = s.WhyNot(ctx)
-	case err == nil:
-		err = sent.compare(b.Rows)
-	}
-	if err != nil {
-		return loader.Ack{}, rollBack(ctx, s, "try", err)
-	}
-	return loader.Ack{Rows: sent.Rows}, s.Rollback(ctx)
 }
 
 // Send begins a transaction, claims a batch or a commit group in it, and puts its rows in.

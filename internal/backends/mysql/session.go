@@ -109,6 +109,21 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, ofRecord(b, failed("load", err))
 }
 
+// Sift implements loader.Sifter.
+func (s *session) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts) (loader.Ack, error) {
+	sifting := sqlload.Sifting{
+		Session: s, Conn: s.conn, Put: s.rows,
+		Judge: func(_ context.Context, part *batch.Batch, err error) error {
+			return ofRecord(part, failed("load", err))
+		},
+		Again: func(ref loader.Ref) (unclaim, claim string) {
+			return s.DeleteClaim(ref.ID.Run, ref.ID.Number), s.insertClaim(ref, s.id)
+		},
+	}
+	ack, err := sifting.Sift(ctx, b, load)
+	return ack, failed("load", err)
+}
+
 // atRow finds the record at the end of an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at row 3.
 // A value, which comes before, may say the same.
 var atRow = regexp.MustCompile("(?:column '?(?:`[^`]*`\\.)*`?([^`']+)`?'? )?at row (\\d+)\\s*$")
@@ -260,12 +275,12 @@ func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	return s.conn.Insert(ctx, tag(b.ID)+s.insertHead(), b)
 }
 
-// maxWarnings is the most of the server's warnings in an answer, and maxTold in that of a trial, which is for the records
+// maxWarnings is the most of the server's warnings in an answer, and maxTold in that of a part, which is for the records
 // that they name: as many as a session lets the server keep.
 const maxWarnings, maxTold = 5, 10_000
 
 func (s *session) most(b *batch.Batch) int {
-	if b.Trial {
+	if b.Part {
 		return maxTold
 	}
 	return maxWarnings

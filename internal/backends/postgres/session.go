@@ -104,15 +104,11 @@ func (s *session) addNotice(severity, message string) {
 
 // Load implements loader.Session.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
-	if s.conn.IsClosed() {
-		return ack, errDead()
+	end, err := s.begin(ctx, b)
+	if err != nil {
+		return ack, err
 	}
-	if err := ctx.Err(); err != nil {
-		return ack, &loader.Error{Op: "load", Applied: loader.No, Err: err}
-	}
-	s.notices = nil
-	s.loading.Store(b.ID.Number)
-	defer s.loading.Store(idle)
+	defer end()
 	if s.contract.Dedup == loader.DedupTx {
 		ack, err = sqlload.LoadBatch(ctx, s, b)
 	} else {
@@ -120,6 +116,43 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	}
 	if err != nil {
 		return loader.Ack{}, s.wrapError(ctx, ofRecord(b, err))
+	}
+	ack.Detail = s.notices
+	return ack, nil
+}
+
+// begin begins a load of a batch, until end is called.
+func (s *session) begin(ctx context.Context, b *batch.Batch) (end func(), err error) {
+	if s.conn.IsClosed() {
+		return nil, errDead()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+	}
+	s.notices = nil
+	s.loading.Store(b.ID.Number)
+	return func() { s.loading.Store(idle) }, nil
+}
+
+// Sift implements loader.Sifter. Constraints that would wait for the commit are checked with each part.
+func (s *session) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts) (ack loader.Ack, err error) {
+	end, err := s.begin(ctx, b)
+	if err != nil {
+		return ack, err
+	}
+	defer end()
+	judge := func(ctx context.Context, part *batch.Batch, err error) error {
+		return s.wrapError(ctx, ofRecord(part, err))
+	}
+	sifting := sqlload.Sifting{
+		Session: s, Conn: s.conn, Put: s.rows, Judge: judge, Begin: "SET CONSTRAINTS ALL IMMEDIATE", Release: true,
+		Again: func(ref loader.Ref) (unclaim, claim string) {
+			return s.DeleteClaim(ref.ID.Run, ref.ID.Number), s.InsertClaim(ref)
+		},
+	}
+	ack, err = sifting.Sift(ctx, b, load)
+	if err != nil {
+		return loader.Ack{}, s.wrapError(ctx, err)
 	}
 	ack.Detail = s.notices
 	return ack, nil
@@ -185,9 +218,6 @@ func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sen
 	}
 	if !sent.Claimed && is(a.err, "23505") {
 		return s.taken(ctx, ref)
-	}
-	if a.err == nil && sent.Claimed && b.Trial { // of constraints that wait for the commit, a trial is to know as well
-		_, a.err = s.conn.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
 	}
 	return sent, a.err
 }
