@@ -22,7 +22,8 @@ type Rejects interface {
 }
 
 // sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, the batch goes in part
-// by part, in one transaction, without the records that the server refuses.
+// by part, in one transaction, without the records that the server refuses. Behind a batch with bad records the next one does
+// so from the beginning: to send it whole in vain, and have the server undo it, may cost twice what the parts do.
 func (w *worker) sifted(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		if w.Rejects == nil || t.batch == nil || t.batch.Origin == nil {
@@ -34,12 +35,19 @@ func (w *worker) sifted(next loadFunc) loadFunc {
 			}
 		}
 
-		ack, err := next(ctx, t)
-		if err == nil || !ofRecords(err) {
-			return ack, err
+		var refusal error
+		if !w.careful {
+			ack, err := next(ctx, t)
+			if err == nil || !ofRecords(err) {
+				return ack, err
+			}
+			refusal = err
 		}
-		sift := func(ctx context.Context, t *delivery) (loader.Ack, error) { return w.sift(ctx, t, err) }
-		return w.recorded(w.counted(sift))(ctx, t)
+		before := len(t.left)
+		sift := func(ctx context.Context, t *delivery) (loader.Ack, error) { return w.sift(ctx, t, refusal) }
+		ack, err := w.recorded(w.counted(sift))(ctx, t)
+		w.careful = err == nil && len(t.left) > before
+		return ack, err
 	}
 }
 
@@ -64,7 +72,7 @@ func (w *worker) leaveOut(t *delivery, bad []batch.Bad) error {
 }
 
 // sift loads a batch without its bad records, which are kept before the others are committed. refusal is the server's
-// error of the whole. Its deadline is that of a batch, for each part.
+// error of the whole, nil if it was not sent. The deadline is that of a batch, for each part.
 func (w *worker) sift(ctx context.Context, t *delivery, refusal error) (loader.Ack, error) {
 	if err := w.connect(ctx); err != nil {
 		return loader.Ack{}, loader.Judged(err, w.classify(err))
@@ -150,24 +158,44 @@ func (t *delivery) records() []batch.Record {
 	return t.kept
 }
 
-// of makes a batch of some of the records.
+// of makes a batch of some of the records, whose bytes are those of the batch if they lie there in one piece.
 func (t *delivery) of(some []batch.Record) *batch.Batch {
 	b := t.batch
 	made := &batch.Batch{
 		ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(some)), Attempt: b.Attempt, Layout: b.Layout, Origin: b.Origin,
 		AllRead: b.AllRead,
 	}
+	encoded := 0
 	for _, r := range some {
-		made.Encoded = append(made.Encoded, r.Wire...)
+		encoded += len(r.Wire)
 		made.Payload += int64(len(r.Raw))
 	}
+	made.Encoded = joined(some, encoded)
 	made.Hold()
 	return made
 }
 
-// replace makes the batch anew, of some of its records.
+// joined returns records as they are sent, of so many bytes. Those of a batch lie one behind the other.
+func joined(some []batch.Record, length int) []byte {
+	if length == 0 {
+		return nil
+	}
+	first, last := some[0].Wire, some[len(some)-1].Wire
+	if whole := first[:cap(first)]; len(whole) >= length && &whole[length-1] == &last[len(last)-1] {
+		return whole[:length:length]
+	}
+	all := make([]byte, 0, length)
+	for _, r := range some {
+		all = append(all, r.Wire...)
+	}
+	return all
+}
+
+// replace makes the batch anew, of some of its records. The bytes are its own: who sends it again may still read them when
+// the source has its buffer back.
 func (t *delivery) replace(kept []batch.Record) {
 	t.batch, t.kept = t.of(kept), kept
+	t.batch.Encoded = bytes.Clone(t.batch.Encoded)
 	t.Rows, t.payload, t.encoded = t.batch.Rows, t.batch.Payload, int64(len(t.batch.Encoded))
 }
 
@@ -187,7 +215,7 @@ type refused struct{ words, column string }
 
 // parts is how many parts a batch is put in at least. A part that is refused is put again, up to the bad record: with
 // more of them this costs less, and the parts themselves more.
-const parts = 16
+const parts = 32
 
 // wrongRecords is how many records at the beginning of the files say, if all are refused, that these are read in a wrong
 // way; few files are so short that all of their records may be bad.

@@ -17,6 +17,7 @@ type worker struct {
 	deliverer
 	account *stats.Worker
 	session loader.Session // nil while there is none
+	careful bool           // the last batch had bad records
 }
 
 func newWorker(r *run, index int) *worker {

@@ -97,15 +97,19 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 }
 
 // records takes a batch in use apart.
-func (s *fileSource) records(r files.Range, sent []byte) (all []batch.Record) {
+func (s *fileSource) records(r files.Range, sent []byte) []batch.Record {
 	bad := make(map[int64]bool)
 	for _, b := range s.Bad(r.Batch) {
 		bad[b.Line] = true
 	}
-	for lines, raw := range s.spec.Records(s.Raw(r.Batch)) {
+	all, raw := make([]batch.Record, 0, r.Records), s.Raw(r.Batch)
+	for lines, one := range s.spec.Records(raw) {
 		if line := r.FirstLine + lines; !bad[line] {
-			all = append(all, batch.Record{Raw: raw, Line: line})
+			all = append(all, batch.Record{Raw: one, Wire: one, Line: line})
 		}
+	}
+	if len(raw) == len(sent) && &raw[0] == &sent[0] { // as they are in the file
+		return all
 	}
 	i := 0
 	for _, wire := range s.wire.Records(sent) {

@@ -73,7 +73,7 @@ type Sifter interface {
 }
 
 // PutParts puts parts of a batch in, and returns how many rows they have together. put puts all of a part in, or else
-// returns the server's error.
+// returns the server's error; nothing reads the part any more then.
 type PutParts func(put func(ctx context.Context, part *batch.Batch) error) (rows int64, err error)
 
 // Ack is the server's answer for one attempt.
