@@ -54,11 +54,15 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 func (p *Progress) Claimed(ctx context.Context) (rows, left int64, err error) {
 	claims := p.target.Can.Claims
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		rows, left = 0, 0
+		clear(p.left)
 		return claims.Claimed(ctx, p.ID, func(number, n int64) error {
 			rows += n
 			if number < p.plan.Cut.Len() {
-				left += p.plan.BatchSize(number) - n
+				p.left[number] = p.plan.BatchSize(number) - n
+				left += p.left[number]
 			}
 			return nil
 		})

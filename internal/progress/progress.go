@@ -48,14 +48,17 @@ type known struct {
 	inStore runlog.Done     // the same, for the source
 	lost    bool            // this process found acknowledged batches gone
 
-	mu      sync.Mutex  // guards acked and lengths
-	acked   runlog.Done // batches acknowledged by this process since done was made
-	lengths lengths     // of objects that are not loaded into a table
+	mu      sync.Mutex      // guards what follows
+	acked   runlog.Done     // batches acknowledged by this process since done was made
+	lengths lengths         // of objects that are not loaded into a table
+	left    map[int64]int64 // of files: how many records batches went in without
 }
 
 // New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
 func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
-	return &Progress{ID: name, name: name, target: t, plan: plan, notes: n, known: known{history: newHistory()}}
+	return &Progress{
+		ID: name, name: name, target: t, plan: plan, notes: n, known: known{history: newHistory(), left: make(map[int64]int64)},
+	}
 }
 
 // LastKnown returns the last batch in journal and claims, −1 without one.
@@ -110,36 +113,36 @@ type Amount struct {
 
 // Before returns what was in when this process began.
 func (p *Progress) Before() Amount {
-	if p.Stage() != runlog.Loading && p.plan.Files == nil {
+	if p.Stage() == runlog.Loading {
+		return p.AmountOf(&p.done)
+	}
+	if p.plan.Files == nil {
 		return Amount{Batches: p.plan.PartBatches(), Rows: p.plan.PartRows()}
 	}
-	if p.Stage() != runlog.Loading {
-		return Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
-	}
-	return p.AmountOf(&p.done)
-}
-
-// AmountOf returns how much a set of batches is.
-func (p *Progress) AmountOf(d *runlog.Done) Amount {
-	if p.plan.Files == nil {
-		return Amount{Batches: d.Len(), Rows: p.RowsOf(d)}
-	}
-	a := Amount{Batches: d.Len()}
-	for n := range p.plan.Cut.Len() {
-		if d.Has(n) {
-			a.Rows += p.plan.BatchSize(n)
-			a.Bytes += p.plan.Cut.Bytes(n)
-		}
+	a := Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, left := range p.left {
+		a.Rows -= left
 	}
 	return a
 }
 
-// RowsOf returns the rows of a set of batches.
-func (p *Progress) RowsOf(d *runlog.Done) int64 {
-	if p.plan.Files != nil {
-		return p.AmountOf(d).Rows
+// AmountOf returns how much a set of batches is, of files without the records that were left out.
+func (p *Progress) AmountOf(d *runlog.Done) Amount {
+	if p.plan.Files == nil {
+		return Amount{Batches: d.Len(), Rows: p.plan.Spans().RowsOf(d.Len(), d.Has(p.plan.Batches()-1))}
 	}
-	return p.plan.Spans().RowsOf(d.Len(), d.Has(p.plan.Batches()-1))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := Amount{Batches: d.Len()}
+	for n := range p.plan.Cut.Len() {
+		if d.Has(n) {
+			a.Rows += p.plan.BatchSize(n) - p.left[n]
+			a.Bytes += p.plan.Cut.Bytes(n)
+		}
+	}
+	return a
 }
 
 func (p *Progress) ref(number int64) loader.Ref {
@@ -239,6 +242,9 @@ func (p *Progress) Note(e event.Event) error {
 		}
 		if p.target.Can.OnlyObjects() {
 			p.keepLength(e, p.plan.Dedup)
+		}
+		if p.plan.Files != nil {
+			p.left[e.Batch] = p.plan.BatchSize(e.Batch) - e.Rows
 		}
 	}
 	return err

@@ -97,7 +97,7 @@ func (d fromDataset) open(context.Context) (rowSource, error) {
 	})
 }
 
-func (d fromDataset) measure(o *stats.Options, _ *stats.Earlier) {
+func (d fromDataset) measure(o *stats.Options) {
 	if plan := &d.p.plan; !plan.ByDuration() {
 		o.PlannedRows, o.PlannedBytes = plan.PartRows(), plan.PayloadTotal()
 	}

@@ -22,8 +22,6 @@ type fromFiles struct {
 	p      *push
 	ranges ranges
 	left   *rejects // records that are left out; nil if the first bad one ends the run
-	// leftEarlier is how many records the batches of earlier processes went in without.
-	leftEarlier int64
 }
 
 func (*fromFiles) command() string { return "load" }

@@ -34,9 +34,8 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 			return nil, err
 		}
 	}
-	if p.progress.Continued {
-		var err error
-		if _, f.leftEarlier, err = p.progress.Claimed(p.common.ctx); err != nil {
+	if p.progress.Continued { // from then on it is known which of their records batches went in without
+		if _, _, err := p.progress.Claimed(p.common.ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -145,10 +144,7 @@ func (s *fileSource) Close() error {
 func (*fileSource) Refills() int64 { return 0 }
 
 // measure estimates how many bytes there are in the files, by the share of them that is read.
-func (f *fromFiles) measure(o *stats.Options, earlier *stats.Earlier) {
-	if earlier != nil {
-		earlier.Rows -= f.leftEarlier
-	}
+func (f *fromFiles) measure(o *stats.Options) {
 	cut, from, spec := f.p.resources.Cut, f.p.source.(*fileSource), f.p.plan.Files
 	o.Planned = func() int64 {
 		made := cut.All()

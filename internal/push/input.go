@@ -30,8 +30,8 @@ type input interface {
 
 	// open makes the run's source, which has no memory before it is filled.
 	open(ctx context.Context) (rowSource, error)
-	// measure says how much there is, to the meters, and corrects what earlier processes have sent of it.
-	measure(o *stats.Options, earlier *stats.Earlier)
+	// measure says to the meters how much there is.
+	measure(o *stats.Options)
 	// rejects takes rows that the server refuses; nil if the first ends the run.
 	rejects() engine.Rejects
 	// sent is called when the engine has ended; result and err are its.

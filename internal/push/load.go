@@ -35,7 +35,7 @@ func (p *push) startMeters() {
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
 	}
-	p.input.measure(&o, earlier)
+	p.input.measure(&o)
 	p.meters.start(o, earlier, &p.target.Wire)
 }
 
