@@ -21,8 +21,9 @@ written down before it is sent: a load that was killed goes on with --resume, se
 has changed. What it proves: the records in the files = acknowledged = claimed; the rows of the table as well where it was
 empty, or with --verify count.
 
-PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data) take files so far. Parquet, JSON, UTF-16, types by guessing, and upsert
-are for other tools: write csv, or load into a staging table and INSERT from there.
+PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, by labels in place of claims) take files
+so far. Parquet, JSON, UTF-16, types by guessing, and upsert are for other tools: write csv, or load into a staging table and
+INSERT from there.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected records, 4 verification failed,
 5 preflight failed: no record was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,

@@ -452,7 +452,11 @@ func next(command string, r *report.Report, found string) string {
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
 		line := fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
-		if command == "load" && recordsRefused(r) && !strings.Contains(found, " --rejects ") {
+		switch {
+		case command != "load" || !recordsRefused(r) || strings.Contains(found, " --rejects "):
+		case r.Plan.Files.Labels:
+			line += "\nafter a change of the table, so that it takes the record; corrected files are another load, into a table without these rows"
+		default:
 			line += "\nto leave out what the server refuses: the same with --rejects refused.jsonl --max-rejects 1000"
 		}
 		return line

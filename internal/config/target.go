@@ -62,6 +62,12 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 		target.Inherit(was)
 	}
 	name, staging := cmp.Or(earlier.Method, p.Method), p.Staging
+	if name == "" && p.Files != nil { // the first that takes files, or else the default, which says that it takes none
+		takes := func(m loader.Method) bool { return len(m.Caps.Files) > 0 }
+		if i := slices.IndexFunc(driver.Methods(), takes); i >= 0 {
+			name = driver.Methods()[i].Name
+		}
+	}
 	method, ok := loader.FindMethod(driver, name)
 	if !ok {
 		return nil, target, unknownMethod(name, target.Scheme, driver, drivers)

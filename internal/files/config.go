@@ -24,6 +24,9 @@ type Config struct {
 	// Fields is how many fields a record has, ≥ 1. Records with more or fewer are a *RecordError where they are taken
 	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
+	// Fragile says what the fields of a file's records may not be, where the server would take it for something else; only
+	// what is rewritten is looked at. nil: they may be anything.
+	Fragile func(file int) []Field
 
 	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
 	Buffers     int   // > Workers; the others are filled ahead
@@ -96,4 +99,11 @@ func (c Config) check() error {
 		c.BatchBytes, c.MaxRecord())
 	check(c.Parallel >= 1, "%d files at a time: at least 1 is read", c.Parallel)
 	return errors.Join(append(problems, c.Spec.Check())...)
+}
+
+// Field is a field of a record, or a column.
+type Field struct {
+	Column  string `json:"column"`
+	NoEmpty bool   `json:"no_empty,omitempty"` // an empty text would become NULL
+	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a text
 }

@@ -86,3 +86,36 @@ func TestOneMeaningInDatabend(t *testing.T) {
 		require.Equal(t, want, query(t, "SELECT "+columns+" FROM "+table))
 	}
 }
+
+// A value that the server would take for another one is bad, and only that.
+func TestFragileFields(t *testing.T) {
+	file := "1,\"\",a\n,2,\"\"\n\"\",3,\n4,\"x\",\"\"\n"
+	c := files.Config{
+		Spec: files.NewSpec(files.CSV), Wire: batch.CSV, Rewrite: true, Fields: 3, BatchBytes: 1, Buffers: 2, Workers: 1,
+		BufferBytes: 1 << 16, Parallel: 1, Skip: true,
+		Fragile: func(int) []files.Field {
+			return []files.Field{{Column: "id", NoEmpty: true}, {Column: "n", NoEmpty: true}, {Column: "must", NoNull: true}}
+		},
+	}
+	var err error
+	c.Spec.Files, err = files.Find([]string{write(t, "file", file)})
+	require.NoError(t, err)
+	from := open(t, c)
+	var sent string
+	var bad []string
+	require.NoError(t, drain(from, 0, func(b *batch.Batch) {
+		sent += string(b.Encoded)
+		for _, one := range from.Bad(b.ID.Number) {
+			bad = append(bad, fmt.Sprint(one.Line, " ", one.Why))
+		}
+	}))
+	require.Equal(t, "\\N,2,\"\"\n4,x,\"\"\n", sent)
+	require.Len(t, bad, 2)
+	require.Contains(t, bad[0], "1 an empty text for column n,")
+	require.Contains(t, bad[1], "3 an empty text for column id,")
+
+	c.Spec.Files, err = files.Find([]string{write(t, "file", "1,2,\n")})
+	require.NoError(t, err)
+	c.Skip = false
+	require.ErrorContains(t, drain(open(t, c), 0, func(*batch.Batch) {}), "NULL for column must,")
+}

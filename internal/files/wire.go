@@ -13,6 +13,9 @@ func (s *Source) dress(b *buffer) (encoded []byte, bad []*RecordError) {
 	w := rewriter{
 		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: b.raw, path: s.c.Spec.Files[b.at.File].Name(), line: b.at.FirstLine,
 	}
+	if s.c.Fragile != nil {
+		w.fragile = s.c.Fragile(b.at.File)
+	}
 	n := len(b.raw)
 	room := b.memory[n:n]
 	switch {
@@ -33,8 +36,10 @@ type rewriter struct {
 	how    dialect
 	wire   batch.Format
 	fields int
-	from   []byte
-	bad    []*RecordError
+	// fragile are the record's fields, if some must not be what the server would take for something else.
+	fragile []Field
+	from    []byte
+	bad     []*RecordError
 
 	path    string
 	line    int64 // of the byte counted
@@ -160,6 +165,9 @@ func (w *rewriter) rewrite(out []byte) []byte {
 		f.next, f.ends = at, false
 		for !f.ends && f.problem == "" {
 			f.read(w.from)
+			if n < len(w.fragile) && f.problem == "" {
+				f.problem = w.fragile[n].mistaken(&f)
+			}
 			out = w.append(out, &f)
 			n++
 		}
@@ -175,6 +183,17 @@ func (w *rewriter) rewrite(out []byte) []byte {
 		f.problem = ""
 	}
 	return out
+}
+
+// mistaken says why the server would take a value for another one; "" if it would not.
+func (to Field) mistaken(f *field) string {
+	switch {
+	case to.NoNull && f.null:
+		return fmt.Sprintf("NULL for column %s, which takes none: this server would put a text there", to.Column)
+	case to.NoEmpty && !f.null && len(f.value) == 0:
+		return fmt.Sprintf("an empty text for column %s, which is no text: this server would put NULL there", to.Column)
+	}
+	return ""
 }
 
 // append appends a field and a delimiter.

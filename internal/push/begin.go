@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path"
+	"time"
 
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
@@ -105,8 +106,16 @@ func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 	return loader.Preparation{
 		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey, Like: p.Config.LikeTable,
-		Records: p.plan.Files != nil, Resume: p.progress.Continued, Silent: p.bare,
+		Records: p.plan.Files != nil, Began: p.began(), Resume: p.progress.Continued, Silent: p.bare,
 	}
+}
+
+// began is when the run began.
+func (p *push) began() time.Time {
+	if log := p.progress.Log; log != nil {
+		return log.Record().Started
+	}
+	return p.started
 }
 
 // beginning is preparation for a run that begins.

@@ -33,6 +33,11 @@ func (f *fromFiles) check() error {
 	if c == nil || c.MaxRejects == 0 {
 		return nil
 	}
+	if p.caps.Dedup == loader.DedupKey {
+		return fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of its records are "+
+			"missing: correct the files, or load into a staging table whose columns are texts, and INSERT from there what is right",
+			p.target.Driver.Name())
+	}
 	path, err := filepath.Abs(c.Rejects)
 	if err != nil {
 		return fmt.Errorf("--rejects: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // fileSource makes the batches of files.
@@ -34,7 +35,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 			return nil, err
 		}
 	}
-	if p.progress.Continued { // from then on it is known which of their records batches went in without
+	if p.progress.Continued && p.plan.Dedup == loader.DedupTx { // from then on it is known which of their records batches went in without
 		if _, _, err := p.progress.Claimed(p.common.ctx); err != nil {
 			return nil, err
 		}
@@ -49,7 +50,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 		}
 	}
 	wire := files.Config{
-		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Fields: spec.Width(),
+		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(), Fragile: spec.FragileIn,
 		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / pageBytes * pageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),

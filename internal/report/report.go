@@ -141,6 +141,8 @@ type Files struct {
 	Paths  []string `json:"paths"`
 	Bytes  int64    `json:"bytes"` // as stored, of all; 0 is not known
 	Format string   `json:"format"`
+	// Labels reports whether batches are recognized by labels: then none goes in without a bad record of it.
+	Labels bool `json:"labels"`
 }
 
 // DistinctOf returns how many of the run's rows are distinct, and their column data. DistinctRows are whole batches and
@@ -352,6 +354,7 @@ type VerifiedFiles struct {
 	Rejected     int64 `json:"rejected"` // by the server, and left out
 	Acknowledged int64 `json:"acknowledged"`
 	Claimed      int64 `json:"claimed"` // by rows of the claim table, which were committed with the records
+	Labels       bool  `json:"labels"`  // there are no claims: the server remembers a label of every batch
 	// RowsBefore and RowsAfter are those of the table, of mode count.
 	RowsBefore int64 `json:"rows_before"`
 	RowsAfter  int64 `json:"rows_after"`

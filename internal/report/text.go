@@ -237,9 +237,14 @@ func (f VerifiedFiles) parts(mode string) []string {
 	if f.Rejected > 0 {
 		all[0] += fmt.Sprintf(" − %s rejected", units.Count(f.Rejected))
 	}
-	if in := f.Records - f.Rejected; f.Acknowledged == in && f.Claimed == in {
+	switch in := f.Records - f.Rejected; {
+	case f.Acknowledged == in && f.Labels:
+		all[0] += " = acknowledged"
+	case f.Acknowledged == in && f.Claimed == in:
 		all[0] += " = acknowledged = claimed"
-	} else {
+	case f.Labels:
+		all = append(all, units.Count(f.Acknowledged)+" acknowledged")
+	default:
 		all = append(all, units.Count(f.Acknowledged)+" acknowledged", units.Count(f.Claimed)+" claimed")
 	}
 	if mode == "count" {

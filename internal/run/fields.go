@@ -44,8 +44,14 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	}
 
 	if wire != batch.TSV && slices.Contains(made.Columns, "") {
-		return nil, errors.New("--columns: PostgreSQL's COPY cannot leave a field out: name a column for every field, or load into " +
-			"a staging table that has them all, and INSERT from there")
+		return nil, errors.New("--columns: only LOAD DATA of MySQL's family can leave a field out: name a column for every field, or load " +
+			"into a staging table that has them all, and INSERT from there")
+	}
+	made.Fragile = nil
+	for _, c := range table {
+		if c.NoEmpty || c.NoNull {
+			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull})
+		}
 	}
 	for _, one := range first {
 		if err := made.likely(one, table); err != nil {

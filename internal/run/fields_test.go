@@ -34,3 +34,19 @@ func TestHeaders(t *testing.T) {
 	_, err = of(nil)
 	require.ErrorContains(t, err, "the files are empty")
 }
+
+// What a column must not get follows it into the order of each file.
+func TestFragile(t *testing.T) {
+	table := []loader.Column{{Name: "id"}, {Name: "name", NoNull: true}, {Name: "total", NoEmpty: true}}
+	f := &run.Files{Spec: files.NewSpec(files.CSV)}
+	f.Header = true
+	f.Files = []files.File{{Path: "a", Header: []string{"total", "id"}}, {Path: "b", Header: []string{"ID", "Total"}}}
+	made, err := f.ForTable(table, batch.CSV, nil)
+	require.NoError(t, err)
+	id, total := files.Field{Column: "id"}, files.Field{Column: "total", NoEmpty: true}
+	require.Equal(t, []files.Field{total, id}, made.FragileIn(0))
+	require.Equal(t, []files.Field{id, total}, made.FragileIn(1))
+	made, err = f.ForTable([]loader.Column{{Name: "id"}, {Name: "total"}}, batch.CSV, nil)
+	require.NoError(t, err)
+	require.Nil(t, made.FragileIn(0))
+}

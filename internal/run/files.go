@@ -27,6 +27,8 @@ type Files struct {
 	BatchBytes int64 `json:"batch_bytes"`
 	// Ended reports whether the files were read to their ends: then the plan's Rows are their records.
 	Ended bool `json:"ended,omitempty"`
+	// Fragile are columns in which the server would take a value for another one.
+	Fragile []files.Field `json:"fragile,omitempty"`
 	// TableRows is how many rows the table had before the run; nil if they were not counted.
 	TableRows *int64 `json:"table_rows,omitempty"`
 }
@@ -76,6 +78,22 @@ func (f *Files) Layout(file int) *batch.Layout {
 	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}
 }
 
+// FragileIn returns what the fields of a file's records may not be, one for each field; nil: they may be anything.
+func (f *Files) FragileIn(file int) []files.Field {
+	if len(f.Fragile) == 0 {
+		return nil
+	}
+	var all []files.Field
+	for _, name := range f.Fields(file) {
+		one := files.Field{Column: name}
+		if i := slices.IndexFunc(f.Fragile, func(c files.Field) bool { return c.Column == name }); i >= 0 {
+			one = f.Fragile[i]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // schema names the columns that the files fill.
 func (f *Files) schema() (s rows.Schema) {
 	seen := make(map[string]bool)
@@ -90,11 +108,11 @@ func (f *Files) schema() (s rows.Schema) {
 	return s
 }
 
-// Wire returns the format in which a method that takes these formats gets the records; "" if it takes none of them. All
-// formats can become TSV; the others are sent as they are.
-func (f *Files) Wire(taken []batch.Format) batch.Format {
-	as := batch.PGText
-	if f.Format == files.CSV {
+// Wire returns the format in which a method gets the records; "" if it takes no files of this one. All formats can become
+// TSV, or the csv of caps.PlainFiles; the others are sent as they are.
+func (f *Files) Wire(caps loader.Caps) batch.Format {
+	taken, as := caps.Files, batch.PGText
+	if f.Format == files.CSV || caps.PlainFiles {
 		as = batch.CSV
 	}
 	for _, wire := range [...]batch.Format{as, batch.TSV} {
@@ -108,11 +126,12 @@ func (f *Files) Wire(taken []batch.Format) batch.Format {
 // refuse returns why a method cannot load the files.
 func (f *Files) refuse(method string, caps loader.Caps) error {
 	switch {
-	case f.Wire(caps.Files) == "" && len(caps.Files) == 0:
-		return fmt.Errorf("method %s does not take files yet: load takes PostgreSQL's copy, and load-data of MySQL, MariaDB and TiDB", method)
-	case f.Wire(caps.Files) == "":
+	case len(caps.Files) == 0:
+		return fmt.Errorf("method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
+			"and Databend's insert-no-presign", method)
+	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
-	case caps.Dedup != loader.DedupTx:
+	case caps.Delivery() != loader.ExactlyOnce:
 		return fmt.Errorf("a load goes in exactly once or not at all, and method %s, the only one that takes files, cannot do that here: %s",
 			method, caps.Reason)
 	}
@@ -136,7 +155,7 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 			bytes = math.MaxInt64
 		}
 		contract, more, err := loader.Negotiate(caps, loader.Want{
-			Method: s.Wish.Method, Format: own.Wire(caps.Files), Delivery: s.Wish.Delivery, BatchBytes: s.Wish.BatchBytes,
+			Method: s.Wish.Method, Format: own.Wire(caps), Delivery: s.Wish.Delivery, BatchBytes: s.Wish.BatchBytes,
 			Rows: bytes, Workers: workers,
 			Carries:  func(batch.Format) error { return nil },
 			RowBytes: func(batch.Format) int64 { return 1 }, // so that rows are bytes

@@ -7,6 +7,7 @@ type Files struct {
 	Records int64 // in the files
 	Acked   int64 // rows that the server acknowledged
 	Claimed int64 // rows that the claims have, which were committed with them
+	Labels  bool  // there are no claims: the server remembers a label of every batch
 	// Rejected are records that the server refused, and that were left out.
 	Rejected int64
 	// Before and After are the rows of the table, for Count.
@@ -17,17 +18,24 @@ type Files struct {
 // table has so many rows more. Which rows they are is not looked at.
 func (f Files) Result(m Mode) Result {
 	r := Result{Mode: m, ExpectedRows: f.Records, FoundRows: f.Claimed, Files: &f}
-	if m == Count {
+	switch {
+	case m == Count:
 		r.FoundRows = f.After - f.Before
+	case f.Labels:
+		r.FoundRows = f.Acked
 	}
 	r.ExpectedRows -= f.Rejected
-	r.OK = m == None || f.Acked == r.ExpectedRows && f.Claimed == r.ExpectedRows && r.FoundRows == r.ExpectedRows
+	claimed := f.Labels || f.Claimed == r.ExpectedRows
+	r.OK = m == None || f.Acked == r.ExpectedRows && claimed && r.FoundRows == r.ExpectedRows
 	return r
 }
 
 // text says what was compared.
 func (f Files) text(m Mode) string {
-	text := fmt.Sprintf("%d records in the files, %d rejected, %d acknowledged, %d claimed", f.Records, f.Rejected, f.Acked, f.Claimed)
+	text := fmt.Sprintf("%d records in the files, %d rejected, %d acknowledged", f.Records, f.Rejected, f.Acked)
+	if !f.Labels {
+		text += fmt.Sprintf(", %d claimed", f.Claimed)
+	}
 	if m == Count {
 		text += fmt.Sprintf(", table from %d to %d rows", f.Before, f.After)
 	}

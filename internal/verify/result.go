@@ -104,7 +104,7 @@ func (r *Result) Proves() bool {
 func (r *Result) Failure() string {
 	if r.Files != nil {
 		text := "verify failed: " + r.Files.text(r.Mode)
-		if r.Mode == Count && r.Files.Claimed == r.ExpectedRows {
+		if r.Mode == Count && r.Files.Acked == r.ExpectedRows {
 			text += "; did something else write to the table? then --verify ack is the proof"
 		}
 		return text
@@ -131,7 +131,7 @@ func (r *Result) Report() report.Verify {
 		BadBatches:  r.BadBatches, BadCount: r.BadCount,
 	}
 	if f := r.Files; f != nil {
-		v.Files = &report.VerifiedFiles{Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed}
+		v.Files = &report.VerifiedFiles{Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed, Labels: f.Labels}
 		if r.Mode == Count {
 			v.Files.RowsBefore, v.Files.RowsAfter = f.Before, f.After
 		}

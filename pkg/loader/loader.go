@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -156,7 +157,9 @@ type Preparation struct {
 	Schema rows.Schema
 	// Records reports whether the rows are those of a user's files. The server parses them, so the columns of Schema have
 	// names only, and no row has a number.
-	Records    bool
+	Records bool
+	// Began is when the run began; it may be zero unless Records is set. What a server has forgotten since is not known.
+	Began      time.Time
 	Contract   Contract
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it

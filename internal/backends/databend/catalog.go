@@ -40,7 +40,11 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	return sqlload.ReadColumns(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable, default_kind"+
 		" FROM system.columns WHERE database = %s AND `table` = %s", literal(r.Schema), literal(r.Name)),
-		func(column *sqlload.Column, _ []string) { column.Default = strings.Trim(column.Default, "'") })
+		func(column *sqlload.Column, _ []string) {
+			column.Default = strings.Trim(column.Default, "'")
+			text := strings.EqualFold(column.Type, "VARCHAR") || strings.EqualFold(column.Type, "STRING")
+			column.NoEmpty, column.NoNull = !text, text && !column.Nullable
+		})
 }
 
 // Fits refuses other engines, which keep rows in the memory of one node, or nowhere, and have no labels.

@@ -86,7 +86,10 @@ func capsOf(method string) loader.Caps {
 		DefaultBatchBytes: 64 << 20,
 		Lacks:             types.Lacks(),
 	}
-	if method == stageLoad {
+	switch method {
+	case insertNoPresign: // users' files go in by COPY, which remembers names: see records.go
+		c.Files, c.PlainFiles = []batch.Format{batch.CSV}, true
+	case stageLoad:
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30
 		c.DefaultBatchBytes, c.MaxGroupBatches = 32<<20, maxFiles
 		c.Formats = append(c.Formats, batch.CSVGzip, batch.CSVZstd, batch.NDJSONGzip, batch.NDJSONZstd)

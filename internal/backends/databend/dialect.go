@@ -170,8 +170,12 @@ func (s statements) insertAttached() string {
 // copyInto loads files by name: a pattern would load other files too. FORCE would load a file twice, and with PURGE the
 // server would not remember it: files are removed when the group is known to be in.
 func (s statements) copyInto(stage string, files []string, f batch.Format) string {
+	return s.copyFiles(stage, s.Columns(s.Schema), files, f)
+}
+
+func (s statements) copyFiles(stage, columns string, files []string, f batch.Format) string {
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
-		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
+		s.Table, columns, stage, literals(files), fileFormat(f))
 }
 
 func (s statements) deleteRows(r loader.KeyRange) string {

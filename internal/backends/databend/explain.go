@@ -42,6 +42,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	r.Prepare(p, table.Prepare)
 
+	if p.Records {
+		explainRecords(r, asked, s, c.Format)
+		return r.Statements()
+	}
+
 	switch asked.method.Name {
 	case streamingLoad:
 		r.Add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
@@ -99,4 +104,17 @@ func explainedAccess(via loader.Target) objstore.Access {
 		Endpoint: cmp.Or(p.Get("server_endpoint"), p.Get("endpoint")), PathStyle: p.Get("path_style") == "true",
 		KeyID: "***", Secret: "***",
 	}
+}
+
+// explainRecords lists the statements of a load of files.
+func explainRecords(r *sqlload.Recorder, asked plan, s statements, f batch.Format) {
+	stage := &serverStage{name: asked.Stage, folder: folder + "/RUN", format: f}
+	path := stage.path(0)
+	r.Add("once", selectLoaded(asked.name, path))
+	r.Add("per batch", "PUT /v1/upload_to_stage to @"+asked.Stage+"/"+path, s.copyFiles(asked.Stage, s.Columns(s.Schema), []string{path}, f)+" PURGE = true"+
+		"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT")
+	const again = "after a lost answer and on a resume"
+	r.Add(again+", on every host for every ATTEMPT so far", "GET "+cancelPath("QUERY-ID"))
+	r.Add(again+", on every host until there is none", selectProcesses([]string{"QUERY-ID", "…"}), killQuery("SESSION"))
+	r.Add(again, selectLoaded(asked.name, path))
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,9 @@ type opened struct {
 	store  *objstore.Store // nil without --staging
 	labels *labels
 	files  files // of a staged contract; nil before Prepare
+
+	began time.Time // the run, if it is a load of files
+	sent  sync.Map  // when this process first sent a batch of files that is not in: time.Time by number
 
 	sessions     atomic.Uint64 // opened so far: selects the next one's host
 	skippedHosts atomic.Uint64 // how often control statements went on to the next host
@@ -184,6 +188,9 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	if err := l.probeProcesses(ctx, p); err != nil {
 		return loader.Table{}, err
+	}
+	if p.Records {
+		return l.prepareRecords(ctx, p)
 	}
 	if l.files != nil {
 		if _, err := l.files.stage(ctx); err != nil {

@@ -17,6 +17,9 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 	if err != nil {
 		return loader.Resolution{}, err
 	}
+	if s.Want.Records {
+		return l.resolveRecords(ctx, s, ref)
+	}
 	k := batchKind
 	if s.Want.Contract.Staged() {
 		k = groupKind

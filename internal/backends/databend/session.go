@@ -28,10 +28,12 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 		statements: statements{st.Statements}, owner: l, labelled: c.Dedup == loader.DedupKey,
 		node: l.hosts[(l.sessions.Add(1)-1)%uint64(len(l.hosts))],
 	}
-	switch l.plan.method.Name {
-	case stageLoad:
+	switch {
+	case st.Want.Records:
+		return &recordsSession{session: s, run: st.Want.Run}, nil
+	case l.plan.method.Name == stageLoad:
 		return &storingSession{s}, nil
-	case insert, insertNoPresign:
+	case l.plan.method.Name != streamingLoad:
 		s.send = s.insertFile
 	default:
 		s.send = s.streamingLoad
