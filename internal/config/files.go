@@ -23,6 +23,8 @@ type Files struct {
 	Header    bool
 	Columns   string // names, separated by commas; "" between two leaves the field out
 
+	Key string // the column by which records are read back
+
 	Rejects    string // a file
 	MaxRejects int64
 }
@@ -40,6 +42,7 @@ func (c *Files) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.Header, "header", false, "the first line of every file names its columns")
 	f.StringVar(&c.Columns, "columns", "",
 		"columns of the fields, as `a,b,,d`; an empty name leaves the field out (default: by the header, or the table's in order)")
+	f.StringVar(&c.Key, "key", "", "`column` by which --verify full finds the rows of records: each value is there once")
 	f.StringVar(&c.Rejects, "rejects", "", "file that gets the records that the server refuses, with its words")
 	f.Var(Count(&c.MaxRejects, 0), "max-rejects", "stop when the server has refused more records than this; 0: at the first")
 }
@@ -56,7 +59,8 @@ func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(p.Table == "", "--table is needed: the table that the files go into")
 	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)
-	all.refuse(p.Verify == string(verify.Full), "--verify full reads rows back by a key, which load does not do yet: take count")
+	all.refuse(p.Verify == string(verify.Full) && c.Key == "", "--verify full reads records back by a key: name its column with --key")
+	all.refuse(p.Verify != string(verify.Full) && c.Key != "", "--key is for --verify full, which reads records back")
 	all.refuse((c.MaxRejects > 0) != (c.Rejects != ""), "--max-rejects N and --rejects FILE belong together: how many records may be left out, and where they go")
 	if p.Verify != VerifyAuto {
 		all.add(known("verify mode", p.Verify, verify.Modes()))
@@ -76,7 +80,7 @@ func FormatOf(name string) string {
 var loadPage = []struct{ group, flags string }{
 	{GroupWhat, "method table format delimiter quote escape null header columns"},
 	{GroupHowFast, "workers batch-bytes memory max-rate"},
-	{GroupSafety, "rejects max-rejects verify retries retry-for batch-timeout"},
+	{GroupSafety, "rejects max-rejects verify key verify-rows retries retry-for batch-timeout"},
 	{GroupRuns, "resume run-id shard state-dir"},
 	{GroupConnection, "password-file tls tls-ca tls-cert tls-key tls-server-name set"},
 	{GroupOutput, "progress json metrics-addr metrics-linger server-metrics fail-below report report-to"},
@@ -95,7 +99,8 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 	p.Files.flags(own)
 	modes := []string{VerifyAuto, string(verify.None), string(verify.Ack), string(verify.Count), string(verify.Full)}
 	own.Var(newChoice(&p.Verify, modes...), "verify",
-		"ack compares records with acknowledgements and claims; count also the table's rows before and after; auto: where it was empty")
+		"ack compares records with acknowledgements and claims; count also the table's rows before and after; auto: where it was empty; "+
+			"full: and a sample of records field by field")
 	shared.Lookup("batch-bytes").Usage = "bytes of the files in a batch (default: the method's, but at least four batches a worker)"
 	shared.Lookup("state-dir").Usage = "folder of the run's journal (default: the user's state folder)"
 	shared.Lookup("table").Usage = "table that the files go into, as name or schema.name"
@@ -117,7 +122,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 
 // OnlyLoads lists the flags of a load that push does not have, or that mean something else there.
 func OnlyLoads() []string {
-	return []string{"format", "delimiter", "quote", "escape", "null", "header", "columns", "rejects", "max-rejects", "verify"}
+	return []string{"format", "delimiter", "quote", "escape", "null", "header", "columns", "key", "rejects", "max-rejects", "verify"}
 }
 
 // OptionalText is a text that may be given as an empty one, too. \t is a tab.

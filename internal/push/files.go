@@ -75,6 +75,15 @@ func (f *fromFiles) connected(ctx context.Context) error {
 	if err != nil {
 		return failed(Usage, fmt.Errorf("table %s: %w", p.target.Table, err))
 	}
+	if key := p.Config.Files.Key; key != "" {
+		column, err := mapped.Column(key)
+		if err != nil {
+			return failed(Usage, fmt.Errorf("--key: %w", err))
+		}
+		if err := findable(column, columns); err != nil {
+			return failed(Usage, err)
+		}
+	}
 	p.spec.Files = mapped
 	return p.replan(p.caps)
 }

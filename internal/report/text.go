@@ -206,7 +206,10 @@ func (v Verify) line() string {
 	if v.Files != nil {
 		parts = append([]string{v.Mode}, v.Files.parts(v.Mode)...)
 	}
-	if v.SampledRows > 0 {
+	switch {
+	case v.SampledRows > 0 && v.Files != nil:
+		parts = append(parts, counted(v.SampledRows, "record")+" compared field by field")
+	case v.SampledRows > 0:
 		parts = append(parts, counted(v.SampledRows, "row")+" compared byte for byte")
 	}
 	if len(v.NotCompared) > 0 {
@@ -247,7 +250,7 @@ func (f VerifiedFiles) parts(mode string) []string {
 	default:
 		all = append(all, units.Count(f.Acknowledged)+" acknowledged", units.Count(f.Claimed)+" claimed")
 	}
-	if mode == "count" {
+	if mode == "count" || f.RowsAfter > 0 {
 		all = append(all, fmt.Sprintf("table from %s to %s", units.Count(f.RowsBefore), counted(f.RowsAfter, "row")))
 	}
 	return all

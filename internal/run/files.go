@@ -73,6 +73,15 @@ func (f *Files) Width() (fields int) {
 	return fields
 }
 
+// Column returns which of the columns that the files fill is named so, whatever the case; an error if none is.
+func (f *Files) Column(name string) (string, error) {
+	var columns []loader.Column
+	for _, c := range f.schema().Columns {
+		columns = append(columns, loader.Column{Name: c.Name})
+	}
+	return column(name, columns)
+}
+
 // Layout returns how the records of a file are written.
 func (f *Files) Layout(file int) *batch.Layout {
 	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}

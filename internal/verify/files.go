@@ -10,16 +10,17 @@ type Files struct {
 	Labels  bool  // there are no claims: the server remembers a label of every batch
 	// Rejected are records that the server refused, and that were left out.
 	Rejected int64
-	// Before and After are the rows of the table, for Count.
+	// Before and After are the rows of the table, if they were counted.
+	Counted       bool
 	Before, After int64
 }
 
-// Result compares the records of the files with what arrived: they were acknowledged, they are claimed, and for Count the
-// table has so many rows more. Which rows they are is not looked at.
+// Result compares the records of the files with what arrived: they were acknowledged, they are claimed, and the table has so
+// many rows more, if its rows were counted. Which rows they are is not looked at.
 func (f Files) Result(m Mode) Result {
 	r := Result{Mode: m, ExpectedRows: f.Records, FoundRows: f.Claimed, Files: &f}
 	switch {
-	case m == Count:
+	case f.Counted:
 		r.FoundRows = f.After - f.Before
 	case f.Labels:
 		r.FoundRows = f.Acked
@@ -31,12 +32,12 @@ func (f Files) Result(m Mode) Result {
 }
 
 // text says what was compared.
-func (f Files) text(m Mode) string {
+func (f Files) text() string {
 	text := fmt.Sprintf("%d records in the files, %d rejected, %d acknowledged", f.Records, f.Rejected, f.Acked)
 	if !f.Labels {
 		text += fmt.Sprintf(", %d claimed", f.Claimed)
 	}
-	if m == Count {
+	if f.Counted {
 		text += fmt.Sprintf(", table from %d to %d rows", f.Before, f.After)
 	}
 	return text

@@ -58,7 +58,7 @@ func measure(ctx context.Context, e Expect, bound int64) (*measures, error) {
 
 	block := rows.NewBlock(schema)
 	var err error
-	for _, t := range spread(l.cycle, affordable, e.Seed) {
+	for _, t := range Spread(l.cycle, affordable, e.Seed) {
 		if l.template[t], err = l.sum(ctx, e, block, t, t); err != nil {
 			return nil, err
 		}
@@ -141,9 +141,9 @@ func (l *measures) differ(m rows.Measure, found, want *big.Int) string {
 	}
 }
 
-// spread returns k numbers below n, ascending: a random one from each of k nearly equal stretches, so that no part of
+// Spread returns k numbers below n, ascending: a random one from each of k nearly equal stretches, so that no part of
 // the table is left out by chance. k ≥ n gives all.
-func spread(n, k int64, seed uint64) []int64 {
+func Spread(n, k int64, seed uint64) []int64 {
 	if k = min(k, n); k <= 0 {
 		return nil
 	}
@@ -166,7 +166,7 @@ func spread(n, k int64, seed uint64) []int64 {
 // run, which one statement fetches, since without an index each statement scans the table; or the back-end's own sample,
 // which needs no scan, if it is at least half as large.
 func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) error {
-	keys := spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
+	keys := Spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
 		return nil
 	}

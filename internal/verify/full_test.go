@@ -175,11 +175,11 @@ func TestMeasureStopsWithItsContext(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	require.Nil(t, spread(0, 10, 1))
-	require.Equal(t, []int64{0, 1, 2}, spread(3, 10, 1))
+	require.Nil(t, Spread(0, 10, 1))
+	require.Equal(t, []int64{0, 1, 2}, Spread(3, 10, 1))
 	for n := int64(1); n < 200; n += 7 {
 		for k := int64(1); k <= n; k += 3 {
-			s := spread(n, k, uint64(n))
+			s := Spread(n, k, uint64(n))
 			require.Len(t, s, int(k))
 			require.True(t, slices.IsSorted(s))
 			require.Len(t, slices.Compact(slices.Clone(s)), int(k))
@@ -189,8 +189,8 @@ func TestSpread(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, spread(1<<62, 1000, 5), spread(1<<62, 1000, 5))
-	require.NotEqual(t, spread(1<<62, 1000, 5), spread(1<<62, 1000, 6))
+	require.Equal(t, Spread(1<<62, 1000, 5), Spread(1<<62, 1000, 5))
+	require.NotEqual(t, Spread(1<<62, 1000, 5), Spread(1<<62, 1000, 6))
 }
 
 // fetches hands out the same values for every row.

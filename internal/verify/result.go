@@ -22,7 +22,8 @@ const (
 
 // BadRow is a row of the sample that did not arrive as it was sent.
 type BadRow struct {
-	Key    int64 // its row number
+	Key    int64  // its row number; of a record its line
+	Record string // where it is in the user's files; "" without files
 	Reason Reason
 	// Column, Offset and Detail are of the first difference. Values are not shown whole: they may be long, or another
 	// program's.
@@ -33,10 +34,14 @@ type BadRow struct {
 
 // String returns the row and what is wrong with it.
 func (b BadRow) String() string {
-	if b.Reason == Differs {
-		return fmt.Sprintf("row %d differs in column %s at byte %d: %s", b.Key, b.Column, b.Offset, b.Detail)
+	what := fmt.Sprintf("row %d", b.Key)
+	if b.Record != "" {
+		what = b.Record
 	}
-	return fmt.Sprintf("row %d is %s", b.Key, b.Reason)
+	if b.Reason == Differs {
+		return fmt.Sprintf("%s differs in column %s at byte %d: %s", what, b.Column, b.Offset, b.Detail)
+	}
+	return fmt.Sprintf("%s is %s", what, b.Reason)
 }
 
 // Result is the result of a verification.
@@ -103,8 +108,10 @@ func (r *Result) Proves() bool {
 // Failure returns one line about a result that is not OK.
 func (r *Result) Failure() string {
 	if r.Files != nil {
-		text := "verify failed: " + r.Files.text(r.Mode)
-		if r.Mode == Count && r.Files.Acked == r.ExpectedRows {
+		text := "verify failed: " + r.Files.text()
+		if r.BadRowCount > 0 {
+			text += fmt.Sprintf(", %d of %d records that were read back are wrong", r.BadRowCount, r.SampledRows)
+		} else if r.Files.Counted && r.Files.Acked == r.ExpectedRows {
 			text += "; did something else write to the table? then --verify ack is the proof"
 		}
 		return text
@@ -132,7 +139,7 @@ func (r *Result) Report() report.Verify {
 	}
 	if f := r.Files; f != nil {
 		v.Files = &report.VerifiedFiles{Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed, Labels: f.Labels}
-		if r.Mode == Count {
+		if f.Counted {
 			v.Files.RowsBefore, v.Files.RowsAfter = f.Before, f.After
 		}
 	}

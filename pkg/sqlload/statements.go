@@ -378,3 +378,17 @@ func (s Statements) SelectWhere(condition string) string {
 	}
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, condition)
 }
+
+// SelectRecords reads the columns of the rows that have one of the texts as their key. Those of an integer are without
+// quotation marks: MySQL compares a number with a text as floating-point numbers.
+func (s Statements) SelectRecords(columns []rows.Column, key int, texts []string) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = s.Types.read(c, s.Column(c.Name))
+	}
+	list := strings.Join(texts, ", ")
+	if !columns[key].Type.IsInteger() {
+		list = s.literals(texts)
+	}
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (%s)", strings.Join(names, ", "), s.Table, s.Column(columns[key].Name), list)
+}

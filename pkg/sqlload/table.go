@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Connect opens a connection.
@@ -198,6 +199,7 @@ func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
 		}
 		columns, err := t.Catalog.Columns(ctx, c, s, found)
 		for _, c := range columns {
+			c.Values = s.Types.ours(c)
 			all = append(all, c.Column)
 		}
 		return err
@@ -209,6 +211,27 @@ func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
 func (t *Table) Rows(ctx context.Context) (int64, error) {
 	return t.number(ctx, "count the table's rows", func(s *State) string {
 		return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
+	})
+}
+
+// Reread implements loader.Rereader.
+func (t *Table) Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error {
+	s, err := t.State()
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	values := make([]any, len(columns))
+	return t.query(ctx, t.Connect, "read records back", s.SelectRecords(columns, key, texts), func(row [][]byte) error {
+		if len(row) != len(columns) {
+			return fmt.Errorf("a row has %d values, and %d were asked for", len(row), len(columns))
+		}
+		for i, c := range columns {
+			text := string(row[i]) // readValue may decode in place
+			if values[i], err = s.readValue(c, row[i]); err != nil {
+				values[i] = text
+			}
+		}
+		return f(values)
 	})
 }
 
