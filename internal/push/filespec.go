@@ -89,9 +89,9 @@ func elsewhere(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 	switch filepath.Ext(name) {
 	case ".orc", ".avro":
-		return "; the database does not parse this one: write it as csv first"
+		return "; load does not read this one: write it as csv first"
 	case ".json", ".ndjson", ".jsonl":
-		return "; the database does not parse JSON: write it as csv first, as with jq -r '[.a, .b] | @csv'"
+		return "; load does not read JSON: write it as csv first, as with jq -r '[.a, .b] | @csv'"
 	case ".xlsx", ".xls":
 		return "; write a spreadsheet as csv first"
 	}
