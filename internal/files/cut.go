@@ -152,7 +152,7 @@ func (c *cutter) cut(b *buffer) (bool, error) {
 	r.Records, r.Lines = scan.records, scan.lines-scan.open
 	if c.eof && scan.end < int64(n) {
 		if scan.inQuote || scan.escaped {
-			return false, c.unclosed(b.memory[:n], scan)
+			r.Incomplete = int64(n) - scan.end
 		}
 		hash = crc32.Update(hash, castagnoli, b.memory[hashed:n])
 		scan.end = int64(n)
@@ -192,9 +192,6 @@ func ended(memory []byte, n int) []byte {
 	return memory[:n+1]
 }
 
-// lastStart returns the line in which the last record of the bytes begins.
-func (c *cutter) lastStart(scan scanner) int64 { return c.next.FirstLine + scan.lines - scan.open }
-
 func (c *cutter) tooLong(p []byte, scan scanner) error {
 	err := &LongRecordError{Path: c.file.Name(), Line: c.next.FirstLine, Most: int64(len(p))}
 	if scan.inQuote {
@@ -203,14 +200,19 @@ func (c *cutter) tooLong(p []byte, scan scanner) error {
 	return err
 }
 
-func (c *cutter) unclosed(p []byte, scan scanner) error {
-	line := c.lastStart(scan)
-	if scan.inQuote {
-		opens := line + c.how.openQuote(p[scan.end:])
-		return fmt.Errorf("%s, line %d: the quote that opens here is never closed; its record begins in line %d",
-			c.file.Name(), opens, line)
+// incomplete returns the record with which the file of a batch ends before the record does, nil if it does not.
+func (s *Source) incomplete(b *buffer) *RecordError {
+	r := b.at
+	if r.Incomplete == 0 {
+		return nil
 	}
-	return fmt.Errorf("%s, line %d: the file ends with a backslash: its last record is incomplete", c.file.Name(), line)
+	record := b.raw[r.To-r.From-r.Incomplete : r.To-r.From]
+	line := r.FirstLine + r.Lines - int64(bytes.Count(record, newline))
+	why := "the file ends with a backslash, and the record is incomplete"
+	if s.how.format == CSV {
+		why = fmt.Sprintf("the quote that opens in line %d is never closed", line+s.how.openQuote(record))
+	}
+	return &RecordError{Path: s.c.Spec.Files[r.File].Name(), Line: line, Why: why, Record: bytes.Clone(record)}
 }
 
 // openQuote returns how many lines lie before the quoted part that is open at the end of a record's bytes.

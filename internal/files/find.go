@@ -175,7 +175,7 @@ func compression(path string, head []byte) (Compression, error) {
 	return Plain, utf16(path, head)
 }
 
-// Check looks at the file again. It returns a *ChangedError if its size, compression or ends differ. Of an object every
+// Check looks at the file again. It returns a *ChangedError if it is gone, or its size, compression or ends differ. Of an object every
 // read checks the ETag.
 func (f File) Check() error {
 	if f.Path == Stdin || InBucket(f.Path) {
@@ -183,7 +183,7 @@ func (f File) Check() error {
 	}
 	now, _, err := look(f.Path)
 	if err != nil {
-		return err
+		return f.gone(err)
 	}
 	switch {
 	case now.Size != f.Size:
@@ -192,4 +192,12 @@ func (f File) Check() error {
 		return &ChangedError{f.Path, "its first or last 64 KiB are not those of the file that the run began with"}
 	}
 	return nil
+}
+
+// gone says of an error that the file is there no more, if that is so.
+func (f File) gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ChangedError{f.Path, "it is gone"}
+	}
+	return err
 }

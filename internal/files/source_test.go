@@ -229,9 +229,9 @@ func TestRangesSayWhere(t *testing.T) {
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	long := strings.Repeat("z", 2000)
 	for _, c := range []struct{ text, problem string }{
-		{"a,b\n\"c\nd\",\"e\nf,g\n", `line 3: the quote that opens here is never closed; its record begins in line 2`},
-		{"a\n\"b\"\"c\nd", `line 2: the quote that opens here is never closed; its record begins in line 2`},
-		{"a\n\"b\nc\"d\"e\nf", `line 3: the quote that opens here`},
+		{"a,b\n\"c\nd\",\"e\nf,g\n", `line 2: the quote that opens in line 3 is never closed`},
+		{"a\n\"b\"\"c\nd", `line 2: the quote that opens in line 2 is never closed`},
+		{"a\n\"b\nc\"d\"e\nf", `line 2: the quote that opens in line 3 is never closed`},
 		{"a\nb\n" + long + "\n", "line 3: the record has more than the 1.5 KiB that fit a buffer: raise --memory"},
 		{"a\nb\"\n" + long + "\n", "line 2: the record has more than the 1.5 KiB that fit a buffer: raise --memory, unless a quote is " +
 			"missing: the one in line 2 does not close in these bytes"},
@@ -279,6 +279,43 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// A record that the end of its file cuts off is one, and no others are lost; a resumed run finds it in the same place.
+func TestIncompleteRecords(t *testing.T) {
+	for _, c := range []struct {
+		format         files.Format
+		text, good, is string
+	}{
+		{
+			files.CSV, "1,a\n2,\"b\nc\",\"d\"\"\n3,e\n", "1,a\n",
+			`2 the quote that opens in line 3 is never closed "2,\"b\nc\",\"d\"\"\n3,e\n"`,
+		},
+		{files.CSV, "\"1", "", `1 the quote that opens in line 1 is never closed "\"1"`},
+		{files.Text, "1\ta\n2\tb\\", "1\ta\n", `2 the file ends with a backslash, and the record is incomplete "2\tb\\"`},
+	} {
+		for _, batchBytes := range []int64{1, 1000} {
+			config := config(t, c.format, write(t, "f", c.text))
+			config.Skip, config.BatchBytes = true, batchBytes
+			config.Ahead = func(more []files.Range) error { config.Known = append(config.Known, more...); return nil }
+			for range 2 {
+				s := open(t, config)
+				var good, bad strings.Builder
+				rows := int64(0)
+				require.NoError(t, drain(s, 0, func(b *batch.Batch) {
+					good.Write(b.Encoded)
+					rows += b.Rows
+					for _, e := range s.Bad(b.ID.Number) {
+						fmt.Fprintf(&bad, "%d %s %q", e.Line, e.Why, e.Record)
+					}
+				}))
+				require.Equal(t, c.good, good.String())
+				require.EqualValues(t, strings.Count(c.good, "\n"), rows)
+				require.Equal(t, c.is, bad.String())
+				config.Ahead = nil
+			}
+		}
+	}
+}
+
 // A file that is not the one that the run began with is refused by its name, whenever that shows.
 func TestChangedFiles(t *testing.T) {
 	before := lines(5000, "r") // more than its ends are
@@ -316,6 +353,7 @@ func TestChangedFiles(t *testing.T) {
 	for name, change := range map[string]func(f *os.File) error{
 		"appended to": func(f *os.File) error { _, err := f.WriteString(strings.Repeat("more\n", 10_000)); return err },
 		"cut":         func(f *os.File) error { return f.Truncate(100_000) },
+		"removed":     func(f *os.File) error { return os.Remove(f.Name()) },
 	} {
 		t.Run(name+" during the run", func(t *testing.T) {
 			path := write(t, "f", before)

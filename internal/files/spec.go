@@ -139,6 +139,8 @@ type Range struct {
 	FirstLine   int64  `json:"first_line"`   // from 1 on, as an editor counts; a record may have several
 	Lines       int64  `json:"lines"`        // line ends in it; ≥ Records−1
 	Hash        uint32 `json:"hash"`         // CRC-32C of the bytes as they are in the file
+	// Incomplete is how many bytes at the end are a record that the file ends in; 0: its records are whole.
+	Incomplete int64 `json:"incomplete,omitempty"`
 	// Last says that the file ends here. The last range may lack it, if that was not known when it was cut.
 	Last bool `json:"last,omitempty"`
 }

@@ -57,7 +57,7 @@ func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*strea
 	}
 	in, err := os.Open(f.Path)
 	if err != nil {
-		return nil, err
+		return nil, f.gone(err)
 	}
 	return f.decompress(in, in.Close, from, count)
 }

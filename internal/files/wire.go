@@ -8,10 +8,22 @@ import (
 )
 
 // dress returns the buffer's records as they are sent: as they are in the file where that is the same, or else written
-// into the rest of the buffer. Records without a common meaning are left out and returned.
+// into the rest of the buffer. Records without a common meaning, or without an end, are left out and returned.
 func (s *Source) dress(b *buffer) (encoded []byte, bad []*RecordError) {
+	last := s.incomplete(b)
+	if last == nil {
+		return s.dressWhole(b, b.raw)
+	}
+	encoded, bad = s.dressWhole(b, b.raw[:b.at.To-b.at.From-b.at.Incomplete])
+	return encoded, append(bad, last)
+}
+
+func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*RecordError) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
 	w := rewriter{
-		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: b.raw, path: s.c.Spec.Files[b.at.File].Name(), line: b.at.FirstLine,
+		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: raw, path: s.c.Spec.Files[b.at.File].Name(), line: b.at.FirstLine,
 	}
 	if s.c.Fragile != nil {
 		w.fragile = s.c.Fragile(b.at.File)
@@ -28,7 +40,7 @@ func (s *Source) dress(b *buffer) (encoded []byte, bad []*RecordError) {
 	case s.how.format != CSV && w.escapesDiffer(b.seen):
 		return w.rewrite(room), w.bad
 	}
-	return b.raw, nil
+	return raw, nil
 }
 
 // rewriter writes the records of a batch as another format reads them.

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -76,6 +77,9 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 	b, err := s.Source.Batch(wait, number)
 	if err != nil && ctx.Err() == nil && wait.Err() != nil {
 		return nil, errStopped // what is not read yet, as of a pipe, may never be
+	}
+	if bad := (*files.RecordError)(nil); errors.As(err, &bad) { // as a server's word on a record
+		return nil, loader.Judged(err, loader.Refused(loader.ClassData))
 	}
 	if err != nil {
 		return nil, err
