@@ -36,7 +36,7 @@ const (
 func (s *Sifting) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts) (loader.Ack, error) {
 	var rows int64
 	ack, err := Load(ctx, s, loader.RefOf(b), func(ctx context.Context, ref loader.Ref) (Sent, error) {
-		sent, err := s.Session.Claim(ctx, ref)
+		sent, err := s.Claim(ctx, ref)
 		if err == nil && sent.Claimed && s.Begin != "" {
 			_, err = s.Conn.Exec(ctx, s.Begin)
 		}
