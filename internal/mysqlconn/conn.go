@@ -140,27 +140,18 @@ type Connector struct {
 func (Connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // Connect implements driver.Connector.
-func (m Connector) Connect(ctx context.Context) (_ driver.Conn, all error) {
+func (m Connector) Connect(ctx context.Context) (conn driver.Conn, err error) {
 	if m.Timeout > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
 		defer cancel()
 	}
-	for i := range m.Hosts {
-		conn, err := m.connect(ctx, m.Hosts[(m.First+i)%len(m.Hosts)])
-		switch {
-		case err == nil:
-			return conn, nil
-		case all == nil:
-			all = err
-		default:
-			all = fmt.Errorf("%w; %w", all, err)
-		}
-		if !loader.NotSent(err) {
-			break
-		}
-	}
-	return nil, all
+	hosts := loader.Hosts[*mysql.Config]{List: m.Hosts, Another: loader.NotSent}
+	err = hosts.From(ctx, m.First, func(ctx context.Context, c *mysql.Config) (err error) {
+		conn, err = m.connect(ctx, c)
+		return err
+	})
+	return conn, err
 }
 
 // Conn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Secret is a password. It prints as stars; only Reveal returns it.
@@ -239,25 +237,3 @@ func (t Target) GoString() string { return t.String() }
 
 // MarshalText is String for JSON and every other text codec.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
-
-// FirstOf calls f with one host after the other, beginning with number first, until it returns nil. The error joins
-// those of all hosts. If ctx has a deadline, each host gets a share of the time left, so that one that never answers
-// does not use it up.
-func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(context.Context, H) error) error {
-	var all []error
-	for i := range hosts {
-		share, cancel := ctx, func() {}
-		if end, bound := ctx.Deadline(); bound {
-			share, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(len(hosts)-i))
-		}
-		err := f(share, hosts[(first+i)%len(hosts)])
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if all = append(all, err); ctx.Err() != nil {
-			break
-		}
-	}
-	return errors.Join(all...)
-}

@@ -117,7 +117,7 @@ FAULTS = [Fault(*f) for f in [
      "the query id lacks the attempt: the server repeats the first answer and runs nothing"),
     ("db02", DB, "kill.go", "grace == 0 || time.Since(since) < grace", "grace != 0 && time.Since(since) < grace",
      "a COPY or INSERT that may be committing is not awaited"),
-    ("db03", DB, "kill.go", "if len(down) == len(l.hosts) {", "if len(down) > len(l.hosts) {",
+    ("db03", DB, "kill.go", "if len(down) == len(l.hosts.List) {", "if len(down) > len(l.hosts.List) {",
      "with no host reachable, earlier attempts count as ended"),
     ("db04", DB, "resolve.go", "k, ref.ID, max(ref.Attempt, 1)); err", "k, ref.ID, max(ref.Attempt-1, 1)); err",
      "the newest attempt is not ended before the rows are counted"),

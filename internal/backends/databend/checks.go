@@ -28,7 +28,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 		busy.Check = "answers"
 		return append(findings, busy), nil
 	case err != nil:
-		return findings, failedBefore("check "+l.host().address, err)
+		return findings, failedBefore("check "+l.hosts.Current().address, err)
 	case l.store == nil:
 		return findings, nil
 	}
@@ -78,13 +78,13 @@ const (
 )
 
 func (l *opened) serverChecks(i loader.Intent) []sqlload.Check {
-	hosts, workers := int64(len(l.hosts)), int64(i.Workers)
+	hosts, workers := int64(len(l.hosts.List)), int64(i.Workers)
 	version, _, _ := strings.Cut(l.server.Version, "(")
 	window := int64(labelWindow.Hours())
 	const config = "[query] max_active_sessions = %d in databend-query.toml and restart the server, or --workers %d"
 	return []sqlload.Check{
 		{Name: "version", Judge: func([]string) loader.Finding {
-			return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(version), l.host().address))
+			return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(version), l.hosts.Current().address))
 		}},
 		limitCheck("sessions", selectConfigs, "max_active_sessions", func(limit int64) bool { return workers > limit*hosts },
 			"%s = %d on each host: sessions above it are refused", func(limit int64) string {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -178,22 +177,13 @@ func (c *clients) newNode(scheme, address string, l *login) (*node, error) {
 	return &node{address: address, base: u.String(), http: client, login: l}, nil
 }
 
-// host is the server for everything but loads: the first one until it cannot be reached.
-func (l *opened) host() *node { return l.hosts[l.skippedHosts.Load()%uint64(len(l.hosts))] }
-
-// nextHost is the host after n.
-func (l *opened) nextHost(n *node) *node { return l.hosts[(slices.Index(l.hosts, n)+1)%len(l.hosts)] }
-
-// run is node.run on the first host that can be reached.
+// run is node.run on the host that has answered last, or on another one that can be reached. A statement may take as
+// long as ctx allows, whatever its host's share of the time to connect.
 func (l *opened) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
-	for range l.hosts {
-		at := l.skippedHosts.Load()
-		written, err = l.hosts[at%uint64(len(l.hosts))].run(ctx, s, each)
-		if !unreachable(err) || ctx.Err() != nil {
-			break
-		}
-		l.skippedHosts.CompareAndSwap(at, at+1)
-	}
+	err = l.hosts.Ask(ctx, func(_ context.Context, n *node) (err error) {
+		written, err = n.run(ctx, s, each)
+		return err
+	})
 	return written, err
 }
 

@@ -136,7 +136,7 @@ func storeError(r *httpload.Response) error {
 // probePresign asks for a presigned URL and connects to its host, which may have a name that only the server knows.
 func (l *opened) probePresign(ctx context.Context) error {
 	const advice = "take --method " + insertNoPresign + ", which uploads through the node"
-	r, err := l.host().presign(ctx, l.plan.Stage, folder+"/preflight")
+	r, err := l.hosts.Current().presign(ctx, l.plan.Stage, folder+"/preflight")
 	if is(err, storageUnsupported) {
 		return &loader.Error{Op: "presign an upload", Applied: loader.No,
 			Err: fmt.Errorf("the storage behind stage @%s has no presigned URLs: %w", l.plan.Stage, err), Hint: advice}

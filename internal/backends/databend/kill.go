@@ -47,7 +47,7 @@ func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt i
 func (l *opened) endQueries(ctx context.Context, ids []string, grace time.Duration) error {
 	agreed := make(map[string]time.Time) // to be killed, by session: one for all hosts, which list the same
 	var down []error
-	for _, n := range l.hosts {
+	for _, n := range l.hosts.List {
 		err := n.endQueries(ctx, ids, grace, agreed)
 		switch {
 		case unreachable(err) && ctx.Err() == nil:
@@ -56,7 +56,7 @@ func (l *opened) endQueries(ctx context.Context, ids []string, grace time.Durati
 			return failed("end earlier attempts on "+n.address, err)
 		}
 	}
-	if len(down) == len(l.hosts) {
+	if len(down) == len(l.hosts.List) {
 		return failed("end earlier attempts", errors.Join(down...))
 	}
 	for _, err := range down {

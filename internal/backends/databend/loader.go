@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/terapush/terapush/internal/netio"
@@ -25,7 +24,7 @@ type opened struct {
 	*sqlload.Table
 	plan    plan
 	clients *clients
-	hosts   []*node
+	hosts   loader.Hosts[*node]
 	grace   time.Duration // killGrace, or less in tests
 	log     *slog.Logger
 
@@ -37,9 +36,6 @@ type opened struct {
 
 	began time.Time // the run, if it is a load of files
 	sent  sync.Map  // when this process first sent a batch of files that is not in: time.Time by number
-
-	sessions     atomic.Uint64 // opened so far: selects the next one's host
-	skippedHosts atomic.Uint64 // how often control statements went on to the next host
 }
 
 // Open connects to the first host and checks that it takes what the method sends.
@@ -52,6 +48,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace),
 		log: deps.Log, caps: p.method.Caps, labels: newLabels(),
 	}
+	l.hosts.Another = unreachable
 	l.Table = &sqlload.Table{
 		Name: p.name.table, Catalog: catalog{l}, Connect: l.connect(statement{}), Failed: failedBefore,
 		Classify: func(err error) loader.Verdict {
@@ -68,20 +65,20 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 }
 
 func (l *opened) open(ctx context.Context, t loader.Target, deps loader.Deps) (err error) {
-	if l.hosts, err = l.clients.nodes(ctx, t); err != nil {
+	if l.hosts.List, err = l.clients.nodes(ctx, t); err != nil {
 		return err
 	}
 	probe := func(ctx context.Context) error {
 		if err := l.probeServer(ctx, t); err != nil {
-			return loader.ConnectError(l.host().address, err, faultOf)
+			return loader.ConnectError(l.hosts.Current().address, err, faultOf)
 		}
 		return nil
 	}
 	answered := func(err error) bool { return errors.As(err, new(*serverError)) }
-	if strings.HasPrefix(l.host().base, "https:") {
+	if strings.HasPrefix(l.hosts.Current().base, "https:") {
 		err = probe(ctx)
 	} else {
-		err = netio.Reach(ctx, deps.Dial, l.host().address, netio.HTTP, answered, probe)
+		err = netio.Reach(ctx, deps.Dial, l.hosts.Current().address, netio.HTTP, answered, probe)
 	}
 	if err != nil {
 		return err
@@ -112,7 +109,7 @@ func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
 		return errors.New("the answer to SELECT version() has no row: is this Databend?")
 	}
 	l.server = loader.Server{
-		Product: "Databend", Version: strings.TrimPrefix(version[0][0], "Databend Query "), Endpoint: l.host().address,
+		Product: "Databend", Version: strings.TrimPrefix(version[0][0], "Databend Query "), Endpoint: l.hosts.Current().address,
 		Settings: make(map[string]string),
 	}
 	settings, err := l.rows(ctx, selectSettings)
@@ -133,7 +130,7 @@ func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
 	if found, err := l.rows(ctx, selectMaxRunning); err == nil && len(found) == 1 {
 		if n, err := strconv.Atoi(found[0][0]); err == nil && n >= 0 {
 			l.server.Settings["max_running_queries"] = found[0][0]
-			l.caps.MaxInFlight = len(l.hosts) * n
+			l.caps.MaxInFlight = len(l.hosts.List) * n
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestFragileColumns(t *testing.T) {
 		b.Layout = &batch.Layout{Columns: []string{column}}
 		b.Hold()
 		require.NoError(t, db.exec(t.Context(), "TRUNCATE TABLE "+st.Table))
-		s := &recordsSession{session: &session{statements: statements{st.Statements}, owner: db, node: db.host()}, run: b.ID.Run}
+		s := &recordsSession{session: &session{statements: statements{st.Statements}, owner: db, node: db.hosts.Current()}, run: b.ID.Run}
 		_, err := s.Load(t.Context(), b)
 		return err == nil
 	}

@@ -12,6 +12,7 @@ import (
 type session struct {
 	statements
 	owner    *opened
+	turn     int // the number of its host
 	node     *node
 	labelled bool
 	send     func(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error)
@@ -25,9 +26,9 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 		return nil, err
 	}
 	s := &session{
-		statements: statements{st.Statements}, owner: l, labelled: c.Dedup == loader.DedupKey,
-		node: l.hosts[(l.sessions.Add(1)-1)%uint64(len(l.hosts))],
+		statements: statements{st.Statements}, owner: l, labelled: c.Dedup == loader.DedupKey, turn: l.hosts.Turn(),
 	}
+	s.node = l.hosts.At(s.turn)
 	switch {
 	case st.Want.Records:
 		return &recordsSession{session: s, run: st.Want.Run}, nil
@@ -65,7 +66,8 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 // session goes on with the next host.
 func (s *session) after(err error) {
 	if unreachable(err) {
-		s.node = s.owner.nextHost(s.node)
+		s.turn++
+		s.node = s.owner.hosts.At(s.turn)
 	}
 	s.ended = verdict(err).SessionDead
 }

@@ -112,14 +112,14 @@ func cancelled(ended error, answer *httpload.Response, err error) error {
 
 // probeStreaming sends a request without a statement. A server that has the route answers that the statement is missing.
 func (l *opened) probeStreaming(ctx context.Context) error {
-	r, err := l.host().request(ctx, http.MethodPut, "/v1/streaming_load")
+	r, err := l.hosts.Current().request(ctx, http.MethodPut, "/v1/streaming_load")
 	if err != nil {
 		return err
 	}
 	const noParts = "--terapush--\r\n"
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=terapush")
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(noParts)), int64(len(noParts))
-	answer, err := l.host().http.Do(r)
+	answer, err := l.hosts.Current().http.Do(r)
 	if err != nil {
 		return err
 	}

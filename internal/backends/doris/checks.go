@@ -39,7 +39,7 @@ type doctor struct {
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	d := &doctor{opened: l, intent: i, answers: map[string][]map[string]string{}, refused: map[string]error{}}
 	findings, err := d.check(ctx)
-	return findings, failed("check "+l.frontends[0].address, err)
+	return findings, failed("check "+l.frontends.List[0].address, err)
 }
 
 func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {

@@ -38,7 +38,7 @@ func (d *doctor) checkRoute([]string) (none loader.Finding) {
 	case err == nil && d.backend == nil:
 		return none
 	case err == nil:
-		return sqlload.OK(fmt.Sprintf("frontend %s redirects loads to %s", d.frontends[0].http.Host, d.backend.Host))
+		return sqlload.OK(fmt.Sprintf("frontend %s redirects loads to %s", d.frontends.List[0].http.Host, d.backend.Host))
 	}
 	f, v := sqlload.Fail("no frontend named a backend: "+loader.Explain(err), ""), verdict(err)
 	if known := (*loader.Error)(nil); errors.As(err, &known) {
@@ -99,7 +99,7 @@ func (d *doctor) checkPorts(ctx context.Context) (none loader.Finding) {
 func (d *doctor) dial(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	conn, err := d.frontends[0].config.DialFunc(ctx, "tcp", address)
+	conn, err := d.frontends.List[0].config.DialFunc(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestFilesOfTheLogAreCounted(t *testing.T) {
 		assert.Equal(t, map[string]float64{"wal_files": 0}, cost)
 
 		fe := listen(t, says(`{"msg":"Unauthorized","code":401,"data":"Access denied","count":0}`))
-		db.frontends[0].http.Host = fe.address()
+		db.frontends.List[0].http.Host = fe.address()
 		cost, notes = db.Measured(t.Context())
 		assert.Empty(t, cost)
 		require.Len(t, notes, 1)

@@ -50,7 +50,7 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 			fmt.Fprintf(w, `{"msg":"success","code":0,"data":%q}`, state)
 		})
 		db := groupTable(t, n)
-		db.frontends[0].http.Host = fe.address()
+		db.frontends.List[0].http.Host = fe.address()
 		found, err := db.Resolve(t.Context(), tenOfAGroup().Ref)
 		require.NoError(t, err)
 		assert.Equal(t, want, found.Applied, "%d rows", n)

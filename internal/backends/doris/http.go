@@ -107,7 +107,7 @@ func (l *opened) redirect(from *url.URL, answer *httpload.Response) (*url.URL, e
 	if to.Scheme != "http" && to.Scheme != "https" {
 		return nil, &refusal{http: answer.Status, message: "a redirect to neither http nor https"}
 	}
-	encrypted := l.frontends[0].http.Scheme == "https" // not with --tls prefer, see httpURL
+	encrypted := l.frontends.List[0].http.Scheme == "https" // not with --tls prefer, see httpURL
 	if encrypted && from.Scheme == "https" && to.Scheme == "http" {
 		return nil, &loader.Error{
 			Op: "follow the redirect", Applied: loader.No,
@@ -127,7 +127,7 @@ func (l *opened) reachable(address string) string {
 // question asks a frontend about a label. Only the master knows labels; others redirect. It begins with the frontend that
 // answered the last question. What is asked may be asked twice.
 func (l *opened) question(ctx context.Context, method, path, label string) (a answer, err error) {
-	i, err := l.tryFrontends(ctx, int(l.answered.Load()), func(ctx context.Context, fe frontend) error {
+	err = l.frontends.Ask(ctx, func(ctx context.Context, fe frontend) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
 		if err == nil {
 			a, err = parseAnswer(got.Status, got.Body)
@@ -135,35 +135,24 @@ func (l *opened) question(ctx context.Context, method, path, label string) (a an
 		if err == nil && a.Code != 0 { // success is {"msg":"success","code":0,"data":…}
 			err = &refusal{http: got.Status, code: a.Code, message: cmp.Or(string(a.Data), a.Msg) + ": " + a.Msg}
 		}
-		return err
+		return fe.failed(err)
 	})
-	if err == nil {
-		l.answered.Store(uint64(i))
-	}
 	return a, err
 }
 
-// tryFrontends calls f with one frontend after the other, from the first on, and returns which has answered. A frontend
-// that hangs, is shutting down or cannot be reached is passed over; a refusal would be the same at the next one.
-func (l *opened) tryFrontends(ctx context.Context, first int, f func(context.Context, frontend) error) (i int, all error) {
-	for n := range l.frontends {
-		i = (first + n) % len(l.frontends)
-		bound, cancel := ctx, context.CancelFunc(func() {})
-		if n < len(l.frontends)-1 { // the last one has all the time there is
-			bound, cancel = context.WithTimeout(ctx, l.frontendTime)
-		}
-		err := f(bound, l.frontends[i])
-		cancel()
-		if err == nil {
-			return i, nil
-		}
-		all = and(all, fmt.Errorf("frontend %s: %w", l.frontends[i].http.Host, err))
-		down := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
-		if ctx.Err() != nil || !slices.Contains(down, verdict(err).Class) {
-			break
-		}
+// failed says which frontend an error is of.
+func (f frontend) failed(err error) error {
+	if err == nil {
+		return nil
 	}
-	return i, all
+	return fmt.Errorf("frontend %s: %w", f.http.Host, err)
+}
+
+// frontendDown reports whether another frontend may answer: one hangs, is shutting down or cannot be reached. A refusal
+// would be the same at the next one.
+func frontendDown(err error) bool {
+	down := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
+	return slices.Contains(down, verdict(err).Class)
 }
 
 // dialError adds to an error what to do about a backend that cannot be reached. Frontends name backends by the cluster's

@@ -24,11 +24,11 @@ type insertSession struct {
 
 // openInsert connects to the next frontend.
 func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
-	first := l.nextFrontend()
+	first := l.frontends.Turn()
 	setup := loadingSetup(l.options.group, l.target.Settings)
-	conn, err := connector(l.frontends, first, true, setup).Dial(ctx)
+	conn, err := connector(l.frontends.List, first, true, setup).Dial(ctx)
 	if err != nil {
-		return nil, loader.ConnectError(l.frontends[first].address, err, faultOf)
+		return nil, loader.ConnectError(l.frontends.At(first).address, err, faultOf)
 	}
 	return &insertSession{opened: l, text: text, labels: labels, conn: conn}, nil
 }

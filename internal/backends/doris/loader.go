@@ -28,7 +28,7 @@ type opened struct {
 	target    loader.Target
 	method    loader.Method
 	options   options
-	frontends []frontend
+	frontends loader.Hosts[frontend]
 	log       *slog.Logger
 	name      tableName
 	caps      loader.Caps
@@ -37,12 +37,9 @@ type opened struct {
 	http    *httpload.Client
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
 
-	sessions     atomic.Uint64 // opened so far: they take the frontends in turn
-	loads        atomic.Uint64 // sent so far to backends of --backend-hosts, which take turns
-	answered     atomic.Uint64 // the frontend that answered the last question
-	frontendTime time.Duration
-	backendTime  time.Duration // 0: every load asks for a backend
-	finishTime   time.Duration // how long Finish waits; 0: see patience
+	loads       atomic.Uint64 // sent so far to backends of --backend-hosts, which take turns
+	backendTime time.Duration // 0: every load asks for a backend
+	finishTime  time.Duration // how long Finish waits; 0: see patience
 
 	altering sync.Mutex
 	altered  bool // the table has the properties that the options ask for
@@ -68,9 +65,9 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	probe := func(ctx context.Context) error {
-		return loader.ConnectError(l.frontends[0].address, l.probe(ctx), faultOf)
+		return loader.ConnectError(l.frontends.List[0].address, l.probe(ctx), faultOf)
 	}
-	if err := netio.Reach(ctx, d.Dial, l.frontends[0].address, netio.MySQL, mysqlconn.Answered, probe); err != nil {
+	if err := netio.Reach(ctx, d.Dial, l.frontends.List[0].address, netio.MySQL, mysqlconn.Answered, probe); err != nil {
 		_ = l.Close()
 		return nil, err
 	}
@@ -98,10 +95,11 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 		return nil, err
 	}
 	l := &opened{
-		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, frontendTime: frontendTime,
+		target: t, method: method, options: o, log: d.Log, name: name, caps: caps,
 		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 		control: sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings))),
 	}
+	l.frontends.List, l.frontends.Another, l.frontends.Patience = all, frontendDown, frontendTime
 	if len(o.direct) == 0 {
 		l.backendTime = backendTime
 	}
@@ -133,7 +131,7 @@ func (l *opened) probe(ctx context.Context) error {
 		l.log.Debug("max_allowed_packet cannot be read", "error", err)
 	}
 	l.server = loader.Server{
-		Product: "Apache Doris", Version: version(comment), Endpoint: l.frontends[0].address, Settings: settings,
+		Product: "Apache Doris", Version: version(comment), Endpoint: l.frontends.List[0].address, Settings: settings,
 	}
 	return nil
 }
@@ -254,8 +252,5 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 	if l.method.Name == insert {
 		return l.openInsert(ctx, text, labels)
 	}
-	return &streamSession{opened: l, text: text, labels: labels, first: l.nextFrontend()}, nil
+	return &streamSession{opened: l, text: text, labels: labels, first: l.frontends.Turn()}, nil
 }
-
-// nextFrontend returns the index of the frontend that the next session begins with.
-func (l *opened) nextFrontend() int { return int((l.sessions.Add(1) - 1) % uint64(len(l.frontends))) }

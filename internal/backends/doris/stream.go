@@ -92,15 +92,15 @@ func (l *opened) findBackend(ctx context.Context, first int, headers map[string]
 	if direct := l.options.direct; len(direct) > 0 {
 		// The turn is the loader's: the session that replaces one with a dead backend must not begin there again.
 		be := direct[(l.loads.Add(1)-1)%uint64(len(direct))]
-		return url.Parse(l.frontends[0].http.Scheme + "://" + be + l.name.loadPath())
+		return url.Parse(l.frontends.List[0].http.Scheme + "://" + be + l.name.loadPath())
 	}
-	_, err = l.tryFrontends(ctx, first, func(ctx context.Context, fe frontend) error {
+	err = l.frontends.From(ctx, first, func(ctx context.Context, fe frontend) error {
 		answer, at, err := l.follow(ctx, http.MethodPut, fe.at(l.name.loadPath(), ""), headers, nil)
 		if err == nil && answer != nil { // no redirect, but a server that takes loads itself may say success
 			_, err = parseLoad(answer.Status, answer.Body)
 		}
 		be = at
-		return err
+		return fe.failed(err)
 	})
 	if err != nil {
 		return nil, &loader.Error{Op: "ask for a backend", Applied: loader.No, Err: err, Hint: hint(err)}

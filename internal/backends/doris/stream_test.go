@@ -90,7 +90,7 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	}
 	db := silent(t, target, documents(t))
 	for i, fe := range fes {
-		db.frontends[i].http.Host = fe
+		db.frontends.List[i].http.Host = fe
 	}
 	return db
 }
@@ -199,9 +199,9 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		target := loader.Target{Scheme: "doris", Hosts: []string{"127.0.0.1"}, Database: "d", Table: "t", Method: streamLoad, TLS: mode}
 		db := silent(t, target, documents(t))
 		entry := listen(t, redirect(fe.URL)) // prefer: an http frontend that sends to its https port
-		db.frontends[0].http.Host = entry.address()
+		db.frontends.List[0].http.Host = entry.address()
 		if refused {
-			db.frontends[0].http.Host = fe.Listener.Addr().String()
+			db.frontends.List[0].http.Host = fe.Listener.Addr().String()
 		}
 		err := send(t, db)
 		if refused {

@@ -166,7 +166,7 @@ func (d *doctor) exempt() bool {
 // connections compares the limits with what the run opens on a host: its share of the sessions, and the control
 // connections. Too few stop no push: a refused session is retried while the others load.
 func (d *doctor) connections(status []string) loader.Finding {
-	sessions, hosts := max(d.intent.Workers, 1), len(d.endpoints)
+	sessions, hosts := max(d.intent.Workers, 1), len(d.hosts.List)
 	if d.method.Caps.Staged { // whose sessions go to the store
 		sessions = 0
 	}

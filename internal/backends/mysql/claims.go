@@ -67,7 +67,7 @@ func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	for _, e := range l.endpoints {
+	for _, e := range l.hosts.List {
 		if err := l.endOthersOn(ctx, e, s, ref); err != nil {
 			// A session that still runs there holds its claim, which ResolveBatch waits for.
 			l.log.Warn("earlier attempts may still run", "host", e.config.Addr, "error", err)

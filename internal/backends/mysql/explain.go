@@ -26,7 +26,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	l.server = server{flavour: ofScheme(t.Scheme)}
 	l.home.config = mysql.NewConfig()
-	l.endpoints = []endpoint{l.home}
+	l.hosts.List = []endpoint{l.home}
 
 	r := sqlload.NewRecorder(l.Table)
 	r.Missing = &mysql.MySQLError{Number: notThere[2]}

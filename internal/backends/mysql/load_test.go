@@ -119,14 +119,14 @@ func TestTagFindsStatement(t *testing.T) {
 		}()
 		time.Sleep(200 * time.Millisecond)
 		ref := loader.Ref{ID: id(11), Rows: 2}
-		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref), "another batch")
+		require.NoError(t, db.endOthersOn(t.Context(), db.hosts.List[0], stateOf(t, db), ref), "another batch")
 		select {
 		case err := <-ended:
 			t.Fatalf("ended too soon: %v", err)
 		case <-time.After(100 * time.Millisecond):
 		}
 		ref.ID = id(1)
-		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref))
+		require.NoError(t, db.endOthersOn(t.Context(), db.hosts.List[0], stateOf(t, db), ref))
 		assert.True(t, New().Classify(<-ended).SessionDead)
 	})
 }

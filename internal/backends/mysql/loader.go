@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -22,12 +21,12 @@ import (
 // opened is the back-end on one table.
 type opened struct {
 	sqlload.ClaimedTable
-	target    loader.Target
-	method    loader.Method
-	options   options
-	name      tableName
-	endpoints []endpoint
-	log       *slog.Logger
+	target  loader.Target
+	method  loader.Method
+	options options
+	name    tableName
+	hosts   loader.Hosts[endpoint]
+	log     *slog.Logger
 
 	server server
 	caps   loader.Caps
@@ -36,8 +35,6 @@ type opened struct {
 	// on the master aggregator, and reads there see what was written through the others.
 	control *sql.DB
 	home    endpoint // of control
-
-	next atomic.Uint64 // the host of the next session
 
 	openConn func(context.Context, *mysql.Config) (driver.Conn, error) // of Explain; nil: the driver's
 }
@@ -52,11 +49,11 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	l := unconnected(t, d.Log)
-	if l.endpoints, err = endpoints(t, d); err != nil {
+	if l.hosts.List, err = endpoints(t, d); err != nil {
 		return nil, err
 	}
 	var vars map[string]string
-	err = loader.FirstOf(ctx, l.endpoints, 0, func(ctx context.Context, e endpoint) (err error) {
+	err = l.hosts.From(ctx, 0, func(ctx context.Context, e endpoint) (err error) {
 		l.home = e
 		return e.reach(ctx, d, func(ctx context.Context) error {
 			vars, err = variables(ctx, e, t.Settings, d.Log)
@@ -109,7 +106,7 @@ func unconnected(t loader.Target, log *slog.Logger) *opened {
 
 // elsewhere implements sqlload.Table.Elsewhere.
 func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
-	for _, e := range l.endpoints {
+	for _, e := range l.hosts.List {
 		if e.config.Addr == l.home.config.Addr {
 			continue
 		}

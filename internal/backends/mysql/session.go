@@ -49,7 +49,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	if l.method.Name == insert {
 		s.send = s.insert
 	}
-	err = loader.FirstOf(ctx, l.endpoints, int(l.next.Add(1)-1), func(ctx context.Context, e endpoint) error {
+	err = l.hosts.From(ctx, l.hosts.Turn(), func(ctx context.Context, e endpoint) error {
 		return loader.ConnectError(e.config.Addr, s.connect(ctx, e), faultOf)
 	})
 	if err != nil {

@@ -43,11 +43,7 @@ func (l *opened) withLink(ctx context.Context, f func(*link) error) error {
 
 // dial connects to the first host that answers, beginning with the one numbered first.
 func (l *opened) dial(ctx context.Context, first int) (k *link, err error) {
-	hosts := make([]int, max(len(l.target.Hosts), 1))
-	for i := range hosts {
-		hosts[i] = i
-	}
-	err = loader.FirstOf(ctx, hosts, first, func(ctx context.Context, host int) (err error) {
+	err = l.hosts.From(ctx, first, func(ctx context.Context, host int) (err error) {
 		connect := func(ctx context.Context) error {
 			k, err = l.connect(ctx, host)
 			return err

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -25,8 +24,7 @@ type opened struct {
 	method  string
 	options options
 	server  loader.Server
-
-	next atomic.Int64 // the number of sessions, to take the hosts in turn
+	hosts   loader.Hosts[int] // indexes of target.Hosts; one where tnsnames.ora has the address
 
 	mu   sync.Mutex
 	cost cost // of closed sessions
@@ -64,6 +62,9 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 // unconnected makes the loader without connecting.
 func (b backend) unconnected(t loader.Target, d loader.Deps, method string, o options) *opened {
 	l := &opened{target: t, deps: d, client: b.client, method: method, options: o}
+	for host := range max(len(t.Hosts), 1) {
+		l.hosts.List = append(l.hosts.List, host)
+	}
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify, Log: d.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },

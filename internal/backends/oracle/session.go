@@ -31,7 +31,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	if err != nil {
 		return nil, err
 	}
-	k, err := l.dial(ctx, int(l.next.Add(1)-1))
+	k, err := l.dial(ctx, l.hosts.Turn())
 	if err != nil {
 		return nil, err
 	}

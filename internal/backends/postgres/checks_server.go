@@ -62,7 +62,7 @@ const extraSessions = 2
 // checkConnections compares free connections with those that the run opens. Loading sessions are spread over the hosts,
 // and each has its own max_connections. Too few connections stop no push: refused sessions are retried.
 func (d *checker) checkConnections([]string) loader.Finding {
-	hosts, f := len(d.hosts), d.facts
+	hosts, f := len(d.hosts.List), d.facts
 	need := (d.sessions()+hosts-1)/hosts + extraSessions
 	reserved := d.amount("superuser_reserved_connections") + d.amount("reserved_connections") +
 		d.amount("rds.rds_superuser_reserved_connections")

@@ -84,7 +84,7 @@ func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref
 	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
 		return nil
 	}
-	for _, e := range l.hosts {
+	for _, e := range l.hosts.List {
 		err := l.endOthersOn(ctx, e, ref)
 		if err == nil || wrongRole(err) { // a host in the wrong role has no session of this run
 			continue

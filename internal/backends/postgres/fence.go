@@ -160,7 +160,7 @@ func (l catalog) fenceInYugabyteDB(
 func (l *opened) endRun(ctx context.Context, f sqlload.Fence) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	for _, e := range l.hosts {
+	for _, e := range l.hosts.List {
 		if f.Run == "" {
 			return nil
 		}

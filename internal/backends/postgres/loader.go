@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -23,9 +22,8 @@ type opened struct {
 	flavour flavour
 	ahead   bool // see takesAhead
 	server  loader.Server
-	hosts   []endpoint
+	hosts   loader.Hosts[endpoint]
 
-	next atomic.Int64                                // counts sessions, to take the hosts in turn
 	join func(ctx context.Context, s *session) error // connects a session: dialSession, or of Explain
 
 	mu       sync.Mutex
@@ -47,7 +45,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return conn{c}, err
 	}
 	l.Elsewhere, l.join = l.elsewhere, l.dialSession
-	if l.hosts, err = l.endpoints(); err != nil {
+	if l.hosts.List, err = l.endpoints(); err != nil {
 		return nil, err
 	}
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
@@ -65,8 +63,8 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			return err
 		}
 		if l.flavour == yugabyteDB {
-			nodes, err := yugabyteNodes(ctx, l.access, c, l.hosts)
-			l.hosts = append(l.hosts, nodes...)
+			nodes, err := yugabyteNodes(ctx, l.access, c, l.hosts.List)
+			l.hosts.List = append(l.hosts.List, nodes...)
 			return err
 		}
 		return nil
@@ -125,7 +123,7 @@ func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Co
 	if l.flavour == yugabyteDB {
 		return nil
 	}
-	for _, e := range l.hosts[1:] {
+	for _, e := range l.hosts.List[1:] {
 		c, err := l.connect(ctx, e, nil)
 		if wrongRole(err) {
 			continue
@@ -141,10 +139,10 @@ func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Co
 	return nil
 }
 
-// dial connects to the first host that answers, beginning with the one at index first. Hosts that target_session_attrs
+// dial connects to the first host that answers, beginning with number first. Hosts that target_session_attrs
 // refuses are tried each time: a failover may change their roles.
 func (l *opened) dial(ctx context.Context, first int, notice pgconn.NoticeHandler) (c *pgconn.PgConn, at endpoint, err error) {
-	err = loader.FirstOf(ctx, l.hosts, first, func(ctx context.Context, e endpoint) (err error) {
+	err = l.hosts.From(ctx, first, func(ctx context.Context, e endpoint) (err error) {
 		at = e
 		c, err = l.connect(ctx, e, notice)
 		return err

@@ -56,7 +56,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 // dialSession connects a session to the next host.
 func (l *opened) dialSession(ctx context.Context, s *session) (err error) {
 	notice := func(_ *pgconn.PgConn, n *pgconn.Notice) { s.addNotice(n.Severity, n.Message) }
-	s.wire, _, err = l.dial(ctx, int(l.next.Add(1)-1), notice)
+	s.wire, _, err = l.dial(ctx, l.hosts.Turn(), notice)
 	s.conn, s.load = conn{s.wire}, s.loadIn
 	return err
 }
