@@ -2,6 +2,7 @@ package sqlload
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 // CheckSettings refuses those of --set that change what the bytes of texts and names mean.
 func CheckSettings(settings []loader.Setting) error {
 	encodings := []string{
-		"character_set_client", "character_set_connection", "character_set_results", "collation_connection", "names", "client_encoding",
+		"character_set_client", "character_set_connection", "character_set_results", "collation_connection", "names",
+		"client_encoding",
 	}
 	for _, s := range settings {
 		if slices.Contains(encodings, strings.ToLower(s.Name)) {
@@ -19,4 +21,19 @@ func CheckSettings(settings []loader.Setting) error {
 		}
 	}
 	return nil
+}
+
+// SetEach returns a statement for each of --set, in their order: verb, as in "SET SESSION", and the assignment. Values
+// that bare matches stay as they are, as numbers do; literal quotes any other.
+func SetEach(
+	verb string, settings []loader.Setting, bare *regexp.Regexp, literal func(string) string,
+) (all []string) {
+	for _, s := range settings {
+		value := s.Value
+		if !bare.MatchString(value) {
+			value = literal(value)
+		}
+		all = append(all, verb+" "+s.Name+" = "+value)
+	}
+	return all
 }

@@ -5,9 +5,9 @@ import (
 	"crypto/tls"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -92,12 +92,12 @@ func controlSetup(settings []loader.Setting) []string {
 	return append([]string{"SET query_timeout = 86400"}, sessionSettings(settings)...)
 }
 
+// bareValue is a number or a boolean, which the manual does not quote either.
+var bareValue = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|true|false)$`)
+
 // sessionSettings sets the variables of --set, for the proof as well as for the load.
-func sessionSettings(settings []loader.Setting) (all []string) {
-	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET %s = %s", s.Name, settingValue(s.Value)))
-	}
-	return all
+func sessionSettings(settings []loader.Setting) []string {
+	return sqlload.SetEach("SET", settings, bareValue, literal)
 }
 
 // connect takes a connection for all but the rows out of the pool, which looks whether it is still alive.

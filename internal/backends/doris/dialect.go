@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,17 +39,6 @@ func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.tabl
 
 // A backslash escapes: NO_BACKSLASH_ESCAPES is off by default, and the sessions do not set it.
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
-
-var bareValue = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|true|false)$`)
-
-// settingValue writes a session variable's value: numbers and booleans as they are, as the manual does, anything else as a
-// string.
-func settingValue(value string) string {
-	if bareValue.MatchString(value) {
-		return value
-	}
-	return literal(value)
-}
 
 // statements writes the SQL about one table.
 type statements struct{ sqlload.Statements }

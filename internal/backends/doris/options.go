@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,23 +178,17 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
-var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// checkSettings refuses settings that break a session's guarantees, and what is not the name of a variable.
+// checkSettings refuses settings that break a session's guarantees.
 func checkSettings(t loader.Target) error {
 	for _, s := range t.Settings {
 		switch {
 		case t.Method == streamLoad:
 			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, insert, s3Load)
-		case !settingName.MatchString(s.Name):
-			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
 		case strings.EqualFold(s.Name, "group_commit"):
 			return errors.New("--set group_commit is refused: take --group-commit")
-		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
-			return errors.New("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}
 	}
-	return sqlload.CheckSettings(t.Settings)
+	return mysqlconn.CheckSettings(t.Settings)
 }
 
 // checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end the

@@ -71,7 +71,7 @@ func TestSettings(t *testing.T) {
 		"0": "0", "-1": "-1", "0.5": "0.5", "DEFAULT": "DEFAULT", "ON": "'ON'", "READ-COMMITTED": "'READ-COMMITTED'",
 		"": "''", "1; DROP TABLE t": "'1; DROP TABLE t'", `it's \ `: `'it\'s \\ '`,
 	} {
-		assert.Equal(t, want, settingValue(value), value)
+		assert.Equal(t, []string{"SET SESSION x = " + want}, sessionSettings([]loader.Setting{{Name: "x", Value: value}}))
 	}
 	for name, wrong := range map[string]string{
 		"unique_checks":         "",

@@ -1,11 +1,13 @@
 package mysql
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -142,12 +144,9 @@ func (f flavour) unlimited() []string {
 	return append(all, "max_execution_time = 0", "sql_big_selects = 1", "sql_safe_updates = 0")
 }
 
-// sessionSettings sets the variables of --set.
-func sessionSettings(settings []loader.Setting) (all []string) {
-	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET SESSION %s = %s", s.Name, settingValue(s.Value)))
-	}
-	return all
+// sessionSettings sets the variables of --set. Numbers and DEFAULT are bare: '0' is no boolean and 'DEFAULT' a string.
+func sessionSettings(settings []loader.Setting) []string {
+	return sqlload.SetEach("SET SESSION", settings, bareValue, literal)
 }
 
 // dirtyReads lets a session see uncommitted rows, where the server can.
@@ -166,24 +165,16 @@ func autocommit(on bool) string {
 	return "SET SESSION autocommit = 0"
 }
 
-var (
-	settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	bareValue   = regexp.MustCompile(`(?i)^(-?[0-9]+(\.[0-9]+)?|default)$`)
-)
+var bareValue = regexp.MustCompile(`(?i)^(-?[0-9]+(\.[0-9]+)?|default)$`)
 
-// checkSettings refuses settings that break a session's promises, and names that are none of a variable.
+// checkSettings refuses settings that break a session's promises.
 func checkSettings(settings []loader.Setting) error {
 	for _, s := range settings {
-		switch {
-		case !settingName.MatchString(s.Name):
-			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
-		case strings.EqualFold(s.Name, "autocommit"):
-			return fmt.Errorf("--set autocommit is refused: where a transaction ends follows from --delivery")
-		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
-			return fmt.Errorf("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
+		if strings.EqualFold(s.Name, "autocommit") {
+			return errors.New("--set autocommit is refused: where a transaction ends follows from --delivery")
 		}
 	}
-	return sqlload.CheckSettings(settings)
+	return mysqlconn.CheckSettings(settings)
 }
 
 // uncheckedHelp warns of a pair of settings that every tuning guide recommends.
@@ -197,13 +188,4 @@ func (f flavour) locksEmptyTable(settings []loader.Setting) bool {
 		off[strings.ToLower(s.Name)] = s.Value == "0" || strings.EqualFold(s.Value, "off")
 	}
 	return f == mariaDB && off["unique_checks"] && off["foreign_key_checks"]
-}
-
-// settingValue writes numbers and DEFAULT bare, since '0' is no boolean and 'DEFAULT' a string; anything else as a
-// string.
-func settingValue(value string) string {
-	if bareValue.MatchString(value) {
-		return value
-	}
-	return literal(value)
 }

@@ -168,13 +168,5 @@ func checkSettings(settings []loader.Setting) error {
 
 // alterSession sets the parameters of --set. Oracle runs one statement a call. Numbers and words are not quoted.
 func alterSession(settings []loader.Setting) []string {
-	var all []string
-	for _, s := range settings {
-		value := s.Value
-		if !bareValue.MatchString(value) {
-			value = sqlload.Literal(value)
-		}
-		all = append(all, fmt.Sprintf("ALTER SESSION SET %s = %s", s.Name, value))
-	}
-	return all
+	return sqlload.SetEach("ALTER SESSION SET", settings, bareValue, sqlload.Literal)
 }
