@@ -127,7 +127,8 @@ type Connector struct {
 	Hosts []*mysql.Config
 	First int
 	// Wishes are assignments to session variables, as in "wait_timeout = 600", that only make a session better: which
-	// there are, and which values they take, differs between servers of one protocol, and a refused one is left as it is.
+	// there are, and which values they take, differs between servers of one protocol, and a refused one is left as it
+	// is.
 	Wishes  []string
 	Setup   []string      // statements that have to succeed; they come after the wishes, and win
 	Timeout time.Duration // for servers that accept a connection and then say nothing; 0 is no limit

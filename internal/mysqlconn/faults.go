@@ -30,8 +30,8 @@ func FaultOf(err error) (loader.Fault, bool) {
 	case is(mysql.ErrPktTooLarge):
 		return loader.Fault{Verdict: loader.Refused(loader.ClassTooLarge)}, true
 	case is(driver.ErrBadConn, sql.ErrConnDone):
-		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server has
-		// seen is no complete statement.
+		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server
+		// has seen is no complete statement.
 		return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true
 	case is(mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer):
 		// The connection ended or lost its order while a statement was on its way.

@@ -11,8 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// begin makes the rows of a new run, before the table is made, dropped or emptied. anew reports whether the table will have no
-// row of an earlier run.
+// begin makes the rows of a new run, before the table is made, dropped or emptied. anew reports whether the table will
+// have no row of an earlier run.
 func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 	if err := t.ensureRuns(ctx, c, s); err != nil {
 		if !s.claims() && t.Classify(err).Class == loader.ClassPermission {
@@ -46,8 +46,8 @@ func (t *Table) begin(ctx context.Context, c Conn, s *State, anew bool) error {
 // replicationTime is how long another host of the same database may take to show a run's row.
 const replicationTime = 5 * time.Second
 
-// sameEverywhere checks that all hosts of the target are one database: of two that know nothing of each other one would get all
-// rows, and the other one batches that nobody counts.
+// sameEverywhere checks that all hosts of the target are one database: of two that know nothing of each other one would
+// get all rows, and the other one batches that nobody counts.
 func (t *Table) sameEverywhere(ctx context.Context, s *State) error {
 	if t.Elsewhere == nil {
 		return nil
@@ -100,7 +100,8 @@ func (t *Table) insertRuns(ctx context.Context, c Conn, s *State, mine loader.Ru
 		_, err := c.Exec(ctx, s.updateRuns(fmt.Sprintf("state = '%s', ", state)+s.signed(newEpoch(mine.Epoch), mine.Owner, mine.Changed), condition))
 		return err
 	}
-	// Of an earlier call, whose answer was lost; or of a process that has died, or is frozen, before it announced the run.
+	// Of an earlier call, whose answer was lost; or of a process that has died, or is frozen, before it announced the
+	// run.
 	if _, err := c.Exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Runs(), mine.Run)); err != nil {
 		return err
 	}
@@ -153,8 +154,8 @@ func (t *Table) busy(ctx context.Context, s *State, r loader.RunRow) error {
 	return loader.Busy(b)
 }
 
-// activity asks over a connection of its own: an error would end the transaction of the other, and a lock of tables is one on
-// what may be asked.
+// activity asks over a connection of its own: an error would end the transaction of the other, and a lock of tables is
+// one on what may be asked.
 func (t *Table) activity(ctx context.Context, s *State, run string) (at string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -168,8 +169,8 @@ func (t *Table) activity(ctx context.Context, s *State, run string) (at string) 
 	return at
 }
 
-// Reserve implements loader.Claims. Rows are looked for before the fence, since that may take a scan: whatever run has put
-// rows into the table since has a row with its numbers.
+// Reserve implements loader.Claims. Rows are looked for before the fence, since that may take a scan: whatever run has
+// put rows into the table since has a row with its numbers.
 func (t ClaimedTable) Reserve(ctx context.Context, first, rows, last int64) (int64, error) {
 	s, err := t.State()
 	if err != nil {

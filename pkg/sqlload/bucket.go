@@ -95,8 +95,8 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after the
-// point.
+// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after
+// the point.
 func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
 	measures := 6
 	if mixed {

@@ -32,8 +32,9 @@ type Catalog interface {
 
 // Claims is the part of a server with transactions.
 type Claims interface {
-	// CreateClaims returns the statement that creates the claim table: run, batch, first_key and row_count as in RunColumns, the
-	// primary key (run, batch), and claimed_at, which is by default the time. Further columns need a default as well.
+	// CreateClaims returns the statement that creates the claim table: run, batch, first_key and row_count as in
+	// RunColumns, the primary key (run, batch), and claimed_at, which is by default the time. Further columns need a
+	// default as well.
 	CreateClaims(s *State) string
 	// CheckClaims reports whether the claim table exists. Its error is why the claims in it cannot be relied on.
 	CheckClaims(ctx context.Context, c Conn, s *State) (exists bool, err error)
@@ -44,12 +45,13 @@ type Claims interface {
 	ResolveBatch(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
 	// CreateRuns returns the statement that creates the table of the runs' rows, of RunColumns.
 	CreateRuns(s *State) string
-	// SelectRunSchemas reads the schemas, as they are named and not quoted, in which this user sees a table of runs' rows.
+	// SelectRunSchemas reads the schemas, as they are named and not quoted, in which this user sees a table of runs'
+	// rows.
 	SelectRunSchemas() string
-	// Fence calls change, which reads and writes the rows of runs over c, and commits. Before change every transaction that
-	// has a claim in one of the fence's tables ends, and until the commit no other begins; where the server has no such
-	// lock, the sessions of the fence's run are ended after it. Of two processes one waits for the other. Fence may call
-	// change again.
+	// Fence calls change, which reads and writes the rows of runs over c, and commits. Before change every transaction
+	// that has a claim in one of the fence's tables ends, and until the commit no other begins; where the server has no
+	// such lock, the sessions of the fence's run are ended after it. Of two processes one waits for the other. Fence
+	// may call change again.
 	Fence(ctx context.Context, s *State, f Fence, change func(c Conn) error) error
 	// Guard keeps others from changing the row of this process while the table is dropped or emptied.
 	Guard(s *State) Guard
@@ -84,8 +86,8 @@ func (r *Relation) String() string {
 	return r.Schema + "." + r.Name
 }
 
-// isLike reports whether a relation may be the table that a new one is to be like. Where case may count or not, as a setting of
-// MySQL decides, names that differ in it alone are taken for one: the table would be gone.
+// isLike reports whether a relation may be the table that a new one is to be like. Where case may count or not, as a
+// setting of MySQL decides, names that differ in it alone are taken for one: the table would be gone.
 func (s *State) isLike(r *Relation) bool {
 	like := s.Want.Like
 	if s.Fold {

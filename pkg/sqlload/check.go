@@ -57,8 +57,8 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 	return k, t.checkRuns(ctx, c, k)
 }
 
-// checkRuns checks that this user may write the runs' rows, by a statement that changes none, and that no other run has the
-// table.
+// checkRuns checks that this user may write the runs' rows, by a statement that changes none, and that no other run has
+// the table.
 func (t *Table) checkRuns(ctx context.Context, c Conn, k *TableCheck) error {
 	s := k.State
 	_, err := Rows(ctx, c, s.lookForRuns())

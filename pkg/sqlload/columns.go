@@ -23,11 +23,11 @@ func ColumnOf(name, kind string) Column {
 // Complete adds to a column what a query of ReadColumns says of it in a server's own way.
 type Complete func(c *Column, more []string)
 
-// ReadColumns reads the columns of a relation by a query of the server's catalog. A row of it has the column's name and type,
-// whether it takes NULLs, its default, what is said of it besides, the expression of a generated column, and the comment, in
-// the order and the words of information_schema.columns: extra is "virtual generated", "auto_increment",
-// "identity by default", "on update …", "invisible", or several of them. The last ones may be left out. What follows is more
-// for complete, which may be nil.
+// ReadColumns reads the columns of a relation by a query of the server's catalog. A row of it has the column's name and
+// type, whether it takes NULLs, its default, what is said of it besides, the expression of a generated column, and the
+// comment, in the order and the words of information_schema.columns: extra is "virtual generated", "auto_increment",
+// "identity by default", "on update …", "invisible", or several of them. The last ones may be left out. What follows is
+// more for complete, which may be nil.
 func ReadColumns(ctx context.Context, c Conn, query string, complete Complete) (all []Column, err error) {
 	err = c.Query(ctx, query, func(row [][]byte) error {
 		all = append(all, readColumn(row, complete))
@@ -70,8 +70,8 @@ var (
 	numbered  = regexp.MustCompile(`\b(identity always|identity by default|auto_increment|auto_random)\b`)
 )
 
-// readExtra reads the words of extra. Others than those that are looked for, as "invisible" alone, leave a column that a load
-// omits without a value.
+// readExtra reads the words of extra. Others than those that are looked for, as "invisible" alone, leave a column that
+// a load omits without a value.
 func (c *Column) readExtra(extra, expression string) {
 	extra = strings.ToLower(extra)
 	if kind := generated.FindString(extra); kind != "" {

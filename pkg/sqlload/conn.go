@@ -14,8 +14,8 @@ type Conn interface {
 	// Exec runs a statement, or several where the server takes them in one message, and returns how many rows the last
 	// one changed.
 	Exec(ctx context.Context, statement string) (rows int64, err error)
-	// Query calls each for every row, of several statements for those of one after the other, with the values as text; nil is
-	// NULL. The values are valid until each returns. Query returns an error of each unchanged.
+	// Query calls each for every row, of several statements for those of one after the other, with the values as text;
+	// nil is NULL. The values are valid until each returns. Query returns an error of each unchanged.
 	Query(ctx context.Context, query string, each func(row [][]byte) error) error
 	Close() error
 }
@@ -54,8 +54,8 @@ func ParseNumber(text string) (int64, error) {
 	return n, nil
 }
 
-// Integer reads an integer in a text of the server, with or without blanks around it; 0 if there is none, as in NULL and
-// UNLIMITED. ParseNumber is for what has to be one.
+// Integer reads an integer in a text of the server, with or without blanks around it; 0 if there is none, as in NULL
+// and UNLIMITED. ParseNumber is for what has to be one.
 func Integer(text string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return n

@@ -12,9 +12,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Lookups are the questions about one table that a server's catalog answers. Where $schema and $table belong, State puts the
-// names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come in the order in
-// which they are to be told.
+// Lookups are the questions about one table that a server's catalog answers. Where $schema and $table belong, State
+// puts the names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come
+// in the order in which they are to be told.
 type Lookups struct {
 	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only; a column a row
 	References string // constraint, column, the parent's schema, table and column; a column a row
@@ -24,8 +24,8 @@ type Lookups struct {
 	Rows       string // how many there are, more or less
 }
 
-// InformationSchema asks the views of the standard, with the columns that MySQL has added to them. A server of which some are
-// other, or not there, replaces these.
+// InformationSchema asks the views of the standard, with the columns that MySQL has added to them. A server of which
+// some are other, or not there, replaces these.
 var InformationSchema = Lookups{
 	Keys: "SELECT index_name, CASE index_name WHEN 'PRIMARY' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(column_name, ''), " +
 		"CASE WHEN column_name IS NULL THEN 'an expression' WHEN sub_part IS NOT NULL " +
@@ -174,8 +174,8 @@ func addReference(d *loader.Description, row []string) {
 // parentTime is how long the keys of a parent may be counted: without them a user has to say what they are.
 const parentTime = 5 * time.Second
 
-// countParents reads the keys of a reference of one integer column, over a connection of its own, which may have to be cut
-// off.
+// countParents reads the keys of a reference of one integer column, over a connection of its own, which may have to be
+// cut off.
 func (t *Table) countParents(ctx context.Context, s *State, d *loader.Description, r *loader.Reference) {
 	at := slices.IndexFunc(d.Columns, func(c loader.Column) bool { return len(r.Columns) == 1 && c.Name == r.Columns[0] })
 	if at < 0 || d.Columns[at].Values == nil || !d.Columns[at].Values.Type.IsInteger() {
@@ -198,8 +198,8 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 	}
 }
 
-// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
-// stores.
+// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that
+// the column stores.
 func (all Types) ours(column Column) *rows.Column {
 	for _, t := range all {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {

@@ -11,11 +11,11 @@ import (
 
 // Fence says what Claims.Fence waits for.
 type Fence struct {
-	// Claims are claim tables, quoted: transactions that have a claim in one of them have to end. Without any a fence only
-	// keeps those apart who change rows of runs.
+	// Claims are claim tables, quoted: transactions that have a claim in one of them have to end. Without any a fence
+	// only keeps those apart who change rows of runs.
 	Claims []string
-	// Run is the name of the run, and Shard the part of it, whose sessions may be ended if they do not. Without Run these are
-	// nobody's, without Shard all of the run's. Claims have RunRow.Run, of which a name may have several.
+	// Run is the name of the run, and Shard the part of it, whose sessions may be ended if they do not. Without Run
+	// these are nobody's, without Shard all of the run's. Claims have RunRow.Run, of which a name may have several.
 	Run, Shard string
 }
 
@@ -26,10 +26,10 @@ const (
 	fencePause    = 20 * time.Millisecond // between two tries
 )
 
-// AwaitFence tries to take a fence until it has it. Each try lasts as long as it is told: a second, so that other runs are not
-// held up, and longer when that is not enough, since their batches may be longer. After fencePatience it lets end end the
-// sessions of its run that are in the way, and describe those of others: a transaction that is frozen in the middle of a batch
-// would hold it up for ever.
+// AwaitFence tries to take a fence until it has it. Each try lasts as long as it is told: a second, so that other runs
+// are not held up, and longer when that is not enough, since their batches may be longer. After fencePatience it lets
+// end end the sessions of its run that are in the way, and describe those of others: a transaction that is frozen in
+// the middle of a batch would hold it up for ever.
 func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error), end func() (others string, err error)) error {
 	began, wait, ended := time.Now(), time.Second, false
 	for range Poll(ctx, fencePause, fencePause) {

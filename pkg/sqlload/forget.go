@@ -57,8 +57,8 @@ func (t ClaimedTable) Forget(ctx context.Context, name string) (removed int64, k
 	return removed, true, t.Failed(op, err)
 }
 
-// find returns the state whose runs have the name: that of the target's schema, or of another one that this user sees; nil
-// if there is none.
+// find returns the state whose runs have the name: that of the target's schema, or of another one that this user sees;
+// nil if there is none.
 func (t *Table) find(ctx context.Context, c Conn, s *State, name string) (*State, error) {
 	found, err := readRuns(ctx, c, s.SelectRuns(named(name)))
 	if err == nil && len(found) > 0 {

@@ -39,9 +39,9 @@ func SplitTable(t loader.Target, most Length) (schema, table string, err error) 
 	return schema, table, err
 }
 
-// CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, as one in quotation
-// marks, that is longer than the server takes, or that is a claim table's in any spelling: recreated or emptied, it would
-// take the claims of all runs along.
+// CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, as one in
+// quotation marks, that is longer than the server takes, or that is a claim table's in any spelling: recreated or
+// emptied, it would take the claims of all runs along.
 func CheckTable(most Length, parts ...string) error {
 	full := strings.Join(parts, ".")
 	for _, part := range parts {

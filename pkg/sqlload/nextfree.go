@@ -11,8 +11,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// nextFree returns the first row number after all rows of the table. A key at the end of its type leaves no room
-// for rows. Texts of other programs have no number: some servers take them for 0, and digits of another length sort elsewhere.
+// nextFree returns the first row number after all rows of the table. A key at the end of its type leaves no room for
+// rows. Texts of other programs have no number: some servers take them for 0, and digits of another length sort
+// elsewhere.
 func (t *Table) nextFree(ctx context.Context, c Conn, s *State, count, last int64) (int64, error) {
 	full := &loader.RangeError{First: math.MaxInt64, Rows: count, Last: last}
 	query := s.SelectNextFree()

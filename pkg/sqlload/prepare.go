@@ -35,8 +35,8 @@ func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (table loader
 	return table, nil
 }
 
-// giveBack removes the rows of a run whose table cannot be used. The message about a run that is open tells how to remove what a
-// lost connection leaves.
+// giveBack removes the rows of a run whose table cannot be used. The message about a run that is open tells how to
+// remove what a lost connection leaves.
 func (t *Table) giveBack(ctx context.Context, s *State) {
 	if !s.hasRow() {
 		return
@@ -262,9 +262,9 @@ func (t *Table) notDropped(ctx context.Context, c Conn, s *State, err error) err
 	return t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")
 }
 
-// guarded runs statements that drop or empty the table, while nobody else can take the run over: a server may carry them out
-// long after their client has died, when the lock that they wait for is free. It returns how many were carried out before
-// an error.
+// guarded runs statements that drop or empty the table, while nobody else can take the run over: a server may carry
+// them out long after their client has died, when the lock that they wait for is free. It returns how many were carried
+// out before an error.
 func (t *Table) guarded(ctx context.Context, c Conn, s *State, statements ...string) (done int, err error) {
 	var g Guard
 	if t.Claims != nil && s.hasRow() {

@@ -73,8 +73,8 @@ func (t ClaimedTable) ProbeBy(
 	return loader.Proof{Transactional: true}, nil
 }
 
-// numbered lists the columns that the server numbers where the rows have no value, by itself or by a sequence as the default,
-// and reports whether a value in one that the rows have moves its count.
+// numbered lists the columns that the server numbers where the rows have no value, by itself or by a sequence as the
+// default, and reports whether a value in one that the rows have moves its count.
 func (s *State) numbered(all []Column) (names []string, moved bool) {
 	for _, c := range all {
 		ours := slices.ContainsFunc(s.Schema.Names(), func(name string) bool { return s.same(c.Name, name) })
@@ -89,12 +89,12 @@ func (s *State) numbered(all []Column) (names []string, moved bool) {
 	return names, moved
 }
 
-// unsought reports whether the probe's row is not looked for, and so not sent. A record of a file has no number to find it by,
-// and to look twice among a billion rows without an index may take longer than the load.
+// unsought reports whether the probe's row is not looked for, and so not sent. A record of a file has no number to find
+// it by, and to look twice among a billion rows without an index may take longer than the load.
 func (s *State) unsought() bool { return s.longScan || s.Want.Records }
 
-// withoutRow leaves the probe's row out. That the table has transactions is in the method's capabilities then, which the
-// server's engine has decided.
+// withoutRow leaves the probe's row out. That the table has transactions is in the method's capabilities then, which
+// the server's engine has decided.
 func withoutRow(ref loader.Ref, open func(context.Context) (Session, Send, error)) func(context.Context) (Session, Send, error) {
 	return func(ctx context.Context) (Session, Send, error) {
 		s, _, err := open(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Recorder stands for a server without tables, for loader.Driver.Explain: a Conn that writes down what it is sent. A dry run
-// shows what a run sends, since the same code sends it. Look-ups before the first batch are left out.
+// Recorder stands for a server without tables, for loader.Driver.Explain: a Conn that writes down what it is sent. A
+// dry run shows what a run sends, since the same code sends it. Look-ups before the first batch are left out.
 //
 // Words in capitals stand for what differs from run to run: RUN, EPOCH, OWNER.
 type Recorder struct {
@@ -42,7 +42,8 @@ const (
 // example is the run that is explained.
 const example = "RUN"
 
-// NewRecorder makes the server of a table one without tables, and the connections of a table that has no Connect its own.
+// NewRecorder makes the server of a table one without tables, and the connections of a table that has no Connect its
+// own.
 func NewRecorder(t *Table) *Recorder {
 	r := &Recorder{table: t, rows: 1}
 	r.server = &emptyServer{Catalog: t.Catalog, Claims: t.Claims, recorder: r}

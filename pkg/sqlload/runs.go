@@ -13,9 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// The run's row decides who may write. It stands in a second table beside the claims, and each claim is inserted from it:
-// INSERT … SELECT … FROM the run's row, under this process's epoch and while the run is open. That costs no round trip. A
-// process that has lost its run inserts nothing, which it sees before it commits.
+// The run's row decides who may write. It stands in a second table beside the claims, and each claim is inserted from
+// it: INSERT … SELECT … FROM the run's row, under this process's epoch and while the run is open. That costs no round
+// trip. A process that has lost its run inserts nothing, which it sees before it commits.
 //
 // Whoever changes a row takes the claim table's lock for a moment (Claims.Fence), which waits for the transactions that
 // have a claim already and keeps later ones out. Nothing changes a row while batches run.
@@ -27,7 +27,8 @@ func newEpoch(after string) string {
 	return fmt.Sprintf("%d-%s", n+1, strings.ToLower(rand.Text()[:10]))
 }
 
-// nextEpoch is the epoch after one's own. It has the same letters, so that who has lost the answer to a change knows it again.
+// nextEpoch is the epoch after one's own. It has the same letters, so that who has lost the answer to a change knows it
+// again.
 func nextEpoch(own string) string {
 	_, letters, _ := strings.Cut(own, "-")
 	number, _, _ := strings.Cut(newEpoch(own), "-")
@@ -78,8 +79,9 @@ func (s Statements) insertRun(r loader.RunRow) string {
 		appends, r.Fingerprint, r.Keys.First, r.Keys.Last, r.Changed.Unix())
 }
 
-// RunColumns lists the columns of the table of the runs' rows, and its primary key, for CREATE TABLE. name is a type for at most
-// 64 letters, digits, dashes and slashes, text one for names of tables, users and machines, number a 64-bit integer.
+// RunColumns lists the columns of the table of the runs' rows, and its primary key, for CREATE TABLE. name is a type
+// for at most 64 letters, digits, dashes and slashes, text one for names of tables, users and machines, number a 64-bit
+// integer.
 func RunColumns(name, text, number string) []string {
 	var columns []string
 	add := func(kind string, names ...string) {
@@ -98,7 +100,8 @@ func (s Statements) updateRuns(set, condition string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE %s", s.Runs(), set, condition)
 }
 
-// signed is the part of an UPDATE that names who has changed a row, and when. The epoch makes it another row to everybody else.
+// signed is the part of an UPDATE that names who has changed a row, and when. The epoch makes it another row to
+// everybody else.
 func (s Statements) signed(epoch, owner string, at time.Time) string {
 	return fmt.Sprintf("epoch = '%s', owner = %s, changed = %d", epoch, s.literal(owner), at.Unix())
 }

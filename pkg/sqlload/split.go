@@ -19,8 +19,8 @@ func Spans(r loader.KeyRange, n int) []loader.KeyRange {
 	return spans
 }
 
-// SplitKeys returns conditions for parts of a table with an index that begins with the key's column; none if that is in no
-// order.
+// SplitKeys returns conditions for parts of a table with an index that begins with the key's column; none if that is in
+// no order.
 func (s Statements) SplitKeys(r loader.KeyRange, n int) []string {
 	if !s.Schema.Ordered() {
 		return nil

@@ -60,8 +60,8 @@ func (t ClaimedTable) WhyNot(ctx context.Context) error {
 	return t.Failed("ask whose the run is", err)
 }
 
-// owned returns an error if another process has the run. It keeps a process that has lost its run from ending the sessions of
-// the one that has it.
+// owned returns an error if another process has the run. It keeps a process that has lost its run from ending the
+// sessions of the one that has it.
 func (t *Table) owned(ctx context.Context, s *State) error {
 	if !s.hasRow() {
 		return nil
@@ -145,8 +145,8 @@ func (t ClaimedTable) Take(ctx context.Context, name string) (mine loader.RunRow
 	return mine, t.sameEverywhere(ctx, now)
 }
 
-// cut makes the rows of a run those of as many shards as this process says, and returns its own: terapush prepare knows no
-// number, and a run may be finished with another one than it began with. All that had an old row have lost it.
+// cut makes the rows of a run those of as many shards as this process says, and returns its own: terapush prepare knows
+// no number, and a run may be finished with another one than it began with. All that had an old row have lost it.
 func (t *Table) cut(ctx context.Context, c Conn, s *State, run string) ([]loader.RunRow, error) {
 	these := named(s.Want.Run) + fmt.Sprintf(" AND run = '%s'", run)
 	found, err := readRuns(ctx, c, s.SelectRuns(these))
@@ -185,8 +185,8 @@ func (t *Table) unknown(s *State, name string) error {
 	}
 }
 
-// Settle implements loader.Claims. It needs no fence: the sessions of this process are closed, and those of earlier ones
-// have another epoch.
+// Settle implements loader.Claims. It needs no fence: the sessions of this process are closed, and those of earlier
+// ones have another epoch.
 func (t ClaimedTable) Settle(ctx context.Context, state loader.RunState, keys loader.KeyRange) error {
 	s, err := t.State()
 	if err != nil || !s.hasRow() {

@@ -16,17 +16,19 @@ type Type struct {
 	// Name is the type in the server's catalog, as ServerType.Name; Also are others that do as well.
 	Name string
 	Also []string
-	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a decimal
-	// number, for the digits of a time's seconds, for the list of an enum's labels. "" is a type that existing tables may have and terapush does not make.
+	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a
+	// decimal number, for the digits of a time's seconds, for the list of an enum's labels. "" is a type that existing
+	// tables may have and terapush does not make.
 	SQL string
-	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is none.
+	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is
+	// none.
 	Check string
 	// Most is the largest length in SQL, or number of digits of a time's seconds; 0 has no limit.
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
 	Fits Fit
-	// Least and Largest are the bounds of a type of integers that is narrower than ours, so that it takes only columns whose
-	// values are known to be between them; both 0: as wide as ours.
+	// Least and Largest are the bounds of a type of integers that is narrower than ours, so that it takes only columns
+	// whose values are known to be between them; both 0: as wide as ours.
 	Least, Largest int64
 	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
@@ -55,8 +57,8 @@ func (t ServerType) without(labels []string) string {
 	return ""
 }
 
-// ParseType reads a type as servers write it: a name with at most one list of parameters, of which units are dropped and
-// others than numbers are 0.
+// ParseType reads a type as servers write it: a name with at most one list of parameters, of which units are dropped
+// and others than numbers are 0.
 func ParseType(text string) ServerType {
 	parts := typePattern.FindStringSubmatch(strings.ToLower(text))
 	t := ServerType{Name: strings.Join(strings.Fields(parts[1]+" "+parts[3]), " ")}
@@ -77,8 +79,8 @@ var typePattern = regexp.MustCompile(`(?s)^([^(]*)(?:\(([^)]*)\))?(.*)$`)
 // Fit reports whether a column with these parameters of its type stores values of ours unchanged.
 type Fit func(params []int, want rows.Column) bool
 
-// LongEnough fits a type without a length, or with one that is enough for every value. As many characters as bytes are always
-// enough. Doris writes -1 for no limit.
+// LongEnough fits a type without a length, or with one that is enough for every value. As many characters as bytes are
+// always enough. Doris writes -1 for no limit.
 func LongEnough(params []int, want rows.Column) bool {
 	return len(params) == 0 || params[0] < 0 || params[0] >= max(want.MaxBytes, 1)
 }
@@ -94,8 +96,8 @@ func SameDigits(params []int, want rows.Column) bool {
 	return params[0] == want.Digits && params[1] == want.Scale
 }
 
-// SecondDigits fits a time that stores as many digits after its seconds as the values have: fewer would round. missing is how
-// many it stores where nothing is said.
+// SecondDigits fits a time that stores as many digits after its seconds as the values have: fewer would round. missing
+// is how many it stores where nothing is said.
 func SecondDigits(missing int) Fit {
 	return func(params []int, want rows.Column) bool {
 		have := missing
@@ -182,7 +184,8 @@ func length(c rows.Column) int {
 	return max(c.Declared, c.MaxBytes, 1)
 }
 
-// read returns the expression that reads a column for the proof; of a type that only the server knows, whether it is NULL.
+// read returns the expression that reads a column for the proof; of a type that only the server knows, whether it is
+// NULL.
 func (all Types) read(c rows.Column, name string) string {
 	if c.SQL != "" && c.Type != rows.JSON {
 		return "CASE WHEN " + name + " IS NOT NULL THEN 1 END"

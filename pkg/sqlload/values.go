@@ -45,10 +45,10 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 	return readFixed(c, string(text))
 }
 
-// readFixed reads the text of a column that is not variable: a number, days, microseconds, or a decimal number without its
-// point. Where Type.Read turns a date or a timestamp into an integer, it is read as one. Dates are taken as they stand: a driver
-// would put them into a time zone. One that has a time of day, as Oracle's have, is refused unless it is midnight: what has
-// moved it might not move another past midnight.
+// readFixed reads the text of a column that is not variable: a number, days, microseconds, or a decimal number without
+// its point. Where Type.Read turns a date or a timestamp into an integer, it is read as one. Dates are taken as they
+// stand: a driver would put them into a time zone. One that has a time of day, as Oracle's have, is refused unless it
+// is midnight: what has moved it might not move another past midnight.
 func readFixed(c rows.Column, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch c.Type {
@@ -101,8 +101,8 @@ func readBool(text string) (int64, error) {
 	return 0, err
 }
 
-// readFloat returns the bits of a number. Its text is decimal, or x and the bits of a double in hexadecimal. A number of 32
-// bits may be read as a double; one that was not sent as such is another number then.
+// readFloat returns the bits of a number. Its text is decimal, or x and the bits of a double in hexadecimal. A number
+// of 32 bits may be read as a double; one that was not sent as such is another number then.
 func readFloat(c rows.Column, text string) (int64, error) {
 	var f float64
 	var err error

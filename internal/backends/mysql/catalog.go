@@ -89,8 +89,8 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 	if l.server.vars["lower_case_table_names"] != "0" {
 		name = strings.ToLower(name)
 	}
-	// A partition is a table of its own to InnoDB, name#p#…. The comparison is of bytes: to the view's collation T and t are
-	// one name, and to LIKE an underscore is any letter.
+	// A partition is a table of its own to InnoDB, name#p#…. The comparison is of bytes: to the view's collation T and
+	// t are one name, and to LIKE an underscore is any letter.
 	named := fmt.Sprintf(" WHERE CAST(name AS BINARY) = %s OR CAST(LEFT(name, %d) AS BINARY) = %s ORDER BY 1",
 		literal(name), utf8.RuneCountInString(name)+1, literal(name+"#"))
 	query := map[flavour]string{
@@ -127,9 +127,9 @@ func storageName(name string) string {
 	})
 }
 
-// Columns implements sqlload.Catalog. Words of extra as INVISIBLE and "on update CURRENT_TIMESTAMP" leave a column that a load
-// omits without a value, and LOAD DATA puts a zero there even in the strict sql_mode (tried on MySQL 9.7). MariaDB calls that
-// zero the default of a column with ON UPDATE.
+// Columns implements sqlload.Catalog. Words of extra as INVISIBLE and "on update CURRENT_TIMESTAMP" leave a column that
+// a load omits without a value, and LOAD DATA puts a zero there even in the strict sql_mode (tried on MySQL 9.7).
+// MariaDB calls that zero the default of a column with ON UPDATE.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
 	// Expressions are shown from MySQL 5.7.6 and MariaDB 10.2.5 on, each of which reads one of the comments.
 	expression := "COALESCE(/*!50706 generation_expression, */ /*M!100205 generation_expression, */ NULL)"
@@ -153,8 +153,8 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 // otherCharset is what a text has in its type's name that is not utf8mb4's.
 const otherCharset = " of another character set"
 
-// labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels, and escapes. OceanBase leaves them as they
-// are (seekdb 1.4.0), so that the labels are not known for sure: nil.
+// labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels, and escapes.
+// OceanBase leaves them as they are (seekdb 1.4.0), so that the labels are not known for sure: nil.
 func labelsOf(list string) (labels []string) {
 	var quoted []string
 	for _, m := range labelPattern.FindAllStringSubmatch(list, -1) {
@@ -170,8 +170,9 @@ var unescaped = strings.NewReplacer("''", "'", `\\`, `\`, `\n`, "\n", `\r`, "\r"
 
 var labelPattern = regexp.MustCompile(`'((?:[^']|'')*)'`)
 
-// typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a character set
-// other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type of some.
+// typeOf is the type of a column. length is that of a blob or text in bytes, of a varchar in characters, and a
+// character set other than utf8mb4 makes another type of a text. MariaDB writes /*M!100301 COMPRESSED*/ behind the type
+// of some.
 func typeOf(full, charset, length string) sqlload.ServerType {
 	const enum = "enum("
 	if len(full) > len(enum) && strings.EqualFold(full[:len(enum)], enum) { // a label may hold anything
@@ -191,8 +192,8 @@ func typeOf(full, charset, length string) sqlload.ServerType {
 	return t
 }
 
-// Fits implements sqlload.Catalog: a table whose columns fit will do, but for what the method cannot write into one. Caps say
-// what its engine cannot do.
+// Fits implements sqlload.Catalog: a table whose columns fit will do, but for what the method cannot write into one.
+// Caps say what its engine cannot do.
 func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
 	last := s.Schema.Columns[len(s.Schema.Columns)-1] // every schema has one
 	for _, have := range r.Columns {
@@ -220,8 +221,8 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 	return []string{l.statements(s).createTable(s.Want.PrimaryKey)}, nil
 }
 
-// Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so that
-// its comment is given to no other's.
+// Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so
+// that its comment is given to no other's.
 func (catalog) Exists(err error) bool { return is(err, tableExists) }
 
 // Grant implements sqlload.Catalog. TRUNCATE takes the privilege to drop.
@@ -244,11 +245,11 @@ func (l catalog) Stored(s *sqlload.State) []string {
 	return []string{size}
 }
 
-// lookups are the questions about a table. SingleStore lists its shard and sort keys as indexes, which cost nothing extra, and
-// is not asked.
+// lookups are the questions about a table. SingleStore lists its shard and sort keys as indexes, which cost nothing
+// extra, and is not asked.
 //
-// On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random numbers left 27 to 36 % of the rows a
-// second, one on rising numbers 92 %.
+// On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random numbers left 27 to 36 % of the rows
+// a second, one on rising numbers 92 %.
 var lookups = map[flavour]*sqlload.Lookups{
 	mySQL: &sqlload.InformationSchema, mariaDB: mariaDBLookups(), tiDB: &sqlload.InformationSchema, oceanBase: &sqlload.InformationSchema,
 }

@@ -57,8 +57,8 @@ const killPause = 50 * time.Millisecond
 //
 // It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
 // server shows every user the user's own connections, and an uncommitted claim names its connection. The connection of
-// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing. TiDB's sessions
-// are not ended (see endRun): ResolveBatch waits for them.
+// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing. TiDB's
+// sessions are not ended (see endRun): ResolveBatch waits for them.
 func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref) error {
 	if l.server.flavour == tiDB {
 		return nil

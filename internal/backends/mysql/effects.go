@@ -15,8 +15,9 @@ func (l *opened) effects(*sqlload.State) string {
 		literal(l.name.table) + " AND event_manipulation = 'INSERT' AND action_timing = 'BEFORE' ORDER BY 1"
 }
 
-// behind implements sqlload.Table.Behind for a DEFAULT NEXTVAL(…), which MariaDB has. SETVAL moves no sequence back. Values up to
-// next_not_cached_value may be in the server's cache, and still be handed out. AUTO_INCREMENT moves by itself.
+// behind implements sqlload.Table.Behind for a DEFAULT NEXTVAL(…), which MariaDB has. SETVAL moves no sequence back.
+// Values up to next_not_cached_value may be in the server's cache, and still be handed out. AUTO_INCREMENT moves by
+// itself.
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) ([]string, error) {
 	fallback, err := value(ctx, c, "SELECT column_default FROM information_schema.columns WHERE "+l.name.where()+
 		" AND column_name = "+literal(s.Schema.Key().Name))

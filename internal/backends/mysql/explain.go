@@ -64,8 +64,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	return r.Statements()
 }
 
-// explainPipeline lists what starts the pipeline, and what is asked about the first group. Region and keys are known only once the
-// store is opened.
+// explainPipeline lists what starts the pipeline, and what is asked about the first group. Region and keys are known
+// only once the store is opened.
 func (s statements) explainPipeline(add func(when string, texts ...string), name tableName, t loader.Target, group loader.Ref) {
 	p := pipe{
 		statements: s, name: pipelineName("RUN"), into: name.table, folder: "RUN/",

@@ -60,8 +60,9 @@ var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
 // (Errcode: 28).
 var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
 
-// readOnly finds the option in such a text: --read-only, --super-read-only, --innodb-read-only, read_only in some flavours. Other
-// options have the same number: --skip-grant-tables, --secure-file-priv, a provider's LOCK_WRITE_GROWTH.
+// readOnly finds the option in such a text: --read-only, --super-read-only, --innodb-read-only, read_only in some
+// flavours. Other options have the same number: --skip-grant-tables, --secure-file-priv, a provider's
+// LOCK_WRITE_GROWTH.
 var readOnly = regexp.MustCompile(`(?i)read[-_ ]only`)
 
 // Numbers that the code compares with.

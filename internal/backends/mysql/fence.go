@@ -31,8 +31,8 @@ func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
 // fenceIdle is how many seconds a client that is frozen behind a fence may keep it.
 const fenceIdle = 30
 
-// Fence implements sqlload.Claims by LOCK TABLES … WRITE, which waits for every transaction that has used one of the tables,
-// and lets no later one begin.
+// Fence implements sqlload.Claims by LOCK TABLES … WRITE, which waits for every transaction that has used one of the
+// tables, and lets no later one begin.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	if len(f.Claims) == 0 || !l.server.flavour.locksTables() { // LOCK TABLES on the runs' rows alone would wait for all batches, too
 		return l.fenceByRow(ctx, s, f, change)
@@ -85,8 +85,8 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 	return f(c)
 }
 
-// endHolders ends the connections of the fence's run whose claim is not committed: they are those that a session which reads
-// what is not committed sees in addition.
+// endHolders ends the connections of the fence's run whose claim is not committed: they are those that a session which
+// reads what is not committed sees in addition.
 func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fence) (others string, err error) {
 	if f.Run == "" {
 		return "", nil
@@ -146,8 +146,8 @@ func (l *opened) kill(ctx context.Context, connection string) error {
 // runColumns are those of the runs' rows.
 const runColumns = "(name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed)"
 
-// fenceByRow is Fence where LOCK TABLES does nothing or reaches one server only. A row that is locked keeps two processes
-// apart; then the run's sessions are ended, whose epoch is old by now.
+// fenceByRow is Fence where LOCK TABLES does nothing or reaches one server only. A row that is locked keeps two
+// processes apart; then the run's sessions are ended, whose epoch is old by now.
 func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	err := l.alone(ctx, func(c sqlload.Conn) error {
 		err := execAll(ctx, c,
@@ -180,8 +180,8 @@ func execAll(ctx context.Context, c sqlload.Conn, statements ...string) error {
 	return nil
 }
 
-// insertSession names a session of the run to later fences, where these have to end it: a row without a name, whose epoch is the
-// shard and whose fingerprint the connection.
+// insertSession names a session of the run to later fences, where these have to end it: a row without a name, whose
+// epoch is the shard and whose fingerprint the connection.
 func (s statements) insertSession(connection int64) string {
 	return fmt.Sprintf("INSERT INTO %s %s VALUES ('', '%s', 'session %d', 'session', '%s', '', '', 0, %d, 0, 0, 0)",
 		s.Runs(), runColumns, s.Row.Run, connection, s.Row.Part, connection)
@@ -193,8 +193,9 @@ const idleTransactions = 3*transactionIdle*time.Second + killTimeout
 // endRun ends the sessions of the fence's run, and waits until they are gone.
 //
 // On TiDB it waits for their transactions only: a server of version 8.5 may crash when a session with a transaction is
-// killed (github.com/pingcap/tidb/issues/63956). They end transactionIdle seconds after their client's last packet, and in
-// the middle of a LOAD DATA three times as long after it: the reader drains the file, and then there is a next statement.
+// killed (github.com/pingcap/tidb/issues/63956). They end transactionIdle seconds after their client's last packet, and
+// in the middle of a LOAD DATA three times as long after it: the reader drains the file, and then there is a next
+// statement.
 func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
 	most := killTimeout
 	if l.server.flavour == tiDB {
@@ -216,7 +217,8 @@ func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) 
 	return l.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", s.Runs(), sessions))
 }
 
-// awaitSessions ends the connections that a query names, and waits until they are gone; on TiDB, until their transactions are.
+// awaitSessions ends the connections that a query names, and waits until they are gone; on TiDB, until their
+// transactions are.
 func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
 	waitOnly := l.server.flavour == tiDB
 	if waitOnly { // a transaction that begins just now may not be on the list yet

@@ -26,11 +26,12 @@ func ofScheme(scheme string) flavour {
 	}[scheme]
 }
 
-// joins reports whether a session tries to send claim and load in one message. TiDB and SingleStore know no GET DIAGNOSTICS.
+// joins reports whether a session tries to send claim and load in one message. TiDB and SingleStore know no GET
+// DIAGNOSTICS.
 func (f flavour) joins() bool { return map[flavour]bool{mySQL: true, mariaDB: true}[f] }
 
-// locksTables reports whether LOCK TABLES waits for transactions. TiDB, unless it is configured otherwise, and OceanBase take
-// the statement and let others write on.
+// locksTables reports whether LOCK TABLES waits for transactions. TiDB, unless it is configured otherwise, and
+// OceanBase take the statement and let others write on.
 func (f flavour) locksTables() bool { return map[flavour]bool{mySQL: true, mariaDB: true}[f] }
 
 // server is what SHOW VARIABLES says.
@@ -40,9 +41,9 @@ type server struct {
 	vars    map[string]string
 }
 
-// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0 and
-// OceanBase's 5.7.25-OceanBase-v4.2.1.0, 5.7.25-OceanBase_CE-v4.2.1.0 or 5.7.25-OceanBase seekdb-v1.4.0.0, of which only
-// the end is their own.
+// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0
+// and OceanBase's 5.7.25-OceanBase-v4.2.1.0, 5.7.25-OceanBase_CE-v4.2.1.0 or 5.7.25-OceanBase seekdb-v1.4.0.0, of which
+// only the end is their own.
 func identify(vars map[string]string) server {
 	version := vars["version"]
 	if own, found := vars["memsql_version"]; found {
@@ -87,8 +88,8 @@ func (s server) caps(m loader.Method) loader.Caps {
 		return c
 	}
 	if s.flavour == oceanBase {
-		// Of a LOAD DATA that timed out 374,600 of 400,000 rows stayed (seekdb 1.4.0). The probe would find the commit, but
-		// not that it is one of a part.
+		// Of a LOAD DATA that timed out 374,600 of 400,000 rows stayed (seekdb 1.4.0). The probe would find the commit,
+		// but not that it is one of a part.
 		c.Dedup, c.Atomic = loader.DedupNone, false
 		c.Reason = "OceanBase commits LOAD DATA by itself, and in parts; it does not so with --method insert"
 	}

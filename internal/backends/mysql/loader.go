@@ -212,8 +212,8 @@ func hasMoments(s rows.Schema) bool {
 	return slices.ContainsFunc(s.Columns, func(c rows.Column) bool { return c.Type == rows.TimestampTZ })
 }
 
-// losesEmpty reports whether an empty text at the end of a line becomes a NULL: in LOAD DATA of OceanBase (seekdb 1.4.0), if the
-// column takes one.
+// losesEmpty reports whether an empty text at the end of a line becomes a NULL: in LOAD DATA of OceanBase (seekdb
+// 1.4.0), if the column takes one.
 func (l *opened) losesEmpty() bool { return l.server.flavour == oceanBase && l.method.Name == loadData }
 
 func (l *opened) lastIsNull(last rows.Column) error {

@@ -99,8 +99,8 @@ func (p *pipe) state(ctx context.Context) (string, error) {
 	return found[0][0], nil
 }
 
-// filesOf is the condition for the files of members, whose names sort like their numbers. A long run has more files than
-// should be read at every look.
+// filesOf is the condition for the files of members, whose names sort like their numbers. A long run has more files
+// than should be read at every look.
 func filesOf(members []string) string {
 	return " AND SUBSTRING_INDEX(file_name, '/', -1) BETWEEN " + literal(members[0]) + " AND " + literal(members[len(members)-1])
 }

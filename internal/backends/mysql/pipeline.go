@@ -13,9 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// pipelines is the loader of method pipeline: sessions put objects into the run's folder, and one pipeline of SingleStore
-// loads them as they come. It runs in the background: it then outlives the connection that started it, and reports every
-// file. To commit a group is to wait for its files.
+// pipelines is the loader of method pipeline: sessions put objects into the run's folder, and one pipeline of
+// SingleStore loads them as they come. It runs in the background: it then outlives the connection that started it, and
+// reports every file. To commit a group is to wait for its files.
 //
 // The server knows a pipeline's files by their names as long as the pipeline lives, and loads none of them twice. So a
 // pipeline that failed is started again, it is made only over an empty folder, and it is dropped only over one: at any
@@ -167,7 +167,8 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	return loader.Ack{Rows: rows}, nil
 }
 
-// members names the group's objects, without their folder: what PIPELINES_FILES shows before it differs between versions.
+// members names the group's objects, without their folder: what PIPELINES_FILES shows before it differs between
+// versions.
 func (p *pipelines) members(group loader.Ref) (names []string, err error) {
 	s, err := p.State()
 	if err != nil {
@@ -201,9 +202,9 @@ func (p *pipelines) compare(ctx context.Context, run string, files map[string]fi
 	return nil
 }
 
-// Resolve stops the pipeline, so that nothing is loaded after its answer, looks at the group's files and counts its rows.
-// A group of which files are missing is not applied: Commit starts the pipeline again, which loads those only. With
-// two groups at a time it would stop the pipeline under the other one's Commit.
+// Resolve stops the pipeline, so that nothing is loaded after its answer, looks at the group's files and counts its
+// rows. A group of which files are missing is not applied: Commit starts the pipeline again, which loads those only.
+// With two groups at a time it would stop the pipeline under the other one's Commit.
 func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resolution, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -267,8 +268,8 @@ func (p *pipelines) Close() error {
 	return p.opened.Close()
 }
 
-// end drops the pipeline if the folder is empty. Otherwise a resume needs its list of files, and it is stopped: it would
-// go on by itself, with credentials.
+// end drops the pipeline if the folder is empty. Otherwise a resume needs its list of files, and it is stopped: it
+// would go on by itself, with credentials.
 func (p *pipelines) end(pipe *pipe) {
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()

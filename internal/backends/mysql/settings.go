@@ -21,8 +21,8 @@ const (
 	transferIdle = 300
 	// sessionIdle is for the next statement.
 	sessionIdle = 600
-	// transactionIdle is for the next packet of a transaction, on TiDB, where nothing else ends one: see opened.endRun. It has
-	// room for a long packet on a slow link.
+	// transactionIdle is for the next packet of a transaction, on TiDB, where nothing else ends one: see opened.endRun.
+	// It has room for a long packet on a slow link.
 	transactionIdle = 30
 )
 
@@ -38,12 +38,14 @@ const (
 
 // setup is what a session says first.
 type setup struct {
-	// wishes are assignments to variables that only make a session better. Who speaks MySQL's protocol need not know them.
+	// wishes are assignments to variables that only make a session better. Who speaks MySQL's protocol need not know
+	// them.
 	wishes     []string
 	statements []string // the user's settings among them, which come last and win
 }
 
-// setup is that of a loading session. Without moments its time zone is the server's, for the values that it fills in itself.
+// setup is that of a loading session. Without moments its time zone is the server's, for the values that it fills in
+// itself.
 func (f flavour) setup(settings []loader.Setting, moments bool) setup {
 	first := f.strict()
 	if moments {
@@ -69,8 +71,8 @@ func (f flavour) setup(settings []loader.Setting, moments bool) setup {
 	return s
 }
 
-// recordSetup is setup of a session. What the records of users' files mean is not left to the server: times are in UTC, and
-// as many warnings are kept as a trial looks at.
+// recordSetup is setup of a session. What the records of users' files mean is not left to the server: times are in UTC,
+// and as many warnings are kept as a trial looks at.
 func (s *session) recordSetup() setup {
 	records := false
 	if st, err := s.owner.State(); err == nil {
@@ -94,16 +96,16 @@ func (f flavour) controlSetup(settings []loader.Setting, besides ...string) setu
 	}
 	s.wishes = append([]string{fmt.Sprintf("innodb_lock_wait_timeout = %d", lockWait)}, f.unlimited()...)
 	if f == mySQL {
-		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack the
-		// variable.
+		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack
+		// the variable.
 		s.wishes = append(s.wishes, "information_schema_stats_expiry = 0")
 	}
 	return s
 }
 
-// inUTC goes on with what strict sets. It lets a session write and read moments as they are: it converts a TIMESTAMP from and to
-// its time zone, and of an hour that a summer has twice there is no way back. SingleStore has no moments, and no time zone of
-// a session.
+// inUTC goes on with what strict sets. It lets a session write and read moments as they are: it converts a TIMESTAMP
+// from and to its time zone, and of an hour that a summer has twice there is no way back. SingleStore has no moments,
+// and no time zone of a session.
 func (f flavour) inUTC() string {
 	if f == singleStore {
 		return ""
@@ -122,8 +124,8 @@ func (f flavour) strict() string {
 	return strict
 }
 
-// unlimited lifts limits that are meant for people's queries, and cut answers off, end or refuse them. MariaDB's limit on
-// time holds for loads too, MySQL's for SELECT; the engine has its own deadline for a batch.
+// unlimited lifts limits that are meant for people's queries, and cut answers off, end or refuse them. MariaDB's limit
+// on time holds for loads too, MySQL's for SELECT; the engine has its own deadline for a batch.
 func (f flavour) unlimited() []string {
 	all := []string{noLimit, "group_concat_max_len = 1048576"}
 	switch f {
@@ -134,8 +136,8 @@ func (f flavour) unlimited() []string {
 	case mariaDB:
 		return append(all, "max_statement_time = 0", "sql_big_selects = 1", "sql_safe_updates = 0")
 	case oceanBase:
-		// Its own time limit, of every statement, is 10 s by default and 102 years at most; unless it has one of its own, a
-		// statement waits for a lock as long. The limit on rows is signed.
+		// Its own time limit, of every statement, is 10 s by default and 102 years at most; unless it has one of its
+		// own, a statement waits for a lock as long. The limit on rows is signed.
 		return []string{
 			"sql_select_limit = 9223372036854775807", "group_concat_max_len = 1048576",
 			"ob_query_timeout = 3216672000000000", fmt.Sprintf("ob_trx_lock_timeout = %d", lockWait*1_000_000),

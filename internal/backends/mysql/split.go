@@ -11,8 +11,9 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// split splits a table by its primary key, in whose order InnoDB and TiDB store the rows, or by TiDB's own row id. Without
-// a primary key InnoDB has nothing that a scan could begin at. SingleStore scans with all its partitions anyway.
+// split splits a table by its primary key, in whose order InnoDB and TiDB store the rows, or by TiDB's own row id.
+// Without a primary key InnoDB has nothing that a scan could begin at. SingleStore scans with all its partitions
+// anyway.
 func (l *opened) split(ctx context.Context, c sqlload.Conn, s *sqlload.State, r loader.KeyRange, n int) ([]string, error) {
 	if l.server.flavour == singleStore {
 		return nil, nil

@@ -12,8 +12,8 @@ const (
 	headerBytes = 4
 	// numbers is how many packets bring the number of the next one back to where it was: it has one byte.
 	numbers = 256
-	// largestPacket is the most data that an upload puts into a packet, in bytes, unless max_allowed_packet is less. The
-	// default batch makes 256 of them.
+	// largestPacket is the most data that an upload puts into a packet, in bytes, unless max_allowed_packet is less.
+	// The default batch makes 256 of them.
 	largestPacket = 64 << 10
 	// smallestPacket is the least, and as much as the driver puts in: every packet costs the server a read or two.
 	smallestPacket = 16 << 10
@@ -31,8 +31,8 @@ const (
 // the number is again the one that the driver gives to its next packet, the empty one.
 //
 // The first packet tells that number. It also tells that neither TLS nor compression lies between the driver and the
-// coalescer: either would have changed the header or the length. Then the driver sends all of the file, as it does where
-// the file is too small for 256 packets.
+// coalescer: either would have changed the header or the length. Then the driver sends all of the file, as it does
+// where the file is too small for 256 packets.
 type upload struct {
 	body    *batch.Body
 	conn    *coalescer // nil once it is settled that the driver sends the rest

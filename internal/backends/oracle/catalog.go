@@ -67,8 +67,9 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog. A column with a default has a default_length, and so have virtual columns and those that
-// a sequence fills. Only the views that are asked besides tell them apart; an INSERT of a value is ORA-54013 or ORA-32795.
+// Columns implements sqlload.Catalog. A column with a default has a default_length, and so have virtual columns and
+// those that a sequence fills. Only the views that are asked besides tell them apart; an INSERT of a value is ORA-54013
+// or ORA-32795.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	query := "SELECT c.column_name, c.data_type, c.nullable, TO_CHAR(c.default_length), " +
 		"(SELECT MAX(DECODE(v.virtual_column, 'YES', 'virtual generated')) FROM all_tab_cols v WHERE v.owner = c.owner " +

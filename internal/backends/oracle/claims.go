@@ -41,12 +41,13 @@ func (catalog) SelectRunSchemas() string {
 	return "SELECT owner FROM all_tables WHERE table_name = " + sqlload.Literal(strings.ToUpper(sqlload.RunsTable))
 }
 
-// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins. It does not wait for others by itself
-// (ORA-00054).
+// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins. It does not wait for others by
+// itself (ORA-00054).
 func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
 
-// Fence implements sqlload.Claims by locks on the tables that wait for the transactions which have changed them, and that a
-// claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same order.
+// Fence implements sqlload.Claims by locks on the tables that wait for the transactions which have changed them, and
+// that a claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same
+// order.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	tables := append([]string{s.Runs()}, f.Claims...)
 	return l.withLink(ctx, func(k *link) error {
@@ -55,14 +56,15 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	})
 }
 
-// holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's privileges.
+// holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's
+// privileges.
 func holders() (string, error) {
 	return "V$LOCKED_OBJECT names their sessions to an administrator; SQLNET.EXPIRE_TIME in the server's sqlnet.ora makes it " +
 		"notice that a client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others", nil
 }
 
-// changeAlone calls change while nobody else changes the tables, and commits. It reports false if the tables were not free
-// in time: then nothing has changed.
+// changeAlone calls change while nobody else changes the tables, and commits. It reports false if the tables were not
+// free in time: then nothing has changed.
 func (k *link) changeAlone(
 	ctx context.Context, wait time.Duration, tables []string, change func(sqlload.Conn) error,
 ) (bool, error) {
@@ -119,8 +121,8 @@ func (l catalog) ResolveBatch(
 	return found, err
 }
 
-// tryClaim begins a transaction with the claim of a batch whoever may write, and reports whether the claim is taken. The
-// insert waits while another transaction holds the claim.
+// tryClaim begins a transaction with the claim of a batch whoever may write, and reports whether the claim is taken.
+// The insert waits while another transaction holds the claim.
 func (k *link) tryClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
 	if err := k.begin(ctx); err != nil {
 		return false, err

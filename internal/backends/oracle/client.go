@@ -26,12 +26,12 @@ type client struct {
 	// code returns number and text of an ORA error.
 	code func(err error) (number int, text string, ok bool)
 
-	// explain returns what to do about an error of the driver's environment, such as a missing client library; "" for all
-	// other errors.
+	// explain returns what to do about an error of the driver's environment, such as a missing client library; "" for
+	// all other errors.
 	explain func(err error) string
 
-	// directPath reports whether the driver can use direct path. The server refuses it (ORA-38910) to a driver that keeps
-	// the good rows of a failed array.
+	// directPath reports whether the driver can use direct path. The server refuses it (ORA-38910) to a driver that
+	// keeps the good rows of a failed array.
 	directPath bool
 
 	// endsByStatement ends transactions by the statements COMMIT and ROLLBACK, since driver.Tx and Close of this driver

@@ -26,8 +26,8 @@ func builtIn() client {
 		connector: gooraConnector,
 		code:      gooraCode,
 		explain:   gooraExplain,
-		// As TIMESTAMP: a time.Time becomes a TIMESTAMP WITH TIME ZONE, for which go-ora searches its whole list of zones, 7
-		// µs a value.
+		// As TIMESTAMP: a time.Time becomes a TIMESTAMP WITH TIME ZONE, for which go-ora searches its whole list of
+		// zones, 7 µs a value.
 		timeBinds: bindTimes(func(t time.Time) goora.TimeStamp { return goora.TimeStamp(t) }),
 	}
 }

@@ -50,8 +50,8 @@ func ownerOf(schema string) string {
 	return sqlload.Literal(schema)
 }
 
-// types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and
-// timestamps have no time zone, so that the session's cannot move them.
+// types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is,
+// and timestamps have no time zone, so that the session's cannot move them.
 var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: wholeNumber, Read: "TO_CHAR(%s)"},
 	{

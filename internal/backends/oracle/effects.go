@@ -18,8 +18,9 @@ func (l *opened) effects(s *sqlload.State) string {
 		"WHERE p.object_owner = " + owner + " AND p.object_name = " + table + " AND p.enable = 'YES' AND (p.sel = 'YES' OR p.ins = 'YES')"
 }
 
-// behind implements sqlload.Table.Behind for an identity column, which the load has given numbers. START WITH LIMIT VALUE is what
-// the server itself finds behind the column's values (SQL Language Reference, "ALTER TABLE", identity_options).
+// behind implements sqlload.Table.Behind for an identity column, which the load has given numbers. START WITH LIMIT
+// VALUE is what the server itself finds behind the column's values (SQL Language Reference, "ALTER TABLE",
+// identity_options).
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) (statements []string, err error) {
 	key := s.Column(s.Schema.Key().Name)
 	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT k.default_on_null FROM all_tab_identity_cols i "+

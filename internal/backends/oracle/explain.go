@@ -44,8 +44,8 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	return byRow(method, r.Statements())
 }
 
-// byRow says what is sent for each row of a batch, of which only one was. A block has its own semicolon, and another one
-// is added.
+// byRow says what is sent for each row of a batch, of which only one was. A block has its own semicolon, and another
+// one is added.
 func byRow(method string, all []loader.Statement) []loader.Statement {
 	for i := range all {
 		s := &all[i]

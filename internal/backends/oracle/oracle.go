@@ -69,11 +69,11 @@ func capsOf(method string) loader.Caps {
 		caps.Reason = "Fast Ingest acknowledges rows that are only in memory, without a transaction: a crash of the server " +
 			"loses them, and an array that is cut short leaves some behind"
 	case methodDirect:
-		// Every execution begins a new block behind the table's end, so arrays have to be large, and locks the table, or the
-		// partition, until the commit.
+		// Every execution begins a new block behind the table's end, so arrays have to be large, and locks the table,
+		// or the partition, until the commit.
 		//
-		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest text's
-		// bytes for each row; the library refuses more than 2 GiB.
+		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest
+		// text's bytes for each row; the library refuses more than 2 GiB.
 		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
 	}
 	return caps

@@ -82,12 +82,13 @@ func (s statements) createRuns() string {
 	return "CREATE TABLE " + s.Runs() + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
 }
 
-// claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run, part and
-// epoch of the row: with literals the server would parse and cache a statement for each batch.
+// claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run,
+// part and epoch of the row: with literals the server would parse and cache a statement for each batch.
 //
-// An INSERT … SELECT reads as of the time it was opened (READ COMMITTED), and the manuals do not say whether one that waits for
-// its table's lock is older than the wait. So the lock is taken by a statement before it, in the same round trip: then the
-// row is read as the fence has left it. No server has run this block here; go-ora's own tests execute such blocks.
+// An INSERT … SELECT reads as of the time it was opened (READ COMMITTED), and the manuals do not say whether one that
+// waits for its table's lock is older than the wait. So the lock is taken by a statement before it, in the same round
+// trip: then the row is read as the fence has left it. No server has run this block here; go-ora's own tests execute
+// such blocks.
 func (s statements) claim() string {
 	return "BEGIN LOCK TABLE " + s.Claims + " IN ROW EXCLUSIVE MODE; " +
 		"INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM " + s.Runs() +
@@ -126,8 +127,8 @@ func (s statements) into() string {
 	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
 }
 
-// lockAlone locks a table until the transaction ends. It waits no longer than it is told, since the claims of other runs wait
-// behind it.
+// lockAlone locks a table until the transaction ends. It waits no longer than it is told, since the claims of other
+// runs wait behind it.
 func lockAlone(table string, wait time.Duration) string {
 	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", table, max(int(wait.Seconds()), 1))
 }

@@ -102,8 +102,8 @@ func (d *checker) checkConnections([]string) loader.Finding {
 	return sqlload.Warn(text+": refused sessions are retried", fix)
 }
 
-// logChecks judge whether the write-ahead log lasts, and whether there is room for it. Only PostgreSQL's own storage has
-// one.
+// logChecks judge whether the write-ahead log lasts, and whether there is room for it. Only PostgreSQL's own storage
+// has one.
 func (d *checker) logChecks() []sqlload.Check {
 	if d.flavour != postgreSQL {
 		return nil

@@ -145,8 +145,8 @@ func (d *checker) checkLock(row []string) (f loader.Finding) {
 		pid, user, state, mode, d.table.Relation.Table, lockWait), "end its transaction, or SELECT pg_terminate_backend("+pid+")")
 }
 
-// checkTablets reports whether the rows of a YugabyteDB table are spread over the nodes: with keys in order all nodes but
-// one wait.
+// checkTablets reports whether the rows of a YugabyteDB table are spread over the nodes: with keys in order all nodes
+// but one wait.
 func (d *checker) checkTablets(row []string) (f loader.Finding) {
 	if row == nil {
 		return f

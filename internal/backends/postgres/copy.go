@@ -16,12 +16,13 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// loadIn runs statements of which the last one takes the batch: as the data of a COPY … FROM STDIN, or as the rest of its
-// text in an INSERT. When it returns, nothing reads the batch any more.
+// loadIn runs statements of which the last one takes the batch: as the data of a COPY … FROM STDIN, or as the rest of
+// its text in an INSERT. When it returns, nothing reads the batch any more.
 //
 // The bytes go out of the ring. pgconn.CopyFrom copies them into a buffer of 64 KiB and writes that: 1.26 to 1.37 times
-// the client CPU of a plain write loop, against 1.11 to 1.15 for a whole push by writes of 256 KiB that the kernel takes
-// itself, stamping included. pgconn.Exec takes an INSERT as a string and copies it once more: six times the client CPU.
+// the client CPU of a plain write loop, against 1.11 to 1.15 for a whole push by writes of 256 KiB that the kernel
+// takes itself, stamping included. pgconn.Exec takes an INSERT as a string and copies it once more: six times the
+// client CPU.
 func (s *session) loadIn(ctx context.Context, statements string, b *batch.Batch) answer {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
@@ -63,8 +64,8 @@ func (a answer) count(i int) int64 {
 // answerTimeout is how long a connection that takes no more data may still bring the server's reason.
 const answerTimeout = time.Second
 
-// copyIn sends statements and the data behind them as messages CopyData, whose bounds mean nothing, and returns the last
-// answer.
+// copyIn sends statements and the data behind them as messages CopyData, whose bounds mean nothing, and returns the
+// last answer.
 //
 // The server may answer while data is sent: an error ends the sending at once, and the server drops the frames on their
 // way. ("Any subsequent CopyData, CopyDone, or CopyFail messages issued by the frontend will simply be dropped":
@@ -161,8 +162,8 @@ func (s *session) receive(data bool) (a answer) {
 const frameHeader = 5
 
 // frameBytes is the data of one CopyData message. The server puts a message together before it parses it: COPY from one
-// connection costs PostgreSQL 15 6 % more CPU with messages of 256 KiB, which push its rows out of the nearest cache. With
-// 32 KiB the client takes 5 % more.
+// connection costs PostgreSQL 15 6 % more CPU with messages of 256 KiB, which push its rows out of the nearest cache.
+// With 32 KiB the client takes 5 % more.
 const frameBytes = 64 << 10
 
 // framesAtOnce go out by one system call.

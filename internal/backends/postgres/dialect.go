@@ -29,9 +29,10 @@ func (f flavour) dialect() sqlload.Dialect {
 	return d
 }
 
-// types are PostgreSQL's and YugabyteDB's. Binary COPY converts nothing, so a column is of the very type. Timestamps have no
-// time zone unless they are moments: the session's would shift them. What is read is independent of the session's settings.
-// JSON is jsonb, in whose binary form it is sent; a column of type json takes it by rows.Column.SQL.
+// types are PostgreSQL's and YugabyteDB's. Binary COPY converts nothing, so a column is of the very type. Timestamps
+// have no time zone unless they are moments: the session's would shift them. What is read is independent of the
+// session's settings. JSON is jsonb, in whose binary form it is sent; a column of type json takes it by
+// rows.Column.SQL.
 var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
 	{Ours: rows.Date, Name: "date", SQL: "date", Read: "to_char(%s, 'YYYY-MM-DD')"},

@@ -9,8 +9,8 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// effects is a query for what changes, diverts or hides rows: policies that hold for this user, triggers before rows are
-// inserted, and rules, which COPY ignores.
+// effects is a query for what changes, diverts or hides rows: policies that hold for this user, triggers before rows
+// are inserted, and rules, which COPY ignores.
 func (l *opened) effects(s *sqlload.State) string {
 	const query = "SELECT 'policy ' || quote_ident(polname), CASE polcmd WHEN 'a' THEN 'may refuse rows' " +
 		"WHEN 'r' THEN 'may hide rows' ELSE 'may refuse or hide rows' END, " +
@@ -30,9 +30,9 @@ func (l *opened) effects(s *sqlload.State) string {
 	return strings.NewReplacer("$1", oid, "$2", strings.ReplaceAll(s.Table, "'", "''")).Replace(text)
 }
 
-// behind implements sqlload.Table.Behind for the sequences of serial and identity columns, and of a DEFAULT nextval('…').
-// GREATEST keeps a sequence that another program has moved meanwhile from going back. One that belongs to another table, as the
-// default of a copy does, is not moved: the other table's rows would get the numbers of a copy's.
+// behind implements sqlload.Table.Behind for the sequences of serial and identity columns, and of a DEFAULT
+// nextval('…'). GREATEST keeps a sequence that another program has moved meanwhile from going back. One that belongs to
+// another table, as the default of a copy does, is not moved: the other table's rows would get the numbers of a copy's.
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) (statements []string, err error) {
 	key := sqlload.Literal(s.Schema.Key().Name)
 	found, err := sqlload.Rows(ctx, c, "SELECT DISTINCT q.seqrelid, n.nspname, r.relname, "+
@@ -72,8 +72,8 @@ func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, l
 // publicationVersion is of PostgreSQL, and the one that publishes schemas.
 const publicationVersion, publicationOfSchemas = 100000, 150000
 
-// publicationChecks find publications that take up tables as they are made. A subscriber without such a table stops at its
-// first row, and takes nothing of the other tables either.
+// publicationChecks find publications that take up tables as they are made. A subscriber without such a table stops at
+// its first row, and takes nothing of the other tables either.
 func (d *checker) publicationChecks() []sqlload.Check {
 	version, made := d.amount("server_version_num"), d.makes()
 	if len(made) == 0 || version < publicationVersion || d.statements(d.table.State).unlogged {

@@ -12,7 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// CreateRuns implements sqlload.Claims. The table is logged whatever the target is: a crash must not make a run another's.
+// CreateRuns implements sqlload.Claims. The table is logged whatever the target is: a crash must not make a run
+// another's.
 func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
 
 // SelectRunSchemas implements sqlload.Claims.
@@ -20,7 +21,8 @@ func (catalog) SelectRunSchemas() string {
 	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + sqlload.Literal(sqlload.RunsTable)
 }
 
-// Guard implements sqlload.Claims. The row is locked after the table, for which the statement may have waited for hours.
+// Guard implements sqlload.Claims. The row is locked after the table, for which the statement may have waited for
+// hours.
 func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
 	if l.flavour != postgreSQL {
 		return sqlload.Guard{Before: "BEGIN", After: "COMMIT", Failed: "ROLLBACK"}
@@ -31,12 +33,12 @@ func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
 	}
 }
 
-// Fence implements sqlload.Claims by locks on tables that conflict with an INSERT and not with a SELECT. Row locks on the
-// runs' rows were tried: sharers pass a waiting UPDATE, which then took up to twelve seconds, and 64 workers' multixacts
-// would use up those of a cluster in two hours.
+// Fence implements sqlload.Claims by locks on tables that conflict with an INSERT and not with a SELECT. Row locks on
+// the runs' rows were tried: sharers pass a waiting UPDATE, which then took up to twelve seconds, and 64 workers'
+// multixacts would use up those of a cluster in two hours.
 //
-// Under REPEATABLE READ the lock would be in vain: the snapshot of a claim that waits for it is older, and 190 batches were
-// committed after a fence.
+// Under REPEATABLE READ the lock would be in vain: the snapshot of a claim that waits for it is older, and 190 batches
+// were committed after a fence.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	if l.flavour == yugabyteDB {
 		return l.fenceInYugabyteDB(ctx, s, f, change)
@@ -131,8 +133,8 @@ func ends(f sqlload.Fence, session string) bool {
 // fenceAttempts bounds the attempts at a change that another process interrupts.
 const fenceAttempts = 20
 
-// fenceInYugabyteDB is Fence where LOCK TABLE does nothing (before 2025.1): of two serializable transactions that overlap one
-// fails and is tried again, and the run's sessions are ended once their epoch is old.
+// fenceInYugabyteDB is Fence where LOCK TABLE does nothing (before 2025.1): of two serializable transactions that
+// overlap one fails and is tried again, and the run's sessions are ended once their epoch is old.
 func (l catalog) fenceInYugabyteDB(
 	ctx context.Context, _ *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error,
 ) error {

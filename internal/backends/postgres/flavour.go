@@ -24,10 +24,10 @@ const (
 	redshift
 )
 
-// takesAhead lists the flavours that take claim and load in one message with a COPY's data behind it, and drop the data if
-// the claim fails. YugabyteDB has that code, but runs statements again by itself after a conflict, which was not tried; a
-// COPY of Redshift has no data. Other products that pass for PostgreSQL are asked first: CockroachDB refuses a COPY beside
-// other statements.
+// takesAhead lists the flavours that take claim and load in one message with a COPY's data behind it, and drop the data
+// if the claim fails. YugabyteDB has that code, but runs statements again by itself after a conflict, which was not
+// tried; a COPY of Redshift has no data. Other products that pass for PostgreSQL are asked first: CockroachDB refuses a
+// COPY beside other statements.
 var takesAhead = [...]bool{postgreSQL: true, yugabyteDB: false, redshift: false}
 
 // productPostgreSQL is the first word of version() on PostgreSQL, Aurora and RDS.

@@ -18,8 +18,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// settings are libpq's connection parameters. pgconn reads them as well, but does not tell which it found, and drops those
-// that it does not know.
+// settings are libpq's connection parameters. pgconn reads them as well, but does not tell which it found, and drops
+// those that it does not know.
 type settings map[string]string
 
 // variables are libpq's, with the parameters that they stand for, of those that decide how the server is reached.
@@ -112,7 +112,8 @@ func ignored() []string {
 	}
 }
 
-// own are the parameters that are read here and not by pgconn, which would send those that it does not know to the server.
+// own are the parameters that are read here and not by pgconn, which would send those that it does not know to the
+// server.
 func own() []string {
 	return append(ignored(), "host", "port", "hostaddr", "password", "passfile", "ssl", "requiressl", "sslmode", "sslrootcert",
 		"sslcert", "sslkey", "sslpassword", "sslcrl", "sslcrldir", "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version")
@@ -199,8 +200,8 @@ func (s settings) encryption(t loader.Target, d loader.Deps, host string) (confi
 	case trust.CAFile != "":
 		mode = trust.Checked(mode)
 	default:
-		// What is there by itself is not checked more than in libpq: where TLS is only preferred, a connection without may
-		// follow one that failed.
+		// What is there by itself is not checked more than in libpq: where TLS is only preferred, a connection without
+		// may follow one that failed.
 		trust.CAFile = existing(inHome(".postgresql", "root.crt"))
 		if mode == loader.TLSRequire {
 			mode = trust.Checked(mode)

@@ -2,10 +2,11 @@ package postgres
 
 import "github.com/terapush/terapush/pkg/sqlload"
 
-// lookups ask the catalog and not information_schema, which shows the constraints of one's own tables only, and no index.
+// lookups ask the catalog and not information_schema, which shows the constraints of one's own tables only, and no
+// index.
 //
-// On PostgreSQL 15 (two million rows of pairs, one worker, three rounds) an index on random numbers left 5 to 8 % of the rows
-// a second, one on rising numbers 25 to 31 %.
+// On PostgreSQL 15 (two million rows of pairs, one worker, three rounds) an index on random numbers left 5 to 8 % of
+// the rows a second, one on rising numbers 25 to 31 %.
 var lookups = sqlload.Lookups{
 	Keys: "SELECT c.relname, CASE WHEN i.indisprimary THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(a.attname, ''), " +
 		"CASE WHEN k.attnum = 0 THEN 'an expression: ' || pg_get_indexdef(i.indexrelid) " +

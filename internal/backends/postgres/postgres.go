@@ -71,10 +71,10 @@ func capsOf(method string, o options, f flavour) loader.Caps {
 	default:
 		c.Formats = []batch.Format{batch.PGBinary, batch.PGText, batch.CSV}
 		c.Files = []batch.Format{batch.CSV, batch.PGText}
-		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine, several workers); 1 MiB
-		// cost the server a fifth more CPU. 16 MiB leaves room for the two round trips of a batch and the flush of its
-		// commit, and keeps rings small and retries cheap. One worker took 1.08 of the time of psql's \copy with 16 MiB, and
-		// 0.98 with 64: nobody sends while it waits for the commit.
+		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine, several
+		// workers); 1 MiB cost the server a fifth more CPU. 16 MiB leaves room for the two round trips of a batch and
+		// the flush of its commit, and keeps rings small and retries cheap. One worker took 1.08 of the time of psql's
+		// \copy with 16 MiB, and 0.98 with 64: nobody sends while it waits for the commit.
 		c.DefaultBatchBytes, c.SoloBatchBytes = 16<<20, 64<<20
 	}
 

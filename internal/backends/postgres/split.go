@@ -15,8 +15,8 @@ import (
 // leastBlocks is the least that is worth a part: 8 MiB of the usual blocks.
 const leastBlocks = 1024
 
-// split splits a table by ranges of blocks, each of which a TID range scan reads alone (since PostgreSQL 14), or by keys
-// if the run is a small part of a table with an index. Redshift and YugabyteDB have no such blocks.
+// split splits a table by ranges of blocks, each of which a TID range scan reads alone (since PostgreSQL 14), or by
+// keys if the run is a small part of a table with an index. Redshift and YugabyteDB have no such blocks.
 func (l *opened) split(ctx context.Context, c sqlload.Conn, s *sqlload.State, r loader.KeyRange, n int) ([]string, error) {
 	if l.flavour != postgreSQL {
 		return nil, nil

@@ -127,23 +127,26 @@ func durability(unlogged bool) string {
 	return "logged"
 }
 
-// begin begins a transaction that sees a claim which another session has just committed, where higher levels would fail.
+// begin begins a transaction that sees a claim which another session has just committed, where higher levels would
+// fail.
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; "
 
 // claim begins a transaction and claims, in one message. A claim that exists is an error.
 func claim(s sqlload.Statements, r loader.Ref) string { return begin + s.InsertClaim(r) }
 
-// claimAndLoad is claim and load in one message. After the error of a claim that exists the server runs no other statement of
-// the message. A claim of a process that may not write inserts nothing: the batch is sent, and rolled back.
+// claimAndLoad is claim and load in one message. After the error of a claim that exists the server runs no other
+// statement of the message. A claim of a process that may not write inserts nothing: the batch is sent, and rolled
+// back.
 //
-// The claim is prepared, since to plan it costs a batch of one row a quarter of its time. EXECUTE of an INSERT takes its
-// snapshot when it has the table's lock, as the INSERT does: one that waited for a fence sees who may write after it.
+// The claim is prepared, since to plan it costs a batch of one row a quarter of its time. EXECUTE of an INSERT takes
+// its snapshot when it has the table's lock, as the INSERT does: one that waited for a fence sees who may write after
+// it.
 func (s statements) claimAndLoad(r loader.Ref, f batch.Format, l *batch.Layout) string {
 	return fmt.Sprintf("%sEXECUTE %s(%d, %d, %d); %s", begin, s.preparedClaim(), r.ID.Number, r.First, r.Rows, s.load(f, l, loader.DedupTx))
 }
 
-// preparedClaim is a name that no other process prepares: behind a pooler that pools transactions it may be missing, but is
-// never the claim of another run.
+// preparedClaim is a name that no other process prepares: behind a pooler that pools transactions it may be missing,
+// but is never the claim of another run.
 func (s statements) preparedClaim() string { return s.Identifier("terapush " + s.Row.Epoch) }
 
 // prepareClaim prepares a session for claimAndLoad. The session may be a pooler's, and have been another client's.
@@ -198,12 +201,12 @@ func (f flavour) sessionSetup(t loader.Target) string {
 	return endless + "; SET client_encoding = 'UTF8'" + setup + sessionSettings(t.Settings)
 }
 
-// endless lifts the timeout of the server, the database or the role, as pg_dump and pg_restore do: a COPY and the scan of a proof take
-// the time that they take, and the engine has its own deadline for a batch.
+// endless lifts the timeout of the server, the database or the role, as pg_dump and pg_restore do: a COPY and the scan
+// of a proof take the time that they take, and the engine has its own deadline for a batch.
 const endless = "SET statement_timeout = 0"
 
-// recordSettings decide what the records of users' files mean, in place of the server's, the database's and the role's. Those
-// of --set come after them. Dates are ISO's, and one like 02/03/2026, which people read in two ways, is refused.
+// recordSettings decide what the records of users' files mean, in place of the server's, the database's and the role's.
+// Those of --set come after them. Dates are ISO's, and one like 02/03/2026, which people read in two ways, is refused.
 const recordSettings = "SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'"
 
 // nonTransactional sets up loading sessions, for the option.
@@ -217,8 +220,8 @@ func sessionSettings(settings []loader.Setting) (all string) {
 	return all
 }
 
-// sessionName is the application_name of a run's sessions, and of one shard's if there are others: these are at work, and
-// Resolve ends all sessions of the name.
+// sessionName is the application_name of a run's sessions, and of one shard's if there are others: these are at work,
+// and Resolve ends all sessions of the name.
 func sessionName(run, shard string) string {
 	if shard != "" {
 		run += " " + shard

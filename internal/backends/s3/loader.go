@@ -83,8 +83,8 @@ func (o *opened) Session(_ context.Context, _ loader.Contract) (loader.Session, 
 	return objstore.Session(r.Run), nil
 }
 
-// Resolve checks that the batch's object is there, with its rows and length. A store shows an object whole or not at all,
-// and at once. An earlier PUT that is still running can only put the same bytes there.
+// Resolve checks that the batch's object is there, with its rows and length. A store shows an object whole or not at
+// all, and at once. An earlier PUT that is still running can only put the same bytes there.
 func (o *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
 	r, err := o.prepared()
 	if err != nil {

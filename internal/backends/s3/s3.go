@@ -1,5 +1,5 @@
-// Package s3 writes batches as objects into Amazon S3 or a compatible store. The objects are the goal here; databases that
-// load objects use internal/objstore.
+// Package s3 writes batches as objects into Amazon S3 or a compatible store. The objects are the goal here; databases
+// that load objects use internal/objstore.
 package s3
 
 import (
@@ -35,7 +35,8 @@ func caps() loader.Caps {
 		},
 		Dedup: loader.DedupKey, Atomic: true, Objects: true,
 		MaxBytes: 5 << 30, // of one PUT
-		// Readers of objects like 16 to 256 MiB. At 50 Gbps these are a hundred requests a second; a prefix takes 3,500.
+		// Readers of objects like 16 to 256 MiB. At 50 Gbps these are a hundred requests a second; a prefix takes
+		// 3,500.
 		DefaultBatchBytes: 64 << 20,
 	}
 }
@@ -87,8 +88,8 @@ func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 	return &opened{store: store}, nil
 }
 
-// checkAuthority refuses an authority that could not be checked. It is not refused where the store is only on the way to
-// a database, for which the authority may be meant.
+// checkAuthority refuses an authority that could not be checked. It is not refused where the store is only on the way
+// to a database, for which the authority may be meant.
 func checkAuthority(store *objstore.Store, deps loader.Deps) error {
 	if deps.TLS == nil || !strings.HasPrefix(store.Endpoint(), "http:") {
 		return nil

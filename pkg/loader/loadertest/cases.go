@@ -328,8 +328,8 @@ func (f *fixture) isTakenOver(s loader.Session, b *batch.Batch, state loader.Run
 	}
 }
 
-// A process that comes back after another one has taken its run over puts nothing in: neither a batch that is in, nor one that
-// is not.
+// A process that comes back after another one has taken its run over puts nothing in: neither a batch that is in, nor
+// one that is not.
 func takeover(f *fixture) {
 	if f.can.Claims == nil || f.Contract.Dedup != loader.DedupTx {
 		f.Skip("the loader keeps no claims")
@@ -353,7 +353,8 @@ func takeover(f *fixture) {
 	f.claims(0, 1)
 }
 
-// What is counted does not change: a run that is closed takes no batch, not even of its own process, until it is taken again.
+// What is counted does not change: a run that is closed takes no batch, not even of its own process, until it is taken
+// again.
 func closed(f *fixture) {
 	claims := f.can.Claims
 	if claims == nil || f.Contract.Dedup != loader.DedupTx {

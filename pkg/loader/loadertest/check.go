@@ -27,7 +27,8 @@ func checkBucket(t *testing.T, b loader.Bucket, n int64, mix loader.Mix, s rows.
 	}
 }
 
-// checkRow compares values as loader.Fetcher hands them out: numbers, days and microseconds are int64, all others []byte.
+// checkRow compares values as loader.Fetcher hands them out: numbers, days and microseconds are int64, all others
+// []byte.
 func checkRow(t *testing.T, number int64, got, want []any) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -27,12 +27,12 @@ const (
 	Vanish
 )
 
-// ConnFault is one thing that goes wrong with connections, again and again. It counts over all connections, so it belongs
-// to one Faults, and its fields must not change afterwards.
+// ConnFault is one thing that goes wrong with connections, again and again. It counts over all connections, so it
+// belongs to one Faults, and its fields must not change afterwards.
 type ConnFault struct {
 	Action Action
-	// Match triggers, for CutAnswer, at the write that contains or completes it. Payloads are searched as well: for short
-	// words that random data could hold, add the protocol's bytes before it.
+	// Match triggers, for CutAnswer, at the write that contains or completes it. Payloads are searched as well: for
+	// short words that random data could hold, add the protocol's bytes before it.
 	Match []byte
 	// Bytes triggers, without Match, at the write that takes a connection past so many bytes, past twice as many and so
 	// on. With 0 every write triggers.
@@ -222,8 +222,8 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 	return n + m, err
 }
 
-// writeUnanswered turns deaf before it writes: a fast server has answered, and a waiting Read has the answer, before the
-// write returns here.
+// writeUnanswered turns deaf before it writes: a fast server has answered, and a waiting Read has the answer, before
+// the write returns here.
 func (c *faultyConn) writeUnanswered(a *ConnFault, p []byte) (int, error) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
@@ -256,8 +256,8 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// quiet is how long the server has been silent when its answer is taken for complete. An answer in several pieces, as to
-// pipelined statements, must not be cut after the first: the commit might be the last of them.
+// quiet is how long the server has been silent when its answer is taken for complete. An answer in several pieces, as
+// to pipelined statements, must not be cut after the first: the commit might be the last of them.
 const quiet = 20 * time.Millisecond
 
 // asksForTheBody is no answer: HTTP's word to a client that has sent the head of its request and holds back the rest.

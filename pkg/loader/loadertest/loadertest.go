@@ -40,11 +40,11 @@ type Harness struct {
 	Batch func(t *testing.T, id batch.ID, first, n int64) *batch.Batch
 	// Row returns the values of a row as Fetch has to give them back: int64, or []byte.
 	Row func(number int64) []any
-	// Commit is a text that stands in the client's message that commits a batch, or a group of a staged contract, and in
-	// no other one. Without it the case of the lost answer is skipped.
+	// Commit is a text that stands in the client's message that commits a batch, or a group of a staged contract, and
+	// in no other one. Without it the case of the lost answer is skipped.
 	Commit string
-	// Answers are texts as Commit is, one for each of the client's messages of an attempt that the server answers before the
-	// commit, the claim's first. Without them the case of these answers is skipped.
+	// Answers are texts as Commit is, one for each of the client's messages of an attempt that the server answers
+	// before the commit, the claim's first. Without them the case of these answers is skipped.
 	Answers []string
 	// Overlap reports whether two attempts at one batch may both go in when they overlap, because the label is a check
 	// and no lock: the case that sends them is skipped. The engine ends the earlier one first, by way of Resolve.

@@ -15,10 +15,10 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Memory is a database in this process: one table, its claims, and faults that follow a script. It keeps only which rows
-// it was given, so terabytes fit. Of formats for a wire it never looks at the bytes; columns it reads as a driver does
-// that binds arrays, and refuses rows that are not what Row says. It outlives its loaders, as a server does. The zero
-// value works; fields are set before the first use.
+// Memory is a database in this process: one table, its claims, and faults that follow a script. It keeps only which
+// rows it was given, so terabytes fit. Of formats for a wire it never looks at the bytes; columns it reads as a driver
+// does that binds arrays, and refuses rows that are not what Row says. It outlives its loaders, as a server does. The
+// zero value works; fields are set before the first use.
 type Memory struct {
 	// Script returns what goes wrong with an attempt, counted from 1 for every batch number. nil: nothing.
 	Script func(number int64, attempt int) Fault

@@ -212,7 +212,8 @@ func (l *memoryLoader) Take(_ context.Context, name string) (loader.RunRow, erro
 	return *l.row, nil
 }
 
-// cut makes the rows of a run those of as many shards as this process says, if it is one that the run was not begun with.
+// cut makes the rows of a run those of as many shards as this process says, if it is one that the run was not begun
+// with.
 func (l *memoryLoader) cut(rows []loader.RunRow) {
 	has := func(r loader.RunRow) bool { return r.Part == l.shard }
 	if l.shard == "" || len(rows) == 0 || slices.ContainsFunc(rows, has) {

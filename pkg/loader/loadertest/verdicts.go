@@ -77,9 +77,9 @@ func Failures() []Failure {
 	}
 }
 
-// Verdicts holds a back-end to its golden file: what Classify returns for each error, and which hint failed adds. Errors
-// with one meaning stand on one line. more are those of the back-end's server; connect makes the error of a connection
-// that failed, also for those of more whose names begin with "login".
+// Verdicts holds a back-end to its golden file: what Classify returns for each error, and which hint failed adds.
+// Errors with one meaning stand on one line. more are those of the back-end's server; connect makes the error of a
+// connection that failed, also for those of more whose names begin with "login".
 func Verdicts(t *testing.T, classify func(error) loader.Verdict, failed func(op string, err error) error,
 	connect func(error) error, more ...Failure,
 ) {
