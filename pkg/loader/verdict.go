@@ -74,7 +74,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
 // JudgedError is an error with the verdict of the back-end or the store that it came from, who alone can judge it.
-// Later judges read the verdict.
+// VerdictOf returns that; Judge makes verdicts, and is for back-ends.
 type JudgedError struct {
 	Verdict Verdict
 	Err     error
