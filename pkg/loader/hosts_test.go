@@ -16,7 +16,7 @@ import (
 func TestHosts(t *testing.T) {
 	down, refused := errors.New("down"), errors.New("refused")
 	answers := map[string]error{"a": down, "c": refused, "d": down}
-	h := loader.Hosts[string]{List: []string{"a", "b", "c", "d"}, Another: func(err error) bool { return err == down }}
+	h := loader.Hosts[string]{List: []string{"a", "b", "c", "d"}, Another: func(err error) bool { return errors.Is(err, down) }}
 	var asked string
 	ask := func(_ context.Context, host string) error {
 		asked += host
