@@ -687,3 +687,27 @@ columns:
 		`"range":{"min":"9999-12-25 00:00:00","max":"9999-12-31 23:59:59","step":"1s"}}}`, written("wide"))
 	require.JSONEq(t, `{"name":"full","type":"timestamp","uniform":{"min":"2026-01-01 00:00:00.000000","max":"2026-01-02 00:00:00.000000","step":"1us"}}`, written("full"))
 }
+
+// A type that is narrower than ours takes a column whose bounds are known, as they are of every drawn column of integers.
+func TestBoundsOfIntegers(t *testing.T) {
+	for generator, want := range map[string][2]int64{
+		"constant: 0":                          {0, 1},
+		"values: [0]":                          {0, 1},
+		"uniform: {min: 0, max: 0}":            {0, 1},
+		"zipf: {s: 1, values: [0]}":            {0, 1},
+		"constant: -7":                         {-7, -7},
+		"uniform: {min: -3, max: 5}":           {-3, 5},
+		"same: zero":                           {0, 1},
+		"sequence: {start: 0, cycle: 9}":       {0, 8},
+		"sequence: {start: 1}":                 {0, 0},
+		"ref: {table: t, column: c, rows: 20}": {1, 20},
+	} {
+		s, err := ParseSpec("f", []byte("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+
+			"  zero: {type: smallint, constant: 0}\n  c: {type: smallint, "+generator+"}\n"), nil)
+		require.NoError(t, err, generator)
+		d, err := s.Compile(1)
+		require.NoError(t, err, generator)
+		c, _ := d.Schema().Column("c")
+		assert.Equal(t, want, [2]int64{c.Least, c.Most}, generator)
+	}
+}

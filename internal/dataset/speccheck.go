@@ -54,7 +54,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	plan.column.Digits, plan.column.Scale = p.t.digits, p.t.scale
 	plan.column.Derived, plan.column.SQL = plan.derived != nil, p.c.SQL
 	if p.t.IsInteger() {
-		plan.column.Least, plan.column.Most = plan.least, plan.most
+		plan.column.Least, plan.column.Most = plan.bounds()
 	}
 	p.modify(&plan)
 	if p.t.Variable() {
