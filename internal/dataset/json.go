@@ -299,7 +299,11 @@ func appendDecimal(dst []byte, v int64, scale int) []byte {
 		dst, all = append(dst, '-'), -all
 	}
 	unit := uint64(tenTo(scale))
-	dst = append(strconv.AppendUint(dst, all/unit, 10), '.')
+	dst = strconv.AppendUint(dst, all/unit, 10)
+	if scale == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
 	from := len(dst)
 	dst = append(dst, zeros[:scale]...)
 	putDigits(dst[from:], int64(all%unit))

@@ -76,7 +76,7 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 100}}":              "uniform: max: 100 has more than 2 digits before the point",
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 0.005}}":            "uniform: max: 0.005 has more than 2 digits after the point",
 		"{type: 'decimal(19,2)', constant: 1}":                             "type decimal(19,2): more than 18 digits are not there yet",
-		"{type: 'decimal(9,0)', constant: 1}":                              "type decimal(9,0) has no digits after the point: write bigint",
+		"{type: 'decimal(9,0)', constant: 1.5}":                            "constant: 1.5 has more than 0 digits after the point",
 		"{type: decimal, constant: 1}":                                     "type decimal: write its digits and those after the point, as decimal(12,2)",
 		"{type: 'int[]', constant: 1}":                                     "type int[] is not there yet: write text(n); there is " + types,
 		"{type: bigit, constant: 1}":                                       "type bigit: did you mean bigint?",

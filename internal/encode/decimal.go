@@ -9,7 +9,7 @@ import (
 )
 
 // decimals writes Decimal columns as text: a minus if negative, at least one digit before the point, and all Scale digits
-// after it. SQL and CSV readers read exactly that number.
+// after it; without such digits there is no point. SQL and CSV readers read exactly that number.
 type decimals struct {
 	scale int
 	one   uint64 // 10^scale
@@ -27,7 +27,7 @@ func newDecimals(c rows.Column) *decimals {
 
 // decimalFits reports whether rows.Column allows the column's digits.
 func decimalFits(c rows.Column) bool {
-	return c.Digits >= 1 && c.Digits <= 18 && c.Scale >= 1 && c.Scale <= c.Digits && !c.Derived
+	return c.Digits >= 1 && c.Digits <= 18 && c.Scale >= 0 && c.Scale <= c.Digits && !c.Derived
 }
 
 // powerOfTen returns 10^n, 0 ≤ n ≤ 19.
@@ -55,7 +55,7 @@ func (d *decimals) max() int { return d.bytes }
 
 func (d *decimals) append(dst []byte, column *rows.Vector, i int) []byte {
 	u, n := uint64(column.Ints[i]), len(dst)
-	if u >= d.short || d.scale > 7 || cap(dst)-n < 9 {
+	if u >= d.short || uint(d.scale-1) > 6 || cap(dst)-n < 9 { // a scale of 0, or more than 7
 		return d.appendAny(dst, int64(u))
 	}
 	digits := eightDigits(u)
@@ -76,6 +76,9 @@ func (d *decimals) appendAny(dst []byte, v int64) []byte {
 		dst = append(dst, '-')
 	}
 	dst = strconv.AppendUint(dst, u/d.one, 10)
+	if d.scale == 0 {
+		return dst
+	}
 	dst = append(dst, '.')
 	n := len(dst)
 	dst = extend(dst, d.scale)

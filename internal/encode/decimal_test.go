@@ -83,7 +83,7 @@ func checkDecimals(t testing.TB, digits, scale int, values []int64) {
 
 func TestDecimalsOfEveryShape(t *testing.T) {
 	for digits := 1; digits <= 18; digits++ {
-		for scale := 1; scale <= digits; scale++ {
+		for scale := 0; scale <= digits; scale++ {
 			values := decimalValues(digits)
 			checkDecimals(t, digits, scale, values)
 			checkDecimals(t, digits, scale, values[len(values)-1:]) // at the very end of the buffer
@@ -96,7 +96,7 @@ func FuzzDecimals(f *testing.F) {
 	f.Add(15, 2, int64(1049500), int64(-7))
 	f.Add(18, 18, int64(1), int64(-999_999_999_999_999_999))
 	f.Fuzz(func(t *testing.T, digits, scale int, v, w int64) {
-		if digits < 1 || digits > 18 || scale < 1 || scale > digits {
+		if digits < 1 || digits > 18 || scale < 0 || scale > digits {
 			t.Skip("no column has these digits")
 		}
 		checkDecimals(t, digits, scale, []int64{v % powerOfTen(digits), w % powerOfTen(digits)})
@@ -113,13 +113,13 @@ func TestDecimalsAreChecked(t *testing.T) {
 				func() { whole(e, decimalBlock(s, v)) }, "%s", f)
 		}
 		for _, c := range []rows.Column{
-			{Digits: 0, Scale: 0}, {Digits: 19, Scale: 2}, {Digits: 4, Scale: 0}, {Digits: 4, Scale: 5}, {Digits: -1, Scale: -1},
+			{Digits: 0, Scale: 0}, {Digits: 19, Scale: 2}, {Digits: 4, Scale: 5}, {Digits: -1, Scale: -1},
 			{Digits: 4, Scale: 2, Derived: true},
 		} {
 			c.Name, c.Type = "c", rows.Decimal
 			require.EqualError(t, encode.Carries(f, rows.Schema{Columns: []rows.Column{c}}), fmt.Sprintf(
-				"encode: column c is a decimal of %d digits, %d of them after the point: valid are 1 to 18 digits, 1 or more after "+
-					"the point, in columns that are not derived", c.Digits, c.Scale))
+				"encode: column c is a decimal of %d digits, %d of them after the point: valid are 1 to 18 digits, none to all of "+
+					"them after the point, in columns that are not derived", c.Digits, c.Scale))
 		}
 	}
 }

@@ -201,7 +201,10 @@ const (
 
 func newPGNumerics(c rows.Column) *pgNumerics {
 	behind := (c.Scale + 3) / 4
-	lowest := powerOfTen(c.Scale - (behind-1)*4)
+	lowest := uint64(pgBase)
+	if behind > 0 {
+		lowest = powerOfTen(c.Scale - (behind-1)*4)
+	}
 	return &pgNumerics{
 		scale: c.Scale, most: powerOfTen(c.Digits) - 1,
 		lowest: lowest, shift: pgBase / lowest, behind: behind,
@@ -231,6 +234,9 @@ func (p *pgNumerics) append(dst []byte, column *rows.Vector, i int) []byte {
 		u /= pgBase
 	}
 	weight := -1
+	if p.behind == 0 { // the first digit was one before the point
+		weight = 0
+	}
 	for ; u > 0; weight++ {
 		put(u % pgBase)
 		u /= pgBase

@@ -19,7 +19,7 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits. The values
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 0 to Digits. The values
 	// of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
 	// Least and Most are the bounds of an integer column's values; both 0 = those of the type.
@@ -66,6 +66,9 @@ func (c Column) Text(v int64) string {
 			sign, all = "-", -all
 		}
 		digits := fmt.Sprintf("%0*d", c.Scale+1, all)
+		if c.Scale == 0 {
+			return sign + digits
+		}
 		point := len(digits) - c.Scale
 		return sign + digits[:point] + "." + digits[point:]
 	default:

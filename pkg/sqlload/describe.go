@@ -198,8 +198,18 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 	}
 }
 
-// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that
-// the column stores.
+// ourDigits are the digits of a decimal of ours in a column: 18 at most, and two after the point where the column takes any.
+func ourDigits(params []int) (digits, scale int) {
+	const most, cents = 18, 2
+	if len(params) == 0 {
+		return most, cents
+	}
+	digits, scale = decimalParams(params)
+	return min(digits, most), scale
+}
+
+// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
+// stores.
 func (all Types) ours(column Column) *rows.Column {
 	for _, t := range all {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
@@ -208,13 +218,16 @@ func (all Types) ours(column Column) *rows.Column {
 		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: column.Is.Labels, Least: t.Least, Most: t.Largest}
 		params := column.Is.Params
 		switch {
-		case c.Type == rows.Decimal && len(params) == 2:
-			c.Digits, c.Scale = params[0], params[1]
+		case c.Type == rows.Decimal:
+			c.Digits, c.Scale = ourDigits(params)
 		case c.Type.Variable() && len(params) > 0:
 			c.MaxBytes = max(params[0], 0)
 		}
 		for c.Type.IsTime() && c.Scale < rows.SecondDigits && t.Fits != nil && !t.Fits(params, c) {
 			c.Scale++
+		}
+		if c.Type == rows.Decimal && (c.Scale < 0 || c.Scale > c.Digits) { // numeric(5,-2), numeric(3,5)
+			continue
 		}
 		if t.Fits == nil || t.Fits(params, c) {
 			return &c

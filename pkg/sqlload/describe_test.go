@@ -19,7 +19,7 @@ func TestOurs(t *testing.T) {
 		{Ours: rows.Bytes, Name: "blob", Fits: LongEnough},
 		{Ours: rows.Timestamp, Name: "datetime", Fits: SecondDigits(0)},
 		{Ours: rows.TimestampTZ, Name: "timestamp", Fits: SecondDigits(6)},
-		{Ours: rows.Decimal, Name: "decimal", Fits: SameDigits},
+		{Ours: rows.Decimal, Name: "decimal", Fits: SameScale}, {Ours: rows.Decimal, Name: "numeric", Fits: AnyScale},
 		{Ours: rows.Text, Name: "varchar", Also: []string{"blob"}, Fits: LongEnough},
 	}
 	for kind, want := range map[string]*rows.Column{
@@ -29,6 +29,12 @@ func TestOurs(t *testing.T) {
 		"blob":          {Type: rows.Bytes},
 		"decimal(12,2)": {Type: rows.Decimal, Digits: 12, Scale: 2},
 		"decimal":       nil,
+		"decimal(10,0)": {Type: rows.Decimal, Digits: 10},
+		"decimal(38)":   {Type: rows.Decimal, Digits: 18},
+		"decimal(38,9)": {Type: rows.Decimal, Digits: 18, Scale: 9},
+		"decimal(5,-2)": nil,
+		"decimal(3,5)":  nil,
+		"numeric":       {Type: rows.Decimal, Digits: 18, Scale: 2},
 		"datetime":      {Type: rows.Timestamp, Scale: 6},
 		"datetime(2)":   {Type: rows.Timestamp, Scale: 4},
 		"timestamp":     {Type: rows.TimestampTZ},

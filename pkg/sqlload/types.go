@@ -85,15 +85,26 @@ func LongEnough(params []int, want rows.Column) bool {
 	return len(params) == 0 || params[0] < 0 || params[0] >= max(want.MaxBytes, 1)
 }
 
-// SameDigits fits a decimal number: another scale would round, or be read back differently.
-func SameDigits(params []int, want rows.Column) bool {
+// SameScale fits a decimal number with as many digits before the point, or more: another scale would round, or be read back
+// differently.
+func SameScale(params []int, want rows.Column) bool {
+	digits, scale := decimalParams(params)
+	return digits > 0 && scale == want.Scale && digits-scale >= want.Digits-want.Scale
+}
+
+// AnyScale is SameScale for a server whose type without digits takes every number, and shows it as it was sent.
+func AnyScale(params []int, want rows.Column) bool { return len(params) == 0 || SameScale(params, want) }
+
+// decimalParams are all digits of a decimal type, and those after the point, of which decimal(15) has none. 0 digits are
+// not known.
+func decimalParams(params []int) (digits, scale int) {
 	switch len(params) {
 	case 0:
-		return false
-	case 1: // decimal(15) has no digits after the point
-		return params[0] == want.Digits && want.Scale == 0
+		return 0, 0
+	case 1:
+		return params[0], 0
 	}
-	return params[0] == want.Digits && params[1] == want.Scale
+	return params[0], params[1]
 }
 
 // SecondDigits fits a time that stores as many digits after its seconds as the values have: fewer would round. missing

@@ -31,7 +31,7 @@ func TestTypes(t *testing.T) {
 		{Ours: rows.Text, Name: "char"},
 		{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR(%d)", Most: 100, Fits: LongEnough},
 		{Ours: rows.Text, Name: "string", SQL: "STRING"},
-		{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: SameDigits},
+		{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: SameScale},
 	}
 	text := func(length int) rows.Column { return rows.Column{Type: rows.Text, MaxBytes: length} }
 	assert.Equal(t, "VARCHAR(100)", (Dialect{Types: types}).SQL(text(100)))
@@ -45,7 +45,14 @@ func TestTypes(t *testing.T) {
 	assert.True(t, types.Take(ServerType{Name: "varchar"}, text(100), false))
 	assert.False(t, types.Take(ServerType{Name: "varchar", Params: []int{99}}, text(100), false))
 	assert.False(t, types.Take(ServerType{Name: "decimal"}, text(100), false))
-	assert.False(t, types.Take(ServerType{Name: "decimal"}, rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}, false))
+
+	money := rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}
+	for _, params := range [][]int{{15, 2}, {38, 2}} {
+		assert.True(t, types.Take(ServerType{Name: "decimal", Params: params}, money, false), params)
+	}
+	for _, params := range [][]int{nil, {15}, {14, 2}, {17, 3}, {17, 4}} {
+		assert.False(t, types.Take(ServerType{Name: "decimal", Params: params}, money, false), params)
+	}
 }
 
 // A time is made with the digits of its values, and taken by a column with as many or more.

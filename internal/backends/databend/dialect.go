@@ -77,7 +77,7 @@ var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
 	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: whole},
 	{Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
-	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameScale},
 	{Ours: rows.Bytes, Name: "binary", SQL: "BINARY", Read: "TO_HEX(%s)"},
 	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},

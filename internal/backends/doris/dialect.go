@@ -131,7 +131,7 @@ var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", Also: []string{"largeint"}, SQL: "BIGINT"},
 	{Ours: rows.Date, Name: "date", Also: []string{"datev2"}, SQL: "DATE"},
 	{Ours: rows.Timestamp, Name: "datetime", Also: []string{"datetimev2"}, SQL: "DATETIME(6)", Fits: sqlload.SecondDigits(0)},
-	{Ours: rows.Decimal, Name: "decimal", Also: []string{"decimalv3"}, SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Decimal, Name: "decimal", Also: []string{"decimalv3"}, SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameScale},
 	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR(%d)", Most: 65533, Fits: sqlload.LongEnough},
 	{Ours: rows.Text, Name: "string", Also: []string{"text"}, SQL: "STRING"},
 }

@@ -107,8 +107,8 @@ func TestColumnsOfATable(t *testing.T) {
 		{text, []string{"varchar(100)", "varchar(65533)", "varchar(-1)", "string", "text"}, []string{"varchar(99)", "char(100)"}},
 		{day, []string{"date", "datev2"}, []string{"datetime"}},
 		{moment, []string{"datetime(6)", "datetimev2(6)"}, []string{"datetime", "datetime(3)", "date"}},
-		{price, []string{"decimalv3(15, 2)", "decimal(15,2)"},
-			[]string{"decimalv3(16, 2)", "decimalv3(15, 3)", "decimal(15)", "decimal", "double", "bigint"}},
+		{price, []string{"decimalv3(15, 2)", "decimal(15,2)", "decimalv3(16, 2)"},
+			[]string{"decimalv3(14, 2)", "decimalv3(15, 3)", "decimal(15)", "decimal", "double", "bigint"}},
 	} {
 		for _, kind := range c.takes {
 			assert.True(t, types.Take(sqlload.ParseType(kind), c.want, false), kind)

@@ -150,7 +150,7 @@ var commonTypes = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}, // a difference below 0 is an error (1690)
 	{Ours: rows.Date, Name: "date", SQL: "DATE"},
 	{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(%d)", Fits: sqlload.SecondDigits(0)},
-	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d,%d)", Fits: sqlload.SameDigits},
+	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d,%d)", Fits: sqlload.SameScale},
 	{Ours: rows.Bytes, Name: "longblob", Also: blobs, SQL: "LONGBLOB", Fits: sqlload.LongEnough},
 	{
 		Ours: rows.Text, Name: "longtext", Also: slices.Concat(texts, blobs),
@@ -162,6 +162,7 @@ var commonTypes = sqlload.Types{
 // own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment, which sessions
 // in UTC write and read as it is.
 var moreTypes = sqlload.Types{
+	{Ours: rows.Decimal, Name: "decimal unsigned", Fits: sqlload.SameScale},
 	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8, Fits: noBoolean},
 	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean, Unsigned: true},
 	{Ours: rows.Int32, Name: "mediumint", Least: -1 << 23, Largest: 1<<23 - 1},
@@ -171,8 +172,8 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Int16, Name: "smallint", Also: []string{"mediumint", "int", "bigint"}, SQL: "SMALLINT"},
 	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"mediumint unsigned", "int unsigned", "bigint unsigned"}, Unsigned: true},
 	{Ours: rows.Bool, Name: "tinyint", Also: []string{"tinyint unsigned", "smallint", "int", "bigint"}, SQL: "TINYINT(1)"},
-	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE", Fits: noDigits},
-	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
+	{Ours: rows.Float64, Name: "double", Also: []string{"double unsigned"}, SQL: "DOUBLE", Fits: noDigits},
+	{Ours: rows.Float32, Name: "float", Also: []string{"float unsigned", "double", "double unsigned"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
 	{Ours: rows.Char, Name: "char", Also: texts, SQL: "CHAR(%d) CHARACTER SET utf8mb4", Fits: sqlload.LongEnough},
 	{Ours: rows.UUID, Name: "char", Also: []string{"varchar", "varchar" + otherCharset}, SQL: "CHAR(36)", Fits: uuidLong},
 	{Ours: rows.UUID, Name: "uuid"},

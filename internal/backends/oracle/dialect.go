@@ -56,7 +56,7 @@ var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: wholeNumber, Read: "TO_CHAR(%s)"},
 	{
 		Ours: rows.Decimal, Name: "number", SQL: "NUMBER(%d,%d)",
-		Fits: sqlload.SameDigits, Read: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
+		Fits: sqlload.SameScale, Read: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
 	},
 	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: "TO_CHAR(%s, '" + secondsMask + "')"},
 	{

@@ -89,7 +89,7 @@ func TestColumnsTakeValues(t *testing.T) {
 		{4, "TIMESTAMP(6) WITH TIME ZONE/13//6", false, "TIMESTAMP(6) WITH TIME ZONE"},
 		{5, "NUMBER/22/15/2", true, "NUMBER(15,2)"},
 		{5, "NUMBER/22/15/3", false, "NUMBER(15,3)"},
-		{5, "NUMBER/22/38/2", false, "NUMBER(38,2)"},
+		{5, "NUMBER/22/38/2", true, "NUMBER(38,2)"},
 		{5, "BINARY_DOUBLE/8//", false, "BINARY_DOUBLE"},
 	} {
 		row := strings.Split(c.row, "/")

@@ -44,7 +44,7 @@ var types = sqlload.Types{
 		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
 		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readTimestamp,
 	},
-	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
+	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.AnyScale, Read: "CAST(%s AS text)"},
 	{Ours: rows.Bytes, Name: "bytea", SQL: "bytea", Read: "encode(%s, 'hex')"},
 	{Ours: rows.Text, Name: "text", SQL: "text"},
 	{Ours: rows.Text, Name: "character varying", Fits: sqlload.LongEnough},
@@ -87,7 +87,7 @@ var redshiftTypes = sqlload.Types{
 		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp without time zone",
 		Fits: sqlload.SecondDigits(rows.SecondDigits),
 	},
-	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameDigits, Read: "CAST(%s AS text)"},
+	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameScale, Read: "CAST(%s AS text)"},
 	{Ours: rows.Bytes, Name: "varbyte", SQL: "varbyte(%d)", Fits: sqlload.LongEnough},
 	{Ours: rows.Text, Name: "character varying", SQL: "character varying(%d)", Fits: sqlload.LongEnough},
 }
