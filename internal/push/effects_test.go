@@ -18,6 +18,7 @@ type owned struct {
 	hooked
 	moved *[]int64 // the last keys that sequences were moved behind
 	err   error    // of moving them
+	sees  error    // of looking at them
 }
 
 func (owned) Suspects(context.Context) ([]string, error) {
@@ -29,12 +30,12 @@ func (o owned) Sequences(_ context.Context, last int64, move bool) ([]string, er
 		*o.moved = append(*o.moved, last)
 		return []string{"SELECT setval"}, o.err
 	}
-	return []string{"SELECT setval"}, nil
+	return []string{"SELECT setval"}, o.sees
 }
 
 func (p *fixture) owns(moveErr error) (moved *[]int64) {
 	moved = new([]int64)
-	p.wrap = func(h hooked) loader.Loader { return owned{h, moved, moveErr} }
+	p.wrap = func(h hooked) loader.Loader { return owned{hooked: h, moved: moved, err: moveErr} }
 	return moved
 }
 
@@ -59,7 +60,7 @@ const why = "; the reason may be trigger away, or policy half"
 // Rows that the server did not take are no proof, even if as many are found.
 func TestMissingRowsHaveSuspects(t *testing.T) {
 	p := newFixture(t)
-	p.wrap = func(h hooked) loader.Loader { return diverted{owned{h, nil, nil}} }
+	p.wrap = func(h hooked) loader.Loader { return diverted{owned{hooked: h}} }
 	r := p.fails(small+" --delivery at-least-once --verify count", report.Rejected, "the server acknowledged 10 rows too few or too many"+why)
 	require.EqualValues(t, 195, r.Verify.FoundRows)
 	require.False(t, r.Verify.OK)
@@ -106,4 +107,10 @@ func TestSequencesBehindTheRows(t *testing.T) {
 	p.owns(errors.New("you may not"))
 	r := p.fails(small+" --append --sync-sequences", report.Failed, "the rows are in, and the sequence of the key is not moved: you may not")
 	require.True(t, r.Verify.OK)
+
+	p = newFixture(t)
+	p.succeeds(small)
+	p.forgetFolder()
+	p.wrap = func(h hooked) loader.Loader { return owned{hooked: h, sees: errors.New("it is another table's")} }
+	p.fails(small+" --append --sync-sequences", report.PreflightFailed, "--sync-sequences: it is another table's; or push without it")
 }

@@ -183,6 +183,20 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	return err
 }
 
+// canSyncSequences finds before the load why --sync-sequences could not move a sequence after it.
+func (p *push) canSyncSequences(ctx context.Context) error {
+	if !p.Config.SyncSequences || p.target.Can.Sequencer == nil {
+		return nil
+	}
+	_, err := target.Ask(ctx, p.target, "sequences", func(ctx context.Context) ([]string, error) {
+		return p.target.Can.Sequencer.Sequences(ctx, p.plan.Keys().Last, false)
+	})
+	if err != nil {
+		return fmt.Errorf("--sync-sequences: %w; or push without it", err)
+	}
+	return nil
+}
+
 // syncSequences looks for sequences that are behind the run's keys, and says or does what helps. Rows that brought
 // their own keys do not move them.
 func (p *push) syncSequences(ctx context.Context) error {

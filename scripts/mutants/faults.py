@@ -218,7 +218,7 @@ FAULTS = [Fault(*f) for f in [
      "the probe deletes a row of another application"),
     ("sl09", SL, "statements.go", '"COALESCE(%s, %d) + 1"', '"COALESCE(%s, %d)"',
      "--append begins at the last key that is taken"),
-    ("sl35", SL, "types.go", "params[0] == want.Digits && params[1] == want.Scale", "params[0] == want.Digits",
+    ("sl35", SL, "types.go", "scale == want.Scale && digits-scale >=", "digits-scale >=",
      "a column of another scale is taken, and rounds every value"),
     ("sl36", SL, "conditions.go", "number+s.Schema.Number[0].Minus", "number",
      "the rows of a key that does not begin at 0 are looked for where others are"),

@@ -36,7 +36,7 @@ func (l *opened) effects(s *sqlload.State) string {
 func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, largest int64) (statements []string, err error) {
 	key := sqlload.Literal(s.Schema.Key().Name)
 	found, err := sqlload.Rows(ctx, c, "SELECT DISTINCT q.seqrelid, n.nspname, r.relname, "+
-		"has_sequence_privilege(q.seqrelid, 'SELECT'), "+
+		"has_sequence_privilege(q.seqrelid, 'SELECT'), has_sequence_privilege(q.seqrelid, 'UPDATE'), "+
 		"(SELECT CAST(CAST(o.refobjid AS regclass) AS text) FROM pg_depend o WHERE o.classid = CAST('pg_class' AS regclass) "+
 		"AND o.objid = q.seqrelid AND o.refclassid = o.classid AND o.deptype = 'a' AND o.refobjid <> a.attrelid) FROM pg_attribute a "+
 		"LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum "+
@@ -60,9 +60,13 @@ func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, l
 				continue
 			}
 		}
-		if row[4] != "" {
+		if row[5] != "" {
 			return nil, fmt.Errorf("sequence %s numbers the key and belongs to table %s: give %s a sequence of its own",
-				name, row[4], s.Table)
+				name, row[5], s.Table)
+		}
+		if row[4] != "t" {
+			return nil, fmt.Errorf("sequence %s numbers the key, and this user may not move it: GRANT UPDATE ON SEQUENCE %s TO %s, "+
+				"or let its owner run %s", name, name, grantee(c), move)
 		}
 		statements = append(statements, move)
 	}
