@@ -176,3 +176,14 @@ func TestSequences(t *testing.T) {
 		})
 	}
 }
+
+// A copy made by LIKE takes its keys from the sequence of its model, which is not the run's to move.
+func TestSequenceOfAnotherTable(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	model := schema + ".model"
+	sql(t, "CREATE TABLE "+model+" (document_id bigserial, payload bytea); CREATE TABLE "+to.Table+" (LIKE "+model+" INCLUDING ALL)")
+	l := prepared(t, to, preparation(t, loader.CreateIfMissing))
+	_, err := loader.FeaturesOf(l).Sequencer.Sequences(t.Context(), 1099, false)
+	require.ErrorContains(t, err, "numbers the key and belongs to table "+model+": give ")
+}
