@@ -66,6 +66,10 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 
+	notASCII := func(f jsonField) bool {
+		return !isASCII([]byte(f.label)) || f.column.Type.IsText() && !f.column.ASCII
+	}
+	plan.column.ASCII = !slices.ContainsFunc(object.fields, notASCII)
 	object.together = max(min(documentRows, documentBytes/size), 1)
 	plan.column.MaxBytes, plan.column.JSON = size, p.t.Type == rows.Text
 	plan.drawn = func(start uint64) generator { return object.compile(start) }

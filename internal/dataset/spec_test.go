@@ -711,3 +711,29 @@ func TestBoundsOfIntegers(t *testing.T) {
 		assert.Equal(t, want, [2]int64{c.Least, c.Most}, generator)
 	}
 }
+
+// A column of ASCII says so, since it goes into tables of old character sets.
+func TestASCII(t *testing.T) {
+	for generator, want := range map[string]bool{
+		"constant: x":                                             true,
+		"values: [a, é]":                                          false,
+		"text: {length: 9, alphabet: ascii}":                      true,
+		"words: {length: 9}":                                      true,
+		"sequence: {format: \"A-{:09}\"}":                         true,
+		"sequence: {format: \"Ä-{:09}\"}":                         false,
+		"json: {a: {constant: x}, n: {constant: 1}}":              true,
+		"json: {a: {constant: é}}":                                false,
+		"json: {é: {constant: 1}}":                                false,
+		"json: {a: {json: {b: {values: [é, x]}}}}":                false,
+		"same: latin":                                             false,
+		"ref: {table: t, column: c, rows: 9, format: \"Ä{:09}\"}": false,
+	} {
+		s, err := ParseSpec("f", []byte("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+
+			"  latin: {type: text, constant: é}\n  c: {type: text, "+generator+"}\n"), nil)
+		require.NoError(t, err, generator)
+		d, err := s.Compile(1)
+		require.NoError(t, err, generator)
+		c, _ := d.Schema().Column("c")
+		assert.Equal(t, want, c.ASCII, generator)
+	}
+}

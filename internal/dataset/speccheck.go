@@ -247,7 +247,7 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 
 func (p *columnPlanner) chosenText(texts []*string, from string, chances func() choice) (plan columnPlan) {
 	list, seen := make([]string, len(texts)), map[string]bool{}
-	plan.column.Plain = true
+	plan.column.Plain, plan.column.ASCII = true, true
 	for i, text := range texts {
 		v, err := p.t.parseBytes(*text)
 		if err != nil {
@@ -263,6 +263,7 @@ func (p *columnPlanner) chosenText(texts []*string, from string, chances func() 
 			*text = fmt.Sprintf("%x", v)
 		}
 		plan.column.Plain = plan.column.Plain && isPlain(v)
+		plan.column.ASCII = plan.column.ASCII && isASCII(v)
 		plan.column.MaxBytes = max(plan.column.MaxBytes, len(v))
 	}
 	if p.t.Type == rows.Enum {
@@ -307,7 +308,9 @@ func (t *SpecText) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, alphabetNames))
 		return plan
 	}
-	return random(namedAlphabet(t.Alphabet), t.SpecLength)
+	plan = random(namedAlphabet(t.Alphabet), t.SpecLength)
+	plan.column.ASCII = true
+	return plan
 }
 
 func (l *SpecBytes) plan(p *columnPlanner) (plan columnPlan) {
@@ -334,7 +337,7 @@ func (l *SpecWords) plan(p *columnPlanner) (plan columnPlan) {
 	}
 	p.longest = max(p.longest, l.Max)
 	return columnPlan{
-		column: rows.Column{MaxBytes: l.Max, Plain: true},
+		column: rows.Column{MaxBytes: l.Max, Plain: true, ASCII: true},
 		drawn:  func(uint64) generator { return &prose{p.prose(), l.Min, l.Max} },
 	}
 }

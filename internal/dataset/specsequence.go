@@ -27,6 +27,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 			most = tenTo(s.digits) - 1
 		}
 		plan.column.MaxBytes, plan.column.Plain = len(s.before)+s.digits+len(s.after), true
+		plan.column.ASCII = isASCII([]byte(s.before + s.after))
 	} else if q.Format != "" {
 		p.wrong([]string{"sequence", "format"}, "sequence: format is for texts")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -334,6 +335,11 @@ func compactJSON(text string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is no JSON document: %w", quoted(text), err)
 	}
 	return out.Bytes(), nil
+}
+
+// isASCII reports what rows.Column.ASCII promises of a value.
+func isASCII(value []byte) bool {
+	return !slices.ContainsFunc(value, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
 // isPlain reports what rows.Column.Plain promises of a value.

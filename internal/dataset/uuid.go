@@ -35,7 +35,7 @@ const numberBits = 60
 
 func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 	if p.t.Type == rows.Text {
-		plan.column.MaxBytes, plan.column.Plain = uuidText, true
+		plan.column.MaxBytes, plan.column.Plain, plan.column.ASCII = uuidText, true, true
 	}
 	s := &uuids{start: nameStart(p.c.Name), version: 4}
 	p.limit = min(p.limit, 1<<numberBits-1)

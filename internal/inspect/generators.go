@@ -124,19 +124,22 @@ func (c *column) draws() []string {
 	case rows.Date, rows.Timestamp, rows.TimestampTZ:
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", c.from(), c.to())}
 	case rows.JSON:
-		return []string{"json: {n: {type: bigint, uniform: {min: 0, max: 9999}}}", "json: {n: {uniform: {min: 0, max: 9999}}}", `constant: "{}"`}
+		return documents
 	case rows.Enum:
 		return []string{"values: " + values(v.Labels)}
 	case rows.Bytes:
 		return []string{"bytes: {length: " + c.length(64) + "}"}
 	case rows.Text, rows.Char:
 		if c.json {
-			return []string{`constant: "{}"`}
+			return documents
 		}
 		return c.texts()
 	}
 	return nil
 }
+
+// documents are small objects.
+var documents = []string{"json: {n: {type: bigint, uniform: {min: 0, max: 9999}}}", `constant: "{}"`}
 
 // Texts of at least so many characters are words, and shorter ones symbols.
 const (

@@ -42,6 +42,9 @@ type Column struct {
 	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without a look at them, and know a row's size exactly. It is
 	// for variable types only.
 	Plain bool
+	// ASCII promises that no value of a text has a byte above 127, so that it is the same in the character sets that begin
+	// with ASCII, and so is its length.
+	ASCII bool
 }
 
 // Text writes a value of a column whose values are in Vector.Ints for people: 2026-01-31, 12.50.

@@ -216,6 +216,7 @@ func (all Types) ours(column Column) *rows.Column {
 			continue
 		}
 		c := rows.Column{Name: column.Name, Type: t.Ours, Labels: column.Is.Labels, Least: t.Least, Most: t.Largest}
+		c.ASCII = c.Type.IsText() && c.Type != rows.JSON && c.Type != rows.Enum // some values are
 		params := column.Is.Params
 		switch {
 		case c.Type == rows.Decimal:

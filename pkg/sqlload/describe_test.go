@@ -24,8 +24,8 @@ func TestOurs(t *testing.T) {
 	}
 	for kind, want := range map[string]*rows.Column{
 		"bigint(20)":    {Type: rows.Int64},
-		"varchar(3)":    {Type: rows.Text, MaxBytes: 3},
-		"varchar":       {Type: rows.Text},
+		"varchar(3)":    {Type: rows.Text, MaxBytes: 3, ASCII: true},
+		"varchar":       {Type: rows.Text, ASCII: true},
 		"blob":          {Type: rows.Bytes},
 		"decimal(12,2)": {Type: rows.Decimal, Digits: 12, Scale: 2},
 		"decimal":       nil,

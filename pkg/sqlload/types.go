@@ -93,7 +93,9 @@ func SameScale(params []int, want rows.Column) bool {
 }
 
 // AnyScale is SameScale for a server whose type without digits takes every number, and shows it as it was sent.
-func AnyScale(params []int, want rows.Column) bool { return len(params) == 0 || SameScale(params, want) }
+func AnyScale(params []int, want rows.Column) bool {
+	return len(params) == 0 || SameScale(params, want)
+}
 
 // decimalParams are all digits of a decimal type, and those after the point, of which decimal(15) has none. 0 digits are
 // not known.

@@ -141,7 +141,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 		" FROM information_schema.columns WHERE " + l.name.where() + " ORDER BY ordinal_position"
 	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
 		column.Is = typeOf(column.Type, more[0], more[1])
-		if strings.HasSuffix(column.Is.Name, otherCharset) {
+		if strings.HasSuffix(column.Is.Name, otherCharset) || strings.HasSuffix(column.Is.Name, narrowCharset) {
 			column.Type += " of character set " + more[0]
 		}
 		if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
@@ -150,8 +150,12 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	})
 }
 
-// otherCharset is what a text has in its type's name that is not utf8mb4's.
-const otherCharset = " of another character set"
+// What a text has in its type's name that is not utf8mb4's: of a character set in which ASCII is what it is everywhere, as in
+// the latin1 that old servers give to every table, or of another.
+const narrowCharset, otherCharset = " of an ASCII character set", " of another character set"
+
+// narrowCharsets are those with one byte for a character of ASCII. What else a value has is another length there, or refused.
+var narrowCharsets = []string{"ascii", "latin1", "latin2", "utf8", "utf8mb3", "cp1250", "cp1251", "cp1252"}
 
 // labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels, and escapes.
 // OceanBase leaves them as they are (seekdb 1.4.0), so that the labels are not known for sure: nil.
@@ -182,7 +186,11 @@ func typeOf(full, charset, length string) sqlload.ServerType {
 	t := sqlload.ParseType(full)
 	t.Name = strings.TrimSuffix(t.Name, " zerofill")
 	text, sized := slices.Contains(texts, t.Name), slices.Contains(blobs, t.Name)
-	if text && charset != "utf8mb4" {
+	switch {
+	case !text || charset == "utf8mb4":
+	case slices.Contains(narrowCharsets, charset):
+		t.Name += narrowCharset
+	default:
 		t.Name += otherCharset
 	}
 	if text || sized {

@@ -18,6 +18,7 @@ func TestTakes(t *testing.T) {
 	at := rows.Column{Name: "at", Type: rows.Timestamp}
 	yes, short, id := rows.Column{Type: rows.Bool}, rows.Column{Type: rows.Int16}, rows.Column{Type: rows.UUID}
 	mood := rows.Column{Type: rows.Enum, MaxBytes: 4, Labels: []string{"x, y", "it's"}}
+	ascii := rows.Column{Type: rows.Text, MaxBytes: 9, ASCII: true}
 	for _, c := range []struct {
 		want          rows.Column
 		full, charset string
@@ -53,6 +54,11 @@ func TestTakes(t *testing.T) {
 		{data, "longblob", "binary", "4294967295", true},
 		{words, "varchar(512) /*M!100301 COMPRESSED*/", "utf8mb4", "512", true},
 		{words, "text", "", "65535", false},
+		{words, "text", "latin1", "65535", false},
+		{ascii, "text", "latin1", "65535", true},
+		{ascii, "varchar(9)", "utf8mb3", "9", true},
+		{ascii, "varchar(8)", "utf8mb3", "8", false},
+		{ascii, "varchar(9)", "utf16", "9", false},
 		{words, "text", "utf8mb4", "", false},
 		{words, "json", "utf8mb4", "4294967295", false},
 		{yes, "tinyint(1)", "", "0", true},

@@ -135,6 +135,16 @@ var (
 	texts = []string{"longtext", "mediumtext", "text", "tinytext", "varchar"}
 )
 
+// narrowTexts are the texts of an ASCII character set.
+var narrowTexts = []string{
+	"longtext" + narrowCharset, "mediumtext" + narrowCharset, "text" + narrowCharset, "tinytext" + narrowCharset, "varchar" + narrowCharset,
+}
+
+// asciiFits fits a text that is long enough, for values of ASCII alone.
+func asciiFits(params []int, want rows.Column) bool {
+	return want.ASCII && sqlload.LongEnough(params, want)
+}
+
 // types are those of the flavour. SingleStore's others are not known well enough: no server has been asked.
 func (f flavour) types() sqlload.Types {
 	if f == singleStore {
@@ -162,6 +172,8 @@ var commonTypes = sqlload.Types{
 // own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment, which sessions
 // in UTC write and read as it is.
 var moreTypes = sqlload.Types{
+	{Ours: rows.Text, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
+	{Ours: rows.Char, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
 	{Ours: rows.Decimal, Name: "decimal unsigned", Fits: sqlload.SameScale},
 	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8, Fits: noBoolean},
 	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean, Unsigned: true},
@@ -175,7 +187,7 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Float64, Name: "double", Also: []string{"double unsigned"}, SQL: "DOUBLE", Fits: noDigits},
 	{Ours: rows.Float32, Name: "float", Also: []string{"float unsigned", "double", "double unsigned"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
 	{Ours: rows.Char, Name: "char", Also: texts, SQL: "CHAR(%d) CHARACTER SET utf8mb4", Fits: sqlload.LongEnough},
-	{Ours: rows.UUID, Name: "char", Also: []string{"varchar", "varchar" + otherCharset}, SQL: "CHAR(36)", Fits: uuidLong},
+	{Ours: rows.UUID, Name: "char", Also: []string{"varchar", "varchar" + narrowCharset, "varchar" + otherCharset}, SQL: "CHAR(36)", Fits: uuidLong},
 	{Ours: rows.UUID, Name: "uuid"},
 	{Ours: rows.UUID, Name: "binary", Fits: func(params []int, _ rows.Column) bool { return slices.Equal(params, []int{rows.UUIDBytes}) }},
 	{Ours: rows.JSON, Name: "json", SQL: "JSON"},
