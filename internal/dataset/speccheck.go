@@ -99,9 +99,13 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 // or other word of a column's definition, which would change or hide rows.
 func isSQLType(text string) bool { return len(text) <= maxName && sqlType.MatchString(text) }
 
+// setLabel is a literal without what ends it on one server or another.
+const setLabel = `'(?:[^'\\[:cntrl:]]|'')*'`
+
 // sqlType is one name, or one of the types of several words; then numbers, and words and brackets that follow them.
 var sqlType = regexp.MustCompile(`(?i)^(double precision|(character|char|bit) varying|national (character|char|varchar)( varying)?|` +
-	`long (varchar|varbinary|raw)|interval (year|month|day|hour|minute|second)( to (month|hour|minute|second))?|[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?)` +
+	`long (varchar|varbinary|raw)|interval (year|month|day|hour|minute|second)( to (month|hour|minute|second))?|[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?|` +
+	`set ?\(` + setLabel + `(, ?` + setLabel + `)*\))` +
 	`( ?\([0-9]{1,6}(, ?[0-9]{1,6})*\))?( with(out)?( local)? time zone| unsigned| zerofill| unsigned zerofill)?(\[\])*$`)
 
 // declare compares the length of a variable type with the longest value.

@@ -73,7 +73,7 @@ const sequenceDigits = 12
 // sequences lists the generators that make a column different in every row, the best first. key says that the row has to be
 // found by it.
 func (c *column) sequences(key bool) (all []string) {
-	if c.in != nil || c.isNarrow() {
+	if c.in != nil || c.examples != nil || c.isNarrow() {
 		return nil
 	}
 	switch c.Values.Type {
@@ -104,6 +104,9 @@ func (c *column) sequences(key bool) (all []string) {
 func (c *column) draws() []string {
 	if c.in != nil {
 		return []string{"values: " + values(c.in)}
+	}
+	if c.examples != nil {
+		return []string{"values: " + values(c.examples)}
 	}
 	v := c.Values
 	switch v.Type {

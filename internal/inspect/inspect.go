@@ -67,6 +67,10 @@ type column struct {
 	derived   bool
 	notes     []string
 	omitted   string // why it is left out; "" if it is not
+
+	// Of a type that only the server knows: its name, and values that the server takes for it.
+	sql      string
+	examples []string
 }
 
 func newWriter(d *loader.Description) *writer {
@@ -81,10 +85,12 @@ func newWriter(d *loader.Description) *writer {
 		switch {
 		case c.Generated != "":
 			c.omitted = "generated as " + c.Generated
-		case c.Values == nil || c.kind == "":
-			w.leaveOut(c, "there is no type of ours for "+c.Type+" yet")
 		case dataset.CheckColumnName(c.Name) != nil:
 			w.leaveOut(c, dataset.CheckColumnName(c.Name).Error())
+		case c.Values == nil || c.kind == "":
+			if why := "there is no type of ours for " + c.Type + " yet"; !w.imitate(c, why) {
+				w.leaveOut(c, why)
+			}
 		}
 		w.columns = append(w.columns, c)
 	}
@@ -97,7 +103,7 @@ func newWriter(d *loader.Description) *writer {
 func (w *writer) leaveOut(c *column, why string) {
 	c.omitted = why
 	if !c.Optional() {
-		w.problems = append(w.problems, fmt.Errorf("column %q: %s, it takes no NULL and has no default", c.Name, why))
+		w.problems = append(w.problems, fmt.Errorf("column %q: %s, it takes no NULL and has no default: give it one", c.Name, why))
 	}
 }
 
@@ -380,7 +386,11 @@ type entry struct {
 }
 
 func (e entry) line() string {
-	return fmt.Sprintf("  %s: {type: %s, %s}", name(e.Name), e.kind, e.generator)
+	kind := e.kind
+	if e.sql != "" {
+		kind += ", sql: " + quoted(e.sql)
+	}
+	return fmt.Sprintf("  %s: {type: %s, %s}", name(e.Name), kind, e.generator)
 }
 
 // accepted reports whether a spec may have the columns, with the key.

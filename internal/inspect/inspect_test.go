@@ -157,7 +157,7 @@ func TestWrite(t *testing.T) {
 				"  id: {type: bigint, sequence: {start: 1}}  # identity always\n" +
 				"  # \"g\" bigint is left out: generated as id * 2\n" +
 				"  at: {type: timestamp, uniform: {min: 2025-01-01, max: 2025-12-31}}  # DEFAULT now(); ON UPDATE now(); INVISIBLE\n" +
-				"  # \"p\" point is left out: there is no type of ours for point yet\n",
+				"  # \"p\" point is left out: there is no type of ours for point yet; to fill it write p: {type: text, sql: \"point\", values: [\"(0,0)\", \"(1,2)\"]}\n",
 		},
 		"integers narrower than ours": {
 			loader.Description{
@@ -233,8 +233,8 @@ func TestWriteRefuses(t *testing.T) {
 		want  []string
 	}{
 		"types": {
-			loader.Description{Columns: []loader.Column{bigint("id"), {Name: "p", Type: "point"}, {Name: "q", Type: "line"}}},
-			[]string{`column "p": there is no type of ours for point yet, it takes no NULL and has no default`, `column "q": there is no type of ours for line yet`},
+			loader.Description{Columns: []loader.Column{bigint("id"), {Name: "p", Type: "geometry"}, {Name: "q", Type: "widget"}}},
+			[]string{`column "p": there is no type of ours for geometry yet, it takes no NULL and has no default: give it one`, `column "q": there is no type of ours for widget yet`},
 		},
 		"a name":       {loader.Description{Columns: []loader.Column{bigint("id"), bigint("a\"b")}}, []string{"and no quote or backslash"}},
 		"no key":       {loader.Description{Columns: []loader.Column{{Name: "d", Type: "date", Values: &rows.Column{Type: rows.Date}}}}, []string{"no column by which a row is found again"}},
