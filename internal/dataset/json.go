@@ -19,6 +19,7 @@ const (
 	maxFields     = 256 // of an object
 	maxDocument   = 64 << 10
 	maxJSONNested = 8
+	exactDigits   = 15 // of a number with a fraction that every double holds
 )
 
 func readJSON(r *specReader, c *SpecColumn, e entry, where string) Generator {
@@ -156,6 +157,10 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.t.Type == rows.Bytes {
 		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
 	}
+	if most := max(plan.most, -plan.least); !p.isExact(most) {
+		p.wrong(nil, "%s has more than %d digits, of which servers that keep numbers of JSON as floating point lose some: "+
+			"write fewer, a larger step, or text", p.t.format(most), exactDigits)
+	}
 	if len(p.problems) > before {
 		return field, false
 	}
@@ -183,6 +188,19 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	}
 	field.size = len(field.label) + max(value, len("null")) + len(`"",`)
 	return field, true
+}
+
+// isExact reports whether numbers up to one are the same in every server's JSON. A multiple of 2^−b has b digits after the
+// point; OceanBase shows the 16th digit of some that a double holds.
+func (p *columnPlanner) isExact(most int64) bool {
+	switch {
+	case p.t.Type == rows.Decimal:
+		return most < tenTo(exactDigits)
+	case p.t.isFloat():
+		return p.t.binary <= exactDigits && most>>p.t.binary < tenTo(exactDigits-p.t.binary)
+	default:
+		return true
+	}
 }
 
 // jsonField is a part of a document.

@@ -737,3 +737,15 @@ func TestASCII(t *testing.T) {
 		assert.Equal(t, want, c.ASCII, generator)
 	}
 }
+
+// What is no more than 15 digits, or an integer of 64 bits, every server gives back.
+func TestNumbersInDocuments(t *testing.T) {
+	for _, column := range []string{
+		"json: {a: {values: [-99999999999.9999, 1]}}", "json: {a: {uniform: {min: -9_223_372_036_854_775_808, max: 9223372036854775807}}}",
+		"constant: '{\"a\": [0.000000123456789012345, 1.50000000000000000000, 9223372036854775807, 1e300, 10, true, \"1.2345678901234567\"]}'",
+	} {
+		_, err := ParseSpec("f", []byte("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+
+			"  c: {type: json, "+column+"}\n"), nil)
+		require.NoError(t, err, column)
+	}
+}

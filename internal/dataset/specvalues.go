@@ -334,7 +334,36 @@ func compactJSON(text string) ([]byte, error) {
 	if err := json.Compact(&out, []byte(text)); err != nil {
 		return nil, fmt.Errorf("%s is no JSON document: %w", quoted(text), err)
 	}
-	return out.Bytes(), nil
+	return out.Bytes(), exactNumbers(out.Bytes())
+}
+
+// exactNumbers returns an error if a document has a number that a server changes which keeps integers of 64 bits, and all
+// else as floating point.
+func exactNumbers(document []byte) error {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil // the end: the document was read before
+		}
+		n, is := t.(json.Number)
+		if is && !isExact(n.String()) {
+			return fmt.Errorf("number %s has more than %d digits, or is beyond 64 bits: some servers change it; write a text",
+				shortened(n.String()), exactDigits)
+		}
+	}
+}
+
+func isExact(number string) bool {
+	if !strings.ContainsAny(number, ".eE") {
+		_, err := strconv.ParseInt(number, 10, 64)
+		return err == nil
+	}
+	_, err := strconv.ParseFloat(number, 64)
+	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
+	digits = strings.Trim(strings.Replace(digits, ".", "", 1), "-0")
+	return err == nil && len(digits) <= exactDigits
 }
 
 // isASCII reports what rows.Column.ASCII promises of a value.
