@@ -173,6 +173,10 @@ func (c *column) length(most int) string {
 
 // integers draws integers: a parent's keys, or what the CHECKs and the type allow.
 func (c *column) integers() string {
+	if r := c.reference; r != nil && canBeDrawn(r) && r.Keys.Min >= 0 {
+		return fmt.Sprintf("ref: {table: %s, column: %s, rows: %d, start: %d}", value(r.Table), value(r.Of[0]), r.Keys.Count, r.Keys.Min)
+	}
+
 	bits := map[rows.Type]int{rows.Int16: 16, rows.Int32: 32, rows.Int64: 64}[c.Values.Type]
 	largest := int64(math.MaxInt64) >> (64 - bits)
 	smallest := -largest - 1

@@ -213,7 +213,7 @@ func TestWrite(t *testing.T) {
 			},
 			"key: [id]\ncolumns:\n" +
 				"  id: {type: bigint, sequence: {start: 1}}\n" +
-				"  parent: {type: bigint, uniform: {min: 1, max: 9}}  # REFERENCES s.p (id), 9 keys\n" +
+				"  parent: {type: bigint, ref: {table: p, column: id, rows: 9, start: 1}}  # REFERENCES s.p (id), 9 keys\n" +
 				"  \"${n}\": {type: bigint, sequence: {start: 1}}\n" +
 				"unique:\n  - [parent, \"$${n}\"]\n",
 		},
