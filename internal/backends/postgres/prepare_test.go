@@ -262,14 +262,14 @@ func TestColumnPrivileges(t *testing.T) {
 	assert.ErrorContains(t, err, "this user may not insert")
 }
 
-// A decimal has to have the very digits, and a key of two columns both of them.
+// A decimal has to have the very scale and enough digits, and a key of two columns both of them.
 func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
 	const noKey = "the table's is not (l_orderkey, l_linenumber)"
 	s := tables(t, target(t))
 	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem").Schema(), true
 	for change, want := range map[string]string{
 		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax is numeric(15,3)",
-		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
+		"ALTER l_tax TYPE numeric(14,2)":                                        "l_tax is numeric(14,2)",
 		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          noKey,
 		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": noKey,
 	} {
