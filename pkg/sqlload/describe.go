@@ -55,19 +55,25 @@ func (s *State) fill(question string, r *Relation) string {
 	return strings.NewReplacer("$schema", s.literal(r.Schema), "$table", s.literal(r.Name), "$id", r.ID).Replace(question)
 }
 
-// CheckCosts is the doctor's advice about what every row pays for.
-func (t *Table) CheckCosts(s *State) Check {
+// CheckCosts says what every row pays for, and with advice, which is the doctor's, how to remove it.
+func (t *Table) CheckCosts(s *State, advice bool) Check {
 	name := s.Relation.String()
-	return Check{Name: "indexes, triggers", Advice: true, Ask: s.fill(t.Lookups.Costs, s.Relation), Judge: func(all []string) loader.Finding {
-		if len(all) == 0 {
+	return Check{Name: "indexes, triggers", Ask: s.fill(t.Lookups.Costs, s.Relation), Judge: func(all []string) (none loader.Finding) {
+		switch {
+		case len(all) == 0 && !advice:
+			return none
+		case len(all) == 0:
 			return OK(name + " has no secondary index, no trigger on INSERT and no foreign key")
 		}
 		var has, fixes []string
 		for row := range slices.Chunk(all, 3) {
 			has, fixes = append(has, row[0]+" "+row[1]), append(fixes, row[2])
 		}
-		return Warn(fmt.Sprintf("%s has %s: every row pays for them", name, strings.Join(has, ", ")),
-			strings.Join(slices.Compact(fixes), "; ")+"; after the load create again what was dropped")
+		found := fmt.Sprintf("%s has %s: every row pays for them", name, strings.Join(has, ", "))
+		if !advice {
+			return Warn(found, "terapush doctor has the statements")
+		}
+		return Warn(found, strings.Join(slices.Compact(fixes), "; ")+"; after the load create again what was dropped")
 	}}
 }
 

@@ -100,7 +100,7 @@ func (d *doctor) tableChecks() (checks []sqlload.Check) {
 		checks = append(checks, d.CheckEffects(d.tables.State))
 	}
 	if d.Lookups != nil {
-		checks = append(checks, d.CheckCosts(d.tables.State))
+		checks = append(checks, d.CheckCosts(d.tables.State, d.intent.Advice))
 	}
 	if d.server.flavour == tiDB {
 		query := "SELECT COALESCE(tidb_row_id_sharding_info, '') FROM information_schema.tables WHERE " + d.name.where()

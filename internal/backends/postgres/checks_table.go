@@ -115,7 +115,7 @@ func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
 
 // checkCosts says besides what indexes and triggers do to options.
 func (d *checker) checkCosts() sqlload.Check {
-	c := d.CheckCosts(d.table.State)
+	c := d.CheckCosts(d.table.State, d.intent.Advice)
 	judge := c.Judge
 	c.Judge = func(all []string) loader.Finding {
 		f := judge(all)
