@@ -6,10 +6,7 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -272,27 +269,4 @@ func (c *column) day(b *bound, direction int, missing string) string {
 		at = at.AddDate(0, 0, direction)
 	}
 	return at.Format(time.DateOnly)
-}
-
-// gaps returns how many numbers between the smallest and the largest key are none.
-func gaps(k *loader.ParentKeys) int64 { return k.Max - k.Min + 1 - k.Count }
-
-// say says of a parent's keys what a range cannot.
-func say(r *loader.Reference) string {
-	switch k := r.Keys; {
-	case k == nil:
-		return ", whose keys were not read"
-	case k.Count == 0:
-		return ", which is empty: fill it first"
-	case gaps(k) > 0:
-		return fmt.Sprintf(", %s keys from %d to %d: with gaps, in which no row may point",
-			humanize.Comma(k.Count), k.Min, k.Max)
-	default:
-		return fmt.Sprintf(", %s keys", humanize.Comma(k.Count))
-	}
-}
-
-// canBeDrawn reports whether a range has the parent's keys, and nothing else.
-func canBeDrawn(r *loader.Reference) bool {
-	return r.Keys != nil && r.Keys.Count > 0 && gaps(r.Keys) == 0
 }

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// entry is a column with a generator that may do.
+type entry struct {
+	*column
+	generator string
+}
+
+func (e entry) line() string {
+	kind := e.kind
+	if e.sql != "" {
+		kind += ", sql: " + quoted(e.sql)
+	}
+	return fmt.Sprintf("  %s: {type: %s, %s}", name(e.Name), kind, e.generator)
+}
+
+// file writes the spec. rows is its number of rows, unless it is 0.
+func (w *writer) file(server string, rows int64) string {
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	say := func(text string) { line("# %s", comment(text)) }
+
+	say(tableName(w.Description) + " of " + server + ", as terapush inspect has read it. No value of its rows is in this file.")
+	for _, hidden := range w.Hidden {
+		say("The server did not show this user its " + hidden + ".")
+	}
+	if len(w.Costs) > 0 {
+		say("Every row pays for " + strings.Join(w.Costs, ", ") + ".")
+	}
+	if w.Partitions != "" {
+		say("Partitioned by " + w.Partitions + ": a row without a partition stops the run.")
+	}
+	for _, text := range w.unknown {
+		say("Not understood: " + text + ". A row that breaks it stops the run before it begins.")
+	}
+
+	line("version: 1")
+	line("name: %s", name(w.name))
+	if rows > 0 {
+		line("rows: %d", rows)
+	}
+	line("key: %s", names(w.key))
+	line("columns:")
+	for _, c := range w.columns {
+		if c.omitted != "" {
+			line("  # %s", comment(fmt.Sprintf("%s %s is left out: %s", quoted(c.Name), c.Type, c.omitted)))
+			continue
+		}
+		text := entry{c, c.generator}.line()
+		if notes := c.comment(); notes != "" {
+			text += "  # " + comment(notes)
+		}
+		line("%s", text)
+	}
+	if len(w.unique) > 0 {
+		line("unique:")
+		for _, set := range w.unique {
+			line("  - %s", names(set))
+		}
+	}
+	return out.String()
+}
+
+// comment is what a spec cannot say of a column that is in it.
+func (c *column) comment() string {
+	var all []string
+	if c.Numbered != "" {
+		all = append(all, string(c.Numbered))
+	}
+	if c.Default != "" && c.Default != "NULL" {
+		all = append(all, "DEFAULT "+c.Default)
+	}
+	if c.OnUpdate != "" {
+		all = append(all, "ON UPDATE "+c.OnUpdate)
+	}
+	if c.Invisible {
+		all = append(all, "INVISIBLE")
+	}
+	all = append(all, c.notes...)
+	if c.Comment != "" {
+		all = append(all, c.Comment)
+	}
+	return strings.Join(all, "; ")
+}
