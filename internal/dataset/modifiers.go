@@ -53,22 +53,28 @@ type nullable struct {
 
 func (g *nullable) fill(v *rows.Vector, start uint64, first int64, n int) {
 	g.generator.fill(v, start, first, n)
-	g.clear(v, start, first, n)
+	g.chance.clear(v, start, first, n)
 }
 
-func (g *nullable) fillFrom(v, of *rows.Vector, start uint64, first int64, n int) {
-	g.generator.(dependent).fillFrom(v, of, start, first, n)
-	g.clear(v, start, first, n)
+// nullableDependent makes some values of a dependent NULL.
+type nullableDependent struct {
+	dependent
+	chance chance
+}
+
+func (g *nullableDependent) fillFrom(v, of *rows.Vector, start uint64, first int64, n int) {
+	g.dependent.fillFrom(v, of, start, first, n)
+	g.chance.clear(v, start, first, n)
 }
 
 // clear makes values NULL, which are then 0 or empty.
-func (g *nullable) clear(v *rows.Vector, start uint64, first int64, n int) {
+func (c chance) clear(v *rows.Vector, start uint64, first int64, n int) {
 	if len(v.Nulls) == 0 {
 		v.SetNulls(n)
 	}
 	stream := streamOf(start, "nulls")
 	for i := range n {
-		if g.chance.of(stream, first+int64(i)) {
+		if c.of(stream, first+int64(i)) {
 			v.Nulls[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -114,7 +120,7 @@ func (p *columnPlanner) distinct(plan *columnPlan, n int64) {
 		return
 	}
 	draw, column := plan.drawn, plan.column
-	if plan.depends || plan.derived != nil || column.Type == rows.UUID {
+	if plan.follows != nil || plan.derived != nil || column.Type == rows.UUID {
 		p.wrong([]string{"distinct"}, "distinct is for columns that are drawn by themselves")
 		return
 	}
@@ -173,7 +179,7 @@ func (g *few) fill(v *rows.Vector, start uint64, first int64, n int) {
 	}
 }
 
-// dependent is a generator whose values depend on those of another column, in the same row.
+// dependent makes values that depend on those of another column, in the same row.
 type dependent interface {
 	fillFrom(v, of *rows.Vector, start uint64, first int64, n int)
 }
@@ -201,9 +207,8 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	plan = *of
-	plan.depends, plan.of = true, p.columnIndex(string(*s))
+	plan.drawn, plan.follows, plan.of = nil, copied{}, p.columnIndex(string(*s))
 	plan.column.Declared, plan.wants = 0, 0
-	plan.drawn = func(uint64) generator { return copied{} }
 	return plan
 }
 
@@ -236,8 +241,6 @@ func (p *columnPlanner) other(generator, name string) *columnPlan {
 
 // copied is another column's values.
 type copied struct{}
-
-func (copied) fill(*rows.Vector, uint64, int64, int) { panic("dataset: a copy of nothing") }
 
 func (copied) fillFrom(v, of *rows.Vector, _ uint64, _ int64, n int) {
 	v.Nulls = append(v.Nulls[:0], of.Nulls...)
@@ -296,12 +299,12 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	}
 
 	a.By = from + ".." + to
-	plan.depends, plan.of = true, p.columnIndex(a.Column)
+	plan.of = p.columnIndex(a.Column)
 	plan.column.Nullable = of.column.Nullable
 	plan.least, plan.most = of.least+least, of.most+most
 	unit := p.t.unit()
 	count := uint64(most-least)/uint64(unit) + 1
-	plan.drawn = func(uint64) generator { return &later{least, unit, count} }
+	plan.follows = &later{least, unit, count}
 	return plan
 }
 
@@ -324,8 +327,6 @@ type later struct {
 	least, unit int64 // all distances are least and some units
 	count       uint64
 }
-
-func (*later) fill(*rows.Vector, uint64, int64, int) { panic("dataset: later than nothing") }
 
 func (g *later) fillFrom(v, of *rows.Vector, start uint64, first int64, n int) {
 	v.Nulls = append(v.Nulls[:0], of.Nulls...)

@@ -78,7 +78,7 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	if p.c.Distinct != 0 {
 		p.distinct(plan, p.c.Distinct)
 	}
-	if draw := plan.drawn; p.t.isFloat() && draw != nil && !plan.depends {
+	if draw := plan.drawn; p.t.isFloat() && draw != nil {
 		binary := p.t.binary
 		plan.drawn = func(start uint64) generator { return floats{draw(start), binary} }
 	}
@@ -92,6 +92,10 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	}
 	draw, chance := plan.drawn, p.chance(&p.c.Nulls, "nulls")
 	plan.column.Nullable = true
+	if plan.follows != nil {
+		plan.follows = &nullableDependent{plan.follows, chance}
+		return
+	}
 	plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
 }
 

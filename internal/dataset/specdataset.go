@@ -59,9 +59,8 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 			continue
 		}
 		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, c.column.Name)}
-		one.generator = c.drawn(one.start)
-		if c.depends {
-			one.from = one.generator.(dependent)
+		if one.from = c.follows; one.from == nil {
+			one.generator = c.drawn(one.start)
 		}
 		d.drawn = append(d.drawn, one)
 		if c.wants > 0 {

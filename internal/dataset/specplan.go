@@ -28,7 +28,7 @@ type columnPlan struct {
 	term      *rows.Term // of the row's number, if the column can be in a key; its Column is not set
 
 	drawn       func(start uint64) generator // start is the state of the column's stream at row 0
-	depends     bool                         // the generator is a dependent, on column of
+	follows     dependent                    // in place of drawn: on column of
 	of          int
 	least, most int64 // of numbers, unless they go on with the rows
 	wants       int64 // different values, of a column where a reader would miss them; 0: any number will do
