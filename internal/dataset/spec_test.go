@@ -749,3 +749,45 @@ func TestNumbersInDocuments(t *testing.T) {
 		require.NoError(t, err, column)
 	}
 }
+
+// Fields are drawn for as many documents at a time as have a megabyte, and for one that is longer; the documents are the same
+// however many that are.
+func TestScratchOfDocuments(t *testing.T) {
+	for length, together := range map[int]int{9: documentRows, 10_000: documentBytes / 10_012, 65_000: documentBytes / 65_012} {
+		s, err := ParseSpec("f", []byte(fmt.Sprintf("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+
+			"  c: {type: json, json: {a: {text: {length: %d}}}}\n", length)), nil)
+		require.NoError(t, err)
+		d, err := s.Compile(1)
+		require.NoError(t, err)
+		g := d.(*specDataset).drawn[0].generator.(*document)
+		assert.InDelta(t, together, g.together, 1, length)
+		assert.LessOrEqual(t, g.together*length, documentBytes)
+
+		all, one := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
+		d.Fill(all, 5, 2*g.together+1)
+		g.together = 1
+		d.Fill(one, 5, all.Rows)
+		for i := range one.Rows {
+			require.Equal(t, all.Columns[1].Value(i), one.Columns[1].Value(i))
+		}
+	}
+}
+
+// Flow maps are read as they are written, however many a file has: one library for YAML has given some of many back empty.
+func TestManyFlowMaps(t *testing.T) {
+	const n = 900
+	var text strings.Builder
+	text.WriteString("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n")
+	for i := range n {
+		fmt.Fprintf(&text, "  c%d: {type: json, json: {a: {constant: %d}, b: {values: {x%d: 60%%, y: 40%%}}}}\n", i, i, i)
+	}
+	s, err := ParseSpec("t", []byte(text.String()), nil)
+	require.NoError(t, err)
+	require.Len(t, s.Columns, n+1)
+	for i, c := range s.Columns[1:] {
+		fields := *c.Generator.(*SpecJSON)
+		require.Len(t, fields, 2)
+		require.Equal(t, SpecConstant(fmt.Sprint(i)), *fields[0].Generator.(*SpecConstant))
+		require.Equal(t, SpecValues{{fmt.Sprint("x", i), "60"}, {"y", "40"}}, *fields[1].Generator.(*SpecValues))
+	}
+}
