@@ -225,6 +225,18 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A parameter of a dataset that is an axis makes other rows on purpose.
+func TestDatasetsOfAnAxis(t *testing.T) {
+	for _, axis := range []string{"dataset", "param.customers", "workers"} {
+		s := sweep(axis, []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})
+		for i := range s.Entries {
+			s.Entries[i].Report.Plan.Dataset = "orders " + string(rune('a'+i/3))
+		}
+		warnings := strings.Join(one(t, s).Warnings, " ")
+		require.Equal(t, axis == "workers", strings.Contains(warnings, "The datasets differ"), axis)
+	}
+}
+
 func TestWarningsOfNoise(t *testing.T) {
 	clear := [][]float64{{100, 101, 102, 103}, {200, 201, 202, 203}, {300, 301, 302, 303}}
 	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)

@@ -58,6 +58,7 @@ func (t Table) differing() (warnings []string) {
 	varies := func(axis string) bool {
 		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
 	}
+	ofDataset := varies(inputDataset) || slices.ContainsFunc(t.varying(), func(a Axis) bool { return strings.HasPrefix(a.Name, "param.") })
 	for _, in := range []struct{ name, what string }{
 		{inputServer, "The servers or their versions differ between cases"},
 		{inputDurability, "The servers' durability settings differ between cases"},
@@ -69,7 +70,7 @@ func (t Table) differing() (warnings []string) {
 		{inputVersion, "The cases were pushed by different versions of terapush"},
 	} {
 		values := valuesOf(t.allInputs, in.name)
-		explained := varies(in.name) || in.name == inputTable && varies(inputDataset)
+		explained := varies(in.name) || ofDataset && (in.name == inputTable || in.name == inputDataset)
 		if len(values) > 1 && !explained {
 			warnings = append(warnings, in.what+": "+firstFew(values)+".")
 		}
