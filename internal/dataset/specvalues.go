@@ -342,17 +342,14 @@ func compactJSON(text string) ([]byte, error) {
 func exactNumbers(document []byte) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return nil // the end: the document was read before
-		}
+	for t, err := d.Token(); err == nil; t, err = d.Token() { // up to the end: the document was read before
 		n, is := t.(json.Number)
 		if is && !isExact(n.String()) {
 			return fmt.Errorf("number %s has more than %d digits, or is beyond 64 bits: some servers change it; write a text",
 				shortened(n.String()), exactDigits)
 		}
 	}
+	return nil
 }
 
 func isExact(number string) bool {

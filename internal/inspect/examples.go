@@ -57,6 +57,8 @@ func exampleOf(serverType string, mysql bool) (sql string, values []string) {
 	switch {
 	case array:
 		return full, []string{"{}"}
+	case name == "point" && mysql:
+		return "", nil
 	case name == "set" && mysql:
 		label, _, _ := strings.Cut(params, "','")
 		return full, []string{strings.Trim(label, "'")}
@@ -67,7 +69,7 @@ func exampleOf(serverType string, mysql bool) (sql string, values []string) {
 	}
 	for _, e := range examples {
 		for one := range strings.SplitSeq(e.types, ",") {
-			if one == name && !(mysql && name == "point") {
+			if one == name {
 				return full, e.values
 			}
 		}
