@@ -101,7 +101,8 @@ func newWriter(d *loader.Description) *writer {
 func (w *writer) leaveOut(c *column, why string) {
 	c.omitted = why
 	if !c.Optional() {
-		w.problems = append(w.problems, fmt.Errorf("column %q: %s, it takes no NULL and has no default: give it one", c.Name, why))
+		w.problems = append(w.problems, fmt.Errorf("column %q: %s, it takes no NULL and has no default: give it one, "+
+			"or write its line by hand, with type: text, sql and values", c.Name, why))
 	}
 }
 

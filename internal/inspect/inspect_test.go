@@ -234,7 +234,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"types": {
 			loader.Description{Columns: []loader.Column{bigint("id"), {Name: "p", Type: "geometry"}, {Name: "q", Type: "widget"}}},
-			[]string{`column "p": there is no type of ours for geometry yet, it takes no NULL and has no default: give it one`, `column "q": there is no type of ours for widget yet`},
+			[]string{`column "p": there is no type of ours for geometry yet, it takes no NULL and has no default: give it one, or write its line by hand, with type: text, sql and values`, `column "q": there is no type of ours for widget yet`},
 		},
 		"a name":       {loader.Description{Columns: []loader.Column{bigint("id"), bigint("a\"b")}}, []string{"and no quote or backslash"}},
 		"no key":       {loader.Description{Columns: []loader.Column{{Name: "d", Type: "date", Values: &rows.Column{Type: rows.Date}}}}, []string{"no column by which a row is found again"}},
