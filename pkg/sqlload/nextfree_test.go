@@ -39,6 +39,28 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
+// Keys from 1,000 on are all free behind rows of other programs with smaller ones.
+func TestNextFreeBehindOtherRows(t *testing.T) {
+	s := &State{Statements: Statements{Schema: rows.Schema{
+		Columns: []rows.Column{{Name: "id", Type: rows.Int64}},
+		Number:  []rows.Term{{Times: 1, Minus: 1000}},
+	}}}
+	for free, want := range map[string]int64{"7": 0, "-7": 0, "1000": 0, "1001": 1, "5000": 4000} {
+		first, err := new(Table).nextFree(t.Context(), answering(free), s, 5, 9)
+		require.NoError(t, err)
+		require.Equal(t, want, first, "free from %s", free)
+	}
+}
+
+// answering is a connection that answers every query with one value.
+type answering string
+
+func (a answering) Exec(context.Context, string) (int64, error) { return 0, nil }
+func (a answering) Close() error                                { return nil }
+func (a answering) Query(_ context.Context, _ string, row func([][]byte) error) error {
+	return row([][]byte{[]byte(a)})
+}
+
 // coded is an error with an SQLSTATE.
 type coded string
 
