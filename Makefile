@@ -111,7 +111,7 @@ bench-micro: ## fill, encode, stamp and array binds, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/source ./internal/backends/oracle
 
 soak: SHELL := /bin/bash -o pipefail
-soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of the client per database: three quarters of an hour
+soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of the client per database: a quarter of an hour on two cores
 	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 2h -parallel 4 -v \
 		-run 'Bound|Chaos|Crash|Cut|Disk|Kill|Lost|Lose|Resume|Signal|Stale|Stuck' ./e2e | grep -v '^=== '
 

@@ -62,8 +62,7 @@ type runner struct {
 	before   time.Duration // of earlier processes
 	recorded map[results.Push]results.Entry
 	rowOf    map[place]*row // of cases whose rows can end
-	rates    map[place][]float64
-	failed   map[place]int  // pushes
+	trials   map[place]*trials
 	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
 	took     pace
 	pushed   bool // by this process, so that the next push waits for Settle
@@ -75,7 +74,7 @@ func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
 		recorded: map[results.Push]results.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
-		rates: map[place][]float64{}, failed: map[place]int{},
+		trials: map[place]*trials{},
 	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
@@ -124,17 +123,32 @@ func (r *runner) past(s step) bool {
 	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
 }
 
-// known reports whether a case has no more trials because of Precision: its median is known, or most of them fail.
+// known reports whether a case has no more trials because of Precision.
 func (r *runner) known(s step) bool {
-	if r.Plan.Precision == 0 || s.warmUp {
-		return false
+	t := r.trials[placeOf(s.one)]
+	return t != nil && t.known && !s.warmUp
+}
+
+// trials are the pushes of a case.
+type trials struct {
+	rates  []float64
+	failed int
+	known  bool // the median is, or most of them fail
+}
+
+// add takes a push of a case whose median is to be known to a precision.
+func (t *trials) add(e results.Entry, precision float64) {
+	if e.Status == results.Failed {
+		t.failed++
+		const byChance = 1
+		t.known = t.failed > len(t.rates)+byChance
+		return
 	}
-	at := placeOf(s.one)
-	const inARow = 1 // may fail by chance
-	if r.failed[at] > len(r.rates[at])+inARow {
-		return true
+	if e.Report == nil {
+		return
 	}
-	return results.SampleOf(r.rates[at]).Precision() <= r.Plan.Precision
+	t.rates = append(t.rates, e.Report.Result.RowsPerSecond)
+	t.known = results.SampleOf(t.rates).Precision() <= precision
 }
 
 // note takes account of a push that ended, now or in an earlier process.
@@ -145,11 +159,11 @@ func (r *runner) note(e results.Entry) {
 	}
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
-	switch {
-	case e.Status == results.Failed:
-		r.failed[at]++
-	case e.Report != nil:
-		r.rates[at] = append(r.rates[at], e.Report.Result.RowsPerSecond)
+	if r.Plan.Precision > 0 {
+		if r.trials[at] == nil {
+			r.trials[at] = &trials{}
+		}
+		r.trials[at].add(e, r.Plan.Precision)
 	}
 	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing
 		row.add(at, e.Report.Result.RowsPerSecond)
