@@ -49,12 +49,13 @@ func (a *app) usageOf(c *cobra.Command) error {
 	return err
 }
 
-// commonFlags are the flags of push that its help explains. The others are a topic, so that the help fits a screen or two.
+// commonFlags are the flags of push that its help explains. The others are a topic, so that the help fits a screen or
+// two.
 const commonFlags = "method table dataset like rows bytes duration append workers batch-rows batch-bytes max-rate " +
 	"delivery create verify resume run-id shard password-file tls set json dry-run report fail-below config"
 
-// writeFlags prints the flags that are not hidden, those without a group first. Each flag is explained once: push's in the
-// help of push and in a topic, those of every command in the help of terapush. Other commands name them.
+// writeFlags prints the flags that are not hidden, those without a group first. Each flag is explained once: push's in
+// the help of push and in a topic, those of every command in the help of terapush. Other commands name them.
 func (a *app) writeFlags(b *strings.Builder, c *cobra.Command) {
 	explained, named := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	explained.SortFlags, named.SortFlags = false, false

@@ -190,8 +190,8 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	return field, true
 }
 
-// isExact reports whether numbers up to one are the same in every server's JSON. A multiple of 2^−b has b digits after the
-// point; OceanBase shows the 16th digit of some that a double holds.
+// isExact reports whether numbers up to one are the same in every server's JSON. A multiple of 2^−b has b digits after
+// the point; OceanBase shows the 16th digit of some that a double holds.
 func (p *columnPlanner) isExact(most int64) bool {
 	switch {
 	case p.t.Type == rows.Decimal:

@@ -34,8 +34,8 @@ type columnPlan struct {
 	wants       int64 // different values, of a column where a reader would miss them; 0: any number will do
 }
 
-// bounds are those of an integer column, as rows.Column has them. Of zeros alone they are 0 and 1: both 0 would be those of
-// the type. A column that goes on with the rows has none.
+// bounds are those of an integer column, as rows.Column has them. Of zeros alone they are 0 and 1: both 0 would be
+// those of the type. A column that goes on with the rows has none.
 func (plan *columnPlan) bounds() (least, most int64) {
 	if plan.derived == nil && plan.least == 0 && plan.most == 0 {
 		return 0, 1

@@ -337,8 +337,8 @@ func compactJSON(text string) ([]byte, error) {
 	return out.Bytes(), exactNumbers(out.Bytes())
 }
 
-// exactNumbers returns an error if a document has a number that a server changes which keeps integers of 64 bits, and all
-// else as floating point.
+// exactNumbers returns an error if a document has a number that a server changes which keeps integers of 64 bits, and
+// all else as floating point.
 func exactNumbers(document []byte) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()

@@ -21,9 +21,10 @@ type Rejects interface {
 	Room(number int64) int64
 }
 
-// sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, the batch goes in part
-// by part, in one transaction, without the records that the server refuses. Behind a batch with bad records the next one does
-// so from the beginning: to send it whole in vain, and have the server undo it, may cost twice what the parts do.
+// sifted is the layer that leaves out bad records: where the server refuses a batch for what is in it, the batch goes
+// in part by part, in one transaction, without the records that the server refuses. Behind a batch with bad records the
+// next one does so from the beginning: to send it whole in vain, and have the server undo it, may cost twice what the
+// parts do.
 func (w *worker) sifted(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		if w.Rejects == nil || t.batch == nil || t.batch.Origin == nil {
@@ -191,8 +192,8 @@ func joined(some []batch.Record, length int) []byte {
 	return all
 }
 
-// replace makes the batch anew, of some of its records. The bytes are its own: who sends it again may still read them when
-// the source has its buffer back.
+// replace makes the batch anew, of some of its records. The bytes are its own: who sends it again may still read them
+// when the source has its buffer back.
 func (t *delivery) replace(kept []batch.Record) {
 	t.batch, t.kept = t.of(kept), kept
 	t.batch.Encoded = bytes.Clone(t.batch.Encoded)
@@ -217,8 +218,8 @@ type refused struct{ words, column string }
 // more of them this costs less, and the parts themselves more.
 const parts = 32
 
-// wrongRecords is how many records at the beginning of the files say, if all are refused, that these are read in a wrong
-// way; few files are so short that all of their records may be bad.
+// wrongRecords is how many records at the beginning of the files say, if all are refused, that these are read in a
+// wrong way; few files are so short that all of their records may be bad.
 const wrongRecords, fewRecords = 1000, 10
 
 // sift puts the records, and finds the bad ones. A part that the server refuses is put again, up to the record that the

@@ -13,19 +13,19 @@ type Config struct {
 	Run  string // the run's id
 
 	// Wire is what the batches are sent as. batch.CSV and batch.PGText are what the COPY of every PostgreSQL from 12 on
-	// reads as Spec says, with its DELIMITER, QUOTE, ESCAPE and NULL: the file's bytes, but for carriage returns before a
-	// line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV is
-	// what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
+	// reads as Spec says, with its DELIMITER, QUOTE, ESCAPE and NULL: the file's bytes, but for carriage returns before
+	// a line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV
+	// is what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
 	//
-	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all read
-	// the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
+	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all
+	// read the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
 	Wire    batch.Format
 	Rewrite bool
 	// Fields is how many fields a record has, ≥ 1. Records with more or fewer are a *RecordError where they are taken
 	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
-	// Fragile says what the fields of a file's records may not be, where the server would take it for something else; only
-	// what is rewritten is looked at. nil: they may be anything.
+	// Fragile says what the fields of a file's records may not be, where the server would take it for something else;
+	// only what is rewritten is looked at. nil: they may be anything.
 	Fragile func(file int) []Field
 
 	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
@@ -34,20 +34,21 @@ type Config struct {
 	BufferBytes int64 // of one; see Source.MaxRecord
 	Parallel    int   // files that are read and decompressed at a time, ≥ 1
 
-	// Only says which files are read, and Share which ranges of them, by Range.Nth; nil = all. The others belong to other
-	// shards. Every shard cuts the same ranges from a file, if BatchBytes, BufferBytes and Wire are the same, and reads the
-	// whole file for its share.
+	// Only says which files are read, and Share which ranges of them, by Range.Nth; nil = all. The others belong to
+	// other shards. Every shard cuts the same ranges from a file, if BatchBytes, BufferBytes and Wire are the same, and
+	// reads the whole file for its share.
 	Only  func(file int) bool
 	Share func(file int, nth int64) bool
-	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of them
-	// are delivered; nil = none. The others are read first, and must be asked for in the order of their numbers.
+	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of
+	// them are delivered; nil = none. The others are read first, and must be asked for in the order of their numbers.
 	Known []Range
 	Done  func(batch int64) bool
-	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they may be
-	// handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be resumed.
+	// Ahead keeps ranges on disk. Their numbers follow those that it was given before. When it has returned nil they
+	// may be handed out. It is called by one goroutine at a time. nil: nothing is kept, as for a run that cannot be
+	// resumed.
 	Ahead func([]Range) error
-	// Skip leaves bad records out of their batch, and keeps them for Source.Bad; a batch may be without rows then. Otherwise
-	// the first is Batch's error.
+	// Skip leaves bad records out of their batch, and keeps them for Source.Bad; a batch may be without rows then.
+	// Otherwise the first is Batch's error.
 	Skip bool
 }
 

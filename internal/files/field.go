@@ -69,8 +69,8 @@ func (f *field) read(p []byte) {
 	}
 }
 
-// unescape returns the byte that stands behind a backslash, and where the last byte is that belongs to it, −1 if there is
-// no such escape.
+// unescape returns the byte that stands behind a backslash, and where the last byte is that belongs to it, −1 if there
+// is no such escape.
 func (d dialect) unescape(p []byte, i int) (byte, int) {
 	c := p[i]
 	switch c {

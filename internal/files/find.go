@@ -175,8 +175,8 @@ func compression(path string, head []byte) (Compression, error) {
 	return Plain, utf16(path, head)
 }
 
-// Check looks at the file again. It returns a *ChangedError if it is gone, or its size, compression or ends differ. Of an object every
-// read checks the ETag.
+// Check looks at the file again. It returns a *ChangedError if it is gone, or its size, compression or ends differ. Of
+// an object every read checks the ETag.
 func (f File) Check() error {
 	if f.Path == Stdin || InBucket(f.Path) {
 		return nil

@@ -50,8 +50,8 @@ func (s Spec) Values(record []byte) (all [][]byte) {
 	return all
 }
 
-// Reread calls f for ranges that are read again, in the order of files and offsets, with their bytes, which it must not keep.
-// An error is a *ChangedError if they are not what they were.
+// Reread calls f for ranges that are read again, in the order of files and offsets, with their bytes, which it must not
+// keep. An error is a *ChangedError if they are not what they were.
 func (s Spec) Reread(ctx context.Context, ranges []Range, f func(r Range, records []byte) error) error {
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b Range) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.From, b.From))

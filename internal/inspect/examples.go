@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// examples are texts that servers read as values of types for which there is none of ours, by the type's name; a column of
-// them is sent as text, with sql.
+// examples are texts that servers read as values of types for which there is none of ours, by the type's name; a column
+// of them is sent as text, with sql.
 var examples = []struct {
 	types  string // names, with blanks for those of several words
 	values []string
@@ -41,8 +41,8 @@ var examples = []struct {
 // typeName finds the name of a type as servers write it, without its parameters.
 var typeName = regexp.MustCompile(`^([a-z][a-z0-9_]*(?: [a-z]+)*)(?:\(([^)]*)\))?((?: [a-z]+)*)((?:\[\])*)$`)
 
-// exampleOf returns the type of a column as sql has it, and some of its values; "" where none is known. Geometry of MySQL
-// has none: it is made by functions alone. mysql tells its point, and its bits, from those of PostgreSQL.
+// exampleOf returns the type of a column as sql has it, and some of its values; "" where none is known. Geometry of
+// MySQL has none: it is made by functions alone. mysql tells its point, and its bits, from those of PostgreSQL.
 func exampleOf(serverType string, mysql bool) (sql string, values []string) {
 	full, _, _ := strings.Cut(serverType, " of character set ")
 	m := typeName.FindStringSubmatch(full)
@@ -89,8 +89,8 @@ func bits(n string, mysql bool) []string {
 	return []string{strings.Repeat("0", width), strings.Repeat("1", width)}
 }
 
-// imitate makes a column one of examples, if there are some for its type, and reports whether it could. A column that the server
-// fills by itself is left out, with the line that would fill it.
+// imitate makes a column one of examples, if there are some for its type, and reports whether it could. A column that
+// the server fills by itself is left out, with the line that would fill it.
 func (w *writer) imitate(c *column, why string) bool {
 	sql, texts := exampleOf(c.Type, w.Escapes)
 	generator := "values: " + values(texts)

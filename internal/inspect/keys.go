@@ -14,8 +14,8 @@ func (w *writer) inKey(name string) bool {
 	return slices.ContainsFunc(w.Keys, func(k loader.Key) bool { return slices.Contains(k.Columns, name) })
 }
 
-// chooseKey finds the columns by which a row is found again: those of the primary key, or else of a unique one, or else any
-// that can number the rows.
+// chooseKey finds the columns by which a row is found again: those of the primary key, or else of a unique one, or else
+// any that can number the rows.
 func (w *writer) chooseKey() {
 	for _, k := range w.Keys {
 		columns := w.present(k)
@@ -48,7 +48,8 @@ func (w *writer) present(k loader.Key) (all []*column) {
 	return all
 }
 
-// numbered makes one of some columns the key: an integer, or else a timestamp, or else a text; the first that can do it.
+// numbered makes one of some columns the key: an integer, or else a timestamp, or else a text; the first that can do
+// it.
 func (w *writer) numbered(columns []*column) bool {
 	columns = slices.DeleteFunc(slices.Clone(columns), func(c *column) bool { return c.omitted != "" })
 	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(a.rank(), b.rank()) })
@@ -135,7 +136,8 @@ func (w *writer) deriveUniques() {
 	}
 }
 
-// deriveOne derives one of some columns, if a generator can: one that refers to no parent, whose keys bound it, if there is one.
+// deriveOne derives one of some columns, if a generator can: one that refers to no parent, whose keys bound it, if
+// there is one.
 func (w *writer) deriveOne(columns []*column) bool {
 	free := func(c *column) bool { return c.reference == nil && w.derive(c) }
 	return slices.ContainsFunc(columns, free) || slices.ContainsFunc(columns, w.derive)

@@ -68,8 +68,8 @@ func (d fromDataset) firstKey(ctx context.Context) (int64, error) {
 	return first, nil
 }
 
-// probe makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does not
-// roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads it.
+// probe makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does
+// not roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads it.
 func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batch, free func(), err error) {
 	p := d.p
 	n := int64(len(sample))
@@ -103,8 +103,8 @@ func (d fromDataset) measure(o *stats.Options) {
 	}
 }
 
-// sent ends a run by duration. When it has stopped in order, every batch that was handed out is in, and the plan gets their
-// number of rows.
+// sent ends a run by duration. When it has stopped in order, every batch that was handed out is in, and the plan gets
+// their number of rows.
 func (d fromDataset) sent(result engine.Result, err error) (engine.Result, error) {
 	p := d.p
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// firstKey returns 0, since records have no keys. It counts the rows of the table before the load, where its proof is to
-// compare them: an empty table costs nothing.
+// firstKey returns 0, since records have no keys. It counts the rows of the table before the load, where its proof is
+// to compare them: an empty table costs nothing.
 func (f *fromFiles) firstKey(ctx context.Context) (int64, error) {
 	p := f.p
 	mode, rows := p.Config.Verify, int64(0)
@@ -122,7 +122,8 @@ func (f *fromFiles) leftOut() error {
 	return &Error{Outcome: report.Rejected, Err: loader.Final(err)}
 }
 
-// sampledBatches is how many batches at most are read again for the records that are compared: they lie all over the files.
+// sampledBatches is how many batches at most are read again for the records that are compared: they lie all over the
+// files.
 const sampledBatches = 64
 
 // reread compares a sample of records with the rows of the table that have their keys.

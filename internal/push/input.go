@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// input is where the rows of a run come from: a dataset, or the user's files. All in which the two differ for a run is here,
-// chosen once; what they do not say of themselves is in the plan. Its methods are called in this order.
+// input is where the rows of a run come from: a dataset, or the user's files. All in which the two differ for a run is
+// here, chosen once; what they do not say of themselves is in the plan. Its methods are called in this order.
 type input interface {
 	// command is the one that the run is resumed with.
 	command() string
@@ -23,7 +23,8 @@ type input interface {
 	connected(ctx context.Context) error
 	// firstKey returns the key of the run's first row, given what the table holds.
 	firstKey(ctx context.Context) (int64, error)
-	// probe makes a batch that is only tried, of some rows of the run. free releases the memory once no driver reads it.
+	// probe makes a batch that is only tried, of some rows of the run. free releases the memory once no driver reads
+	// it.
 	probe(ctx context.Context, rows []int64) (one *batch.Batch, free func(), err error)
 	// recall reads what earlier processes of the run have left of it on disk.
 	recall() error

@@ -86,7 +86,8 @@ type Run struct {
 	Shard *Shard `json:"shard,omitempty"`
 }
 
-// OnOneMachine reports whether the connections did not leave the client's machine, so that the server ran on its cores, too.
+// OnOneMachine reports whether the connections did not leave the client's machine, so that the server ran on its cores,
+// too.
 func (r Report) OnOneMachine() bool {
 	const loopback, darwins = "lo", "lo0"
 	nic := r.BoundBy.Evidence.NIC

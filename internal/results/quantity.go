@@ -32,8 +32,8 @@ type Sample struct {
 	MedianHigh float64 `json:"median_high"`
 }
 
-// LeastTrials is how many values an interval of their median takes: of five, all lie on one side of it in every sixteenth
-// case.
+// LeastTrials is how many values an interval of their median takes: of five, all lie on one side of it in every
+// sixteenth case.
 const LeastTrials = 6
 
 // Precision returns how far the interval of the median reaches from it, as a share of it; +Inf if that is not known.

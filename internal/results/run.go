@@ -33,7 +33,8 @@ func many(n int, what string) string {
 	return units.Count(int64(n)) + " " + what + "s"
 }
 
-// commandOf returns the command of a run, with TARGET and FILE in place of names; "" if the report does not have its flags.
+// commandOf returns the command of a run, with TARGET and FILE in place of names; "" if the report does not have its
+// flags.
 func commandOf(r *report.Report) string {
 	if len(r.Run.Flags) == 0 {
 		return ""

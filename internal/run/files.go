@@ -117,8 +117,8 @@ func (f *Files) schema() (s rows.Schema) {
 	return s
 }
 
-// Wire returns the format in which a method gets the records; "" if it takes no files of this one. All formats can become
-// TSV, or the csv of caps.PlainFiles; the others are sent as they are.
+// Wire returns the format in which a method gets the records; "" if it takes no files of this one. All formats can
+// become TSV, or the csv of caps.PlainFiles; the others are sent as they are.
 func (f *Files) Wire(caps loader.Caps) batch.Format {
 	taken, as := caps.Files, batch.PGText
 	if f.Format == files.CSV || caps.PlainFiles {

@@ -53,8 +53,8 @@ const (
 	defaultPrecision = 0.05
 )
 
-// SetRepeats takes the repeats of a command line: a number, Auto, or "" for the plan's; and a precision, 0 for the plan's,
-// which implies Auto.
+// SetRepeats takes the repeats of a command line: a number, Auto, or "" for the plan's; and a precision, 0 for the
+// plan's, which implies Auto.
 func (p *Plan) SetRepeats(repeats string, precision float64) error {
 	if repeats == "" && precision == 0 {
 		return nil

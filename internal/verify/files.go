@@ -15,8 +15,8 @@ type Files struct {
 	Before, After int64
 }
 
-// Result compares the records of the files with what arrived: they were acknowledged, they are claimed, and the table has so
-// many rows more, if its rows were counted. Which rows they are is not looked at.
+// Result compares the records of the files with what arrived: they were acknowledged, they are claimed, and the table
+// has so many rows more, if its rows were counted. Which rows they are is not looked at.
 func (f Files) Result(m Mode) Result {
 	r := Result{Mode: m, ExpectedRows: f.Records, FoundRows: f.Claimed, Files: &f}
 	switch {

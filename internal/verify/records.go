@@ -26,8 +26,8 @@ type Record struct {
 // rereadAtOnce is how many records one statement reads back.
 const rereadAtOnce = 100
 
-// Compare reads records back by their key, one of the columns, and compares them field by field. A field in a form that only
-// the server reads, as a date with the name of its month, is not compared, and is counted in NotCompared.
+// Compare reads records back by their key, one of the columns, and compares them field by field. A field in a form that
+// only the server reads, as a date with the name of its month, is not compared, and is counted in NotCompared.
 func (r *Result) Compare(ctx context.Context, from loader.Rereader, columns []rows.Column, key int, all []Record,
 	ask func(context.Context, string, func(context.Context) error) error,
 ) error {
@@ -80,8 +80,8 @@ type comparison struct {
 	bad     []BadRow
 }
 
-// keys returns the keys of records as the server is asked for them, and the records by these. One without a key, or with that
-// of another one, is left out.
+// keys returns the keys of records as the server is asked for them, and the records by these. One without a key, or
+// with that of another one, is left out.
 func (c *comparison) keys(some []Record) (texts []string, byKey map[string]Record) {
 	byKey = make(map[string]Record, len(some))
 	for _, one := range some {
@@ -151,8 +151,8 @@ func (c *comparison) row(byKey map[string]Record, values []any) error {
 	return nil
 }
 
-// differField compares the text of a field with what the table has. compared is false where only the server knows what the text
-// means.
+// differField compares the text of a field with what the table has. compared is false where only the server knows what
+// the text means.
 func differField(c rows.Column, field []byte, found any) (detail string, offset int, compared bool, err error) {
 	if field == nil || found == nil {
 		var want any
@@ -218,8 +218,8 @@ func sameNumber(c rows.Column, a, b string) bool {
 	return isX && isY && x.Cmp(y) == 0
 }
 
-// valueOf reads the text of a field as a value of its column, as loader.Fetcher has it. known is false where only the server
-// knows what it means, or the column cannot hold it as it is.
+// valueOf reads the text of a field as a value of its column, as loader.Fetcher has it. known is false where only the
+// server knows what it means, or the column cannot hold it as it is.
 func valueOf(c rows.Column, field []byte) (value any, known bool) {
 	text := string(field)
 	switch {

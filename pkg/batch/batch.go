@@ -73,8 +73,8 @@ type Batch struct {
 	// Layout and Origin are those of a user's file, nil of rows that were made.
 	Layout *Layout
 	Origin *Origin
-	// Part says that these are some records of a batch, of which all go in or none: what the server has to say of each of
-	// them is wanted.
+	// Part says that these are some records of a batch, of which all go in or none: what the server has to say of each
+	// of them is wanted.
 	Part bool
 	// Attempt is the number of the current attempt, from 1 on, which distinguishes the requests of a batch on the server.
 	// The engine sets it. If attempts are announced on disk, as with labels, it counts over all processes of the run;

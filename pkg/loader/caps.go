@@ -31,8 +31,8 @@ type Caps struct {
 	Formats []batch.Format // accepted, best first
 	// Files are those formats in which a session takes the records of a user's file, with their Layout; none: it takes none.
 	Files []batch.Format
-	// PlainFiles reports whether these have no Layout but the columns: the server reads csv in a way of its own, and gets all
-	// records as this program's encoders write them.
+	// PlainFiles reports whether these have no Layout but the columns: the server reads csv in a way of its own, and
+	// gets all records as this program's encoders write them.
 	PlainFiles bool
 	// Lacks are the types for which the database has no column that returns what was sent.
 	Lacks []rows.Type

@@ -47,8 +47,8 @@ type Column struct {
 	OnUpdate  string // what an UPDATE of other columns puts there, which is no default
 	Invisible bool   // to SELECT *
 	Comment   string
-	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would take
-	// it for NULL or for a text, without a word.
+	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
+	// take it for NULL or for a text, without a word.
 	NoEmpty, NoNull bool
 }
 

@@ -68,8 +68,8 @@ type Session interface {
 
 // Sifter is a Session that can leave records of a user's file out of a batch: those that the server refuses.
 type Sifter interface {
-	// Sift is Load of a batch that goes in part by part. What load has put in is committed, with the claim of so many rows;
-	// nothing is if load returns an error.
+	// Sift is Load of a batch that goes in part by part. What load has put in is committed, with the claim of so many
+	// rows; nothing is if load returns an error.
 	Sift(ctx context.Context, b *batch.Batch, load PutParts) (Ack, error)
 }
 
@@ -158,7 +158,8 @@ type Preparation struct {
 	// Records reports whether the rows are those of a user's files. The server parses them, so the columns of Schema have
 	// names only, and no row has a number.
 	Records bool
-	// Began is when the run began; it may be zero unless Records is set. What a server has forgotten since is not known.
+	// Began is when the run began; it may be zero unless Records is set. What a server has forgotten since is not
+	// known.
 	Began      time.Time
 	Contract   Contract
 	Create     CreateMode

@@ -282,9 +282,9 @@ type Sequencer interface {
 
 // Rereader reads records of files back.
 type Rereader interface {
-	// Reread calls f for every row that has one of the texts as its key, one of the columns, and perhaps for others that the
-	// server takes for equal. Values are those of the columns, as Fetcher has them; one that is not the column's type has its
-	// text, a string. f must not keep them.
+	// Reread calls f for every row that has one of the texts as its key, one of the columns, and perhaps for others
+	// that the server takes for equal. Values are those of the columns, as Fetcher has them; one that is not the
+	// column's type has its text, a string. f must not keep them.
 	Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error
 }
 

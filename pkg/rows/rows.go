@@ -19,8 +19,8 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 0 to Digits. The values
-	// of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 0 to Digits. The
+	// values of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
 	// Least and Most are the bounds of an integer column's values; both 0 = those of the type.
 	Least, Most int64
@@ -42,8 +42,8 @@ type Column struct {
 	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without a look at them, and know a row's size exactly. It is
 	// for variable types only.
 	Plain bool
-	// ASCII promises that no value of a text has a byte above 127, so that it is the same in the character sets that begin
-	// with ASCII, and so is its length.
+	// ASCII promises that no value of a text has a byte above 127, so that it is the same in the character sets that
+	// begin with ASCII, and so is its length.
 	ASCII bool
 }
 

@@ -204,7 +204,8 @@ func (t *Table) countParents(ctx context.Context, s *State, d *loader.Descriptio
 	}
 }
 
-// ourDigits are the digits of a decimal of ours in a column: 18 at most, and two after the point where the column takes any.
+// ourDigits are the digits of a decimal of ours in a column: 18 at most, and two after the point where the column takes
+// any.
 func ourDigits(params []int) (digits, scale int) {
 	const most, cents = 18, 2
 	if len(params) == 0 {

@@ -85,8 +85,8 @@ func LongEnough(params []int, want rows.Column) bool {
 	return len(params) == 0 || params[0] < 0 || params[0] >= max(want.MaxBytes, 1)
 }
 
-// SameScale fits a decimal number with as many digits before the point, or more: another scale would round, or be read back
-// differently.
+// SameScale fits a decimal number with as many digits before the point, or more: another scale would round, or be read
+// back differently.
 func SameScale(params []int, want rows.Column) bool {
 	digits, scale := decimalParams(params)
 	return digits > 0 && scale == want.Scale && digits-scale >= want.Digits-want.Scale
@@ -97,8 +97,8 @@ func AnyScale(params []int, want rows.Column) bool {
 	return len(params) == 0 || SameScale(params, want)
 }
 
-// decimalParams are all digits of a decimal type, and those after the point, of which decimal(15) has none. 0 digits are
-// not known.
+// decimalParams are all digits of a decimal type, and those after the point, of which decimal(15) has none. 0 digits
+// are not known.
 func decimalParams(params []int) (digits, scale int) {
 	switch len(params) {
 	case 0:

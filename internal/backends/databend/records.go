@@ -16,9 +16,10 @@ import (
 
 // recordsSession loads records of users' files, which have no keys by which one could count them.
 //
-// So a batch is a file in the run's folder of the stage, and a COPY loads it. COPY remembers for a day by their names which
-// files it has loaded into a table, and copy_history lists them. That is a label which locks: of three COPYs of one file
-// at the same time one is committed, and the others fail with 2014 (tried on 1.2.895); a later one loads nothing.
+// So a batch is a file in the run's folder of the stage, and a COPY loads it. COPY remembers for a day by their names
+// which files it has loaded into a table, and copy_history lists them. That is a label which locks: of three COPYs of
+// one file at the same time one is committed, and the others fail with 2014 (tried on 1.2.895); a later one loads
+// nothing.
 //
 // A streaming load does not do: of a body that breaks off the server commits the beginning.
 type recordsSession struct {
@@ -43,8 +44,8 @@ func (s *recordsSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, 
 	return ack, nil
 }
 
-// copyFile puts the batch into the stage and loads it. All attempts have the same name. The server removes a file that is
-// in; after a failure it is removed here, unless the statement may still be reading it.
+// copyFile puts the batch into the stage and loads it. All attempts have the same name. The server removes a file that
+// is in; after a failure it is removed here, unless the statement may still be reading it.
 func (s *recordsSession) copyFile(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	stage := s.owner.recordsStage(s.run, b.Format)
 	path := stage.path(b.ID.Number)
@@ -155,8 +156,8 @@ func (l *opened) resolveRecords(ctx context.Context, s *sqlload.State, ref loade
 		"sent before: compare the table with the file", memory)}, nil
 }
 
-// copyRecords loads a file of records, whose fields are the columns of the batch's layout, and has it removed afterwards.
-// With PURGE alone the server remembers the name; with FORCE it would not.
+// copyRecords loads a file of records, whose fields are the columns of the batch's layout, and has it removed
+// afterwards. With PURGE alone the server remembers the name; with FORCE it would not.
 func (s *recordsSession) copyRecords(stage, path string, b *batch.Batch) string {
 	columns := make([]string, len(b.Layout.Columns))
 	for i, name := range b.Layout.Columns {

@@ -150,11 +150,12 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	})
 }
 
-// What a text has in its type's name that is not utf8mb4's: of a character set in which ASCII is what it is everywhere, as in
-// the latin1 that old servers give to every table, or of another.
+// What a text has in its type's name that is not utf8mb4's: of a character set in which ASCII is what it is everywhere,
+// as in the latin1 that old servers give to every table, or of another.
 const narrowCharset, otherCharset = " of an ASCII character set", " of another character set"
 
-// narrowCharsets are those with one byte for a character of ASCII. What else a value has is another length there, or refused.
+// narrowCharsets are those with one byte for a character of ASCII. What else a value has is another length there, or
+// refused.
 var narrowCharsets = []string{"ascii", "latin1", "latin2", "utf8", "utf8mb3", "cp1250", "cp1251", "cp1252"}
 
 // labelsOf reads 'a','b') as information_schema writes it, with doubled quotation marks in labels, and escapes.

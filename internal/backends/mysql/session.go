@@ -275,8 +275,8 @@ func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	return s.conn.Insert(ctx, tag(b.ID)+s.insertHead(), b)
 }
 
-// maxWarnings is the most of the server's warnings in an answer, and maxTold in that of a part, which is for the records
-// that they name: as many as a session lets the server keep.
+// maxWarnings is the most of the server's warnings in an answer, and maxTold in that of a part, which is for the
+// records that they name: as many as a session lets the server keep.
 const maxWarnings, maxTold = 5, 10_000
 
 func (s *session) most(b *batch.Batch) int {

@@ -207,8 +207,8 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	return x, around(ticks, l.Y.Log)
 }
 
-// draw draws a series in colour number n of several, or in grey if n is negative. Series side by side are apart by a little, so
-// that their ranges can be told from each other, and with patterns they also differ in their dashes.
+// draw draws a series in colour number n of several, or in grey if n is negative. Series side by side are apart by a
+// little, so that their ranges can be told from each other, and with patterns they also differ in their dashes.
 func (s Series) draw(p plot, n, of int, patterns bool) {
 	look, dot := solid(other, 1), glyph(nil)
 	if n >= 0 {
