@@ -229,7 +229,7 @@ func TestFilesBesideOthers(t *testing.T) {
 		d.must(t, "INSERT INTO orders (id) VALUES (-1)")
 		is := reportOf(t, p.wait(t).ends(t, 0))
 		assert.Equal(t, "ack", is.Verify.Mode)
-		assert.Contains(t, strings.Join(is.Warnings, "\n"), "1 rows more than the load has added")
+		assert.Contains(t, strings.Join(is.Warnings, "\n"), "1 row more than the load has added")
 		d.loads(d.target(), "--resume", "last", "--verify", "count").run(t).ends(t, 4)
 	})
 }

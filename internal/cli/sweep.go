@@ -65,8 +65,10 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
 	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
-	f.StringVar(&s.repeats, "repeats", "", "pushes of every case, or auto: until the median is known to --precision (default: the plan's)")
-	f.Var(&s.precision, "precision", "how far the 95 % interval of a case's median may reach, with --repeats auto (default 5%)")
+	f.StringVar(&s.repeats, "repeats", "",
+		"pushes of every case, or auto: until the median is known to --precision (default: the plan's)")
+	f.Var(&s.precision, "precision",
+		"how far the 95 % interval of a case's median may reach, with --repeats auto (default 5%)")
 	f.Var(config.Duration(&s.budget, 0), "budget", "time for the sweep, after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
 	s.pushFlags(f, "print all cases and an estimate, and connect to nothing", "print the tables as one JSON object", "push",

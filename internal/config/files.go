@@ -59,7 +59,8 @@ func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(p.Table == "", "--table is needed: the table that the files go into")
 	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)
-	all.refuse(p.Verify == string(verify.Full) && c.Key == "", "--verify full reads records back by a key: name its column with --key")
+	all.refuse(p.Verify == string(verify.Full) && c.Key == "",
+		"--verify full reads records back by a key: name its column with --key")
 	all.refuse(p.Verify != string(verify.Full) && c.Key != "", "--key is for --verify full, which reads records back")
 	all.refuse((c.MaxRejects > 0) != (c.Rejects != ""), "--max-rejects N and --rejects FILE belong together: how many records may be left out, and where they go")
 	if p.Verify != VerifyAuto {
@@ -122,7 +123,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 
 // OnlyLoads lists the flags of a load that push does not have, or that mean something else there.
 func OnlyLoads() []string {
-	return []string{"format", "delimiter", "quote", "escape", "null", "header", "columns", "key", "rejects", "max-rejects", "verify"}
+	return strings.Fields("format delimiter quote escape null header columns key rejects max-rejects verify")
 }
 
 // OptionalText is a text that may be given as an empty one, too. \t is a tab.

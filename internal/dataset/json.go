@@ -158,8 +158,9 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
 	}
 	if most := max(plan.most, -plan.least); !p.isExact(most) {
-		p.wrong(nil, "%s has more than %d digits, of which servers that keep numbers of JSON as floating point lose some: "+
-			"write fewer, a larger step, or text", p.t.format(most), exactDigits)
+		p.wrong(
+			nil, "%s has more than %d digits, of which servers that keep numbers of JSON as floating point lose some: "+
+				"write fewer, a larger step, or text", p.t.format(most), exactDigits)
 	}
 	if len(p.problems) > before {
 		return field, false

@@ -134,7 +134,8 @@ func (t *specType) readDigits(text string, params []int) error {
 	case t.digits > 18:
 		return fmt.Errorf("type %s: more than 18 digits are not there yet", quoted(text))
 	case t.digits < 1 || t.scale < 0 || t.scale > t.digits:
-		return fmt.Errorf("type %s: decimal(p,s) has p digits, 1 to 18, and s of them, perhaps 0, after the point", quoted(text))
+		return fmt.Errorf(
+			"type %s: decimal(p,s) has p digits, 1 to 18, and s of them, perhaps 0, after the point", quoted(text))
 	default:
 		return nil
 	}

@@ -345,7 +345,8 @@ func exactNumbers(document []byte) error {
 	for t, err := d.Token(); err == nil; t, err = d.Token() { // up to the end: the document was read before
 		n, is := t.(json.Number)
 		if is && !isExact(n.String()) {
-			return fmt.Errorf("number %s has more than %d digits, or is beyond 64 bits: some servers change it; write a text",
+			return fmt.Errorf(
+				"number %s has more than %d digits, or is beyond 64 bits: some servers change it; write a text",
 				shortened(n.String()), exactDigits)
 		}
 	}

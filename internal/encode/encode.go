@@ -143,7 +143,8 @@ func Carries(f batch.Format, s rows.Schema) error {
 				f, c.Name, c.SQL)
 		case c.Type == rows.Decimal && !decimalFits(c):
 			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them after the point: "+
-				"valid are 1 to 18 digits, none to all of them after the point, in columns that are not derived", c.Name, c.Digits, c.Scale)
+				"valid are 1 to 18 digits, none to all of them after the point, in columns that are not derived",
+				c.Name, c.Digits, c.Scale)
 		case carried && c.Derived && c.Type.Variable() && (!c.Plain || c.MaxBytes == 0):
 			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, so it cannot be stamped", c.Name, c.Type)
 		case carried:

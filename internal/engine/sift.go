@@ -126,7 +126,8 @@ func (w *worker) findBad(t *delivery, refusal error, put func(part *batch.Batch)
 	}
 	if t.ID.Number == 0 && s.nothingIsRight() {
 		return &loader.JudgedError{Verdict: loader.Refused(loader.ClassData), Err: fmt.Errorf(
-			"none of the first %d records is taken: are --delimiter, --quote, --header and --columns those of the files? %w", len(s.bad), refusal)}
+			"none of the first %d records is taken: are --delimiter, --quote, --header and --columns those of the files? %w",
+			len(s.bad), refusal)}
 	}
 	if len(s.bad) == 0 {
 		return nil
@@ -163,8 +164,8 @@ func (t *delivery) records() []batch.Record {
 func (t *delivery) of(some []batch.Record) *batch.Batch {
 	b := t.batch
 	made := &batch.Batch{
-		ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(some)), Attempt: b.Attempt, Layout: b.Layout, Origin: b.Origin,
-		AllRead: b.AllRead,
+		ID: b.ID, Format: b.Format, First: b.First, Rows: int64(len(some)), Attempt: b.Attempt, Layout: b.Layout,
+		Origin: b.Origin, AllRead: b.AllRead,
 	}
 	encoded := 0
 	for _, r := range some {

@@ -87,7 +87,8 @@ func (b *buffer) read(in *stream, r Range) error {
 		return &ChangedError{in.file.Path, fmt.Sprintf("it ends after %d bytes, within batch %d", in.pos, r.Batch)}
 	}
 	if crc32.Checksum(raw, castagnoli) != r.Hash {
-		return &ChangedError{in.file.Path, fmt.Sprintf("bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
+		return &ChangedError{in.file.Path, fmt.Sprintf(
+			"bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
 			r.From, r.To, r.FirstLine, r.Batch)}
 	}
 	b.at, b.raw, b.seen = r, ended(b.memory, n), seen{}

@@ -96,7 +96,8 @@ func (c Config) check() error {
 		"%s cannot be sent as %s", c.Spec.Format, c.Wire)
 	check(c.Fields >= 1, "%d fields: a record has at least 1", c.Fields)
 	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
-	check(c.BatchBytes >= 1 && c.BatchBytes <= c.MaxRecord(), "a batch of %d bytes does not fit a buffer, which takes %d",
+	check(
+		c.BatchBytes >= 1 && c.BatchBytes <= c.MaxRecord(), "a batch of %d bytes does not fit a buffer, which takes %d",
 		c.BatchBytes, c.MaxRecord())
 	check(c.Parallel >= 1, "%d files at a time: at least 1 is read", c.Parallel)
 	return errors.Join(append(problems, c.Spec.Check())...)

@@ -23,7 +23,8 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 		return nil, nil
 	}
 	w := rewriter{
-		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: raw, path: s.c.Spec.Files[b.at.File].Name(), line: b.at.FirstLine,
+		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: raw, path: s.c.Spec.Files[b.at.File].Name(),
+		line: b.at.FirstLine,
 	}
 	if s.c.Fragile != nil {
 		w.fragile = s.c.Fragile(b.at.File)

@@ -83,7 +83,8 @@ func (w *writer) pair(columns []*column) bool {
 	if slow.reference != nil && fast.reference == nil {
 		slow, fast = fast, slow
 	}
-	if slow.reference != nil || slow.in != nil || fast.in != nil || !slow.isInteger() || !fast.isInteger() || slow.isNarrow() {
+	bound := slow.reference != nil || slow.in != nil || fast.in != nil
+	if bound || !slow.isInteger() || !fast.isInteger() || slow.isNarrow() {
 		return false
 	}
 

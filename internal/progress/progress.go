@@ -57,7 +57,8 @@ type known struct {
 // New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
 func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
 	return &Progress{
-		ID: name, name: name, target: t, plan: plan, notes: n, known: known{history: newHistory(), left: make(map[int64]int64)},
+		ID: name, name: name, target: t, plan: plan, notes: n,
+		known: known{history: newHistory(), left: make(map[int64]int64)},
 	}
 }
 

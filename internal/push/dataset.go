@@ -52,7 +52,8 @@ func (d fromDataset) firstKey(ctx context.Context) (int64, error) {
 	claims := p.target.Can.Claims
 	behind := p.Config.Append && !given.Given
 	if behind && claims == nil {
-		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
+		return 0, fmt.Errorf(
+			"%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.Driver.Name())
 	}
 	first := given.Key
@@ -75,7 +76,9 @@ func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batc
 	n := int64(len(sample))
 	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
 	data := dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
-	f, err := source.New(source.Config{Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1})
+	f, err := source.New(source.Config{
+		Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,7 +139,8 @@ func (d fromDataset) verify(ctx context.Context) error {
 		Acked: p.meters.stats.Snapshot().Rows, Run: p.progress.ID, Length: p.progress.Length, Retry: p.target.Ask,
 	})
 	if len(p.verified.Strange) > 0 {
-		p.notes.Warnf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(p.verified.Strange, ", "))
+		p.notes.Warnf("objects under the run's prefix that are none of its batches, among them %s",
+			strings.Join(p.verified.Strange, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
@@ -146,7 +150,8 @@ func (d fromDataset) verify(ctx context.Context) error {
 	}
 	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
 	v := event.Verification{
-		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows,
+		FoundRows: p.verified.FoundRows,
 	}
 	p.meters.stats.Verified(v)
 	if !p.verified.OK {
@@ -162,7 +167,8 @@ func (p *push) proofProgress() func(share float64, rows int64) {
 		if earlier < 0 {
 			earlier = share
 		}
-		p.meters.stats.Verified(event.Verification{ExpectedRows: p.plan.Rows, FoundRows: rows, Share: share, Earlier: earlier})
+		p.meters.stats.Verified(
+			event.Verification{ExpectedRows: p.plan.Rows, FoundRows: rows, Share: share, Earlier: earlier})
 	}
 }
 

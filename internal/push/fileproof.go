@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/report"
@@ -55,14 +57,17 @@ func (f *fromFiles) verify(ctx context.Context) error {
 	case mode == config.VerifyAuto:
 		mode = verify.Ack
 	case mode == verify.Count && before == nil:
-		p.notes.Warn("verify count is not possible: the rows of the table were not counted before the load; the claims are compared instead")
+		p.notes.Warn("verify count is not possible: the rows of the table were not counted before the load; " +
+			"the claims are compared instead")
 		mode = verify.Ack
 	case mode == verify.None:
 		p.verified = verify.Files{}.Result(mode)
 		return nil
 	}
 
-	found := verify.Files{Records: p.plan.Rows, Acked: p.meters.stats.Snapshot().Rows, Labels: p.plan.Dedup == loader.DedupKey}
+	found := verify.Files{
+		Records: p.plan.Rows, Acked: p.meters.stats.Snapshot().Rows, Labels: p.plan.Dedup == loader.DedupKey,
+	}
 	var err error
 	if !found.Labels {
 		if found.Claimed, found.Rejected, err = p.progress.Claimed(ctx); err != nil {
@@ -81,15 +86,17 @@ func (f *fromFiles) verify(ctx context.Context) error {
 	}
 	p.verified = found.Result(mode)
 	more := p.verified.FoundRows - p.verified.ExpectedRows
-	mayBeMore := p.Config.Verify != string(verify.Count) || p.idle // nobody says that the load is alone, or it was long ago
+	// Nobody says that the load is alone, or it was long ago.
+	mayBeMore := p.Config.Verify != string(verify.Count) || p.idle
 	alone, weaker := found, verify.Ack
 	alone.Counted = false
 	if mode == verify.Full {
 		weaker = verify.Full
 	}
 	if uncounted := alone.Result(weaker); found.Counted && more > 0 && mayBeMore && uncounted.OK {
-		p.notes.Warnf("the table has %d rows more than the load has added: others write to it, and its rows prove nothing; "+
-			"what was acknowledged is compared alone", more)
+		p.notes.Warnf(
+			"the table has %s more than the load has added: others write to it, and its rows prove nothing; "+
+				"what was acknowledged is compared alone", english.Plural(int(more), "row", ""))
 		p.verified = uncounted
 	}
 	if mode == verify.Full {
@@ -97,7 +104,8 @@ func (f *fromFiles) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	p.meters.stats.Verified(event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows})
+	p.meters.stats.Verified(
+		event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows})
 	if !p.verified.OK {
 		return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
 	}
@@ -153,7 +161,9 @@ func (f *fromFiles) reread(ctx context.Context) error {
 			if len(taken) > 0 && taken[0] == n {
 				line := r.FirstLine + lines
 				place := fmt.Sprintf("%s, line %d", spec.Files[r.File].Name(), line)
-				sample = append(sample, verify.Record{Place: place, Line: line, Fields: byColumn(columns, fields, spec.Values(record))})
+				sample = append(sample, verify.Record{
+					Place: place, Line: line, Fields: byColumn(columns, fields, spec.Values(record)),
+				})
 				taken = taken[1:]
 			}
 			n++
@@ -244,7 +254,8 @@ func (f *fromFiles) key() (string, error) {
 		name = p.progress.Log.Record().Flag("key")
 	}
 	if name == "" {
-		return "", errors.New("--verify full reads records back by a key, and the load was begun without --key: take count")
+		return "", errors.New(
+			"--verify full reads records back by a key, and the load was begun without --key: take count")
 	}
 	column, err := p.plan.Files.Column(name)
 	if err != nil {

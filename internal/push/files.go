@@ -34,8 +34,9 @@ func (f *fromFiles) check() error {
 		return nil
 	}
 	if p.caps.Dedup == loader.DedupKey {
-		return fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of its records are "+
-			"missing: correct the files, or load into a staging table whose columns are texts, and INSERT from there what is right",
+		return fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of "+
+			"its records are missing: correct the files, or load into a staging table whose columns are texts, and INSERT "+
+			"from there what is right",
 			p.target.Driver.Name())
 	}
 	path, err := filepath.Abs(c.Rejects)
@@ -167,8 +168,9 @@ func (f *fromFiles) explain(err error) error {
 	if p.meters.stats != nil {
 		in = p.meters.stats.Snapshot().Rows
 	}
-	return loader.Final(fmt.Errorf("run %s cannot be resumed, since standard input is read once: %d of its records are in the table; "+
-		"terapush forget removes its claims", p.progress.ID, in))
+	return loader.Final(fmt.Errorf(
+		"run %s cannot be resumed, since standard input is read once: %d of its records are in the table; "+
+			"terapush forget removes its claims", p.progress.ID, in))
 }
 
 // close gives the file of --rejects free, and closes the stores.

@@ -36,7 +36,8 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 			return nil, err
 		}
 	}
-	if p.progress.Continued && p.plan.Dedup == loader.DedupTx { // from then on it is known which of their records batches went in without
+	if p.progress.Continued && p.plan.Dedup == loader.DedupTx {
+		// From then on it is known which of their records batches went in without.
 		if _, _, err := p.progress.Claimed(p.common.ctx); err != nil {
 			return nil, err
 		}
@@ -51,8 +52,8 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 		}
 	}
 	wire := files.Config{
-		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(), Fragile: spec.FragileIn,
-		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
+		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(),
+		Fragile: spec.FragileIn, BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / pageBytes * pageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
 		Known:       f.ranges.known, Done: p.progress.Done, Ahead: f.ahead, Skip: f.left != nil,
@@ -95,7 +96,9 @@ func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, err
 		Records: func() []batch.Record { return s.records(r, b.Encoded) },
 	}
 	for _, bad := range s.Bad(number) {
-		b.Origin.Bad = append(b.Origin.Bad, batch.Bad{File: bad.Path, Line: bad.Line, Words: bad.Why, Record: string(bad.Record)})
+		b.Origin.Bad = append(b.Origin.Bad, batch.Bad{
+			File: bad.Path, Line: bad.Line, Words: bad.Why, Record: string(bad.Record),
+		})
 	}
 	return b, nil
 }

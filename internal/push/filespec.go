@@ -74,10 +74,12 @@ func formatOf(c *config.Files, found []files.File) (files.Format, error) {
 	for _, f := range found {
 		is := config.FormatOf(f.Path)
 		if is == "" {
-			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv or text%s", f.Name(), elsewhere(f.Path))
+			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv or text%s",
+				f.Name(), elsewhere(f.Path))
 		}
 		if format != "" && is != format {
-			return "", fmt.Errorf("%s is %s, and %s is %s: load files of one format at a time", found[0].Name(), format, f.Name(), is)
+			return "", fmt.Errorf(
+				"%s is %s, and %s is %s: load files of one format at a time", found[0].Name(), format, f.Name(), is)
 		}
 		format = is
 	}

@@ -114,7 +114,8 @@ func (p *push) closed(ctx context.Context) (epochs []string, err error) {
 	for _, r := range found {
 		switch r.State {
 		case loader.RunOpen:
-			return nil, fmt.Errorf("run %s is open: %s may still write; finish it with %s --resume %s", name, r.Owner, p.input.command(), name)
+			return nil, fmt.Errorf("run %s is open: %s may still write; finish it with %s --resume %s",
+				name, r.Owner, p.input.command(), name)
 		case loader.RunForgotten, loader.RunGone:
 			return nil, loader.Final(&loader.TakenOverError{Run: name, Row: &r})
 		}

@@ -127,7 +127,9 @@ func (p *push) reportPlan(r *report.Report) {
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
 	if made.Files != nil {
-		r.Plan.Files = &report.Files{Bytes: made.Files.Bytes(), Format: string(made.Files.Format), Labels: made.Dedup == loader.DedupKey}
+		r.Plan.Files = &report.Files{
+			Bytes: made.Files.Bytes(), Format: string(made.Files.Format), Labels: made.Dedup == loader.DedupKey,
+		}
 		for _, f := range made.Files.Files {
 			r.Plan.Files.Paths = append(r.Plan.Files.Paths, f.Path)
 		}

@@ -36,7 +36,8 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
 	if p.progress.Stage() == runlog.Loading {
-		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.input.command()))
+		return failed(report.PreflightFailed, fmt.Errorf(
+			"run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.input.command()))
 	}
 	end, err := p.watch(ctx)
 	if err != nil {

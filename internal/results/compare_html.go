@@ -40,8 +40,8 @@ func (c Comparison) HTML(w io.Writer, threshold float64) error {
 		Only                 []Input
 		Inputs               []Difference
 	}{
-		Title: c.headline(), A: c.A, B: c.B, Style: template.CSS(chart.Style + pageStyle), Tiles: c.tiles(), Warnings: c.Unlike,
-		Figure: c.figure(limit), Cells: c.grid(), Inputs: c.Inputs,
+		Title: c.headline(), A: c.A, B: c.B, Style: template.CSS(chart.Style + pageStyle), Tiles: c.tiles(),
+		Warnings: c.Unlike, Figure: c.figure(limit), Cells: c.grid(), Inputs: c.Inputs,
 	}
 	page.Cells.Head[len(page.Cells.Head)-1].Text = "verdict" // which text leaves out
 	switch {

@@ -113,7 +113,8 @@ func newPart(n int, t Table, page string) part {
 	cells := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
-		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()), About: units.Join(" · ", t.Name, scale, durability),
+		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
+		About: units.Join(" · ", t.Name, scale, durability),
 		Tiles: tiles(t), Cells: cells, All: allQuantities(t),
 		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
 	}

@@ -58,7 +58,8 @@ func (t Table) differing() (warnings []string) {
 	varies := func(axis string) bool {
 		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
 	}
-	ofDataset := varies(inputDataset) || slices.ContainsFunc(t.varying(), func(a Axis) bool { return strings.HasPrefix(a.Name, "param.") })
+	isParameter := func(a Axis) bool { return strings.HasPrefix(a.Name, "param.") }
+	ofDataset := varies(inputDataset) || slices.ContainsFunc(t.varying(), isParameter)
 	for _, in := range []struct{ name, what string }{
 		{inputServer, "The servers or their versions differ between cases"},
 		{inputDurability, "The servers' durability settings differ between cases"},

@@ -136,8 +136,9 @@ func (f *Files) Wire(caps loader.Caps) batch.Format {
 func (f *Files) refuse(method string, caps loader.Caps) error {
 	switch {
 	case len(caps.Files) == 0:
-		return fmt.Errorf("method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
-			"and Databend's insert-no-presign", method)
+		return fmt.Errorf(
+			"method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
+				"and Databend's insert-no-presign", method)
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:

@@ -31,12 +31,14 @@ const rereadAtOnce = 100
 func (r *Result) Compare(ctx context.Context, from loader.Rereader, columns []rows.Column, key int, all []Record,
 	ask func(context.Context, string, func(context.Context) error) error,
 ) error {
-	c := comparison{columns: columns, key: key, unread: make([]int64, len(columns))}
+	unread := make([]int64, len(columns))
 	for some := range slices.Chunk(all, rereadAtOnce) {
-		texts, byKey := c.keys(some)
+		texts, byKey := keysOf(columns, key, some)
 		var found comparison
 		err := ask(ctx, "records", func(ctx context.Context) error {
-			found = comparison{columns: columns, key: key, unread: make([]int64, len(columns)), seen: make(map[string]int)}
+			found = comparison{
+				columns: columns, key: key, unread: make([]int64, len(columns)), seen: make(map[string]int),
+			}
 			return from.Reread(ctx, columns, key, texts, func(values []any) error { return found.row(byKey, values) })
 		})
 		if err != nil {
@@ -55,10 +57,10 @@ func (r *Result) Compare(ctx context.Context, from loader.Rereader, columns []ro
 			r.addRow(bad)
 		}
 		for i, n := range found.unread {
-			c.unread[i] += n
+			unread[i] += n
 		}
 	}
-	for i, n := range c.unread {
+	for i, n := range unread {
 		if n > 0 {
 			r.NotCompared = append(r.NotCompared, fmt.Sprintf("%d fields of %s", n, columns[i].Name))
 		}
@@ -80,20 +82,21 @@ type comparison struct {
 	bad     []BadRow
 }
 
-// keys returns the keys of records as the server is asked for them, and the records by these. One without a key, or
+// keysOf returns the keys of records as the server is asked for them, and the records by these. One without a key, or
 // with that of another one, is left out.
-func (c *comparison) keys(some []Record) (texts []string, byKey map[string]Record) {
+func keysOf(columns []rows.Column, key int, some []Record) (texts []string, byKey map[string]Record) {
 	byKey = make(map[string]Record, len(some))
 	for _, one := range some {
-		field := one.Fields[c.key]
+		field := one.Fields[key]
 		if field == nil {
 			continue
 		}
-		value, known := valueOf(c.columns[c.key], field)
+		value, known := valueOf(columns[key], field)
 		if !known {
 			continue
 		}
-		text := keyText(c.columns[c.key], value)
+
+		text := keyText(columns[key], value)
 		if _, twice := byKey[text]; !twice {
 			byKey[text] = one
 			texts = append(texts, text)
@@ -143,7 +146,8 @@ func (c *comparison) row(byKey map[string]Record, values []any) error {
 			c.unread[i]++
 		case detail != "":
 			c.bad = append(c.bad, BadRow{
-				Key: one.Line, Record: one.named(key), Reason: Differs, Column: column.Name, Offset: offset, Detail: detail,
+				Key: one.Line, Record: one.named(key), Reason: Differs,
+				Column: column.Name, Offset: offset, Detail: detail,
 			})
 			return nil
 		}
@@ -237,8 +241,7 @@ func valueOf(c rows.Column, field []byte) (value any, known bool) {
 
 	switch c.Type {
 	case rows.Bool:
-		is, known := map[string]int64{"1": 1, "t": 1, "true": 1, "y": 1, "yes": 1, "on": 1, "0": 0, "f": 0, "false": 0, "n": 0, "no": 0, "off": 0}[strings.ToLower(text)]
-		return is, known
+		return truth(strings.ToLower(text))
 	case rows.Float32:
 		f, err := strconv.ParseFloat(text, 32)
 		return int64(math.Float32bits(float32(f))), err == nil
@@ -252,6 +255,17 @@ func valueOf(c rows.Column, field []byte) (value any, known bool) {
 		return day.Unix() / (24 * 60 * 60), err == nil
 	case rows.Timestamp, rows.TimestampTZ:
 		return timeOf(c, text)
+	}
+	return nil, false
+}
+
+// truth reads a boolean in the forms that PostgreSQL takes; the others take some of them.
+func truth(text string) (value any, known bool) {
+	switch text {
+	case "1", "t", "true", "y", "yes", "on":
+		return int64(1), true
+	case "0", "f", "false", "n", "no", "off":
+		return int64(0), true
 	}
 	return nil, false
 }

@@ -138,7 +138,9 @@ func (r *Result) Report() report.Verify {
 		BadBatches:  r.BadBatches, BadCount: r.BadCount,
 	}
 	if f := r.Files; f != nil {
-		v.Files = &report.VerifiedFiles{Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed, Labels: f.Labels}
+		v.Files = &report.VerifiedFiles{
+			Records: f.Records, Rejected: f.Rejected, Acknowledged: f.Acked, Claimed: f.Claimed, Labels: f.Labels,
+		}
 		if f.Counted {
 			v.Files.RowsBefore, v.Files.RowsAfter = f.Before, f.After
 		}

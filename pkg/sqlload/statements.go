@@ -390,5 +390,6 @@ func (s Statements) SelectRecords(columns []rows.Column, key int, texts []string
 	if !columns[key].Type.IsInteger() {
 		list = s.literals(texts)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (%s)", strings.Join(names, ", "), s.Table, s.Column(columns[key].Name), list)
+	return fmt.Sprintf(
+		"SELECT %s FROM %s WHERE %s IN (%s)", strings.Join(names, ", "), s.Table, s.Column(columns[key].Name), list)
 }

@@ -109,7 +109,8 @@ func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
 		return errors.New("the answer to SELECT version() has no row: is this Databend?")
 	}
 	l.server = loader.Server{
-		Product: "Databend", Version: strings.TrimPrefix(version[0][0], "Databend Query "), Endpoint: l.hosts.Current().address,
+		Product: "Databend", Version: strings.TrimPrefix(version[0][0], "Databend Query "),
+		Endpoint: l.hosts.Current().address,
 		Settings: make(map[string]string),
 	}
 	settings, err := l.rows(ctx, selectSettings)

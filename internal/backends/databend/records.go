@@ -81,7 +81,8 @@ func (s *recordsSession) loadedBefore(ctx context.Context, path string, b *batch
 	case err != nil:
 		return loader.Ack{}, &loader.Error{Op: "look for the file", Applied: loader.Unknown, Err: err}
 	case !is:
-		return loader.Ack{}, failedBefore("copy", &fileError{fmt.Sprintf("COPY has skipped file %s, which it does not list as loaded", path)})
+		return loader.Ack{}, failedBefore("copy", &fileError{fmt.Sprintf(
+			"COPY has skipped file %s, which it does not list as loaded", path)})
 	}
 	return loader.Ack{Rows: b.Rows, AlreadyApplied: true}, nil
 }
@@ -114,16 +115,18 @@ func (l *opened) memory() time.Duration {
 func (l *opened) prepareRecords(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	l.began = p.Began
 	if l.memory() < time.Hour {
-		return loader.Table{}, failedBefore("prepare", errors.New("load_file_metadata_expire_hours is 0, so the server remembers no file "+
-			"that it has loaded: give --set load_file_metadata_expire_hours=24"))
+		return loader.Table{}, failedBefore("prepare", errors.New(
+			"load_file_metadata_expire_hours is 0, so the server remembers no file "+
+				"that it has loaded: give --set load_file_metadata_expire_hours=24"))
 	}
 	table, err := l.Table.Prepare(ctx, p)
 	if err != nil {
 		return table, err
 	}
 	if _, err := l.remembers(ctx, l.recordsStage(p.Run, p.Contract.Format).path(0)); err != nil {
-		return table, failedBefore("ask which files the table has", fmt.Errorf("a load of files goes in exactly once by the server's "+
-			"copy_history, which it does not answer: %w", err))
+		return table, failedBefore("ask which files the table has", fmt.Errorf(
+			"a load of files goes in exactly once by the server's "+
+				"copy_history, which it does not answer: %w", err))
 	}
 	return table, nil
 }
@@ -152,8 +155,9 @@ func (l *opened) resolveRecords(ctx context.Context, s *sqlload.State, ref loade
 	if time.Since(sent) < memory {
 		return loader.Resolution{Applied: loader.No}, nil
 	}
-	return loader.Resolution{Reason: fmt.Sprintf("the server forgets after %s which files it has loaded, and the batch may have been "+
-		"sent before: compare the table with the file", memory)}, nil
+	return loader.Resolution{Reason: fmt.Sprintf(
+		"the server forgets after %s which files it has loaded, and the batch may have been "+
+			"sent before: compare the table with the file", memory)}, nil
 }
 
 // copyRecords loads a file of records, whose fields are the columns of the batch's layout, and has it removed

@@ -38,7 +38,8 @@ func (d *doctor) checkRoute([]string) (none loader.Finding) {
 	case err == nil && d.backend == nil:
 		return none
 	case err == nil:
-		return sqlload.OK(fmt.Sprintf("frontend %s redirects loads to %s", d.frontends.List[0].http.Host, d.backend.Host))
+		return sqlload.OK(fmt.Sprintf(
+			"frontend %s redirects loads to %s", d.frontends.List[0].http.Host, d.backend.Host))
 	}
 	f, v := sqlload.Fail("no frontend named a backend: "+loader.Explain(err), ""), verdict(err)
 	if known := (*loader.Error)(nil); errors.As(err, &known) {

@@ -158,7 +158,8 @@ func (d *checker) checkTablets(row []string) (f loader.Finding) {
 		return sqlload.Warn(fmt.Sprintf("the key of %s is not hashed: rows in key order all go to one tablet of %d, on one node", name, n),
 			"a table made with "+d.statements(d.table.State).primary()+", as terapush makes them, would spread them")
 	case n < len(d.hosts.List):
-		return sqlload.Warn(fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(d.hosts.List)),
+		return sqlload.Warn(
+			fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(d.hosts.List)),
 			fmt.Sprintf("make the table again with SPLIT INTO %d TABLETS", len(d.hosts.List)))
 	}
 	return sqlload.OK(fmt.Sprintf("%s has %d tablets, hashed by its key", name, n))

@@ -65,8 +65,9 @@ func (l *opened) behind(ctx context.Context, c sqlload.Conn, s *sqlload.State, l
 				name, row[5], s.Table)
 		}
 		if row[4] != "t" {
-			return nil, fmt.Errorf("sequence %s numbers the key, and this user may not move it: GRANT UPDATE ON SEQUENCE %s TO %s, "+
-				"or let its owner run %s", name, name, grantee(c), move)
+			return nil, fmt.Errorf(
+				"sequence %s numbers the key, and this user may not move it: GRANT UPDATE ON SEQUENCE %s TO %s, "+
+					"or let its owner run %s", name, name, grantee(c), move)
 		}
 		statements = append(statements, move)
 	}

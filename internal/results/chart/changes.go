@@ -36,7 +36,9 @@ const mostChange = 2 // as a share; beyond it a range is cut off
 // Draw returns the drawing.
 func (c Changes) Draw(f Frame) []byte {
 	odd := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r Change) bool { return odd(r.Value) || odd(r.Low) || odd(r.High) })
+	rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r Change) bool {
+		return odd(r.Value) || odd(r.Low) || odd(r.High)
+	})
 	if len(rows) == 0 {
 		return f.start(2*line, "", nil).nothing()
 	}
