@@ -100,12 +100,12 @@ func TestPreflightThatFailsTouchesNothing(t *testing.T) {
 // A question that hangs is named. To look at a table has a bound; to empty or drop a large one takes as long as it takes.
 func TestPreflightThatHangs(t *testing.T) {
 	for _, c := range []struct{ op, create, want string }{
-		{"open", "if-missing", "opening memory://u@h/d: no answer within 10s"},
-		{"prepare", "if-missing", "preparing table documents: no answer within 1m20s"}, // of which other runs' batches may take a minute
-		{"prepare", "never", "preparing table documents: no answer within 1m20s"},
+		{"open", "if-missing", "opening memory://u@h/d: no answer within 30s"},
+		{"prepare", "if-missing", "preparing table documents: no answer within 1m40s"}, // of which other runs' batches may take a minute
+		{"prepare", "never", "preparing table documents: no answer within 1m40s"},
 		{"prepare", "recreate", ""},
 		{"prepare", "truncate", ""},
-		{"probe", "if-missing", "probing for transactions: no answer within 10s"},
+		{"probe", "if-missing", "probing for transactions: no answer within 30s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newFixture(t)

@@ -44,8 +44,9 @@ func New(c *config.Connect, p *config.Patience, n *notes.Notes, link host.Link) 
 	return &Target{connect: c, patience: p, notes: n, Link: link, outage: retry.Outage{Most: p.RetryFor, Log: n.Log}}
 }
 
-// PreflightTime bounds each question of the preflight: the first connection, the look at the table, the probe.
-const PreflightTime = 10 * time.Second
+// PreflightTime bounds each question of the preflight: the first connection, the look at the table, the probe. A server
+// that others keep busy may need all of it. Where nobody listens, the dialer says so sooner.
+const PreflightTime = 30 * time.Second
 
 // Configure finds driver and method, and returns the method's capabilities on any server.
 func (t *Target) Configure(
