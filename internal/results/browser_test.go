@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -130,6 +131,7 @@ type inspected struct {
 // TestInBrowser opens the pages of sweeps, a run and a comparison as a reader does, from a file, on a screen and on a phone, light and dark. A page with
 // everything wrong comes first: it shows that the inspection finds what it looks for.
 func TestInBrowser(t *testing.T) {
+	backendtest.Long(t)
 	b := newBrowser(t)
 	path := filepath.Join(t.TempDir(), "report.html")
 	const bad = `<body style="width:900px"><p style="font-size:10px">small</p><p style="color:#ccc">weak</p><svg aria-labelledby="a" viewBox="0 0 9 9"></svg>

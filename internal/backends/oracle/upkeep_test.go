@@ -24,6 +24,7 @@ type chore struct {
 
 // everyRequest has each request of a chore fail in every way, once.
 func everyRequest(t *testing.T, least int, setUp func(t *testing.T) (*standIn, chore)) {
+	backendtest.Long(t)
 	for label, fault := range everyFault {
 		n := 1
 		for ; ; n++ {
