@@ -155,7 +155,7 @@ func TestCheckThroughAStore(t *testing.T) {
 	target.Via = via
 	found := s.check(t, target, intended())
 	require.Len(t, found, 1)
-	require.Contains(t, found[0].Found, "Doris reads the objects from http://127.0.0.1:")
+	require.Contains(t, found[0].Found, "Apache Doris reads the objects from http://127.0.0.1:")
 }
 
 func TestCheckOfAClusterThatIsGone(t *testing.T) {

@@ -27,7 +27,7 @@ func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	if err != nil {
 		return all, err
 	}
-	found, err := l.Store.CheckServer(ctx, i, "Doris")
+	found, err := l.Store.CheckServer(ctx, i, l.Server().Product)
 	return append(all, found...), err
 }
 
