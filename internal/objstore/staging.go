@@ -2,6 +2,7 @@ package objstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -50,13 +51,45 @@ func (s session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 
 func (session) Close() error { return nil }
 
-// Staging does all but Commit for a method that puts its batches into a store first.
+// Staging does all but Commit and Probe for a method that puts its batches into a store first. A back-end embeds it
+// beside its loader of the database, and that one level deeper: of methods that both have, Staging's are then promoted.
 type Staging struct {
 	Store *Store
 	// Folders gives every commit group a folder of its own: see Run.Group.
 	Folders bool
+
+	database Database
+}
+
+// Database is the loader of the database that reads the objects.
+type Database interface {
+	loader.Loader
+	loader.Checker
 	// Format is that of the run's contract.
-	Format func() (batch.Format, error)
+	Format() (batch.Format, error)
+}
+
+// OpenStaging opens the store of a target. Staging closes the database with it, and so does an error.
+func OpenStaging(ctx context.Context, database Database, t loader.Target, d loader.Deps) (*Staging, error) {
+	store, err := Open(ctx, *t.Via, d)
+	if err != nil {
+		_ = database.Close()
+		return nil, err
+	}
+	return &Staging{Store: store, database: database}, nil
+}
+
+// Close closes the connections to the database and to the store.
+func (s *Staging) Close() error { return errors.Join(s.database.Close(), s.Store.Close()) }
+
+// CheckServer adds the store's findings to the database's.
+func (s *Staging) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := s.database.CheckServer(ctx, i)
+	if err != nil {
+		return all, err
+	}
+	found, err := s.Store.CheckServer(ctx, i, s.database.Server().Product)
+	return append(all, found...), err
 }
 
 // Session puts batches where Commit finds them.
@@ -80,7 +113,7 @@ func (s *Staging) Place(group batch.ID) *Run {
 
 // Discard implements loader.Committer.
 func (s *Staging) Discard(ctx context.Context, g loader.Group) error {
-	f, err := s.Format()
+	f, err := s.database.Format()
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -71,15 +70,10 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		_ = l.Close()
 		return nil, err
 	}
-	if l.method.Name != s3Load {
-		return l, nil
+	if l.method.Name == s3Load {
+		return openStaged(ctx, l, d)
 	}
-	store, err := objstore.Open(ctx, *t.Via, d)
-	if err != nil {
-		_ = l.Close()
-		return nil, err
-	}
-	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Format: l.Format}}, nil
+	return l, nil
 }
 
 // unconnected makes the loader without connecting.

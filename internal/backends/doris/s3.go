@@ -17,26 +17,19 @@ import (
 
 // staged is the loader of s3-load: sessions store objects, and Commit makes Doris read them.
 type staged struct {
-	*opened
+	inner
 	*objstore.Staging
 }
 
-// CheckServer checks the store as well.
-func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.CheckServer(ctx, i)
+// inner is opened, deeper than Staging.
+type inner struct{ *opened }
+
+func openStaged(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
+	staging, err := objstore.OpenStaging(ctx, l, l.target, d)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
-	found, err := l.Store.CheckServer(ctx, i, l.Server().Product)
-	return append(all, found...), err
-}
-
-// Close closes the connections to the server and to the store.
-func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Close()) }
-
-// Session implements loader.Loader.
-func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	return l.Staging.Session(ctx, c)
+	return &staged{inner{l}, staging}, nil
 }
 
 // Commit loads the objects of a group by one statement, which is one transaction under the group's label.

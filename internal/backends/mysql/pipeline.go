@@ -21,30 +21,22 @@ import (
 // pipeline that failed is started again, it is made only over an empty folder, and it is dropped only over one: at any
 // other time its list of files is what tells which objects are in the table.
 type pipelines struct {
-	*opened
+	inner
 	*objstore.Staging
 
 	mu      sync.Mutex // of whoever starts, stops or drops the pipeline
 	started *pipe      // by this process; nil before
 }
 
+// inner is opened, deeper than Staging.
+type inner struct{ *opened }
+
 func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
-	store, err := objstore.Open(ctx, *l.target.Via, d)
+	staging, err := objstore.OpenStaging(ctx, l, l.target, d)
 	if err != nil {
-		_ = l.Close()
 		return nil, err
 	}
-	return &pipelines{opened: l, Staging: &objstore.Staging{Store: store, Format: l.Format}}, nil
-}
-
-// CheckServer checks the store, too.
-func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := p.opened.CheckServer(ctx, i)
-	if err != nil {
-		return all, err
-	}
-	found, err := p.Store.CheckServer(ctx, i, p.Server().Product)
-	return append(all, found...), err
+	return &pipelines{inner: inner{l}, Staging: staging}, nil
 }
 
 // Session starts the pipeline before the first object is put. Only the first one does: a pipeline that Resolve has
@@ -264,8 +256,7 @@ func (p *pipelines) Close() error {
 	if p.started != nil {
 		p.end(p.started)
 	}
-	_ = p.Store.Close()
-	return p.opened.Close()
+	return p.Staging.Close()
 }
 
 // end drops the pipeline if the folder is empty. Otherwise a resume needs its list of files, and it is stopped: it

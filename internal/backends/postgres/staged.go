@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
@@ -13,33 +12,25 @@ import (
 // staged is the back-end for Redshift's method, whose batches go into an object store first. Its claims are those of
 // commit groups.
 type staged struct {
-	*opened
+	inner
 	*objstore.Staging
 }
 
+// inner is opened, deeper than Staging.
+type inner struct{ *opened }
+
 func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
-	store, err := objstore.Open(ctx, *l.target.Via, l.deps)
+	staging, err := objstore.OpenStaging(ctx, l, l.target, l.deps)
 	if err != nil {
 		return nil, err
 	}
-	if store.Endpoint() != "" {
-		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --staging is", "endpoint", store.Endpoint())
-	}
-	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
-}
 
-// CheckServer adds the store's findings.
-func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.CheckServer(ctx, i)
-	if err != nil {
-		return all, err
+	staging.Folders = true
+	if endpoint := staging.Store.Endpoint(); endpoint != "" {
+		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --staging is", "endpoint", endpoint)
 	}
-	found, err := l.Store.CheckServer(ctx, i, l.Server().Product)
-	return append(all, found...), err
+	return &staged{inner{l}, staging}, nil
 }
-
-// Close closes the connections to the store.
-func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Close()) }
 
 // Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
 // group.
