@@ -43,6 +43,18 @@ func FaultOf(err error) (loader.Fault, bool) {
 // Answered reports whether err is what a server of the protocol has said.
 func Answered(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 
+// Redacted returns err, where it is a server's, with redact done to its text: a server quotes pieces of a statement that
+// it cannot parse, whatever secrets are in it.
+func Redacted(err error, redact func(text string) string) error {
+	var server *mysql.MySQLError
+	if !errors.As(err, &server) {
+		return err
+	}
+	clean := *server
+	clean.Message = redact(clean.Message)
+	return &clean
+}
+
 // SQLState returns the five characters with which a server's error says what kind it is, and "" for any other error.
 func SQLState(err error) string {
 	var server *mysql.MySQLError

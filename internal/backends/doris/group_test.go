@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -89,7 +90,8 @@ func TestErrorsHoldNoKeys(t *testing.T) {
 	const secret = `hunter2/K7MDENG"EX\AMPLE+hunter2`
 	text := statements{}.loadObjects("", source{access: objstore.Access{KeyID: "AKIAhunter2", Secret: secret, Token: secret + "hunter2"}})
 	for i := range len(text) - 1 {
-		err := conceal(&mysql.MySQLError{Number: 1105, Message: "Syntax error near '" + text[i:min(len(text), i+60)]}, objstore.Access{KeyID: "AKIAhunter2", Secret: secret, Token: secret + "hunter2"})
+		keys := objstore.Access{KeyID: "AKIAhunter2", Secret: secret, Token: secret + "hunter2"}
+		err := mysqlconn.Redacted(&mysql.MySQLError{Number: 1105, Message: "Syntax error near '" + text[i:min(len(text), i+60)]}, keys.Redact)
 		assert.NotContains(t, err.Error(), "hunter2")
 		assert.NotContains(t, err.Error(), "K7MDENG")
 		assert.NotContains(t, err.Error(), "AMPLE")

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
-
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -87,7 +86,7 @@ func (l *staged) insertSelect(ctx context.Context, g loader.Group, statement str
 	defer func() { _ = session.Close() }()
 	n, err := session.conn.Exec(ctx, statement)
 	if err != nil {
-		return loader.Ack{}, failed("commit", conceal(err, a))
+		return loader.Ack{}, failed("commit", mysqlconn.Redacted(err, a.Redact))
 	}
 	// Missing objects are not an error to Doris. If all are missing, that depends on the release (apache/doris#25280).
 	if n != g.Rows {
@@ -161,15 +160,4 @@ func (f source) properties() string {
 		all[name] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 	}
 	return properties(all)
-}
-
-// conceal removes keys from an error: a syntax error quotes a piece of the statement, which has them.
-func conceal(err error, a objstore.Access) error {
-	var server *mysql.MySQLError
-	if !errors.As(err, &server) {
-		return err
-	}
-	clean := *server
-	clean.Message = a.Redact(clean.Message)
-	return &clean
 }

@@ -3,14 +3,12 @@ package mysql
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -73,15 +71,10 @@ func jsonLiteral(fields map[string]string) string {
 	return literal(string(text))
 }
 
-// exec runs a statement that may hold credentials. A server quotes what it does not understand, so its errors are
-// redacted.
+// exec runs a statement that may hold credentials.
 func (p *pipe) exec(ctx context.Context, statement string) error {
 	_, err := p.l.control.ExecContext(ctx, statement)
-	var server *mysql.MySQLError
-	if errors.As(err, &server) {
-		return &mysql.MySQLError{Number: server.Number, SQLState: server.SQLState, Message: p.access.Redact(server.Message)}
-	}
-	return err
+	return mysqlconn.Redacted(err, p.access.Redact)
 }
 
 // query reads the pipeline's rows from a view of information_schema.
