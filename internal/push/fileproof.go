@@ -30,7 +30,7 @@ func (f *fromFiles) firstKey(ctx context.Context) (int64, error) {
 		return 0, nil
 	case p.target.Found.HasRows:
 		var err error
-		if rows, err = target.Ask(ctx, p.target, "rows", p.target.Can.Lister.Rows); err != nil {
+		if rows, err = target.Ask(ctx, p.target, "rows", p.target.Can.Describer.Rows); err != nil {
 			return 0, err
 		}
 	}
@@ -80,7 +80,7 @@ func (f *fromFiles) verify(ctx context.Context) error {
 	}
 	if mode == verify.Count || mode == verify.Full && before != nil {
 		found.Counted, found.Before = true, *before
-		if found.After, err = target.Ask(ctx, p.target, "rows", p.target.Can.Lister.Rows); err != nil {
+		if found.After, err = target.Ask(ctx, p.target, "rows", p.target.Can.Describer.Rows); err != nil {
 			return fmt.Errorf("verifying: %w", err)
 		}
 	}
@@ -173,7 +173,7 @@ func (f *fromFiles) reread(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
 	}
-	return p.verified.Compare(ctx, p.target.Can.Rereader, columns, key, sample, p.target.Ask)
+	return p.verified.Compare(ctx, p.target.Can.Describer, columns, key, sample, p.target.Ask)
 }
 
 // byColumn returns the values of a record in the order of the columns.
@@ -207,7 +207,7 @@ func (f *fromFiles) compared(ctx context.Context) (columns []rows.Column, key in
 	if err != nil {
 		return nil, 0, failed(Usage, err)
 	}
-	table, err := target.Ask(ctx, p.target, "columns", p.target.Can.Lister.Columns)
+	table, err := target.Ask(ctx, p.target, "columns", p.target.Can.Describer.Columns)
 	if err != nil {
 		return nil, 0, err
 	}

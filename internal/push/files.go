@@ -64,7 +64,7 @@ func (f *fromFiles) connected(ctx context.Context) error {
 	if p.spec.Method != "" || p.idle { // the run has begun, or does not begin
 		return nil
 	}
-	can := p.target.Can.Lister
+	can := p.target.Can.Describer
 	if can == nil {
 		return failed(Usage, fmt.Errorf("%s does not take files yet", p.target.Driver.Name()))
 	}

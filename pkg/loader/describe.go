@@ -6,11 +6,25 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Describer reads what a table is like, for whoever makes rows for it.
+// Describer reads the table that the loader is opened on, as it is: for whoever makes rows for it, and for a load of
+// files. Describe and Columns may be called before Prepare, and change nothing.
 type Describer interface {
-	// Describe reads the table that the loader is opened on, and changes nothing. It is called before Prepare, if that is
-	// called at all. A missing table is ErrNoTable; a view, or anything else that takes no rows, is an error as well.
+	// Describe says all that whoever makes rows has to know. A missing table is ErrNoTable; a view, or anything else
+	// that takes no rows, is an error as well.
 	Describe(ctx context.Context) (*Description, error)
+	// Columns lists the table's columns in their order, with their Values.
+	Columns(ctx context.Context) ([]Column, error)
+	// Rows counts all rows of the table, by a scan.
+	Rows(ctx context.Context) (int64, error)
+	Rereader
+}
+
+// Rereader reads records of files back.
+type Rereader interface {
+	// Reread calls f for every row that has one of the texts as its key, one of the columns, and perhaps for others
+	// that the server takes for equal. Values are those of the columns, as Fetcher has them; one that is not the
+	// column's type has its text, a string. f must not keep them.
+	Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error
 }
 
 // Description is a table as the server's catalog has it. Names and expressions are the server's, without quotation marks

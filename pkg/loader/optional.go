@@ -6,7 +6,6 @@ import (
 	"math/big"
 
 	"github.com/terapush/terapush/pkg/batch"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Features are the optional interfaces of a Loader, nil if it does not implement them.
@@ -26,8 +25,6 @@ type Features struct {
 	Suspecter Suspecter
 	Sequencer Sequencer
 	Describer Describer
-	Lister    Lister
-	Rereader  Rereader
 }
 
 // WithoutNumbers returns the features that need no row numbers.
@@ -54,8 +51,6 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Suspecter, _ = l.(Suspecter)
 	f.Sequencer, _ = l.(Sequencer)
 	f.Describer, _ = l.(Describer)
-	f.Lister, _ = l.(Lister)
-	f.Rereader, _ = l.(Rereader)
 	return f
 }
 
@@ -278,20 +273,4 @@ type Sequencer interface {
 	// Sequences returns the statements that move sequences behind the row number last, for those that are not. move has
 	// them executed.
 	Sequences(ctx context.Context, last int64, move bool) (statements []string, err error)
-}
-
-// Rereader reads records of files back.
-type Rereader interface {
-	// Reread calls f for every row that has one of the texts as its key, one of the columns, and perhaps for others
-	// that the server takes for equal. Values are those of the columns, as Fetcher has them; one that is not the
-	// column's type has its text, a string. f must not keep them.
-	Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error
-}
-
-// Lister says what a load of files needs to know of a table that is there. Columns may be asked before Prepare.
-type Lister interface {
-	// Columns lists the table's columns in their order, with their Values.
-	Columns(ctx context.Context) ([]Column, error)
-	// Rows counts all rows of the table, by a scan.
-	Rows(ctx context.Context) (int64, error)
 }

@@ -31,8 +31,6 @@ func TestFeaturesOf(t *testing.T) {
 		loader.Suspecter
 		loader.Sequencer
 		loader.Describer
-		loader.Lister
-		loader.Rereader
 	}{}))
 	for i := range f.NumField() {
 		require.False(t, f.Field(i).IsNil(), f.Type().Field(i).Name)

@@ -189,7 +189,7 @@ func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error)
 	return t.number(ctx, "count rows", func(s *State) string { return s.SelectCount(r) })
 }
 
-// Columns implements loader.Lister.
+// Columns implements loader.Describer.
 func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
 	err = t.connect(ctx, func(c Conn) error {
 		s := t.Plan(loader.Preparation{Create: loader.CreateNever, Records: true})
@@ -207,14 +207,14 @@ func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
 	return all, t.Failed("read the table's columns", err)
 }
 
-// Rows implements loader.Lister.
+// Rows implements loader.Describer.
 func (t *Table) Rows(ctx context.Context) (int64, error) {
 	return t.number(ctx, "count the table's rows", func(s *State) string {
 		return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
 	})
 }
 
-// Reread implements loader.Rereader.
+// Reread implements loader.Describer.
 func (t *Table) Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error {
 	s, err := t.State()
 	if err != nil || len(texts) == 0 {
