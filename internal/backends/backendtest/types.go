@@ -19,8 +19,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// EveryType is a schema with NULLs in columns of every type, and derived columns of those that can be.
-func EveryType() rows.Schema {
+// EveryType is a schema with NULLs in columns of every type but some, and derived columns of those that can be. The last
+// column is no text: see the MySQL family's losesEmpty.
+func EveryType(lacks ...rows.Type) rows.Schema {
 	s := rows.Schema{
 		Dataset: "every_type",
 		Columns: []rows.Column{
@@ -46,27 +47,16 @@ func EveryType() rows.Schema {
 		},
 		Number: []rows.Term{{Times: 1}},
 	}
+	s.Columns = slices.DeleteFunc(s.Columns, func(c rows.Column) bool { return slices.Contains(lacks, c.Type) })
 	for i := range s.Columns {
 		s.Columns[i].Nullable = !s.Columns[i].Derived
 	}
 	return s
 }
 
-// without returns the schema without columns of some types.
-func without(s rows.Schema, types ...rows.Type) rows.Schema {
-	all := s.Columns
-	s.Columns = nil
-	for _, c := range all {
-		if !slices.Contains(types, c.Type) {
-			s.Columns = append(s.Columns, c)
-		}
-	}
-	return s
-}
-
-// everyValue has values of the schema's drawn columns by their names, as rows.Vector.At returns them; nil where they are
-// missing.
-var everyValue = []map[string]any{
+// EveryValue has values of EveryType's drawn columns by their names, as rows.Vector.At returns them; nil where they are
+// missing. The words of the first row have to be escaped in every format of text.
+var EveryValue = []map[string]any{
 	{
 		"big": int64(math.MinInt64), "whole": int64(math.MinInt32), "small": int64(math.MinInt16), "yes": int64(1),
 		"f4": int64(math.Float32bits(-math.MaxFloat32)), "f8": int64(math.Float64bits(0.0625)), "u": []byte("0123456789abcdef"),
@@ -84,24 +74,36 @@ var everyValue = []map[string]any{
 	{"big": int64(7), "yes": int64(1), "words": []byte("NULL"), "doc": []byte(`"x"`), "mood": []byte("sad")},
 }
 
-// everyBlock fills a block with rows 0 … n−1.
-func everyBlock(s rows.Schema, n int) *rows.Block {
-	b := rows.NewBlock(s)
-	b.Reset(n)
+// EveryRow is a row of EveryType: value is one of EveryValue, or like those, and number that of the row.
+func EveryRow(s rows.Schema, value map[string]any, number int) []any {
+	row := make([]any, len(s.Columns))
 	for c, column := range s.Columns {
+		switch column.Name {
+		case "id":
+			row[c] = int64(number)
+		case "ref":
+			row[c] = fmt.Appendf(nil, "0123456789%06d", number)
+		case "moment":
+			row[c] = int64(1_774_747_800_000_000 + number)
+		default:
+			row[c] = value[column.Name]
+		}
+	}
+	return row
+}
+
+// Block fills a block with rows. A column has a map of NULLs only where it has a NULL.
+func Block(s rows.Schema, all [][]any) *rows.Block {
+	b := rows.NewBlock(s)
+	b.Reset(len(all))
+	for c := range s.Columns {
 		v := &b.Columns[c]
-		v.SetNulls(n)
-		for i := range n {
-			value := everyValue[i%len(everyValue)][column.Name]
-			switch column.Name {
-			case "id":
-				value = int64(i)
-			case "ref":
-				value = fmt.Appendf(nil, "0123456789%06d", i)
-			case "moment":
-				value = int64(1_774_747_800_000_000 + i)
-			}
+		for i, row := range all {
+			value := row[c]
 			if value == nil {
+				if len(v.Nulls) == 0 {
+					v.SetNulls(len(all))
+				}
 				v.Nulls[i/64] |= 1 << (i % 64)
 			}
 			text, _ := value.([]byte)
@@ -127,7 +129,11 @@ var typesBatches atomic.Int64
 // types that the format cannot carry.
 func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
 	const n = 130
-	schema := without(EveryType(), lacks...)
+	schema := EveryType(lacks...)
+	all := make([][]any, n)
+	for i := range all {
+		all[i] = EveryRow(schema, EveryValue[i%len(EveryValue)], i)
+	}
 	s.Preparation.Schema = schema
 	for _, change := range append([]string{""}, changes...) {
 		s.Exec("DROP TABLE IF EXISTS " + s.Name)
@@ -144,7 +150,7 @@ func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
 		}
 		require.NoError(t, err, "%s: the table takes the rows", change)
 
-		block := everyBlock(schema, n)
+		block := Block(schema, all)
 		e, err := encode.New(s.Preparation.Contract.Format, schema, encode.Options{})
 		require.NoError(t, err)
 		if whole, is := e.(encode.PerBatch); is {
