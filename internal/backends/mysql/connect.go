@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"net"
@@ -72,12 +71,6 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	}
 	c.MaxAllowedPacket = math.MaxInt32 // the driver's own bound; the server's is in Caps.MaxBytes
 	return c
-}
-
-// checkParams refuses unknown parameters, which must not be ignored silently.
-func checkParams(t loader.Target) error {
-	p, err := mysqlconn.ReadParams(t.Params)
-	return errors.Join(err, p.Unknown("socket"))
 }
 
 // connector makes connections to one host that are set up.

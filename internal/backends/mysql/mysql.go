@@ -16,11 +16,7 @@ package mysql
 
 import (
 	"errors"
-	"fmt"
-	"math"
-	"strings"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -31,11 +27,6 @@ const (
 	insert   = "insert"
 	pipeline = "pipeline"
 )
-
-// options are those of method pipeline.
-type options struct {
-	BatchInterval int64 `option:"batch-interval" default:"2500" help:"milliseconds from one look of the pipeline for new objects to the next: its BATCH_INTERVAL"`
-}
 
 const (
 	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
@@ -112,26 +103,4 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	}
 	name, err := targetTable(t)
 	return caps, errors.Join(unread, err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name, o))
-}
-
-// checkVia refuses a staged method without an object store.
-func checkVia(t loader.Target, m loader.Method, name tableName, o options) error {
-	switch {
-	case !m.Caps.Staged:
-		return nil
-	case ofScheme(t.Scheme) != singleStore && t.Scheme != "mysql":
-		return fmt.Errorf("method %s is SingleStore's; the target says %s://", m.Name, t.Scheme)
-	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store: --staging s3://bucket/prefix", m.Name)
-	case t.Database == "":
-		return errors.New("a pipeline belongs to a database: write it into the URL, as in singlestore://user@host/database")
-	case name != tableName{} && name.schema != t.Database:
-		return fmt.Errorf("a pipeline of database %s loads no table of %s: name the table's database in the URL",
-			t.Database, name.schema)
-	case strings.ContainsAny(t.Via.Database, "*?[]{}"):
-		return fmt.Errorf("a pipeline would read prefix %q as a pattern: name one without * ? [ ] { }", t.Via.Database)
-	case o.BatchInterval > math.MaxInt32:
-		return fmt.Errorf("--batch-interval %d: want a number of milliseconds", o.BatchInterval)
-	}
-	return objstore.Check(*t.Via)
 }

@@ -2,275 +2,273 @@ package mysql
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"path"
-	"strconv"
-	"sync"
+	"strings"
+	"time"
 
+	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// pipelines is the loader of method pipeline: sessions put objects into the run's folder, and one pipeline of
-// SingleStore loads them as they come. It runs in the background: it then outlives the connection that started it, and
-// reports every file. To commit a group is to wait for its files.
-//
-// The server knows a pipeline's files by their names as long as the pipeline lives, and loads none of them twice. So a
-// pipeline that failed is started again, it is made only over an empty folder, and it is dropped only over one: at any
-// other time its list of files is what tells which objects are in the table.
-type pipelines struct {
-	inner
-	*objstore.Staging
-
-	mu      sync.Mutex // of whoever starts, stops or drops the pipeline
-	started *pipe      // by this process; nil before
+// pipe is one pipeline, with its statements (SingleStore manual, "Pipelines Commands" and "PIPELINES_FILES").
+type pipe struct {
+	statements
+	options
+	l      *opened // nil for Explain
+	name   string
+	into   string // the table, without its database
+	folder string // of the run's objects in the bucket
+	access objstore.Access
 }
 
-// inner is opened, deeper than Staging.
-type inner struct{ *opened }
-
-func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
-	staging, err := objstore.OpenStaging(ctx, l, l.target, d)
-	if err != nil {
-		return nil, err
-	}
-	return &pipelines{inner: inner{l}, Staging: staging}, nil
+// file is one of the pipeline's, as PIPELINES_FILES shows it.
+type file struct {
+	state string
+	bytes string // when it was found
 }
 
-// Session starts the pipeline before the first object is put. Only the first one does: a pipeline that Resolve has
-// stopped must stand still until the next Commit.
-func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	session, err := p.Staging.Session(ctx, c)
-	if err != nil {
-		return nil, err
+// The states of a pipeline and of a file that decide anything; others are Stopped, Error and Unloaded.
+const (
+	absent      = ""
+	running     = "Running"
+	fileLoaded  = "Loaded"
+	fileSkipped = "Skipped"
+)
+
+// pipelineName is as unique as the run.
+func pipelineName(run string) string { return "terapush_" + strings.ReplaceAll(run, "-", "_") }
+
+// create names fields and lines although they are LOAD DATA's defaults: the server keeps pipelines over an upgrade.
+// There is no SKIP clause, so a bad value or a duplicate key fails its file, and with STOP_ON_ERROR the pipeline.
+func (p *pipe) create() string {
+	config := map[string]string{"region": p.access.Region}
+	if p.access.Endpoint != "" {
+		config["endpoint_url"] = p.access.Endpoint
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started == nil {
-		_, err = p.start(ctx)
-	}
-	return session, err
+	return fmt.Sprintf("CREATE PIPELINE %s AS LOAD DATA S3 %s CONFIG %s CREDENTIALS %s BATCH_INTERVAL %d STOP_ON_ERROR ON"+
+		" INTO TABLE %s"+` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (%s)`,
+		quote(p.name), literal(p.access.Bucket+"/"+p.folder), jsonLiteral(config), p.credentials(), p.BatchInterval,
+		quote(p.into), p.Columns(p.Schema))
 }
 
-// pipe is the run's pipeline, before it has credentials.
-func (p *pipelines) pipe() (*pipe, error) {
-	s, err := p.State()
-	if err != nil {
-		return nil, err
+func (p *pipe) start() string { return "START PIPELINE IF NOT RUNNING " + quote(p.name) }
+
+func (p *pipe) credentials() string {
+	keys := map[string]string{"aws_access_key_id": p.access.KeyID, "aws_secret_access_key": p.access.Secret.Reveal()}
+	if p.access.Token != "" {
+		keys["aws_session_token"] = p.access.Token.Reveal()
 	}
-	return &pipe{
-		statements: p.statements(s), options: p.options, l: p.opened, name: pipelineName(s.Want.Run), into: p.name.table,
-		folder: p.Store.Run(s.Want.Run).Folder(),
-	}, nil
+	return jsonLiteral(keys)
 }
 
-// start starts the pipeline: a new one, or the one that an attempt or an earlier process has left. mu is held.
-func (p *pipelines) start(ctx context.Context) (*pipe, error) {
-	pipe, err := p.pipe()
-	if err != nil {
-		return nil, err
+// jsonLiteral writes a JSON object, keys in order.
+func jsonLiteral(fields map[string]string) string {
+	text, _ := json.Marshal(fields) // strings cannot fail
+	return literal(string(text))
+}
+
+// exec runs a statement that may hold credentials.
+func (p *pipe) exec(ctx context.Context, statement string) error {
+	_, err := p.l.control.ExecContext(ctx, statement)
+	return mysqlconn.Redacted(err, p.access.Redact)
+}
+
+// query reads the pipeline's rows from a view of information_schema.
+func (p *pipe) query(ctx context.Context, columns, view, order string) ([][]string, error) {
+	return p.l.rows(ctx, "SELECT "+columns+" FROM information_schema."+view+
+		" WHERE database_name = "+literal(p.l.target.Database)+" AND pipeline_name = "+literal(p.name)+order)
+}
+
+// state is the pipeline's, or absent.
+func (p *pipe) state(ctx context.Context) (string, error) {
+	found, err := p.query(ctx, "state", "pipelines", "")
+	if err != nil || len(found) == 0 {
+		return absent, err
 	}
-	if pipe.access, err = p.Store.Access(ctx); err != nil {
-		return nil, err
+	return found[0][0], nil
+}
+
+// filesOf is the condition for the files of members, whose names sort like their numbers. A long run has more files
+// than should be read at every look.
+func filesOf(members []string) string {
+	return " AND SUBSTRING_INDEX(file_name, '/', -1) BETWEEN " + literal(members[0]) + " AND " + literal(members[len(members)-1])
+}
+
+// files are those of members that the pipeline has found so far, by their names without folders.
+func (p *pipe) files(ctx context.Context, members []string) (map[string]file, error) {
+	found, err := p.query(ctx, "file_name, file_state, file_size", "pipelines_files", filesOf(members))
+	files := make(map[string]file, len(found))
+	for _, row := range found {
+		files[path.Base(row[0])] = file{state: row[1], bytes: row[2]}
 	}
-	state, err := pipe.state(ctx)
-	switch {
-	case err != nil:
-		return nil, unknown("look for the pipeline", err)
-	case state == absent:
-		if err := p.create(ctx, pipe); err != nil {
-			return nil, err
+	return files, err
+}
+
+// progress counts the files that are loaded. skipped reports whether one cannot be.
+func progress(files map[string]file) (loaded int, skipped bool) {
+	for _, f := range files {
+		if f.state == fileLoaded {
+			loaded++
 		}
-	case state == running && p.started != nil && p.started.access == pipe.access:
-		return p.started, nil
-	default: // it stands still, or its credentials may expire
-		if err := pipe.repair(ctx); err != nil {
-			return nil, unknown("repair the pipeline", err)
-		}
+		skipped = skipped || f.state == fileSkipped
 	}
-	if err := pipe.exec(ctx, pipe.start()); err != nil {
-		return nil, unknown("start the pipeline", err)
-	}
-	p.started = pipe
-	return pipe, nil
+	return loaded, skipped
 }
 
-// create makes the pipeline over an empty folder: a new one would load again what another has loaded.
-func (p *pipelines) create(ctx context.Context, pipe *pipe) error {
-	objects, err := p.objects(ctx)
-	switch {
-	case err != nil:
+// errors are the pipeline's newest.
+func (p *pipe) errors(ctx context.Context) []string {
+	found, err := p.query(ctx, "error_message", "pipelines_errors", " ORDER BY error_unix_timestamp DESC LIMIT 3")
+	if err != nil {
+		return []string{"its errors cannot be read: " + loader.Explain(err)}
+	}
+	messages := firsts(found)
+	for i := range messages {
+		messages[i] = p.access.Redact(messages[i])
+	}
+	return messages
+}
+
+// repair prepares the pipeline for another start: it stands still then, with credentials that have not expired, and
+// without the memory of files that it has skipped.
+func (p *pipe) repair(ctx context.Context) error {
+	if err := p.stop(ctx); err != nil {
 		return err
-	case objects > 0:
-		return &loader.Error{
-			Op: "look for the pipeline", Applied: loader.Unknown,
-			Err: loader.Final(fmt.Errorf("pipeline %s is gone, and only it knew which of the %d objects in %s are loaded",
-				pipe.name, objects, pipe.folder)),
-			Hint: "verify says which rows are there; start a new run",
-		}
 	}
-	if err := pipe.exec(ctx, pipe.create()); err != nil { // nothing is loaded before the start, whatever becomes of this
-		return &loader.Error{Op: "create the pipeline", Applied: loader.No, Err: err, Hint: hint(err)}
+	if err := p.exec(ctx, fmt.Sprintf("ALTER PIPELINE %s SET CREDENTIALS %s", quote(p.name), p.credentials())); err != nil {
+		return err
+	}
+	skipped, err := p.query(ctx, "file_name", "pipelines_files", " AND file_state = "+literal(fileSkipped))
+	if err != nil {
+		return err
+	}
+	for _, name := range firsts(skipped) {
+		if err := p.exec(ctx, fmt.Sprintf("ALTER PIPELINE %s DROP FILE %s", quote(p.name), literal(name))); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// objects counts what is in the run's folder.
-func (p *pipelines) objects(ctx context.Context) (n int, err error) {
-	s, err := p.State()
-	if err != nil {
-		return 0, err
-	}
-	err = p.Objects(ctx, s.Want.Run, func(string, int64, int64) error { n++; return nil })
-	return n, err
-}
+// Pauses between two looks at a pipeline that runs.
+const (
+	pipePause    = 5 * time.Millisecond
+	pipeMaxPause = time.Second
+)
 
-// Commit waits until the pipeline has loaded the group's objects. The caller commits one group at a time: see Resolve.
-func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
-	p.mu.Lock()
-	pipe, err := p.start(ctx)
-	p.mu.Unlock()
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	members, err := p.members(g.Ref)
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	files, err := pipe.wait(ctx, members)
-	if err == nil {
-		err = p.compare(ctx, g.ID.Run, files)
-	}
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	rows, err := pipe.count(ctx, g.Ref)
-	switch s, _ := p.State(); {
-	case err != nil:
-		return loader.Ack{}, err
-	case rows != g.Rows && s.Want.Contract.Dedup != loader.DedupNone:
-		return loader.Ack{}, &loader.Error{Op: "load by pipeline", Err: &loader.RowsError{Sent: g.Rows, Acknowledged: rows},
-			Hint: "every object was loaded: look for others who write these keys"}
-	case rows > g.Rows: // at least once: rows from before were not counted
-		return loader.Ack{Rows: g.Rows, Detail: []string{fmt.Sprintf("the group's key range holds %d rows", rows)}}, nil
-	}
-	return loader.Ack{Rows: rows}, nil
-}
-
-// members names the group's objects, without their folder: what PIPELINES_FILES shows before it differs between
-// versions.
-func (p *pipelines) members(group loader.Ref) (names []string, err error) {
-	s, err := p.State()
-	if err != nil {
-		return nil, err
-	}
-	c := s.Want.Contract
-	first := group.ID.Number * c.GroupBatches
-	for n := first; (n-first)*c.BatchRows < group.Rows; n++ {
-		names = append(names, path.Base(p.Store.Run(group.ID.Run).Name(n, batch.TSV)))
-	}
-	return names, nil
-}
-
-// compare compares the lengths of loaded files with those of the objects. A repeated PUT has the same bytes. But the
-// pipeline may have seen what some servers keep of a PUT whose connection broke, and it looks at no name again.
-func (p *pipelines) compare(ctx context.Context, run string, files map[string]file) error {
-	var wrong []error
-	err := p.Objects(ctx, run, func(name string, number, bytes int64) error {
-		f, of := files[path.Base(name)]
-		switch {
-		case number < 0: // it was not put by this run, and the pipeline loads whatever it finds
-			wrong = append(wrong, fmt.Errorf("%s is no object of the run", name))
-		case of && f.bytes != strconv.FormatInt(bytes, 10):
-			wrong = append(wrong, fmt.Errorf("%s had %s bytes when the pipeline found it, and has %d", name, f.bytes, bytes))
+// wait polls until all members are loaded, or the pipeline stands still before they are.
+func (p *pipe) wait(ctx context.Context, members []string) (map[string]file, error) {
+	var stands *pipelineError // when it was last looked at
+	before := -1
+	for range sqlload.Poll(ctx, pipePause, pipeMaxPause) {
+		// The state comes first: a pipeline that stands still has no more files to come.
+		state, err := p.state(ctx)
+		if err != nil {
+			return nil, p.lost(ctx, "look at the pipeline", stands, err)
 		}
-		return nil
-	})
-	if err = errors.Join(append(wrong, err)...); err != nil {
-		return unknown("compare the pipeline's files with the objects", err)
+		files, err := p.files(ctx, members)
+		if err != nil {
+			return nil, p.lost(ctx, "look at the pipeline's files", stands, err)
+		}
+		loaded, skipped := progress(files)
+		if loaded != before {
+			p.l.log.Debug("pipeline", "name", p.name, "loaded", loaded, "objects", len(members))
+			before = loaded
+		}
+		if loaded == len(members) {
+			return files, nil
+		}
+		stands = &pipelineError{name: p.name, state: strings.ToLower(state), loaded: loaded, members: len(members)}
+		if skipped || state != running {
+			return nil, p.failure(ctx, stands, loaded == 0 && state != running)
+		}
 	}
-	return nil
+	return nil, p.lost(ctx, "wait for the pipeline", stands, ctx.Err())
 }
 
-// Resolve stops the pipeline, so that nothing is loaded after its answer, looks at the group's files and counts its
-// rows. A group of which files are missing is not applied: Commit starts the pipeline again, which loads those only.
-// With two groups at a time it would stop the pipeline under the other one's Commit.
-func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resolution, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	pipe, err := p.pipe()
-	if err != nil {
-		return loader.Resolution{}, err
+// lost is the error of a pipeline that is not waited for any longer. An unreadable bucket shows only here: the pipeline
+// finds no file, and goes on looking.
+func (p *pipe) lost(ctx context.Context, op string, stands *pipelineError, err error) error {
+	if ctx.Err() == nil || stands == nil {
+		return unknown(op, err)
 	}
-	members, err := p.members(group)
-	if err != nil {
-		return loader.Resolution{}, err
-	}
-	state, err := pipe.state(ctx)
-	if err == nil && state != absent {
-		err = pipe.stop(ctx)
-	}
-	if err != nil {
-		return loader.Resolution{}, unknown("stop the pipeline", err)
-	}
-	files, err := pipe.files(ctx, members)
-	if err != nil {
-		return loader.Resolution{}, unknown("look at the pipeline's files", err)
-	}
-	if loaded, _ := progress(files); state != absent && loaded < len(members) {
-		return loader.Resolution{Applied: loader.No}, nil
-	}
-	rows, err := pipe.count(ctx, group)
-	switch {
-	case err != nil:
-		return loader.Resolution{}, err
-	case rows == 0 && state == absent:
-		return loader.Resolution{Applied: loader.No}, nil
-	case rows != group.Rows:
-		return loader.Resolution{Reason: fmt.Sprintf("group %s: %d rows of its %d keys from %d on are there",
-			group.ID, rows, group.Rows, group.First)}, nil
-	}
-	if err := p.compare(ctx, group.ID.Run, files); err != nil {
-		return loader.Resolution{Reason: loader.Explain(err)}, nil
-	}
-	return loader.Resolution{Applied: loader.Yes}, nil
-}
-
-// Forget drops the run's pipeline, and the credentials with it.
-func (p *pipelines) Forget(ctx context.Context, run string) (int64, bool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.control.ExecContext(ctx, dropPipeline(pipelineName(run))); err != nil {
-		return 0, false, failed("drop pipeline "+pipelineName(run), err)
-	}
-	p.started = nil
-	return p.opened.Forget(ctx, run)
-}
-
-// Close ends the pipeline that this process has started, and closes the connections to server and store.
-func (p *pipelines) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started != nil {
-		p.end(p.started)
-	}
-	return p.Staging.Close()
-}
-
-// end drops the pipeline if the folder is empty. Otherwise a resume needs its list of files, and it is stopped: it
-// would go on by itself, with credentials.
-func (p *pipelines) end(pipe *pipe) {
-	ctx, cancel := afterwards(context.Background())
+	later, cancel := afterwards(ctx)
 	defer cancel()
-	objects, err := p.objects(ctx)
-	if err == nil && objects == 0 {
-		err = pipe.exec(ctx, dropPipeline(pipe.name))
-	} else {
-		err = errors.Join(err, pipe.stop(ctx))
+	stands.messages = p.errors(later)
+	return unknown(op, fmt.Errorf("%w; %w", err, stands))
+}
+
+// failure stops the pipeline and returns the server's reason. early says that it stood still before its files were
+// read, so nothing is applied.
+func (p *pipe) failure(ctx context.Context, e *pipelineError, early bool) error {
+	e.messages = p.errors(ctx)
+	if err := p.stop(ctx); err != nil {
+		e.messages = append(e.messages, "it cannot be stopped: "+loader.Explain(err))
+	}
+	failed := &loader.Error{Op: "load by pipeline", Err: e}
+	if early {
+		failed.Applied = loader.No
+	}
+	return failed
+}
+
+// afterwards is a context for cleaning up after ctx has ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+}
+
+// stop returns when the pipeline stands still: its last files are committed or rolled back by then.
+func (p *pipe) stop(ctx context.Context) error {
+	if err := p.exec(ctx, "STOP PIPELINE IF RUNNING "+quote(p.name)); err != nil {
+		return err
+	}
+	for range sqlload.Poll(ctx, pipePause, pipeMaxPause) {
+		state, err := p.state(ctx)
+		if err != nil || state != running {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func dropPipeline(name string) string { return "DROP PIPELINE IF EXISTS " + quote(name) }
+
+// countOf counts the rows of a group's key range. The sort key lets the server skip all other segments.
+func (p *pipe) countOf(group loader.Ref) string {
+	return p.SelectCount(loader.KeyRange{First: group.First, Last: group.First + group.Rows - 1})
+}
+
+// count asks countOf.
+func (p *pipe) count(ctx context.Context, ref loader.Ref) (n int64, err error) {
+	found, err := p.l.rows(ctx, p.countOf(ref))
+	if err == nil {
+		n, err = sqlload.ParseNumber(found[0][0])
 	}
 	if err != nil {
-		p.log.Warn("the pipeline may still be running, with its credentials: STOP PIPELINE "+quote(pipe.name), "error", err)
+		return 0, unknown("count the group's rows", err)
 	}
+	return n, nil
+}
+
+func unknown(op string, err error) error {
+	return &loader.Error{Op: op, Applied: loader.Unknown, Err: err, Hint: hint(err)}
+}
+
+// pipelineError reports a pipeline that stopped early, and how far it came.
+type pipelineError struct {
+	name            string
+	state           string
+	loaded, members int
+	messages        []string // the server's
+}
+
+func (e *pipelineError) Error() string {
+	text := fmt.Sprintf("pipeline %s is %s with %d of %d objects loaded", e.name, e.state, e.loaded, e.members)
+	if len(e.messages) > 0 {
+		text += ": " + strings.Join(e.messages, "; ")
+	}
+	return text
 }
