@@ -12,6 +12,10 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
+// Redshift stays in this package. 33 lines outside this file ask for the flavour; a package of its own would need the
+// connection with its TLS, failover and libpq's settings, the session, the claims' statements, the fence and the fault
+// table, which are PostgreSQL's, and so more lines than it would take away.
+
 // Redshift speaks PostgreSQL's protocol, with the catalog of PostgreSQL 8.0.
 //
 // Claims there need a lock. Redshift enforces no primary key and has no ON CONFLICT, so a claim row keeps nobody out:
