@@ -136,9 +136,19 @@ func binaryOf(texts ...string) (bits int) {
 // format writes a value of a type of numbers as parse reads it.
 func (t specType) format(v int64) string {
 	if t.isFloat() {
-		return strconv.FormatFloat(math.Ldexp(float64(v), -t.binary), 'f', -1, 64)
+		return exactBinary(v, t.binary)
 	}
 	return rows.Column{Type: t.Type, Scale: t.scale}.Text(v)
+}
+
+// exactBinary writes v in units of 2^−binary with all its digits: the fewest that tell two floating-point numbers apart are not
+// always a multiple of the unit.
+func exactBinary(v int64, binary int) string {
+	text := strconv.FormatFloat(math.Ldexp(float64(v), -binary), 'f', binary, 64)
+	if binary == 0 {
+		return text
+	}
+	return trimmed(text)
 }
 
 // withoutUnderscores removes those between digits, as in 2_000_000.
