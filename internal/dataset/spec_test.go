@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -563,75 +562,6 @@ func BenchmarkSpecBesideBuiltIn(b *testing.B) {
 			}
 			b.ReportMetric(float64(best[1])/float64(best[0]), "times-the-built-in")
 		})
-	}
-}
-
-// TestRandomSpecs makes specs of any columns, and checks every promise of their schemas.
-func TestRandomSpecs(t *testing.T) {
-	columns := []string{
-		"{type: uuid, uuid: v7}", "{type: text, uuid: v4}", "{type: bigint, scatter: {start: %d, stride: 77}}",
-		"{type: int, hash: {min: 0, max: 9%d}}", "{type: bigint, sequence: {start: %d, step: 3, every: 2}}",
-		"{type: text, sequence: {start: %d, format: 'é-{:012}'}}", "{type: smallint, uniform: {min: -9%d, max: 9}}",
-		"{type: 'decimal(9,3)', lognormal: {median: 50, sigma: 0.%d1, min: 0.001, max: 99999}}",
-		"{type: real, normal: {mean: %d, stddev: 2, min: -100, max: 200}}", "{type: double, uniform: {min: 0, max: %d, step: 0.5}}",
-		"{type: date, uniform: {min: 2020-01-01, max: 2026-01-%d}}", "{type: timestamptz, uniform: {min: 2020-01-01, max: 2026-02-01}}",
-		"{type: smallint, sequence: {start: %d, step: 3, cycle: 7}}", "{type: smallint, normal: {mean: %d, stddev: 2}}",
-		"{type: timestamptz(2), uniform: {min: 1960-01-01, max: 2026-02-%d}}",
-		"{type: char(%d), text: {length: 1..10}}", "{type: text, words: {length: 1..%d}}", "{type: bytes, bytes: {length: 0..%d}}",
-		"{type: enum, zipf: {s: 0.%d1, values: [a, bb, 'c, \"c']}}", "{type: boolean, values: {true: %d%%, false: rest%%}}",
-		"{type: bigint, ref: {table: t, column: c, rows: 1%d, start: 5}}", "{type: uuid, ref: {table: t, column: c, uuid: v4, rows: 1%d}}",
-		"{type: text, ref: {table: t, column: c, format: 'x{:05}', rows: %d}, zipf: {s: 1}}",
-		"{type: json, json: {a: {uniform: {min: 0, max: %d}}, b: {text: {length: 3}, absent: 10%%, nulls: 20%%}, c: {values: ['\"', '\\', \"\\n\"]}}}",
-		"{type: text, constant: '%d'}",
-	}
-	random := rand.New(rand.NewPCG(39, 2))
-	for range 150 {
-		text := "version: 1\nkey: [k]\ncolumns:\n  k: " + columns[random.IntN(3)] + "\n"
-		n := 10 + random.IntN(18)
-		fill := func(column string) string {
-			column = strings.ReplaceAll(column, "rest%%", fmt.Sprint(100-n)+"%%")
-			if !strings.Contains(column, "%d") {
-				return strings.ReplaceAll(column, "%%", "%")
-			}
-			return fmt.Sprintf(column, n)
-		}
-		text = fill(text)
-		for c := range 1 + random.IntN(8) {
-			column := fill(columns[random.IntN(len(columns))])
-			isDrawn := !regexp.MustCompile("sequence|: v[47]}$|scatter|hash").MatchString(column)
-			if isDrawn && random.IntN(3) == 0 && !strings.Contains(column, "uuid") {
-				column = strings.TrimSuffix(column, "}") + fmt.Sprintf(", distinct: %d}", 1+random.IntN(200_000))
-			}
-			if isDrawn && random.IntN(3) == 0 {
-				column = strings.TrimSuffix(column, "}") + fmt.Sprintf(", nulls: %d%%}", 1+random.IntN(100))
-			}
-			text += fmt.Sprintf("  c%d: %s\n", c, column)
-			if isDrawn && random.IntN(4) == 0 {
-				kind, _, _ := strings.Cut(strings.TrimPrefix(column, "{"), ", ")
-				if strings.HasPrefix(column, "{type: 'decimal") {
-					kind = "type: 'decimal(9,3)'"
-				}
-				text += fmt.Sprintf("  s%d: {%s, same: c%d, nulls: 5%%}\n", c, kind, c)
-			}
-		}
-		s, err := ParseSpec("random.yaml", []byte(text), nil)
-		require.NoError(t, err, text)
-		d, err := s.Compile(random.Uint64())
-		require.NoError(t, err)
-		longest := make([]int, len(d.Schema().Columns))
-		for range 40 {
-			requirePromises(t, d, random.Int64N(d.Schema().MaxNumber())>>random.IntN(40), longest)
-		}
-
-		first := random.Int64N(d.Schema().MaxNumber()/2) >> random.IntN(40)
-		all, one := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
-		d.Fill(all, first, 200)
-		d.Derive(all, first)
-		for _, i := range []int{199, 0, 63, 64, 100} {
-			d.Fill(one, first+int64(i), 1)
-			d.Derive(one, first+int64(i))
-			require.Equal(t, values(all, i), values(one, 0), text)
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -26,6 +27,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/dataset/datasettest"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -120,7 +123,8 @@ func asText(c rows.Column, v any) any {
 	return nil
 }
 
-// canonical writes a JSON document in one way, with numbers as they are, but for one.
+// canonical writes a JSON document in one way, with numbers as they are, but for the zeros at the end of a fraction, which
+// MySQL does not keep.
 func canonical(text string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -128,8 +132,26 @@ func canonical(text string) string {
 	if err := d.Decode(&v); err != nil {
 		return "not JSON: " + text
 	}
-	out, _ := json.Marshal(v)
-	return strings.Replace(string(out), "1.50", "1.5", 1) // as MySQL keeps it
+	out, _ := json.Marshal(shortNumbers(v))
+	return string(out)
+}
+
+func shortNumbers(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		if strings.Contains(x.String(), ".") {
+			return json.Number(strings.TrimRight(strings.TrimRight(x.String(), "0"), "."))
+		}
+	case []any:
+		for i := range x {
+			x[i] = shortNumbers(x[i])
+		}
+	case map[string]any:
+		for name := range x {
+			x[name] = shortNumbers(x[name])
+		}
+	}
+	return v
 }
 
 // read brings what a reader found into the form of asText.
@@ -174,31 +196,50 @@ func requireTyped(t testing.TB, s rows.Schema, want, got [][]any) {
 	}
 }
 
-func TestTypesAsCSV(t *testing.T) {
-	s, want, buf := typed(t, batch.CSV)
-	// encoding/csv does not say what was quoted, so a NULL is looked for by its bytes.
-	records, err := csv.NewReader(bytes.NewReader(bytes.ReplaceAll(buf, []byte(`"\N"`), []byte(`"<backslash>N"`)))).ReadAll()
+// decode reads what an encoder wrote by a library, in the form of requireTyped. want says which documents are NULL, which in
+// NDJSON is a document, too.
+func decode(t testing.TB, f batch.Format, s rows.Schema, want [][]any, buf []byte) [][]any {
+	switch f {
+	case batch.CSV:
+		return readCSV(t, buf)
+	case batch.DorisCSV:
+		return readDorisCSV(buf)
+	case batch.NDJSON:
+		return readNDJSON(t, s, want, buf)
+	case batch.Parquet:
+		return readParquet(t, s, buf)
+	case batch.ColumnArrays:
+		return readColumns(t, s, len(want), buf)
+	default:
+		return nil
+	}
+}
+
+func readCSV(t testing.TB, buf []byte) [][]any {
+	// encoding/csv does not say what was quoted, so a NULL is looked for by its bytes; and it drops a CR before an LF.
+	marked := bytes.ReplaceAll(buf, []byte(`"\N"`), []byte(`"<backslash>N"`))
+	marked = bytes.ReplaceAll(marked, []byte("\r"), []byte("<return>"))
+	records, err := csv.NewReader(bytes.NewReader(marked)).ReadAll()
 	require.NoError(t, err)
-	requireTyped(t, s, want, fields(records, func(text string) any {
+	return fields(records, func(text string) any {
 		if text == `\N` {
 			return nil
 		}
-		return strings.ReplaceAll(text, "<backslash>", `\`)
-	}))
+		return strings.NewReplacer("<backslash>", `\`, "<return>", "\r").Replace(text)
+	})
 }
 
-func TestTypesAsDorisCSV(t *testing.T) {
-	s, want, buf := typed(t, batch.DorisCSV)
+func readDorisCSV(buf []byte) [][]any {
 	var records [][]string
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(buf), "\x02"), "\x02") {
 		records = append(records, strings.Split(line, "\x01"))
 	}
-	requireTyped(t, s, want, fields(records, func(text string) any {
+	return fields(records, func(text string) any {
 		if text == `\N` {
 			return nil
 		}
 		return text
-	}))
+	})
 }
 
 func fields(records [][]string, value func(string) any) (all [][]any) {
@@ -212,18 +253,16 @@ func fields(records [][]string, value func(string) any) (all [][]any) {
 	return all
 }
 
-func TestTypesAsNDJSON(t *testing.T) {
-	s, want, buf := typed(t, batch.NDJSON)
-	var got [][]any
+func readNDJSON(t testing.TB, s rows.Schema, want [][]any, buf []byte) (got [][]any) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(buf), "\n"), "\n") {
 		var object map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(line), &object), line)
 		var row []any
-		for _, c := range s.Columns {
+		for i, c := range s.Columns {
 			var text string
 			raw := object[c.Name]
 			switch {
-			case string(raw) == "null" && c.Type != rows.JSON, string(raw) == "null" && want[len(got)][len(row)] == nil:
+			case string(raw) == "null" && (c.Type != rows.JSON || want[len(got)][i] == nil):
 				row = append(row, nil)
 				continue
 			case c.Type == rows.JSON:
@@ -237,7 +276,7 @@ func TestTypesAsNDJSON(t *testing.T) {
 		}
 		got = append(got, row)
 	}
-	requireTyped(t, s, want, got)
+	return got
 }
 
 func TestTypesAsParquet(t *testing.T) {
@@ -265,9 +304,14 @@ func TestTypesAsParquet(t *testing.T) {
 	optional binary doc (STRING);
 	optional int64 amount (DECIMAL(9,2));
 }`, f.Schema().String())
+	requireTyped(t, s, want, readParquet(t, s, buf))
+}
+
+func readParquet(t testing.TB, s rows.Schema, buf []byte) (got [][]any) {
+	f, err := parquet.OpenFile(bytes.NewReader(buf), int64(len(buf)))
+	require.NoError(t, err)
 	reader := f.RowGroups()[0].Rows()
 	defer func() { _ = reader.Close() }()
-	var got [][]any
 	for buf := make([]parquet.Row, 64); ; {
 		n, err := reader.ReadRows(buf)
 		for _, row := range buf[:n] {
@@ -298,28 +342,80 @@ func TestTypesAsParquet(t *testing.T) {
 		}
 		require.NoError(t, err)
 	}
-	requireTyped(t, s, want, got)
+	return got
 }
 
-func TestTypesAsColumns(t *testing.T) {
-	s, want, buf := typed(t, batch.ColumnArrays)
-	c, err := (&batch.Batch{Format: batch.ColumnArrays, Rows: int64(len(want)), Encoded: buf}).Columns(s)
+func readColumns(t testing.TB, s rows.Schema, n int, buf []byte) (got [][]any) {
+	c, err := (&batch.Batch{Format: batch.ColumnArrays, Rows: int64(n), Encoded: buf}).Columns(s)
 	require.NoError(t, err)
-	for i := range want {
-		for k := range s.Columns {
-			v := &c.Vectors[k]
-			require.Equal(t, want[i][k] == nil, v.IsNull(i), "row %d, column %s", i, s.Columns[k].Name)
-			switch {
-			case v.IsNull(i):
-			case v.Type.Variable():
-				require.Equal(t, want[i][k], v.Value(i))
-			case v.Type == rows.UUID:
-				require.Equal(t, want[i][k], v.UUID(i))
-			default:
-				require.Equal(t, want[i][k], v.Ints[i])
+	for _, row := range plain(c.Vectors, n) {
+		for i := range row {
+			row[i] = asText(s.Columns[i], row[i])
+		}
+		got = append(got, row)
+	}
+	return got
+}
+
+// plain returns the values of vectors as those of typedRows are: nil, an int64, or bytes.
+func plain(columns []rows.Vector, n int) (all [][]any) {
+	for i := range n {
+		var row []any
+		for c := range columns {
+			v := columns[c].At(i)
+			if raw, is := v.([]byte); is {
+				v = bytes.Clone(raw)
 			}
+			row = append(row, v)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func TestTypes(t *testing.T) {
+	for _, f := range []batch.Format{batch.CSV, batch.DorisCSV, batch.NDJSON, batch.ColumnArrays} {
+		t.Run(string(f), func(t *testing.T) {
+			s, want, buf := typed(t, f)
+			requireTyped(t, s, want, decode(t, f, s, want, buf))
+		})
+	}
+}
+
+// TestRandomSpecs: what a library reads of any spec's rows are their values.
+func TestRandomSpecs(t *testing.T) {
+	random := rand.New(rand.NewPCG(39, 4))
+	for k := range 60 {
+		text, s, b := randomRows(t, random)
+		for _, f := range []batch.Format{batch.CSV, batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.ColumnArrays} {
+			if encode.Carries(f, s) != nil {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d/%s", k, f), func(t *testing.T) {
+				defer func() {
+					if t.Failed() {
+						t.Log(text)
+					}
+				}()
+				want := plain(b.Columns, b.Rows)
+				buf, _ := whole(newEncoder(t, f, s), b)
+				requireTyped(t, s, want, decode(t, f, s, want, buf))
+			})
 		}
 	}
+}
+
+// randomRows returns some rows of a random spec, and its text.
+func randomRows(t testing.TB, random *rand.Rand) (string, rows.Schema, *rows.Block) {
+	text := datasettest.Spec(random)
+	spec, err := dataset.ParseSpec("random.yaml", []byte(text), nil)
+	require.NoError(t, err, text)
+	d, err := spec.Compile(random.Uint64())
+	require.NoError(t, err)
+	s, b := d.Schema(), rows.NewBlock(d.Schema())
+	d.Fill(b, random.Int64N(1<<40), 200)
+	d.Derive(b, random.Int64N(s.MaxNumber()-200)>>random.IntN(40))
+	return text, s, b
 }
 
 // Derived columns of the new types are stamped as they are encoded.
@@ -392,30 +488,91 @@ func TestTypesInPostgres(t *testing.T) {
 			}
 			require.NoError(t, err)
 
-			asText := make([]string, len(s.Columns))
-			for i, c := range s.Columns {
-				asText[i] = "CAST(" + c.Name + " AS text)"
-				switch c.Type {
-				case rows.Timestamp:
-					asText[i] = "to_char(" + c.Name + ", 'YYYY-MM-DD HH24:MI:SS.US')"
-				case rows.TimestampTZ:
-					asText[i] = "to_char(" + c.Name + " AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
-				case rows.Bytes:
-					asText[i] = "encode(" + c.Name + ", 'escape')"
-				}
-			}
-			found, err := tx.Query(t.Context(), "SELECT "+strings.Join(asText, ", ")+" FROM records ORDER BY records.id")
-			require.NoError(t, err)
-			got := scanned(t, len(s.Columns), found.Next, found.Scan)
-			require.NoError(t, found.Err())
-			raw := slices.IndexFunc(s.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes })
-			for _, row := range want {
-				if raw >= 0 && row[raw] != nil {
-					row[raw] = escaped.Replace(string(row[raw].([]byte)))
-				}
-			}
-			requireTyped(t, s, want, got)
+			requireTyped(t, s, want, fetchPostgres(t, tx, s, "id"))
 		})
+	}
+}
+
+// fetchPostgres reads the table records.
+func fetchPostgres(t testing.TB, tx pgx.Tx, s rows.Schema, order string) [][]any {
+	asText := make([]string, len(s.Columns))
+	for i, c := range s.Columns {
+		asText[i] = "CAST(" + c.Name + " AS text)"
+		switch c.Type {
+		case rows.Timestamp:
+			asText[i] = "to_char(" + c.Name + ", 'YYYY-MM-DD HH24:MI:SS.US')"
+		case rows.TimestampTZ:
+			asText[i] = "to_char(" + c.Name + " AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+		case rows.Bytes:
+			asText[i] = "encode(" + c.Name + ", 'hex')"
+		}
+	}
+	found, err := tx.Query(t.Context(), "SELECT "+strings.Join(asText, ", ")+" FROM records ORDER BY records."+order)
+	require.NoError(t, err)
+	got := scanned(t, len(s.Columns), found.Next, found.Scan)
+	require.NoError(t, found.Err())
+	for _, row := range got {
+		for i, c := range s.Columns {
+			if c.Type == rows.Bytes && row[i] != nil {
+				raw, err := hex.DecodeString(row[i].(string))
+				require.NoError(t, err)
+				row[i] = string(raw)
+			}
+		}
+	}
+	return got
+}
+
+// define lists a schema's columns as a server declares them.
+func define(s rows.Schema, types map[rows.Type]string) string {
+	var all []string
+	for _, c := range s.Columns {
+		name := types[c.Type]
+		switch c.Type {
+		case rows.Decimal:
+			name += fmt.Sprintf("(%d,%d)", c.Digits, c.Scale)
+		case rows.Char:
+			name += fmt.Sprintf("(%d)", c.MaxBytes)
+		}
+		all = append(all, c.Name+" "+name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestRandomSpecsInPostgres: what PostgreSQL reads of any spec's rows are their values.
+func TestRandomSpecsInPostgres(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), backendtest.Server(t, "TERAPUSH_TEST_POSTGRES"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	types := map[rows.Type]string{
+		rows.Int64: "int8", rows.Int32: "int4", rows.Int16: "int2", rows.Bool: "bool", rows.Float32: "float4", rows.Float64: "float8",
+		rows.UUID: "uuid", rows.TimestampTZ: "timestamptz", rows.Timestamp: "timestamp", rows.Date: "date", rows.Decimal: "numeric",
+		rows.Text: "text", rows.Enum: "text", rows.Char: "char", rows.JSON: "jsonb", rows.Bytes: "bytea",
+	}
+	random := rand.New(rand.NewPCG(39, 5))
+	for range 25 {
+		text, s, b := randomRows(t, random)
+		for _, f := range []batch.Format{batch.CSV, batch.PGBinary, batch.PGText, batch.PGValues} {
+			if encode.Carries(f, s) != nil {
+				continue
+			}
+			tx, err := conn.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = tx.Exec(t.Context(), "CREATE TEMPORARY TABLE records ("+define(s, types)+", place bigserial)")
+			require.NoError(t, err, text)
+			buf, _ := whole(newEncoder(t, f, s), b)
+			names := " (" + strings.Join(s.Names(), ", ") + ") "
+			switch f {
+			case batch.PGValues:
+				_, err = conn.PgConn().Exec(t.Context(), "INSERT INTO records"+names+"VALUES "+string(buf)).ReadAll()
+			default:
+				options := map[batch.Format]string{batch.CSV: ` (FORMAT csv, NULL '\N')`, batch.PGBinary: " (FORMAT binary)"}[f]
+				_, err = conn.PgConn().CopyFrom(t.Context(), bytes.NewReader(buf), "COPY records"+names+"FROM STDIN"+options)
+			}
+			require.NoError(t, err, "%s\n%s", f, text)
+			requireTyped(t, s, plain(b.Columns, b.Rows), fetchPostgres(t, tx, s, "place"))
+			require.NoError(t, tx.Rollback(t.Context()))
+		}
 	}
 }
 
@@ -427,7 +584,8 @@ func TestTypesInMySQL(t *testing.T) {
 	}
 }
 
-func typesInMySQL(t *testing.T, variable string, f batch.Format) {
+// mysqlConn connects to a server of that protocol, in UTC.
+func mysqlConn(t *testing.T, variable string) *sql.Conn {
 	address, err := url.Parse(backendtest.Server(t, variable))
 	require.NoError(t, err)
 	config := mysql.NewConfig()
@@ -442,30 +600,62 @@ func typesInMySQL(t *testing.T, variable string, f batch.Format) {
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
 
+func typesInMySQL(t *testing.T, variable string, f batch.Format) {
+	conn := mysqlConn(t, variable)
 	s, want, buf := typed(t, f)
 	table := fmt.Sprintf("typed_%d", time.Now().UnixNano())
-	_, err = conn.ExecContext(t.Context(), "CREATE TABLE "+table+` (id INT PRIMARY KEY, ref CHAR(36) NOT NULL,
+	_, err := conn.ExecContext(t.Context(), "CREATE TABLE "+table+` (id INT PRIMARY KEY, ref CHAR(36) NOT NULL,
 		moment TIMESTAMP(6) NOT NULL, big BIGINT, whole INT, small SMALLINT, yes TINYINT(1), f4 FLOAT, f8 DOUBLE,
 		u CHAR(36), tz TIMESTAMP(6) NULL, ts DATETIME(6), day DATE, words LONGTEXT CHARACTER SET utf8mb4, raw LONGBLOB,
 		code CHAR(6) CHARACTER SET utf8mb4, mood ENUM('sad', 'o''k', 'so, so'), doc JSON, amount DECIMAL(9,2))`)
 	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = db.Exec("DROP TABLE " + table) })
+	t.Cleanup(func() { _, _ = conn.ExecContext(context.Background(), "DROP TABLE "+table) })
+	charset := "binary"
+	if variable == "TERAPUSH_TEST_OCEANBASE" {
+		charset = "utf8mb4"
+	}
+	require.NoError(t, loadMySQL(t, conn, table, charset, s, f, buf))
 
-	statement := "INSERT INTO " + table + " VALUES " + string(buf)
-	if f == batch.TSV {
-		mysql.RegisterReaderHandler(t.Name(), func() io.Reader { return bytes.NewReader(buf) })
-		defer mysql.DeregisterReaderHandler(t.Name())
-		names := strings.Replace(strings.Join(s.Names(), ", "), "doc", "@doc", 1)
-		statement = fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET binary (%s) SET doc = CONVERT(@doc USING utf8mb4)",
-			t.Name(), table, names)
-		if variable == "TERAPUSH_TEST_OCEANBASE" {
-			statement = strings.Replace(statement, "SET binary", "SET utf8mb4", 1)
+	got := fetchMySQL(t, conn, table, s, "id")
+	if f == batch.TSV && strings.HasSuffix(variable, "OCEANBASE") {
+		for _, row := range want { // an empty last field is a NULL to it, which its back-end refuses
+			if last := len(row) - 1; row[last] == "" {
+				row[last] = nil
+			}
 		}
 	}
-	_, err = conn.ExecContext(t.Context(), statement)
-	require.NoError(t, err)
+	requireTyped(t, s, want, got)
+}
 
+// loadMySQL sends encoded rows. Documents are made of texts, whatever the character set of all else.
+func loadMySQL(t *testing.T, conn *sql.Conn, table, charset string, s rows.Schema, f batch.Format, buf []byte) error {
+	if f == batch.Values {
+		_, err := conn.ExecContext(t.Context(), "INSERT INTO "+table+" ("+strings.Join(s.Names(), ", ")+") VALUES "+string(buf))
+		return err
+	}
+
+	mysql.RegisterReaderHandler(t.Name(), func() io.Reader { return bytes.NewReader(buf) })
+	defer mysql.DeregisterReaderHandler(t.Name())
+	names, documents := s.Names(), []string(nil)
+	for i, c := range s.Columns {
+		if c.Type == rows.JSON {
+			names[i] = "@" + c.Name
+			documents = append(documents, c.Name+" = CONVERT(@"+c.Name+" USING utf8mb4)")
+		}
+	}
+	statement := fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)",
+		t.Name(), table, charset, strings.Join(names, ", "))
+	if documents != nil {
+		statement += " SET " + strings.Join(documents, ", ")
+	}
+	_, err := conn.ExecContext(t.Context(), statement)
+	return err
+}
+
+func fetchMySQL(t *testing.T, conn *sql.Conn, table string, s rows.Schema, order string) [][]any {
 	asText := make([]string, len(s.Columns))
 	for i, c := range s.Columns {
 		asText[i] = c.Name
@@ -473,11 +663,41 @@ func typesInMySQL(t *testing.T, variable string, f batch.Format) {
 			asText[i] = c.Name + " + 0e0"
 		}
 	}
-	found, err := conn.QueryContext(t.Context(), "SELECT "+strings.Join(asText, ", ")+" FROM "+table+" ORDER BY id")
+	found, err := conn.QueryContext(t.Context(), "SELECT "+strings.Join(asText, ", ")+" FROM "+table+" ORDER BY "+order)
 	require.NoError(t, err)
 	got := scanned(t, len(s.Columns), found.Next, found.Scan)
 	require.NoError(t, found.Err())
-	requireTyped(t, s, want, got)
+	return got
+}
+
+// TestRandomSpecsInMySQL: what MySQL and MariaDB read of any spec's rows are their values.
+func TestRandomSpecsInMySQL(t *testing.T) {
+	types := map[rows.Type]string{
+		rows.Int64: "BIGINT", rows.Int32: "INT", rows.Int16: "SMALLINT", rows.Bool: "TINYINT(1)", rows.Float32: "FLOAT",
+		rows.Float64: "DOUBLE", rows.UUID: "CHAR(36)", rows.TimestampTZ: "TIMESTAMP(6) NULL", rows.Timestamp: "DATETIME(6)",
+		rows.Date: "DATE", rows.Decimal: "DECIMAL", rows.Text: "LONGTEXT", rows.Enum: "TEXT", rows.Char: "CHAR", rows.JSON: "JSON",
+		rows.Bytes: "LONGBLOB",
+	}
+	for _, variable := range []string{"TERAPUSH_TEST_MARIADB", "TERAPUSH_TEST_MYSQL"} {
+		t.Run(variable, func(t *testing.T) {
+			conn, random := mysqlConn(t, variable), rand.New(rand.NewPCG(39, 6))
+			table := fmt.Sprintf("random_%d", time.Now().UnixNano())
+			t.Cleanup(func() { _, _ = conn.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+table) })
+			for range 15 {
+				text, s, b := randomRows(t, random)
+				for _, f := range []batch.Format{batch.TSV, batch.Values} {
+					_, err := conn.ExecContext(t.Context(), "CREATE TABLE "+table+" ("+define(s, types)+
+						", place BIGINT AUTO_INCREMENT PRIMARY KEY) CHARACTER SET utf8mb4")
+					require.NoError(t, err, text)
+					buf, _ := whole(newEncoder(t, f, s), b)
+					require.NoError(t, loadMySQL(t, conn, table, "binary", s, f, buf), "%s\n%s", f, text)
+					requireTyped(t, s, plain(b.Columns, b.Rows), fetchMySQL(t, conn, table, s, "place"))
+					_, err = conn.ExecContext(t.Context(), "DROP TABLE "+table)
+					require.NoError(t, err)
+				}
+			}
+		})
+	}
 }
 
 // scanned reads rows of nullable texts.
