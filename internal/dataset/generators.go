@@ -44,9 +44,9 @@ var (
 func generators() []generatorRow {
 	return []generatorRow{
 		{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
-			types: slices.Concat(integers, []rows.Type{rows.Text}, times)},
+			types: slices.Concat(integers, letters, times)},
 		{name: "scatter", empty: func() Generator { return new(SpecScatter) }, types: integers},
-		{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID, types: []rows.Type{rows.UUID, rows.Text}},
+		{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID, types: slices.Concat([]rows.Type{rows.UUID}, letters)},
 		{name: "hash", empty: func() Generator { return new(SpecHash) }, types: slices.Concat(integers, times)},
 		{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
 		{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf, types: anyListed},

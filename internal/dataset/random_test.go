@@ -17,7 +17,7 @@ import (
 // TestRandomSpecs checks that specs of any columns keep what the tests here promise of the built-in datasets.
 func TestRandomSpecs(t *testing.T) {
 	random := rand.New(rand.NewPCG(39, 2))
-	for k := range 80 {
+	for k := range 40 {
 		text := datasettest.Spec(random)
 		s, err := ParseSpec("random.yaml", []byte(text), nil)
 		require.NoError(t, err, text)

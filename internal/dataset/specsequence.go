@@ -18,7 +18,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	before := len(p.problems)
 	_, most := p.t.bounds()
 	number := *p // whose numbers are written as bigints, in a text
-	if p.t.Type == rows.Text {
+	if p.t.Variable() {
 		number.t = specType{Type: rows.Int64, name: "bigint"}
 		if !p.format(s, q.Format) {
 			return plan
@@ -83,6 +83,9 @@ func (p *columnPlanner) format(s *sequence, format string) bool {
 		strings.ContainsAny(before+after, "{}"):
 		p.wrong(at, "sequence: format %s: write the digits as {:0N}, N from 1 to %d, once, as in \"TK-{:011}\"",
 			quoted(format), maxDigits)
+		return false
+	case p.t.Type == rows.Char && strings.HasSuffix(after, " "):
+		p.wrong(at, "sequence: format %s: a char(n) ends in no blank: servers cut them off", quoted(format))
 		return false
 	case !isPlain([]byte(before + after)):
 		p.wrong(at, "sequence: format %s: around the digits there is no quote, comma, backslash or control character",

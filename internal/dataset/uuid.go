@@ -34,7 +34,7 @@ const uuidText = 36
 const numberBits = 60
 
 func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
-	if p.t.Type == rows.Text {
+	if p.t.Variable() {
 		plan.column.MaxBytes, plan.column.Plain, plan.column.ASCII = uuidText, true, true
 	}
 	s := &uuids{start: nameStart(p.c.Name), version: 4}

@@ -97,14 +97,14 @@ func (c Column) AppendTime(dst []byte, v int64) []byte {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived, and an integer, a time, a Text or a UUID. The value of a
-	// time is its microseconds since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to
+	// Column is an index into Schema.Columns; the column is derived, and an integer, a time, a Text, a Char or a UUID. The value
+	// of a time is its microseconds since 1970. A Text or Char column holds the number's decimal digits, padded with zeros on the left to
 	// MaxBytes of them, so that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64
-	// Hex reports whether the value is what the last 15 hexadecimal digits spell, of a UUID column or of a Text column
-	// with the text of a UUID. Minus is 0 and Times 1.
+	// Hex reports whether the value is what the last 15 hexadecimal digits spell, of a UUID column, or of a Text or Char
+	// column with the text of a UUID. Minus is 0 and Times 1.
 	Hex bool
 	// Stride above 0 exchanges the last two digits to base Stride of value − Minus, which is 0 or more. Times is 1.
 	Stride int64
@@ -187,7 +187,7 @@ func (c Column) largest() int64 {
 		return math.MaxInt32
 	case Timestamp, TimestampTZ:
 		return lastMicros
-	case Text:
+	case Text, Char:
 		if c.MaxBytes > 18 {
 			return math.MaxInt64
 		}

@@ -37,7 +37,7 @@ func (s Statements) value(number int64) string {
 
 	key, value := s.Schema.Key(), number+s.Schema.Number[0].Minus
 	switch key.Type {
-	case rows.Text:
+	case rows.Text, rows.Char:
 		return fmt.Sprintf("'%0*d'", key.MaxBytes, value)
 	case rows.TimestampTZ:
 		return fmt.Sprintf(cmp.Or(s.MomentLiteral, s.TimeLiteral), time.UnixMicro(value).UTC().Format(microseconds))

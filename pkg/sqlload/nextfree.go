@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -17,14 +18,14 @@ import (
 func (t *Table) nextFree(ctx context.Context, c Conn, s *State, count, last int64) (int64, error) {
 	full := &loader.RangeError{First: math.MaxInt64, Rows: count, Last: last}
 	query := s.SelectNextFree()
-	if key := s.Schema.Key(); s.single() && key.Type == rows.Text {
+	if key := s.Schema.Key(); s.single() && (key.Type == rows.Text || key.Type == rows.Char) {
 		found, err := Rows(ctx, c, fmt.Sprintf("SELECT MAX(%s) FROM %s", s.key(), s.Table))
 		if err != nil {
 			return 0, err
 		}
 		largest, after := "", int64(0)
 		if len(found) > 0 {
-			largest = found[0][0]
+			largest = strings.TrimRight(found[0][0], " ") // a char is filled up
 		}
 		if largest != "" {
 			n, err := strconv.ParseUint(largest, 10, 63)

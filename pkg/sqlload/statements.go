@@ -182,7 +182,7 @@ func (d Dialect) term(t rows.Term, value string) string {
 // integer returns the expression for a derived column's value as an integer.
 func (d Dialect) integer(t rows.Type, value string) string {
 	switch t {
-	case rows.Text, rows.Int32, rows.Int16: // products of narrow integers would not fit them
+	case rows.Text, rows.Char, rows.Int32, rows.Int16: // products of narrow integers would not fit them
 		return fmt.Sprintf(d.TextNumber, value)
 	case rows.Timestamp, rows.TimestampTZ:
 		return fmt.Sprintf(d.TimeNumber, value)

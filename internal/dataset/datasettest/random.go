@@ -13,6 +13,8 @@ var keys = []string{
 	"[k]\ncolumns:\n  k: {type: bigint, sequence: {start: %d}}\n",
 	"[k]\ncolumns:\n  k: {type: int, sequence: {start: %d}}\n",
 	"[k]\ncolumns:\n  k: {type: text, sequence: {start: %d, format: '{:017}'}}\n",
+	"[k]\ncolumns:\n  k: {type: char(17), sequence: {start: %d, format: '{:017}'}}\n",
+	"[k]\ncolumns:\n  k: {type: char(40), uuid: v4}\n",
 	"[k]\ncolumns:\n  k: {type: timestamp, sequence: {start: 2026-01-%d, step: 1us}}\n",
 	"[k]\ncolumns:\n  k: {type: timestamptz, sequence: {start: '1999-12-31 23:59:%d', step: 1us}}\n",
 	"[k]\ncolumns:\n  k: {type: uuid, uuid: v4}\n",
@@ -33,6 +35,7 @@ var columns = []string{
 	"{type: bigint, sequence: {start: %d, step: 3, every: 2}}",
 	"{type: smallint, sequence: {start: %d, step: 3, cycle: 7}}",
 	"{type: text, sequence: {start: %d, format: 'é-{:012}'}}",
+	"{type: char(30), sequence: {start: %d, format: 'é-{:015}'}}", "{type: char(36), uuid: v7}",
 	"{type: date, sequence: {start: 2020-02-%d, every: 10, cycle: 3000}}",
 	"{type: timestamp(0), sequence: {start: 2020-02-%d, step: 1s, cycle: 100000}}",
 	// Numbers.
