@@ -12,6 +12,7 @@ import (
 // limits are what the CHECKs that are understood let a column have.
 type limits struct {
 	in             []string // nil: whatever it is
+	out            []string // what it is not
 	least, most    *bound
 	minLen, maxLen int // of a text, in characters; maxLen 0: none
 	json           bool
@@ -23,7 +24,8 @@ type bound struct {
 	beyond bool // the end itself is not in the range
 }
 
-// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, and several of them with AND.
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one of them,
+// and several with AND.
 // Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a literal.
 func understand(condition string, escapes bool) (found map[string]limits, all bool) {
 	p := &checkParser{found: map[string]limits{}}
@@ -64,7 +66,9 @@ func (t token) isColumn() bool {
 	return t.kind == nameToken || t.kind == wordToken && !slices.Contains(keywords, strings.ToLower(t.text))
 }
 
-func (t token) isConstant() bool { return t.kind == numberToken || t.kind == textToken }
+func (t token) isConstant() bool {
+	return t.kind == numberToken || t.kind == textToken || t.is("true") || t.is("false")
+}
 
 var keywords = []string{"and", "or", "not", "in", "any", "array", "between", "is", "null", "like", "case", "true", "false", "row"}
 
@@ -264,6 +268,7 @@ func merge(a, b map[string]limits) map[string]limits {
 		} else if more.in != nil {
 			l.in = more.in
 		}
+		l.out = slices.Concat(l.out, more.out)
 		l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
 		l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
 		if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
@@ -297,6 +302,9 @@ func (p *checkParser) condition() bool {
 	if p.take("(") {
 		return p.conditions() && p.take(")")
 	}
+	if p.take("not") {
+		return p.negated()
+	}
 
 	first := p.next()
 	switch {
@@ -314,7 +322,13 @@ func (p *checkParser) condition() bool {
 		least, and, most := p.next(), p.take("and"), p.next()
 		return and && p.compare(first.text, ">=", least) && p.compare(first.text, "<=", most)
 	case p.take("is"):
-		return p.take("not") && p.take("null")
+		if p.take("not") {
+			return p.take("null")
+		}
+		return p.compare(first.text, "=", p.next())
+	case p.at == len(p.tokens), p.tokens[p.at].is("and"), p.tokens[p.at].is("or"), p.tokens[p.at].is(")"): // a boolean
+		p.found = merge(p.found, map[string]limits{first.text: {in: []string{"true"}}})
+		return true
 	}
 
 	sign := p.next()
@@ -322,6 +336,48 @@ func (p *checkParser) condition() bool {
 		return p.array(first.text)
 	}
 	return p.compare(first.text, sign.text, p.next())
+}
+
+// negated reads a condition of one column of which the opposite holds.
+func (p *checkParser) negated() bool {
+	before := p.found
+	p.found = map[string]limits{}
+	understood := p.condition()
+	one := p.found
+	p.found = before
+	if !understood || len(one) != 1 {
+		return false
+	}
+	for name, l := range one {
+		opposite, known := l.opposite()
+		if !known {
+			return false
+		}
+		p.found = merge(p.found, map[string]limits{name: opposite})
+	}
+	return true
+}
+
+// opposite returns what is left to a column that is not in the limits, if it is one end of a range or a list.
+func (l limits) opposite() (limits, bool) {
+	ends := 0
+	for _, is := range []bool{l.least != nil, l.most != nil, l.in != nil, l.out != nil, l.minLen+l.maxLen > 0, l.json} {
+		if is {
+			ends++
+		}
+	}
+	switch {
+	case ends != 1:
+	case l.least != nil:
+		return limits{most: &bound{l.least.value, !l.least.beyond}}, true
+	case l.most != nil:
+		return limits{least: &bound{l.most.value, !l.most.beyond}}, true
+	case l.in != nil:
+		return limits{out: l.in}, true
+	case l.out != nil:
+		return limits{in: l.out}, true
+	}
+	return limits{}, false
 }
 
 // turned is a comparison read from the right.
@@ -376,9 +432,20 @@ func (p *checkParser) function(name string) bool {
 		return false
 	}
 	column := p.next()
-	closed, sign, end := p.take(")"), p.next(), p.next()
-	n, err := strconv.Atoi(end.text)
-	if !column.isColumn() || !closed || end.kind != numberToken || err != nil {
+	closed := p.take(")")
+	if !column.isColumn() || !closed {
+		return false
+	}
+	if p.take("between") {
+		least, isLeast := p.count()
+		and := p.take("and")
+		most, isMost := p.count()
+		p.found = merge(p.found, map[string]limits{column.text: {minLen: least, maxLen: most}})
+		return isLeast && and && isMost
+	}
+	sign := p.next()
+	n, is := p.count()
+	if !is {
 		return false
 	}
 
@@ -401,10 +468,20 @@ func (p *checkParser) function(name string) bool {
 	return true
 }
 
+// count reads a whole number.
+func (p *checkParser) count() (n int, is bool) {
+	t := p.next()
+	n, err := strconv.Atoi(t.text)
+	return n, t.kind == numberToken && err == nil
+}
+
 // compare adds a comparison with a constant.
 func (p *checkParser) compare(column, sign string, with token) bool {
 	if !with.isConstant() {
 		return false
+	}
+	if with.kind == wordToken {
+		with.text = strings.ToLower(with.text)
 	}
 	l := limits{}
 	switch sign {
@@ -415,10 +492,11 @@ func (p *checkParser) compare(column, sign string, with token) bool {
 	case ">", ">=":
 		l.least = &bound{with.text, sign == ">"}
 	case "<>", "!=":
-		if with.text != "" {
-			return false
+		if with.text == "" {
+			l.minLen = 1
+			break
 		}
-		l.minLen = 1
+		l.out = []string{with.text}
 	default:
 		return false
 	}

@@ -25,12 +25,22 @@ func TestUnderstand(t *testing.T) {
 		`CHECK ((at >= '2020-01-01 00:00:00'::timestamp without time zone))`:                               {"at": {least: at("2020-01-01 00:00:00")}},
 		`CHECK ((note = E'a\\b'::text))`:                                                                   {"note": in(`a\b`)},
 		`CHECK ((note = 'a\b'::text))`:                                                                     {"note": in(`a\b`)},
+		`CHECK (flag)`:                                                                                     {"flag": in("true")},
+		`CHECK (((n > 1) AND (NOT flag)))`:                                                                 {"n": {least: beyond("1")}, "flag": {out: []string{"true"}}},
+		`CHECK ((flag IS TRUE))`:                                                                           {"flag": in("true")},
+		`CHECK ((NOT (n < 10)))`:                                                                           {"n": {least: at("10")}},
+		`CHECK (NOT n >= 10)`:                                                                              {"n": {most: beyond("10")}},
+		`CHECK (((n <> 5) AND (n <> 7)))`:                                                                  {"n": {out: []string{"5", "7"}}},
+		`CHECK ((NOT (a = 1)))`:                                                                            {"a": {out: []string{"1"}}},
+		`CHECK ((mood <> 'it''s'::mood))`:                                                                  {"mood": {out: []string{"it's"}}},
 		`CHECK ((id IS NOT NULL))`:                                                                         {},
 		// MySQL, MariaDB, TiDB, OceanBase
 		`(` + "`w`" + ` in (_utf8mb4\'a\',_utf8mb4\'it\\\'s\'))`: {"w": in("a", "it's")},
 		"`w` in ('a','b')":                          {"w": in("a", "b")},
 		"(`n` between 1 and -5)":                    {"n": {least: at("1"), most: at("-5")}},
 		"((`n` >= 1) and (`n` < 10))":               {"n": {least: at("1"), most: beyond("10")}},
+		"(char_length(`w`) between 3 and 10)":       {"w": {minLen: 3, maxLen: 10}},
+		"(`b` = 1) or (`b` = true)":                 {"b": in("1", "true")},
 		"(char_length(`w`) = 4)":                    {"w": {minLen: 4, maxLen: 4}},
 		"json_valid(`j`)":                           {"j": {json: true}},
 		"(`w` = _utf8mb4'a') or (`w` in ('b','c'))": {"w": in("a", "b", "c")},
@@ -44,8 +54,8 @@ func TestUnderstand(t *testing.T) {
 	assert.Equal(t, in(`it's a\b`), escaped["s"])
 
 	for _, condition := range []string{
-		`CHECK ((a < b))`, `CHECK ((a + 1) > 2)`, `CHECK ((f(a) > 2))`, `CHECK (flag)`, `CHECK (NOT a = 1)`, `CHECK ((a ~ '^x'::text))`,
-		`CHECK ((a IS NULL))`, `CHECK (((a = 1) OR (b = 2)))`, `CHECK (((a = 1) OR (a > 5)))`, `CHECK ((a <> 5))`, `CHECK (a = '`, `(`,
+		`CHECK ((a < b))`, `CHECK ((a + 1) > 2)`, `CHECK ((f(a) > 2))`, `CHECK (NOT (a > 1 AND b > 1))`, `CHECK (NOT a ~ 'x')`, `CHECK (NOT (a > 1 AND a < 9))`, `CHECK ((a ~ '^x'::text))`,
+		`CHECK ((a IS NULL))`, `CHECK (((a = 1) OR (b = 2)))`, `CHECK (((a = 1) OR (a > 5)))`, `CHECK (a = '`, `(`,
 		`CHECK ((a > 1)) x`, `a in ()`, `a in (b)`, `CHECK ((lower(a) = a))`, "CHECK (((a > 1) AND (b < c)))", `a between 1 or 2`, "",
 	} {
 		_, all := understand(condition, false)

@@ -19,6 +19,8 @@ var examples = []struct {
 	{"interval", []string{"1 day", "02:00:00"}},
 	{"year", []string{"2025", "2026"}},
 	{"inet", []string{"192.0.2.1", "2001:db8::1"}},
+	{"inet6", []string{"2001:db8::1", "::"}},
+	{"inet4", []string{"192.0.2.1", "192.0.2.2"}},
 	{"cidr", []string{"192.0.2.0/24", "2001:db8::/32"}},
 	{"macaddr", []string{"00:00:5e:00:53:01"}},
 	{"macaddr8", []string{"00:00:5e:ef:10:00:00:01"}},

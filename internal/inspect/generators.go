@@ -1,9 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -50,19 +53,46 @@ func (c *column) longest() int {
 	return n
 }
 
-// first is where a sequence of integers starts.
+// canBeWithout reports whether a generator can leave out single values of the column.
+func (c *column) canBeWithout() bool {
+	if c.Values == nil {
+		return false
+	}
+	t := c.Values.Type
+	return t.IsInteger() || t == rows.Decimal || t == rows.Float32 || t == rows.Float64 || t == rows.Bool || t == rows.Enum
+}
+
+// without removes the values that the column may not have.
+func (c *column) without(values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(c.out, v) })
+}
+
+// first is where a sequence of integers starts: behind the values that the column may not have.
 func (c *column) first() int64 {
+	first := c.begin()
+	for i := range c.out {
+		if v, ok := c.scaled(&bound{c.out[i], false}, 1, 1); ok && v >= first && v < math.MaxInt64 {
+			first = v + 1
+		}
+	}
+	return first
+}
+
+func (c *column) begin() int64 {
 	if c.reference != nil && c.reference.Keys != nil && c.reference.Keys.Count > 0 {
 		return max(c.reference.Keys.Min, 0)
 	}
-	if v, ok := c.scaled(c.least, 0, 1); ok {
+	if v, ok := c.scaled(c.least, 1, 1); ok {
 		return max(v, 0)
 	}
-	if v, ok := c.scaled(c.most, 0, -1); ok {
+	if v, ok := c.scaled(c.most, 1, -1); ok {
 		return min(v, 1)
 	}
 	return 1
 }
+
+// uuidText is the length of a UUID's text, and of the columns that people make for them.
+const uuidText = 36
 
 // sequenceDigits is how many digits a derived text has that may be longer.
 const sequenceDigits = 12
@@ -84,7 +114,10 @@ func (c *column) sequences(key bool) (all []string) {
 			digits = min(digits, most)
 		}
 		digits = max(digits, min(c.minLen, 18))
-		return []string{fmt.Sprintf(`sequence: {format: "{:0%d}"}`, digits)}
+		if c.longest() == uuidText {
+			all = []string{"uuid: v4"}
+		}
+		return append(all, fmt.Sprintf(`sequence: {format: "{:0%d}"}`, digits))
 	case rows.Date:
 		return []string{"sequence: {start: " + c.from() + ", step: 1d}"}
 	case rows.Timestamp, rows.TimestampTZ:
@@ -99,8 +132,11 @@ func (c *column) sequences(key bool) (all []string) {
 
 // draws lists the generators that draw a column's values, the best first.
 func (c *column) draws() []string {
+	if c.Values.Type == rows.Bool {
+		return []string{"values: [" + strings.Join(c.without(c.truths()), ", ") + "]"}
+	}
 	if c.in != nil {
-		return []string{"values: " + values(c.in)}
+		return []string{"values: " + values(c.without(c.in))}
 	}
 	if c.examples != nil {
 		return []string{"values: " + values(c.examples)}
@@ -113,12 +149,7 @@ func (c *column) draws() []string {
 		least, most := c.between(v.Scale, 1, min(pow10(v.Digits)-1, 1000*pow10(v.Scale)))
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, v.Scale), decimal(most, v.Scale))}
 	case rows.Float32, rows.Float64:
-		const digits = 2
-		least, most := c.between(digits, 0, 1000*pow10(digits))
-		bounds := fmt.Sprintf("min: %s, max: %s", decimal(least, digits), decimal(most, digits))
-		return []string{"uniform: {" + bounds + ", step: 0.0625}", "uniform: {" + bounds + "}"}
-	case rows.Bool:
-		return []string{"values: [true, false]"}
+		return c.floats()
 	case rows.UUID:
 		return []string{"uuid: v4"}
 	case rows.Date, rows.Timestamp, rows.TimestampTZ:
@@ -126,7 +157,7 @@ func (c *column) draws() []string {
 	case rows.JSON:
 		return documents
 	case rows.Enum:
-		return []string{"values: " + values(v.Labels)}
+		return []string{"values: " + values(c.without(v.Labels))}
 	case rows.Bytes:
 		return []string{"bytes: {length: " + c.length(64) + "}"}
 	case rows.Text, rows.Char:
@@ -136,6 +167,34 @@ func (c *column) draws() []string {
 		return c.texts()
 	}
 	return nil
+}
+
+// floats draws multiples of a power of two: sixteenths, or finer ones if there is none between the bounds.
+func (c *column) floats() (all []string) {
+	for _, bits := range []uint{4, 10, 20} {
+		unit := int64(1) << bits
+		least, most := c.inUnits(unit, 0, 1000*unit)
+		if least > most {
+			continue
+		}
+		text := func(v int64) string {
+			return strings.TrimSuffix(strings.TrimRight(big.NewRat(v, unit).FloatString(int(bits)), "0"), ".")
+		}
+		all = append(all, fmt.Sprintf("uniform: {min: %s, max: %s, step: %s}", text(least), text(most), text(1)))
+	}
+	return all
+}
+
+// truths are the values of a boolean, which servers write in several ways.
+func (c *column) truths() (all []string) {
+	if c.in == nil {
+		return []string{"true", "false"}
+	}
+	names := map[string]string{"1": "true", "t": "true", "0": "false", "f": "false"}
+	for _, v := range c.in {
+		all = append(all, cmp.Or(names[v], strings.ToLower(v)))
+	}
+	return all
 }
 
 // documents are small objects.
@@ -187,11 +246,33 @@ func (c *column) integers() string {
 	return fmt.Sprintf("uniform: {min: %d, max: %d}", max(least, smallest), min(most, largest))
 }
 
-// between returns the range of a column's numbers, times 10^scale, of which CHECKs may have one end or both.
+// between is inUnits of 10^−scale.
 func (c *column) between(scale int, least, most int64) (from, to int64) {
+	return c.inUnits(pow10(scale), least, most)
+}
+
+// inUnits returns the range of a column's numbers, times unit, of which CHECKs may have one end or both. Of what is before and
+// behind a value that it may not have it is the larger part.
+func (c *column) inUnits(unit, least, most int64) (from, to int64) {
+	from, to = c.ends(unit, least, most)
+	for i := range c.out {
+		v, ok := c.scaled(&bound{c.out[i], false}, unit, 1)
+		if !ok || v < from || v > to {
+			continue
+		}
+		if v-from > to-v {
+			to = v - 1
+		} else {
+			from = v + 1
+		}
+	}
+	return from, to
+}
+
+func (c *column) ends(unit, least, most int64) (from, to int64) {
 	width := most - least
-	low, lowGiven := c.scaled(c.least, scale, 1)
-	high, highGiven := c.scaled(c.most, scale, -1)
+	low, lowGiven := c.scaled(c.least, unit, 1)
+	high, highGiven := c.scaled(c.most, unit, -1)
 	switch {
 	case lowGiven && highGiven:
 		return low, high
@@ -205,8 +286,8 @@ func (c *column) between(scale int, least, most int64) (from, to int64) {
 	return least, most
 }
 
-// scaled returns the end of a range times 10^scale, rounded into the range, whose inside is in the direction.
-func (c *column) scaled(b *bound, scale int, direction int64) (int64, bool) {
+// scaled returns the end of a range times unit, rounded into the range, whose inside is in the direction.
+func (c *column) scaled(b *bound, unit, direction int64) (int64, bool) {
 	if b == nil {
 		return 0, false
 	}
@@ -214,7 +295,7 @@ func (c *column) scaled(b *bound, scale int, direction int64) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	r.Mul(r, new(big.Rat).SetInt64(pow10(scale)))
+	r.Mul(r, new(big.Rat).SetInt64(unit))
 	v := new(big.Int).Div(r.Num(), r.Denom()) // rounded down
 	exact := r.IsInt()
 	switch {

@@ -135,7 +135,7 @@ func (w *writer) readChecks() {
 		found, all := understand(condition, w.Escapes)
 		for name, l := range found {
 			c := w.find(name)
-			if c == nil {
+			if c == nil || len(l.out) > 0 && !c.canBeWithout() {
 				all = false
 				continue
 			}

@@ -126,10 +126,11 @@ func TestWrite(t *testing.T) {
 				Keys: []loader.Key{primary("id")},
 				Checks: []string{
 					"id > 100", "n between 5 and 7", "s in ('null', '1', '${x}')", "length(w) >= 3", "n < d", "d < 0.005", "d > -1",
-					"t > '2030-05-01'", "up >= 2000000", "down < 0",
+					"t > '2030-05-01'", "up >= 2000000", "down < 0", "s <> 'abc'",
 				},
 			},
 			"# Not understood: n < d. A row that breaks it stops the run before it begins.\n" +
+				"# Not understood: s <> 'abc'. A row that breaks it stops the run before it begins.\n" +
 				"key: [id]\ncolumns:\n" +
 				"  id: {type: bigint, sequence: {start: 101}}\n" +
 				"  \"n\": {type: bigint, uniform: {min: 5, max: 7}}\n" +
@@ -139,6 +140,43 @@ func TestWrite(t *testing.T) {
 				"  down: {type: bigint, uniform: {min: -1000000, max: -1}}\n" +
 				"  d: {type: \"decimal(6,2)\", uniform: {min: -0.99, max: 0.00}}\n" +
 				"  t: {type: date, uniform: {min: 2030-05-02, max: 2031-05-02}}\n",
+		},
+		"what a column is not, and floats": {
+			loader.Description{
+				Columns: []loader.Column{
+					bigint("id"), bigint("n"), bigint("low"),
+					{Name: "yes", Type: "boolean", Values: &rows.Column{Type: rows.Bool}},
+					{Name: "no", Type: "boolean", Values: &rows.Column{Type: rows.Bool}},
+					{Name: "one", Type: "tinyint(1)", Values: &rows.Column{Type: rows.Bool}},
+					{Name: "mood", Type: "mood", Values: &rows.Column{Type: rows.Enum, Labels: []string{"sad", "ok", "good"}}},
+					{Name: "f", Type: "real", Values: &rows.Column{Type: rows.Float32}},
+					{Name: "fine", Type: "double", Values: &rows.Column{Type: rows.Float64}},
+					{Name: "rate", Type: "double", Values: &rows.Column{Type: rows.Float64}},
+					{Name: "serial", Type: "integer", Values: &rows.Column{Type: rows.Int32}, Default: "nextval('s'::regclass)"},
+					{Name: "code", Type: "character(8)", Values: &rows.Column{Type: rows.Char, MaxBytes: 8}},
+					{Name: "public", Type: "char(36)", Values: &rows.Column{Type: rows.Char, MaxBytes: 36}},
+				},
+				Keys: []loader.Key{primary("id"), unique("code"), unique("public")},
+				Checks: []string{
+					"id <> 1", "n <> 500", "n between 1 and 600", "low <> -3 and low < 0 and low >= -5", "yes", "NOT no", "one = 1",
+					"mood <> 'sad' and mood <> 'good'", "f > 0 and f < 1", "fine > 0.01 and fine < 0.05", "rate <> 0",
+				},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 2}}\n" +
+				"  \"n\": {type: bigint, uniform: {min: 1, max: 499}}\n" +
+				"  low: {type: bigint, uniform: {min: -2, max: -1}}\n" +
+				"  \"yes\": {type: boolean, values: [true]}\n" +
+				"  \"no\": {type: boolean, values: [false]}\n" +
+				"  one: {type: boolean, values: [true]}\n" +
+				"  mood: {type: enum, values: [ok]}\n" +
+				"  f: {type: real, uniform: {min: 0.0625, max: 0.9375, step: 0.0625}}\n" +
+				"  fine: {type: double, uniform: {min: 0.0107421875, max: 0.0498046875, step: 0.0009765625}}\n" +
+				"  rate: {type: double, uniform: {min: 0.0625, max: 1000, step: 0.0625}}\n" +
+				"  serial: {type: int, sequence: {start: 1}}  # DEFAULT nextval('s'::regclass)\n" +
+				"  code: {type: char(8), sequence: {format: \"{:08}\"}}\n" +
+				"  public: {type: char(36), uuid: v4}\n" +
+				"unique:\n  - [code]\n  - [public]\n",
 		},
 		"what the server does by itself": {
 			loader.Description{

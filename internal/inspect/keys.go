@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -131,7 +132,8 @@ func (w *writer) deriveUniques() {
 		}
 	}
 	for _, c := range w.columns {
-		if c.Numbered != "" && c.omitted == "" && c.generator == "" {
+		serial := strings.HasPrefix(c.Default, "nextval(")
+		if (c.Numbered != "" || serial) && c.omitted == "" && c.generator == "" {
 			w.derive(c)
 		}
 	}
