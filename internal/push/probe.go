@@ -26,6 +26,9 @@ func (p *push) probe(ctx context.Context) error {
 		asking = target.Ask[loader.Proof]
 	}
 	proof, err := p.probeRows(ctx, []int64{0}, asking)
+	if err != nil && p.plan.Definition != nil && isRefusal(err) {
+		err = p.refusal(0, err)
+	}
 	if err != nil {
 		return fmt.Errorf("probing for transactions: %w", p.target.Blame(err))
 	}
@@ -119,6 +122,9 @@ func (p *push) findRefused(ctx context.Context, sample []int64, refused error) e
 	return p.refusal(sample[0], refused)
 }
 
+// failingRow is where PostgreSQL shows the values of a row, which may be like the names of columns.
+var failingRow = regexp.MustCompile(`(?s)Failing row contains \(.*\)`)
+
 func (p *push) refuses(ctx context.Context, sample []int64) error {
 	_, err := p.probeRows(ctx, sample, target.Ask[loader.Proof])
 	return err
@@ -133,22 +139,29 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// refusal adds to the server's words the row, with the columns that they name.
+// refusal adds to the server's words the row, with the columns that they name, if only within the name of a constraint.
 func (p *push) refusal(row int64, err error) error {
 	d := p.plan.Data
 	block := rows.NewBlock(d.Schema())
 	dataset.Row(block, d, p.plan.FirstKey, row, p.plan.DistinctRows)
 
-	var named, all []string
+	said := failingRow.ReplaceAllString(err.Error(), "")
+	var named, within, all []string
 	for i, c := range d.Schema().Columns {
 		text := c.Name + " " + valueText(c, &block.Columns[i])
 		all = append(all, text)
-		if regexp.MustCompile(`(?i)(^|\W)` + regexp.QuoteMeta(c.Name) + `(\W|$)`).MatchString(err.Error()) {
+		name := regexp.QuoteMeta(c.Name)
+		if regexp.MustCompile(`(?i)(^|\W)` + name + `(\W|$)`).MatchString(said) {
 			named = append(named, text)
 		}
+		if regexp.MustCompile(`(?i)(^|\W|_)` + name + `(\W|_|$)`).MatchString(said) {
+			within = append(within, text)
+		}
 	}
-	if len(named) == 0 {
-		named = all
+	for _, more := range [][]string{within, all} {
+		if len(named) == 0 {
+			named = more
+		}
 	}
 	const most = 8
 	if len(named) > most {
