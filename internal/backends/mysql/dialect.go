@@ -225,15 +225,16 @@ func (s statements) loadData(reader string, l *batch.Layout) string {
 
 // loadedColumns returns the list of columns and the SET clause, for those whose values have to be converted: MySQL takes a JSON
 // document only as text (error 3144), which nothing is in a file of "binary", and a BINARY(16) only the bytes of a UUID.
+// MariaDB's UUID, INET6 and the like take what is no text for their 16 bytes.
 func (s statements) loadedColumns(charset string) (columns, set string) {
 	var names, sets []string
 	for i, c := range s.Schema.Columns {
 		name, value := quote(c.Name), ""
 		switch {
-		case c.Type == rows.JSON && charset == "binary":
-			value = "CONVERT(%s USING utf8mb4)"
 		case c.Type == rows.UUID && s.binary[strings.ToLower(c.Name)]:
 			value = "UNHEX(REPLACE(%s, '-', ''))"
+		case charset == "binary" && (c.Type == rows.JSON || c.SQL != "" || c.Type == rows.UUID && s.flavour == mariaDB):
+			value = "CONVERT(%s USING utf8mb4)"
 		}
 		if value != "" {
 			variable := fmt.Sprintf("@terapush_%d", i+1)
