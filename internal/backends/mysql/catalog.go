@@ -260,7 +260,15 @@ func (l catalog) Stored(s *sqlload.State) []string {
 // On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random numbers left 27 to 36 % of the rows
 // a second, one on rising numbers 92 %.
 var lookups = map[flavour]*sqlload.Lookups{
-	mySQL: &sqlload.InformationSchema, mariaDB: mariaDBLookups(), tiDB: &sqlload.InformationSchema, oceanBase: &sqlload.InformationSchema,
+	mySQL: &sqlload.InformationSchema, mariaDB: mariaDBLookups(), tiDB: tiDBLookups(), oceanBase: &sqlload.InformationSchema,
+}
+
+// tiDBLookups: table_constraints has no CHECKs there.
+func tiDBLookups() *sqlload.Lookups {
+	l := sqlload.InformationSchema
+	l.Checks = "SELECT check_clause FROM information_schema.tidb_check_constraints WHERE constraint_schema = $schema " +
+		"AND table_name = $table ORDER BY constraint_name"
+	return &l
 }
 
 // mariaDBLookups: names of CHECKs are those of a table there, and not of a schema.

@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS `shop`.`documents` (
 -- per session
 SET NAMES utf8mb4;
 -- per session
-SET SESSION innodb_lock_wait_timeout = 60, tidb_idle_transaction_timeout = 30, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION innodb_lock_wait_timeout = 60, tidb_idle_transaction_timeout = 30, allow_auto_random_explicit_insert = 1, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 -- per session
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 -- per session

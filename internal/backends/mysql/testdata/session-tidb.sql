@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   PRIMARY KEY (run, batch)
 ) COMMENT = 'made by terapush';
 SET NAMES utf8mb4;
-SET SESSION innodb_lock_wait_timeout = 60, tidb_idle_transaction_timeout = 30, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
+SET SESSION innodb_lock_wait_timeout = 60, tidb_idle_transaction_timeout = 30, allow_auto_random_explicit_insert = 1, wait_timeout = 600, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576, max_execution_time = 0;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', tidb_txn_mode = 'pessimistic';
 SELECT CONNECTION_ID();
 INSERT INTO `db`.`terapush_runs` (name, run, part, state, epoch, target, owner, appends, fingerprint, first_key, last_key, changed) VALUES ('', 'test', 'session 0', 'session', '0/1', '', '', 0, 0, 0, 0, 0);
