@@ -141,8 +141,8 @@ func (t specType) format(v int64) string {
 	return rows.Column{Type: t.Type, Scale: t.scale}.Text(v)
 }
 
-// exactBinary writes v in units of 2^−binary with all its digits: the fewest that tell two floating-point numbers apart are not
-// always a multiple of the unit.
+// exactBinary writes v in units of 2^−binary with all its digits: the fewest that tell two floating-point numbers apart
+// are not always a multiple of the unit.
 func exactBinary(v int64, binary int) string {
 	text := strconv.FormatFloat(math.Ldexp(float64(v), -binary), 'f', binary, 64)
 	if binary == 0 {

@@ -123,8 +123,8 @@ func asText(c rows.Column, v any) any {
 	return nil
 }
 
-// canonical writes a JSON document in one way, with numbers as they are, but for the zeros at the end of a fraction, which
-// MySQL does not keep.
+// canonical writes a JSON document in one way, with numbers as they are, but for the zeros at the end of a fraction,
+// which MySQL does not keep.
 func canonical(text string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -196,8 +196,8 @@ func requireTyped(t testing.TB, s rows.Schema, want, got [][]any) {
 	}
 }
 
-// decode reads what an encoder wrote by a library, in the form of requireTyped. want says which documents are NULL, which in
-// NDJSON is a document, too.
+// decode reads what an encoder wrote by a library, in the form of requireTyped. want says which documents are NULL,
+// which in NDJSON is a document, too.
 func decode(t testing.TB, f batch.Format, s rows.Schema, want [][]any, buf []byte) [][]any {
 	switch f {
 	case batch.CSV:
@@ -545,9 +545,10 @@ func TestRandomSpecsInPostgres(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	types := map[rows.Type]string{
-		rows.Int64: "int8", rows.Int32: "int4", rows.Int16: "int2", rows.Bool: "bool", rows.Float32: "float4", rows.Float64: "float8",
-		rows.UUID: "uuid", rows.TimestampTZ: "timestamptz", rows.Timestamp: "timestamp", rows.Date: "date", rows.Decimal: "numeric",
-		rows.Text: "text", rows.Enum: "text", rows.Char: "char", rows.JSON: "jsonb", rows.Bytes: "bytea",
+		rows.Int64: "int8", rows.Int32: "int4", rows.Int16: "int2", rows.Bool: "bool", rows.Float32: "float4",
+		rows.Float64: "float8", rows.UUID: "uuid", rows.TimestampTZ: "timestamptz", rows.Timestamp: "timestamp",
+		rows.Date: "date", rows.Decimal: "numeric", rows.Text: "text", rows.Enum: "text", rows.Char: "char",
+		rows.JSON: "jsonb", rows.Bytes: "bytea",
 	}
 	random := rand.New(rand.NewPCG(39, 5))
 	for range 25 {
@@ -633,7 +634,8 @@ func typesInMySQL(t *testing.T, variable string, f batch.Format) {
 // loadMySQL sends encoded rows. Documents are made of texts, whatever the character set of all else.
 func loadMySQL(t *testing.T, conn *sql.Conn, table, charset string, s rows.Schema, f batch.Format, buf []byte) error {
 	if f == batch.Values {
-		_, err := conn.ExecContext(t.Context(), "INSERT INTO "+table+" ("+strings.Join(s.Names(), ", ")+") VALUES "+string(buf))
+		names := strings.Join(s.Names(), ", ")
+		_, err := conn.ExecContext(t.Context(), "INSERT INTO "+table+" ("+names+") VALUES "+string(buf))
 		return err
 	}
 
@@ -675,8 +677,8 @@ func TestRandomSpecsInMySQL(t *testing.T) {
 	types := map[rows.Type]string{
 		rows.Int64: "BIGINT", rows.Int32: "INT", rows.Int16: "SMALLINT", rows.Bool: "TINYINT(1)", rows.Float32: "FLOAT",
 		rows.Float64: "DOUBLE", rows.UUID: "CHAR(36)", rows.TimestampTZ: "TIMESTAMP(6) NULL", rows.Timestamp: "DATETIME(6)",
-		rows.Date: "DATE", rows.Decimal: "DECIMAL", rows.Text: "LONGTEXT", rows.Enum: "TEXT", rows.Char: "CHAR", rows.JSON: "JSON",
-		rows.Bytes: "LONGBLOB",
+		rows.Date: "DATE", rows.Decimal: "DECIMAL", rows.Text: "LONGTEXT", rows.Enum: "TEXT", rows.Char: "CHAR",
+		rows.JSON: "JSON", rows.Bytes: "LONGBLOB",
 	}
 	for _, variable := range []string{"TERAPUSH_TEST_MARIADB", "TERAPUSH_TEST_MYSQL"} {
 		t.Run(variable, func(t *testing.T) {

@@ -24,8 +24,8 @@ type bound struct {
 	beyond bool // the end itself is not in the range
 }
 
-// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one of them,
-// and several with AND.
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one
+// of them, and several with AND.
 // Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a literal.
 func understand(condition string, escapes bool) (found map[string]limits, all bool) {
 	p := &checkParser{found: map[string]limits{}}

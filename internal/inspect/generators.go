@@ -251,8 +251,8 @@ func (c *column) between(scale int, least, most int64) (from, to int64) {
 	return c.inUnits(pow10(scale), least, most)
 }
 
-// inUnits returns the range of a column's numbers, times unit, of which CHECKs may have one end or both. Of what is before and
-// behind a value that it may not have it is the larger part.
+// inUnits returns the range of a column's numbers, times unit, of which CHECKs may have one end or both. Of what is
+// before and behind a value that it may not have it is the larger part.
 func (c *column) inUnits(unit, least, most int64) (from, to int64) {
 	from, to = c.ends(unit, least, most)
 	for i := range c.out {

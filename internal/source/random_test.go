@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/internal/encode"
 )
 
-// TestRandomSpecsAreStamped is TestEveryDatasetIsStamped for specs of any columns: in every format, whatever the batches,
-// the rows that are distinct and the buffers, and whether the run begins with the batch or has gone round since.
+// TestRandomSpecsAreStamped is TestEveryDatasetIsStamped for specs of any columns: in every format, whatever the
+// batches, the rows that are distinct and the buffers, and whether the run begins with the batch or has gone round.
 func TestRandomSpecsAreStamped(t *testing.T) {
 	random := rand.New(rand.NewPCG(39, 3))
 	for k := range 20 {
@@ -23,9 +23,10 @@ func TestRandomSpecsAreStamped(t *testing.T) {
 		d, err := s.Compile(random.Uint64())
 		require.NoError(t, err)
 
-		rows := 100 + random.Int64N(200)
-		spans := Spans{FirstKey: random.Int64N(d.Schema().MaxNumber()-rows) >> random.IntN(40), Rows: rows, BatchRows: 1 + random.Int64N(70)}
-		c := Config{Dataset: d, Run: "r", Spans: spans, Distinct: spans.BatchRows * random.Int64N(4), Buffers: 2 + random.IntN(4)}
+		spans := Spans{Rows: 100 + random.Int64N(200), BatchRows: 1 + random.Int64N(70)}
+		spans.FirstKey = random.Int64N(d.Schema().MaxNumber()-spans.Rows) >> random.IntN(40)
+		c := Config{Dataset: d, Run: "r", Spans: spans, Buffers: 2 + random.IntN(4)}
+		c.Distinct = spans.BatchRows * random.Int64N(4)
 		for _, format := range encode.Formats() {
 			if _, how := format.Compression(); how != "" || encode.Carries(format, d.Schema()) != nil {
 				continue

@@ -97,9 +97,9 @@ func (c Column) AppendTime(dst []byte, v int64) []byte {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived, and an integer, a time, a Text, a Char or a UUID. The value
-	// of a time is its microseconds since 1970. A Text or Char column holds the number's decimal digits, padded with zeros on the left to
-	// MaxBytes of them, so that texts sort as their numbers do.
+	// Column is an index into Schema.Columns; the column is derived, and an integer, a time, a Text, a Char or a UUID. The
+	// value of a time is its microseconds since 1970. A Text or Char column holds the number's decimal digits, padded with
+	// zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64

@@ -260,7 +260,8 @@ func (l catalog) Stored(s *sqlload.State) []string {
 // On MySQL 9.7 (a million rows of pairs, one worker, two rounds) an index on random numbers left 27 to 36 % of the rows
 // a second, one on rising numbers 92 %.
 var lookups = map[flavour]*sqlload.Lookups{
-	mySQL: &sqlload.InformationSchema, mariaDB: mariaDBLookups(), tiDB: tiDBLookups(), oceanBase: &sqlload.InformationSchema,
+	mySQL: &sqlload.InformationSchema, mariaDB: mariaDBLookups(), tiDB: tiDBLookups(),
+	oceanBase: &sqlload.InformationSchema,
 }
 
 // tiDBLookups: table_constraints has no CHECKs there.

@@ -58,7 +58,8 @@ func (f flavour) setup(settings []loader.Setting, moments bool) setup {
 	wait("innodb_lock_wait_timeout", lockWait)
 	if f == tiDB {
 		wait("tidb_idle_transaction_timeout", transactionIdle)
-		// A column of AUTO_RANDOM takes the run's keys. Without it TiDB 8.4 ends LOAD DATA with error 1105, index out of range.
+		// A column of AUTO_RANDOM takes the run's keys. Without it TiDB 8.4 ends LOAD DATA with error 1105, index out of
+		// range.
 		s.wishes = append(s.wishes, "allow_auto_random_explicit_insert = 1")
 	} else {
 		wait("lock_wait_timeout", lockWait)

@@ -83,8 +83,8 @@ var columns = []string{
 
 var derived = regexp.MustCompile("sequence: |uuid: v[47]}$|scatter: {st|hash: ")
 
-// Spec returns the YAML of a spec with a key of any kind and one to nine columns of any, some of them with NULLs, with few
-// values, or following another.
+// Spec returns the YAML of a spec with a key of any kind and one to nine columns of any, some of them with NULLs, with
+// few values, or following another.
 func Spec(random *rand.Rand) string {
 	n := 10 + random.IntN(18)
 	text := "version: 1\nkey: " + number(keys[random.IntN(len(keys))], n)
