@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -134,6 +135,32 @@ var dryRuns = map[string][]string{
 		"discard:// --method discard",
 		"discard:// --duration 10m --payload-kind text --format csv --distinct-bytes all --first-key 7 --verify full",
 	},
+}
+
+// dryLoads are the loads that testdata/dry-run shows, of a server that cannot be reached.
+var dryLoads = []string{
+	"postgres://u:hunter2@127.0.0.1:1/db testdata/files/*.csv* --table s.t --header",
+	"postgres://u@127.0.0.1:1/db testdata/files/d.tsv --table t",
+	"mysql://u@127.0.0.1:1/db testdata/files/d.tsv --table t --columns id,,total --rejects r.jsonl --max-rejects 5 --verify count",
+	"databend://u@127.0.0.1:1/db testdata/files/a.csv --table t --header --null x",
+}
+
+func TestDryLoad(t *testing.T) {
+	s := newShell(t)
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, args := range dryLoads {
+		fmt.Fprintf(&text, "$ terapush load %s\n", strings.ReplaceAll(args, "hunter2", "PASSWORD"))
+		r := s.run(strings.Fields("load " + args + " --workers 4 --memory 512MiB --dry-run")...)
+		require.Zero(t, r.code, r.stderr)
+		require.NotContains(t, r.stdout+r.stderr, "hunter2")
+		require.NotContains(t, r.stdout, "\n-- refused")
+		text.WriteString(strings.ReplaceAll(r.stdout, here, "DIR") + "\n")
+	}
+	golden.Equal(t, "dry-run/load.txt", text.String())
+	require.NoFileExists(t, "r.jsonl")
+	require.NoDirExists(t, filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
 }
 
 func TestDryRun(t *testing.T) {

@@ -61,17 +61,21 @@ func outline(c *config.Push, o push.Outline) string {
 		line("warning   %s", warning)
 	}
 
+	writeStatements(&text, o.Statements)
+	return text.String()
+}
+
+func writeStatements(to *strings.Builder, all []loader.Statement) {
 	when := ""
-	for _, s := range o.Statements {
+	for _, s := range all {
 		if s.When != when {
 			when = s.When
-			line("\n-- %s", when)
+			fmt.Fprintf(to, "\n-- %s\n", when)
 		}
 		if s.Text != "" {
-			line("%s;", s.Text)
+			fmt.Fprintf(to, "%s;\n", s.Text)
 		}
 	}
-	return text.String()
 }
 
 func guarantee(p *run.Plan) string {

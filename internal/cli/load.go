@@ -39,6 +39,7 @@ func (a *app) load() *cobra.Command {
 		Example: `  terapush load postgres://user@host/db --table orders 'exports/*.csv.gz' --header
   terapush load postgres://user@host/db --table orders s3://bucket/exports/ --workers 32
   terapush load mysql://user@host/db --table orders orders.csv --columns id,,total
+  terapush load postgres://user@host/db --table orders orders.csv --header --dry-run
   terapush load postgres://user@host/db --resume last`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,6 +50,9 @@ func (a *app) load() *cobra.Command {
 			explicit, err := a.restore(cmd.Context(), cmd.Flags(), &c, file)
 			if err != nil {
 				return usage(err)
+			}
+			if c.DryRun {
+				return a.dryLoad(cmd.Context(), &c)
 			}
 			return a.runReported(cmd, &c, file, explicit)
 		},

@@ -50,6 +50,8 @@ func (c *Files) flags(f *pflag.FlagSet) {
 func (c *Files) validate(all *problems, p *Push) {
 	all.refuse(len(c.Paths) == 0 && p.Resume == "", "load takes a TARGET and one FILE or more")
 	all.refuse(len(c.Paths) > 0 && p.Resume != "", "--resume takes the files of the run: leave them out")
+	all.refuse(p.DryRun && p.Resume != "",
+		"--dry-run shows a load that begins, and --resume goes on with one: leave out one of them; terapush runs shows what is in")
 	for _, path := range c.Paths {
 		if strings.HasPrefix(path, "s3://") {
 			_, err := ParseStore("a FILE", path)
@@ -84,7 +86,7 @@ var loadPage = []struct{ group, flags string }{
 	{GroupSafety, "rejects max-rejects verify key verify-rows retries retry-for batch-timeout"},
 	{GroupRuns, "resume run-id shard state-dir"},
 	{GroupConnection, "password-file tls tls-ca tls-cert tls-key tls-server-name set"},
-	{GroupOutput, "progress json metrics-addr metrics-linger server-metrics fail-below report report-to"},
+	{GroupOutput, "progress json dry-run metrics-addr metrics-linger server-metrics fail-below report report-to"},
 }
 
 // LoadFlags declares every flag of load, and sets what is not its user's to choose: nothing is made, dropped or emptied,
@@ -104,6 +106,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 			"full: and a sample of records field by field")
 	shared.Lookup("batch-bytes").Usage = "bytes of the files in a batch (default: the method's, but at least four batches a worker)"
 	shared.Lookup("state-dir").Usage = "folder of the run's journal (default: the user's state folder)"
+	shared.Lookup("dry-run").Usage = "print files, columns, batches and statements; files and columns are read, and nothing is sent or written"
 	shared.Lookup("table").Usage = "table that the files go into, as name or schema.name"
 
 	for _, part := range loadPage {

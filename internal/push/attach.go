@@ -148,6 +148,11 @@ func (p *push) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return p.connected(ctx)
+}
+
+// connected plans for the server of an open target.
+func (p *push) connected(ctx context.Context) error {
 	caps := p.target.Loader.Caps()
 	p.bare = p.asksNothing(caps)
 	if p.spec.Method == "" { // a run that has begun has a plan, and is planned again once its table is known

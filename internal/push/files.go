@@ -28,32 +28,39 @@ func (*fromFiles) command() string { return "load" }
 
 // check opens the file of --rejects, before anything is begun.
 func (f *fromFiles) check() error {
-	p := f.p
+	r, err := f.p.leavesOut()
+	if err != nil || r == nil {
+		return err
+	}
+	if err := r.open(); err != nil {
+		return fmt.Errorf("--rejects: %w", errors.Join(err, r.close()))
+	}
+	f.left = r
+	return nil
+}
+
+// leavesOut returns what is to be left out, with a file that is not open yet; nil if the first bad record ends the run.
+func (p *push) leavesOut() (*rejects, error) {
 	c := p.Config.Files
 	if c == nil || c.MaxRejects == 0 {
-		return nil
+		return nil, nil
 	}
 	if p.caps.Dedup == loader.DedupKey {
-		return fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of "+
+		return nil, fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of "+
 			"its records are missing: correct the files, or load into a staging table whose columns are texts, and INSERT "+
 			"from there what is right",
 			p.target.Driver.Name())
 	}
 	path, err := filepath.Abs(c.Rejects)
 	if err != nil {
-		return fmt.Errorf("--rejects: %w", err)
+		return nil, fmt.Errorf("--rejects: %w", err)
 	}
 	for _, input := range p.spec.Files.Files {
 		if file.Same(path, input.Path) {
-			return fmt.Errorf("--rejects: %s is one of the files that are loaded: choose another name", path)
+			return nil, fmt.Errorf("--rejects: %s is one of the files that are loaded: choose another name", path)
 		}
 	}
-	r := &rejects{path: path, run: p.progress.ID, most: c.MaxRejects, lines: make(map[int64][][]byte)}
-	if err := r.open(); err != nil {
-		return fmt.Errorf("--rejects: %w", errors.Join(err, r.close()))
-	}
-	f.left = r
-	return nil
+	return &rejects{path: path, run: p.progress.ID, most: c.MaxRejects, lines: make(map[int64][][]byte)}, nil
 }
 
 // connected finds the columns that the fields of a load go into. It has to be asked before the table is prepared, since

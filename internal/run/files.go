@@ -87,6 +87,28 @@ func (f *Files) Layout(file int) *batch.Layout {
 	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}
 }
 
+// Example is the Layout of the first file that has records, for statements that are only shown. Columns that are not known
+// before the table is read are "…".
+func (f *Files) Example() *batch.Layout {
+	for i := range f.Files {
+		if columns := f.Fields(i); len(columns) > 0 {
+			return f.Layout(i)
+		}
+	}
+	l := f.Layout(0)
+	l.Columns = []string{"…"}
+	return l
+}
+
+// Batches returns how many batches of BatchBytes there are in a file at least; 0 if that is known only at its end.
+func (f *Files) Batches(file int) int64 {
+	one := f.Files[file]
+	if one.Size < 0 || one.Compression != files.Plain || f.BatchBytes <= 0 {
+		return 0
+	}
+	return (one.Size + f.BatchBytes - 1) / f.BatchBytes
+}
+
 // FragileIn returns what the fields of a file's records may not be, one for each field; nil: they may be anything.
 func (f *Files) FragileIn(file int) []files.Field {
 	if len(f.Fragile) == 0 {

@@ -158,6 +158,8 @@ type Preparation struct {
 	// Records reports whether the rows are those of a user's files. The server parses them, so the columns of Schema have
 	// names only, and no row has a number.
 	Records bool
+	// Layout is how they are written in the first file, for Explain; nil without Records.
+	Layout *batch.Layout
 	// Began is when the run began; it may be zero unless Records is set. What a server has forgotten since is not
 	// known.
 	Began      time.Time

@@ -141,7 +141,7 @@ func (r *Recorder) Load(l loader.Loader, p loader.Preparation) {
 func exampleBatch(p loader.Preparation) *batch.Batch {
 	b := &batch.Batch{
 		ID: batch.ID{Run: example}, Format: p.Contract.Format, Rows: p.Contract.BatchRows, Attempt: 1,
-		Encoded: []byte("(…), …"),
+		Encoded: []byte("(…), …"), Layout: p.Layout,
 	}
 	if b.Format == batch.ColumnArrays {
 		_, size := batch.ColumnPlaces(p.Schema, 1)
@@ -151,8 +151,15 @@ func exampleBatch(p loader.Preparation) *batch.Batch {
 	return b
 }
 
-// Count is the step of the proof, of one batch's rows.
+// Count is the step of the proof, of one batch's rows; of a user's files it counts those of the table.
 func (r *Recorder) Count(p loader.Preparation) {
+	if p.Records {
+		r.Step("to verify, where the rows are counted", func(ctx context.Context) error {
+			_, err := r.table.Rows(ctx)
+			return err
+		})
+		return
+	}
 	size := p.Contract.BatchRows
 	g := loader.Grouping{KeyRange: loader.KeyRange{Last: size - 1}, Size: size}
 	r.Step("to verify", func(ctx context.Context) error {
@@ -217,6 +224,8 @@ func (r *Recorder) find(query string) ([][]string, error) {
 		return nil, r.Missing
 	case strings.HasPrefix(query, s.selectOurs()):
 		return [][]string{{"1"}}, nil
+	case query == s.selectRows():
+		return [][]string{{"0"}}, nil
 	}
 	return nil, nil
 }

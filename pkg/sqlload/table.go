@@ -209,9 +209,12 @@ func (t *Table) Columns(ctx context.Context) (all []loader.Column, err error) {
 
 // Rows implements loader.Describer.
 func (t *Table) Rows(ctx context.Context) (int64, error) {
-	return t.number(ctx, "count the table's rows", func(s *State) string {
-		return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
-	})
+	return t.number(ctx, "count the table's rows", (*State).selectRows)
+}
+
+// selectRows counts all rows of the table.
+func (s *State) selectRows() string {
+	return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
 }
 
 // Reread implements loader.Describer.
