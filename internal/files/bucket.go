@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -167,16 +168,22 @@ func (o *object) read(ctx context.Context, f File, p []byte, from int64) error {
 	if len(p) == 0 {
 		return nil // a range of none is an error
 	}
-	changed := false
+	var changed error
 	err := retry.Policy{Retries: attempts}.Ask(ctx, o.store.Classify, func(error) {}, func(ctx context.Context) error {
+		changed = nil
 		err := o.store.ReadAt(ctx, o.name, f.ETag, p, from)
-		if changed = errors.Is(err, objstore.ErrChanged); changed {
-			return nil
+		switch {
+		case errors.Is(err, objstore.ErrChanged):
+			changed = &ChangedError{f.Path, "it was written again: its ETag is no longer " + f.ETag}
+		case errors.Is(err, fs.ErrNotExist):
+			changed = f.gone(err)
+		default:
+			return err
 		}
-		return err
+		return nil
 	})
-	if changed {
-		return &ChangedError{f.Path, "it was written again: its ETag is no longer " + f.ETag}
+	if changed != nil {
+		return changed
 	}
 	return err
 }

@@ -15,7 +15,7 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s has changed: %s", e.Path, e.What)
+	return fmt.Sprintf("%s has changed: %s; put it back as it was, and resume", e.Path, e.What)
 }
 
 // RecordError says that a record has no meaning that all databases share: it has too many fields or too few, or a

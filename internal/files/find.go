@@ -181,6 +181,9 @@ func (f File) Check() error {
 	if f.Path == Stdin || InBucket(f.Path) {
 		return nil
 	}
+	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
+		return &ChangedError{f.Path, "something else is in its place, which is no regular file"}
+	}
 	now, _, err := look(f.Path)
 	if err != nil {
 		return f.gone(err)

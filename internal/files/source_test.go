@@ -370,6 +370,25 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
+// A file is read after those before it, and may have been replaced by then: no batch is made of it.
+func TestFilesReplacedBeforeTheirTurn(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"by another file": func(path string) error { return os.WriteFile(path, []byte(lines(1000, "z")), 0o600) },
+		"by a folder":     func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := write(t, "f", lines(1000, "r")), write(t, "g", lines(1000, "s"))
+			s := open(t, config(t, files.CSV, first, second))
+			require.NoError(t, replace(second))
+			changed := (*files.ChangedError)(nil)
+			var got strings.Builder
+			require.ErrorAs(t, drain(s, 0, func(b *batch.Batch) { got.Write(b.Encoded) }), &changed)
+			require.Equal(t, second, changed.Path)
+			require.True(t, strings.HasPrefix(lines(1000, "r"), got.String()))
+		})
+	}
+}
+
 func TestIncompleteCompressedFiles(t *testing.T) {
 	for _, how := range []files.Compression{files.Gzip, files.Zstd} {
 		all := stored(t, how, lines(100, "r"))

@@ -81,7 +81,8 @@ func (f Files) Read(ctx context.Context, name string) ([]byte, error) {
 // ErrChanged says that a file is another one than was listed.
 var ErrChanged = errors.New("the object was written again since it was listed")
 
-// ReadAt fills p with a file's bytes from an offset on. The file must still have the ETag; see ErrChanged.
+// ReadAt fills p with a file's bytes from an offset on. The file must still have the ETag; see ErrChanged, and fs.ErrNotExist
+// if it is gone.
 func (f Files) ReadAt(ctx context.Context, name, etag string, p []byte, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, fileTime)
 	defer cancel()
@@ -93,6 +94,8 @@ func (f Files) ReadAt(ctx context.Context, name, etag string, p []byte, from int
 	switch {
 	case err != nil && read(err).status == http.StatusPreconditionFailed:
 		return fmt.Errorf("%s: %w", op, ErrChanged)
+	case err != nil && read(err).code == "NoSuchKey":
+		return fmt.Errorf("%s: %w", op, fs.ErrNotExist)
 	case err != nil:
 		return failed(op, err)
 	}
