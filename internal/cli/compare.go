@@ -28,10 +28,13 @@ func (a *app) compare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
-		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the median rate, and
-where the change lies with a confidence of 95 %, since trials of one speed differ, too. A case is inconclusive if that
-range leaves open whether the change matters, which is one of 5 % or of --fail-if-slower. Then it says how many pushes
-would decide: at least 4 in A and in B, or 3 and 5, 2 and 8. It lists every input that differs.
+		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the rate, and where
+the true change lies with a confidence of 99 %, since trials of one speed differ, too. A case is faster, slower, equal within
+5 % or --fail-if-slower, or inconclusive if that range leaves it open: then it says how many pushes would decide. At least 5
+in A and in B do, or 4 and 6. It lists every input that differs.
+
+Where 8 pushes or more of A and B took turns, they are compared in pairs. Otherwise the range covers what the machine's speed
+may have changed by, which sweep measures before and after every push.
 
 With --fail-if-slower the exit code is 6 if a case failed in B alone, or is certainly slower in B by more than that. It is
 8, inconclusive, if a case may be slower by so much, was not measured in B, or is of other rows or another database.

@@ -15,7 +15,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	Same   Verdict = "no difference" // none that matters: the range lies within the margin on either side of 0
+	Same   Verdict = "equal" // within the margin: the whole range lies so near to 0
 	Slower Verdict = "slower"
 	Faster Verdict = "faster"
 	// Inconclusive is a change that the pushes do not tell from none, nor from one that matters.
@@ -44,18 +44,25 @@ type Pair struct {
 	Settings Settings `json:"settings"`
 	A        Sample   `json:"a"` // rows per second
 	B        Sample   `json:"b"`
-	Change   float64  `json:"change"` // of the median, as a share of A's; 0 where A's is 0
+	Change   float64  `json:"change"` // of the median, or the median of pairs, as a share of A's; 0 where A's is 0
 	// P is the probability that pushes of the same speed differ so much; 1 if Tested is false, since there are too few.
 	P       float64 `json:"p"`
 	Tested  bool    `json:"tested"`
 	Verdict Verdict `json:"verdict"`
-	// The true change lies from Low to High with a confidence of 95 %. Both are 0 if Tested is false or A's rate is 0.
+	// InTurns is true if the pushes of A and B took turns: then they are compared in pairs.
+	InTurns bool `json:"in_turns"`
+	// The true change lies from Low to High with a confidence of 99 %. Both are 0 if Tested is false or A's rate is 0.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
+	// The machine's speed changed likewise from MachineLow to MachineHigh; both are 0 if that is not known, or InTurns.
+	MachineLow  float64 `json:"machine_low"`
+	MachineHigh float64 `json:"machine_high"`
 	// Enough is about how many pushes on either side would decide; 0 if the case is decided, or if more would hardly.
 	Enough int `json:"enough"`
 
-	span         // Low and High, or infinite
+	change               // its ends are Low and High, or infinite
+	near         float64 // what is called equal
+	byMachine    bool    // the rates alone would decide
 	otherRows    bool
 	otherBackend bool
 }
@@ -107,6 +114,7 @@ func Compare(a, b Record) Comparison {
 	if len(matched) == 0 {
 		c.addInputs(inputsOfAll(tablesA), inputsOfAll(tablesB))
 	}
+	c.addMachine()
 	return c
 }
 
@@ -123,7 +131,7 @@ func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 // Undecided lists the cases of which it is not certain whether they are slower in B by more than a share of A's rate.
 func (c Comparison) Undecided(threshold float64) (cells []Pair) {
 	for _, p := range c.Cells {
-		if !p.comparable() || p.high >= -threshold && p.low <= -threshold {
+		if !p.comparable() || p.holds(-threshold) {
 			cells = append(cells, p)
 		}
 	}
@@ -190,16 +198,16 @@ func (c *Comparison) addCells(a, b Table) {
 }
 
 func newPair(table string, a, b Point) Pair {
-	p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond, P: 1}
-	if change := p.B.Median/p.A.Median - 1; finite(change) {
-		p.Change = change
+	p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond, change: changeOf(a, b)}
+	p.P, p.Tested, p.InTurns = p.p, p.tested, p.inTurns
+	if finite(p.middle) {
+		p.Change = p.middle
 	}
-	if p.Tested = canTell(p.A.N, p.B.N); p.Tested {
-		p.P = significance(p.A.Values, p.B.Values)
-	}
-	p.span = spanOf(p.A.Values, p.B.Values)
-	if finite(p.low) && finite(p.high) {
+	if p.known() {
 		p.Low, p.High = p.low, p.high
+	}
+	if p.machine.known() {
+		p.MachineLow, p.MachineHigh = p.machine.low, p.machine.high
 	}
 	p.otherRows, p.otherBackend = otherRows(a, b) != "", otherBackend(a, b) != ""
 	return p.judged(0)
@@ -210,36 +218,51 @@ func (p Pair) comparable() bool { return !p.otherRows && !p.otherBackend }
 
 // judged returns the pair with its verdict. A threshold of 0 is none: then a change that matters is one of margin.
 func (p Pair) judged(threshold float64) Pair {
-	near := cmp.Or(threshold, margin)
-	p.Enough = 0
-	switch {
-	case p.otherRows:
-		p.Verdict = OtherRows
-	case p.high < 0:
-		p.Verdict = Slower
-	case p.low > 0:
-		p.Verdict = Faster
-	case p.low > -near && p.high < near:
-		p.Verdict = Same
-	default:
-		p.Verdict = Inconclusive
+	p.near, p.Enough = cmp.Or(threshold, margin), 0
+	p.Verdict = OtherRows
+	if !p.otherRows {
+		p.Verdict = p.span.verdict(p.near)
 	}
-	away := max(math.Abs(p.Change), near-math.Abs(p.Change)) // from what the range must leave out
-	undecided := p.Verdict == Inconclusive
+	away := max(math.Abs(p.Change), p.near-math.Abs(p.Change)) // from what the range must leave out
 	if threshold > 0 {
-		away, undecided = math.Abs(p.Change+threshold), p.high >= -threshold && p.low <= -threshold
+		away = math.Abs(p.Change + threshold)
 	}
-	if undecided && !p.otherRows {
+	if p.open(threshold) && !p.otherRows {
 		p.Enough = p.enough(away)
+		p.byMachine = !p.rates.open(threshold)
 	}
 	return p
 }
+
+// open reports whether a range leaves open what is asked: whether there is a loss of the threshold or, without one,
+// whether there is a change that matters.
+func (s span) open(threshold float64) bool {
+	if threshold > 0 {
+		return s.holds(-threshold)
+	}
+	return s.verdict(margin) == Inconclusive
+}
+
+// verdict returns what a range says where a change of near matters.
+func (s span) verdict(near float64) Verdict {
+	switch {
+	case s.high < 0:
+		return Slower
+	case s.low > 0:
+		return Faster
+	case s.low > -near && s.high < near:
+		return Same
+	}
+	return Inconclusive
+}
+
+func (s span) holds(change float64) bool { return s.low <= change && s.high >= change }
 
 // enough returns about how many pushes on either side make the range reach less far than away on either side: it
 // narrows with the square root of their number. 0 is more than anybody makes.
 func (p Pair) enough(away float64) int {
 	least := 1
-	for !canTell(least, least) {
+	for !canTell(least, least, alphaCompare) {
 		least++
 	}
 	if !p.Tested {
@@ -263,6 +286,19 @@ func (c *Comparison) addUnlike(a, b Point) {
 		if text != "" && !slices.Contains(c.Unlike, text) {
 			c.Unlike = append(c.Unlike, text)
 		}
+	}
+}
+
+// addMachine notes that the machine's speed surely changed, by more than is called equal.
+func (c *Comparison) addMachine() {
+	var cases []string
+	for _, p := range c.Cells {
+		if p.machine.known() && !p.machine.holds(0) && math.Abs(p.machine.low+p.machine.high)/2 > margin {
+			cases = append(cases, fmt.Sprintf("by %s (%s)", p.machine, cell(p.Table, p.Settings)))
+		}
+	}
+	if len(cases) > 0 {
+		c.Unlike = append(c.Unlike, "the speed of the machine that ran terapush changed from a to b "+firstFew(cases))
 	}
 }
 

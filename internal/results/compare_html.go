@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/results/chart"
-	"github.com/terapush/terapush/internal/units"
 )
 
 //go:embed compare.tmpl
@@ -42,19 +41,7 @@ func (c Comparison) HTML(w io.Writer, threshold float64) error {
 	}{
 		Title: c.headline(), A: c.A, B: c.B, Style: template.CSS(chart.Style + pageStyle), Tiles: c.tiles(),
 		Warnings: c.Unlike, Figure: c.figure(limit), Cells: c.grid(), Inputs: c.Inputs,
-	}
-	page.Cells.Head[len(page.Cells.Head)-1].Text = "verdict" // which text leaves out
-	switch {
-	case len(c.Cells)+len(c.Broken()) == 0:
-		page.Verdict = "No case was measured in both."
-	case threshold > 0:
-		page.Verdict = c.slowerText(threshold)
-	default:
-		page.Verdict = c.unseenText()
-	}
-	for _, l := range c.Lost {
-		page.Only = append(page.Only, Input{cell(l.Table, l.Settings), units.Join(", ", "measured in "+l.In+" only",
-			around("in the other ", string(l.Other), ""), printable(l.Error))})
+		Verdict: c.conclusion(threshold), Only: c.only(),
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, page); err != nil {
@@ -87,8 +74,9 @@ func (c Comparison) caseName(p Pair) string {
 func (c Comparison) headline() string {
 	var parts []string
 	for _, v := range verdicts {
-		if n := c.count(v); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, v))
+		i := slices.IndexFunc(c.Cells, func(p Pair) bool { return p.Verdict == v })
+		if i >= 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.count(v), c.Cells[i].verdictText()))
 		}
 	}
 	if len(parts) == 0 {
@@ -103,7 +91,7 @@ func (c Comparison) tiles() (list []tile) {
 		var which []string
 		for _, p := range c.Cells {
 			if p.Verdict == v {
-				which = append(which, cell("", p.Settings)+" "+p.change())
+				which = append(which, cell("", p.Settings)+" "+p.changeText())
 			}
 		}
 		if len(which) > 0 {
@@ -127,7 +115,7 @@ func (c Comparison) tiles() (list []tile) {
 func (c Comparison) figure(limit float64) figure {
 	const most = 40
 	shown := slices.Clone(c.Cells)
-	caption := "The change of the median rate from A to B, and the range in which the true change lies with a confidence of 95 %. " +
+	caption := "The change of the median rate from A to B, and the range in which the true change lies with a confidence of 99 %. " +
 		"A case is decided if the whole range is on one side of 0, or within the shaded margin."
 	if len(shown) > most {
 		slices.SortStableFunc(shown, func(a, b Pair) int { return cmp.Compare(a.Change, b.Change) })
@@ -140,7 +128,7 @@ func (c Comparison) figure(limit float64) figure {
 	}
 	for _, p := range shown {
 		row := chart.Change{
-			Name: c.caseName(p), Note: p.change() + ", " + string(p.Verdict), Value: p.Change, Kind: kinds[p.Verdict],
+			Name: c.caseName(p), Note: p.changeText() + ", " + p.verdictText(), Value: p.Change, Kind: kinds[p.Verdict],
 		}
 		if p.within() != "" {
 			row.Low, row.High = p.low, p.high

@@ -1,8 +1,10 @@
 package results_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,7 +31,7 @@ func TestVerdicts(t *testing.T) {
 		{"slower, and not by so much", tight, []float64{99, 98.9, 98.8, 98.7, 98.6}, results.Slower, 98.8/100.2 - 1, passes},
 		{"few and large", five[:3], slower[:3], results.Inconclusive, -10.0 / 101, doubt},
 		{"few and equal", five[:3], five[:3], results.Inconclusive, 0, doubt},
-		{"four and four", five[:4], slower[:4], results.Slower, 91.5/101.5 - 1, fails},
+		{"four and four", five[:4], slower[:4], results.Inconclusive, 91.5/101.5 - 1, doubt}, // by chance in 1 of 35 cases
 		{"one and faster", slower[:1], five[:1], results.Inconclusive, 10.0 / 90, doubt},
 		{"from nothing", nothing, five, results.Faster, 0, passes}, // which is no number
 		{"to nothing", five, nothing, results.Slower, -1, fails},
@@ -62,12 +64,12 @@ func TestWhatADoubtSays(t *testing.T) {
 	few := sweep("workers", []string{"1"}, []float64{100, 101, 102})
 	text.Reset()
 	require.NoError(t, results.Compare(few, few).Text(&text, 0.05))
-	require.Contains(t, text.String(), "3 and 3 pushes cannot tell any difference from noise: it takes at least 4 on either side")
+	require.Contains(t, text.String(), "3 and 3 pushes cannot tell any difference from noise: it takes at least 5 on either side")
 
 	// What would decide is decided by that many.
 	values := func(n int, change float64) (all []float64) {
 		for i := range n {
-			all = append(all, (100+8*float64(i%5))*(1+change))
+			all = append(all, (100+4*float64(i%5))*(1+change))
 		}
 		return all
 	}
@@ -77,6 +79,84 @@ func TestWhatADoubtSays(t *testing.T) {
 	more := 5 * (1 + enough/5)
 	got = results.Compare(sweep("workers", []string{"1"}, values(more, 0)), sweep("workers", []string{"1"}, values(more, 0)))
 	require.Empty(t, got.Undecided(0.05), "%d pushes", more)
+}
+
+// What the machine did while the pushes were made is no change of what was pushed, and does not hide one.
+func TestChangesOfTheMachine(t *testing.T) {
+	rates := []float64{1000, 1003, 998, 1001, 999, 1002, 997, 1004}
+	times := func(values []float64, factor float64) (all []float64) {
+		for _, v := range values {
+			all = append(all, v*factor)
+		}
+		return all
+	}
+	drifting := func(values []float64) (all []float64) { // by 30 %, from push to push
+		for i, v := range values {
+			all = append(all, v*(1-0.3*float64(i)/float64(len(values))))
+		}
+		return all
+	}
+	busy := []float64{1, 0.6, 1.1, 0.5, 0.9, 0.7, 1.2, 0.8}
+	steady := []float64{1, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998, 1.001}
+	for _, c := range []struct {
+		name     string
+		a, b     []float64
+		speedsA  []float64
+		speedsB  []float64
+		inTurns  bool
+		verdict  results.Verdict
+		exitCode int
+		names    bool // the change of the machine
+	}{
+		{"a loss on a steady machine", rates, times(rates, 0.9), steady, steady, false, results.Slower, 6, false},
+		{"a slower machine", rates, times(rates, 0.9), steady, times(steady, 0.9), false, results.Inconclusive, 8, true},
+		{"a loss behind a faster machine", rates, rates, steady, times(steady, 1.2), false, results.Inconclusive, 8, true},
+		{"no change, and a slower machine", rates, rates, steady, times(steady, 0.8), false, results.Inconclusive, 0, true},
+		{"rates that do not follow a busy machine", rates, times(rates, 0.9), busy, times(busy, 0.9), false, results.Slower, 6, false},
+		{"a loss beside a drift, in turns", drifting(rates), drifting(times(rates, 0.9)), nil, nil, true, results.Slower, 6, false},
+		{"a drift, one after the other", drifting(rates), drifting(times(rates, 0.9)), nil, nil, false, results.Inconclusive, 8, false},
+		{"equal beside a drift, in turns", drifting(rates), drifting(rates), nil, nil, true, results.Same, 0, false},
+	} {
+		a, b := sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b)
+		start := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+		for i := range rates {
+			before, after := start.Add(time.Duration(i)*time.Second), start.Add(time.Duration(len(rates)+i)*time.Second)
+			if c.inTurns {
+				before, after = start.Add(time.Duration(2*i+i%2)*time.Second), start.Add(time.Duration(2*i+1-i%2)*time.Second)
+			}
+			a.Entries[i].Started, b.Entries[i].Started = before, after
+			if c.speedsA != nil {
+				a.Entries[i].Speed, b.Entries[i].Speed = c.speedsA[i], c.speedsB[i]
+			}
+		}
+		got := results.Compare(a, b)
+		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
+		require.Equal(t, c.inTurns, got.Cells[0].InTurns, c.name)
+		require.Equal(t, c.exitCode, 6*len(got.SlowerBy(0.05))+8*len(got.Undecided(0.05)), c.name)
+		require.Equal(t, c.names, len(got.Unlike) == 1, "%s: %v", c.name, got.Unlike)
+		var text strings.Builder
+		require.NoError(t, got.Text(&text, 0.05))
+		if c.names && c.exitCode == 8 {
+			require.Contains(t, text.String(), "push a and b in turns", c.name)
+			require.Contains(t, text.String(), "not alike: the speed of the machine that ran terapush changed from a to b by ", c.name)
+		}
+	}
+}
+
+// The machine's drift is named if it is larger than what the sweep is to tell apart.
+func TestDriftOfTheMachine(t *testing.T) {
+	rates := slices.Repeat([]float64{100}, 24)
+	start := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+	for drift, named := range map[float64]bool{0: false, 0.03: false, 0.2: true} {
+		r := sweep("workers", []string{"1"}, rates)
+		for i := range r.Entries {
+			r.Entries[i].Started = start.Add(time.Duration(i) * time.Second)
+			r.Entries[i].Speed = (1 + 0.005*float64(i*i%5)) * (1 - drift*float64(i)/24)
+		}
+		slices.Reverse(r.Entries) // those of a record may be in any order
+		warnings := strings.Join(one(t, r).Warnings, "\n")
+		require.Equal(t, named, strings.Contains(warnings, "The machine that runs terapush drifted: it was slower by 1"), "%v: %s", drift, warnings)
+	}
 }
 
 // Rates of other rows and other databases are shown, and are no reason to pass.

@@ -39,14 +39,30 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	for _, d := range c.Inputs {
 		fmt.Fprintf(&b, "%-17s a %s\n%-17s b %s\n", printable(d.Name), orNone(d.A), "", orNone(d.B))
 	}
-	if len(c.Cells)+len(c.Broken()) == 0 {
-		b.WriteString("\nnothing to compare: no case was measured in both\n")
-	} else if threshold > 0 {
-		b.WriteString("\n" + c.slowerText(threshold))
-	} else if text := c.unseenText(); text != "" {
+	if text := c.conclusion(threshold); text != "" {
 		b.WriteString("\n" + text)
 	}
 	return write(w, "comparison", b.String())
+}
+
+// conclusion says what is decided, and what not and why, a line each; "" if without a threshold nothing is left open.
+func (c Comparison) conclusion(threshold float64) string {
+	switch {
+	case len(c.Cells)+len(c.Broken()) == 0:
+		return "nothing to compare: no case was measured in both\n"
+	case threshold > 0:
+		return c.slowerText(threshold)
+	}
+	return c.unseenText()
+}
+
+// only lists the cases that were measured in one record, with what became of them in the other.
+func (c Comparison) only() (all []Input) {
+	for _, l := range c.Lost {
+		all = append(all, Input{cell(l.Table, l.Settings), units.Join(", ", "measured in "+l.In+" only",
+			around("in the other ", string(l.Other), ""), printable(l.Error))})
+	}
+	return all
 }
 
 // judged returns the comparison with the verdicts of a threshold.
@@ -61,8 +77,8 @@ func (c Comparison) judged(threshold float64) Comparison {
 
 func (c Comparison) grid() grid {
 	g := grid{Rows: make([]gridRow, len(c.Cells))}
-	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "95 % within", "p", ""} {
-		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != ""})
+	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "99 % within", "p", "verdict"} {
+		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != "verdict"})
 	}
 	for i, p := range c.Cells {
 		tested := ""
@@ -71,7 +87,7 @@ func (c Comparison) grid() grid {
 		}
 		for n, text := range []string{
 			c.caseName(p), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
-			p.change(), p.within(), tested, string(p.Verdict),
+			p.changeText(), p.within(), tested, p.verdictText(),
 		} {
 			g.Rows[i].Cells = append(g.Rows[i].Cells, gridCell{Text: text, Number: g.Head[n].Number})
 		}
@@ -79,8 +95,8 @@ func (c Comparison) grid() grid {
 	return g
 }
 
-// change formats the change of the median; "-" if A's is 0.
-func (p Pair) change() string {
+// changeText formats the change of the median; "-" if A's is 0.
+func (p Pair) changeText() string {
 	if p.A.Median == 0 && p.B.Median != 0 {
 		return "-"
 	}
@@ -89,18 +105,27 @@ func (p Pair) change() string {
 
 // within formats where the change lies; "" if that is not known.
 func (p Pair) within() string {
-	if !p.Tested || !finite(p.low) || !finite(p.high) {
+	if !p.Tested || !p.known() {
 		return ""
 	}
-	return fmt.Sprintf("%+.1f … %+.1f %%", 100*p.low, 100*p.high)
+	return p.String()
 }
+
+func (p Pair) verdictText() string {
+	if p.Verdict == Same {
+		return string(Same) + " within " + limitText(p.near)
+	}
+	return string(p.Verdict)
+}
+
+func limitText(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
 func (c Comparison) slowerText(threshold float64) string {
 	var b strings.Builder
-	limit := fmt.Sprintf("%.4g %%", 100*threshold)
+	limit := limitText(threshold)
 	slower, broken, undecided, missing := c.SlowerBy(threshold), c.Broken(), c.Undecided(threshold), c.Missing()
 	for _, p := range slower {
-		fmt.Fprintf(&b, "slower by more than %s: %s, %s\n", limit, cell(p.Table, p.Settings), p.change())
+		fmt.Fprintf(&b, "slower by more than %s: %s, %s\n", limit, cell(p.Table, p.Settings), p.changeText())
 	}
 	for _, l := range broken {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings))
@@ -110,7 +135,7 @@ func (c Comparison) slowerText(threshold float64) string {
 			fmt.Fprintf(&b, "inconclusive: %d more cases\n", more)
 			break
 		}
-		fmt.Fprintf(&b, "inconclusive: %s, %s: %s\n", cell(p.Table, p.Settings), p.change(), p.doubt())
+		fmt.Fprintf(&b, "inconclusive: %s, %s: %s\n", cell(p.Table, p.Settings), p.changeText(), p.doubt())
 	}
 	for _, l := range missing {
 		fmt.Fprintf(&b, "inconclusive: %s: not measured in b\n", cell(l.Table, l.Settings))
@@ -137,6 +162,10 @@ func (p Pair) doubt() string {
 	}
 	if !finite(p.seen()) {
 		return "a acknowledged nothing in some of its pushes"
+	}
+	if p.byMachine {
+		return fmt.Sprintf("the rates changed by %s, and the machine's speed by %s: push a and b in turns, or while the machine"+
+			" does nothing else", p.rates, p.machine)
 	}
 	text := fmt.Sprintf("the change is within %s; a difference of %s would have been seen; ", p.within(), units.Percent(p.seen()))
 	if p.Enough == 0 {

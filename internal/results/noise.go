@@ -1,17 +1,21 @@
 package results
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"golang.org/x/perf/benchmath"
 )
 
-// alpha is how often samples of one speed may be called different. A listing of many cases has such an alarm in every
-// twentieth; a threshold is missed, or kept, by mistake in every fortieth of those that lie exactly on it, and in far
-// fewer of all others.
-const alpha = 0.05
+// How often pushes of one speed may be called different: by a comparison of two records, where it is a false alarm and in
+// half of these says "slower", and within a table, where it keeps a difference from being shown as noise.
+const (
+	alphaCompare = 0.01
+	alpha        = 0.05
+)
 
 // significance returns the probability that two samples of one distribution differ as much as these do, by the test of
 // Mann and Whitney, which assumes no distribution and is what benchstat prints. With ties the library's result depends
@@ -25,38 +29,179 @@ func significance(a, b []float64) float64 {
 	return min(1, max(test(a, b), test(b, a)))
 }
 
-// canTell reports whether the test can find a difference between samples of these sizes: two of all distributions of
-// the ranks have the clearest order.
-func canTell(n, m int) bool {
+// canTell reports whether the test can find a difference between samples of these sizes at a level: two of all
+// distributions of the ranks have the clearest order.
+func canTell(n, m int, level float64) bool {
 	ways := 1.0
 	for i := 1; i <= min(n, m); i++ {
 		ways *= float64(max(n, m)+i) / float64(i)
 	}
-	return 2/ways < alpha
+	return 2/ways < level
 }
 
 // span is where a change lies, as a share.
 type span struct{ low, high float64 }
 
-// spanOf returns where the change from a to b lies with a confidence of 1-alpha: all changes from which the test of
-// Mann and Whitney does not tell it. The test counts in how many pairs of a and b the change is smaller, so the ends are
-// among those of the pairs. Without enough values nothing is known.
+// unknown is where a change lies of which nothing is known.
+func unknown() span { return span{-1, math.Inf(1)} }
+
+// known reports whether both ends are figures.
+func (s span) known() bool { return finite(s.low) && finite(s.high) }
+
+func (s span) String() string { return fmt.Sprintf("%+.1f … %+.1f %%", 100*s.low, 100*s.high) }
+
+// change is what two points say about the change of their rate.
+type change struct {
+	span
+	middle  float64 // infinite or no number from 0
+	p       float64 // the probability that pushes of one speed differ as much; 1 if there are too few
+	tested  bool    // there are enough
+	inTurns bool
+	rates   span // without what the machine may have done
+	machine span // of its speed; unknown if it was not measured or does not matter
+}
+
+// changeOf finds the change from a to b, with a confidence of 1-alphaCompare.
+//
+// Pushes in turns are compared in pairs, so that what the machine does meanwhile falls on both. For others the rates
+// alone say how pushes of one hour differ: if the machine was slower while b was pushed, all of b is. So the range covers
+// both that the rate follows the machine's speed and that it does not.
+func changeOf(a, b Point) change {
+	if inTurns(a, b) {
+		return ofPairs(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
+	}
+	c := change{middle: b.rate()/a.rate() - 1, p: 1, machine: unknown()}
+	if c.tested = canTell(a.RowsPerSecond.N, b.RowsPerSecond.N, alphaCompare); c.tested {
+		c.p = significance(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
+	}
+	c.rates = spanOf(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
+	c.span = c.rates
+	speedsA, speedsB := measuredSpeeds(a), measuredSpeeds(b)
+	if len(speedsA) < a.RowsPerSecond.N || len(speedsB) < b.RowsPerSecond.N {
+		return c
+	}
+
+	c.machine = spanOf(speedsA, speedsB)
+	if !c.machine.known() || !c.rates.known() {
+		return c
+	}
+	follows := followed([2][]float64{a.RowsPerSecond.Values, b.RowsPerSecond.Values}, [2][]float64{speedsA, speedsB})
+	slowest, fastest := math.Pow(1+c.machine.low, follows), math.Pow(1+c.machine.high, follows)
+	c.low = (1+c.rates.low)/max(fastest, 1) - 1
+	c.high = (1+c.rates.high)/min(slowest, 1) - 1
+	return c
+}
+
+func measuredSpeeds(p Point) []float64 {
+	return slices.DeleteFunc(slices.Clone(p.speeds), func(v float64) bool { return !finite(v) || v <= 0 })
+}
+
+// followed returns the power of the machine's speed that rates follow at most, from 0 to 1: those of a server behind a
+// slow network stay the same while the client's machine is twice as busy. Within a record both show how much they vary;
+// a machine that varies less than the measurement of its speed shows nothing.
+func followed(rates, speeds [2][]float64) float64 {
+	const sure, noise = 2, 0.1
+	w, share := width(speeds), sure*width(rates)/width(speeds)
+	if w > noise && finite(share) {
+		return min(share, 1)
+	}
+	return 1
+}
+
+// width returns how far apart, as logarithms, the middle half of the values lies around the median of their record, which
+// a single slow push does not widen.
+func width(records [2][]float64) float64 {
+	var around []float64
+	for _, values := range records {
+		for _, v := range values {
+			around = append(around, math.Log(v/Median(values)))
+		}
+	}
+	slices.Sort(around)
+	return around[3*len(around)/4] - around[len(around)/4]
+}
+
+// inTurns reports whether a push of a and one of b were made before the next of either, and so often that pairs decide.
+func inTurns(a, b Point) bool {
+	n := a.RowsPerSecond.N
+	if b.RowsPerSecond.N != n || len(a.begun) != n || len(b.begun) != n || n < leastPairs {
+		return false
+	}
+	for i := 1; i < n; i++ {
+		last, next := []time.Time{a.begun[i-1], b.begun[i-1]}, []time.Time{a.begun[i], b.begun[i]}
+		if !slices.MaxFunc(last, time.Time.Compare).Before(slices.MinFunc(next, time.Time.Compare)) {
+			return false
+		}
+	}
+	return true
+}
+
+// leastPairs is how many pairs a change takes: of 7, all show the same sign by chance in every 64th case.
+const leastPairs = 8
+
+// ofPairs finds the change from the ratios of pairs. As many lie above their median as below, whatever their
+// distribution, which is all that the sign test assumes.
+func ofPairs(a, b []float64) change {
+	var changes []float64
+	above, below := 0, 0
+	for i := range a {
+		changes = append(changes, relative(a[i], b[i]))
+		if b[i] > a[i] {
+			above++
+		} else if b[i] < a[i] {
+			below++
+		}
+	}
+	slices.Sort(changes)
+	n := len(changes)
+	rare := sort.Search(n/2, func(fewer int) bool { return signs(n, fewer) >= alphaCompare })
+	within := span{changes[rare-1], changes[n-rare]}
+	return change{
+		span: within, middle: Median(changes), p: signs(above+below, min(above, below)), tested: true, inTurns: true,
+		rates: within, machine: unknown(),
+	}
+}
+
+// signs returns the probability that of n signs at most so many, or at least n less that, are positive by chance.
+func signs(n, fewer int) float64 {
+	ways := func(k int) float64 {
+		all, _ := math.Lgamma(float64(n + 1))
+		some, _ := math.Lgamma(float64(k + 1))
+		rest, _ := math.Lgamma(float64(n - k + 1))
+		return math.Exp(all - some - rest - float64(n)*math.Ln2)
+	}
+	p := 0.0
+	for k := range fewer + 1 {
+		p += 2 * ways(k)
+	}
+	return min(p, 1)
+}
+
+// relative returns the change from one rate to another as a share.
+func relative(before, after float64) float64 {
+	if before == 0 && after == 0 {
+		return 0
+	}
+	return after/before - 1
+}
+
+// spanOf returns where the change from a to b lies with a confidence of 1-alphaCompare: all changes from which the test
+// of Mann and Whitney does not tell it. The test counts in how many pairs of a and b the change is smaller, so the ends
+// are among those of the pairs. Without enough values nothing is known.
 func spanOf(a, b []float64) span {
-	if !canTell(len(a), len(b)) {
-		return span{-1, math.Inf(1)}
+	if !canTell(len(a), len(b), alphaCompare) {
+		return unknown()
 	}
 	var changes []float64
 	for _, before := range a {
 		for _, after := range b {
-			change := after/before - 1
-			if math.IsNaN(change) { // nothing, and before that nothing
-				change = 0
-			}
-			changes = append(changes, change)
+			changes = append(changes, relative(before, after))
 		}
 	}
 	slices.Sort(changes)
-	rare := sort.Search(len(changes)/2, func(smaller int) bool { return significanceOf(len(a), len(b), smaller) >= alpha })
+	rare := sort.Search(len(changes)/2, func(smaller int) bool {
+		return significanceOf(len(a), len(b), smaller) >= alphaCompare
+	})
 	return span{changes[rare-1], changes[len(changes)-rare]}
 }
 
@@ -77,7 +222,7 @@ func significanceOf(n, m, smaller int) float64 {
 // apart reports whether two rates differ by more than their noise. With too few pushes for the test their ranges must
 // not overlap; known is false for a single push.
 func apart(a, b Sample) (differ, known bool) {
-	if canTell(a.N, b.N) {
+	if canTell(a.N, b.N, alpha) {
 		return significance(a.Values, b.Values) < alpha, true
 	}
 	if a.N < 2 || b.N < 2 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -48,7 +49,9 @@ type Point struct {
 	// Pushes are the reports of the pushes that count, in the order of their repeats.
 	Pushes []*report.Report `json:"-"`
 
-	unproven bool // the proof of arrival of a push failed
+	unproven bool        // the proof of arrival of a push failed
+	begun    []time.Time // the pushes that count
+	speeds   []float64   // of the machine, likewise
 }
 
 // measured reports whether any push of the point counts.
@@ -77,7 +80,7 @@ func (p *Point) add(e Entry) {
 	}
 	status := e.Status
 	if (status == Measured || status == Limited) && e.Report != nil {
-		p.Pushes = append(p.Pushes, e.Report)
+		p.Pushes, p.begun, p.speeds = append(p.Pushes, e.Report), append(p.begun, e.Started), append(p.speeds, e.Speed)
 		p.Retries += e.Report.Result.Retries
 		if status == Limited {
 			p.Limited++

@@ -166,16 +166,19 @@ const (
 
 // Entry is one push of a sweep.
 type Entry struct {
-	Part     int            `json:"part"` // an index into Head.Parts
-	Cell     int            `json:"cell"` // within the part, from 0, the last axis fastest
-	Repeat   int            `json:"repeat"`
-	WarmUp   bool           `json:"warm_up,omitempty"` // not counted
-	Settings Settings       `json:"settings"`          // one for each axis of the part
-	Status   Status         `json:"status"`
-	Error    string         `json:"error"` // why it failed or was skipped
-	Started  time.Time      `json:"started"`
-	Seconds  float64        `json:"seconds"`          // of the whole push, with its preparation and proof
-	Report   *report.Report `json:"report,omitempty"` // nil if the push was not started or was refused
+	Part     int       `json:"part"` // an index into Head.Parts
+	Cell     int       `json:"cell"` // within the part, from 0, the last axis fastest
+	Repeat   int       `json:"repeat"`
+	WarmUp   bool      `json:"warm_up,omitempty"` // not counted
+	Settings Settings  `json:"settings"`          // one for each axis of the part
+	Status   Status    `json:"status"`
+	Error    string    `json:"error"` // why it failed or was skipped
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"` // of the whole push, with its preparation and proof
+	// Speed is of the machine that runs terapush, as host.MeasureSpeed finds it just before and after the push, in bytes a
+	// second; 0 if it was not measured. It tells a change of the machine from one of what is pushed.
+	Speed  float64        `json:"machine_speed,omitempty"`
+	Report *report.Report `json:"report,omitempty"` // nil if the push was not started or was refused
 }
 
 // Push identifies one push of a sweep.

@@ -31,6 +31,7 @@ type Table struct {
 	allInputs []Input        // including those that differ
 	planned   string         // the knee axis of the plan; "" is none
 	precision float64        // of the plan; 0 is none
+	drift     string         // of the machine meanwhile, in a sentence; "" is none
 	run       *report.Report // of a table of one run, however it ended
 }
 
@@ -174,6 +175,9 @@ func (t *Table) conclude(from group) {
 	for _, p := range from {
 		t.planned = cmp.Or(t.planned, p.part.Knee)
 		t.precision = cmp.Or(t.precision, p.head.Precision)
+	}
+	for _, p := range from {
+		t.drift = cmp.Or(t.drift, driftOf(p.entries, cmp.Or(t.precision, margin)))
 	}
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,7 @@ func (t Table) findWarnings() []string {
 		"more time for the sweep, longer pushes or a quieter machine decide", func(p Point) bool {
 			return t.precision > 0 && p.measured() && p.RowsPerSecond.Precision() > t.precision
 		})
-	all = append(all, t.closeBest(), t.noisySteps())
+	all = append(all, t.closeBest(), t.noisySteps(), t.drift)
 	cells("Pushes were cut by the case's time limit", "their rates are of what was acknowledged by then",
 		func(p Point) bool { return p.Limited > 0 })
 	cells("Pushes failed and do not count", "", func(p Point) bool { return p.Failed > 0 })
@@ -77,6 +78,33 @@ func (t Table) differing() (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// driftOf warns that the machine's speed changed by more than a share while the entries were pushed: if the medians of
+// two quarters of them, in the order of time, differ by more than that and their intervals do not meet.
+func driftOf(entries []Entry, matters float64) string {
+	var speeds []float64
+	for _, e := range slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { return a.Started.Compare(b.Started) }) {
+		if finite(e.Speed) && e.Speed > 0 {
+			speeds = append(speeds, e.Speed)
+		}
+	}
+	parts := min(len(speeds)/LeastTrials, 4)
+	if parts < 2 {
+		return ""
+	}
+	var quarters []Sample
+	for i := range parts {
+		quarters = append(quarters, SampleOf(speeds[i*len(speeds)/parts:(i+1)*len(speeds)/parts]))
+	}
+	byMedian := func(a, b Sample) int { return cmp.Compare(a.Median, b.Median) }
+	slow, fast := slices.MinFunc(quarters, byMedian), slices.MaxFunc(quarters, byMedian)
+	drift := 1 - slow.Median/fast.Median
+	if drift <= matters || slow.MedianHigh >= fast.MedianLow {
+		return ""
+	}
+	return fmt.Sprintf("The machine that runs terapush drifted: it was slower by %s at one time of the sweep than at another, "+
+		"by a reference before and after every push. Rates of different times differ by that, too.", units.Percent(drift))
 }
 
 func (t Table) notDurable() string {

@@ -40,6 +40,8 @@ type Job struct {
 	Push func(ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed to stop the sweep: the push under way is drained and not recorded, so that it is repeated later.
 	Drain <-chan struct{}
+	// Speed measures the machine, just before and after each push; nil does not. Its unit is of no matter.
+	Speed func() float64
 	// End is called after each push that ended or was skipped; it may be nil.
 	End func(Progress, results.Entry)
 }
@@ -197,12 +199,14 @@ func (r *runner) stopped(ctx context.Context) error {
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
+	before := r.speed()
 	e := entryOf(s)
 	clock := r.startClock(ctx)
 	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
 	clock.stop()
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
+	e.Speed = (before + r.speed()) / 2
 	if err != nil && r.stopped(ctx) != nil {
 		return errSweepStopped
 	}
@@ -214,6 +218,13 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 		return fmt.Errorf("the rest is not begun; make room: %w", err)
 	}
 	return r.stopped(ctx)
+}
+
+func (r *runner) speed() float64 {
+	if r.Speed == nil {
+		return 0
+	}
+	return r.Speed()
 }
 
 // statusOf returns the status and the error of a push. One that the limit ended in order is measured as far as it came.

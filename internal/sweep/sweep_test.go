@@ -617,3 +617,14 @@ func TestBegin(t *testing.T) {
 	_, err = begin(func(h *results.Head) { h.Limit = 90 })
 	require.EqualError(t, err, "the record holds another sweep: limit was 1m0s, now it is 1m30s")
 }
+
+// A record tells a change of the machine from one of what is pushed: its speed is measured before and after every push.
+func TestSpeedOfTheMachine(t *testing.T) {
+	b := newBench(plan())
+	speed := 0.0
+	b.job.Speed = func() float64 { speed++; return speed }
+	require.NoError(t, b.run(t))
+	for i, e := range b.entries {
+		require.InDelta(t, float64(2*i)+1.5, e.Speed, 1e-9)
+	}
+}
