@@ -102,9 +102,9 @@ func simulated(r *rand.Rand, machine []float64, noise func(*rand.Rand) float64, 
 // noise, and whatever the machine does meanwhile, in turns or one after the other. What is slower is found all the same.
 // The table of `go test -v` says how often.
 func TestRateOfWrongVerdicts(t *testing.T) {
-	rounds := 100
+	rounds := 50
 	if os.Getenv("TERAPUSH_TEST_LONG") != "" {
-		rounds = 2000
+		rounds = 300
 	}
 	for _, n := range []int{8, 16} {
 		for _, machine := range machines {
