@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,7 @@ func (e inconclusiveError) Error() string { return string(e) }
 func (a *app) compare() *cobra.Command {
 	var threshold config.Share
 	var asJSON, full bool
-	var page string
+	var page, format string
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
@@ -42,14 +44,16 @@ With --fail-if-slower the exit code is 6 if a case failed in B alone, or is cert
 Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-if-slower allows, 8 inconclusive; without
 --fail-if-slower 8 means that A and B have other rows.`,
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%
+  terapush compare before.jsonl after.jsonl --format markdown >>"$GITHUB_STEP_SUMMARY"
   terapush compare before.jsonl after.jsonl --report change.html`,
 		Args: exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			inputs := []input{{args[0], args[0]}, {args[1], args[1]}}
-			if err := errors.Join(refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
+			show, err := comparisonFormat(format, asJSON)
+			if err := errors.Join(err, refuseOver("--report", page, inputs...), canWrite(page)); err != nil {
 				return usage(err)
 			}
-			records, err := readRecords(args, full || !asJSON)
+			records, err := readRecords(args, full || show == results.Text)
 			if err != nil {
 				return usage(err)
 			}
@@ -57,11 +61,10 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 				return err
 			}
 			c := results.Compare(records[0], records[1])
-			show := c.Text
-			if asJSON {
-				show = c.JSON
+			write := map[results.Format]func(io.Writer, float64) error{
+				results.Text: c.Text, results.Markdown: c.Markdown, results.JSON: c.JSON,
 			}
-			if err := a.show("", func(w io.Writer) error { return show(w, float64(threshold)) }); err != nil {
+			if err := a.show("", func(w io.Writer) error { return write[show](w, float64(threshold)) }); err != nil {
 				return err
 			}
 			return missed(c, float64(threshold))
@@ -69,10 +72,26 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 	}
 	f := cmd.Flags()
 	f.Var(&threshold, "fail-if-slower", "exit with 6 if a case of B is slower by more than this, such as 5%, and with 8 if that is not certain")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object, without names")
+	f.StringVar(&format, "format", "", "text, markdown or json; text alone has names (default text)")
+	f.BoolVar(&asJSON, "json", false, "the same as --format json")
 	f.StringVar(&page, "report", "", "also write the comparison with a chart, without names, to this HTML file")
 	f.BoolVar(&full, "full", false, fullHelp)
 	return cmd
+}
+
+// comparisonFormat returns the format that the flags of compare name.
+func comparisonFormat(name string, asJSON bool) (results.Format, error) {
+	if asJSON {
+		if name != "" && name != string(results.JSON) {
+			return "", fmt.Errorf("--json and --format %s exclude each other", name)
+		}
+		return results.JSON, nil
+	}
+	valid := []string{string(results.Text), string(results.Markdown), string(results.JSON)}
+	if name = cmp.Or(name, valid[0]); !slices.Contains(valid, name) {
+		return "", fmt.Errorf("--format: %w", config.Unknown("format", name, valid))
+	}
+	return results.Format(name), nil
 }
 
 // writeComparison writes the page of --report; "" is none.

@@ -87,6 +87,9 @@ func TestCompareEndsWith6BeyondTheThresholdAnd8InDoubt(t *testing.T) {
 		{[]string{before, before, "--fail-if-slower", "10%"}, 0, "no input differs"},
 		{[]string{before, before, "--fail-if-slower", "0.1%"}, 8, "10 inconclusive"},
 		{[]string{before, after, "--fail-if-slower", "5%", "--json"}, 6, `"schema": "terapush.compare/v1"`},
+		{[]string{before, after, "--fail-if-slower", "5%", "--format", "markdown"}, 6, "### B against A: 2 slower"},
+		{[]string{before, after, "--format", "svg"}, 2, ""},
+		{[]string{before, after, "--format", "markdown", "--json"}, 2, ""},
 		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 8, "1 and 1 pushes cannot tell any difference from noise"},
 		{[]string{recorded("run-4.json"), recorded("two-parts.jsonl"), "--fail-if-slower", "5%"}, 2, "nothing to compare"},
 		{[]string{recorded("run-4.json"), recorded("two-parts.jsonl")}, 2, "nothing to compare"},
@@ -110,7 +113,7 @@ func TestWhatIsShownNamesNobody(t *testing.T) {
 		require.Contains(t, s.run(args...).stdout, "db1.shop.internal", args)
 	}
 
-	commands := [][]string{append(compared, "--json")}
+	commands := [][]string{append(slices.Clone(compared), "--json"), append(slices.Clone(compared), "--format", "markdown")}
 	for _, format := range []string{"markdown", "json", "html", "bench"} {
 		commands = append(commands, append(slices.Clone(sweeps), "--format", format))
 	}

@@ -79,6 +79,9 @@ func (c Comparison) headline() string {
 			parts = append(parts, fmt.Sprintf("%d %s", c.count(v), c.Cells[i].verdictText()))
 		}
 	}
+	if n := len(c.Broken()); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed in B", n))
+	}
 	if len(parts) == 0 {
 		return "Nothing to compare"
 	}

@@ -45,6 +45,34 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	return write(w, "comparison", b.String())
 }
 
+// Markdown writes a comparison as GitHub shows it in a pull request or as the summary of a job: what is decided, the
+// cases, and every input that differs. The threshold is a share of A's rate, 0 without one.
+func (c Comparison) Markdown(w io.Writer, threshold float64) error {
+	var b strings.Builder
+	c = c.judged(threshold)
+	fmt.Fprintf(&b, "### %s\n\na %s, b %s\n\n", escape(c.headline()), escape(c.A), escape(c.B))
+	for line := range strings.Lines(c.conclusion(threshold)) {
+		b.WriteString("- " + escape(line) + "\n")
+	}
+	for _, text := range c.Unlike {
+		b.WriteString("- not alike: " + escape(text) + "\n")
+	}
+	for _, only := range c.only() {
+		b.WriteString("- " + escape(only.Name+": "+only.Value) + "\n")
+	}
+	if len(c.Cells) > 0 {
+		b.WriteString("\n" + c.grid().markdown())
+	}
+	inputs := grid{Head: []gridCell{{Text: "input that differs"}, {Text: "a"}, {Text: "b"}}}
+	for _, d := range c.Inputs {
+		inputs.Rows = append(inputs.Rows, gridRow{Cells: []gridCell{{Text: d.Name}, {Text: d.A}, {Text: d.B}}})
+	}
+	if len(inputs.Rows) > 0 {
+		b.WriteString("\n" + inputs.markdown())
+	}
+	return write(w, "comparison", b.String())
+}
+
 // conclusion says what is decided, and what not and why, a line each; "" if without a threshold nothing is left open.
 func (c Comparison) conclusion(threshold float64) string {
 	switch {

@@ -54,6 +54,11 @@ func TestCompareGolden(t *testing.T) {
 		var text, object bytes.Buffer
 		require.NoError(t, c.Text(&text, 0.05))
 		golden.Equal(t, "golden/"+name+".txt", text.String())
+		if name == "compare-four-methods" {
+			var markdown strings.Builder
+			require.NoError(t, c.Markdown(&markdown, 0.05))
+			golden.Equal(t, "golden/"+name+".md", markdown.String())
+		}
 		require.NoError(t, c.JSON(&object, 0.05))
 		if name == "compare-runs" {
 			golden.Equal(t, "golden/"+name+".json", object.String())
@@ -92,6 +97,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 	c := results.Compare(of[0], of[1])
 	require.ErrorIs(t, c.Text(full{}, 0), errFull)
+	require.ErrorIs(t, c.Markdown(full{}, 0), errFull)
 	require.ErrorIs(t, c.JSON(full{}, 0), errFull)
 }
 
@@ -103,10 +109,11 @@ func outputs(t *testing.T, of []results.Record) map[string]string {
 		all[string(f)] = rendered(t, f, of)
 	}
 	c := results.Compare(of[0], of[1])
-	var text, object strings.Builder
+	var text, markdown, object strings.Builder
 	require.NoError(t, c.Text(&text, 0.05))
+	require.NoError(t, c.Markdown(&markdown, 0.05))
 	require.NoError(t, c.JSON(&object, 0.05))
-	all["compare"], all["compare.json"] = text.String(), object.String()
+	all["compare"], all["compare.md"], all["compare.json"] = text.String(), markdown.String(), object.String()
 	return all
 }
 
@@ -179,7 +186,18 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 		}
 	}
 	text := rendered(t, results.Markdown, of)
-	require.Contains(t, text, "failed: a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*")
+	const escaped = "a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*"
+	require.Contains(t, text, "failed: "+escaped)
+
+	var compared strings.Builder
+	before := fixture(t, "four-methods.jsonl")
+	for i := range before.Entries {
+		if before.Entries[i].Status == results.Failed { // so that the other is measured in one only
+			before.Entries[i].Status, before.Entries[i].Report = results.Measured, pushed(1000)
+		}
+	}
+	require.NoError(t, results.Compare(before, of[0]).Markdown(&compared, 0))
+	require.Contains(t, compared.String(), "in the other failed, "+escaped)
 }
 
 // A cell has room for the beginning of what a server says, and below the table there is room for the rest.
