@@ -29,8 +29,9 @@ import (
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, param.NAME, target. Every
-combination of their values is a case, and every case is a verified push. terapush has plans of its own, the presets,
-each in the size of the article that it reproduces and in smaller scales (terapush list presets).
+combination of their values is a case, and every case is a verified push. A value may bring flags of its own, and cases may be
+left out or added (exclude, include): docs/SWEEPS.md. terapush has plans of its own, the presets, each in the size of the
+article that it reproduces and in smaller scales (terapush list presets).
 
 TARGET replaces the target of the plan. Flags of push hold for all cases and replace those of the plan. A flag that is an
 axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cases with such a

@@ -85,6 +85,14 @@ func flagsOf(p Part) (all []Input) {
 			all = append(all, Input{"--" + name + " of " + method, strings.Join(p.Methods[method][name], ", ")})
 		}
 	}
+	for _, a := range p.Axes {
+		for _, value := range a.Values {
+			own := a.Settings[value]
+			for _, name := range slices.Sorted(maps.Keys(own)) {
+				all = append(all, Input{"--" + name + " of " + a.Name + " " + value, strings.Join(own[name], ", ")})
+			}
+		}
+	}
 	return all
 }
 

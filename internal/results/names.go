@@ -105,6 +105,11 @@ func (r numbers) part(p *Part) {
 	for _, a := range p.Axes {
 		for i, v := range a.Values {
 			a.Values[i] = r.value(a.Name, v)
+			if own := a.Settings[v]; own != nil {
+				delete(a.Settings, v)
+				r.flags(own)
+				a.Settings[a.Values[i]] = own
+			}
 		}
 	}
 	if p.Facts != nil {

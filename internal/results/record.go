@@ -63,6 +63,8 @@ type Part struct {
 	Methods map[string]map[string][]string `json:"methods,omitempty"`
 	Axes    []Axis                         `json:"axes"`
 	Cells   int                            `json:"cells"` // the product of the axes' numbers of values
+	// Excluded are the cells that the plan leaves out, rising.
+	Excluded []int `json:"excluded,omitempty"`
 	// Knee is the axis along which a row of cases ended once more brought nothing; "" if rows were not ended.
 	Knee string `json:"knee,omitempty"`
 	// Sparse parts have only the cases that entries belong to: a search never pushes the others.
@@ -75,6 +77,9 @@ type Axis struct {
 	// Name is a flag's name, as in batch-rows, or set.NAME for a session variable, or target.
 	Name   string   `json:"name"`
 	Values []string `json:"values"` // distinct, in the order of tables and charts
+	// Settings are the flags that a value brings, by the value and without secrets. Such a value may be a name only: the
+	// axis need be no flag, or is among them.
+	Settings map[string]map[string][]string `json:"settings,omitempty"`
 }
 
 // Setting is the value of one axis in a case.

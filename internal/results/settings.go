@@ -71,6 +71,16 @@ func parseValue(s string) value {
 // CompareValues orders the values of an axis by size. They have to be numbers, sizes or durations.
 func CompareValues(a, b string) int { return cmp.Compare(parseValue(a).amount, parseValue(b).amount) }
 
+// brings reports whether a value of the axis sets a flag.
+func (a Axis) brings(flag string) bool {
+	for _, own := range a.Settings {
+		if own[flag] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // ordered reports whether all values of an axis are numbers, sizes or durations.
 func (a Axis) ordered() bool {
 	return !slices.ContainsFunc(a.Values, func(v string) bool { return parseValue(v).isText })

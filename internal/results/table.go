@@ -139,7 +139,7 @@ func (g group) axes() []Axis {
 			i := slices.IndexFunc(axes, func(had Axis) bool { return had.Name == a.Name })
 			if i < 0 {
 				i = len(axes)
-				axes = append(axes, Axis{Name: a.Name})
+				axes = append(axes, Axis{Name: a.Name, Settings: a.Settings})
 			}
 			for _, v := range a.Values {
 				if !slices.Contains(axes[i].Values, v) {
@@ -151,17 +151,20 @@ func (g group) axes() []Axis {
 	return axes
 }
 
-// points returns the cases of the part in order. Cases without entries are included unless the part is sparse.
+// points returns the cases of the part in order. Cases without entries are included unless the part is sparse or the plan
+// leaves them out.
 func (p piece) points() (points []Point) {
 	cells := map[int][]Entry{}
 	for _, e := range p.entries {
 		cells[e.Cell] = append(cells[e.Cell], e)
 	}
 	for cell := range p.part.Cells {
-		switch entries, known := cells[cell]; {
+		entries, known := cells[cell]
+		_, excluded := slices.BinarySearch(p.part.Excluded, cell)
+		switch {
 		case known:
 			points = append(points, newPoint(entries[0].Settings, entries))
-		case !p.part.Sparse:
+		case !p.part.Sparse && !excluded:
 			points = append(points, newPoint(Combination(p.part.Axes, cell), nil))
 		}
 	}

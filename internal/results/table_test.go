@@ -137,6 +137,29 @@ func TestASearchHasTheCellsThatItTried(t *testing.T) {
 	require.NotContains(t, strings.Join(table.Warnings, " "), "Nothing was measured")
 }
 
+// A case that the plan leaves out is not missing, and one that was pushed before it was left out is shown.
+func TestExcludedCells(t *testing.T) {
+	r := sweep("workers", []string{"1", "2", "4"}, []float64{1}, nil, []float64{3})
+	r.Head.Parts[0].Excluded = []int{1, 2}
+	table := one(t, r)
+	require.Len(t, table.Points, 2)
+	require.Equal(t, "4", table.Points[1].Settings.Value("workers"))
+	require.NotContains(t, strings.Join(table.Warnings, " "), "Nothing was measured")
+}
+
+// What a value stands for is among the inputs, and explains why such inputs differ.
+func TestSettingsOfAValue(t *testing.T) {
+	r := sweep("way", []string{"a", "b"}, []float64{1}, []float64{3})
+	r.Head.Parts[0].Axes[0].Settings = map[string]map[string][]string{"b": {"dataset": {"people"}}, "a": {"set.x": {"y"}}}
+	r.Entries[1].Report.Plan.Dataset = "people"
+	table := one(t, r)
+	require.Contains(t, table.Inputs, results.Input{Name: "--dataset of way b", Value: "people"})
+	require.Contains(t, table.Inputs, results.Input{Name: "--set.x of way a", Value: "y"})
+	require.NotContains(t, strings.Join(table.Warnings, " "), "datasets differ")
+	r.Head.Parts[0].Axes[0].Settings = nil
+	warns(t, one(t, r), "datasets differ")
+}
+
 func TestRecordsSideBySide(t *testing.T) {
 	before, after := fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl")
 	table := one(t, before, after)

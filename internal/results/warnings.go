@@ -57,7 +57,7 @@ func (t Table) findWarnings() []string {
 // differing returns a warning for each input that differs between points without being an axis.
 func (t Table) differing() (warnings []string) {
 	varies := func(axis string) bool {
-		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
+		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis || a.brings(axis) })
 	}
 	isParameter := func(a Axis) bool { return strings.HasPrefix(a.Name, "param.") }
 	ofDataset := varies(inputDataset) || slices.ContainsFunc(t.varying(), isParameter)

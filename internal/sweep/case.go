@@ -122,7 +122,9 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 // partOf returns a part as the record has it: with the flags that all its cases share, and those that all cases of one
 // method share, without secrets.
 func partOf(p Part, cases []Case) (results.Part, error) {
-	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: results.Combinations(p.Axes)}
+	part := results.Part{
+		Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: results.Combinations(p.Axes), Excluded: p.excluded,
+	}
 	if part.Name == "" {
 		part.Title = "" // the sweep has it
 	}
@@ -131,24 +133,25 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 			return part, fmt.Errorf("axis %s looks like a secret, and the values of an axis are in every table", a.Name)
 		}
 	}
-	byMethod := map[string][]map[string][]string{}
-	var all []map[string][]string
+	byMethod := map[string][]flags{}
+	var all []flags
 	for _, c := range cases {
-		push := recorded(c.Given, p.Axes)
+		one := flags{recorded(c.Given, p.Axes), c.own}
 		method := strings.Join(c.Push[methodFlag], "")
-		all, byMethod[method] = append(all, push), append(byMethod[method], push)
+		all, byMethod[method] = append(all, one), append(byMethod[method], one)
 	}
 	part.Push = common(all)
-	for method, pushes := range byMethod {
-		own := common(pushes)
+	for method, ofMethod := range byMethod {
+		own := common(ofMethod)
 		maps.DeleteFunc(own, func(name string, _ []string) bool { return part.Push[name] != nil })
 		if len(own) > 0 {
 			if part.Methods == nil {
 				part.Methods = map[string]map[string][]string{}
 			}
-			part.Methods[method] = own
+			part.Methods[method] = byFlag(own)
 		}
 	}
+	part.Push = byFlag(part.Push)
 	if target, ok := p.Push[targetName]; ok {
 		shown, err := ShownTarget(target[0])
 		if err != nil {
@@ -159,7 +162,7 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 	return part, nil
 }
 
-// recorded returns flags without axes and secrets.
+// recorded returns flags without axes and secrets, those with entries as set.NAME.
 func recorded(given map[string][]string, axes []results.Axis) map[string][]string {
 	isAxis := (&Part{Axes: axes}).hasAxis
 	push := map[string][]string{}
@@ -170,22 +173,45 @@ func recorded(given map[string][]string, axes []results.Axis) map[string][]strin
 	}
 	for _, flag := range config.Entries() {
 		for _, text := range given[flag] {
-			if name, _, _ := strings.Cut(text, "="); !isAxis(flag + "." + name) {
-				push[flag] = append(push[flag], ShownSetting(text))
+			name, _, _ := strings.Cut(text, "=")
+			if name = flag + "." + name; !isAxis(name) {
+				push[name] = []string{ShownSetting(text)}
 			}
 		}
 	}
 	return push
 }
 
-// common returns the flags that are the same in all.
-func common(all []map[string][]string) map[string][]string {
-	same := map[string][]string{}
-	for i, one := range all {
-		if i == 0 {
-			same = maps.Clone(one)
+// byFlag returns flags with the entries of one flag together.
+func byFlag(flags map[string][]string) map[string][]string {
+	all := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		flag, _, isEntry := config.Entry(name)
+		if !isEntry {
+			flag = name
 		}
-		maps.DeleteFunc(same, func(name string, values []string) bool { return !slices.Equal(values, one[name]) })
+		all[flag] = append(all[flag], flags[name]...)
+	}
+	return all
+}
+
+// flags are those of a case as the record has them. own come from values of its axes, which are recorded with the axes.
+type flags struct{ push, own map[string][]string }
+
+// common returns the flags that are the same in all that have them from elsewhere than their axes.
+func common(all []flags) map[string][]string {
+	same := map[string][]string{}
+	for _, one := range all {
+		for name, values := range one.push {
+			if one.own[name] == nil {
+				same[name] = values
+			}
+		}
+	}
+	for _, one := range all {
+		maps.DeleteFunc(same, func(name string, values []string) bool {
+			return one.own[name] == nil && !slices.Equal(values, one.push[name])
+		})
 	}
 	return same
 }

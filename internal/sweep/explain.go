@@ -44,6 +44,14 @@ func (s *Sweep) Explain(w io.Writer, file string, done []results.Entry) error {
 		for _, method := range slices.Sorted(maps.Keys(part.Methods)) {
 			writeFlags(w, method, part.Methods[method])
 		}
+		for _, a := range part.Axes {
+			for _, value := range a.Values {
+				writeFlags(w, value, a.Settings[value])
+			}
+		}
+		if n := len(part.Excluded); n > 0 {
+			fmt.Fprintf(w, "cases     %d of %d combinations\n", part.Cells-n, part.Cells)
+		}
 		if err := writeCases(w, part, own); err != nil {
 			return err
 		}

@@ -180,7 +180,7 @@ batches   %s to %s
 // cases.
 func (s *Search) Head() results.Head {
 	part := results.Part{Sparse: true, Axes: s.part.Axes, Cells: results.Combinations(s.part.Axes)}
-	part.Push = recorded(s.base.Given, part.Axes)
+	part.Push = byFlag(recorded(s.base.Given, part.Axes))
 	part.Push[targetName] = []string{s.target}
 	parts := []results.Part{part}
 	return results.Head{

@@ -168,12 +168,19 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 	}
 	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
 
-	if len(t.Axes.entries()) == 0 {
+	if len(t.Axes.entries())+len(t.Include.entries()) == 0 {
 		p.add(e.line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(e.key+": ", ": "))
 	}
 	for _, axis := range t.Axes.entries() {
 		p.axis(&part, t, axis)
 	}
+	p.choose(&part, t)
+	for _, axis := range part.Axes {
+		if len(axis.Values) == 0 {
+			p.add(lineOfAxis(t, axis.Name), "axis %s has no values", axis.Name)
+		}
+	}
+	p.checkBrought(&part, t)
 	p.methods(&part, t.Methods)
 	if part.hasAxis(targetName) {
 		return part
@@ -277,12 +284,7 @@ func (p *planner) check(name, value string, line int) {
 
 // methods reads the flags of those methods that the part has.
 func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
-	has := part.Push[methodFlag]
-	for _, a := range part.Axes {
-		if a.Name == methodFlag {
-			has = a.Values
-		}
-	}
+	has := part.methodNames()
 	for _, e := range methods.entries() {
 		if !slices.Contains(has, e.key) {
 			continue
@@ -305,18 +307,24 @@ func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
 	}
 }
 
-func (p *planner) axis(part *Part, t table, e entry[values]) {
+func (p *planner) axis(part *Part, t table, e entry[choices]) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
+	isFree := !slices.Contains(p.names, axis.Name) && !isEntry(axis.Name) && bringsAll(e.value)
 	switch {
 	case axis.Name == "set":
 		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
 	case axis.Name == "param":
 		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
-	case !isTarget:
-		p.isFlag(e.key, e.line)
-	case p.knee == targetName:
+	case isTarget && p.knee == targetName:
 		p.add(e.line, "knee: targets have no order")
+	case isTarget:
+	case isFree && axis.Name == "record":
+		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
+	case isFree:
+		part.free = append(part.free, axis.Name)
+	default:
+		p.isFlag(e.key, e.line)
 	}
 	if part.Push[axis.Name] != nil {
 		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, p.whereSet(axis.Name, t.Push))
@@ -324,29 +332,44 @@ func (p *planner) axis(part *Part, t table, e entry[values]) {
 
 	items := e.value
 	if isTarget && p.Target != "" {
-		items = values{{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}
+		items = choices{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
 	}
-	for _, v := range items {
-		for _, text := range p.values(&v, axis.Name) {
-			if isTarget {
-				part.targets = append(part.targets, text)
-				text = p.shown(text, v.line)
-			}
-			p.check(axis.Name, text, v.line)
-			if slices.Contains(axis.Values, text) {
-				p.add(v.line, "axis %s: %s is here twice", axis.Name, text)
-			}
-			if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], text) {
-				p.add(v.line, "knee: %s comes after %s: the values of %s have to be numbers, sizes or durations that rise",
-					text, axis.Values[n-1], axis.Name)
-			}
-			axis.Values = append(axis.Values, text)
+	for _, c := range items {
+		for _, text := range p.values(&c.value, axis.Name) {
+			p.addValue(part, &axis, text, c)
 		}
 	}
-	if len(axis.Values) == 0 {
-		p.add(e.line, "axis %s has no values", axis.Name)
-	}
 	part.Axes = append(part.Axes, axis)
+}
+
+// addValue adds a value to an axis, with what it brings.
+func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice) {
+	if axis.Name == targetName {
+		part.targets = append(part.targets, text)
+		text = p.shown(text, c.line)
+	}
+	if slices.Contains(axis.Values, text) {
+		p.add(c.line, "axis %s: %s is here twice; a value with flags of its own may have any name, as in "+
+			"%[2]s 2: {%[1]s: %[2]s, flag: value}", axis.Name, text)
+	}
+	isFree := slices.Contains(part.free, axis.Name)
+	if isFree && c.own == nil {
+		p.add(c.line, "axis %s: %s brings no flags, as the other values do; write it as %[2]s: {flag: value}", axis.Name, text)
+	}
+	p.bring(part, axis, text, c)
+	if own := part.own[axis.Name][text]; own[axis.Name] == nil && !isFree {
+		p.check(axis.Name, text, c.line)
+	}
+	if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], text) {
+		p.add(c.line, "knee: %s comes after %s: the values of %s have to be numbers, sizes or durations that rise",
+			text, axis.Values[n-1], axis.Name)
+	}
+	axis.Values = append(axis.Values, text)
+}
+
+// bringsAll reports whether all values bring flags: then they need be none of an axis that is a flag.
+func bringsAll(all choices) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return c.own == nil })
 }
 
 // whereSet says where a flag is set that is an axis as well.

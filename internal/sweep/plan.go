@@ -87,6 +87,10 @@ type Part struct {
 
 	targets []string // the values of an axis target as they were given
 	folder  string   // that files of datasets are relative to; "" is the process's
+	// own holds the flags that values of axes bring, by axis and value. They replace those of Push and Methods.
+	own      map[string]map[string]map[string][]string
+	free     []string // the axes that are no flags: all their values bring some
+	excluded []int    // the combinations that are no cases, rising
 }
 
 // Case is one combination of the values of a part's axes.
@@ -95,6 +99,8 @@ type Case struct {
 	Part, Number int
 	Settings     results.Settings    // one for each axis of the part, without secrets
 	Push         map[string][]string // all flags as in Part.Push, including those of the axes; not shared
+
+	own map[string][]string // the flags of Push that values of its axes bring
 }
 
 // Cases lists the cases of all parts, part by part, each in the order of its axes' values, the last axis fastest.
@@ -102,6 +108,9 @@ func (p Plan) Cases() []Case {
 	var cases []Case
 	for i := range p.Parts {
 		for n := range results.Combinations(p.Parts[i].Axes) {
+			if _, excluded := slices.BinarySearch(p.Parts[i].excluded, n); excluded {
+				continue
+			}
 			cases = append(cases, p.Parts[i].caseAt(i, n))
 		}
 	}
@@ -109,21 +118,40 @@ func (p Plan) Cases() []Case {
 }
 
 func (p *Part) caseAt(part, number int) Case {
-	c := Case{Part: part, Number: number, Settings: results.Combination(p.Axes, number), Push: map[string][]string{}}
+	c := Case{
+		Part: part, Number: number, Settings: results.Combination(p.Axes, number),
+		Push: map[string][]string{}, own: map[string][]string{},
+	}
 	maps.Copy(c.Push, p.Push)
 	for i, s := range c.Settings {
+		maps.Copy(c.own, p.own[s.Axis][s.Value])
+		if slices.Contains(p.free, s.Axis) {
+			continue
+		}
 		if s.Axis == targetName && p.targets != nil {
 			s.Value = p.targets[slices.Index(p.Axes[i].Values, s.Value)]
 		}
 		c.Push[s.Axis] = []string{s.Value}
 	}
+	replace(c.Push, c.own)
 	if method := c.Push[methodFlag]; len(method) == 1 {
 		maps.Copy(c.Push, p.Methods[method[0]])
+		replace(c.Push, c.own)
 	}
 	if name := c.Push[datasetFlag]; len(name) == 1 {
 		c.Push[datasetFlag] = []string{config.DatasetIn(p.folder, name[0])}
 	}
 	return c
+}
+
+// replace sets flags, and removes those that they exclude.
+func replace(flags, by map[string][]string) {
+	for name := range by {
+		for _, other := range exclusiveWith(name) {
+			delete(flags, other)
+		}
+	}
+	maps.Copy(flags, by)
 }
 
 func (p *Part) hasAxis(name string) bool {

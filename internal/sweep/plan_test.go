@@ -375,7 +375,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"name: p\nfacts:\n  points: |\n    workers seconds\n    1\n", []string{"plan.yaml:3: facts.points: 1 values stand below 2 names (1); one for each, or -, belongs here"}},
 		{"name: p\nparts: {a: {rows: [1]}}", []string{"plan.yaml:2: parts.a.rows: one value belongs here"}},
-		{"name: p\naxes: {workers: {a: 1}}", []string{"plan.yaml:2: axes.workers: one value belongs here"}},
+		{"name: p\naxes: {workers: {a: 1}}", []string{"plan.yaml:2: axes.workers: a value, or one with flags of its own as NAME: {flag: value}, belongs here"}},
 		{"name: p\npush: 5", []string{"plan.yaml:2: push: keys and values belong here"}},
 		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: facts.points: a table as text (points: |) belongs here"}},
 		{"name: p\nschemes: {databent: {rows: 1}}\ntarget: x", []string{`plan.yaml:2: target scheme "databent" does not exist; did you mean "databend"?`}},
@@ -441,6 +441,34 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:3: the plan's targets have several schemes",
 		}},
 		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml: more than 10000 cases"}},
+		{"name: p\ntarget: databend://h\npush: {workers: 3}\naxes:\n  method: [insert, insert, {insert: {workers: x}}]\n" +
+			"  workers: [1, {2: {verify: full, batch_rows: 5}}]\n  way: [{a: {verify: full}}, b]\n  wey: [{a: {verify: ack}}]\n" +
+			"  batch_bytes: [{small: {bytes: 1}}]\n  record: [{a: {}}]", []string{
+			"plan.yaml:5: axis method: insert is here twice; a value with flags of its own may have any name, as in insert 2: {method: insert, flag: value}",
+			"plan.yaml:5: axis method: its values bring workers, and workers is an axis",
+			`plan.yaml:5: workers: invalid argument "x"`,
+			"plan.yaml:6: workers is set twice: as an axis and in push",
+			"plan.yaml:6: axis workers: its values bring batch-rows, and batch-bytes is an axis",
+			`plan.yaml:7: flag "way" does not exist`,
+			"axes way and wey: the values of both bring verify",
+			`plan.yaml:9: batch-bytes: invalid argument "small"`,
+			"plan.yaml:10: axis record: tables have such an axis",
+		}},
+		{"name: p\ntarget: databend://h\naxes:\n  method: [{insert: 3}, {a: {method: insert}, b: {method: insert}}]", []string{
+			"plan.yaml:4: axes.method[0]: a value, or one with flags of its own as NAME: {flag: value}, belongs here",
+		}},
+		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2], method: [insert]}\nexclude:\n- {worker: 1}\n- {workers: 4}\n- {}\n" +
+			"include:\n- {workers: 8}\n- {workers: 8, method: insert, rows: 3}", []string{
+			`plan.yaml:5: exclude: axis "worker" does not exist; did you mean "workers"?`,
+			`plan.yaml:6: exclude: value of workers "4" does not exist`,
+			"exclude: an entry names at least one axis and its value",
+			"plan.yaml:9: include: this case has no method; write it",
+			`plan.yaml:10: include: axis "rows" does not exist`,
+		}},
+		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2]}\nexclude:\n- {workers: 1..2x2}", []string{"plan.yaml:5: exclude: no case is left"}},
+		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2]}\nexclude: {workers: 1}", []string{
+			"plan.yaml:4: exclude: a list of cases, each as {axis: value}, belongs here",
+		}},
 		{"name: p\nname: q", []string{"plan.yaml:2: mapping key"}},
 		{"name: p\naxes:\n  batch_rows: 1\n  batch-rows: 2", []string{"plan.yaml:4: batch-rows is here twice"}},
 		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: duplicate key \"warm_up\""}},

@@ -33,12 +33,14 @@ type document struct {
 type table struct {
 	Title, Rows, Bytes, Duration *value
 
-	Push, Axes *mapping[values]
-	Methods    *mapping[mapping[values]]
-	Facts      *factKeys
+	Push             *mapping[values]
+	Axes             *mapping[choices]
+	Include, Exclude *picks
+	Methods          *mapping[mapping[values]]
+	Facts            *factKeys
 }
 
-const keyNames = "name title target push methods axes rows bytes duration repeats warm_up settle limit budget knee order " +
+const keyNames = "name title target push methods axes include exclude rows bytes duration repeats warm_up settle limit budget knee order " +
 	"parts facts scales schemes source machine note points"
 
 // sized returns the sizes of a trial, in the order of sizes.
@@ -85,10 +87,7 @@ type values []value
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (v *values) UnmarshalYAML(n ast.Node) error {
-	items := []ast.Node{n}
-	if list, ok := n.(*ast.SequenceNode); ok {
-		items = list.Values
-	}
+	items := itemsOf(n)
 
 	*v = make(values, len(items))
 	for i, item := range items {
@@ -97,6 +96,14 @@ func (v *values) UnmarshalYAML(n ast.Node) error {
 		}
 	}
 	return nil
+}
+
+// itemsOf returns the items of a list, or what is no list as the only one.
+func itemsOf(n ast.Node) []ast.Node {
+	if list, ok := n.(*ast.SequenceNode); ok {
+		return list.Values
+	}
+	return []ast.Node{n}
 }
 
 // nodes are what will be decoded over something else, one after the other.
@@ -317,7 +324,7 @@ func (p *planner) targets(d document) (all []string) {
 	for _, e := range p.tables(d) {
 		if at := e.value.Axes.find(targetName); at >= 0 {
 			for _, v := range e.value.Axes.list[at].value {
-				all = append(all, p.expand(&v))
+				all = append(all, p.expand(&v.value))
 			}
 		}
 	}
