@@ -29,9 +29,9 @@ import (
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, param.NAME, target. Every
-combination of their values is a case, and every case is a verified push. A value may bring flags of its own, and cases may be
-left out or added (exclude, include): docs/SWEEPS.md. terapush has plans of its own, the presets, each in the size of the
-article that it reproduces and in smaller scales (terapush list presets).
+combination of their values is a case, and every case is a verified push. A value may bring flags of its own; exclude and
+include leave cases out and add some; thresholds are what every case has to reach (docs/SWEEPS.md). terapush has plans of
+its own, the presets, each in the size of the article that it reproduces and in smaller scales (terapush list presets).
 
 TARGET replaces the target of the plan. Flags of push hold for all cases and replace those of the plan. A flag that is an
 axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cases with such a
@@ -44,7 +44,8 @@ command continues the sweep. A failed case is recorded, and the sweep continues;
 The sweep ends when the server's disk is full, and when the target cannot be reached three times in a row.
 
 Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible case,
-4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
+4 a verification failed, 5 nothing could be reached, 6 a case misses --fail-below or a threshold of the plan,
+129, 130 or 143 stopped by a signal.`
 
 type sweeper struct {
 	trialsCommand
@@ -126,6 +127,9 @@ func (s *sweeper) read(args []string) error {
 		return err
 	}
 	plan.Budget = cmp.Or(s.budget, plan.Budget)
+	if s.process.FailBelow > 0 {
+		plan.FailBelow(float64(s.process.FailBelow))
+	}
 	if s.byDefault = s.record == ""; s.byDefault {
 		name := plan.Name
 		if plan.Scale != "" {
@@ -216,7 +220,13 @@ func (s *sweeper) run(ctx context.Context) error {
 		s.tellCommand("to repeat the failed pushes", "retry-failed")
 		return errors.Join(failed, err)
 	}
-	return cmp.Or(err, unmeasured(r))
+	if err = cmp.Or(err, unmeasured(r)); err != nil {
+		return err
+	}
+	if missed := results.Missed(results.Tables([]results.Record{r})); len(missed) > 0 {
+		return tooSlowError(strings.Join(missed, "; "))
+	}
+	return nil
 }
 
 func (s *sweeper) sweepCases(stop stop, file *results.File) error {

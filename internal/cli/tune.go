@@ -62,7 +62,7 @@ func (t *tuner) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&t.record, "record", "", "new file for the results of all trials, for terapush report")
 	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
 		"trial", sweep.Defaults())
-	f.Lookup("report").Hidden = true
+	f.Lookup("report").Hidden, f.Lookup("fail-below").Hidden = true, true
 }
 
 func (a *app) tune() *cobra.Command {
@@ -92,6 +92,9 @@ func (t *tuner) read(target string) (err error) {
 	}
 	if t.given["report"] != nil {
 		return errors.New("--report is for push and sweep: give --record, and then terapush report makes the page")
+	}
+	if t.given["fail-below"] != nil {
+		return errors.New("--fail-below is for push and sweep: a search tries slow settings on purpose")
 	}
 	t.Near, t.MaxBatchBytes, t.TrialGiven = float64(t.near), int64(t.most), t.flags.Changed("trial")
 	push := maps.Clone(t.pushed)

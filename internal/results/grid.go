@@ -181,13 +181,10 @@ func times(here, there float64) string {
 	return "×" + units.Amount(ratio)
 }
 
-// spread is "?" for a single push, whose spread is unknown.
+// spread is "" for a single push, whose spread is unknown.
 func spread(s Sample) string {
-	switch s.N {
-	case 0:
+	if s.N < 2 {
 		return ""
-	case 1:
-		return "?"
 	}
 	return "±" + units.Percent(s.Spread())
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -154,6 +156,13 @@ func newPart(n int, t Table, page string) part {
 // tiles returns the headline: the best case, the smallest that is nearly as good, and how many were measured.
 func tiles(t Table) []tile {
 	var list []tile
+	for _, j := range t.Thresholds {
+		one := tile{j.Threshold.String(), "met", "", "in " + english.Plural(j.Cases, "case", "")}
+		if len(j.Missed) > 0 {
+			one.Value, one.Note = "missed", j.missedIn()[len("missed "):]+": "+j.worst()
+		}
+		list = append(list, one)
+	}
 	if best, ok := t.at(t.Best); ok {
 		list = append(list, tile{"Fastest", units.Amount(best.rate()), "rows/s",
 			units.Join(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})

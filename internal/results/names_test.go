@@ -112,7 +112,7 @@ func naming(n map[string]string) results.Record {
 	p.Result.Error, p.Result.Failures, p.Warnings = said, []report.Failure{{Error: said}}, []string{said}
 	p.Verify.Problems, p.Verify.BadBatches = []string{said}, []report.BadBatch{{Number: 7, Detail: said}}
 	axes := []results.Axis{{Name: "target", Values: []string{target, "mysql://" + n["node"] + "/" + n["database"]}}, {Name: "table", Values: []string{table},
-			Settings: map[string]map[string][]string{table: {"table": {table}, "set.role": {n["user"]}}}},
+		Settings: map[string]map[string][]string{table: {"table": {table}, "set.role": {n["user"]}}}},
 		{Name: "set.role", Values: []string{n["user"]}}}
 	settings := []results.Setting{{Axis: "target", Value: target}, {Axis: "table", Value: table}, {Axis: "set.role", Value: n["user"]}}
 	return results.Record{

@@ -261,8 +261,8 @@ func FuzzShow(f *testing.F) {
 func TestNarrowText(t *testing.T) {
 	tables := results.Tables(records(t, "four-methods.jsonl"))
 	for columns, want := range map[int]string{
-		70:  `(?m)^method +batch-rows +rows/s +spread +notes$`,
-		110: `(?m)^method +batch-rows +rows/s +spread .*overall rows/s +notes$`,
+		70:  `(?m)^method +batch-rows +rows/s +published rows/s +notes$`,
+		110: `(?m)^method +batch-rows +rows/s +published .*overall rows/s +notes$`,
 	} {
 		var text bytes.Buffer
 		require.NoError(t, results.WriteText(&text, tables, columns))

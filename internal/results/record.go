@@ -67,6 +67,8 @@ type Part struct {
 	Excluded []int `json:"excluded,omitempty"`
 	// Knee is the axis along which a row of cases ended once more brought nothing; "" if rows were not ended.
 	Knee string `json:"knee,omitempty"`
+	// Thresholds are what the cases are judged by; all have to be met.
+	Thresholds []Threshold `json:"thresholds,omitempty"`
 	// Sparse parts have only the cases that entries belong to: a search never pushes the others.
 	Sparse bool   `json:"sparse,omitempty"`
 	Facts  *Facts `json:"facts,omitempty"` // of the article that the part reproduces

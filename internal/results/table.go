@@ -24,9 +24,11 @@ type Table struct {
 	Knees  []Knee  `json:"knees"`
 	// Best is the index of the point with the highest median rate, Smallest of the one with the smallest settings
 	// within Near of it; -1 if none was measured.
-	Best     int      `json:"best"`
-	Smallest int      `json:"smallest"`
-	Warnings []string `json:"warnings"`
+	Best     int `json:"best"`
+	Smallest int `json:"smallest"`
+	// Thresholds are those of the plan with the cases that miss them.
+	Thresholds []Judged `json:"thresholds"`
+	Warnings   []string `json:"warnings"`
 
 	allInputs []Input        // including those that differ
 	planned   string         // the knee axis of the plan; "" is none
@@ -184,7 +186,20 @@ func (t *Table) conclude(from group) {
 	}
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()
+	t.Thresholds = t.judge(from.thresholds())
 	t.Warnings = t.findWarnings()
+}
+
+// thresholds returns those of all pieces, each once.
+func (g group) thresholds() (all []Threshold) {
+	for _, p := range g {
+		for _, t := range p.part.Thresholds {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
 }
 
 // measured returns the indexes of the points that were measured.

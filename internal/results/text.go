@@ -131,6 +131,9 @@ func conclusions(t Table) []Input {
 		return fmt.Sprintf("%s: %s rows/s, %s MiB/s", p.Settings, units.Amount(p.rate()), bytes)
 	}
 	var lines []Input
+	for _, j := range t.Thresholds {
+		lines = append(lines, Input{"threshold", j.String()})
+	}
 	if len(t.Points) > 1 {
 		lines = append(lines, Input{"best", at(t.Best)})
 		if t.Smallest != t.Best {
@@ -208,6 +211,7 @@ func marks(t Table, i int) string {
 	add(i == t.Best && len(t.Points) > 1, "best")
 	add(i == t.Smallest && i != t.Best, "smallest within "+near())
 	add(t.isKnee(p), "knee")
+	add(t.misses(p), "threshold missed")
 	add(p.Limited > 0, "limited")
 	return strings.Join(marks, ", ")
 }

@@ -123,7 +123,8 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 // method share, without secrets.
 func partOf(p Part, cases []Case) (results.Part, error) {
 	part := results.Part{
-		Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: results.Combinations(p.Axes), Excluded: p.excluded,
+		Name: p.Name, Title: p.Title, Axes: p.Axes, Cells: results.Combinations(p.Axes), Excluded: p.excluded,
+		Facts: p.Facts, Thresholds: p.Thresholds,
 	}
 	if part.Name == "" {
 		part.Title = "" // the sweep has it

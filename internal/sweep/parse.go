@@ -150,7 +150,9 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 // part reads one table. target is the plan's.
 func (p *planner) part(e entry[table], title string, target *value) Part {
 	t := e.value
-	part := Part{Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts)}
+	part := Part{
+		Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts), Thresholds: p.thresholds(t.Thresholds),
+	}
 	if folder := filepath.Dir(p.file); folder != "." && p.given[datasetFlag] == nil { // the command line's is where the user stands
 		part.folder = folder
 	}
@@ -370,6 +372,25 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 // bringsAll reports whether all values bring flags: then they need be none of an axis that is a flag.
 func bringsAll(all choices) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return c.own == nil })
+}
+
+// thresholds reads what the cases are judged by.
+func (p *planner) thresholds(all *mapping[values]) (list []results.Threshold) {
+	for _, e := range all.entries() {
+		metric := strings.ReplaceAll(e.key, "-", "_")
+		if !slices.Contains(results.Quantities(), metric) {
+			p.add(e.line, "thresholds: %v", config.Unknown("metric", e.key, results.Quantities()))
+			continue
+		}
+		for _, v := range e.value {
+			t, err := results.ParseThreshold(metric, p.expand(&v))
+			if err != nil {
+				p.add(v.line, "thresholds: %v", err)
+			}
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // whereSet says where a flag is set that is an axis as well.

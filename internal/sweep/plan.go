@@ -74,6 +74,14 @@ func (p *Plan) SetRepeats(repeats string, precision float64) error {
 	return nil
 }
 
+// FailBelow adds what --fail-below means to the thresholds of every part: so many bytes of payload a second.
+func (p *Plan) FailBelow(rate float64) {
+	for i := range p.Parts {
+		t := results.Threshold{Metric: "bytes_per_second", Is: ">=", Limit: rate}
+		p.Parts[i].Thresholds = append(p.Parts[i].Thresholds, t)
+	}
+}
+
 // Part is one table of the sweep.
 type Part struct {
 	Name, Title string // Name is "" if the plan has one table only
@@ -82,6 +90,7 @@ type Part struct {
 	Push  map[string][]string
 	Axes  []results.Axis // none is in Push; the values of an axis target have no secrets
 	Facts *results.Facts
+	Thresholds []results.Threshold
 	// Methods holds flags for the cases of one method, by the method's name. They replace those of Push.
 	Methods map[string]map[string][]string
 

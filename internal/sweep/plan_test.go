@@ -466,6 +466,13 @@ func TestProblems(t *testing.T) {
 			`plan.yaml:10: include: axis "rows" does not exist`,
 		}},
 		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2]}\nexclude:\n- {workers: 1..2x2}", []string{"plan.yaml:5: exclude: no case is left"}},
+		{"name: p\ntarget: databend://h\naxes: {workers: 1}\nthresholds:\n  rows_per_sec: '> 1'\n  seconds: 5\n  total_rows: '>= 5s'\n" +
+			"  batch-p99-seconds: ['< 200ms', '!= 3']", []string{
+			`plan.yaml:5: thresholds: metric "rows_per_sec" does not exist; did you mean "rows_per_second"? Available: rows_per_second, overall`,
+			`plan.yaml:6: thresholds: seconds: "5" is no threshold: write it as ">= 50000"`,
+			`plan.yaml:7: thresholds: total_rows: ">= 5s" is no threshold`,
+			`plan.yaml:8: thresholds: batch_p99_seconds: "!= 3" is no threshold`,
+		}},
 		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2]}\nexclude: {workers: 1}", []string{
 			"plan.yaml:4: exclude: a list of cases, each as {axis: value}, belongs here",
 		}},

@@ -83,12 +83,12 @@ func FlagNames(drivers *loader.Registry) (names []string) {
 // OfOnePush lists the flags of a single push: a sweep is continued by its own command, and neither waits for a time nor
 // lingers between trials.
 func OfOnePush() []string {
-	return []string{"resume", "run-id", "shard", "start-at", "metrics-linger", "fail-below", "report-to"}
+	return []string{"resume", "run-id", "shard", "start-at", "metrics-linger", "report-to"}
 }
 
 // ofProcess lists the flags that are for one process and not for a trial.
 func ofProcess() []string {
-	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr", "report")
+	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr", "report", "fail-below")
 }
 
 // ShownSetting returns an entry of --set without a secret value.

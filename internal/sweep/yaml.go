@@ -37,10 +37,11 @@ type table struct {
 	Axes             *mapping[choices]
 	Include, Exclude *picks
 	Methods          *mapping[mapping[values]]
+	Thresholds       *mapping[values]
 	Facts            *factKeys
 }
 
-const keyNames = "name title target push methods axes include exclude rows bytes duration repeats warm_up settle limit budget knee order " +
+const keyNames = "name title target push methods axes include exclude thresholds rows bytes duration repeats warm_up settle limit budget knee order " +
 	"parts facts scales schemes source machine note points"
 
 // sized returns the sizes of a trial, in the order of sizes.
