@@ -55,7 +55,7 @@ func newGroupDelivery(g *group, begun Begun) *delivery {
 	return t
 }
 
-// committed returns the innermost layer of a group.
+// committed is the innermost layer of a group: it has the database load it.
 func (d *deliverer) committed(ctx context.Context, t *delivery) (loader.Ack, error) {
 	return d.Features.Committer.Commit(ctx, t.group())
 }

@@ -230,15 +230,15 @@ type run struct {
 	deleteErr error
 }
 
-// end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its
-// time was over.
+// end returns the number behind the last batch that this process has sent, or 0 if it was stopped before the end. A run
+// by duration ends where its time was over.
 func (r *run) end() int64 {
-	handed, end, stopped := r.numbers.state()
+	next, end, stopped := r.numbers.state()
 	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
-	if handed < end && !inTime {
+	if next < end && !inTime {
 		return 0
 	}
-	return handed
+	return next
 }
 
 // fail keeps the first error and begins no more batches.

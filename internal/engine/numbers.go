@@ -56,8 +56,8 @@ func (n *numbers) endAt(end int64) {
 	n.stopped = n.stopped && n.next < n.end
 }
 
-// state returns how many numbers were handed out or skipped, how many there are, and whether stop left any.
-func (n *numbers) state() (handed, end int64, stopped bool) {
+// state returns the next number, the number behind the last one, and whether stop left any between them.
+func (n *numbers) state() (next, end int64, stopped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.next, n.end, n.stopped

@@ -34,7 +34,7 @@ func newWorker(r *run, index int) *worker {
 	return w
 }
 
-// connected returns the innermost layer: it sends the batch over the worker's session, and opens one if there is none.
+// connected is the innermost layer: it sends the batch over the worker's session, and opens one if there is none.
 func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
 	if err := w.connect(ctx); err != nil {
 		return loader.Ack{}, err

@@ -47,10 +47,13 @@ func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
 	return nil
 }
 
-// endAt ends a run by duration behind so many batches.
+// endAt ends a run by duration, or of files, behind so many batches.
 func (p *push) endAt(batches int64) {
 	p.plan = p.plan.EndedAt(batches)
 	p.spec = p.plan.Spec
+	if p.plan.Files != nil {
+		p.plan.Cut.End(batches)
+	}
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

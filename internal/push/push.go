@@ -132,9 +132,9 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = assemble(j, host.FullLink(soft))
-	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{
-		Retries: j.Config.Retries, Outage: &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}, // one outage for all questions
-	}}
+	// The store of --state-dir may be away while the database answers: its outage is its own.
+	store := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
+	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: store}}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }

@@ -204,7 +204,8 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	}
 
 	p := Plan{Spec: made, Shard: r.Shard, Cut: r.Cut}
-	return p, warnings, p.fitFiles(workers, r)
+	err := p.fitFiles(workers, r)
+	return p, warnings, err
 }
 
 // smallestBatch is the least in bytes that files are cut into by default: smaller ones cost more than idle workers do.

@@ -40,7 +40,8 @@ type Plan struct {
 	Cut     *source.Cut     `json:"-"` // of files: the batches as far as they are known
 }
 
-// Resources are what one process has for a run. They do not change its batches.
+// Resources are what one process has for a run. They do not change its batches; Cut, of files, says which these are so
+// far.
 type Resources struct {
 	Shard    config.Shard
 	Workers  int         // that the user asks for; 0: as many as cores and link need
@@ -249,7 +250,6 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 func (p Plan) EndedAt(batch int64) Plan {
 	p.Rows, p.Duration = p.Spans().Before(batch), 0
 	if p.Files != nil {
-		p.Cut.End(batch)
 		ended := *p.Files
 		ended.Ended = true
 		p.Files = &ended

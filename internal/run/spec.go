@@ -1,6 +1,6 @@
 // Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in
-// numbers, for a database and a machine. Both are values, and all of the package is pure: it opens no connection, and
-// reads no clock, no file and no environment. Package runlog keeps a plan with the run; package push carries it out.
+// numbers, for a database and a machine. Both are values; only the Cut of files, which their source fills, is shared and
+// grows. The package is pure: it opens no connection, and reads no clock, no file and no environment. Package runlog keeps a plan with the run; package push carries it out.
 package run
 
 import (

@@ -31,7 +31,8 @@ type Source interface {
 	Span(batch int64) (first, rows int64)
 	// Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then
 	// returns its error. The batch is complete. The caller must Release it; its buffer is free once every body opened
-	// on it is closed, too. Behind the last batch it returns an *EndError.
+	// on it is closed, too. A source that finds its end by reading returns an *EndError behind its last batch. For one
+	// that knows how many there are, such a number is a mistake of the caller's.
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 	// Proof returns what a proof can know of the rows.
 	Proof() Proof
