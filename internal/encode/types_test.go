@@ -459,9 +459,6 @@ func TestValuesBeyondTheirTypesPanic(t *testing.T) {
 	}
 }
 
-// escaped is how encode(…, 'escape') writes raw bytes.
-var escaped = strings.NewReplacer("\x00", `\000`, `\`, `\\`, "\xff", `\377`)
-
 func TestTypesInPostgres(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), backendtest.Server(t, "TERAPUSH_TEST_POSTGRES"))
 	require.NoError(t, err)

@@ -221,7 +221,7 @@ func (p Pair) judged(threshold float64) Pair {
 	p.near, p.Enough = cmp.Or(threshold, margin), 0
 	p.Verdict = OtherRows
 	if !p.otherRows {
-		p.Verdict = p.span.verdict(p.near)
+		p.Verdict = p.verdict(p.near)
 	}
 	away := max(math.Abs(p.Change), p.near-math.Abs(p.Change)) // from what the range must leave out
 	if threshold > 0 {

@@ -69,11 +69,11 @@ func (all *picks) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-func (p *picks) entries() picks {
-	if p == nil {
+func (all *picks) entries() picks {
+	if all == nil {
 		return nil
 	}
-	return *p
+	return *all
 }
 
 // bring reads the flags that a value of an axis brings.

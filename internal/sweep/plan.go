@@ -87,9 +87,9 @@ type Part struct {
 	Name, Title string // Name is "" if the plan has one table only
 	// Push holds the flags of every case by name, written with dashes. Some names are no flags: target is the URL as it
 	// was given, password included, set.NAME is the session variable NAME, and param.NAME the dataset's parameter NAME. target is missing if it is an axis.
-	Push  map[string][]string
-	Axes  []results.Axis // none is in Push; the values of an axis target have no secrets
-	Facts *results.Facts
+	Push       map[string][]string
+	Axes       []results.Axis // none is in Push; the values of an axis target have no secrets
+	Facts      *results.Facts
 	Thresholds []results.Threshold
 	// Methods holds flags for the cases of one method, by the method's name. They replace those of Push.
 	Methods map[string]map[string][]string
