@@ -127,7 +127,7 @@ func (s *sweeper) read(args []string) error {
 		return err
 	}
 	plan.Budget = cmp.Or(s.budget, plan.Budget)
-	if s.process.FailBelow > 0 {
+	if s.given["fail-below"] != nil { // one in the configuration file is for pushes
 		plan.FailBelow(float64(s.process.FailBelow))
 	}
 	if s.byDefault = s.record == ""; s.byDefault {
