@@ -439,8 +439,8 @@ FAULTS = [Fault(*f) for f in [
      "a line \\. ends the COPY, and what follows is lost"),
     ("fi12", FI, "resume.go", "c.next, c.eof = after(k.Range), k.Last", "c.next, c.eof = after(k.Range), true",
      "a run that is taken up again leaves out the rest of files that were begun"),
-    ("fi13", FI, "bucket.go", "if changed = errors.Is(err, objstore.ErrChanged); changed {",
-     "if errors.Is(err, objstore.ErrChanged) {", "an object that was written again is read as zeros"),
+    ("fi13", FI, "bucket.go", "changed = &ChangedError{f.Path, \"it was written again: its ETag is no longer \" + f.ETag}",
+     "changed = nil", "an object that was written again is read as zeros"),
     ("fi14", FI, "wire.go", "w.line += int64(bytes.Count(w.from[w.counted:at], newline))",
      "w.line += int64(bytes.Count(w.from[:at], newline))", "the line of a bad record is wrong"),
 
