@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,12 +26,12 @@ func (p *fixture) trial(args string) (*report.Report, error) {
 // killTrial is trial of a process that dies at the fifth batch, and asks the database for nothing any more.
 func (p *fixture) killTrial(args string) (run string) {
 	p.Helper()
-	loads := 0
+	var loads atomic.Int32 // a group is committed beside the worker
 	p.hook = func(_ context.Context, op string, _ int64) error {
 		if op == "load" {
-			loads++
+			loads.Add(1)
 		}
-		if loads >= 5 {
+		if loads.Load() >= 5 {
 			return errors.New("the process is gone")
 		}
 		return nil
