@@ -86,7 +86,8 @@ func (p *Plan) FailBelow(rate float64) {
 type Part struct {
 	Name, Title string // Name is "" if the plan has one table only
 	// Push holds the flags of every case by name, written with dashes. Some names are no flags: target is the URL as it
-	// was given, password included, set.NAME is the session variable NAME, and param.NAME the dataset's parameter NAME. target is missing if it is an axis.
+	// was given, password included, set.NAME is the session variable NAME, and param.NAME the dataset's parameter NAME.
+	// target is missing if it is an axis.
 	Push       map[string][]string
 	Axes       []results.Axis // none is in Push; the values of an axis target have no secrets
 	Facts      *results.Facts
