@@ -50,19 +50,20 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	return lost, nil
 }
 
-// Claimed reads how many rows the claims of the run have, and how many records of files their batches went in without.
-func (p *Progress) Claimed(ctx context.Context) (rows, left int64, err error) {
+// CountClaims reads how many rows the claims of the run have, and how many records of files their batches went in without.
+// From then on Amount knows these.
+func (p *Progress) CountClaims(ctx context.Context) (rows, rejected int64, err error) {
 	claims := p.target.Can.Claims
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		rows, left = 0, 0
-		clear(p.left)
+		rows, rejected = 0, 0
+		clear(p.rejected)
 		return claims.Claimed(ctx, p.ID, func(number, n int64) error {
 			rows += n
 			if number < p.plan.Cut.Len() {
-				p.left[number] = p.plan.BatchSize(number) - n
-				left += p.left[number]
+				p.rejected[number] = p.plan.BatchSize(number) - n
+				rejected += p.rejected[number]
 			}
 			return nil
 		})
@@ -70,7 +71,7 @@ func (p *Progress) Claimed(ctx context.Context) (rows, left int64, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
 	}
-	return rows, left, nil
+	return rows, rejected, nil
 }
 
 // WarnOfLoss says that batches which were acknowledged are gone.

@@ -48,17 +48,17 @@ type known struct {
 	inStore runlog.Done     // the same, for the source
 	lost    bool            // this process found acknowledged batches gone
 
-	mu      sync.Mutex      // guards what follows
-	acked   runlog.Done     // batches acknowledged by this process since done was made
-	lengths lengths         // of objects that are not loaded into a table
-	left    map[int64]int64 // of files: how many records batches went in without
+	mu       sync.Mutex      // guards what follows
+	acked    runlog.Done     // batches acknowledged by this process since done was made
+	lengths  lengths         // of objects that are not loaded into a table
+	rejected map[int64]int64 // of files: how many records batches went in without
 }
 
 // New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
 func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
 	return &Progress{
 		ID: name, name: name, target: t, plan: plan, notes: n,
-		known: known{history: newHistory(), left: make(map[int64]int64)},
+		known: known{history: newHistory(), rejected: make(map[int64]int64)},
 	}
 }
 
@@ -123,8 +123,8 @@ func (p *Progress) Before() Amount {
 	a := Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, left := range p.left {
-		a.Rows -= left
+	for _, records := range p.rejected {
+		a.Rows -= records
 	}
 	return a
 }
@@ -139,7 +139,7 @@ func (p *Progress) AmountOf(d *runlog.Done) Amount {
 	a := Amount{Batches: d.Len()}
 	for n := range p.plan.Cut.Len() {
 		if d.Has(n) {
-			a.Rows += p.plan.BatchSize(n) - p.left[n]
+			a.Rows += p.plan.BatchSize(n) - p.rejected[n]
 			a.Bytes += p.plan.Cut.Bytes(n)
 		}
 	}
@@ -245,7 +245,7 @@ func (p *Progress) Note(e event.Event) error {
 			p.keepLength(e, p.plan.Dedup)
 		}
 		if p.plan.Files != nil {
-			p.left[e.Batch] = p.plan.BatchSize(e.Batch) - e.Rows
+			p.rejected[e.Batch] = p.plan.BatchSize(e.Batch) - e.Rows
 		}
 	}
 	return err

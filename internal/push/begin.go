@@ -218,7 +218,7 @@ func (p *push) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), target.PreflightTime)
 	defer cancel()
 	if err := p.target.Can.Claims.GiveBack(ctx); err != nil {
-		p.left = true
+		p.unfreed = true
 		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Row.Name, err)
 	}
 	p.progress.Row = loader.RunRow{}

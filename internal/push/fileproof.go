@@ -70,7 +70,7 @@ func (f *fromFiles) verify(ctx context.Context) error {
 	}
 	var err error
 	if !found.Labels {
-		if found.Claimed, found.Rejected, err = p.progress.Claimed(ctx); err != nil {
+		if found.Claimed, found.Rejected, err = p.progress.CountClaims(ctx); err != nil {
 			return fmt.Errorf("verifying: %w", err)
 		}
 	}
@@ -115,7 +115,7 @@ func (f *fromFiles) verify(ctx context.Context) error {
 // leftOut returns an error if records were left out: the others are in.
 func (f *fromFiles) leftOut() error {
 	p := f.p
-	n := f.left.count()
+	n := f.rejected.count()
 	if found := p.verified.Files; found != nil { // this process may not know the file
 		n = max(n, found.Rejected)
 	}
@@ -123,8 +123,8 @@ func (f *fromFiles) leftOut() error {
 		return nil
 	}
 	where := "are in the file of --rejects"
-	if f.left != nil {
-		where = "are in " + f.left.path
+	if f.rejected != nil {
+		where = "are in " + f.rejected.path
 	}
 	err := fmt.Errorf("%d records were refused by the server, and %s; all others are in", n, where)
 	return &Error{Outcome: report.Rejected, Err: loader.Final(err)}

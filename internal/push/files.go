@@ -19,9 +19,9 @@ import (
 
 // fromFiles is the input of a load.
 type fromFiles struct {
-	p      *push
-	ranges ranges
-	left   *rejects // records that are left out; nil if the first bad one ends the run
+	p        *push
+	ranges   ranges
+	rejected *rejects // records that are left out; nil if the first bad one ends the run
 }
 
 func (*fromFiles) command() string { return "load" }
@@ -35,7 +35,7 @@ func (f *fromFiles) check() error {
 	if err := r.open(); err != nil {
 		return fmt.Errorf("--rejects: %w", errors.Join(err, r.close()))
 	}
-	f.left = r
+	f.rejected = r
 	return nil
 }
 
@@ -153,10 +153,10 @@ func (f *fromFiles) ahead(more []files.Range) error {
 }
 
 func (f *fromFiles) rejects() engine.Rejects {
-	if f.left == nil {
+	if f.rejected == nil {
 		return nil
 	}
-	return f.left
+	return f.rejected
 }
 
 // fromStdin reports whether a load that is not at its end cannot be resumed: nothing reads standard input again.
@@ -181,4 +181,4 @@ func (f *fromFiles) explain(err error) error {
 }
 
 // close gives the file of --rejects free, and closes the stores.
-func (f *fromFiles) close() error { return errors.Join(f.left.close(), f.p.Buckets.Close()) }
+func (f *fromFiles) close() error { return errors.Join(f.rejected.close(), f.p.Buckets.Close()) }

@@ -31,14 +31,14 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	if err := f.recall(); err != nil {
 		return nil, err
 	}
-	if f.left != nil && p.progress.Stage() == runlog.Loading {
-		if err := f.left.keep(p.progress.Done); err != nil {
+	if f.rejected != nil && p.progress.Stage() == runlog.Loading {
+		if err := f.rejected.keep(p.progress.Done); err != nil {
 			return nil, err
 		}
 	}
 	if p.progress.Continued && p.plan.Dedup == loader.DedupTx {
 		// From then on it is known which of their records batches went in without.
-		if _, _, err := p.progress.Claimed(p.common.ctx); err != nil {
+		if _, _, err := p.progress.CountClaims(p.common.ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -54,9 +54,9 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	wire := files.Config{
 		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(),
 		Fragile: spec.FragileIn, BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
-		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / pageBytes * pageBytes,
+		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / source.PageBytes * source.PageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
-		Known:       f.ranges.known, Done: p.progress.Done, Ahead: f.ahead, Skip: f.left != nil,
+		Known:       f.ranges.known, Done: p.progress.Done, Ahead: f.ahead, Skip: f.rejected != nil,
 	}
 	from, err := files.New(wire)
 	if err != nil {
@@ -64,9 +64,6 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	}
 	return &fileSource{Source: from, spec: spec, wire: wire.WireSpec(), buffers: p.plan.Buffers, drain: p.Drain}, nil
 }
-
-// pageBytes is the size of a page of memory: buffers share none.
-const pageBytes = 4096
 
 // Batch adds to the batch how its records are written, and where they are.
 func (s *fileSource) Batch(ctx context.Context, number int64) (*batch.Batch, error) {

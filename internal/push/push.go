@@ -79,7 +79,7 @@ type push struct {
 	planned
 	begun    *runlog.Log // of a run that is neither resumed nor named
 	checked  bool        // the server was asked what would stop the push, once however often the run is begun
-	left     bool        // it could not be removed from the database: the next run does that
+	unfreed  bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
 	common   common
 	input    input
@@ -117,10 +117,10 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
 	if p.Trial && p.begun != nil {
-		p.left = p.free(ctx, p.progress.ID) != nil
+		p.unfreed = p.free(ctx, p.progress.ID) != nil
 	}
 	err = errors.Join(err, p.close(), p.input.explain(err))
-	if !p.left {
+	if !p.unfreed {
 		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
 	}
 	r := p.report(err)

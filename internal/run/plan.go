@@ -194,9 +194,9 @@ func (p *Plan) check(maxNumber int64) error {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
 			p.BatchRows, p.EncodedRowBytes)
 	}
-	if units, size := p.units(); units < p.Shard.Count {
+	if pieces, size := p.pieces(); pieces < p.Shard.Count {
 		return fmt.Errorf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups",
-			&p.Shard, units, size)
+			&p.Shard, pieces, size)
 	}
 	return nil
 }
@@ -206,8 +206,8 @@ func (p *Plan) distinctRows() int64 {
 	if p.DistinctBytes == 0 {
 		return 0
 	}
-	wanted := max(divideUp(p.DistinctBytes, p.RowBytes), 1)
-	return divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
+	wanted := max(source.DivideUp(p.DistinctBytes, p.RowBytes), 1)
+	return source.DivideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
 }
 
 // fit sets Workers, Buffers and Memory.
@@ -292,16 +292,16 @@ func (p *Plan) Part() (first, end int64) {
 	if p.Shard.Whole() {
 		return 0, p.Batches()
 	}
-	units, size := p.units()
-	each, more := units/p.Shard.Count, units%p.Shard.Count // the first ones have one more
+	pieces, size := p.pieces()
+	each, more := pieces/p.Shard.Count, pieces%p.Shard.Count // the first ones have one more
 	start := func(i int64) int64 { return min((i*each+min(i, more))*size, p.Batches()) }
 	return start(p.Shard.Index), start(p.Shard.Index + 1)
 }
 
-// units returns into how many pieces the batches can be divided, and how many batches one has.
-func (p *Plan) units() (units, size int64) {
+// pieces returns into how many pieces the batches can be divided, and how many batches one has.
+func (p *Plan) pieces() (n, size int64) {
 	size = max(p.GroupBatches, 1)
-	return divideUp(p.Batches(), size), size
+	return source.DivideUp(p.Batches(), size), size
 }
 
 // PartBatches returns how many batches this process sends.

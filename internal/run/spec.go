@@ -12,6 +12,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -140,7 +141,7 @@ func (s Spec) RowCount(rowBytes int64) int64 {
 	case s.ByDuration():
 		return MaxDurationRows
 	}
-	return max(divideUp(cmp.Or(s.Bytes, int64(config.DefaultPayload)), rowBytes), 1)
+	return max(source.DivideUp(cmp.Or(s.Bytes, int64(config.DefaultPayload)), rowBytes), 1)
 }
 
 // Open reports whether the number of rows is not known yet.
@@ -167,8 +168,3 @@ func (p Plan) Fingerprint(table string) int64 {
 // that probes have numbers of their own, and so that the sum of a key and a number of rows fits into 64 bits, here and in
 // SQL.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
-
-// divideUp rounds up, without overflow near the largest number.
-func divideUp(n, by int64) int64 {
-	return n/by + min(n%by, 1)
-}

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -44,7 +45,7 @@ func defaultWorkers(cores int, linkBits int64, caps loader.Caps) int {
 	if caps.StoresObjects() {
 		each, most = requestBits, mostRequests
 	}
-	most = max(most, divideUp(linkBits, flowBits))
+	most = max(most, source.DivideUp(linkBits, flowBits))
 	byCores := min(max(2*cores, fewest), mostConnections)
-	return max(byCores, int(min(divideUp(linkBits, each), most)))
+	return max(byCores, int(min(source.DivideUp(linkBits, each), most)))
 }

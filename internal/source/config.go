@@ -33,8 +33,8 @@ func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (enc
 	return encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(widest)})
 }
 
-// bufferAlign is the size of a page: buffers share none.
-const bufferAlign = 4096
+// PageBytes is the size of a page of memory: buffers share none.
+const PageBytes = 4096
 
 // BufferBytes returns the size of a buffer of the ring, rounded up to pages: head, tail and room for the rows of a batch, which
 // is more than they take but for one batch in many billions. A batch that takes more gets memory of its own.
@@ -43,7 +43,7 @@ func BufferBytes(d dataset.Dataset, e encode.Encoder, batchRows int64) int64 {
 	if _, perBatch := e.(encode.PerBatch); !perBatch {
 		bytes -= batchRows*int64(e.MaxRow()) - SizesOf(d, e).bytes(batchRows)
 	}
-	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
+	return (bytes + PageBytes - 1) / PageBytes * PageBytes
 }
 
 // maxBytes returns the most bytes of a batch.

@@ -15,7 +15,7 @@ func (s Spans) Batches() int64 {
 	if s.Cut != nil {
 		return s.Cut.batches()
 	}
-	return ceil(s.Rows, s.BatchRows)
+	return DivideUp(s.Rows, s.BatchRows)
 }
 
 // Span returns the key of a batch's first row, and the number of its rows: below 1 if the run has no such batch.
@@ -71,11 +71,5 @@ func (s Spans) Cycle(distinct int64) int64 {
 	return distinct / s.BatchRows
 }
 
-// ceil rounds up, without overflow near the largest number.
-func ceil(n, by int64) int64 {
-	whole := n / by
-	if n%by > 0 {
-		whole++
-	}
-	return whole
-}
+// DivideUp divides and rounds up, without overflow near the largest number. by is above 0.
+func DivideUp(n, by int64) int64 { return n/by + min(n%by, 1) }
