@@ -123,12 +123,18 @@ func (s *sequence) write(data []byte, first int64) {
 	}
 }
 
-// put writes the text of a step as the next value of a vector.
-func (s *sequence) put(v *rows.Vector, _ int, step int64) {
+// put writes the value of a row: value i of a vector of numbers, the next one of texts.
+func (s *sequence) put(v *rows.Vector, i int, row int64) {
+	value := s.place(row).value
+	if !v.Type.Variable() {
+		v.Ints[i] = value
+		return
+	}
+
 	v.Data = append(v.Data, s.before...)
 	from := len(v.Data)
 	v.Data = append(v.Data, zeros[:s.digits]...)
-	putDigits(v.Data[from:], s.start+step*s.step)
+	putDigits(v.Data[from:], value)
 	v.Data = append(v.Data, s.after...)
 	v.Ends = append(v.Ends, uint32(len(v.Data)))
 }

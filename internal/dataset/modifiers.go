@@ -207,7 +207,7 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	plan = *of
-	plan.drawn, plan.follows, plan.of = nil, copied{}, p.columnIndex(string(*s))
+	plan.drawn, plan.stream, plan.follows, plan.of = nil, "", copied{}, p.columnIndex(string(*s))
 	plan.column.Declared, plan.wants = 0, 0
 	return plan
 }

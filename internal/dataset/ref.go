@@ -12,8 +12,13 @@ type SpecRef struct {
 	Table  string `json:"table"`
 	Column string `json:"column"`
 	Rows   int64  `json:"rows"` // of the parent
+	// With is the column of a reference to the same table, in whose row of the parent the value is; "" if this column
+	// draws the row. Both are NULL together.
+	With   string `json:"with,omitempty"`
 	Start  string `json:"start,omitempty"`
 	Step   string `json:"step,omitempty"`
+	Every  int64  `json:"every,omitempty"`
+	Cycle  int64  `json:"cycle,omitempty"`
 	Format string `json:"format,omitempty"`
 	UUID   string `json:"uuid,omitempty"`   // v4 or v7, with Start and Step
 	Stride int64  `json:"stride,omitempty"` // of a scatter
@@ -28,15 +33,17 @@ type SpecSkew struct {
 }
 
 func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
-	f := r.fields(c, e, where, "table", "column", "rows", "start", "step", "format", "uuid", "stride", "columns", "values_from")
-	for _, name := range []string{"columns", "values_from"} {
-		if later, is := f.all[name]; is {
-			f.add(later.line, "%s: %s is not there yet: a reference is one column, computed from the parent's sequence, uuid or scatter",
-				where, name)
-		}
+	f := r.fields(c, e, where, "table", "column", "rows", "with", "start", "step", "every", "cycle", "format", "uuid", "stride",
+		"columns", "values_from")
+	if two, is := f.all["columns"]; is {
+		f.add(two.line, "%s: write a reference of two columns as two, the second beside with: and the name of the first", where)
+	}
+	if later, is := f.all["values_from"]; is {
+		f.add(later.line, "%s: values_from is not there: a reference is computed from the parent's sequence, uuid or scatter", where)
 	}
 	return &SpecRef{
-		Table: f.text("table"), Column: f.text("column"), Rows: f.count("rows", 0), Start: f.text("start"), Step: f.text("step"),
+		Table: f.text("table"), Column: f.text("column"), Rows: f.count("rows", 0), With: f.text("with"),
+		Start: f.text("start"), Step: f.text("step"), Every: f.count("every", 0), Cycle: f.count("cycle", 0),
 		Format: f.text("format"), UUID: f.text("uuid"), Stride: f.count("stride", 0),
 	}
 }
@@ -48,12 +55,56 @@ func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
 }
 
 func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
+	if r.With != "" {
+		return r.planWith(p)
+	}
+	plan = r.planOf(p, r.Skew)
+	plan.wants = r.Rows
+	return plan
+}
+
+// planWith plans a column that takes its value from the row which another reference has drawn.
+func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
+	of := p.other("ref", r.With)
+	if of == nil {
+		return plan
+	}
+	first := &p.Columns[p.columnIndex(r.With)]
+	drawn, isRef := first.Generator.(*SpecRef)
+	switch {
+	case !isRef || drawn.Table != r.Table || drawn.With != "":
+		p.wrong([]string{"ref", "with"}, "ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
+		return plan
+	case r.Rows != 0 && r.Rows != drawn.Rows:
+		p.wrong([]string{"ref", "rows"}, "ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
+		return plan
+	case r.Skew != nil || p.c.Nulls != "" || p.c.Distinct != 0 || first.Distinct != 0:
+		p.wrong([]string{"ref", "with"}, "ref: zipf and nulls are those of column %s, and neither column has distinct: leave them out here",
+			quoted(r.With))
+		return plan
+	}
+
+	r.Rows = drawn.Rows
+	plan = r.planOf(p, drawn.Skew)
+	plan.stream = r.With
+	if draw := plan.drawn; draw != nil && of.column.Nullable {
+		share := first.Nulls
+		chance := p.chance(&share, "nulls")
+		plan.column.Nullable = true
+		plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
+	}
+	return plan
+}
+
+// planOf plans the values of rows of the parent that are drawn by a skew.
+func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	if r.Table == "" || r.Column == "" || r.Rows < 1 {
 		p.wrong([]string{"ref"}, "ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
 		return plan
 	}
-	if r.UUID != "" && r.Stride > 0 || r.Format != "" && (r.UUID != "" || r.Stride > 0) {
-		p.wrong([]string{"ref"}, "ref: the parent's column is a sequence, perhaps with format, or a uuid, or a scatter: one of them")
+	isSequence := r.Format != "" || r.Every != 0 || r.Cycle != 0
+	if r.UUID != "" && r.Stride > 0 || isSequence && (r.UUID != "" || r.Stride > 0) {
+		p.wrong([]string{"ref"}, "ref: the parent's column is a sequence, perhaps with format, every and cycle, or a uuid, or a scatter: one of them")
 		return plan
 	}
 	parent := p.parent(r)
@@ -61,15 +112,15 @@ func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 
-	plan.column, plan.wants = parent.column, r.Rows
-	rank := p.ranks(r)
+	plan.column = parent.column
+	rank := p.ranks(r.Rows, skew)
 	if rank == nil {
 		return plan
 	}
 	switch of := parent.derived.(type) {
 	case *sequence:
-		plan.least, plan.most = of.start, of.start+(r.Rows-1)*of.step
-		if p.t.Variable() {
+		plan.least, plan.most = of.start, of.largest(r.Rows-1)
+		if p.t.Variable() || of.every > 1 || of.cycle > 0 {
 			plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
 			return plan
 		}
@@ -92,7 +143,7 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 	case r.Stride > 0:
 		column.Generator = &SpecScatter{r.Start, r.Stride}
 	default:
-		column.Generator = &SpecSequence{Start: r.Start, Step: r.Step, Every: 1, Format: r.Format}
+		column.Generator = &SpecSequence{Start: r.Start, Step: r.Step, Every: max(r.Every, 1), Cycle: r.Cycle, Format: r.Format}
 	}
 	table := &specPlanner{Spec: p.Spec, limit: math.MaxInt64}
 	sub := &columnPlanner{specPlanner: table, c: &column, t: p.t}
@@ -125,14 +176,14 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 	return &plan
 }
 
-// ranks returns what draws least + k × step for a parent's row k, nil after adding what is wrong.
-func (p *columnPlanner) ranks(r *SpecRef) func(start uint64, least int64, step uint64) generator {
-	n := uint64(r.Rows)
-	if r.Skew == nil {
+// ranks returns what draws least + k × step for row k of a parent, nil after adding what is wrong.
+func (p *columnPlanner) ranks(parents int64, skew *SpecSkew) func(start uint64, least int64, step uint64) generator {
+	n := uint64(parents)
+	if skew == nil {
 		return func(_ uint64, least int64, step uint64) generator { return &uniformNumber{least, step, n} }
 	}
 
-	s := p.exponent(&r.Skew.S)
+	s := p.exponent(&skew.S)
 	if s == 0 {
 		return nil
 	}
@@ -141,7 +192,7 @@ func (p *columnPlanner) ranks(r *SpecRef) func(start uint64, least int64, step u
 		return nil
 	}
 	p.entries += int64(min(n, maxParts))
-	scatters := r.Skew.Scatter
+	scatters := skew.Scatter
 	return func(start uint64, least int64, step uint64) generator {
 		parts, logs := zipfParts(n, s)
 		var order *scatter

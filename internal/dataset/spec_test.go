@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -609,6 +610,54 @@ columns:
 	require.JSONEq(t, `{"name":"wide","type":"timestamp(0)","normal":{"mean":"9999-12-31 00:00:00","stddev":"1d",`+
 		`"range":{"min":"9999-12-25 00:00:00","max":"9999-12-31 23:59:59","step":"1s"}}}`, written("wide"))
 	require.JSONEq(t, `{"name":"full","type":"timestamp","uniform":{"min":"2026-01-01 00:00:00.000000","max":"2026-01-02 00:00:00.000000","step":"1us"}}`, written("full"))
+}
+
+// A reference of two columns is to one row of the parent, or NULL in both, whatever the row is made of and in whatever order the
+// columns stand.
+func TestReferencesOfTwoColumns(t *testing.T) {
+	const text = `version: 1
+name: tasks
+key: [id]
+columns:
+  project: {type: int, ref: {table: projects, column: id, with: tenant, start: 5, cycle: 30}}
+  label: {type: text, ref: {table: projects, column: label, with: tenant, format: "P{:04}"}}
+  id: {type: bigint, sequence: {start: 1}}
+  tenant: {type: int, ref: {table: projects, column: tenant, rows: 290, every: 30}, zipf: {s: 1.1, scatter: true}, nulls: 20%}
+`
+	spec, err := ParseSpec("tasks.yaml", []byte(text), nil)
+	require.NoError(t, err)
+	d, err := spec.Compile(7)
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, 0, 5000)
+
+	seen, nulls := map[int64]bool{}, 0
+	for i := range 5000 {
+		project, label, tenant := &block.Columns[0], &block.Columns[1], &block.Columns[3]
+		require.Equal(t, tenant.IsNull(i), project.IsNull(i))
+		require.Equal(t, tenant.IsNull(i), label.IsNull(i))
+		if tenant.IsNull(i) {
+			nulls++
+			continue
+		}
+		parent := (tenant.Ints[i]-1)*30 + project.Ints[i] - 5
+		require.Equal(t, fmt.Sprintf("P%04d", parent+1), string(label.Value(i)))
+		seen[parent] = true
+	}
+	require.InDelta(t, 1000, nulls, 150)
+	require.Greater(t, len(seen), 200)
+	require.Less(t, slices.Max(slices.Collect(maps.Keys(seen))), int64(290))
+
+	for with, want := range map[string]string{
+		"{table: projects, column: id, with: other}":             "column other draws no row of table projects: name the column whose ref does",
+		"{table: users, column: id, with: tenant}":               "column tenant draws no row of table users",
+		"{table: projects, column: id, with: project}":           "column project draws no row of table projects",
+		"{table: projects, column: id, with: tenant, rows: 9}":   "ref: 9 rows, and column tenant has 290: leave them out",
+		"{table: projects, column: id, with: tenant}, nulls: 1%": "zipf and nulls are those of column tenant",
+	} {
+		_, err := ParseSpec("tasks.yaml", []byte(text+"  other: {type: int, constant: 1}\n  c: {type: int, ref: "+with+"}\n"), nil)
+		require.ErrorContains(t, err, want, with)
+	}
 }
 
 // A type that is narrower than ours takes a column whose bounds are known, as they are of every drawn column of integers.

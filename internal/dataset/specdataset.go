@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"hash/fnv"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -58,7 +59,7 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 			d.derived = append(d.derived, derivedColumn{i, c.derived})
 			continue
 		}
-		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, c.column.Name)}
+		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, cmp.Or(c.stream, c.column.Name))}
 		if one.from = c.follows; one.from == nil {
 			one.generator = c.drawn(one.start)
 		}

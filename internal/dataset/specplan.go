@@ -28,6 +28,7 @@ type columnPlan struct {
 	term      *rows.Term // of the row's number, if the column can be in a key; its Column is not set
 
 	drawn       func(start uint64) generator // start is the state of the column's stream at row 0
+	stream      string                       // the column whose stream that is; "": its own
 	follows     dependent                    // in place of drawn: on column of
 	of          int
 	least, most int64 // of numbers, unless they go on with the rows

@@ -116,6 +116,19 @@ func TestWrite(t *testing.T) {
 				"  # \"x\" bigint is left out: one of a foreign key's columns, which are NULL together: FOREIGN KEY (x, y) REFERENCES s.q (a, b)\n" +
 				"  \"y\": {type: bigint, uniform: {min: 1, max: 1000000}}\n",
 		},
+		"a reference of two columns, of whose parent every pair is there, beside that of one of them": {
+			loader.Description{
+				Columns: []loader.Column{bigint("id"), bigint("x"), null(bigint("y"))}, Keys: []loader.Key{primary("id")},
+				References: []loader.Reference{parent("x", &loader.ParentKeys{Min: 1, Max: 99, Count: 99}), {
+					Name: "two", Columns: []string{"x", "y"}, Schema: "s", Table: "q", Of: []string{"a", "b"},
+					Grid: []loader.ParentKeys{{Min: 1, Max: 10, Count: 10}, {Min: 5, Max: 7, Count: 3}},
+				}},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}\n" +
+				"  x: {type: bigint, ref: {table: q, column: a, rows: 10, start: 1}}  # REFERENCES s.q (a), 10 keys, of which s.q has every pair\n" +
+				"  \"y\": {type: bigint, ref: {table: q, column: b, rows: 3, start: 5}}  # REFERENCES s.q (b), 3 keys, of which s.q has every pair\n",
+		},
 		"CHECKs": {
 			loader.Description{
 				Columns: []loader.Column{

@@ -9,17 +9,39 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// readReferences finds the reference of each column. One of two columns comes first: its parent's rows have parents
+// themselves where a column is in another one, too.
 func (w *writer) readReferences() {
 	for i := range w.References {
+		if r := &w.References[i]; len(r.Columns) > 1 && !w.split(r) {
+			w.leaveOutOne(r)
+		}
+	}
+	for i := range w.References {
 		r := &w.References[i]
-		if len(r.Columns) == 1 {
-			if c := w.find(r.Columns[0]); c != nil && c.reference == nil {
-				c.reference = r
-			}
+		if len(r.Columns) > 1 {
 			continue
 		}
-		w.leaveOutOne(r)
+		if c := w.find(r.Columns[0]); c != nil && c.reference == nil {
+			c.reference = r
+		}
 	}
+}
+
+// split makes two references of one whose parent has every pair of two ranges, and reports whether that can be done.
+func (w *writer) split(r *loader.Reference) bool {
+	for i, keys := range r.Grid {
+		c := w.find(r.Columns[i])
+		if c == nil || c.omitted != "" || c.reference != nil && *c.reference.Keys != keys {
+			return false
+		}
+	}
+	for i := range r.Grid {
+		one := *r
+		one.Columns, one.Of, one.Keys = r.Columns[i:i+1], r.Of[i:i+1], &r.Grid[i]
+		w.find(r.Columns[i]).reference = &one
+	}
+	return r.Grid != nil
 }
 
 // leaveOutOne leaves a column of a reference of several out, so that its NULL keeps the reference.
@@ -48,6 +70,8 @@ func say(r *loader.Reference) string {
 		return ", whose keys were not read"
 	case k.Count == 0:
 		return ", which is empty: fill it first"
+	case r.Grid != nil:
+		return fmt.Sprintf(", %s keys, of which %s.%s has every pair", humanize.Comma(k.Count), r.Schema, r.Table)
 	case gaps(k) > 0:
 		return fmt.Sprintf(", %s keys from %d to %d: with gaps, in which no row may point",
 			humanize.Comma(k.Count), k.Min, k.Max)

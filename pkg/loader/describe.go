@@ -100,6 +100,9 @@ type Reference struct {
 	Of            []string // the parent's columns
 	// Keys are the parent's values where that is one integer column; nil if it is not, or they could not be read.
 	Keys *ParentKeys
+	// Grid has the values of each of two integer columns, of which the parent has every pair; nil if it has not, or they
+	// could not be read.
+	Grid []ParentKeys
 }
 
 // ParentKeys are the values of an integer key.

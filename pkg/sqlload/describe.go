@@ -180,27 +180,59 @@ func addReference(d *loader.Description, row []string) {
 // parentTime is how long the keys of a parent may be counted: without them a user has to say what they are.
 const parentTime = 5 * time.Second
 
-// countParents reads the keys of a reference of one integer column, over a connection of its own, which may have to be
-// cut off.
+// countParents reads the keys of a reference of one or two integer columns, over a connection of its own, which may have
+// to be cut off.
 func (t *Table) countParents(ctx context.Context, s *State, d *loader.Description, r *loader.Reference) {
-	at := slices.IndexFunc(d.Columns, func(c loader.Column) bool { return len(r.Columns) == 1 && c.Name == r.Columns[0] })
-	if at < 0 || d.Columns[at].Values == nil || !d.Columns[at].Values.Type.IsInteger() {
+	if len(r.Columns) > 2 || slices.ContainsFunc(r.Columns, func(name string) bool { return !hasIntegers(d, name) }) {
 		return
 	}
 
+	texts := []string{s.digits("COUNT(*)")}
+	for _, name := range r.Of {
+		key := s.Quoted(name)
+		texts = append(texts, s.digits("MIN("+key+")"), s.digits("MAX("+key+")"))
+	}
 	ctx, cancel := context.WithTimeout(ctx, parentTime)
 	defer cancel()
 	err := t.connect(ctx, func(c Conn) error {
-		key := s.Quoted(r.Of[0])
-		found, err := Rows(ctx, c, fmt.Sprintf("SELECT %s, %s, %s FROM %s.%s",
-			s.digits("MIN("+key+")"), s.digits("MAX("+key+")"), s.digits("COUNT(*)"), s.Quoted(r.Schema), s.Quoted(r.Table)))
+		found, err := Rows(ctx, c, fmt.Sprintf("SELECT %s FROM %s.%s",
+			strings.Join(texts, ", "), s.Quoted(r.Schema), s.Quoted(r.Table)))
 		if err == nil && len(found) == 1 {
-			r.Keys = &loader.ParentKeys{Min: Integer(found[0][0]), Max: Integer(found[0][1]), Count: Integer(found[0][2])}
+			addParents(r, found[0])
 		}
 		return err
 	})
 	if err != nil && t.Log != nil {
 		t.Log.Debug("the keys of a parent were not read", "table", r.Table, "error", err)
+	}
+}
+
+// hasIntegers reports whether a column of the table has integers.
+func hasIntegers(d *loader.Description, name string) bool {
+	at := slices.IndexFunc(d.Columns, func(c loader.Column) bool { return c.Name == name })
+	return at >= 0 && d.Columns[at].Values != nil && d.Columns[at].Values.Type.IsInteger()
+}
+
+// addParents adds the number of a parent's rows, and the least and the most of each column of its key.
+func addParents(r *loader.Reference, row []string) {
+	count := Integer(row[0])
+	if len(r.Of) == 1 {
+		r.Keys = &loader.ParentKeys{Min: Integer(row[1]), Max: Integer(row[2]), Count: count}
+		return
+	}
+
+	grid := make([]loader.ParentKeys, len(r.Of))
+	rest := count // divided by the width of each column
+	for i := range grid {
+		least, most := Integer(row[1+2*i]), Integer(row[2+2*i])
+		grid[i] = loader.ParentKeys{Min: least, Max: most, Count: most - least + 1}
+		if count == 0 || grid[i].Count < 1 || rest%grid[i].Count != 0 {
+			return
+		}
+		rest /= grid[i].Count
+	}
+	if rest == 1 {
+		r.Grid = grid
 	}
 }
 

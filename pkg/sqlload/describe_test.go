@@ -3,6 +3,7 @@ package sqlload
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,7 +99,7 @@ func TestDescribe(t *testing.T) {
 		"references": {{"f", "a", "p", "parent", "id"}, {"g", "a", "p", "two", "x"}, {"g", "b", "p", "two", "y"}},
 		"costs":      {{"index", "i", "DROP INDEX i"}},
 		"rows":       {{"-1"}},
-		`SELECT MIN("id"), MAX("id"), COUNT(*) FROM "p"."parent"`: {{"1", "9", "5"}},
+		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "p"."parent"`: {{"5", "1", "9"}},
 	}}
 	table := &Table{
 		Catalog: server, Connect: func(context.Context) (Conn, error) { return server, nil },
@@ -125,4 +126,19 @@ func TestDescribe(t *testing.T) {
 		},
 		Costs: []string{"index i"}, Hidden: []string{"CHECKs"},
 	}, d)
+}
+
+// A parent has every pair of two ranges only if it has as many rows as these have pairs.
+func TestGridOfParents(t *testing.T) {
+	for row, want := range map[string][]loader.ParentKeys{
+		"6 1 2 5 7": {{Min: 1, Max: 2, Count: 2}, {Min: 5, Max: 7, Count: 3}},
+		"5 1 2 5 7": nil,
+		"4 1 4 5 7": nil,
+		"0    ":     nil,
+		"2 -9223372036854775808 9223372036854775807 1 2": nil,
+	} {
+		r := loader.Reference{Of: []string{"a", "b"}}
+		addParents(&r, strings.Split(row, " "))
+		require.Equal(t, want, r.Grid, row)
+	}
 }
