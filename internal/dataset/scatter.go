@@ -36,7 +36,7 @@ func (s *SpecScatter) plan(p *columnPlanner) (plan columnPlan) {
 			s.Stride, block, p.t, s.Start)
 		return plan
 	}
-	p.limit = min(p.limit, int64(values/uint64(block)*uint64(block)-1)) // of the last whole block
+	p.endAt(int64(values/uint64(block)*uint64(block) - 1)) // of the last whole block
 	plan.derived, plan.numbering = &scattered{start, s.Stride}, numbering{every: 1}
 	plan.term = &rows.Term{Minus: start, Times: 1, Stride: s.Stride}
 	return plan

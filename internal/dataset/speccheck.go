@@ -99,6 +99,13 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
 }
 
+// endAt notes the last row that a derived column has a value for.
+func (p *columnPlanner) endAt(row int64) {
+	if row < p.limit {
+		p.limit, p.limiting = row, p.c.Name
+	}
+}
+
 // isSQLType reports whether a text is the name of a type, with numbers and what belongs to a type alone: no constraint, default
 // or other word of a column's definition, which would change or hide rows.
 func isSQLType(text string) bool { return len(text) <= maxName && sqlType.MatchString(text) }

@@ -48,7 +48,8 @@ func (plan *columnPlan) bounds() (least, most int64) {
 type specPlanner struct {
 	*Spec
 	problems []problem
-	limit    int64 // the last row that all sequences have a value for
+	limit    int64 // the last row that all derived columns have a value for
+	limiting string
 	entries  int64 // of the tables of all distributions, at most
 	longest  int   // of all words
 	prose    func() string
@@ -100,7 +101,7 @@ func (s *Spec) plan() (*specPlan, []problem) {
 	}
 
 	if p.limit < plan.schema.MaxNumber() {
-		plan.schema.Limit = p.limit
+		plan.schema.Limit, plan.schema.Limiting = p.limit, p.limiting
 	}
 	if p.limit < 1 {
 		p.add("columns", "columns: a sequence has a value for one row only")

@@ -59,7 +59,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 		}
 		plan.span(s.start, uint64(s.step), uint64(s.cycle))
 	}
-	p.limit = min(p.limit, s.largestRow(most))
+	p.endAt(s.largestRow(most))
 	plan.derived, plan.numbering = s, numbering{s.every, s.cycle}
 	plan.term = &rows.Term{Minus: s.start, Times: s.every}
 	return plan

@@ -38,7 +38,7 @@ func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 		plan.column.MaxBytes, plan.column.Plain, plan.column.ASCII = uuidText, true, true
 	}
 	s := &uuids{start: nameStart(p.c.Name), version: 4}
-	p.limit = min(p.limit, 1<<numberBits-1)
+	p.endAt(1<<numberBits - 1)
 	plan.derived, plan.numbering = s, numbering{every: 1}
 	plan.term = &rows.Term{Times: 1, Hex: true}
 
@@ -68,7 +68,7 @@ func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"uuid", "start"}, "uuid: start %s is before 1970, where a v7 begins", u.Start)
 		return plan
 	}
-	p.limit = min(p.limit, (latestMicros-s.first)/s.step)
+	p.endAt((latestMicros - s.first) / s.step)
 	return plan
 }
 

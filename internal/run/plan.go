@@ -100,7 +100,7 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(),
 		EncodedRowBytes: s.rowBytes(d, e),
 	}
-	if err := p.check(schema.MaxNumber()); err != nil {
+	if err := p.check(schema); err != nil {
 		return Plan{}, warnings, err
 	}
 	p.DistinctRows = p.distinctRows()
@@ -181,14 +181,19 @@ const sharedWorkers = 64
 // maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and it holds head and tail, too.
 const maxBatchBytes = 4<<30 - 1<<20
 
-// check returns what makes the run impossible on any machine. maxNumber is the largest row number of the dataset.
-func (p *Plan) check(maxNumber int64) error {
+// check returns what makes the run impossible on any machine.
+func (p *Plan) check(schema rows.Schema) error {
 	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
 	if most := math.MaxInt64 / widest; p.Rows < 1 || p.Rows > most { // all sizes are counted in bytes
 		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
 	}
-	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
-		return fmt.Errorf("--first-key %d with %d rows: dataset %s has rows 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
+	if last := LargestKey(schema.MaxNumber()); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+		why := ""
+		if schema.Limiting != "" {
+			why = fmt.Sprintf(": column %s has values for no more, since half of them are for probes: make it wider, or leave it out",
+				schema.Limiting)
+		}
+		return fmt.Errorf("--first-key %d with %d rows: dataset %s has rows 0 to %d%s", p.FirstKey, p.Rows, p.Dataset, last, why)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",

@@ -129,8 +129,9 @@ type Schema struct {
 	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =
 	// MaxRowBytes in every row.
 	MeanRowBytes int64
-	// Limit is the largest row number if a derived column that is not in Number bounds it; 0 = none does.
-	Limit int64
+	// Limit is the largest row number if a derived column that is not in Number, Limiting, bounds it; 0 = none does.
+	Limit    int64
+	Limiting string
 }
 
 // RowBytes returns the average column data of a row.

@@ -97,7 +97,8 @@ func (l catalog) may(privilege, oid string, s *sqlload.State) string {
 		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), false)"
 }
 
-// Columns implements sqlload.Catalog. A domain may have a default of its own, and NOT NULL. COPY refuses generated
+// Columns implements sqlload.Catalog. A domain takes what its base type takes, of which its CHECKs are a part, and may have
+// a default of its own, and NOT NULL. COPY refuses generated
 // columns; those GENERATED ALWAYS AS IDENTITY it fills, and so does our INSERT.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	query := selectColumns
@@ -105,8 +106,12 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 		query = selectRedshiftColumns
 	}
 	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", func(column *sqlload.Column, more []string) {
-		if len(more) > 0 && more[0] != "" {
-			column.Is = sqlload.ServerType{Name: "enum", Labels: strings.Split(more[0], "\x01")}
+		if len(more) == 0 {
+			return
+		}
+		column.Is = sqlload.ParseType(more[0])
+		if labels := more[1]; labels != "" {
+			column.Is = sqlload.ServerType{Name: "enum", Labels: strings.Split(labels, "\x01")}
 		}
 	})
 }
@@ -117,9 +122,12 @@ const (
 		// attgenerated is a column of PostgreSQL 12
 		"CASE WHEN COALESCE(to_jsonb(a) ->> 'attgenerated', '') <> '' THEN 'stored generated' " +
 		"ELSE CASE attidentity WHEN 'a' THEN 'identity always' WHEN 'd' THEN 'identity by default' ELSE '' END END, " +
-		"pg_get_expr(adbin, adrelid), col_description(attrelid, attnum), " +
-		"(SELECT string_agg(enumlabel, chr(1) ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = atttypid) " +
+		"pg_get_expr(adbin, adrelid), col_description(attrelid, attnum), format_type(b.type, b.mod), " +
+		"(SELECT string_agg(enumlabel, chr(1) ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = b.type) " +
 		"FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum " +
+		"CROSS JOIN LATERAL (WITH RECURSIVE b(type, mod) AS (SELECT atttypid, atttypmod " +
+		"UNION ALL SELECT typbasetype, typtypmod FROM b JOIN pg_type u ON u.oid = b.type AND typtype = 'd') " +
+		"SELECT b.* FROM b JOIN pg_type u ON u.oid = b.type AND typtype <> 'd') b " +
 		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "
 	// An identity is a default there.
 	selectRedshiftColumns = "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, CASE WHEN atthasdef THEN 'a default' END " +
@@ -230,7 +238,11 @@ var lookups = sqlload.Lookups{
 		"JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.mine " +
 		"JOIN pg_attribute b ON b.attrelid = f.confrelid AND b.attnum = k.theirs " +
 		"WHERE f.contype = 'f' AND f.conrelid = $id ORDER BY f.conname, k.at",
-	Checks: "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = $id ORDER BY conname",
+	Checks: "WITH RECURSIVE b(name, type) AS (SELECT attname, atttypid FROM pg_attribute WHERE attrelid = $id AND attnum > 0 AND NOT attisdropped " +
+		"UNION ALL SELECT name, typbasetype FROM b JOIN pg_type t ON t.oid = type AND typtype = 'd') " +
+		"SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = $id " +
+		`UNION ALL SELECT regexp_replace(pg_get_constraintdef(oid), '\mVALUE\M', quote_ident(name), 'g') ` +
+		"FROM b JOIN pg_constraint ON contypid = type AND contype = 'c' ORDER BY 1",
 	// Constraints of uniqueness have indexes that cannot be dropped alone.
 	Costs: "SELECT 'foreign key', quote_ident(conname), format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
 		"FROM pg_constraint WHERE conrelid = $id AND contype = 'f' " +
