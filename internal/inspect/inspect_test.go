@@ -88,7 +88,7 @@ func TestWrite(t *testing.T) {
 				}},
 				Keys: []loader.Key{
 					primary("id"), unique("mail"), unique("a", "b"), unique("id", "a"), unique("day"),
-					{Name: "e", Columns: []string{"mail"}, Only: "an expression"},
+					{Name: "e", Only: "an expression"}, {Name: "lower", Columns: []string{"mail"}, Only: "an expression of mail"},
 				},
 			},
 			"# Not understood: UNIQUE e, of an expression. A row that breaks it stops the run before it begins.\n" +
@@ -99,6 +99,23 @@ func TestWrite(t *testing.T) {
 				"  b: {type: text(5), text: {length: 1..5}}\n" +
 				"  day: {type: date, sequence: {start: 2025-01-01, step: 1d}}\n" +
 				"unique:\n  - [mail]\n  - [a, b]\n  - [day]\n",
+		},
+		"unique columns where a condition holds, and in their first characters": {
+			loader.Description{
+				Columns: []loader.Column{bigint("id"), text("mail", 80), text("name", 80), null(text("gone", 9)), bigint("n")},
+				Keys: []loader.Key{
+					primary("id"), unique("name"), {Name: "m", Columns: []string{"mail"}, Only: "where gone is null"},
+					{Name: "p", Columns: []string{"name"}, Only: "the first 5 characters of name", Prefix: 5},
+					{Name: "i", Columns: []string{"id"}, Only: "where n > 5"},
+				},
+			},
+			"key: [id]\ncolumns:\n" +
+				"  id: {type: bigint, sequence: {start: 1}}\n" +
+				"  mail: {type: text(80), sequence: {format: \"{:012}\"}}\n" +
+				"  name: {type: text(80), sequence: {format: \"{:05}\"}}\n" +
+				"  gone: {type: text(9), text: {length: 1..9}}\n" +
+				"  \"n\": {type: bigint, uniform: {min: 1, max: 1000000}}\n" +
+				"unique:\n  - [name]\n",
 		},
 		"references with gaps, without keys, and of several columns": {
 			loader.Description{

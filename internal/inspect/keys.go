@@ -115,11 +115,16 @@ func (w *writer) pair(columns []*column) bool {
 // choose settles how a derived column is made.
 func (c *column) choose(generator string) { c.generator, c.derived = generator, true }
 
-// deriveUniques derives a column of each unique key that none decides yet, and columns that the server numbers.
+// deriveUniques derives a column of each unique key that none decides yet, and columns that the server numbers. Keys of
+// a part of their columns come first: what keeps them keeps those of the whole.
 func (w *writer) deriveUniques() {
 	for _, k := range w.Keys {
-		if k.Only != "" {
+		if k.Only != "" && !w.derivePart(k) {
 			w.unknown = append(w.unknown, fmt.Sprintf("UNIQUE %s, of %s", k.Name, k.Only))
+		}
+	}
+	for _, k := range w.Keys {
+		if k.Only != "" {
 			continue
 		}
 		columns := w.present(k)
@@ -137,6 +142,33 @@ func (w *writer) deriveUniques() {
 			w.derive(c)
 		}
 	}
+}
+
+// derivePart derives a column of a key of which the columns are not all, and reports whether rows keep the key.
+func (w *writer) derivePart(k loader.Key) bool {
+	for _, name := range k.Columns {
+		c := w.find(name)
+		if c == nil {
+			continue
+		}
+		isKey := len(w.key) == 1 && w.key[0] == name
+		if c.omitted != "" && c.Default == "" || k.Prefix == 0 && (isKey || w.decided([]string{name})) {
+			return true // NULL, or never the same twice
+		}
+		if c.omitted != "" || c.reference != nil {
+			continue
+		}
+
+		longest := c.maxLen
+		if k.Prefix > 0 && (longest == 0 || k.Prefix < longest) {
+			c.maxLen = k.Prefix
+		}
+		if w.derive(c) {
+			return true
+		}
+		c.maxLen = longest
+	}
+	return false
 }
 
 // deriveOne derives one of some columns, if a generator can: one that refers to no parent, whose keys bound it, if

@@ -88,8 +88,10 @@ type Key struct {
 	Primary bool
 	Columns []string
 	// Only is why the columns alone do not say what is unique, as a prefix of a text, an expression or a condition; "" if
-	// they do.
-	Only string
+	// they do. Rows whose values of one of the columns all differ, in the first Prefix characters if that is not 0, and
+	// whatever the case of letters, keep the key nevertheless.
+	Only   string
+	Prefix int
 }
 
 // Reference is a foreign key.

@@ -16,7 +16,7 @@ import (
 // puts the names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come
 // in the order in which they are to be told.
 type Lookups struct {
-	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only; a column a row
+	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only and Prefix, or 0; a column a row
 	References string // constraint, column, the parent's schema, table and column; a column a row
 	Checks     string // condition
 	Costs      string // kind, name, what removes it: all that every row pays for
@@ -29,7 +29,7 @@ type Lookups struct {
 var InformationSchema = Lookups{
 	Keys: "SELECT index_name, CASE index_name WHEN 'PRIMARY' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(column_name, ''), " +
 		"CASE WHEN column_name IS NULL THEN 'an expression' WHEN sub_part IS NOT NULL " +
-		"THEN CONCAT('the first ', sub_part, ' characters of ', column_name) ELSE '' END " +
+		"THEN CONCAT('the first ', sub_part, ' characters of ', column_name) ELSE '' END, COALESCE(sub_part, 0) " +
 		"FROM information_schema.statistics WHERE table_schema = $schema AND table_name = $table AND non_unique = 0 " +
 		"ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
 	References: "SELECT constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name " +
@@ -164,6 +164,9 @@ func addKey(d *loader.Description, row []string) {
 	}
 	if k.Only == "" {
 		k.Only = row[3]
+	}
+	if prefix := int(Integer(row[4])); prefix > 0 && (k.Prefix == 0 || prefix < k.Prefix) {
+		k.Prefix = prefix
 	}
 }
 

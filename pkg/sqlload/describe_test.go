@@ -94,7 +94,8 @@ func (a asked) Columns(context.Context, Conn, *State, *Relation) ([]Column, erro
 func TestDescribe(t *testing.T) {
 	server := asked{answers: map[string][][]string{
 		"keys of 's' 't''' 7": {
-			{"pk", "PRIMARY KEY", "a", ""}, {"pk", "PRIMARY KEY", "b", ""}, {"u", "UNIQUE", "b", "the first 3 characters of b"}, {"e", "UNIQUE", "", "an expression"},
+			{"pk", "PRIMARY KEY", "a", "", "0"}, {"pk", "PRIMARY KEY", "b", "", "0"}, {"u", "UNIQUE", "b", "the first 3 characters of b", "3"},
+			{"e", "UNIQUE", "", "an expression", "0"},
 		},
 		"references": {{"f", "a", "p", "parent", "id"}, {"g", "a", "p", "two", "x"}, {"g", "b", "p", "two", "y"}},
 		"costs":      {{"index", "i", "DROP INDEX i"}},
@@ -118,7 +119,7 @@ func TestDescribe(t *testing.T) {
 		},
 		Keys: []loader.Key{
 			{Name: "pk", Primary: true, Columns: []string{"a", "b"}},
-			{Name: "u", Columns: []string{"b"}, Only: "the first 3 characters of b"}, {Name: "e", Only: "an expression"},
+			{Name: "u", Columns: []string{"b"}, Only: "the first 3 characters of b", Prefix: 3}, {Name: "e", Only: "an expression"},
 		},
 		References: []loader.Reference{
 			{Name: "f", Columns: []string{"a"}, Schema: "p", Table: "parent", Of: []string{"id"}, Keys: &loader.ParentKeys{Min: 1, Max: 9, Count: 5}},

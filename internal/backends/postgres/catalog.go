@@ -225,9 +225,11 @@ func is(err error, code string) bool {
 // On PostgreSQL 15 (two million rows of pairs, one worker, three rounds) an index on random numbers left 5 to 8 % of
 // the rows a second, one on rising numbers 25 to 31 %.
 var lookups = sqlload.Lookups{
-	Keys: "SELECT c.relname, CASE WHEN i.indisprimary THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(a.attname, ''), " +
+	Keys: "SELECT c.relname, CASE WHEN i.indisprimary THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, " +
+		// lower(mail) and upper((mail)::text) name a column, whose values differ if theirs do
+		`COALESCE(a.attname, substring(pg_get_indexdef(i.indexrelid, CAST(k.at AS int), false) from '^(?:lower|upper)\(\(?"?([^"()]+)"?\)?(?:::text)?\)$'), ''), ` +
 		"CASE WHEN k.attnum = 0 THEN 'an expression: ' || pg_get_indexdef(i.indexrelid) " +
-		"WHEN i.indpred IS NOT NULL THEN 'where ' || pg_get_expr(i.indpred, i.indrelid) ELSE '' END " +
+		"WHEN i.indpred IS NOT NULL THEN 'where ' || pg_get_expr(i.indpred, i.indrelid) ELSE '' END, 0 " +
 		"FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid " +
 		"CROSS JOIN LATERAL unnest(CAST(i.indkey AS int2[])) WITH ORDINALITY k(attnum, at) " +
 		"LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum " +
