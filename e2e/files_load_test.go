@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,6 +163,58 @@ func TestFilesInBucketsExactlyOnce(t *testing.T) {
 
 		d.killedAndResumed(t, want, store.target(below("in/")))
 		d.keepsSecrets(t)
+	})
+}
+
+// The shards of a load have every record once between them, of a few files and of many, whichever of them is killed, and
+// their reports become one.
+func TestFilesInShards(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		want := records(scaled(6000, 400_000))
+		d.makeRecordTable(t)
+		const shards = 3
+		half, dir := len(want)/2, t.TempDir()
+		few, many := filepath.Join(dir, "few.csv"), filepath.Join(dir, "many")
+		require.NoError(t, os.WriteFile(few, []byte(csv(want[:half])), 0o600))
+		require.NoError(t, os.Mkdir(many, 0o700))
+		for i := range 16 {
+			part := want[half+half*i/16 : half+half*(i+1)/16]
+			require.NoError(t, os.WriteFile(filepath.Join(many, fmt.Sprintf("%d.csv.gz", i)), []byte(gzipped(t, csv(part))), 0o600))
+		}
+
+		for _, path := range []string{few, many} {
+			reports := t.TempDir()
+			var running [shards]*process
+			state := func(i int) string { return filepath.Join(d.state, fmt.Sprintf("%s-%d", filepath.Base(path), i)) }
+			load := func(i int, flags ...string) invocation {
+				return invocation{args: append([]string{"load", d.target(), "--state-dir", state(i), "--progress", "none", "--report-to", reports}, flags...)}
+			}
+			for i := range shards {
+				running[i] = load(i, path, "--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "2", "--max-rate", "100KiB/s",
+					"--shard", fmt.Sprintf("%d/%d", i, shards)).start(t)
+			}
+			killed := rand.IntN(shards)
+			require.Eventually(t, func() bool {
+				cut, err := filepath.Glob(filepath.Join(state(killed), "*", "ranges.jsonl"))
+				return err == nil && len(cut) == 1
+			}, time.Minute, 20*time.Millisecond)
+			running[killed].kill(t)
+			load(killed, "--resume", "last", "--shard", fmt.Sprintf("%d/%d", (killed+1)%shards, shards)).run(t).ends(t, 2).
+				says(t, "--shard cannot change in a resumed load")
+			running[killed] = load(killed, "--resume", "last").start(t)
+			for _, p := range running {
+				p.wait(t).ends(t, 0)
+			}
+
+			kept, err := filepath.Glob(filepath.Join(reports, "*.json"))
+			require.NoError(t, err)
+			require.Len(t, kept, shards)
+			whole := reportOf(t, invocation{args: append([]string{"report", "merge", "--json"}, kept...)}.run(t).ends(t, 0))
+			all := int64(half)
+			assert.Equal(t, &report.VerifiedFiles{Records: all, Acknowledged: all, Claimed: all}, whole.Verify.Files)
+			invocation{args: append([]string{"report", "merge"}, kept[1:]...)}.run(t).ends(t, 2).says(t, "is missing: give one report of each")
+		}
+		d.holdsRecords(t, want)
 	})
 }
 

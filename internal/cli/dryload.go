@@ -46,6 +46,9 @@ func outlineOfLoad(c *config.Push, o push.Outline) string {
 	line("contract  method %s, format %s, delivery %s by %s", p.Method, p.Format, p.Delivery, p.Dedup)
 	line("files     %s, %s", english.Plural(len(f.Files), "file", ""), written(f))
 	writeFiles(&text, f)
+	if !f.Shard.Whole() {
+		line("shard     %s, which %s", &f.Shard, shareOf(f))
+	}
 	writeColumns(&text, f)
 	line("batches   of %s of a file, up to the end of a record, by %d workers", humanize.IBytes(uint64(f.BatchBytes)), p.Workers)
 	line("memory    %d buffers = %s", p.Buffers, humanize.IBytes(uint64(p.Memory)))
@@ -59,6 +62,21 @@ func outlineOfLoad(c *config.Push, o push.Outline) string {
 	}
 	writeStatements(&text, o.Statements)
 	return text.String()
+}
+
+// shareOf says what a shard of a load does.
+func shareOf(f *run.Files) string {
+	only, _ := f.Share()
+	if only == nil {
+		return fmt.Sprintf("reads all files, and sends each %s batch", humanize.Ordinal(int(f.Shard.Count)))
+	}
+	count := 0
+	for i := range f.Files {
+		if only(i) {
+			count++
+		}
+	}
+	return fmt.Sprintf("loads %s of them", english.Plural(count, "file", ""))
 }
 
 // written says how the records are read.

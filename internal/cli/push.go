@@ -411,9 +411,9 @@ func newWatcher(ctx context.Context, o config.Output, t *live.Terminal) (*watche
 
 func (w *watcher) watch(run push.Watched) (done func(), err error) {
 	if w.server != nil {
-		v := buildVersion()
+		v, shard := buildVersion(), run.Plan.Sends()
 		info := live.Info{
-			Version: v.Version, Commit: v.Commit, Run: run.Run, Shard: run.Plan.Shard.String(), Backend: run.Backend,
+			Version: v.Version, Commit: v.Commit, Run: run.Run, Shard: shard.String(), Backend: run.Backend,
 			Method: run.Plan.Method, Format: string(run.Plan.Format), Delivery: string(run.Plan.Delivery),
 		}
 		if err := w.server.Serve(live.NewMetrics(info, run.Snapshot)); err != nil {

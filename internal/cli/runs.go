@@ -73,8 +73,9 @@ that all rows are in the table and not verified. A run stays in the list until "
 }
 
 func listed(r runlog.Summary) listedRun {
+	shard := r.Plan.Sends()
 	one := listedRun{
-		Run: r.Run, Shard: r.Plan.Shard.String(), Started: r.Started, State: string(r.Stage), Rows: r.Rows,
+		Run: r.Run, Shard: shard.String(), Started: r.Started, State: string(r.Stage), Rows: r.Rows,
 		PayloadBytes: r.Bytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
 	}
 	if !r.Plan.Open() {

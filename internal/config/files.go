@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -59,7 +60,10 @@ func (c *Files) validate(all *problems, p *Push) {
 		}
 	}
 	all.refuse(p.Table == "", "--table is needed: the table that the files go into")
-	all.refuse(p.RunID != "" || !p.Shard.Whole(), "load has no --run-id and no --shard yet: start one load for each part of the files")
+	all.refuse(p.RunID != "", "load has no --run-id: each process is a load of its own, with its part of the files by --shard I/N, and goes on by --resume")
+	all.refuse(!p.Shard.Whole() && slices.Contains(c.Paths, "-"), "--shard %s: standard input is read once, by one process: leave --shard out", &p.Shard)
+	all.refuse(!p.Shard.Whole() && p.Verify == string(verify.Count),
+		"--shard %s and --verify count: the other shards add rows as well: count them once all are in", &p.Shard)
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)
 	all.refuse(p.Verify == string(verify.Full) && c.Key == "",
 		"--verify full reads records back by a key: name its column with --key")
@@ -106,6 +110,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 			"full: and a sample of records field by field")
 	shared.Lookup("batch-bytes").Usage = "bytes of the files in a batch (default: the method's, but at least four batches a worker)"
 	shared.Lookup("state-dir").Usage = "folder of the run's journal (default: the user's state folder)"
+	shared.Lookup("shard").Usage = "part of the files, 0/8 to 7/8, that this process loads; auto on Kubernetes, AWS Batch, Cloud Run and Slurm"
 	shared.Lookup("dry-run").Usage = "print files, columns, batches and statements; files and columns are read, and nothing is sent or written"
 	shared.Lookup("table").Usage = "table that the files go into, as name or schema.name"
 
@@ -116,9 +121,7 @@ func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 			}
 		})
 	}
-	for _, name := range [...]string{"run-id", "shard"} { // which Validate refuses in words
-		f.Lookup(name).Hidden = true
-	}
+	f.Lookup("run-id").Hidden = true // which Validate refuses in words
 	Group(f, GroupMethods, func(f *pflag.FlagSet) { p.optionFlags(f, drivers) })
 	f.SortFlags = false
 	p.Create, p.Append, p.Delivery = string(loader.CreateNever), true, string(loader.ExactlyOnce)

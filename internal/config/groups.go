@@ -344,7 +344,6 @@ func (r *Run) flags(f *pflag.FlagSet) {
 func (r *Run) validate(p *problems) {
 	p.refuse(r.Shared != "" && r.RunID == "" && !IsRunName(r.Resume),
 		"--state-dir %s keeps runs that have a name: give --run-id as well, or a folder", r.Shared)
-	p.refuse(r.RunID == "" && !r.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &r.Shard)
 	p.refuse(r.RunID != "" && !IsRunName(r.RunID),
 		"--run-id %q: a name has at most 40 characters of a-z, 0-9 and -, begins with a letter, "+
 			"does not contain -of- and is not %s", r.RunID, LastRun)

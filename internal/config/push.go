@@ -34,6 +34,7 @@ func (p *Push) Validate() error {
 	} else {
 		p.Data.validate(&all)
 		p.Proof.validate(&all)
+		all.refuse(p.RunID == "" && !p.Shard.Whole(), "--shard %s: its processes find each other by --run-id NAME", &p.Shard)
 	}
 	p.Database.validate(&all)
 	p.Destination.validate(&all)

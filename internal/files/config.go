@@ -35,8 +35,8 @@ type Config struct {
 	Parallel    int   // files that are read and decompressed at a time, ≥ 1
 
 	// Only says which files are read, and Share which ranges of them, by Range.Nth; nil = all. The others belong to
-	// other shards. Every shard cuts the same ranges from a file, if BatchBytes, BufferBytes and Wire are the same, and
-	// reads the whole file for its share.
+	// other shards. Every shard cuts the same ranges from a file, if BatchBytes is the same, and reads the whole file for
+	// its share.
 	Only  func(file int) bool
 	Share func(file int, nth int64) bool
 	// Known are the ranges that Ahead has kept in earlier processes of this run, in any order, and Done says which of

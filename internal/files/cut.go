@@ -131,7 +131,8 @@ func (c *cutter) cut(b *buffer) (bool, error) {
 	}
 
 	for !c.eof && (n < want || scan.end == 0) {
-		if n == most {
+		// Shards may have other buffers, and have to cut the same ranges.
+		if n == most || c.c.Share != nil && n >= want && n+piece > most {
 			return false, c.tooLong(b.memory[:n], scan)
 		}
 		upTo := n + piece

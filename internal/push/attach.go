@@ -85,10 +85,18 @@ func (p *push) describe(earlier config.Earlier) error {
 	if err := errors.Join(valid, err); err != nil {
 		return err
 	}
-	p.caps, p.resources, p.bare = caps, machine(p.Config.Shard, &p.Config.Pace, p.linkBits), p.asksNothing(caps)
+	p.caps, p.resources, p.bare = caps, machine(p.shard(), &p.Config.Pace, p.linkBits), p.asksNothing(caps)
 	p.resources.Unfilled = p.idle
 	p.resources.Cut = new(source.Cut)
 	return nil
+}
+
+// shard returns the part of a named run that this process sends. A shard of a load is a run of its own.
+func (p *push) shard() config.Shard {
+	if p.Config.Files != nil {
+		return config.Shard{}
+	}
+	return p.Config.Shard
 }
 
 func (p *push) linkBits() int64 { return p.target.Link.Bits(p.target.Destination()) }
@@ -189,7 +197,7 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 		if begun = announced != 0; begun {
 			return p.agree(announced)
 		}
-		if p.Config.Shard.Index > 0 {
+		if p.shard().Index > 0 {
 			return errNotBegun
 		}
 		return p.begin(ctx)

@@ -128,7 +128,7 @@ func (p *push) beginning(mode loader.CreateMode) loader.Preparation {
 	}
 	begins := p.preparation(mode)
 	if !begins.Silent {
-		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.Config.Shard.Count, 1))}
+		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.shard().Count, 1))}
 	}
 	return begins
 }

@@ -26,7 +26,7 @@ func (f *fromFiles) firstKey(ctx context.Context) (int64, error) {
 	mode, rows := p.Config.Verify, int64(0)
 	asked, ifEmpty := mode == string(verify.Count), mode == config.VerifyAuto || mode == string(verify.Full)
 	switch {
-	case !asked && !ifEmpty, p.target.Found.HasRows && ifEmpty:
+	case !asked && !ifEmpty, p.target.Found.HasRows && ifEmpty, !p.spec.Files.Shard.Whole():
 		return 0, nil
 	case p.target.Found.HasRows:
 		var err error

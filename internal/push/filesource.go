@@ -58,6 +58,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
 		Known:       f.ranges.known, Done: p.progress.Done, Ahead: f.ahead, Skip: f.rejected != nil,
 	}
+	wire.Only, wire.Share = spec.Share()
 	from, err := files.New(wire)
 	if err != nil {
 		return nil, err

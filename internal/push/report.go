@@ -22,7 +22,7 @@ func (p *push) report(err error) *report.Report {
 	if p.progress.Log != nil {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID, p.progress.Log.Record().Started, p.resumable(err)
 	}
-	if shard := p.plan.Shard; !shard.Whole() {
+	if shard := p.plan.Sends(); !shard.Whole() {
 		r.Run.Shard = &report.Shard{Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows()}
 	}
 	if p.meters.stats != nil {
@@ -129,6 +129,7 @@ func (p *push) reportPlan(r *report.Report) {
 	if made.Files != nil {
 		r.Plan.Files = &report.Files{
 			Bytes: made.Files.Bytes(), Format: string(made.Files.Format), Labels: made.Dedup == loader.DedupKey,
+			Digest: made.Files.Digest(),
 		}
 		for _, f := range made.Files.Files {
 			r.Plan.Files.Paths = append(r.Plan.Files.Paths, f.Path)

@@ -69,7 +69,7 @@ func refuseOtherFiles(c *config.Push, r runlog.Record, explicit func(flag string
 	for flag, now := range map[string]string{
 		"format": f.Format, "delimiter": f.Delimiter.Text, "quote": f.Quote.Text, "escape": f.Escape.Text, "null": f.Null.Text,
 		"header": strconv.FormatBool(f.Header), "columns": f.Columns, "table": c.Table, "method": c.Method,
-		"batch-bytes": c.BatchBytes.String(),
+		"batch-bytes": c.BatchBytes.String(), "shard": c.Shard.String(),
 	} {
 		if was := r.Flag(flag); explicit(flag) && was != now {
 			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed load: it was %q, now it is %q", flag, was, now))

@@ -81,9 +81,14 @@ func sameRun(all []Report) error {
 	first := all[0]
 	for _, r := range all {
 		a, b := first.Run.Shard, r.Run.Shard
-		if r.Run.ID != first.Run.ID || a.Count != b.Count {
+		one := r.Run.ID == first.Run.ID || r.Plan.Files != nil // whose shards are runs of their own
+		if !one || a.Count != b.Count {
 			return fmt.Errorf("shard %d/%d of run %s and shard %d/%d of run %s belong to different runs",
 				a.Index, a.Count, first.Run.ID, b.Index, b.Count, r.Run.ID)
+		}
+		if r.Plan.Files != nil && first.Plan.Files != nil && r.Plan.Files.Digest != first.Plan.Files.Digest {
+			return fmt.Errorf("shard %d (run %s) and shard %d (run %s) had other files: their sizes, hashes, columns or batches differ, "+
+				"so records may be missing or there twice", a.Index, first.Run.ID, b.Index, r.Run.ID)
 		}
 		if was, is := rowsOf(first.Plan), rowsOf(r.Plan); was != is {
 			return fmt.Errorf("shards %d and %d of run %s sent rows of different plans: %+v and %+v",
@@ -93,8 +98,11 @@ func sameRun(all []Report) error {
 	return nil
 }
 
-// rowsOf returns what all shards have to have alike.
+// rowsOf returns what all shards have to have alike. The records of a load's are counted.
 func rowsOf(p Plan) any {
+	if p.Files != nil {
+		p.Rows = 0
+	}
 	return struct {
 		Method, Format, Delivery, Dataset   string
 		Seed                                uint64
@@ -102,8 +110,12 @@ func rowsOf(p Plan) any {
 	}{p.Method, p.Format, p.Delivery, p.Dataset, p.Seed, p.Rows, p.FirstKey, p.BatchRows, p.DistinctRows}
 }
 
-// wholeRun refuses shards, in the order of their keys, that do not have each key of the run once.
+// wholeRun refuses shards, in the order of their keys, that do not have each key of the run once, and shards of a load of
+// which one is missing or there twice.
 func wholeRun(all []Report) error {
+	if all[0].Plan.Files != nil {
+		return wholeLoad(all)
+	}
 	var problems []error
 	plan, before := all[0].Plan, "the run's begin"
 	next := plan.FirstKey
@@ -129,6 +141,23 @@ func wholeRun(all []Report) error {
 		return fmt.Errorf("%d reports of %d shards: give one of each", len(all), count)
 	}
 	return errors.Join(problems...)
+}
+
+func wholeLoad(all []Report) error {
+	count := all[0].Run.Shard.Count
+	for i, r := range all {
+		switch is := r.Run.Shard.Index; {
+		case is < int64(i):
+			return fmt.Errorf("shard %d/%d is there twice, in runs %s and %s: its records are in the table twice, unless one of them was "+
+				"forgotten: give the report of the other", is, count, all[i-1].Run.ID, r.Run.ID)
+		case is > int64(i):
+			return fmt.Errorf("shard %d/%d is missing: give one report of each", i, count)
+		}
+	}
+	if int64(len(all)) != count {
+		return fmt.Errorf("shard %d/%d is missing: give one report of each", len(all), count)
+	}
+	return nil
 }
 
 // add adds a shard's numbers, except those over time.
@@ -160,6 +189,10 @@ func (r *Report) add(of Report) {
 	} {
 		*into += n
 	}
+	if of.Plan.Files != nil && of.Run.Shard.Index > 0 {
+		r.Plan.Rows += of.Plan.Rows
+	}
+	r.addFiles(of.Verify.Files)
 	r.Plan.Workers += of.Plan.Workers
 	r.Plan.Buffers += of.Plan.Buffers
 	r.Client.UserSeconds += of.Client.UserSeconds
@@ -184,6 +217,21 @@ func (r *Report) add(of Report) {
 			r.Warnings = append(r.Warnings, w)
 		}
 	}
+}
+
+// addFiles adds what the proof of a load's shard has compared; nil of one that has not come to it.
+func (r *Report) addFiles(of *VerifiedFiles) {
+	if of == nil {
+		return
+	}
+	if r.Verify.Files == nil {
+		r.Verify.Files = &VerifiedFiles{Labels: of.Labels}
+	}
+	all := r.Verify.Files
+	all.Records += of.Records
+	all.Rejected += of.Rejected
+	all.Acknowledged += of.Acknowledged
+	all.Claimed += of.Claimed
 }
 
 func addAll[M ~map[string]N, N int64 | float64](into *M, more M) {

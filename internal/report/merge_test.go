@@ -118,6 +118,41 @@ func TestMerge(t *testing.T) {
 	require.Contains(t, text.String(), "      1       ok  1,000  1.00 s  10.00 s     100      0 B/s   network")
 }
 
+// The shards of a load are runs of their own, of the same files, each there once.
+func TestMergeOfALoad(t *testing.T) {
+	load := func() []report.Report {
+		all := shards(t, 3, none)
+		for i := range all {
+			all[i].Run.ID, all[i].Plan.Rows = fmt.Sprintf("load-%d", i), int64(1000+i)
+			all[i].Plan.Files = &report.Files{Paths: []string{"a.csv"}, Digest: "a"}
+			all[i].Verify.Files = &report.VerifiedFiles{Records: int64(1000 + i), Acknowledged: 1000, Claimed: 1000, Rejected: int64(i)}
+			all[i].Run.Shard.FirstKey = 0
+		}
+		return all
+	}
+	whole, err := report.Merge(load())
+	require.NoError(t, err)
+	require.EqualValues(t, 3003, whole.Plan.Rows)
+	require.Equal(t, &report.VerifiedFiles{Records: 3003, Acknowledged: 3000, Claimed: 3000, Rejected: 3}, whole.Verify.Files)
+
+	for want, change := range map[string]func([]report.Report) []report.Report{
+		"shard 1/3 is missing":     func(all []report.Report) []report.Report { return slices.Delete(all, 1, 2) },
+		"shard 2/3 is missing":     func(all []report.Report) []report.Report { return all[:2] },
+		"shard 0/3 is there twice": func(all []report.Report) []report.Report { return append(all, all[0]) },
+		"had other files": func(all []report.Report) []report.Report {
+			all[2].Plan.Files.Digest = "b"
+			return all
+		},
+		"belong to different runs": func(all []report.Report) []report.Report {
+			all[2].Run.Shard.Count = 4
+			return all
+		},
+	} {
+		_, err := report.Merge(change(load()))
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // A shard that failed makes the whole fail, in its words; one that had nothing left to send has no part in the time.
 func TestMergeOfAShardThatFailed(t *testing.T) {
 	all := shards(t, 3, none)

@@ -144,6 +144,8 @@ type Files struct {
 	Format string   `json:"format"`
 	// Labels reports whether batches are recognized by labels: then none goes in without a bad record of it.
 	Labels bool `json:"labels"`
+	// Digest is the same for the same files, cut into the same batches, wherever they are.
+	Digest string `json:"digest"`
 }
 
 // DistinctOf returns how many of the run's rows are distinct, and their column data. DistinctRows are whole batches and

@@ -2,6 +2,9 @@ package run
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +26,8 @@ type Files struct {
 	// Columns are the table's, one for each field of a record; "" leaves the field out. Without any the Header of every
 	// file has them.
 	Columns []string `json:"columns,omitempty"`
+	// Shard is the part of the files that this load has: see Share.
+	Shard config.Shard `json:"shard,omitzero"`
 	// BatchBytes are those of the files in a batch; 0 until the back-end has agreed.
 	BatchBytes int64 `json:"batch_bytes"`
 	// Ended reports whether the files were read to their ends: then the plan's Rows are their records.
@@ -35,7 +40,58 @@ type Files struct {
 
 // NewFilesSpec returns the spec of a load that begins, of files that were found.
 func NewFilesSpec(f *Files, b *config.Batches, method string) Spec {
-	return Spec{Files: f, Wish: Wish{Method: method, Delivery: loader.ExactlyOnce, BatchBytes: int64(b.BatchBytes)}}
+	return Spec{Files: f, Wish: Wish{
+		Method: method, Delivery: loader.ExactlyOnce, BatchBytes: int64(b.BatchBytes), Shared: !f.Shard.Whole(),
+	}}
+}
+
+// wholeFiles is how many files a shard has at least, or all shards share each file.
+const wholeFiles = 4
+
+// Share returns which files the load reads, and which of their batches it sends, as files.Config has them. Where there are
+// enough, each shard has files of its own, the largest first to the one that has the least; otherwise it reads all of
+// them, and sends every n-th batch. All of that follows from the sizes of the files.
+func (f *Files) Share() (only func(file int) bool, share func(file int, nth int64) bool) {
+	index, count := f.Shard.Index, f.Shard.Count
+	switch {
+	case f.Shard.Whole():
+		return nil, nil
+	case int64(len(f.Files)) < wholeFiles*count:
+		return nil, func(file int, nth int64) bool { return (int64(file)+nth)%count == index }
+	}
+
+	order := make([]int, len(f.Files))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.Files[b].Size, f.Files[a].Size) })
+	has, of := make([]int64, count), make([]int64, len(order))
+	for _, file := range order {
+		least := slices.Index(has, slices.Min(has))
+		has[least] += max(f.Files[file].Size, 1)
+		of[file] = int64(least)
+	}
+	return func(file int) bool { return of[file] == index }, nil
+}
+
+// Digest is the same for all shards of the same files: what they are read as, their sizes and hashes, and not where they
+// are.
+func (f *Files) Digest() string {
+	of := f.Spec
+	of.Files = slices.Clone(of.Files)
+	for i := range of.Files {
+		of.Files[i].Path, of.Files[i].Store = "", ""
+	}
+	text, err := json.Marshal(struct {
+		files.Spec
+		Columns    []string
+		BatchBytes int64
+	}{of, f.Columns, f.BatchBytes})
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Bytes returns the size of all files, as stored; 0 if one is not known.
@@ -176,6 +232,10 @@ func (s Spec) methodName() string { return cmp.Or(s.Method, s.Wish.Method) }
 // planFiles is MakePlan for files.
 func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	workers, warnings := r.Connections(caps)
+	sized := workers
+	if s.Wish.Shared {
+		sized = sharedWorkers
+	}
 	made, own := s, *s.Files
 	made.Files = &own
 	if err := own.refuse(s.methodName(), caps); err != nil {
@@ -188,7 +248,7 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		}
 		contract, more, err := loader.Negotiate(caps, loader.Want{
 			Method: s.Wish.Method, Format: own.Wire(caps), Delivery: s.Wish.Delivery, BatchBytes: s.Wish.BatchBytes,
-			Rows: bytes, Workers: workers,
+			Rows: bytes, Workers: sized,
 			Carries:  func(batch.Format) error { return nil },
 			RowBytes: func(batch.Format) int64 { return 1 }, // so that rows are bytes
 		})
@@ -203,7 +263,7 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		made.Wish, made.Contract = Wish{}, contract
 	}
 
-	p := Plan{Spec: made, Shard: r.Shard, Cut: r.Cut}
+	p := Plan{Spec: made, Cut: r.Cut}
 	err := p.fitFiles(workers, r)
 	return p, warnings, err
 }

@@ -291,6 +291,14 @@ func (p *Plan) keys(from, to int64) loader.KeyRange {
 	return loader.KeyRange{First: first, Last: last}
 }
 
+// Sends returns the part of the run, or of the files, that this process sends.
+func (p *Plan) Sends() config.Shard {
+	if p.Files != nil {
+		return p.Files.Shard
+	}
+	return p.Shard
+}
+
 // Part returns the batches that this process sends: from first on, up to and without end. A commit group is one
 // shard's.
 func (p *Plan) Part() (first, end int64) {
