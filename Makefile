@@ -66,11 +66,13 @@ test-served: build
 test-quick: ## what needs no server and is not long, in a minute and a half
 	$(GO) test -p 4 ./...
 
-check: ## format, vet, lint, module files, spelling; all of them fail
+check: ## format, vet, lint, module files, spelling, workflows; all of them fail
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt wants:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 	$(GO) run -modfile=tools/go.mod github.com/golangci/misspell/cmd/misspell -error $$(git ls-files '*.md')
+	$(TOOL) actionlint -shellcheck= -pyflakes=
+	sed -n '/^# .github.workflows.nightly.yml$$/,/^```$$/{/^```$$/!p}' docs/REPORTS.md | $(TOOL) actionlint -shellcheck= -pyflakes= -
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags godror ./internal/backends/oracle/...
 
