@@ -100,7 +100,7 @@ func (p *Progress) requireNoRows(ctx context.Context, unclaimed func(number int6
 		return nil
 	}
 	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
-		"nothing is sent again, since that would double rows", rest, p.target.Found.Name, p.ID))
+		"nothing is sent again, since that would double rows: put the claims back from a backup, or start a new run into another table", rest, p.target.Found.Name, p.ID))
 }
 
 // requireKnown is requireNoRows for rows without keys, which nobody can look for.

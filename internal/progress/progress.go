@@ -200,7 +200,7 @@ func (p *Progress) claimedAs(number, rows int64) ([]loader.Ref, error) {
 		what, batches, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows
 	}
 	if !known {
-		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s", what, number, rows, what))
+		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s: another run has had its id; start a new run", what, number, rows, what))
 	}
 	return batches, nil
 }

@@ -154,7 +154,7 @@ func (p pieces) open(first, last int64) ([]io.ReadCloser, error) {
 
 func (p pieces) replayOne(number int64, in io.Reader, f func(event.Event)) error {
 	if in == nil {
-		return &DamagedError{fmt.Errorf("%s is missing: somebody removed a part of the run's journal", p.name(number))}
+		return &DamagedError{fmt.Errorf("%s is missing: somebody removed a part of the run's journal: put it back", p.name(number))}
 	}
 	if err := replay(in, f); err != nil {
 		return fmt.Errorf("reading the journal %s: %w", p.name(number), err)
@@ -237,7 +237,7 @@ func readHeader(in *bufio.Reader) (h Header, err error) {
 		return h, &DamagedError{fmt.Errorf("line 1: %w", err)}
 	}
 	if h.Schema != journalSchema {
-		return h, fmt.Errorf("its schema is %q, this terapush reads %q", h.Schema, journalSchema)
+		return h, fmt.Errorf("its schema is %q, this terapush reads %q: take the version that began the run", h.Schema, journalSchema)
 	}
 	return h, nil
 }
@@ -266,7 +266,7 @@ func parse(line []byte) (e event.Event, err error) {
 		return e, err
 	}
 	if e.Outcome != event.Started && !slices.Contains(event.Outcomes(), e.Outcome) {
-		return e, fmt.Errorf("the outcome is %q, which this version of terapush does not know", e.Outcome)
+		return e, fmt.Errorf("the outcome is %q, which this version of terapush does not know: take the one that began the run", e.Outcome)
 	}
 	return e, nil
 }

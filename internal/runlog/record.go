@@ -68,7 +68,7 @@ func Read(stateDir, run string) (Record, error) {
 		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with? terapush runs lists its runs", ErrNoRun, run, stateDir)
 	}
 	if r.Folder() != run {
-		return *r, fmt.Errorf("%s has the record of run %q: was the folder copied or renamed?", dir, r.Run)
+		return *r, fmt.Errorf("%s has the record of run %q: was the folder copied or renamed? Give it that name", dir, r.Run)
 	}
 	return *r, nil
 }
