@@ -59,6 +59,8 @@ func generators() []generatorRow {
 		{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: letters},
 		{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
 		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
+		{name: "sample", empty: func() Generator { return new(SpecSample) }, read: readSampleColumn,
+			types: append([]rows.Type{rows.UUID}, anyListed...)},
 		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
 		{name: "after", empty: func() Generator { return new(SpecAfter) },
 			types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
@@ -68,7 +70,7 @@ func generators() []generatorRow {
 }
 
 // laterNames are generators that this version does not have.
-var laterNames = []string{"exponential", "histogram", "pattern", "array", "vector", "sample", "fake"}
+var laterNames = []string{"exponential", "histogram", "pattern", "array", "vector", "fake"}
 
 func generatorNames() (all []string) {
 	for _, g := range generators() {

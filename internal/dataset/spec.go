@@ -247,6 +247,7 @@ func quoted(word string) string {
 // Differences lists how the rows of a spec differ from those of an earlier one, a column or another topic each; none if they are
 // equal.
 func (s *Spec) Differences(was *Spec) (all []string) {
+	s, was = s.Portable(), was.Portable()
 	differ := func(what string, was, is any) {
 		if before, now := asJSON(was), asJSON(is); before != now {
 			all = append(all, fmt.Sprintf("%s was %s, now %s", what, before, now))
@@ -282,7 +283,7 @@ func asJSON(v any) string {
 // Digest identifies the rows of a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON without their default
 // number, on which no row depends.
 func (s *Spec) Digest() string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Unsized()))))[:16]
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Portable().Unsized()))))[:16]
 }
 
 // Unsized returns the spec without the default number of rows.

@@ -1,6 +1,8 @@
 // Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in
 // numbers, for a database and a machine. Both are values; only the Cut of files, which their source fills, is shared and
-// grows. The package is pure: it opens no connection, and reads no clock, no file and no environment. Package runlog keeps a plan with the run; package push carries it out.
+// grows. The package is pure: it opens no connection, and reads no clock, no
+// environment and no file but those that a dataset draws its rows from. Package runlog keeps a plan with the run; package push
+// carries it out.
 package run
 
 import (
@@ -153,10 +155,12 @@ func (s Spec) agreed() bool { return s.Method != "" }
 // Fingerprint returns a number above 0 for the plan's rows and batches and the table that they go to. What belongs to
 // one process of the run is not in it.
 func (p Plan) Fingerprint(table string) int64 {
+	of := p.Spec
+	of.Definition = of.Definition.Portable()
 	text, err := json.Marshal(struct {
 		Spec
 		RowBytes, EncodedRowBytes int64 // of this release
-	}{p.Spec, p.RowBytes, p.EncodedRowBytes})
+	}{of, p.RowBytes, p.EncodedRowBytes})
 	if err != nil {
 		panic(err) // numbers and texts
 	}
