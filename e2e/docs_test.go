@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,7 @@ import (
 //     only the flags of its terapush commands are checked.
 //   - sh: commands without output, of which only terapush's flags are checked.
 //   - yaml that begins with "# NAME.yaml": that file, which the page's commands find in their folder.
+//   - yaml that begins with "# .github/workflows/nightly.yml": TestDocumentedWorkflow.
 //   - anything else is not checked.
 type block struct {
 	kind, text string
@@ -163,6 +165,79 @@ func TestDocumentedOutput(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Nights of the documented job whose pushes differ so much that no other load hides it. What GitHub has is made here: the
+// repository of terapush, which holds the binary, and the artefact, of which gh is a function.
+func TestDocumentedWorkflow(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/REPORTS.md")
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(page), "```yaml\n# .github/workflows/nightly.yml\n")
+	text, _, _ = strings.Cut(text, "```\n")
+	var workflow struct {
+		Jobs map[string]struct{ Steps []struct{ Run string } }
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &workflow))
+	// The last step uses an action that keeps this file, and comes only after steps that pass.
+	require.Contains(t, text, "path: baseline.sweep.jsonl\n")
+
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	script := `set -e
+gh() {
+  case "$*" in
+    "api repos/me/mine/actions/artifacts?name=baseline --jq "*) test ! -e ` + kept + ` || echo 7 ;;
+    "run download 7 --name baseline") cp ` + kept + ` baseline.sweep.jsonl ;;
+    *) echo "gh $*: not known"; return 1 ;;
+  esac
+}
+`
+	for _, step := range workflow.Jobs["speed"].Steps {
+		script += "(\n:\n" + step.Run + ")\nPATH=$(cat \"$GITHUB_PATH\"):$PATH\n"
+	}
+	script += "cp baseline.sweep.jsonl " + kept
+
+	origin := bash(t, `git init -q . && printf 'build:\n\tmkdir bin && cp "`+binary+`" bin/terapush\n' >Makefile && git add . &&
+		git -c user.name=t -c user.email=t@localhost commit -qm t`)
+	origin.Dir = t.TempDir()
+	require.NoError(t, origin.Run())
+	env := append(cleanEnvironment(dir), "DATABASE_URL="+newDatabase(t, postgres).url.String(), "GITHUB_REPOSITORY=me/mine",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+origin.Dir+".insteadOf",
+		"GIT_CONFIG_VALUE_0=https://github.com/terapush/terapush")
+
+	const slow, fast = "batch_rows: 2, max_rate: 100KiB/s", "batch_rows: 20000"
+	for _, night := range []struct {
+		push    string
+		repeats int
+		passes  bool
+		says    string // in the summary or, of a warning, in the log
+		moves   bool   // the baseline
+	}{
+		{slow, 5, true, "There was no baseline", true},
+		{fast, 5, true, "| faster |", true},
+		{slow, 5, false, "| slower |", false},
+		{fast, 2, true, "::warning::Inconclusive", false},
+	} {
+		c := bash(t, script)
+		c.Dir = t.TempDir()
+		plan := fmt.Sprintf("{name: nightly, push: {table: example, distinct_bytes: 1MiB, %s}, axes: {workers: 1}, "+
+			"duration: 100ms, repeats: %d}", night.push, night.repeats)
+		require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "nightly.yaml"), []byte(plan), 0o600))
+		summary, path := filepath.Join(c.Dir, "summary"), filepath.Join(c.Dir, "path")
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		c.Env = append(slices.Clone(env), "RUNNER_TEMP="+c.Dir, "GITHUB_PATH="+path, "GITHUB_STEP_SUMMARY="+summary)
+
+		before, _ := os.ReadFile(kept) // not there in the first night
+		out, err := c.CombinedOutput()
+		require.Equal(t, night.passes, err == nil, "%s", out)
+		said, err := os.ReadFile(summary)
+		require.NoError(t, err)
+		require.Contains(t, string(said)+string(out), night.says)
+		after, err := os.ReadFile(kept)
+		require.NoError(t, err)
+		require.Equal(t, night.moves, string(before) != string(after), "%s", out)
+	}
 }
 
 // serversIn is the URLs of the servers that a script names, each with a database for this test. $DATABASE_URL is
