@@ -3,6 +3,7 @@ package sweep_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,6 +93,40 @@ func TestPublishedRatesOfADryRun(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, s.Explain(&text, "record", nil))
 	require.Contains(t, text.String(), "published at published rates, 1m40s for the 1 pushes that have one\n")
+}
+
+// A dry run says how long the rest takes: as the record has it, else as durations say.
+func TestTimeOfADryRun(t *testing.T) {
+	workers := []results.Axis{{Name: "workers", Values: []string{"1", "2"}}}
+	ofRows := map[string][]string{"rows": {"1000"}}
+	ofTime := map[string][]string{"duration": {"30s"}, "distinct-bytes": {"1MiB"}, "batch-rows": {"100"}}
+	took := func(cell, repeat int, seconds float64) results.Entry {
+		return results.Entry{Cell: cell, Repeat: repeat, Status: results.Measured, Seconds: seconds}
+	}
+	for _, c := range []struct {
+		push map[string][]string
+		plan sweep.Plan
+		done []results.Entry
+		want string
+	}{
+		{ofTime, sweep.Plan{}, nil, "about 3m6s,"},
+		{ofTime, sweep.Plan{Settle: 4 * time.Second}, nil, "about 3m26s,"},
+		{ofTime, sweep.Plan{}, []results.Entry{took(0, 0, 50)}, "about 3m13s,"},
+		{ofTime, sweep.Plan{Limit: 10 * time.Second}, nil, "about 1m6s,"},
+		{ofRows, sweep.Plan{Limit: 10 * time.Second}, nil, "at most about 1m6s,"},
+		{ofRows, sweep.Plan{}, nil, "not known: 6 pushes last until"},
+		{ofRows, sweep.Plan{}, []results.Entry{took(0, 0, 5)}, "not known: 3 pushes last until"},
+		{ofRows, sweep.Plan{}, []results.Entry{took(0, 0, 5), took(0, 1, 7), took(1, 0, 10)}, "about 26s,"},
+	} {
+		c.plan.Name, c.plan.Repeats = "p", 3
+		c.plan.Parts = []sweep.Part{{Push: c.push, Axes: workers}}
+		c.plan.Parts[0].Push["target"] = []string{"postgres://h/db"}
+		s, err := sweep.New(c.plan, planOptions(t))
+		require.NoError(t, err)
+		var text strings.Builder
+		require.NoError(t, s.Explain(&text, "record", c.done))
+		require.Contains(t, text.String(), "\ntime      "+c.want)
+	}
 }
 
 // The values of flags are checked as push checks them, and the cases that have them are named.

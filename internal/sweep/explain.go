@@ -56,7 +56,7 @@ func (s *Sweep) Explain(w io.Writer, file string, done []results.Entry) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprint(w, "\n", s.estimate())
+	_, err := fmt.Fprint(w, "\n", s.estimate(done))
 	return err
 }
 
@@ -132,11 +132,19 @@ func writeCases(w io.Writer, part results.Part, cases []Case) error {
 	return out.Flush()
 }
 
+// What a push takes beside its load: to prepare, to prove and to close, on a server nearby that does other things, too; and
+// to fill its buffers with so many bytes a second.
+const (
+	besideLoad = time.Second
+	fillRate   = 512 << 20
+)
+
 // estimate says what the sweep takes if no row of cases ends early.
-func (s *Sweep) estimate() string {
-	var pushes, unbounded, published int
+func (s *Sweep) estimate(done []results.Entry) string {
+	var pushes, left, unknown, published int
 	var payload float64
-	var most, atPublished time.Duration
+	var takes, atPublished time.Duration
+	atMost := s.Plan.Precision > 0
 	for i := range s.Parts {
 		for n, c := range s.casesOf(i) {
 			times := s.Plan.Repeats
@@ -147,24 +155,23 @@ func (s *Sweep) estimate() string {
 			if !c.Plan.ByDuration() {
 				payload += float64(times) * float64(c.Plan.PayloadTotal())
 			}
-			limit, duration := s.Plan.Limit, c.Config.Duration
-			if duration > 0 {
-				duration += c.Config.WarmUp
+
+			made, each, most := s.takes(c, done)
+			rest := max(times-made, 0)
+			left += rest
+			takes += time.Duration(rest) * each
+			atMost = atMost || most
+			if each == 0 {
+				unknown += rest
 			}
-			switch {
-			case limit > 0 && duration > 0:
-				most += time.Duration(times) * min(limit, duration)
-			case limit > 0 || duration > 0:
-				most += time.Duration(times) * max(limit, duration)
-			default:
-				unbounded += times
-			}
+
 			if d := s.byFacts(c); d > 0 {
 				published += times
 				atPublished += time.Duration(times) * d
 			}
 		}
 	}
+
 	var out strings.Builder
 	repeats := "once each"
 	switch {
@@ -177,19 +184,26 @@ func (s *Sweep) estimate() string {
 	if s.Plan.WarmUp > 0 {
 		repeats += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
 	}
-	number := strconv.Itoa(pushes)
+	number, about := strconv.Itoa(pushes), "about"
 	if s.Plan.Precision > 0 {
 		number = "at most " + number
+	}
+	if atMost {
+		about = "at most about"
 	}
 	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), repeats)
 	if payload > 0 {
 		fmt.Fprintf(&out, "payload   %s of all pushes together\n", units.Bytes(int64(min(payload, math.MaxInt64/2))))
 	}
-	if unbounded == 0 {
-		most += time.Duration(max(pushes-1, 0)) * s.Plan.Settle
-		fmt.Fprintf(&out, "time      at most %s, by the limits of the pushes, without preparation and verification\n", rounded(most))
-	} else if s.Plan.Budget == 0 {
-		fmt.Fprintf(&out, "time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget\n", unbounded)
+
+	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
+	switch {
+	case left == 0:
+	case unknown > 0:
+		fmt.Fprintf(&out, "time      not known: %s until the rows are in; sweep with --repeats 1 first, and its record tells\n",
+			english.PluralWord(unknown, "1 push lasts", strconv.Itoa(unknown)+" pushes last"))
+	default:
+		fmt.Fprintf(&out, "time      %s %s, with preparation and proof\n", about, rounded(takes))
 	}
 	if s.Plan.Budget > 0 {
 		fmt.Fprintf(&out, "budget    %s: what has not begun by then is skipped\n", rounded(s.Plan.Budget))
@@ -199,6 +213,34 @@ func (s *Sweep) estimate() string {
 			rounded(atPublished), published)
 	}
 	return out.String()
+}
+
+// takes returns how many pushes of a case are done, and how long one takes: as long as they did or, if none was measured, its
+// duration, or its limit at most; 0 if it is not known.
+func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duration, atMost bool) {
+	measured, all := 0, 0.0
+	for _, e := range done {
+		if e.Part != c.Part || e.Cell != c.Number || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
+			continue
+		}
+		made++
+		if e.Status != results.Failed {
+			measured++
+			all += e.Seconds
+		}
+	}
+	if measured > 0 {
+		return made, seconds(all / float64(measured)), false
+	}
+
+	load := s.Plan.Limit
+	if d := c.Config.Duration; d > 0 {
+		load = min(d+c.Config.WarmUp, cmp.Or(load, math.MaxInt64))
+	}
+	if load == 0 {
+		return made, 0, false
+	}
+	return made, load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
 }
 
 // byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.

@@ -134,6 +134,9 @@ func (f Found) WriteText(w io.Writer) error {
 	if !f.Complete {
 		fmt.Fprintf(w, "note      %s: the search is incomplete, and there may be better settings\n", f.Why)
 	}
+	if n := f.alike(); n > 1 && f.Decided {
+		fmt.Fprintf(w, "note      no setting is better than another here: all %d are within %.4g %% of the best\n", n, 100*f.Near)
+	}
 	for _, text := range f.Warnings {
 		fmt.Fprintf(w, "note      %s\n", text)
 	}
@@ -146,6 +149,20 @@ func (f Found) WriteText(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "undecided %s\n", f.doubt())
 	return err
+}
+
+// alike returns how many settings were measured if the rates of all are near the best, else 0.
+func (f Found) alike() (n int) {
+	for _, t := range f.Trials {
+		if !t.usable() {
+			continue
+		}
+		if t.Share < 1-f.Near {
+			return 0
+		}
+		n++
+	}
+	return n
 }
 
 // doubt says why no command is printed, and what would decide.

@@ -146,6 +146,18 @@ func TestSpreadIsTold(t *testing.T) {
 	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
 }
 
+// Where the wire is the limit, that is the answer.
+func TestNoSettingIsBetter(t *testing.T) {
+	b := newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 1000 * []float64{0.99, 1, 1.01}[len(b.asked)%3], nil }
+	f, err := b.find()
+	require.NoError(t, err)
+	var text strings.Builder
+	require.NoError(t, f.WriteText(&text))
+	require.Regexp(t, `(?m)^note +no setting is better than another here: all \d+ are within 5 % of the best$`, text.String())
+	require.Contains(t, text.String(), "\nuse: ")
+}
+
 // With so much noise any setting may be the best one, and no command is the answer.
 func TestNoCommandInNoise(t *testing.T) {
 	b := newTuneBench(t)
