@@ -73,7 +73,7 @@ func rules() []rule {
 		{from: "internal/report", may: with("internal/stats", "internal/units")},
 		{from: "internal/verify", may: with("internal/dataset", "internal/report", "internal/source")},
 		{from: "internal/run", may: with("internal/config", "internal/dataset", "internal/encode", "internal/files", "internal/source")},
-		{from: "internal/runlog", may: with("internal/config", "internal/file", "internal/files", "internal/run", "internal/source")},
+		{from: "internal/runlog", may: with("internal/config", "internal/dataset", "internal/file", "internal/files", "internal/run", "internal/source")},
 		{from: "internal/engine", may: with("internal/engine", "internal/source", "internal/stats")},
 		{from: "internal/notes", may: []string{"pkg/loader"}},
 		{from: "internal/target", may: []string{"pkg/loader", "internal/config", "internal/engine/retry", "internal/host", "internal/netio", "internal/notes"}},

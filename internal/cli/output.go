@@ -84,9 +84,9 @@ func canWrite(path string) error {
 	return nil
 }
 
-// writePage writes the tables and charts of a record to an HTML file, for others to see: without names.
-func writePage(path string, r results.Record) error {
-	shown, err := results.WithoutNames([]results.Record{r})
+// writePage writes the tables and charts of records to an HTML file, for others to see: without names.
+func writePage(path string, all ...results.Record) error {
+	shown, err := results.WithoutNames(all)
 	if err != nil {
 		return fmt.Errorf("--report %s: %w", path, err)
 	}

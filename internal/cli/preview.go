@@ -21,6 +21,7 @@ import (
 func (a *app) preview() *cobra.Command {
 	var d config.Data
 	var n uint64
+	var table string
 	cmd := &cobra.Command{
 		Use:   "preview DATASET",
 		Short: "Show the columns and first rows of a dataset, and which formats can carry them",
@@ -31,9 +32,14 @@ A derived column follows from the row's number, and goes on for ever unless it i
   terapush preview lineitem --rows 3`,
 		Args: exactly(1, "preview takes one DATASET, a name or a file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			d.Dataset = args[0]
+			if d.Dataset = args[0]; table != "" {
+				d.Dataset += "#" + table
+			}
 			if err := d.ReadSpec(); err != nil {
 				return usage(err)
+			}
+			if d.Tables != nil {
+				return a.previewTables(&d)
 			}
 			spec := run.NewSpec(&d, new(config.Batches), "", false)
 			data, err := spec.Data()
@@ -56,8 +62,35 @@ A derived column follows from the row's number, and goes on for ever unless it i
 	config.Group(cmd.Flags(), config.GroupWhat, func(f *pflag.FlagSet) {
 		d.RowFlags(f)
 		f.VarP(config.Count(&n, 5), "rows", "n", "rows to show")
+		f.StringVarP(&table, "table", "t", "", "table to show, of a file of several")
 	})
 	return cmd
+}
+
+// previewTables shows a line for each table of a file of several.
+func (a *app) previewTables(d *config.Data) error {
+	table := [][]string{{"TABLE", "ROWS", "BYTES A ROW", "COLUMNS", "KEY", "REFERS TO"}}
+	for _, t := range d.Tables.Tables {
+		data, err := t.Spec.Compile(d.Seed)
+		if err != nil {
+			return usage(err)
+		}
+		refers := strings.Join(t.Parents, ", ")
+		if len(t.Broken) > 0 {
+			refers = units.Join("; ", refers, "NULL: "+strings.Join(t.Broken, ", "))
+		}
+		table = append(table, []string{
+			t.Name, units.Count(t.Spec.Rows), fmt.Sprint(data.Schema().RowBytes()), fmt.Sprint(len(t.Spec.Columns)),
+			strings.Join(t.Spec.Key, ", "), refers,
+		})
+	}
+
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %d tables, in the order in which push fills them; --table shows one of them\n\n",
+		d.Dataset, len(d.Tables.Tables))
+	writeTable(&out, table, cmp.Or(a.columns, listColumns))
+	_, err := io.WriteString(a.Stdout, out.String())
+	return err
 }
 
 // maxPreview is the most rows that are shown.

@@ -61,7 +61,12 @@ func (a *app) push() *cobra.Command {
 			case err != nil:
 				return usage(err)
 			}
-			if c.DryRun {
+			switch {
+			case c.Tables != nil && c.DryRun:
+				return usage(a.dryRunTables(&c))
+			case c.Tables != nil:
+				return a.runTables(cmd, &c, file, explicit)
+			case c.DryRun:
 				return usage(a.dryRun(&c))
 			}
 			return a.runReported(cmd, &c, file, explicit)
@@ -95,10 +100,18 @@ func (a *app) runReported(cmd *cobra.Command, c *config.Push, file string, expli
 	case err != nil || c.FailBelow == 0 || r.Result.Attempts == 0: // a run that had nothing left to send was not slow
 	case r.Unmeasured():
 		return tooSlowError(fmt.Sprintf("nothing to compare with --fail-below: the push ended within --warm-up %s", c.WarmUp))
-	case r.Result.BytesPerSecond < float64(c.FailBelow):
-		return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(r.Result.BytesPerSecond)), &c.FailBelow))
+	default:
+		return tooSlow(r.Result.BytesPerSecond, c)
 	}
 	return err
+}
+
+// tooSlow returns an error if a rate of payload is below --fail-below.
+func tooSlow(rate float64, c *config.Push) error {
+	if rate >= float64(c.FailBelow) {
+		return nil
+	}
+	return tooSlowError(fmt.Sprintf("%s/s of payload is below --fail-below %s", units.Bytes(int64(rate)), &c.FailBelow))
 }
 
 // addConfig adds the flag of a file with flags.
@@ -204,6 +217,9 @@ func (a *app) readRecord(f *pflag.FlagSet, c *config.Push, typed func(flag strin
 	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c, f.Lookup("run") != nil)); err != nil {
 		return err
 	}
+	if tables, err := runlog.ReadTables(c.State, c.Resume); tables != nil || err != nil {
+		return errors.Join(err, a.restoreTables(f, c, tables, typed))
+	}
 	r, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
 		return err
@@ -274,23 +290,28 @@ func (a *app) stateDir() (string, error) {
 
 // runPush pushes with progress and metrics, and prints the report.
 func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) (*report.Report, error) {
+	j := push.Job{Config: c, Given: config.Given(f), Explicit: explicit}
+	return a.execute(s, j, func(r *report.Report) error { return a.printRun(r, c.JSON) })
+}
+
+// execute is runPush for a job that says what is pushed, with another way to print the report.
+func (a *app) execute(s stop, j push.Job, print func(*report.Report) error) (*report.Report, error) {
+	c := &j.Config
 	w, err := newWatcher(s.hard, c.Output, a.terminal)
 	if err != nil {
 		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	defer w.close()
 
-	r, err := push.Run(s.hard, push.Job{
-		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
-		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
-		Files: a.sharedFiles(c.Shared, &c.Connect), Buckets: files.Buckets{Open: a.openStore(&c.Connect)},
-	})
+	j.Drivers, j.Drain, j.Log, j.Watch, j.Ceilings = a.drivers, s.drain, a.log(), w.watch, c.State
+	j.Files, j.Buckets = a.sharedFiles(c.Shared, &c.Connect), files.Buckets{Open: a.openStore(&c.Connect)}
+	r, err := push.Run(s.hard, j)
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {
 		return nil, err
 	}
-	printed := a.printRun(r, c.JSON)
+	printed := print(r)
 	w.linger(s)
 	return r, errors.Join(err, printed)
 }

@@ -63,7 +63,7 @@ func annotate(flag *pflag.Flag, key, value string) {
 var helpPage = []struct{ group, flags string }{
 	{GroupWhat, "method table dataset like param format staging payload-bytes payload-kind seed distinct-bytes " +
 		"primary-key sync-sequences"},
-	{GroupHowMuch, "rows bytes duration warm-up first-key append"},
+	{GroupHowMuch, "rows bytes times duration warm-up first-key append"},
 	{GroupHowFast, "workers batch-rows batch-bytes commit-batches memory max-rate"},
 	{GroupSafety, "delivery create allow-drop verify verify-rows verify-workers retries retry-for batch-timeout"},
 	{GroupRuns, "resume run-id shard start-at state-dir"},

@@ -33,10 +33,12 @@ func (p *problems) join() error { return errors.Join(*p...) }
 
 // Data is which rows, and how many: every byte of them, unless --append takes the first key from the table.
 type Data struct {
-	Dataset       string        // a built-in one, or the file of a spec
-	Parameters    Settings      // of the spec
-	Own           *dataset.Spec // the user's dataset, once ReadSpec, its table or a run's record has it; nil for a built-in one
-	Like          string        // the table that Own is made for, in place of Dataset
+	Dataset    string        // a built-in one, or the file of a spec
+	Parameters Settings      // of the spec
+	Own        *dataset.Spec // the user's dataset, once ReadSpec, its table or a run's record has it; nil for a built-in one
+	// Tables are those of a file of several, in place of Own. Who takes such files makes of each a Data with its Own.
+	Tables        *dataset.Tables
+	Like          string // the table that Own is made for, in place of Dataset
 	LikeTable     loader.TableName
 	Seed          uint64
 	PayloadBytes  int           // of a row
@@ -47,6 +49,7 @@ type Data struct {
 	Rows     int64
 	Bytes    Bytes         // of column data
 	Duration time.Duration // after WarmUp
+	Times    Times         // of the rows that a file of several tables says
 
 	FirstKey FirstKey
 	Append   bool // to a table that has rows, behind its largest key unless FirstKey is given
@@ -73,6 +76,7 @@ func (d *Data) flags(f *pflag.FlagSet) {
 	f.VarP(Count(&d.Rows, 0), "rows", "n", "rows to push")
 	f.VarP(&d.Bytes, "bytes", "b", "column data to push (default 1GiB)")
 	f.Var(Duration(&d.Duration, 0), "duration", "push for this long")
+	f.Var(&d.Times, "times", "of a file with several tables: as many times the rows that it says, such as 0.1")
 	f.Var(&d.FirstKey, "first-key", "number of the first row, from which its key is made")
 	f.BoolVar(&d.Append, "append", false,
 		"add to a table that has rows, from --first-key or else after its largest key")
@@ -100,7 +104,8 @@ func (d *Data) ReadSpec() error {
 		return errors.New("--payload-bytes and --payload-kind are for dataset documents: the file of --dataset says how long its columns are")
 	}
 
-	text, err := readDataset(d.Dataset)
+	path, table := cutTable(d.Dataset)
+	text, err := readDataset(path)
 	if err != nil {
 		return fmt.Errorf("--dataset: %w", err)
 	}
@@ -108,8 +113,40 @@ func (d *Data) ReadSpec() error {
 	for _, p := range d.Parameters {
 		parameters[p.Name] = p.Value
 	}
-	d.Own, err = dataset.ParseSpec(d.Dataset, text, parameters)
+	switch {
+	case dataset.HasTables(text):
+		return d.readTables(path, table, text, parameters)
+	case table != "":
+		return fmt.Errorf("--dataset %s: the file is of one table: leave out #%s", d.Dataset, table)
+	}
+	d.Own, err = dataset.ParseSpec(path, text, parameters)
 	return err
+}
+
+// readTables reads a file of several tables, of which a name may choose one, with the rows that the file says.
+func (d *Data) readTables(path, table string, text []byte, parameters map[string]string) error {
+	scale := dataset.Scale{Rows: d.Rows, Times: float64(d.Times)}
+	if table != "" {
+		scale = dataset.Scale{}
+	}
+	all, err := dataset.ParseTables(path, text, parameters, scale)
+	if err != nil || table == "" {
+		d.Tables = all
+		return err
+	}
+
+	one, err := all.Find(table)
+	d.Own = one.Spec
+	return err
+}
+
+// cutTable divides file.yaml#table.
+func cutTable(name string) (path, table string) {
+	at := strings.LastIndexByte(name, '#')
+	if at < 0 || !isFile(name[:at]) {
+		return name, ""
+	}
+	return name[:at], name[at+1:]
 }
 
 // presetDataset begins the name of a dataset of the presets.
@@ -133,11 +170,15 @@ func DatasetIn(folder, name string) string {
 
 // isFile reports whether a dataset is named by the path of a file.
 func isFile(name string) bool {
+	name, _, _ = strings.Cut(name, "#")
 	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
 func (d *Data) validate(p *problems) {
 	switch {
+	case d.Tables != nil:
+		p.add(fmt.Errorf("--dataset %s has %d tables, and this takes one: name it, as --dataset %s#%s; push, verify and preview take all",
+			d.Dataset, len(d.Tables.Tables), d.Dataset, d.Tables.Tables[0].Name))
 	case d.Own != nil:
 	case d.Like != "":
 		p.add(fmt.Errorf("--like %s is for push and doctor: write the table with terapush inspect, and give the file as --dataset", d.Like))
@@ -146,6 +187,7 @@ func (d *Data) validate(p *problems) {
 	}
 	p.refuse(d.PayloadBytes < 1 || d.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", d.PayloadBytes, dataset.MaxPayloadBytes)
+	p.refuse(d.Times > 0 && d.Tables == nil, "--times is for a file of several tables, whose rows it says: give --rows")
 	p.refuse(d.Rows > 0 && d.Bytes > 0 || d.Duration > 0 && (d.Rows > 0 || d.Bytes > 0),
 		"--rows, --bytes and --duration exclude each other")
 	p.refuse(d.FirstKey.Key < 0, "--first-key %d: a key cannot be negative", d.FirstKey.Key)

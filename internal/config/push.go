@@ -72,4 +72,4 @@ func IsRunName(name string) bool {
 	return runName.MatchString(name) && !strings.Contains(name, "-of-") && name != LastRun
 }
 
-var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}$`)
+var runName = regexp.MustCompile(`^[a-z][0-9a-z-]{0,39}` + childPart + `$`)

@@ -91,13 +91,13 @@ func fill(f *pflag.FlagSet, from func(*pflag.Flag) (where string, values []strin
 
 // Exclusive lists groups of flags of which only one may be given.
 func Exclusive() [][]string {
-	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}, {"dataset", "like"}}
+	return [][]string{{"rows", "bytes", "times", "duration"}, {"batch-rows", "batch-bytes"}, {"dataset", "like"}}
 }
 
 // refuseZero refuses a 0 that would silently mean the default.
 func refuseZero(f *pflag.FlagSet) error {
 	var problems []error
-	for _, name := range []string{"rows", "bytes", "duration", "batch-rows", "batch-bytes", "commit-batches", "memory", "workers", "batch-timeout"} {
+	for _, name := range []string{"rows", "bytes", "times", "duration", "batch-rows", "batch-bytes", "commit-batches", "memory", "workers", "batch-timeout"} {
 		flag := f.Lookup(name)
 		if flag != nil && flag.Changed && slices.Contains([]string{"", "0", "0s"}, flag.Value.String()) {
 			problems = append(problems, fmt.Errorf("--%s 0: give more than 0, or leave it out for the default", name))

@@ -3,6 +3,8 @@ package dataset
 import (
 	"math"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -24,6 +26,8 @@ type SpecRef struct {
 	Stride int64  `json:"stride,omitempty"` // of a scatter
 	// Skew: the parent of rank k is drawn in proportion to k^−s; nil: all parents equally often.
 	Skew *SpecSkew `json:"zipf,omitempty"`
+
+	short string // table.column of the same file, until ParseTables has found what it is
 }
 
 // SpecSkew is how often parents are drawn.
@@ -33,6 +37,9 @@ type SpecSkew struct {
 }
 
 func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
+	if _, mapping := e.value.(*ast.MappingNode); !mapping {
+		return &SpecRef{short: r.scalar(e.value, where)}
+	}
 	f := r.fields(c, e, where, "table", "column", "rows", "with", "start", "step", "every", "cycle", "format", "uuid", "stride",
 		"columns", "values_from")
 	if two, is := f.all["columns"]; is {
@@ -55,6 +62,10 @@ func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
 }
 
 func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
+	if r.short != "" && r.Table == "" {
+		p.wrong([]string{"ref"}, "ref: %s is for a file with tables: write {table: …, column: …, rows: …}", quoted(r.short))
+		return plan
+	}
 	if r.With != "" {
 		return r.planWith(p)
 	}

@@ -9,6 +9,10 @@ import (
 )
 
 func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
+	if q.Of != "" {
+		p.wrong([]string{"sequence", "of"}, "sequence: of: %s is for a file with tables: write start", quoted(q.Of))
+		return plan
+	}
 	s := &sequence{every: q.Every, cycle: q.Cycle}
 	if q.Every < 1 || q.Cycle < 0 {
 		p.wrong([]string{"sequence"}, "sequence: every is 1 or more, and cycle too if there is one")

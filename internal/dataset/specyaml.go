@@ -96,20 +96,32 @@ func (r *specReader) read(text []byte) *Spec {
 		return nil
 	}
 
-	s := &Spec{Key: []string{}, Unique: [][]string{}, Columns: []SpecColumn{}}
 	all := r.mapping(root, "the file", "version", "name", "rows", "parameters", "key", "unique", "columns")
 	r.declare(all)
+	version := r.version(all)
+	s := r.spec(all)
+	s.Version = version
+	if s.Name == "" {
+		s.Name = r.nameOfFile()
+	}
+	r.allUsed()
+	return s
+}
+
+func (r *specReader) nameOfFile() string {
+	return strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
+}
+
+// spec reads what is said of one table.
+func (r *specReader) spec(all []entry) *Spec {
+	s := &Spec{Key: []string{}, Unique: [][]string{}, Columns: []SpecColumn{}}
 	for _, e := range all {
 		r.lines[e.key] = e.line
 		switch e.key {
-		case "version":
-			s.Version = int(r.integer(e))
 		case "name":
 			s.Name = r.scalar(e.value, "name")
 		case "rows":
-			if s.Rows = r.integer(e); s.Rows < 1 {
-				r.add(e.line, "rows: a whole number of rows, 1 or more, belongs here")
-			}
+			s.Rows = r.rows(e)
 		case "key":
 			s.Key = r.list(e.value, "key")
 		case "unique":
@@ -120,20 +132,35 @@ func (r *specReader) read(text []byte) *Spec {
 			}
 		}
 	}
+	return s
+}
 
-	if !slices.ContainsFunc(all, func(e entry) bool { return e.key == "version" }) {
+// version reads the one of the format.
+func (r *specReader) version(all []entry) int {
+	at := slices.IndexFunc(all, func(e entry) bool { return e.key == "version" })
+	if at < 0 {
 		r.add(1, "version: 1 is missing: it fixes what the generators mean")
-		s.Version = SpecVersion
+		return SpecVersion
 	}
-	if s.Name == "" {
-		s.Name = strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
+	r.lines["version"] = all[at].line
+	return int(r.integer(all[at]))
+}
+
+func (r *specReader) rows(e entry) int64 {
+	rows := r.integer(e)
+	if rows < 1 {
+		r.add(e.line, "rows: a whole number of rows, 1 or more, belongs here")
 	}
+	return rows
+}
+
+// allUsed adds the parameters that nothing uses.
+func (r *specReader) allUsed() {
 	for _, p := range r.parameters {
 		if !r.used[p.key] {
 			r.add(p.line, "parameter %s is not used: write ${%s} where its value belongs", quoted(p.key), shortened(p.key))
 		}
 	}
-	return s
 }
 
 // parse returns the file's mapping, or nil after an error.
@@ -142,7 +169,7 @@ func (r *specReader) parse(text []byte) (root ast.Node) {
 		r.add(0, "this is not UTF-8")
 		return nil
 	}
-	if len(text) > maxSpecBytes {
+	if len(text) > maxSpecBytes && !HasTables(text) { // whose length its reader bounds
 		r.add(0, "the file has %d bytes: %d at most describe a dataset", len(text), maxSpecBytes)
 		return nil
 	}

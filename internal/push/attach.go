@@ -61,7 +61,7 @@ func (p *push) configure(ctx context.Context) error {
 	if p.Config.Resume != "" {
 		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	}
-	return p.configureNew(ctx, cmp.Or(p.Config.RunID, runlog.NewID(p.started)))
+	return p.configureNew(ctx, cmp.Or(p.Config.RunID, p.ID, runlog.NewID(p.started)))
 }
 
 // configureNew is configure for a run that may begin.
@@ -280,6 +280,6 @@ func (p *push) newRecord() runlog.Record {
 	return runlog.Record{
 		Run: p.progress.ID, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.target.Store(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
-		Plan: p.plan, Flags: p.Given,
+		Plan: p.plan, Flags: p.Given, Tables: p.Tables,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/host"
@@ -32,6 +33,10 @@ import (
 type Job struct {
 	Config  config.Push
 	Drivers *loader.Registry
+	// ID is that of a new run without a name; "" makes one.
+	ID string
+	// Tables are kept in the record of the first part of a run of several tables.
+	Tables *dataset.Tables
 	// Given are the flags that were set, for the run's record.
 	Given map[string][]string
 	// Explicit reports whether a flag was given to this process, and not only to the run that is resumed.

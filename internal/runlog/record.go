@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/run"
 )
@@ -38,6 +39,8 @@ type Record struct {
 	Plan     run.Plan `json:"plan"`
 	// Flags are those of the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
+	// Tables are those of the run of which this one is the first part; nil of all others.
+	Tables *dataset.Tables `json:"tables,omitempty"`
 }
 
 // Folder returns the name of the run's folder. Each shard of a run has its own.
@@ -89,13 +92,18 @@ func recordIn(dir string) (*Record, error) {
 
 // folder returns a run's folder. Other letters than an id's might lead out of the state folder.
 func folder(stateDir, run string) (string, error) {
-	if run == "" || strings.Trim(run, idLetters) != "" {
+	if !isFolder(run) {
 		return "", fmt.Errorf("%q is not the id of a run: ids are made of digits, lower-case letters and dashes", run)
 	}
 	return filepath.Join(stateDir, run), nil
 }
 
-const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
+// isFolder reports whether a run's folder may have the name. A dot is within the name of a part of a run of several tables.
+func isFolder(name string) bool {
+	return name != "" && strings.Trim(name, idLetters) == "" && name[0] != '.'
+}
+
+const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-."
 
 // NewID makes a run id: the start in UTC, so that runs sort by time, and enough chance that no two machines choose the
 // same. It needs no quoting anywhere.
@@ -103,8 +111,13 @@ func NewID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
 
-// IsID reports whether NewID could have made id.
-func IsID(id string) bool { return madeID.MatchString(id) }
+// IsID reports whether NewID could have made id, or that of the run it is a part of.
+func IsID(id string) bool {
+	if parent, _, is := config.ParentOf(id); is {
+		id = parent
+	}
+	return madeID.MatchString(id)
+}
 
 var madeID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{6}$`)
 

@@ -64,7 +64,7 @@ func folders(stateDir string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if !e.IsDir() || strings.Trim(e.Name(), idLetters) != "" {
+		if !e.IsDir() || !isFolder(e.Name()) {
 			continue
 		}
 		newest, unread := pieces{files: Folder(filepath.Join(stateDir, e.Name()))}.newest()
@@ -139,7 +139,7 @@ func isLocked(dir string) bool {
 }
 
 // Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun, which is the
-// newest one that fits. A name that a user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the
+// newest one that fits. For a part of a run of several tables it returns that run, unless it is named in full. A name that a user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the
 // shard of nightly in nightly-0-of-3. What fits no run is returned as it is, for Read to refuse.
 func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 	names, err := folders(stateDir)
@@ -158,8 +158,12 @@ func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 		if i < 0 {
 			return "", errors.Join(fmt.Errorf("%w of this target in %s; terapush runs lists those of all targets", ErrNoRun, stateDir), err)
 		}
-		return all[i].Run, nil
+		return wholeOf(all[i].Run), nil
 	}
+	for i := range names {
+		names[i] = wholeOf(names[i])
+	}
+	names = slices.Compact(names)
 	found := slices.DeleteFunc(names, func(n string) bool { return !IsID(n) || !strings.HasPrefix(n, name) })
 	switch len(found) {
 	case 0:
@@ -168,4 +172,27 @@ func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%d runs begin with %q: %s", len(found), name, strings.Join(found, ", "))
+}
+
+// wholeOf returns the run of several tables that a run is a part of, or itself.
+func wholeOf(run string) string {
+	if parent, _, is := config.ParentOf(run); is {
+		return parent
+	}
+	return run
+}
+
+// ReadTables returns the record of the first part of a run of several tables, which has them; nil of any other run.
+func ReadTables(stateDir, run string) (*Record, error) {
+	if !isFolder(run) {
+		return nil, nil
+	}
+	r, err := Read(stateDir, config.ChildOf(run, 0))
+	if errors.Is(err, ErrNoRun) {
+		return nil, nil
+	}
+	if err == nil && r.Tables == nil {
+		err = fmt.Errorf("the record of run %s has no tables", r.Run)
+	}
+	return &r, err
 }

@@ -25,7 +25,7 @@ func (n tableName) label(ref loader.Ref, staged bool) string {
 	if staged {
 		kind = "g"
 	}
-	return fmt.Sprintf("terapush_%s_%08x_%s%d", ref.ID.Run, h.Sum32(), kind, ref.ID.Number)
+	return fmt.Sprintf("terapush_%s_%08x_%s%d", strings.ReplaceAll(ref.ID.Run, ".", "_"), h.Sum32(), kind, ref.ID.Number)
 }
 
 // txnState is the status of a label's newest transaction (org.apache.doris.transaction.TransactionStatus).

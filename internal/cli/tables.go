@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/sweep"
+)
+
+// A run of several tables is a sequence of ordinary runs, ID.1, ID.2 …, one a table in the order of their references. Each has
+// claims and a journal of its own. The record of the first one has all tables, so that a resume needs no file.
+
+// tablesRun is such a run in this process.
+type tablesRun struct {
+	*app
+	id       string // or the name
+	config   config.Push
+	given    map[string][]string
+	explicit func(string) bool
+	sum      report.Tables
+}
+
+// eachTable calls do with the configuration of every table's run, until one fails.
+func eachTable(c *config.Push, do func(i int, c *config.Push) error) error {
+	for i, t := range c.Tables.Tables {
+		one := c.OfTable(t)
+		if c.Resume != "" {
+			one.Resume = config.ChildOf(c.Resume, i)
+		}
+		if c.RunID != "" {
+			one.RunID = config.ChildOf(c.RunID, i)
+		}
+		if err := do(i, &one); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// runTables pushes all tables, and prints one summary.
+func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explicit func(string) bool) error {
+	err := errors.Join(a.checkTables(c), refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report))
+	if err != nil {
+		return usage(err)
+	}
+	t := &tablesRun{
+		app: a, id: cmp.Or(c.Resume, c.RunID, runlog.NewID(time.Now())), config: *c, explicit: explicit, given: config.Given(cmd.Flags()),
+	}
+	for _, name := range []string{"rows", "times"} { // which are in the tables
+		delete(t.given, name)
+	}
+	t.sum.Run = t.id
+	for i, one := range c.Tables.Tables {
+		t.sum.Tables = append(t.sum.Tables, report.TableResult{Table: one.Name, Run: config.ChildOf(t.id, i), Rows: one.Spec.Rows})
+		for _, column := range one.Broken {
+			a.log().Warn(fmt.Sprintf("column %s of table %s is NULL in all rows: the table that it refers to is not filled before", column, one.Name))
+		}
+	}
+
+	a.logger = sweep.Once(a.log()) // what one table's server says it says of all
+	stop, release := a.stopping(cmd.Context())
+	defer release()
+	err = eachTable(c, func(i int, c *config.Push) error { return t.push(stop, i, c) })
+	if push.OutcomeOf(err) == push.Usage {
+		return err
+	}
+
+	t.sum.Sum(push.OutcomeOf(err))
+	err = errors.Join(err, a.print(t.sum, c.JSON))
+	if line := t.next(cmd, err); line != "" {
+		fmt.Fprintln(a.terminal, line)
+	}
+	if c.Report != "" {
+		err = errors.Join(err, writePage(c.Report, t.records()...))
+	}
+	if is := t.sum.Result; err == nil && c.FailBelow > 0 && is.Seconds > 0 {
+		return tooSlow(is.BytesPerSecond, c)
+	}
+	return err
+}
+
+// dryRunTables prints what a push of each table would do.
+func (a *app) dryRunTables(c *config.Push) error {
+	if err := a.checkTables(c); err != nil {
+		return err
+	}
+	return eachTable(c, func(i int, c *config.Push) error {
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		return a.dryRun(c)
+	})
+}
+
+// restoreTables completes the flags of a run of several tables from the record of its first part.
+func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, typed func(flag string) bool) error {
+	if c.Files != nil {
+		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", c.Resume, quote(r.Target), c.Resume)
+	}
+	for _, name := range []string{"dataset", "param", "rows", "times", "table"} {
+		if typed(name) {
+			return fmt.Errorf("--%s cannot change in run %s, whose record has its tables: leave it out", name, c.Resume)
+		}
+	}
+	flags := maps.Clone(r.Flags)
+	delete(flags, "table")
+	c.Tables = r.Tables
+	return config.Restore(f, flags)
+}
+
+// checkTables finds what would stop a later table, without a connection.
+func (a *app) checkTables(c *config.Push) error {
+	if err := c.CheckTables(); err != nil {
+		return err
+	}
+	return eachTable(c, func(_ int, c *config.Push) error { return push.Check(c, a.drivers) })
+}
+
+// push makes, resumes or leaves out the run of one table.
+func (t *tablesRun) push(s stop, i int, c *config.Push) error {
+	into := &t.sum.Tables[i]
+	j := push.Job{Explicit: t.explicit, Given: maps.Clone(t.given)}
+	j.Given["table"] = []string{c.Table}
+	if i == 0 {
+		j.Tables = t.config.Tables
+	}
+	if c.RunID == "" {
+		r, err := runlog.Read(c.State, into.Run)
+		switch {
+		case errors.Is(err, runlog.ErrNoRun):
+			c.Resume, j.ID = "", into.Run
+		case err != nil:
+			return &push.Error{Outcome: report.PreflightFailed, Err: err}
+		case r.Stage == runlog.Verified:
+			into.Done = true
+			return nil
+		default:
+			c.Resume = into.Run
+		}
+	}
+	select {
+	case <-s.drain:
+		return &push.Error{Outcome: report.Interrupted, Err: errors.New("stopped by a signal, before the table was begun")}
+	default:
+	}
+
+	t.log().Info(fmt.Sprintf("table %d of %d: %s", i+1, len(t.sum.Tables), c.Table), "run", into.Run)
+	if i < len(t.sum.Tables)-1 {
+		c.MetricsLinger = 0
+	}
+	j.Config = *c
+	write, err := t.reportWriter(s.hard, c.ReportTo, &c.Connect)
+	if err != nil {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	into.Report, err = t.execute(s, j, func(*report.Report) error { return nil })
+	return errors.Join(err, write(context.WithoutCancel(s.hard), into.Report, err))
+}
+
+// next says how to go on.
+func (t *tablesRun) next(cmd *cobra.Command, err error) string {
+	begun, _ := runlog.ReadTables(t.config.State, t.id)
+	switch {
+	case err == nil || begun == nil:
+		return ""
+	case t.config.RunID != "":
+		return "to resume: run the same command again, here or on another machine"
+	case push.OutcomeOf(err) == report.VerificationFailed:
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+	}
+	return fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+}
+
+// records are those of the reports, for a page that has them side by side.
+func (t *tablesRun) records() (all []results.Record) {
+	for _, one := range t.sum.Tables {
+		if one.Report != nil {
+			all = append(all, results.Of(*one.Report))
+		}
+	}
+	return all
+}
+
+// eachPart does something to every part of a run that has begun, and goes on where one fails.
+func (a *app) eachPart(c *config.Push, do func(c config.Push) error) (all error) {
+	_ = eachTable(c, func(_ int, one *config.Push) error {
+		_, err := runlog.Read(c.State, cmp.Or(one.Resume, one.RunID))
+		if errors.Is(err, runlog.ErrNoRun) && !config.IsRunName(cmp.Or(c.Resume, c.RunID)) {
+			err = fmt.Errorf("it is not begun: terapush push --resume %s", c.Resume)
+			all = errors.Join(all, &push.Error{Outcome: report.PreflightFailed, Err: fmt.Errorf("table %s: %w", one.Table, err)})
+			return nil
+		}
+		if err := do(*one); err != nil {
+			all = errors.Join(all, fmt.Errorf("table %s: %w", one.Table, err))
+		}
+		return nil
+	})
+	return all
+}

@@ -1,0 +1,300 @@
+package dataset
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Tables is a file of several tables, each an ordinary spec, in the order in which they are filled: a table comes after
+// those that it refers to. Its JSON is kept with the run.
+type Tables struct {
+	Name   string      `json:"name"`
+	Tables []SpecTable `json:"tables"`
+}
+
+// SpecTable is one of them.
+type SpecTable struct {
+	Name    string   `json:"name"`    // in the database, as name or schema.name
+	Parents []string `json:"parents"` // the tables of the file that it refers to, without those of Broken
+	Broken  []string `json:"broken"`  // columns that are NULL, since the table that they refer to is not filled before this one
+	Spec    *Spec    `json:"spec"`    // with its number of rows
+}
+
+// Scale is how many rows the tables get, in place of what the file says.
+type Scale struct {
+	Rows  int64   // of every table; 0: not given
+	Times float64 // what the file says, times this, rounded, and at least one row; 0: not given
+}
+
+func (s Scale) of(rows int64) int64 {
+	switch {
+	case s.Rows > 0:
+		return s.Rows
+	case s.Times == 0 || rows < 1:
+		return rows
+	}
+	return max(1, int64(math.Min(math.Round(float64(rows)*s.Times), 1<<62)))
+}
+
+var tablesKey = regexp.MustCompile(`(?m)^["']?tables["']?[ \t]*:`)
+
+// HasTables reports whether a file is one of several tables.
+func HasTables(text []byte) bool { return tablesKey.Match(text) }
+
+// ParseTables reads a file of several tables. In it, ref: customers.id stands for a key of another table, and
+// ${customers.rows} for the number of its rows. The error is like that of ParseSpec.
+func ParseTables(file string, text []byte, parameters map[string]string, scale Scale) (*Tables, error) {
+	r := &specReader{file: file, given: parameters, lines: map[string]int{}}
+	read := r.tables(text, scale)
+	if len(r.problems) > 0 {
+		return nil, r.err()
+	}
+
+	f := &tableFile{specReader: r, all: read}
+	f.resolve()
+	order := f.order()
+	if len(r.problems) > 0 {
+		return nil, r.err()
+	}
+
+	all := &Tables{Name: r.nameOfFile()}
+	for _, t := range order {
+		if _, problems := t.Spec.plan(); len(problems) > 0 {
+			r.lines = t.lines
+			for _, p := range problems {
+				r.add(r.lineOf(p.at), "table %s: %s", quoted(t.Name), p.text)
+			}
+		}
+		all.Tables = append(all.Tables, t.SpecTable)
+	}
+	if len(r.problems) > 0 {
+		return nil, r.err()
+	}
+	return all, nil
+}
+
+// Find returns a table by name.
+func (all *Tables) Find(name string) (SpecTable, error) {
+	var names []string
+	for _, t := range all.Tables {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return SpecTable{}, unknownTable(name, names)
+}
+
+// tableFile is a file whose tables are read, in its order, and refer to each other by name.
+type tableFile struct {
+	*specReader
+	all []*readTable
+}
+
+type readTable struct {
+	SpecTable
+	lines map[string]int
+	line  int
+	keys  []entry
+	links []link
+}
+
+// link is a column that refers to a table of the same file.
+type link struct {
+	*SpecColumn
+	parent string
+}
+
+// tables reads the tables, without those of what they refer to.
+func (r *specReader) tables(text []byte, scale Scale) (all []*readTable) {
+	root := r.parse(text)
+	if root == nil {
+		return nil
+	}
+
+	top := r.mapping(root, "the file", "version", "parameters", "tables")
+	r.declare(top)
+	version := r.version(top)
+	for _, e := range top {
+		if e.key != "tables" {
+			continue
+		}
+		for _, t := range r.mapping(e.value, "tables") {
+			all = append(all, r.sized(t, scale))
+		}
+	}
+	if len(all) == 0 {
+		r.add(1, "tables: a file has at least one")
+	}
+
+	for _, t := range all {
+		rows := t.Spec.Rows
+		t.Spec = r.spec(t.keys)
+		t.Spec.Version, t.Spec.Name, t.Spec.Rows = version, nameOfTable(t.Name), rows
+		t.lines, r.lines = r.lines, map[string]int{}
+	}
+	r.allUsed()
+	return all
+}
+
+// sized reads the name of a table and its number of rows, which others may use.
+func (r *specReader) sized(t entry, scale Scale) *readTable {
+	one := &readTable{SpecTable: SpecTable{Name: t.key, Parents: []string{}, Broken: []string{}, Spec: new(Spec)}, line: t.line}
+	if t.key == "" || strings.ContainsFunc(t.key, func(c rune) bool { return c == ',' || c == ';' || unicode.IsControl(c) }) {
+		r.add(t.line, "table %s: write it as name or schema.name", quoted(t.key))
+	}
+	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "unique", "columns")
+	if at := slices.IndexFunc(one.keys, func(e entry) bool { return e.key == "rows" }); at >= 0 {
+		one.Spec.Rows = r.rows(one.keys[at])
+	}
+	one.Spec.Rows = scale.of(one.Spec.Rows)
+	if one.Spec.Rows == 0 {
+		r.add(t.line, "table %s: rows is missing: write it, or give --rows for all tables", quoted(t.key))
+	}
+
+	parameter := t.key + ".rows"
+	r.given[parameter] = strconv.FormatInt(one.Spec.Rows, 10)
+	r.names = append(r.names, parameter)
+	return one
+}
+
+// nameOfTable makes the name of a dataset of a table's, without its schema.
+func nameOfTable(table string) string {
+	name := strings.Map(func(c rune) rune {
+		if notInNames(c) {
+			return '_'
+		}
+		return c
+	}, table[strings.LastIndexByte(table, '.')+1:])
+	return name[:min(len(name), maxName)]
+}
+
+func (f *tableFile) find(name string) *readTable {
+	for _, t := range f.all {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// wrong adds a problem of a table's column.
+func (f *tableFile) wrong(t *readTable, c *SpecColumn, format string, args ...any) {
+	f.lines = t.lines
+	at := f.lineOf(path("columns", c.Name))
+	f.add(at, "table "+quoted(t.Name)+": column "+quoted(c.Name)+": "+format, args...)
+}
+
+// resolve gives each short reference what the parent's column says, and finds which table refers to which.
+func (f *tableFile) resolve() {
+	for _, t := range f.all {
+		for i := range t.Spec.Columns {
+			switch c := &t.Spec.Columns[i]; g := c.Generator.(type) {
+			case *SpecRef:
+				f.drawn(t, c, g)
+			case *SpecSequence:
+				f.derived(t, c, g)
+			}
+		}
+	}
+}
+
+// drawn resolves a reference to any row of the parent.
+func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
+	if ref.short != "" {
+		parent, of := f.parentOf(t, c, ref.short)
+		if of == nil {
+			return
+		}
+		ref.Table, ref.Column, ref.Rows = parent.Name, of.Name, parent.Spec.Rows
+		switch g := of.Generator.(type) {
+		case *SpecSequence:
+			ref.Start, ref.Step, ref.Format = g.Start, g.Step, g.Format
+		case *SpecUUID:
+			ref.UUID, ref.Start, ref.Step = g.Version, g.Start, g.Step
+		case *SpecScatter:
+			ref.Start, ref.Stride = g.Start, g.Stride
+		}
+	}
+
+	parent := f.find(ref.Table)
+	if parent == nil { // of another file
+		return
+	}
+	t.links = append(t.links, link{c, parent.Name})
+	if parent.Spec.Rows < ref.Rows {
+		f.wrong(t, c, "ref: %d rows of table %s, which gets %d: write ref: %s.%s",
+			ref.Rows, quoted(ref.Table), parent.Spec.Rows, shortened(ref.Table), shortened(ref.Column))
+	}
+}
+
+// derived resolves a sequence that goes through the rows of a parent.
+func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
+	if q.Of == "" {
+		return
+	}
+	parent, of := f.parentOf(t, c, q.Of)
+	if of == nil {
+		return
+	}
+	g, is := of.Generator.(*SpecSequence)
+	if !is || q.Start+q.Step+q.Format != "" {
+		f.wrong(t, c, "sequence: of: column %s of table %s is to be a sequence, whose start, step and format are taken",
+			quoted(of.Name), quoted(parent.Name))
+		return
+	}
+	reached := (t.Spec.Rows-1)/max(q.Every, 1) + 1
+	if q.Cycle > 0 {
+		reached = min(reached, q.Cycle)
+	}
+	if reached > parent.Spec.Rows {
+		f.wrong(t, c, "sequence: its %d rows need %d rows of table %s, which gets %d: give it a cycle or a larger every, or fewer rows",
+			t.Spec.Rows, reached, quoted(parent.Name), parent.Spec.Rows)
+	}
+	t.links = append(t.links, link{c, parent.Name})
+	q.Of, q.Start, q.Step, q.Format = "", g.Start, g.Step, g.Format
+}
+
+// parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. It is nil after adding
+// what is wrong.
+func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string) (*readTable, *SpecColumn) {
+	parent, of := f.column(short)
+	if of == nil {
+		f.wrong(t, c, "%s: there is no such column in this file; a key of a table that is not in it is ref: {table: …, column: …, rows: …}",
+			quoted(short))
+		return nil, nil
+	}
+	if c.Type == "" {
+		c.Type = of.Type
+	}
+
+	switch g := of.Generator.(type) {
+	case *SpecUUID, *SpecScatter:
+		return parent, of
+	case *SpecSequence:
+		if g.Of == "" && g.Every == 1 && g.Cycle == 0 {
+			return parent, of
+		}
+	}
+	f.wrong(t, c, "%s: it can be referred to if it is a uuid, a scatter, or a sequence with neither of, every nor cycle", quoted(short))
+	return nil, nil
+}
+
+func (f *tableFile) column(short string) (*readTable, *SpecColumn) {
+	for _, t := range f.all {
+		name, is := strings.CutPrefix(short, t.Name+".")
+		if !is {
+			continue
+		}
+		for i := range t.Spec.Columns {
+			if t.Spec.Columns[i].Name == name {
+				return t, &t.Spec.Columns[i]
+			}
+		}
+	}
+	return nil, nil
+}

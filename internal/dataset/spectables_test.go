@@ -1,0 +1,106 @@
+package dataset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+)
+
+const twoTables = `version: 1
+tables:
+  lines:
+    rows: 4000
+    key: [order_id, line]
+    columns:
+      order_id: {sequence: {of: orders.id, every: 4}}
+      line:     {type: int, sequence: {start: 1, cycle: 4}}
+      note:     {ref: shop.notes.id, nulls: 50%}
+  orders:
+    rows: 1000
+    key: [id]
+    columns:
+      id:       {type: bigint, sequence: {start: 7}}
+      next:     {ref: orders.id, nulls: 10%}
+      last:     {ref: shop.notes.id, nulls: 10%}
+      country:  {type: "text(5)", ref: {table: countries, column: code, rows: 30, format: "C{:02}"}}
+  shop.notes:
+    rows: 50
+    key: [id]
+    columns:
+      id:       {type: uuid, uuid: v4}
+      order_id: {ref: orders.id, nulls: 1%, zipf: {s: 1.1}}
+`
+
+func TestTablesComeInTheOrderOfTheirReferences(t *testing.T) {
+	for _, one := range []struct {
+		scale dataset.Scale
+		rows  []int64
+	}{
+		{dataset.Scale{}, []int64{1000, 50, 4000}},
+		{dataset.Scale{Rows: 300}, []int64{300, 300, 300}},
+		{dataset.Scale{Times: 0.001}, []int64{1, 1, 4}},
+	} {
+		all, err := dataset.ParseTables("shop.yaml", []byte(twoTables), nil, one.scale)
+		require.NoError(t, err)
+		require.Equal(t, "shop", all.Name)
+
+		var names, broken []string
+		for i, table := range all.Tables {
+			names = append(names, table.Name+" of "+strings.Join(table.Parents, "+"))
+			broken = append(broken, strings.Join(table.Broken, "+"))
+			require.Equal(t, one.rows[i], table.Spec.Rows)
+		}
+		require.Equal(t, []string{"orders of ", "shop.notes of orders", "lines of orders+shop.notes"}, names)
+		require.Equal(t, []string{"next+last", "", ""}, broken)
+
+		ref := all.Tables[1].Spec.Columns[1].Generator.(*dataset.SpecRef)
+		require.Equal(t, one.rows[0], ref.Rows)
+		require.Equal(t, "7", ref.Start)
+		require.Equal(t, "bigint", all.Tables[1].Spec.Columns[1].Type)
+		require.Equal(t, "7", all.Tables[2].Spec.Columns[0].Generator.(*dataset.SpecSequence).Start)
+		require.Equal(t, "100%", all.Tables[0].Spec.Columns[1].Nulls)
+	}
+}
+
+func TestTablesThatCannotBeFilledAreRefused(t *testing.T) {
+	for from, want := range map[[2]string]string{
+		{"ref: shop.notes.id, nulls: 10%", "ref: lines.line"}: "shop.yaml:16: table orders: column last: lines.line: " +
+			"it can be referred to if it is a uuid, a scatter, or",
+		{"ref: shop.notes.id, nulls: 10%", "ref: lines.order"}: "lines.order: there is no such column in this file",
+		{"rows: 1000", "rows: 999"}: "shop.yaml:7: table lines: column order_id: sequence: its 4000 rows need 1000 rows of table orders, " +
+			"which gets 999",
+		{"    rows: 50\n", ""}:                                                    "table shop.notes: rows is missing: write it, or give --rows for all tables",
+		{"orders.id, nulls: 10%", "orders.id"}:                                    "column next: it refers to table orders, which is not filled before: write nulls: 100%",
+		{"{type: int, sequence: {start: 1, cycle: 4}}", "{type: int}"}:            "column line: a generator is missing",
+		{"countries, column: code, rows: 30", "shop.notes, column: id, rows: 51"}: "ref: 51 rows of table shop.notes, which gets 50",
+		{"version: 1", "version: 2"}:                                              "version 2 is not there",
+		{"tables:", "name: s\ntables:"}:                                           "key name",
+	} {
+		_, err := dataset.ParseTables("shop.yaml", []byte(strings.Replace(twoTables, from[0], from[1], 1)), nil, dataset.Scale{})
+		require.ErrorContains(t, err, want, "%q", from)
+	}
+
+	round := strings.NewReplacer("ref: shop.notes.id, nulls: 10%", "ref: shop.notes.id", "nulls: 1%, ", "").Replace(twoTables)
+	_, err := dataset.ParseTables("shop.yaml", []byte(round), nil, dataset.Scale{})
+	require.ErrorContains(t, err, "tables refer to each other, so that none of them can be filled first: "+
+		"orders.last to shop.notes, shop.notes.order_id to orders: give one of these columns nulls")
+
+	_, err = dataset.ParseSpec("one.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n  a: {type: bigint, ref: b.id}\n"), nil)
+	require.ErrorContains(t, err, "one.yaml:4: column a: ref: b.id is for a file with tables")
+}
+
+// What looks at every pair of references, or reads the file for each table, shows here.
+func TestManyTablesAreRead(t *testing.T) {
+	text := "version: 1\ntables:\n"
+	for i := range 300 {
+		text += fmt.Sprintf("  t%d:\n    rows: 10\n    columns:\n      id: {type: bigint, sequence: {start: 1}}\n"+
+			"      up: {ref: t%d.id, nulls: 1%%}\n", i, (i*7+1)%300)
+	}
+	all, err := dataset.ParseTables("many.yaml", []byte(text), nil, dataset.Scale{})
+	require.NoError(t, err)
+	require.Len(t, all.Tables, 300)
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// TablesSchema names the JSON's form of Tables.
+const TablesSchema = "terapush.tables/v1"
+
+// Tables is a run of several tables: a sequence of runs, each with its own report.
+type Tables struct {
+	Schema string        `json:"schema"`
+	Run    string        `json:"run"`
+	Target string        `json:"target"`
+	Result TablesResult  `json:"result"`
+	Tables []TableResult `json:"tables"`
+}
+
+// TablesResult is what this process has done, all tables together.
+type TablesResult struct {
+	Outcome        Outcome `json:"outcome"` // the gravest of the tables'
+	Rows           int64   `json:"rows"`    // that are in, of all processes
+	PlannedRows    int64   `json:"planned_rows"`
+	ProvenRows     int64   `json:"proven_rows"`
+	Seconds        float64 `json:"seconds"` // sending rows
+	RowsPerSecond  float64 `json:"rows_per_second"`
+	BytesPerSecond float64 `json:"bytes_per_second"` // of payload
+	BoundBy        Bound   `json:"bound_by"`
+}
+
+// TableResult is one table.
+type TableResult struct {
+	Table  string  `json:"table"`
+	Run    string  `json:"run"`
+	Rows   int64   `json:"rows"`   // planned
+	Done   bool    `json:"done"`   // by an earlier process: its rows were in and proven
+	Report *Report `json:"report"` // nil if this process did nothing to it
+}
+
+// Sum completes the result of a run that has ended so.
+func (t *Tables) Sum(ended Outcome) {
+	t.Schema = TablesSchema
+	is := &t.Result
+	is.Outcome = ended
+	lost := make(map[event.Limit]float64)
+	var rows, bytes float64
+	for _, one := range t.Tables {
+		is.PlannedRows += one.Rows
+		if one.Done {
+			is.Rows, is.ProvenRows = is.Rows+one.Rows, is.ProvenRows+one.Rows
+		}
+		r := one.Report
+		if r == nil {
+			continue
+		}
+		t.Target = r.Target.URL
+		is.Rows += r.Result.Rows
+		is.Seconds += r.Result.Seconds
+		rows += r.Result.RowsPerSecond * r.Result.Seconds
+		bytes += r.Result.BytesPerSecond * r.Result.Seconds
+		if r.Verify.OK {
+			is.ProvenRows += r.Verify.FoundRows
+		}
+		for limit, seconds := range r.BoundBy.Seconds {
+			lost[event.Limit(limit)] += seconds
+		}
+	}
+	is.RowsPerSecond, is.BytesPerSecond = ratio(rows, is.Seconds), ratio(bytes, is.Seconds)
+	is.BoundBy = NewBound(lost, Evidence{})
+}
+
+// WriteJSON writes one object.
+func (t Tables) WriteJSON(w io.Writer) error { return WriteJSON(w, t) }
+
+// WriteText writes a line for each table between the totals and the verdict. Only if every table is proven a line begins
+// with "verify ok".
+func (t Tables) WriteText(w io.Writer) error {
+	is := t.Result
+	fmt.Fprintf(w, "%s\n", join(fmt.Sprintf("%s: %s of %s in %s, in %s", is.Outcome, units.Count(is.Rows),
+		counted(is.PlannedRows, "row"), counted(int64(len(t.Tables)), "table"), duration(is.Seconds)),
+		units.Count(int64(is.RowsPerSecond))+" rows/s", units.Bytes(int64(is.BytesPerSecond))+"/s payload"))
+	if t.Target != "" {
+		fmt.Fprintf(w, "%-10s%s\n", "target", t.Target)
+	}
+	fmt.Fprintf(w, "%-10s%s\n", "run", t.Run)
+
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "  table\toutcome\trows\trows/s\tpayload/s\tbound by\tproof")
+	for _, one := range t.Tables {
+		fmt.Fprintln(out, "  "+strings.Join(one.cells(), "\t"))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("report: write the summary: %w", err)
+	}
+
+	if verdict := is.BoundBy.Verdict; verdict != "" {
+		fmt.Fprintf(w, "%-10s%s: %s of worker time\n", "bound by", verdict, percent(is.BoundBy.Shares[verdict]))
+	}
+	fmt.Fprintln(w, t.proof())
+	_, err := io.WriteString(w, strings.Join(append(warnings(t.warnings(), maxLines), ""), "\n"))
+	return err
+}
+
+func (t TableResult) cells() []string {
+	r := t.Report
+	switch {
+	case t.Done:
+		return []string{t.Table, "done before", units.Count(t.Rows), "", "", "", ""}
+	case r == nil:
+		return []string{t.Table, "not begun", "0 of " + units.Count(t.Rows), "", "", "", ""}
+	}
+	rows := units.Count(r.Result.Rows)
+	if r.Result.Rows != t.Rows {
+		rows += " of " + units.Count(t.Rows)
+	}
+	proof, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.Verify.line(), proofWord)), " · ")
+	return []string{
+		t.Table, string(r.Result.Outcome), rows, units.Count(int64(r.Result.RowsPerSecond)),
+		units.Bytes(int64(r.Result.BytesPerSecond)) + "/s", r.BoundBy.Verdict, proof,
+	}
+}
+
+func (t Tables) proof() string {
+	var open []string
+	for _, one := range t.Tables {
+		switch r := one.Report; {
+		case one.Done:
+		case r == nil || !r.Verify.OK || r.Verify.Mode == "none":
+			open = append(open, one.Table)
+		}
+	}
+	proven := fmt.Sprintf("%s of %s proven", units.Count(t.Result.ProvenRows), counted(t.Result.PlannedRows, "row"))
+	if len(open) == 0 {
+		return "verify ok: " + join(counted(int64(len(t.Tables)), "table"), proven)
+	}
+	const most = 5
+	names := strings.Join(open[:min(len(open), most)], ", ")
+	if more := len(open) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return "verify    " + join(proven, "not proven: "+names)
+}
+
+// warnings lists those of all tables, each once, with the first table that it is of.
+func (t Tables) warnings() (all []string) {
+	seen := map[string]bool{}
+	for _, one := range t.Tables {
+		if one.Report == nil {
+			continue
+		}
+		for _, w := range one.Report.Warnings {
+			if !seen[w] {
+				all = append(all, one.Table+": "+w)
+			}
+			seen[w] = true
+		}
+	}
+	return all
+}
