@@ -10,9 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/units"
@@ -36,7 +38,7 @@ type listedRun struct {
 	PlannedRows  int64  `json:"planned_rows,omitempty"` // of the shard; missing for a run by duration
 	PayloadBytes int64  `json:"payload_bytes"`          // of Rows, by the average row; of a load those of the files
 	Target       string `json:"target"`
-	Table        string `json:"table"`
+	Table        string `json:"table"` // of a run of several tables their number, in words
 	Method       string `json:"method"`
 }
 
@@ -62,6 +64,7 @@ that all rows are in the table and not verified. A run stays in the list until "
 			for _, r := range found {
 				list.Runs = append(list.Runs, listed(r))
 			}
+			list.Runs = withWholes(list.Runs, found)
 			return errors.Join(a.print(list, c.JSON), err)
 		},
 	}
@@ -88,6 +91,54 @@ func listed(r runlog.Summary) listedRun {
 		one.State = "incomplete"
 	}
 	return one
+}
+
+// withWholes puts a line for each run of several tables before those of its parts, which follow in their order.
+func withWholes(all []listedRun, found []runlog.Summary) (list []listedRun) {
+	tables := map[string]*dataset.Tables{}
+	parts := map[string][]listedRun{}
+	for i, r := range found {
+		whole, _, _ := config.ParentOf(r.Run)
+		parts[whole] = append(parts[whole], all[i])
+		if r.Tables != nil {
+			tables[whole] = r.Tables
+		}
+	}
+	for _, one := range all {
+		whole, _, _ := config.ParentOf(one.Run)
+		if tables[whole] == nil {
+			list = append(list, one)
+			continue
+		}
+		if mine := parts[whole]; len(mine) > 0 {
+			slices.Reverse(mine) // the newest is the last
+			list = append(append(list, wholeRun(whole, mine, tables[whole])), mine...)
+			parts[whole] = nil
+		}
+	}
+	return list
+}
+
+// wholeRun sums up the parts of a run of several tables, some of which may not have begun.
+func wholeRun(name string, parts []listedRun, tables *dataset.Tables) listedRun {
+	sum := parts[0]
+	sum.Run, sum.Shard, sum.Table = name, "", english.Plural(len(tables.Tables), "table", "")
+	sum.Rows, sum.PlannedRows, sum.PayloadBytes = 0, 0, 0
+	for _, t := range tables.Tables {
+		sum.PlannedRows += t.Spec.Rows
+	}
+	gravest := []string{string(runlog.Verified), string(runlog.Loaded), "incomplete", "running"}
+	state := 0
+	if len(parts) < len(tables.Tables) {
+		state = 2
+	}
+	for _, p := range parts {
+		sum.Rows += p.Rows
+		sum.PayloadBytes += p.PayloadBytes
+		state = max(state, slices.Index(gravest, p.State))
+	}
+	sum.State = gravest[state]
+	return sum
 }
 
 // WriteText writes a table.

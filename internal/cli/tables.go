@@ -51,7 +51,10 @@ func eachTable(c *config.Push, do func(i int, c *config.Push) error) error {
 
 // runTables pushes all tables, and prints one summary.
 func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explicit func(string) bool) error {
-	err := errors.Join(a.checkTables(c), refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report))
+	err := errors.Join(refuseOver("--report", c.Report, input{"--config", file}), canWrite(c.Report))
+	if c.Resume == "" {
+		err = errors.Join(err, a.checkTables(c))
+	}
 	if err != nil {
 		return usage(err)
 	}
@@ -61,9 +64,8 @@ func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explici
 	for _, name := range []string{"rows", "times"} { // which are in the tables
 		delete(t.given, name)
 	}
-	t.sum.Run = t.id
-	for i, one := range c.Tables.Tables {
-		t.sum.Tables = append(t.sum.Tables, report.TableResult{Table: one.Name, Run: config.ChildOf(t.id, i), Rows: one.Spec.Rows})
+	t.list(c)
+	for _, one := range c.Tables.Tables {
 		for _, column := range one.Broken {
 			a.log().Warn(fmt.Sprintf("column %s of table %s is NULL in all rows: the table that it refers to is not filled before", column, one.Name))
 		}
@@ -91,6 +93,14 @@ func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explici
 	return err
 }
 
+// list begins the summary.
+func (t *tablesRun) list(c *config.Push) {
+	t.sum.Run = t.id
+	for i, one := range c.Tables.Tables {
+		t.sum.Tables = append(t.sum.Tables, report.TableResult{Table: one.Name, Run: config.ChildOf(t.id, i), Rows: one.Spec.Rows})
+	}
+}
+
 // dryRunTables prints what a push of each table would do.
 func (a *app) dryRunTables(c *config.Push) error {
 	if err := a.checkTables(c); err != nil {
@@ -109,15 +119,16 @@ func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, 
 	if c.Files != nil {
 		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", c.Resume, quote(r.Target), c.Resume)
 	}
+	if config.IsRunName(c.Resume) && typed("dataset") { // its parts compare the rows
+		return errors.Join(config.Restore(f, r.Flags), c.ReadSpec())
+	}
 	for _, name := range []string{"dataset", "param", "rows", "times", "table"} {
 		if typed(name) {
 			return fmt.Errorf("--%s cannot change in run %s, whose record has its tables: leave it out", name, c.Resume)
 		}
 	}
-	flags := maps.Clone(r.Flags)
-	delete(flags, "table")
 	c.Tables = r.Tables
-	return config.Restore(f, flags)
+	return config.Restore(f, r.Flags)
 }
 
 // checkTables finds what would stop a later table, without a connection.
@@ -193,19 +204,57 @@ func (t *tablesRun) records() (all []results.Record) {
 	return all
 }
 
-// eachPart does something to every part of a run that has begun, and goes on where one fails.
-func (a *app) eachPart(c *config.Push, do func(c config.Push) error) (all error) {
+// eachAgain does something to every part of a run of several tables that has begun, and goes on where one fails. What is
+// forgotten goes from the last to the first, which has the tables.
+func (a *app) eachAgain(c *config.Push, forget bool, do func(c *config.Push) (*report.Report, error)) error {
+	var parts []config.Push
+	t := &tablesRun{app: a, id: cmp.Or(c.Resume, c.RunID)}
+	t.list(c)
 	_ = eachTable(c, func(_ int, one *config.Push) error {
-		_, err := runlog.Read(c.State, cmp.Or(one.Resume, one.RunID))
-		if errors.Is(err, runlog.ErrNoRun) && !config.IsRunName(cmp.Or(c.Resume, c.RunID)) {
-			err = fmt.Errorf("it is not begun: terapush push --resume %s", c.Resume)
-			all = errors.Join(all, &push.Error{Outcome: report.PreflightFailed, Err: fmt.Errorf("table %s: %w", one.Table, err)})
-			return nil
-		}
-		if err := do(*one); err != nil {
-			all = errors.Join(all, fmt.Errorf("table %s: %w", one.Table, err))
-		}
+		parts = append(parts, *one)
 		return nil
 	})
-	return all
+	a.logger = sweep.Once(a.log())
+
+	var all error
+	for n := range parts {
+		i := n
+		if forget {
+			i = len(parts) - 1 - n
+		}
+		one, into := &parts[i], &t.sum.Tables[i]
+		_, err := runlog.Read(c.State, into.Run)
+		switch missing := errors.Is(err, runlog.ErrNoRun) && !config.IsRunName(t.id); {
+		case missing && forget:
+			continue
+		case missing:
+			err = fmt.Errorf("it is not begun: finish the run with push --resume %s", t.id)
+			err = &push.Error{Outcome: report.PreflightFailed, Err: err}
+		default:
+			into.Report, err = do(one)
+		}
+		if err != nil {
+			all = errors.Join(all, fmt.Errorf("table %s: %w", one.Table, err))
+		}
+		if outcome := push.OutcomeOf(err); outcome == report.Interrupted || outcome == push.Usage {
+			break
+		}
+	}
+	if forget || push.OutcomeOf(all) == push.Usage {
+		return all
+	}
+	t.sum.Sum(push.OutcomeOf(all))
+	return errors.Join(all, a.print(t.sum, c.JSON))
+}
+
+// refusePart returns an error if a run is a part of one that would not be found without it.
+func (a *app) refusePart(c *config.Push) error {
+	whole, _, is := config.ParentOf(c.Resume)
+	if !is {
+		return nil
+	}
+	if r, _ := runlog.ReadTables(c.State, whole); r == nil {
+		return nil
+	}
+	return usage(fmt.Errorf("run %s is a part of run %s: forget that one", c.Resume, whole))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
 )
@@ -44,15 +45,12 @@ const moreCodes = "5 preflight failed, 9 another process has the run or has forg
 func (a *app) verify() *cobra.Command {
 	shown := []string{"verify", "verify-rows", "verify-workers", "retries", "retry-for", "progress", "json", "run-id"}
 	var c config.Push
-	cmd := a.again(&c, "verify", "Verify the rows of an earlier run again", verifyHelp, shown, func(ctx context.Context, j push.Job) error {
+	verify := func(ctx context.Context, j push.Job) (*report.Report, error) {
 		w := watcher{output: j.Config.Output, terminal: a.terminal}
 		j.Watch = w.watch
-		r, err := push.Verify(ctx, j)
-		if push.OutcomeOf(err) == push.Usage {
-			return err
-		}
-		return errors.Join(err, a.printRun(r, j.Config.JSON))
-	})
+		return push.Verify(ctx, j)
+	}
+	cmd := a.again(&c, "verify", "Verify the rows of an earlier run again", verifyHelp, shown, verify)
 	cmd.Flags().Lookup("verify").Usage = "how to scan the table: `count|full`; full also compares rows byte for byte"
 	return cmd
 }
@@ -98,7 +96,8 @@ func (a *app) forget() *cobra.Command {
 	var c config.Push
 	var older elapsed
 	shown := []string{"table", "run-id"}
-	cmd := a.again(&c, "forget", "Remove the claims and the journal of a run", forgetHelp, shown, push.Forget)
+	forget := func(ctx context.Context, j push.Job) (*report.Report, error) { return nil, push.Forget(ctx, j) }
+	cmd := a.again(&c, "forget", "Remove the claims and the journal of a run", forgetHelp, shown, forget)
 	cmd.Use = "forget [TARGET] --run ID | --run-id NAME | --older-than AGE"
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -160,7 +159,7 @@ func (*elapsed) Type() string { return "AGE" }
 func addressOf(run, state string) (target string, err error) {
 	records, err := runlog.Records(state)
 	for _, r := range records {
-		if r.Run == run {
+		if r.Run == run || r.Run == config.ChildOf(run, 0) {
 			return r.Target, nil
 		}
 	}
@@ -171,7 +170,7 @@ func addressOf(run, state string) (target string, err error) {
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
 // in addition to those that find the run and connect.
 func (a *app) again(
-	c *config.Push, name, short, long string, shown []string, do func(context.Context, push.Job) error,
+	c *config.Push, name, short, long string, shown []string, do func(context.Context, push.Job) (*report.Report, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " TARGET --run ID | --run-id NAME",
@@ -200,11 +199,14 @@ func (a *app) again(
 				return usage(errors.New("--run is needed: the id or name of a run (see terapush runs)"))
 			}
 			err := a.readRecord(cmd.Flags(), c, typed)
+			if name == "forget" {
+				err = errors.Join(a.refusePart(c), err)
+			}
 			named := config.IsRunName(c.Resume)
 			if err != nil && (c.Resume == "" || !errors.Is(err, runlog.ErrNoRun) || !named && name != "forget") {
 				return usage(err)
 			}
-			if c.Own == nil { // no process has left a record here
+			if c.Own == nil && c.Tables == nil { // no process has left a record here
 				if err := c.ReadSpec(); err != nil {
 					return usage(err)
 				}
@@ -219,10 +221,20 @@ func (a *app) again(
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return do(stop.hard, push.Job{
-				Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
-				Files: a.sharedFiles(c.Shared, &c.Connect),
-			})
+			one := func(c *config.Push) (*report.Report, error) {
+				return do(stop.hard, push.Job{
+					Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
+					Files: a.sharedFiles(c.Shared, &c.Connect),
+				})
+			}
+			if c.Tables != nil {
+				return a.eachAgain(c, name == "forget", one)
+			}
+			r, err := one(c)
+			if r == nil || push.OutcomeOf(err) == push.Usage {
+				return err
+			}
+			return errors.Join(err, a.printRun(r, c.JSON))
 		},
 	}
 	// All flags of push are declared, since those of the run are restored.

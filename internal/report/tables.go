@@ -82,9 +82,13 @@ func (t Tables) WriteJSON(w io.Writer) error { return WriteJSON(w, t) }
 // with "verify ok".
 func (t Tables) WriteText(w io.Writer) error {
 	is := t.Result
-	fmt.Fprintf(w, "%s\n", join(fmt.Sprintf("%s: %s of %s in %s, in %s", is.Outcome, units.Count(is.Rows),
-		counted(is.PlannedRows, "row"), counted(int64(len(t.Tables)), "table"), duration(is.Seconds)),
-		units.Count(int64(is.RowsPerSecond))+" rows/s", units.Bytes(int64(is.BytesPerSecond))+"/s payload"))
+	all := fmt.Sprintf("%s: %s of %s in %s", is.Outcome, units.Count(is.Rows), counted(is.PlannedRows, "row"),
+		counted(int64(len(t.Tables)), "table"))
+	if is.Seconds > 0 {
+		all = join(all+", in "+duration(is.Seconds), units.Count(int64(is.RowsPerSecond))+" rows/s",
+			units.Bytes(int64(is.BytesPerSecond))+"/s payload")
+	}
+	fmt.Fprintln(w, all)
 	if t.Target != "" {
 		fmt.Fprintf(w, "%-10s%s\n", "target", t.Target)
 	}
@@ -120,6 +124,9 @@ func (t TableResult) cells() []string {
 		rows += " of " + units.Count(t.Rows)
 	}
 	proof, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.Verify.line(), proofWord)), " · ")
+	if r.Result.Seconds == 0 {
+		return []string{t.Table, string(r.Result.Outcome), rows, "", "", "", proof}
+	}
 	return []string{
 		t.Table, string(r.Result.Outcome), rows, units.Count(int64(r.Result.RowsPerSecond)),
 		units.Bytes(int64(r.Result.BytesPerSecond)) + "/s", r.BoundBy.Verdict, proof,

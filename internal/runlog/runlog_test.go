@@ -495,10 +495,12 @@ func TestRunsAndFind(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(state, "sweeps"), 0o700))
 	require.NoError(t, begin("nightly-2", 2*time.Hour, 0).Close())
 	require.NoError(t, begin("nightly", 2*time.Hour, 3).Close())
+	require.NoError(t, begin("20260202-000000-cccccc.1", 3*time.Hour, 0).Close())
+	require.NoError(t, begin("20260202-000000-cccccc.2", 3*time.Hour, 0).Close())
 
 	all, err := runlog.Runs(state)
 	require.NoError(t, err)
-	require.Len(t, all, 4)
+	require.Len(t, all, 6)
 	require.Equal(t, "20260101-000000-bbbbbb", all[0].Run)
 	require.True(t, all[0].Running)
 	require.False(t, all[1].Running)
@@ -516,6 +518,9 @@ func TestRunsAndFind(t *testing.T) {
 		"nightly-2":              "nightly-2",
 		"n":                      "n",
 		"../../etc":              "../../etc",
+		"20260202":               "20260202-000000-cccccc",
+
+		"20260202-000000-cccccc.2": "20260202-000000-cccccc.2",
 	} {
 		found, err := runlog.Find(state, name, any)
 		require.NoError(t, err)
@@ -528,7 +533,7 @@ func TestRunsAndFind(t *testing.T) {
 	require.ErrorIs(t, err, runlog.ErrNoRun)
 	require.ErrorContains(t, err, "no run of this target in "+state)
 	_, err = runlog.Find(state, "2026", any)
-	require.ErrorContains(t, err, `2 runs begin with "2026": 20260101-000000-aaaaaa, 20260101-000000-bbbbbb`)
+	require.ErrorContains(t, err, `3 runs begin with "2026": 20260101-000000-aaaaaa, 20260101-000000-bbbbbb, 20260202-000000-cccccc`)
 	_, err = runlog.Find(t.TempDir(), "last", any)
 	require.ErrorIs(t, err, runlog.ErrNoRun)
 }
