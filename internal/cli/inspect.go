@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/inspect"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,32 +22,42 @@ keys, references and CHECKs. Keys and unique columns count up, foreign keys are 
 what a file cannot say is a comment. It reads the catalog of the server and the smallest, the largest and the number of the
 parents' keys, no other row, and changes nothing.
 
+With --schema the file has all tables of a schema but views and foreign tables, and references by name, which follow the
+number of rows that a push gives the parent. A table that cannot be described is a comment with the reason.
+
 PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB and OceanBase have tables that it can read.
 
 Exit codes: 0 ok, 2 usage, 5 there is no such table, or none that a file can describe, 129, 130 or 143 stopped by a signal.`
 
 func (a *app) inspect() *cobra.Command {
 	var c config.Push
-	var file string
+	var file, schema string
 	cmd := &cobra.Command{
-		Use:   "inspect TARGET --table NAME",
-		Short: "Write the file of a dataset for a table that exists",
+		Use:   "inspect TARGET --table NAME | --schema NAME",
+		Short: "Write the file of a dataset for a table that exists, or for all of a schema",
 		Long:  inspectHelp,
 		Example: `  terapush inspect "$DATABASE_URL" --table orders > orders.yaml
   terapush preview orders.yaml
-  terapush push "$DATABASE_URL" --dataset orders.yaml --table orders_copy --rows 100M`,
+  terapush push "$DATABASE_URL" --dataset orders.yaml --table orders_copy --rows 100M
+  terapush inspect "$DATABASE_URL" --schema public > shop.yaml`,
 		Args: exactly(1, "inspect takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if c.Table == "" {
-				return usage(errors.New("inspect needs --table NAME"))
+			if (c.Table == "") == (schema == "") {
+				return usage(errors.New("inspect needs --table NAME or --schema NAME, one of them"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			text, _, err := a.specOf(stop, c)
+			var text []byte
+			var err error
+			if schema != "" {
+				text, err = a.schemaOf(stop, c, schema)
+			} else {
+				text, _, err = a.specOf(stop, c)
+			}
 			if err != nil {
 				return err
 			}
@@ -59,6 +70,9 @@ func (a *app) inspect() *cobra.Command {
 		f.Hidden = f.Name != "table" && config.GroupOf(f) != config.GroupConnection
 	})
 	cmd.Flags().Lookup("table").Usage = "table to read, as name or schema.name"
+	config.Group(cmd.Flags(), config.GroupWhat, func(f *pflag.FlagSet) {
+		f.StringVar(&schema, "schema", "", "schema of which all tables are read, into one file; of MySQL's family a database")
+	})
 	addConfig(cmd.Flags(), &file)
 	return cmd
 }
@@ -74,6 +88,30 @@ func (a *app) specOf(s stop, c config.Push) (text []byte, table loader.TableName
 		return nil, table, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	return text, loader.TableName{Schema: d.Schema, Name: d.Table}, nil
+}
+
+// schemaOf reads all tables of a schema, and writes the file of a dataset for them.
+func (a *app) schemaOf(s stop, c config.Push, schema string) ([]byte, error) {
+	log := sweep.Once(a.log())
+	found, server, err := push.DescribeSchema(s.hard, push.Job{Config: c, Drivers: a.drivers, Drain: s.drain, Log: log}, schema)
+	if err != nil {
+		return nil, err
+	}
+
+	prefix := schema + "."
+	const byDefault = "public"
+	if t, err := loader.ParseTarget(c.Target); err == nil && (schema == t.Database || schema == byDefault) {
+		prefix = ""
+	}
+	tables := make([]inspect.Table, len(found))
+	for i, one := range found {
+		tables[i] = inspect.Table(one)
+	}
+	text, err := inspect.WriteSchema(tables, schema, prefix, server)
+	if err != nil {
+		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	return text, nil
 }
 
 // readRows reads the dataset of the user: its file, or the table of --like, which nothing else is asked of.

@@ -150,7 +150,7 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 	column := SpecColumn{Name: r.Column, Type: p.c.Type}
 	switch {
 	case r.UUID != "":
-		column.Generator = &SpecUUID{r.UUID, r.Start, r.Step}
+		column.Generator = &SpecUUID{Version: r.UUID, Start: r.Start, Step: r.Step}
 	case r.Stride > 0:
 		column.Generator = &SpecScatter{r.Start, r.Stride}
 	default:

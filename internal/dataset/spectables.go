@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -92,7 +93,8 @@ func (all *Tables) Find(name string) (SpecTable, error) {
 // tableFile is a file whose tables are read, in its order, and refer to each other by name.
 type tableFile struct {
 	*specReader
-	all []*readTable
+	all       []*readTable
+	following []*SpecColumn // sequences of keys that are sequences of keys
 }
 
 type readTable struct {
@@ -216,6 +218,7 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 			ref.Start, ref.Step, ref.Format = g.Start, g.Step, g.Format
 		case *SpecUUID:
 			ref.UUID, ref.Start, ref.Step = g.Version, g.Start, g.Step
+			ref.Column = cmp.Or(g.Of, of.Name)
 		case *SpecScatter:
 			ref.Start, ref.Stride = g.Start, g.Stride
 		}
@@ -241,11 +244,9 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	if of == nil {
 		return
 	}
-	g, is := of.Generator.(*SpecSequence)
-	if !is || q.Start+q.Step+q.Format != "" {
-		f.wrong(t, c, "sequence: of: column %s of table %s is to be a sequence, whose start, step and format are taken",
+	if q.Start+q.Step+q.Format != "" {
+		f.wrong(t, c, "sequence: start, step and format are those of column %s of table %s: leave them out",
 			quoted(of.Name), quoted(parent.Name))
-		return
 	}
 	reached := (t.Spec.Rows-1)/max(q.Every, 1) + 1
 	if q.Cycle > 0 {
@@ -256,7 +257,23 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 			t.Spec.Rows, reached, quoted(parent.Name), parent.Spec.Rows)
 	}
 	t.links = append(t.links, link{c, parent.Name})
-	q.Of, q.Start, q.Step, q.Format = "", g.Start, g.Step, g.Format
+	q.Of = ""
+	switch g := of.Generator.(type) {
+	case *SpecSequence:
+		q.Start, q.Step, q.Format = g.Start, g.Step, g.Format
+		return
+	case *SpecUUID:
+		same := *g
+		same.Of = cmp.Or(g.Of, of.Name) // which its bits are made of
+		c.Generator = &same
+	case *SpecScatter:
+		same := *g
+		c.Generator = &same
+	}
+	if q.Every != 1 || q.Cycle != 0 {
+		f.wrong(t, c, "sequence: column %s of table %s is no sequence, so that rows follow it one by one: leave every and cycle out",
+			quoted(of.Name), quoted(parent.Name))
+	}
 }
 
 // parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. It is nil after adding
@@ -276,11 +293,17 @@ func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string) (*readTa
 	case *SpecUUID, *SpecScatter:
 		return parent, of
 	case *SpecSequence:
-		if g.Of == "" && g.Every == 1 && g.Cycle == 0 {
-			return parent, of
+		if g.Every != 1 || g.Cycle != 0 {
+			break
 		}
+		if g.Of != "" && !slices.Contains(f.following, of) {
+			f.following = append(f.following, of)
+			f.derived(parent, of, g)
+			f.following = f.following[:len(f.following)-1]
+		}
+		return parent, of
 	}
-	f.wrong(t, c, "%s: it can be referred to if it is a uuid, a scatter, or a sequence with neither of, every nor cycle", quoted(short))
+	f.wrong(t, c, "%s: it can be referred to if it is a uuid, a scatter, or a sequence with neither every nor cycle", quoted(short))
 	return nil, nil
 }
 

@@ -86,7 +86,7 @@ func TestTablesThatCannotBeFilledAreRefused(t *testing.T) {
 
 	round := strings.NewReplacer("ref: shop.notes.id, nulls: 10%", "ref: shop.notes.id", "nulls: 1%, ", "").Replace(twoTables)
 	_, err := dataset.ParseTables("shop.yaml", []byte(round), nil, dataset.Scale{})
-	require.ErrorContains(t, err, "tables refer to each other, so that none of them can be filled first: "+
+	require.ErrorContains(t, err, "table orders: it and those that it refers to wait for each other: "+
 		"orders.last to shop.notes, shop.notes.order_id to orders: give one of these columns nulls")
 
 	_, err = dataset.ParseSpec("one.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n  a: {type: bigint, ref: b.id}\n"), nil)

@@ -104,16 +104,20 @@ func (f *tableFile) breakOff(t *readTable, to func(parent string) bool) {
 // refuseCycle adds the references that go round.
 func (f *tableFile) refuseCycle(left []*readTable) {
 	var all []string
+	var first *readTable
 	for _, t := range left {
 		back := f.back(t)
 		for _, l := range t.open() {
 			if back(l.parent) {
+				if first == nil {
+					first = t
+				}
 				all = append(all, fmt.Sprintf("%s.%s to %s", quoted(t.Name), quoted(l.Name), quoted(l.parent)))
 			}
 		}
 	}
-	f.add(left[0].line, "tables refer to each other, so that none of them can be filled first: %s: give one of these columns nulls, "+
-		"if it takes a NULL", strings.Join(all, ", "))
+	f.add(first.line, "table %s: it and those that it refers to wait for each other: %s: give one of these columns nulls, if it takes a NULL",
+		quoted(first.Name), strings.Join(all, ", "))
 }
 
 func unknownTable(name string, names []string) error {

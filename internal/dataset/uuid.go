@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
@@ -17,6 +18,8 @@ type SpecUUID struct {
 	Version string `json:"version"`         // v4 or v7
 	Start   string `json:"start,omitempty"` // of a v7: the time of row 0
 	Step    string `json:"step,omitempty"`  // and how much later the next row is
+	// Of is the column of another table whose values these are, row by row; "" is this one. ParseTables sets it.
+	Of string `json:"of,omitempty"`
 }
 
 func readUUID(r *specReader, c *SpecColumn, e entry, where string) Generator {
@@ -24,7 +27,7 @@ func readUUID(r *specReader, c *SpecColumn, e entry, where string) Generator {
 		return &SpecUUID{Version: r.scalar(e.value, where)}
 	}
 	f := r.fields(c, e, where, "version", "start", "step")
-	return &SpecUUID{f.text("version"), f.text("start"), f.text("step")}
+	return &SpecUUID{Version: f.text("version"), Start: f.text("start"), Step: f.text("step")}
 }
 
 // uuidText is the length of a UUID's text.
@@ -37,7 +40,7 @@ func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 	if p.t.Variable() {
 		plan.column.MaxBytes, plan.column.Plain, plan.column.ASCII = uuidText, true, true
 	}
-	s := &uuids{start: nameStart(p.c.Name), version: 4}
+	s := &uuids{start: nameStart(cmp.Or(u.Of, p.c.Name)), version: 4}
 	p.endAt(1<<numberBits - 1)
 	plan.derived, plan.numbering = s, numbering{every: 1}
 	plan.term = &rows.Term{Times: 1, Hex: true}

@@ -21,11 +21,14 @@ func (e entry) line() string {
 
 // file writes the spec. rows is its number of rows, unless it is 0.
 func (w *writer) file(server string, rows int64) string {
-	var out strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	say := func(text string) { line("# %s", comment(text)) }
+	head := "# " + comment(tableName(w.Description)+" of "+server+", as terapush inspect has read it. No value of its rows is in this file.") + "\n"
+	return head + w.remarks() + fmt.Sprintf("version: 1\nname: %s\n", name(w.name)) + w.body(rows)
+}
 
-	say(tableName(w.Description) + " of " + server + ", as terapush inspect has read it. No value of its rows is in this file.")
+// remarks are what a spec cannot say of the table.
+func (w *writer) remarks() string {
+	var out strings.Builder
+	say := func(text string) { fmt.Fprintf(&out, "# %s\n", comment(text)) }
 	for _, hidden := range w.Hidden {
 		say("The server did not show this user its " + hidden + ".")
 	}
@@ -38,9 +41,13 @@ func (w *writer) file(server string, rows int64) string {
 	for _, text := range w.unknown {
 		say("Not understood: " + text + ". A row that breaks it stops the run before it begins.")
 	}
+	return out.String()
+}
 
-	line("version: 1")
-	line("name: %s", name(w.name))
+// body is what a spec says of the table.
+func (w *writer) body(rows int64) string {
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	if rows > 0 {
 		line("rows: %d", rows)
 	}

@@ -100,6 +100,9 @@ const sequenceDigits = 12
 // sequences lists the generators that make a column different in every row, the best first. key says that the row has to be
 // found by it.
 func (c *column) sequences(key bool) (all []string) {
+	if c.parent != nil {
+		return []string{"sequence: {of: " + c.parent.short() + "}"}
+	}
 	if c.in != nil || c.examples != nil || c.isNarrow() {
 		return nil
 	}
@@ -132,6 +135,9 @@ func (c *column) sequences(key bool) (all []string) {
 
 // draws lists the generators that draw a column's values, the best first.
 func (c *column) draws() []string {
+	if c.parent != nil {
+		return c.parent.draws(c)
+	}
 	if c.Values.Type == rows.Bool {
 		return []string{"values: [" + strings.Join(c.without(c.truths()), ", ") + "]"}
 	}

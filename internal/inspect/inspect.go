@@ -22,8 +22,7 @@ func Write(d *loader.Description, server string) ([]byte, error) {
 		w.draw(c)
 	}
 	if len(w.key) == 0 && len(w.problems) == 0 {
-		w.problems = append(w.problems, errors.New("it has no column by which a row is found again: "+
-			"an integer, a text or a timestamp that no foreign key and no list of values bounds"))
+		w.problems = append(w.problems, errNoKey)
 	}
 	if len(w.problems) > 0 {
 		return nil, fmt.Errorf("no dataset can be made for table %s: %w", tableName(d), errors.Join(w.problems...))
@@ -41,18 +40,24 @@ func Write(d *loader.Description, server string) ([]byte, error) {
 	return []byte(text), nil
 }
 
+var errNoKey = errors.New("it has no column by which a row is found again: " +
+	"an integer, a text or a timestamp that no foreign key and no list of values bounds")
+
 // tableName is the table for people.
 func tableName(d *loader.Description) string { return d.Schema + "." + d.Table }
 
 // writer decides column by column what a spec says.
 type writer struct {
 	*loader.Description
-	name     string // of the dataset
-	columns  []*column
-	key      []string
-	unique   [][]string
-	unknown  []string // constraints that are not understood
-	problems []error
+	name  string // of the dataset
+	label string // of the table in a file of several; "" in a file of its own
+	// unknownRows says that Rows is no number of the server's.
+	unknownRows bool
+	columns     []*column
+	key         []string
+	unique      [][]string
+	unknown     []string // constraints that are not understood
+	problems    []error
 }
 
 // column is a column of the table, and what the spec says of it.
@@ -60,6 +65,7 @@ type column struct {
 	*loader.Column
 	limits
 	reference *loader.Reference // of this column alone
+	parent    *parent           // in the same file; nil if it is not there
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
 	derived   bool
@@ -152,13 +158,13 @@ func (w *writer) draw(c *column) {
 	if c.omitted != "" {
 		return
 	}
-	if c.reference != nil {
+	if c.reference != nil && c.parent == nil {
 		c.notes = append(c.notes, "REFERENCES "+c.reference.Schema+"."+c.reference.Table+" ("+c.reference.Of[0]+")"+say(c.reference))
 	}
 	if c.generator != "" {
 		return
 	}
-	if c.reference != nil && !canBeDrawn(c.reference) && c.Nullable {
+	if c.reference != nil && c.parent == nil && !canBeDrawn(c.reference) && c.Nullable {
 		c.omitted = strings.Join(c.notes, ", ") + ": NULL"
 		return
 	}
@@ -189,6 +195,5 @@ func (w *writer) try(key []string, all ...entry) error {
 	for _, e := range all {
 		text += e.line() + "\n"
 	}
-	_, err := dataset.ParseSpec("file", []byte(text), nil)
-	return err
+	return w.parsed(text, all)
 }

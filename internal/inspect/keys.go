@@ -84,6 +84,9 @@ func (w *writer) pair(columns []*column) bool {
 	if slow.reference != nil && fast.reference == nil {
 		slow, fast = fast, slow
 	}
+	if slow.parent != nil || fast.parent != nil {
+		return w.pairOf(slow, fast)
+	}
 	bound := slow.reference != nil || slow.in != nil || fast.in != nil
 	if bound || !slow.isInteger() || !fast.isInteger() || slow.isNarrow() {
 		return false

@@ -23,6 +23,16 @@ func name(text string) string {
 	return quoted(text)
 }
 
+var dottedName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
+
+// dotted writes a name of one part or several.
+func dotted(text string) string {
+	if dottedName.MatchString(text) {
+		return text
+	}
+	return name(strings.ReplaceAll(text, "${", "$${"))
+}
+
 // quoted writes a text in quotation marks, so that no character of it is one of YAML's.
 func quoted(text string) string {
 	var out strings.Builder

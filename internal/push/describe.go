@@ -14,28 +14,70 @@ import (
 
 // Describe reads what the table of --table is like, and names the server. It changes nothing.
 func Describe(ctx context.Context, j Job) (d *loader.Description, server string, err error) {
+	return describing(ctx, j, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
+		return can.Describe(ctx, false)
+	})
+}
+
+// Described is a table of a schema, or why it cannot be described.
+type Described struct {
+	Name string
+	*loader.Description
+	Err error
+}
+
+// DescribeSchema reads what the tables of a schema are like, and names the server. It changes nothing.
+func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described, server string, err error) {
+	names, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]string, error) {
+		return can.Tables(ctx, schema)
+	})
+	if err == nil && len(names) == 0 {
+		err = failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+
+	for _, name := range names {
+		one := j
+		one.Config.Table = schema + "." + name
+		d, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
+			return can.Describe(ctx, true)
+		})
+		if OutcomeOf(err) == report.Interrupted || ctx.Err() != nil {
+			return nil, "", err
+		}
+		all = append(all, Described{name, d, err})
+	}
+	return all, server, nil
+}
+
+// describing asks what an open target can describe.
+func describing[T any](
+	ctx context.Context, j Job, ask func(context.Context, loader.Describer) (T, error),
+) (answer T, server string, err error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
 	if _, err := p.target.Configure(&p.Config, p.Drivers, config.Earlier{}); err != nil {
-		return nil, "", failed(Usage, err)
+		return answer, "", failed(Usage, err)
 	}
 
-	d, err = p.describeTable(soft)
+	answer, err = openDescriber(soft, p, ask)
 	if err == nil {
 		s := p.target.Loader.Server()
 		server = strings.TrimSpace(s.Product + " " + s.Version)
 	}
-	return d, server, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
+	return answer, server, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 }
 
-func (p *push) describeTable(ctx context.Context) (*loader.Description, error) {
+func openDescriber[T any](
+	ctx context.Context, p *push, ask func(context.Context, loader.Describer) (T, error),
+) (none T, err error) {
 	if err := p.waiting(ctx, func() error { return p.target.Open(ctx) }); err != nil {
-		return nil, err
+		return none, err
 	}
 	if p.target.Can.Describer == nil {
-		return nil, fmt.Errorf("%s has no tables that could be described", p.target.Driver.Name())
+		return none, fmt.Errorf("%s has no tables that could be described", p.target.Driver.Name())
 	}
-	return target.Ask(ctx, p.target, "table", func(ctx context.Context) (*loader.Description, error) {
-		return p.target.Can.Describer.Describe(ctx)
-	})
+	return target.Ask(ctx, p.target, "table", func(ctx context.Context) (T, error) { return ask(ctx, p.target.Can.Describer) })
 }

@@ -11,7 +11,10 @@ import (
 type Describer interface {
 	// Describe says all that whoever makes rows has to know. A missing table is ErrNoTable; a view, or anything else
 	// that takes no rows, is an error as well.
-	Describe(ctx context.Context) (*Description, error)
+	// siblings says that the keys of parents in its own schema need not be counted.
+	Describe(ctx context.Context, siblings bool) (*Description, error)
+	// Tables lists the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
+	Tables(ctx context.Context, schema string) ([]string, error)
 	// Columns lists the table's columns in their order, with their Values.
 	Columns(ctx context.Context) ([]Column, error)
 	// Rows counts all rows of the table, by a scan.

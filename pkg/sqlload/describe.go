@@ -22,6 +22,7 @@ type Lookups struct {
 	Costs      string // kind, name, what removes it: all that every row pays for
 	Partitions string // by what the table is divided; no row where it is not
 	Rows       string // how many there are, more or less
+	Tables     string // names of a schema's tables that take rows
 }
 
 // InformationSchema asks the views of the standard, with the columns that MySQL has added to them. A server of which
@@ -47,7 +48,8 @@ var InformationSchema = Lookups{
 		"AND event_manipulation = 'INSERT' ORDER BY 1, 2",
 	Partitions: "SELECT DISTINCT CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
-	Rows: "SELECT COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
+	Rows:   "SELECT COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
+	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
 }
 
 // fill puts the names of a relation into a question.
@@ -77,10 +79,36 @@ func (t *Table) CheckCosts(s *State, advice bool) Check {
 	}}
 }
 
-// Describe implements loader.Describer.
-func (t *Table) Describe(ctx context.Context) (*loader.Description, error) {
+func (t *Table) describable() error {
 	if t.Lookups == nil {
-		return nil, Refuse("write the file by hand, as docs/DATASETS.md says", "the tables of this server cannot be described")
+		return Refuse("write the file by hand, as docs/DATASETS.md says", "the tables of this server cannot be described")
+	}
+	return nil
+}
+
+// Tables implements loader.Describer.
+func (t *Table) Tables(ctx context.Context, schema string) (names []string, err error) {
+	if err := t.describable(); err != nil {
+		return nil, err
+	}
+
+	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
+	err = t.connect(ctx, func(c Conn) error {
+		found, err := Rows(ctx, c, s.fill(t.Lookups.Tables, &Relation{Schema: schema}))
+		for _, row := range found {
+			if own := []string{ClaimsTable, UnloggedClaims, RunsTable}; !slices.Contains(own, row[0]) {
+				names = append(names, row[0])
+			}
+		}
+		return t.Failed("list the tables of "+schema, err)
+	})
+	return names, err
+}
+
+// Describe implements loader.Describer.
+func (t *Table) Describe(ctx context.Context, siblings bool) (*loader.Description, error) {
+	if err := t.describable(); err != nil {
+		return nil, err
 	}
 
 	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
@@ -104,7 +132,9 @@ func (t *Table) Describe(ctx context.Context) (*loader.Description, error) {
 	}
 
 	for i := range d.References {
-		t.countParents(ctx, s, d, &d.References[i])
+		if r := &d.References[i]; !siblings || r.Schema != d.Schema {
+			t.countParents(ctx, s, d, r)
+		}
 	}
 	return d, nil
 }

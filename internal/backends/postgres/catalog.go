@@ -258,4 +258,6 @@ var lookups = sqlload.Lookups{
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
+	Tables: "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+		"WHERE n.nspname = $schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname",
 }

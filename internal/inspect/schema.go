@@ -1,0 +1,306 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Table is a table of a schema, or why it cannot be described.
+type Table struct {
+	Name string
+	*loader.Description
+	Err error
+}
+
+// unknownRows is how many rows a table gets of which the server does not know the number.
+const unknownRows = 1000
+
+// WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that it
+// cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a dot.
+func WriteSchema(all []Table, schema, prefix, server string) ([]byte, error) {
+	left := make(map[string]error) // why tables are left out
+	for _, t := range all {
+		if t.Err != nil {
+			left[t.Name] = t.Err
+		}
+	}
+
+	for {
+		s := newSchema(all, prefix, left)
+		s.write()
+		if s.failed { // others refer to what is left out by now
+			continue
+		}
+		text := s.file(fmt.Sprintf("Schema %s of %s", schema, server))
+		if len(left) == len(all) {
+			return nil, fmt.Errorf("no dataset can be made for any table of schema %s:\n%s", schema, text)
+		}
+		_, err := dataset.ParseTables(schema+".yaml", []byte(text), nil, dataset.Scale{})
+		if err == nil {
+			return []byte(text), nil
+		}
+		if !s.leaveOut(err) {
+			return nil, fmt.Errorf("no dataset can be made for schema %s: %w", schema, err)
+		}
+	}
+}
+
+// schema writes the tables of a schema.
+type schema struct {
+	tables  []Table
+	writers map[string]*writer // by name, without those of left
+	left    map[string]error
+	failed  bool // one more is left out
+}
+
+func newSchema(all []Table, prefix string, left map[string]error) *schema {
+	s := &schema{tables: all, writers: map[string]*writer{}, left: left}
+	for _, t := range all {
+		if left[t.Name] != nil {
+			continue
+		}
+		d := *t.Description // whose number of rows changes
+		w := newWriter(&d)
+		w.label = prefix + t.Name
+		if w.Rows < 1 {
+			w.Rows = unknownRows
+			w.unknownRows = true
+		}
+		s.writers[t.Name] = w
+	}
+	for _, w := range s.writers {
+		for _, c := range w.columns {
+			s.link(w, c)
+		}
+	}
+	return s
+}
+
+// link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
+func (s *schema) link(w *writer, c *column) {
+	r := c.reference
+	if r == nil || c.omitted != "" || r.Schema != w.Schema {
+		return
+	}
+	of := s.writers[r.Table]
+	why := fmt.Sprintf("it refers to table %s, which is left out", r.Table)
+	switch {
+	case of != nil:
+		c.parent = &parent{of, r.Of[0]}
+	case c.Nullable:
+		c.omitted = why + ": NULL"
+	default:
+		w.problems = append(w.problems, fmt.Errorf("column %q: %s", c.Name, why))
+	}
+}
+
+// write decides about all columns: keys first, of which references are made.
+func (s *schema) write() {
+	keyed := map[*writer]bool{}
+	for _, w := range s.writers {
+		w.derivedAfterParents(keyed)
+	}
+	for name, w := range s.writers {
+		for _, c := range w.columns {
+			w.draw(c)
+		}
+		if len(w.key) == 0 && len(w.problems) == 0 {
+			w.problems = append(w.problems, errNoKey)
+		}
+		if len(w.problems) > 0 {
+			s.left[name], s.failed = errors.Join(w.problems...), true
+		}
+	}
+	s.bound()
+}
+
+// derivedAfterParents chooses the derived columns of a table once those of the tables that it refers to are chosen.
+func (w *writer) derivedAfterParents(keyed map[*writer]bool) {
+	if keyed[w] {
+		return
+	}
+	keyed[w] = true
+	for _, c := range w.columns {
+		if c.parent != nil {
+			c.parent.derivedAfterParents(keyed)
+		}
+	}
+	w.chooseKey()
+	w.deriveUniques()
+}
+
+// bound leaves no table more rows than those have that its derived columns go through.
+func (s *schema) bound() {
+	for changed := true; changed; {
+		changed = false
+		for _, w := range s.writers {
+			if most := w.most(); most < w.Rows {
+				w.Rows, changed = most, true
+			}
+		}
+	}
+}
+
+var tableInError = regexp.MustCompile(`^\S+: table ("(?:[^"\\]|\\.)*"|\S+): (.*)$`)
+
+// leaveOut leaves out the tables that the lines of an error name.
+func (s *schema) leaveOut(err error) (found bool) {
+	for line := range strings.Lines(err.Error()) {
+		m := tableInError.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		for name, w := range s.writers {
+			if w.label == m[1] || fmt.Sprintf("%q", w.label) == m[1] {
+				s.left[name], found = errors.New(m[2]), true
+			}
+		}
+	}
+	return found
+}
+
+func (s *schema) file(what string) string {
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	line("# %s", comment(what+", as terapush inspect has read it. No value of its rows is in this file."))
+	line("version: 1")
+	line("tables:")
+	for _, t := range s.tables {
+		w := s.writers[t.Name]
+		if w == nil {
+			line("  # %s", comment(fmt.Sprintf("%s is left out: %s", quoted(t.Name), loader.Explain(s.left[t.Name]))))
+			continue
+		}
+		out.WriteString(indented("  ", w.remarks()))
+		if w.unknownRows {
+			line("  # The server does not know how many rows it has.")
+		}
+		line("  %s:", dotted(w.label))
+		out.WriteString(indented("    ", w.body(w.Rows)))
+	}
+	return out.String()
+}
+
+func indented(by, lines string) string {
+	var out strings.Builder
+	for line := range strings.Lines(lines) {
+		out.WriteString(by + line)
+	}
+	return out.String()
+}
+
+// parent is a column of a table of the same file.
+type parent struct {
+	*writer
+	column string
+}
+
+func (p *parent) short() string { return dotted(p.label + "." + p.column) }
+
+// rows is the number of the parent's rows as another number.
+func (p *parent) rows() string { return quoted("${" + p.label + ".rows}") }
+
+// draws lists the generators that refer to any row of the parent. Where the parent leads back to the table, one of the
+// columns that may be NULL will be.
+func (p *parent) draws(c *column) []string {
+	text := "ref: " + p.short()
+	if c.Nullable && p.leadsTo(c, map[*writer]bool{}) {
+		text += ", nulls: 10%"
+	}
+	return []string{text}
+}
+
+// leadsTo reports whether the table is that of a column, or refers to it.
+func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
+	if seen[p.writer] {
+		return false
+	}
+	seen[p.writer] = true
+	for _, mine := range p.columns {
+		if mine == c || mine.parent != nil && mine.parent.leadsTo(c, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// pairOf makes a key of two columns of which one or both refer to tables of the file: the fast one starts over behind the
+// last row of its parent.
+func (w *writer) pairOf(slow, fast *column) bool {
+	if fast.parent == nil {
+		slow, fast = fast, slow
+	}
+	cycle := fast.parent.rows()
+	over := fmt.Sprintf("sequence: {of: %s, cycle: %s}", fast.parent.short(), cycle)
+	every := fmt.Sprintf("sequence: {start: %d, every: %s}", slow.first(), cycle)
+	if slow.parent != nil {
+		every = fmt.Sprintf("sequence: {of: %s, every: %s}", slow.parent.short(), cycle)
+	}
+	key := []string{slow.Name, fast.Name}
+	if !slow.isInteger() || !fast.isInteger() || !w.accepted(key, entry{slow, every}, entry{fast, over}) {
+		return false
+	}
+	w.key = key
+	slow.choose(every)
+	fast.choose(over)
+	return true
+}
+
+// most is how many rows the parents of the table's derived columns have room for.
+func (w *writer) most() int64 {
+	most := int64(math.MaxInt64)
+	for _, c := range w.columns {
+		if !c.derived || c.parent == nil || strings.Contains(c.generator, "cycle:") {
+			continue
+		}
+		room := c.parent.Rows
+		for _, fast := range w.columns {
+			if fast != c && fast.derived && fast.parent != nil && strings.Contains(fast.generator, "cycle:") {
+				room *= max(fast.parent.Rows, 1)
+			}
+		}
+		most = min(most, room)
+	}
+	return most
+}
+
+// parsed returns why a file of one table may not have the columns, with what they refer to.
+func (w *writer) parsed(text string, all []entry) error {
+	if w.label == "" {
+		_, err := dataset.ParseSpec("file", []byte(text), nil)
+		return err
+	}
+
+	stubs := map[*writer]map[string]string{} // the columns referred to
+	for _, e := range all {
+		for p := e.parent; p != nil; {
+			of := p.find(p.column)
+			if of == nil || !of.derived {
+				return fmt.Errorf("column %s of table %s is no key that a reference can be computed from", p.column, p.label)
+			}
+			if stubs[p.writer] == nil {
+				stubs[p.writer] = map[string]string{}
+			}
+			stubs[p.writer][of.Name] = entry{of, of.generator}.line()
+			p = of.parent
+		}
+	}
+
+	_, body, _ := strings.Cut(text, "name: t\n")
+	file := "version: 1\ntables:\n  \"?\":\n" + indented("    ", body)
+	for of, columns := range stubs {
+		file += "  " + dotted(of.label) + ":\n    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n"
+		for _, line := range columns {
+			file += "    " + line + "\n"
+		}
+	}
+	const rows = 10
+	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{Rows: rows})
+	return err
+}

@@ -1,0 +1,76 @@
+package inspect
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func to(table, column, of string) loader.Reference {
+	return loader.Reference{Name: "f_" + column, Columns: []string{column}, Schema: "s", Table: table, Of: []string{of}}
+}
+
+func described(name string, rows int64, keys []loader.Key, columns []loader.Column, references ...loader.Reference) Table {
+	return Table{Name: name, Description: &loader.Description{
+		Schema: "s", Table: name, Rows: rows, Columns: columns, Keys: keys, References: references,
+	}}
+}
+
+// What references become: they follow the parent's key wherever that can be computed, and nothing refers to what is left
+// out.
+func TestWriteSchema(t *testing.T) {
+	key := func(columns ...string) []loader.Key { return []loader.Key{primary(columns...)} }
+	id := []loader.Column{bigint("id")}
+	uuid := loader.Column{Name: "id", Type: "uuid", Values: &rows.Column{Type: rows.UUID}}
+	odd := loader.Column{Name: "odd", Type: "odd"}
+	all := []Table{
+		described("profiles", 900, key("user_id"), []loader.Column{{Name: "user_id", Values: uuid.Values}}, to("users", "user_id", "id")),
+		described("users", 500, key("id"), []loader.Column{uuid, null(bigint("team")), null(loader.Column{Name: "boss", Values: uuid.Values})},
+			to("teams", "team", "id"), to("users", "boss", "id")),
+		described("teams", 0, key("id"), []loader.Column{bigint("id"), {Name: "lead", Values: uuid.Values}}, to("users", "lead", "id")),
+		described("pairs", 9000, key("team", "tag"), []loader.Column{bigint("team"), bigint("tag")}, to("teams", "team", "id"), to("tags", "tag", "id")),
+		described("lines", 70, key("team", "no"), []loader.Column{bigint("team"), bigint("no")}, to("teams", "team", "id")),
+		described("tags", 4, key("id"), id),
+		described("odds", 4, key("id"), []loader.Column{bigint("id"), odd}),
+		described("of_odds", 4, key("id"), []loader.Column{bigint("id"), bigint("a"), null(bigint("b"))}, to("odds", "a", "id"), to("odds", "b", "id")),
+		described("may", 4, key("id"), []loader.Column{bigint("id"), null(bigint("a"))}, to("odds", "a", "id")),
+		described("ring", 4, key("id"), []loader.Column{bigint("id"), bigint("next")}, to("ring", "next", "id")),
+		{Name: "secret", Err: errors.New("permission denied\nat all")},
+	}
+	file, err := WriteSchema(all, "s", "s.", "Server 1")
+	require.NoError(t, err)
+	text := string(file)
+	for _, line := range []string{
+		"  s.profiles:\n    rows: 500\n    key: [user_id]\n    columns:\n      user_id: {type: uuid, sequence: {of: s.users.id}}\n",
+		"      team: {type: bigint, ref: s.teams.id, nulls: 10%}\n      boss: {type: uuid, ref: s.users.id, nulls: 10%}\n",
+		"  # The server does not know how many rows it has.\n  s.teams:\n    rows: 1000\n",
+		"      lead: {type: uuid, ref: s.users.id}\n",
+		"  s.pairs:\n    rows: 4000\n    key: [team, tag]\n    columns:\n" +
+			"      team: {type: bigint, sequence: {of: s.teams.id, every: \"${s.tags.rows}\"}}\n" +
+			"      tag: {type: bigint, sequence: {of: s.tags.id, cycle: \"${s.tags.rows}\"}}\n",
+		"      \"no\": {type: bigint, sequence: {start: 1, every: \"${s.teams.rows}\"}}\n",
+		"  # \"odds\" is left out: column \"odd\": there is no type of ours for odd yet, it takes no NULL and has no default",
+		"  # \"of_odds\" is left out: column \"a\": it refers to table odds, which is left out\n",
+		"      # \"a\" bigint is left out: it refers to table odds, which is left out: NULL\n",
+		"  # \"ring\" is left out: column next: it refers to table s.ring, which is not filled before: write nulls: 100%, or draw it",
+		"  # \"secret\" is left out: permission denied at all\n",
+	} {
+		require.Contains(t, text, line)
+	}
+
+	for _, scale := range []dataset.Scale{{}, {Rows: 300}, {Times: 3}} {
+		read, err := dataset.ParseTables("s.yaml", file, nil, scale)
+		require.NoError(t, err)
+		require.Len(t, read.Tables, 7)
+	}
+
+	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1")
+	require.ErrorContains(t, err, "no dataset can be made for any table of schema s")
+	require.True(t, strings.HasPrefix(text, "# Schema s of Server 1, as terapush inspect has read it."))
+}
