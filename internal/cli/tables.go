@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/sweep"
 )
@@ -114,6 +115,14 @@ func (a *app) dryRunTables(c *config.Push) error {
 	})
 }
 
+// prepareTables makes the tables of a run that several processes will push.
+func (a *app) prepareTables(c *config.Push, prepare func(c *config.Push) error) error {
+	if err := a.checkTables(c); err != nil {
+		return usage(err)
+	}
+	return eachTable(c, func(_ int, c *config.Push) error { return prepare(c) })
+}
+
 // restoreTables completes the flags of a run of several tables from the record of its first part.
 func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, typed func(flag string) bool) error {
 	if c.Files != nil {
@@ -167,17 +176,63 @@ func (t *tablesRun) push(s stop, i int, c *config.Push) error {
 	default:
 	}
 
+	if i > 0 && !c.Shard.Whole() {
+		if err := t.await(s, i-1); err != nil {
+			return err
+		}
+	}
 	t.log().Info(fmt.Sprintf("table %d of %d: %s", i+1, len(t.sum.Tables), c.Table), "run", into.Run)
 	if i < len(t.sum.Tables)-1 {
 		c.MetricsLinger = 0
 	}
 	j.Config = *c
-	write, err := t.reportWriter(s.hard, c.ReportTo, &c.Connect)
+	err := t.pushOne(s, j, into)
+	if !errors.As(err, new(*run.FewBatchesError)) {
+		return err
+	}
+	if c.Shard.Index > 0 {
+		into.Done, into.Rows = true, 0
+		return t.await(s, i)
+	}
+	j.Config.Shard = config.Shard{} // too small to be divided: the first shard sends it alone
+	return t.pushOne(s, j, into)
+}
+
+func (t *tablesRun) pushOne(s stop, j push.Job, into *report.TableResult) error {
+	write, err := t.reportWriter(s.hard, j.Config.ReportTo, &j.Config.Connect)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	into.Report, err = t.execute(s, j, func(*report.Report) error { return nil })
+	if into.Report != nil && into.Report.Run.Shard != nil {
+		into.Rows = into.Report.Run.Shard.Rows
+	}
 	return errors.Join(err, write(context.WithoutCancel(s.hard), into.Report, err))
+}
+
+// await waits until the other shards have sent their parts of a table, and so, since they do the same, of all before it: rows
+// may refer to any of these. It also keeps a shard from waiting, for --retry-for, for a table that the first one has not begun.
+func (t *tablesRun) await(s stop, table int) error {
+	const pause = 2 * time.Second
+	one := t.config.Tables.Tables[table]
+	c := t.config.OfTable(one)
+	c.RunID, c.Shard = t.sum.Tables[table].Run, config.Shard{Count: 1}
+	ctx, cancel := s.soft()
+	defer cancel()
+	for {
+		complete, err := push.Complete(ctx, push.Job{
+			Config: c, Drivers: t.drivers, Drain: s.drain, Log: t.log(), Files: t.sharedFiles(c.Shared, &c.Connect),
+		})
+		if complete || err != nil {
+			return err
+		}
+		t.log().Info("waiting for the other shards of table " + one.Name)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return &push.Error{Outcome: report.Interrupted, Err: fmt.Errorf("stopped by a signal, while waiting for table %s", one.Name)}
+		}
+	}
 }
 
 // next says how to go on.

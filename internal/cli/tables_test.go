@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "ok: 30 of 30 rows in 2 tables, in ")
 	require.Regexp(t, `(?s)customers +ok +10 .*orders +ok +20 `, r.stdout)
-	require.Contains(t, r.stdout, "\nverify ok: 2 tables · 30 of 30 rows proven\n")
+	require.Contains(t, r.stdout, "\nverify ok: ack · 2 tables · 30 of 30 rows acknowledged\n")
 	require.Contains(t, r.stderr, "column by of table customers is NULL in all rows")
 	require.Contains(t, read(t, page), "<svg")
 

@@ -77,9 +77,15 @@ func (a *app) prepare() *cobra.Command {
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return push.Prepare(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c.Shared, &c.Connect),
-			})
+			one := func(c *config.Push) error {
+				return push.Prepare(stop.hard, push.Job{
+					Config: *c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c.Shared, &c.Connect),
+				})
+			}
+			if c.Tables != nil {
+				return a.prepareTables(&c, one)
+			}
+			return one(&c)
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)

@@ -60,19 +60,11 @@ func (p *push) reattach(ctx context.Context) error {
 
 // verifyNamed proves a whole named run, by a process that need not have sent any of it. It leaves no folder.
 func (p *push) verifyNamed(ctx context.Context) error {
-	if err := p.findNamed(ctx); err != nil {
-		return p.orInterrupted(report.PreflightFailed, err)
-	}
-	folder, err := os.MkdirTemp("", "terapush-proof-")
+	remove, err := p.recallNamed(ctx)
+	defer remove()
 	if err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if err := p.createLog(folder); err != nil {
-		return p.orInterrupted(report.PreflightFailed, err)
-	}
-
-	p.progress.Continued = true
 	if err := p.readAll(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
@@ -89,6 +81,53 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	}
 	return errors.Join(p.orInterrupted(report.Failed, err), p.rejected())
 }
+
+// Complete reports whether every batch of a named run is in, whichever of its shards has sent it. It changes nothing.
+func Complete(ctx context.Context, j Job) (bool, error) {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	p.idle = true
+	complete, err := p.complete(ctx)
+	return complete, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
+}
+
+func (p *push) complete(ctx context.Context) (bool, error) {
+	remove, err := p.recallNamed(ctx)
+	defer remove()
+	if errors.Is(err, runlog.ErrNoRun) { // nobody has begun it
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if p.common.shared != nil {
+		err := p.readJournals()
+		if errors.Is(err, errShardNotLoaded) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	err = p.progress.TakeClaims(ctx)
+	return p.progress.Left() == 0, err
+}
+
+// recallNamed finds a named run that was begun, in a folder that remove removes.
+func (p *push) recallNamed(ctx context.Context) (remove func(), err error) {
+	if err := p.findNamed(ctx); err != nil {
+		return func() {}, err
+	}
+	folder, err := os.MkdirTemp("", "terapush-proof-")
+	if err == nil {
+		err = p.createLog(folder)
+	}
+	p.progress.Continued = true
+	return func() { _ = os.RemoveAll(folder) }, err
+}
+
+// errShardNotLoaded is that of a journal that some shard goes on with.
+var errShardNotLoaded = errors.New("is not loaded to its end: start it again first")
 
 // findNamed finds a named run that was begun.
 func (p *push) findNamed(ctx context.Context) error {
@@ -148,7 +187,7 @@ func (p *push) readJournals() error {
 		}
 		if record == nil || record.Stage == runlog.Loading {
 			return failed(report.PreflightFailed,
-				fmt.Errorf("shard %d/%d of run %s is not loaded to its end: start it again first", i, len(shards), p.progress.ID))
+				fmt.Errorf("shard %d/%d of run %s %w", i, len(shards), p.progress.ID, errShardNotLoaded))
 		}
 	}
 	return nil

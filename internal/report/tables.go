@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -27,8 +28,8 @@ type TablesResult struct {
 	Outcome        Outcome `json:"outcome"` // the gravest of the tables'
 	Rows           int64   `json:"rows"`    // that are in, of all processes
 	PlannedRows    int64   `json:"planned_rows"`
-	ProvenRows     int64   `json:"proven_rows"`
-	Seconds        float64 `json:"seconds"` // sending rows
+	VerifiedRows   int64   `json:"verified_rows"` // likewise
+	Seconds        float64 `json:"seconds"`       // sending rows
 	RowsPerSecond  float64 `json:"rows_per_second"`
 	BytesPerSecond float64 `json:"bytes_per_second"` // of payload
 	BoundBy        Bound   `json:"bound_by"`
@@ -39,7 +40,7 @@ type TableResult struct {
 	Table  string  `json:"table"`
 	Run    string  `json:"run"`
 	Rows   int64   `json:"rows"`   // planned
-	Done   bool    `json:"done"`   // by an earlier process: its rows were in and proven
+	Done   bool    `json:"done"`   // by another process: its rows were in and proven, or the first shard sends them
 	Report *Report `json:"report"` // nil if this process did nothing to it
 }
 
@@ -53,7 +54,7 @@ func (t *Tables) Sum(ended Outcome) {
 	for _, one := range t.Tables {
 		is.PlannedRows += one.Rows
 		if one.Done {
-			is.Rows, is.ProvenRows = is.Rows+one.Rows, is.ProvenRows+one.Rows
+			is.Rows, is.VerifiedRows = is.Rows+one.Rows, is.VerifiedRows+one.Rows
 		}
 		r := one.Report
 		if r == nil {
@@ -65,7 +66,7 @@ func (t *Tables) Sum(ended Outcome) {
 		rows += r.Result.RowsPerSecond * r.Result.Seconds
 		bytes += r.Result.BytesPerSecond * r.Result.Seconds
 		if r.Verify.OK {
-			is.ProvenRows += r.Verify.FoundRows
+			is.VerifiedRows += r.Verify.FoundRows
 		}
 		for limit, seconds := range r.BoundBy.Seconds {
 			lost[event.Limit(limit)] += seconds
@@ -115,7 +116,7 @@ func (t TableResult) cells() []string {
 	r := t.Report
 	switch {
 	case t.Done:
-		return []string{t.Table, "done before", units.Count(t.Rows), "", "", "", ""}
+		return []string{t.Table, "in already", units.Count(t.Rows), "", "", "", ""}
 	case r == nil:
 		return []string{t.Table, "not begun", "0 of " + units.Count(t.Rows), "", "", "", ""}
 	}
@@ -134,24 +135,31 @@ func (t TableResult) cells() []string {
 }
 
 func (t Tables) proof() string {
-	var open []string
+	var open, modes []string
 	for _, one := range t.Tables {
-		switch r := one.Report; {
+		r := one.Report
+		switch {
 		case one.Done:
 		case r == nil || !r.Verify.OK || r.Verify.Mode == "none":
 			open = append(open, one.Table)
+		case !slices.Contains(modes, r.Verify.Mode):
+			modes = append(modes, r.Verify.Mode)
 		}
 	}
-	proven := fmt.Sprintf("%s of %s proven", units.Count(t.Result.ProvenRows), counted(t.Result.PlannedRows, "row"))
+	what := "found"
+	if slices.Contains(modes, "ack") {
+		what = "acknowledged"
+	}
+	rows := fmt.Sprintf("%s of %s %s", units.Count(t.Result.VerifiedRows), counted(t.Result.PlannedRows, "row"), what)
 	if len(open) == 0 {
-		return "verify ok: " + join(counted(int64(len(t.Tables)), "table"), proven)
+		return "verify ok: " + join(strings.Join(modes, ", "), counted(int64(len(t.Tables)), "table"), rows)
 	}
 	const most = 5
 	names := strings.Join(open[:min(len(open), most)], ", ")
 	if more := len(open) - most; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return "verify    " + join(proven, "not proven: "+names)
+	return "verify    " + join(rows, "not verified: "+names)
 }
 
 // warnings lists those of all tables, each once, with the first table that it is of.

@@ -200,10 +200,21 @@ func (p *Plan) check(schema rows.Schema) error {
 			p.BatchRows, p.EncodedRowBytes)
 	}
 	if pieces, size := p.pieces(); pieces < p.Shard.Count {
-		return fmt.Errorf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups",
-			&p.Shard, pieces, size)
+		return &FewBatchesError{p.Shard, pieces, size}
 	}
 	return nil
+}
+
+// FewBatchesError reports a run with fewer parts than shards, to each of these.
+type FewBatchesError struct {
+	Shard          config.Shard
+	Parts, Batches int64 // of a part
+}
+
+// Error implements error.
+func (e *FewBatchesError) Error() string {
+	return fmt.Sprintf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups",
+		&e.Shard, e.Parts, e.Batches)
 }
 
 // distinctRows returns whole batches, so that a template is always a whole batch of distinct rows.
