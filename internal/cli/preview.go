@@ -142,6 +142,8 @@ func previewValue(c rows.Column, v *rows.Vector) string {
 		return dataset.UUIDText(v.UUID(0))
 	case !c.Type.Variable():
 		return c.Text(v.Ints[0])
+	case c.Type == rows.Float32s:
+		return shortened(string(rows.AppendFloats(nil, v.Value(0))), most)
 	case c.Type == rows.Bytes:
 		return shortened(fmt.Sprintf("%x", v.Value(0)), most)
 	}

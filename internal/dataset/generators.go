@@ -61,6 +61,7 @@ func generators() []generatorRow {
 		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
 		{name: "sample", empty: func() Generator { return new(SpecSample) }, read: readSampleColumn,
 			types: append([]rows.Type{rows.UUID}, anyListed...)},
+		{name: "vector", empty: func() Generator { return &SpecVector{Clusters: 100} }, types: []rows.Type{rows.Float32s}},
 		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
 		{name: "after", empty: func() Generator { return new(SpecAfter) },
 			types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
@@ -70,7 +71,7 @@ func generators() []generatorRow {
 }
 
 // laterNames are generators that this version does not have.
-var laterNames = []string{"exponential", "histogram", "pattern", "array", "vector", "fake"}
+var laterNames = []string{"exponential", "histogram", "pattern", "array", "fake"}
 
 func generatorNames() (all []string) {
 	for _, g := range generators() {

@@ -157,6 +157,9 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.t.Type == rows.Bytes {
 		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
 	}
+	if p.t.Type == rows.Float32s {
+		p.wrong([]string{"type"}, "a vector is a column of its own, and not a part of a document")
+	}
 	if most := max(plan.most, -plan.least); !p.isExact(most) {
 		p.wrong(
 			nil, "%s has more than %d digits, of which servers that keep numbers of JSON as floating point lose some: "+

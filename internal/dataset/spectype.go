@@ -14,7 +14,7 @@ import (
 type specType struct {
 	rows.Type
 	name          string
-	size          int // n of text(n) and the like; 0 = as long as the longest value
+	size          int // n of text(n) and the like; 0 = as long as the longest value; of a vector, its numbers
 	digits, scale int // of decimals; scale also of times, as in rows.Column
 	// binary is how many bits after the point the numbers of real and double have: they are multiples of 2^−binary, which
 	// every server prints and reads exactly. It follows from the generator's step.
@@ -46,12 +46,13 @@ var specTypes = []typeRow{
 	{"date", rows.Date, "date", nil},
 	{"timestamp", rows.Timestamp, "timestamp", nil},
 	{"timestamptz", rows.TimestampTZ, "timestamptz", nil},
+	{"vector", rows.Float32s, "vector(n)", nil},
 }
 
 // laterTypes says what to write instead of types that this version does not have.
 var laterTypes = map[string]string{
 	"unsigned": "bigint", "float": "real or double", "numeric": "decimal(p,s)", "number": "decimal(p,s)",
-	"varchar": "text(n)", "jsonb": "json", "array": "text(n)", "vector": "bytes(n)", "time": "text(n)", "datetime": "timestamp",
+	"varchar": "text(n)", "jsonb": "json", "array": "text(n)", "time": "text(n)", "datetime": "timestamp",
 	"string": "text(n)",
 }
 
@@ -81,6 +82,8 @@ func parseType(text string) (t specType, err error) {
 	switch {
 	case t.Type == rows.Decimal:
 		return t, t.readDigits(text, params)
+	case t.Type == rows.Float32s:
+		return t, t.readDims(text, params)
 	case t.IsTime() && has:
 		return t, t.readSecondDigits(text, params)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON && len(params) <= 1:
@@ -125,6 +128,17 @@ func (t *specType) readSize(text string, params []int, has bool) error {
 	return nil
 }
 
+// maxDims is how many numbers a vector has at most. Every server has a bound of its own.
+const maxDims = 16_000
+
+func (t *specType) readDims(text string, params []int) error {
+	if len(params) != 1 || params[0] < 1 || params[0] > maxDims {
+		return fmt.Errorf("type %s: write how many numbers a vector has, 1 to %d, as vector(768)", quoted(text), maxDims)
+	}
+	t.size = params[0]
+	return nil
+}
+
 func (t *specType) readDigits(text string, params []int) error {
 	if len(params) != 2 {
 		return fmt.Errorf("type %s: write its digits and those after the point, as decimal(12,2)", quoted(text))
@@ -165,6 +179,9 @@ func unknownType(text, base string) error {
 // TypeName returns the type of a column as a spec writes it.
 func TypeName(c rows.Column) string {
 	t := specType{Type: c.Type, size: max(c.Declared, c.MaxBytes), digits: c.Digits, scale: c.Scale}
+	if c.Type == rows.Float32s {
+		t.size = c.Dims()
+	}
 	for _, row := range specTypes {
 		if row.Type == c.Type {
 			t.name = row.name

@@ -22,7 +22,7 @@ func tsv() layout {
 		end:         "\n",
 		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
-			if c.Type.Variable() {
+			if c.Type.Variable() && c.Type != rows.Float32s {
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`})
 			}
 			return plain.numeric(c, digits)
@@ -63,7 +63,7 @@ func pgText() layout {
 // values are quoted below. A NULL is \N: PostgreSQL and Redshift have to be told, by NULL '\N', for an unquoted empty field
 // is one to them. Doris differs in both; see dorisCSV.
 func csv() layout {
-	plain := notation{zone: utc, no: "false", yes: "true"}
+	plain := notation{list: `"`, zone: utc, no: "false", yes: "true"}
 	return layout{
 		format:      batch.CSV,
 		afterColumn: ",",

@@ -13,11 +13,12 @@ import (
 // notation is how a format of text writes the values that are not variable.
 type notation struct {
 	quote   string // around dates, times and UUIDs
+	list    string // around vectors, which have commas
 	zone    string // after a moment, which is in UTC
 	no, yes string
 }
 
-// numeric returns the text writer of a column that is not variable; nil for others.
+// numeric returns the text writer of a column of numbers, times or UUIDs; nil for others.
 func (n notation) numeric(c rows.Column, digits int) writer {
 	switch c.Type {
 	case rows.Int64, rows.Int32, rows.Int16:
@@ -39,6 +40,8 @@ func (n notation) numeric(c rows.Column, digits int) writer {
 		return &bools{[2]string{n.no, n.yes}}
 	case rows.Float32, rows.Float64:
 		return &floats{c.Type}
+	case rows.Float32s:
+		return enclosed{n.list, n.list, &vectors{c.Dims()}}
 	default:
 		return nil
 	}

@@ -51,6 +51,8 @@ const (
 // are little-endian, variable values follow a length of 4 bytes.
 func parquetWidth(c rows.Column) int {
 	switch {
+	case c.Type == rows.Float32s:
+		return 0
 	case c.Type.Variable():
 		return 4 + c.MaxBytes
 	case c.Type == rows.UUID:

@@ -11,7 +11,7 @@ import (
 // of a header extension (both 0); then for every row the number of columns as int16 and for every column its length as
 // int32 and its bytes, all big-endian; finally the int16 −1. The length of a NULL is −1. Columns must have the exact types
 // int8, int4, int2, float8, float4, bool, uuid, bytea, text (or varchar, char(n) or an enum, which are received as text is),
-// jsonb, date, timestamp, timestamptz and numeric: the server checks lengths and converts nothing.
+// jsonb, date, timestamp, timestamptz, numeric and pgvector's vector: the server checks lengths and converts nothing.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
@@ -43,6 +43,8 @@ func pgBinary(columns int) layout {
 				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
 			case rows.Decimal:
 				return newPGNumerics(c)
+			case rows.Float32s:
+				return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
 			default:
 				return nil
 			}

@@ -10,7 +10,7 @@ import (
 // an sql_mode without NO_BACKSLASH_ESCAPES, and a character_set_client in which no trail byte looks like a quote or a
 // backslash: utf8mb4 and latin1 are fine, gbk, big5 and sjis are not.
 func values() layout {
-	quoted := notation{quote: "'", no: "0", yes: "1"} // no zone, as in tsv
+	quoted := notation{quote: "'", list: "'", no: "0", yes: "1"} // no zone, as in tsv
 	return layout{
 		format:      batch.Values,
 		between:     ",",
@@ -40,7 +40,7 @@ func mysqlEscapes() map[byte]string {
 func pgValues() layout {
 	l := values()
 	l.format = batch.PGValues
-	quoted := notation{quote: "'", zone: utc, no: "FALSE", yes: "TRUE"}
+	quoted := notation{quote: "'", list: "'", zone: utc, no: "FALSE", yes: "TRUE"}
 	l.value = func(c rows.Column, digits int) writer {
 		switch {
 		case c.Type == rows.Bytes:

@@ -198,6 +198,9 @@ func (c Column) largest() int64 {
 	}
 }
 
+// Dims is how many numbers the values of a Float32s column have.
+func (c Column) Dims() int { return c.MaxBytes / FloatBytes }
+
 // powerOfTen is 10^n, 0 ≤ n ≤ 18.
 func powerOfTen(n int) int64 {
 	power := int64(1)

@@ -24,12 +24,13 @@ const (
 	JSON        // a JSON document in UTF-8 without line breaks, 2 … MaxBytes bytes
 	Char        // text of at most MaxBytes bytes that does not end in blanks, for a database's type that fills up with them
 	Enum        // one of Column.Labels, none of which is longer than MaxBytes
+	Float32s    // Column.Dims finite numbers, and MaxBytes bytes: 4 of each, those of math.Float32bits, the lowest first
 )
 
 var typeNames = [...]string{
 	Int64: "int64", Bytes: "bytes", Text: "text", Date: "date", Timestamp: "timestamp", Decimal: "decimal",
 	Bool: "bool", Int16: "int16", Int32: "int32", Float32: "float32", Float64: "float64", UUID: "uuid",
-	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum",
+	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum", Float32s: "vector",
 }
 
 // String names the type in messages; it is not a database's type name.
@@ -40,8 +41,8 @@ func (t Type) String() string {
 	return typeNames[t]
 }
 
-// Variable reports whether values of the type differ in length.
-func (t Type) Variable() bool { return t == Bytes || t.IsText() }
+// Variable reports whether values of the type are bytes with an end, which differ in length but for those of Float32s.
+func (t Type) Variable() bool { return t == Bytes || t == Float32s || t.IsText() }
 
 // IsText reports whether values are UTF-8 of different lengths.
 func (t Type) IsText() bool { return t == Text || t == JSON || t == Char || t == Enum }

@@ -150,6 +150,25 @@ def moment(value):
     return f'"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond:06}+00:00"'
 
 
+def vector(dims, clusters, reach, normalised=False):
+    """reach in 2^-14."""
+    words = 1 + (dims + 3) // 4
+
+    def draw(start, row):
+        cluster = take(word(start, row, words, 0), clusters)[0]
+        units = []
+        for i in range(dims):
+            center = take(word(stream(start, "centers"), cluster * dims + i, 1, 0), 2**15 + 1)[0] - 2**14
+            part = word(start, row, words, 1 + i // 4) >> 16 * (i % 4) & 0xFFFF
+            units.append(center + (part * (2 * reach + 1) >> 16) - reach)
+        if normalised:
+            scale = 2**53 // math.isqrt(sum(u * u for u in units) << 18)
+            units = [u * scale + 2**29 >> 30 for u in units]
+        return b"".join(struct.pack("<f", u / 2**14) for u in units)
+
+    return draw
+
+
 CUSTOMERS = 100_000
 EMAIL = nulls(10, distinct(300, symbols(ALNUM, 5, 60)))
 OPENED = nulls(5, uniform(day(2025, 1, 1) * DAY, day(2025, 12, 31) * DAY, SECOND))
@@ -214,6 +233,8 @@ MORE = [
             ),
         ),
     ),
+    ("around", nulls(10, vector(6, 3, 204))),
+    ("along", vector(9, 100, 1638, True)),
 ]
 
 if __name__ == "__main__":
