@@ -164,6 +164,8 @@ func (c *column) draws() []string {
 		return documents
 	case rows.Enum:
 		return []string{"values: " + values(c.without(v.Labels))}
+	case rows.Float32s:
+		return []string{"vector: {normalised: true}"}
 	case rows.Bytes:
 		return []string{"bytes: {length: " + c.length(64) + "}"}
 	case rows.Text, rows.Char:

@@ -291,6 +291,8 @@ func differValue(c rows.Column, want, found any) (detail string, offset int, err
 			found = bytes.TrimRight(found, " ")
 		case rows.JSON:
 			w, found = canonicalJSON(w), canonicalJSON(found)
+		case rows.Float32s:
+			return differFloats(w, found)
 		}
 		detail, offset = differBytes(w, found)
 		return detail, offset, nil
@@ -301,6 +303,21 @@ func differValue(c rows.Column, want, found any) (detail string, offset int, err
 
 // opaque reports whether only the server knows when values of a column's type are equal.
 func opaque(c rows.Column) bool { return c.SQL != "" && c.Type != rows.JSON }
+
+// differFloats returns the first number in which vectors differ, and its offset in them; "" if there is none.
+func differFloats(want, found []byte) (detail string, offset int, err error) {
+	const size = rows.FloatBytes
+	if len(want) != len(found) {
+		return fmt.Sprintf("%d numbers instead of %d", len(found)/size, len(want)/size), 0, nil
+	}
+	for at := 0; at < len(want); at += size {
+		w, f := want[at:at+size], found[at:at+size]
+		if !bytes.Equal(w, f) {
+			return fmt.Sprintf("number %d is %s instead of %s", at/size+1, rows.AppendFloats(nil, f), rows.AppendFloats(nil, w)), at, nil
+		}
+	}
+	return "", 0, nil
+}
 
 // differBytes returns the first difference, "" if there is none.
 func differBytes(want, found []byte) (detail string, offset int) {

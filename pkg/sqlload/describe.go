@@ -293,6 +293,10 @@ func (all Types) ours(column Column) *rows.Column {
 		switch {
 		case c.Type == rows.Decimal:
 			c.Digits, c.Scale = ourDigits(params)
+		case c.Type == rows.Float32s && len(params) == 0: // of any number of dimensions
+			continue
+		case c.Type == rows.Float32s:
+			c.MaxBytes = params[0] * rows.FloatBytes
 		case c.Type.Variable() && len(params) > 0:
 			c.MaxBytes = max(params[0], 0)
 		}

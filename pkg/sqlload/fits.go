@@ -48,7 +48,11 @@ func (s *State) canMake() error {
 
 	var without []string
 	for _, c := range s.Schema.Columns {
-		if s.SQL(c) == "" {
+		switch {
+		case s.SQL(c) != "":
+		case c.Type == rows.Float32s:
+			without = append(without, fmt.Sprintf("%s (%s of %d numbers)", c.Name, c.Type, c.Dims()))
+		default:
 			without = append(without, fmt.Sprintf("%s (%s of at most %d bytes)", c.Name, c.Type, c.MaxSize()))
 		}
 	}

@@ -16,7 +16,7 @@ type Type struct {
 	// Name is the type in the server's catalog, as ServerType.Name; Also are others that do as well.
 	Name string
 	Also []string
-	// SQL is the type in CREATE TABLE: a format for the length of a text or of raw bytes, for digits and scale of a
+	// SQL is the type in CREATE TABLE: a format for the length of a text, of raw bytes or of a vector, for digits and scale of a
 	// decimal number, for the digits of a time's seconds, for the list of an enum's labels. "" is a type that existing
 	// tables may have and terapush does not make.
 	SQL string
@@ -97,6 +97,11 @@ func AnyScale(params []int, want rows.Column) bool {
 	return len(params) == 0 || SameScale(params, want)
 }
 
+// SameDims fits a vector of as many numbers, or of any number.
+func SameDims(params []int, want rows.Column) bool {
+	return len(params) == 0 || params[0] == want.Dims()
+}
+
 // decimalParams are all digits of a decimal type, and those after the point, of which decimal(15) has none. 0 digits
 // are not known.
 func decimalParams(params []int) (digits, scale int) {
@@ -161,7 +166,7 @@ func (d Dialect) SQL(c rows.Column) string {
 
 // Lacks lists the types of ours for which the server has none.
 func (all Types) Lacks() (types []rows.Type) {
-	for t := rows.Int64; t <= rows.Enum; t++ {
+	for t := rows.Int64; t <= rows.Float32s; t++ {
 		if !slices.ContainsFunc(all, func(one Type) bool { return one.Ours == t && one.SQL != "" }) {
 			types = append(types, t)
 		}
@@ -191,8 +196,11 @@ func (d Dialect) check(c rows.Column) string {
 
 // length is that of a variable column as a table declares it, or the number of digits of a time's seconds.
 func length(c rows.Column) int {
-	if c.Type.IsTime() {
+	switch {
+	case c.Type.IsTime():
 		return rows.SecondDigits - c.Scale
+	case c.Type == rows.Float32s:
+		return c.Dims()
 	}
 	return max(c.Declared, c.MaxBytes, 1)
 }

@@ -39,6 +39,8 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 	case c.Type == rows.Bytes && d.Hex:
 		n, err := hex.Decode(text, text)
 		return text[:n], err
+	case c.Type == rows.Float32s:
+		return readVector(text)
 	case c.Type.Variable():
 		return text, nil
 	}
@@ -90,6 +92,15 @@ func readUUID(text []byte) ([]byte, error) {
 	}
 	n, err := hex.Decode(digits, digits)
 	return digits[:n], err
+}
+
+// readVector reads the text of a vector, or its bytes in hexadecimal.
+func readVector(text []byte) ([]byte, error) {
+	if bytes.HasPrefix(text, []byte("[")) {
+		return rows.ParseFloats(text)
+	}
+	n, err := hex.Decode(text, text)
+	return text[:n], err
 }
 
 // readBool reads what servers write: t, true and 1, in any case.

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -43,6 +44,7 @@ func EveryType(lacks ...rows.Type) rows.Schema {
 			{Name: "code", Type: rows.Char, MaxBytes: 6},
 			{Name: "mood", Type: rows.Enum, MaxBytes: 6, Labels: []string{"sad", "o'k", "so, so"}},
 			{Name: "doc", Type: rows.JSON, MaxBytes: 60},
+			{Name: "near", Type: rows.Float32s, MaxBytes: 3 * rows.FloatBytes},
 			{Name: "amount", Type: rows.Decimal, Digits: 9, Scale: 2},
 		},
 		Number: []rows.Term{{Times: 1}},
@@ -62,7 +64,8 @@ var EveryValue = []map[string]any{
 		"f4": int64(math.Float32bits(-math.MaxFloat32)), "f8": int64(math.Float64bits(0.0625)), "u": []byte("0123456789abcdef"),
 		"tz": int64(1_577_836_800_000_001), "ts": int64(-1), "day": int64(18262), "amount": int64(-999_999_999),
 		"words": []byte(`\N`), "raw": []byte("\x00\\\n\xff"), "code": []byte("é"), "mood": []byte("so, so"),
-		"doc": []byte(`{"a": "it's \"q\" \\ ü", "n": [1.50, null, true]}`),
+		"near": floats(0.0625, -math.MaxFloat32, 1.0/(1<<14)),
+		"doc":  []byte(`{"a": "it's \"q\" \\ ü", "n": [1.50, null, true]}`),
 	},
 	{},
 	{
@@ -70,8 +73,17 @@ var EveryValue = []map[string]any{
 		"f4": int64(math.Float32bits(0.1)), "f8": int64(math.Float64bits(1e300)), "u": bytes.Repeat([]byte{0xFF}, 16),
 		"tz": int64(1_774_747_800_000_000), "ts": int64(1_774_747_800_000_000), "day": int64(-1), "amount": int64(5),
 		"words": []byte{}, "raw": []byte{}, "code": []byte("a b"), "mood": []byte("o'k"), "doc": []byte(`[]`),
+		"near": floats(0, 0.1, -12345.67),
 	},
 	{"big": int64(7), "yes": int64(1), "words": []byte("NULL"), "doc": []byte(`"x"`), "mood": []byte("sad")},
+}
+
+// floats is a value of rows.Float32s.
+func floats(all ...float32) (value []byte) {
+	for _, f := range all {
+		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(f))
+	}
+	return value
 }
 
 // EveryRow is a row of EveryType: value is one of EveryValue, or like those, and number that of the row.

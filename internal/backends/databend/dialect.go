@@ -90,6 +90,10 @@ var types = sqlload.Types{
 	{Ours: rows.Char, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Enum, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
+	{
+		Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 4096, Fits: sqlload.SameDims,
+		Read: "CAST(CAST(%s AS VARIANT) AS VARCHAR)",
+	},
 }
 
 // formatOption is one option of a FILE_FORMAT, as SQL in streaming loads and COPY, as JSON in attachments.

@@ -204,6 +204,9 @@ func typeOf(full, charset, length string) sqlload.ServerType {
 // Fits implements sqlload.Catalog: a table whose columns fit will do, but for what the method cannot write into one.
 // Caps say what its engine cannot do.
 func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
+	if err := l.textsOfVectors(s); err != nil {
+		return err
+	}
 	last := s.Schema.Columns[len(s.Schema.Columns)-1] // every schema has one
 	for _, have := range r.Columns {
 		want, known := s.Schema.Column(have.Name)
@@ -219,8 +222,21 @@ func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sq
 	return nil
 }
 
+// textsOfVectors refuses vectors where they would be texts to MySQL, whose VECTOR takes none.
+func (l catalog) textsOfVectors(s *sqlload.State) error {
+	i := slices.IndexFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Float32s })
+	if i < 0 || l.server.flavour != mySQL || l.method.Name == loadData {
+		return nil
+	}
+	return sqlload.Refuse("take --method load-data", "column %s is a VECTOR, and method %s sends the text of a vector",
+		s.Schema.Columns[i].Name, l.method.Name)
+}
+
 // Create implements sqlload.Catalog.
 func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	if err := l.textsOfVectors(s); err != nil {
+		return nil, err
+	}
 	if like := s.Want.Like; like.Name != "" {
 		return []string{
 			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),

@@ -60,6 +60,7 @@ var types = sqlload.Types{
 	{Ours: rows.Enum, Name: "text", SQL: "text", Check: "%[1]s IN (%[2]s)", Read: "CAST(%s AS text)"},
 	{Ours: rows.Enum, Name: "enum"},
 	{Ours: rows.Enum, Name: "character varying", Fits: sqlload.LongEnough},
+	{Ours: rows.Float32s, Name: "vector", SQL: "vector(%d)", Most: 16_000, Fits: sqlload.SameDims, Read: "CAST(%s AS text)"}, // pgvector's
 	{
 		Ours: rows.TimestampTZ, Name: "timestamp with time zone", SQL: "timestamp(%d) with time zone", Most: 5,
 		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readMoment,

@@ -58,6 +58,9 @@ func serverFault(e *pgconn.PgError) loader.Fault {
 			f.Hint = because.Hint
 		}
 	}
+	if e.Code == "42704" && strings.Contains(e.Message, `"vector"`) { // the quotes are the same in most languages
+		f.Hint = "pgvector makes the type: install its package on the server, then CREATE EXTENSION vector in this database"
+	}
 	if e.Code == "42501" && e.Routine == "ExecWithCheckOptions" { // the message says it in the server's language
 		f.Hint = "a policy of row-level security refuses the rows: load as the table's owner or a role with BYPASSRLS, or change the policy"
 	}

@@ -143,7 +143,7 @@ func TestTables(t *testing.T) {
 		s := tables(t, to)
 		for _, f := range []batch.Format{batch.PGBinary, batch.PGText, batch.CSV} {
 			s.Preparation.Contract = contract("copy", f)
-			var lacks []rows.Type
+			lacks := []rows.Type{rows.Float32s}
 			if f == batch.CSV {
 				lacks = append(lacks, rows.Bytes)
 			}
@@ -152,7 +152,7 @@ func TestTables(t *testing.T) {
 		to.Method = "insert"
 		s = tables(t, to)
 		s.Preparation.Contract = contract("insert", batch.PGValues)
-		s.Types(t, nil)
+		s.Types(t, []rows.Type{rows.Float32s})
 	})
 	t.Run("settings of the role", func(t *testing.T) {
 		to, _, role := ordinary(t)
