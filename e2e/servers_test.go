@@ -22,6 +22,8 @@ const (
 	// The others that speak MySQL's protocol take part in a push and a resume.
 	tiDB      kind = "tidb"
 	oceanBase kind = "oceanbase"
+	// PostgreSQL with the extension.
+	pgVector kind = "pgvector"
 )
 
 // database is one on a real server that belongs to one test, with the state folder of its runs.
@@ -60,7 +62,11 @@ func newDatabase(t testing.TB, k kind) *database {
 	if k == databend {
 		return newEngine(t)
 	}
-	return makeDatabase(t, k, backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(k))))
+	server := backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(k)))
+	if k == pgVector {
+		k = postgres
+	}
+	return makeDatabase(t, k, server)
 }
 
 func makeDatabase(t testing.TB, k kind, server string) *database {
