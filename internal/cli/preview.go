@@ -144,6 +144,8 @@ func previewValue(c rows.Column, v *rows.Vector) string {
 		return c.Text(v.Ints[0])
 	case c.Type == rows.Float32s:
 		return shortened(string(rows.AppendFloats(nil, v.Value(0))), most)
+	case c.Type == rows.Arrays:
+		return shortened(string(c.AppendArray(nil, v.Value(0))), most)
 	case c.Type == rows.Bytes:
 		return shortened(fmt.Sprintf("%x", v.Value(0)), most)
 	}

@@ -62,6 +62,7 @@ func generators() []generatorRow {
 		{name: "sample", empty: func() Generator { return new(SpecSample) }, read: readSampleColumn,
 			types: append([]rows.Type{rows.UUID}, anyListed...)},
 		{name: "vector", empty: func() Generator { return &SpecVector{Clusters: 100} }, types: []rows.Type{rows.Float32s}},
+		{name: "array", empty: func() Generator { return new(SpecArray) }, read: readArray, types: []rows.Type{rows.Arrays}},
 		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
 		{name: "after", empty: func() Generator { return new(SpecAfter) },
 			types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
@@ -71,7 +72,7 @@ func generators() []generatorRow {
 }
 
 // laterNames are generators that this version does not have.
-var laterNames = []string{"exponential", "histogram", "pattern", "array", "fake"}
+var laterNames = []string{"exponential", "histogram", "pattern", "fake"}
 
 func generatorNames() (all []string) {
 	for _, g := range generators() {

@@ -157,8 +157,8 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.t.Type == rows.Bytes {
 		p.wrong([]string{"type"}, "JSON has no raw bytes: write text with alphabet: hex")
 	}
-	if p.t.Type == rows.Float32s {
-		p.wrong([]string{"type"}, "a vector is a column of its own, and not a part of a document")
+	if p.t.IsList() {
+		p.wrong([]string{"type"}, "a vector or an array is a column of its own, and not a part of a document")
 	}
 	if most := max(plan.most, -plan.least); !p.isExact(most) {
 		p.wrong(

@@ -197,7 +197,7 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 	if of == nil {
 		return plan
 	}
-	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale || p.t.Type == rows.Float32s && of.column.Dims() != p.t.size {
+	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale || p.t.IsList() && TypeName(of.column) != p.t.String() {
 		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 		return plan
 	}

@@ -57,7 +57,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 		plan.column.Least, plan.column.Most = plan.bounds()
 	}
 	p.modify(&plan)
-	if p.t.Variable() && p.t.Type != rows.Float32s {
+	if p.t.Variable() && !p.t.IsList() {
 		p.declare(&plan.column)
 	}
 	if len(p.problems) > before {

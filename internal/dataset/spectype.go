@@ -14,8 +14,9 @@ import (
 type specType struct {
 	rows.Type
 	name          string
-	size          int // n of text(n) and the like; 0 = as long as the longest value; of a vector, its numbers
-	digits, scale int // of decimals; scale also of times, as in rows.Column
+	size          int       // n of text(n) and the like; 0 = as long as the longest value; of a vector, its numbers
+	digits, scale int       // of decimals; scale also of times, as in rows.Column
+	of            *specType // of an array: the type of its elements
 	// binary is how many bits after the point the numbers of real and double have: they are multiples of 2^−binary, which
 	// every server prints and reads exactly. It follows from the generator's step.
 	binary int
@@ -47,12 +48,13 @@ var specTypes = []typeRow{
 	{"timestamp", rows.Timestamp, "timestamp", nil},
 	{"timestamptz", rows.TimestampTZ, "timestamptz", nil},
 	{"vector", rows.Float32s, "vector(n)", nil},
+	{"[]", rows.Arrays, "type[]", nil},
 }
 
 // laterTypes says what to write instead of types that this version does not have.
 var laterTypes = map[string]string{
 	"unsigned": "bigint", "float": "real or double", "numeric": "decimal(p,s)", "number": "decimal(p,s)",
-	"varchar": "text(n)", "jsonb": "json", "array": "text(n)", "time": "text(n)", "datetime": "timestamp",
+	"varchar": "text(n)", "jsonb": "json", "array": "int[] or the like", "time": "text(n)", "datetime": "timestamp",
 	"string": "text(n)",
 }
 
@@ -74,6 +76,9 @@ func parseType(text string) (t specType, err error) {
 		return t, fmt.Errorf("type is missing: one of %s", strings.Join(shapes(), ", "))
 	}
 
+	if element, is := strings.CutSuffix(text, "[]"); is {
+		return arrayType(text, element)
+	}
 	i := slices.IndexFunc(specTypes, func(row typeRow) bool { return row.name == base || slices.Contains(row.aliases, base) })
 	if i < 0 {
 		return t, unknownType(text, base)
@@ -96,6 +101,18 @@ func parseType(text string) (t specType, err error) {
 	default:
 		return t, nil
 	}
+}
+
+// arrayType reads the type of an array by that of its elements.
+func arrayType(text, element string) (t specType, err error) {
+	of, err := parseType(element)
+	if err != nil {
+		return t, err
+	}
+	if slices.Contains([]rows.Type{rows.Arrays, rows.Float32s, rows.JSON, rows.Enum}, of.Type) {
+		return t, fmt.Errorf("type %s: an array has numbers, texts, bytes, times, uuids or booleans", quoted(text))
+	}
+	return specType{Type: rows.Arrays, of: &of}, nil
 }
 
 // splitType splits text(40) into a name in lower case and numbers; -1 stands for what is none.
@@ -166,11 +183,7 @@ func (t *specType) readSecondDigits(text string, params []int) error {
 }
 
 func unknownType(text, base string) error {
-	name := strings.TrimSuffix(base, "[]")
-	if name != base {
-		name = "array"
-	}
-	if instead, later := laterTypes[name]; later {
+	if instead, later := laterTypes[base]; later {
 		return fmt.Errorf("type %s is not there yet: write %s; there is %s", quoted(text), instead, strings.Join(shapes(), ", "))
 	}
 	return errors.New(unknown("type", text, shapes()))
@@ -179,8 +192,11 @@ func unknownType(text, base string) error {
 // TypeName returns the type of a column as a spec writes it.
 func TypeName(c rows.Column) string {
 	t := specType{Type: c.Type, size: max(c.Declared, c.MaxBytes), digits: c.Digits, scale: c.Scale}
-	if c.Type == rows.Float32s {
+	switch c.Type {
+	case rows.Float32s:
 		t.size = c.Dims()
+	case rows.Arrays:
+		return TypeName(*c.Of) + "[]"
 	}
 	for _, row := range specTypes {
 		if row.Type == c.Type {
@@ -193,6 +209,8 @@ func TypeName(c rows.Column) string {
 // String returns the type as a spec writes it.
 func (t specType) String() string {
 	switch {
+	case t.Type == rows.Arrays:
+		return t.of.String() + "[]"
 	case t.Type == rows.Decimal:
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
 	case t.IsTime() && t.scale > 0:

@@ -11,7 +11,7 @@ import (
 )
 
 // columns keeps the values of a column together, as drivers bind them; batch.Columns documents the layout and reads it.
-// It carries every type but vectors, and a block's columns become the batch's by copying, but for which rows are NULL.
+// It carries every type but vectors and arrays, and a block's columns become the batch's by copying, but for which rows are NULL.
 //
 // As in parquet, the number of rows is known in advance: every fixed value is written to its final position, and the values
 // of a variable column to where they would be if all before them had the maximum length. The tail closes the gaps; if all
@@ -29,7 +29,7 @@ type columns struct {
 func columnWidth(c rows.Column) int {
 	width := 8
 	switch {
-	case c.Type == rows.Float32s:
+	case c.Type.IsList():
 		return 0
 	case c.Type.Variable():
 		width = 4 + c.MaxBytes

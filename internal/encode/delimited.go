@@ -22,7 +22,7 @@ func tsv() layout {
 		end:         "\n",
 		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
-			if c.Type.Variable() && c.Type != rows.Float32s {
+			if c.Type.IsText() || c.Type == rows.Bytes {
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`})
 			}
 			return plain.numeric(c, digits)
@@ -36,7 +36,10 @@ func tsv() layout {
 //
 // The server refuses a NUL in Text, which PostgreSQL cannot store in any notation.
 func pgText() layout {
-	plain := notation{zone: utc, no: "f", yes: "t"}
+	// COPY reads an escape before the array does.
+	plain := notation{zone: utc, no: "f", yes: "t", arrays: &arrays{
+		quote: `"`, hex: `\\\\x`, escapes: map[byte]string{'"': `\\"`, '\\': `\\\\`, '\t': `\t`, '\n': `\n`, '\r': `\r`},
+	}}
 	return layout{
 		format:      batch.PGText,
 		afterColumn: "\t",
@@ -63,7 +66,9 @@ func pgText() layout {
 // values are quoted below. A NULL is \N: PostgreSQL and Redshift have to be told, by NULL '\N', for an unquoted empty field
 // is one to them. Doris differs in both; see dorisCSV.
 func csv() layout {
-	plain := notation{list: `"`, zone: utc, no: "false", yes: "true"}
+	plain := notation{list: `"`, zone: utc, no: "false", yes: "true", arrays: &arrays{
+		around: `"`, quote: `""`, escapes: map[byte]string{'"': `\""`, '\\': `\\`},
+	}}
 	return layout{
 		format:      batch.CSV,
 		afterColumn: ",",

@@ -162,7 +162,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 
 // stampable reports whether derived columns of the type have one length in every format.
 func stampable(t rows.Type) bool {
-	return t != rows.Bool && t != rows.Float32 && t != rows.Float64 && t != rows.JSON && t != rows.Float32s
+	return t != rows.Bool && t != rows.Float32 && t != rows.Float64 && t != rows.JSON && !t.IsList()
 }
 
 // isText reports whether the server reads the values of a format by the rules of their types' texts.

@@ -14,6 +14,7 @@ import (
 type notation struct {
 	quote   string // around dates, times and UUIDs
 	list    string // around vectors, which have commas
+	arrays  *arrays
 	zone    string // after a moment, which is in UTC
 	no, yes string
 }
@@ -40,6 +41,11 @@ func (n notation) numeric(c rows.Column, digits int) writer {
 		return &bools{[2]string{n.no, n.yes}}
 	case rows.Float32, rows.Float64:
 		return &floats{c.Type}
+	case rows.Arrays:
+		if n.arrays == nil {
+			return nil
+		}
+		return n.arrays.writer(c, n)
 	case rows.Float32s:
 		return enclosed{n.list, n.list, &vectors{c.Dims()}}
 	default:

@@ -51,7 +51,7 @@ const (
 // are little-endian, variable values follow a length of 4 bytes.
 func parquetWidth(c rows.Column) int {
 	switch {
-	case c.Type == rows.Float32s:
+	case c.Type.IsList():
 		return 0
 	case c.Type.Variable():
 		return 4 + c.MaxBytes

@@ -19,36 +19,41 @@ func pgBinary(columns int) layout {
 		tail:   "\xFF\xFF",
 		begin:  string(binary.BigEndian.AppendUint16(nil, uint16(columns))),
 		null:   "\xFF\xFF\xFF\xFF",
-		value: func(c rows.Column, _ int) writer {
-			switch c.Type {
-			case rows.Int64:
-				return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
-			case rows.Int32, rows.Float32:
-				return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
-			case rows.Int16:
-				return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
-			case rows.Bool:
-				return enclosed{"\x00\x00\x00\x01", "", &narrow{c.Type, 1}}
-			case rows.Float64:
-				return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
-			case rows.UUID:
-				return enclosed{"\x00\x00\x00\x10", "", &rawUUIDs{}}
-			case rows.JSON:
-				return &counted{before: "\x01", maxBytes: c.MaxBytes} // the version of jsonb_recv
-			case rows.Bytes, rows.Text, rows.Char, rows.Enum:
-				return &counted{maxBytes: c.MaxBytes}
-			case rows.Date:
-				return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
-			case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
-				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
-			case rows.Decimal:
-				return newPGNumerics(c)
-			case rows.Float32s:
-				return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
-			default:
-				return nil
-			}
-		},
+		value:  pgBinaryValue,
+	}
+}
+
+// pgBinaryValue returns the writer of a column, nil for what the format cannot carry.
+func pgBinaryValue(c rows.Column, _ int) writer {
+	switch c.Type {
+	case rows.Int64:
+		return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
+	case rows.Int32, rows.Float32:
+		return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
+	case rows.Int16:
+		return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
+	case rows.Bool:
+		return enclosed{"\x00\x00\x00\x01", "", &narrow{c.Type, 1}}
+	case rows.Float64:
+		return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
+	case rows.UUID:
+		return enclosed{"\x00\x00\x00\x10", "", &rawUUIDs{}}
+	case rows.JSON:
+		return &counted{before: "\x01", maxBytes: c.MaxBytes} // the version of jsonb_recv
+	case rows.Bytes, rows.Text, rows.Char, rows.Enum:
+		return &counted{maxBytes: c.MaxBytes}
+	case rows.Date:
+		return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
+	case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
+		return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
+	case rows.Decimal:
+		return newPGNumerics(c)
+	case rows.Float32s:
+		return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
+	case rows.Arrays:
+		return newPGArrays(c, pgBinaryValue(*c.Of, 0))
+	default:
+		return nil
 	}
 }
 

@@ -82,7 +82,7 @@ func newRowEncoder(l layout, s rows.Schema, digits []int) *rowEncoder {
 		}
 		switch {
 		case c.Nullable:
-			w = &nullable{around.writer.(value), newConstant(around.open), newConstant(around.close), newConstant(l.null)}
+			w = withNull(w, l.null)
 		case is:
 			lead += around.open
 			w, behind = around.writer, around.close

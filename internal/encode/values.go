@@ -40,7 +40,9 @@ func mysqlEscapes() map[byte]string {
 func pgValues() layout {
 	l := values()
 	l.format = batch.PGValues
-	quoted := notation{quote: "'", list: "'", zone: utc, no: "FALSE", yes: "TRUE"}
+	quoted := notation{quote: "'", list: "'", zone: utc, no: "FALSE", yes: "TRUE", arrays: &arrays{
+		around: "'", quote: `"`, hex: `\\x`, escapes: map[byte]string{'\'': `''`, '"': `\"`, '\\': `\\`},
+	}}
 	l.value = func(c rows.Column, digits int) writer {
 		switch {
 		case c.Type == rows.Bytes:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -30,6 +31,8 @@ func kindOf(c *rows.Column) string {
 	switch c.Type {
 	case rows.Decimal:
 		return quoted(dataset.TypeName(*c))
+	case rows.Arrays:
+		return quoted(strings.Trim(kindOf(c.Of), `"`) + "[]")
 	case rows.Text, rows.Char, rows.Bytes:
 		return sized(c.Type.String())
 	}
@@ -164,6 +167,12 @@ func (c *column) draws() []string {
 		return documents
 	case rows.Enum:
 		return []string{"values: " + values(c.without(v.Labels))}
+	case rows.Arrays:
+		if v.Of.Type == rows.UUID { // those that are drawn are keys of another table
+			return []string{"array: {length: 0..4, of: {ref: {table: t, column: id, uuid: v4, rows: 1000000}}}"}
+		}
+		of := &column{Column: &loader.Column{Values: v.Of}}
+		return []string{"array: {length: 0..4, of: {" + of.draws()[0] + "}}"}
 	case rows.Float32s:
 		return []string{"vector: {normalised: true}"}
 	case rows.Bytes:

@@ -293,6 +293,10 @@ func differValue(c rows.Column, want, found any) (detail string, offset int, err
 			w, found = canonicalJSON(w), canonicalJSON(found)
 		case rows.Float32s:
 			return differFloats(w, found)
+		case rows.Arrays:
+			if !bytes.Equal(w, found) {
+				return fmt.Sprintf("%s instead of %s", c.AppendArray(nil, found), c.AppendArray(nil, w)), 0, nil
+			}
 		}
 		detail, offset = differBytes(w, found)
 		return detail, offset, nil

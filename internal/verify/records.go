@@ -232,6 +232,8 @@ func valueOf(c rows.Column, field []byte) (value any, known bool) {
 		return id, err == nil && len(id) == rows.UUIDBytes
 	case c.Type == rows.Char:
 		return bytes.TrimRight(field, " "), true
+	case c.Type == rows.Arrays:
+		return nil, false
 	case c.Type == rows.Float32s:
 		vector, err := rows.ParseFloats(field)
 		return vector, err == nil

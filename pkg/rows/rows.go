@@ -29,6 +29,8 @@ type Column struct {
 	JSON bool
 	// Labels are the values of an Enum column, in the order in which the database sorts them.
 	Labels []string
+	// Of is what the elements of an Arrays column are: a column of another type, without a name. Its values may be NULL.
+	Of *Column
 	// SQL is the type in the table if the user names one of the server's own, as inet; "" = what the back-end has for Type,
 	// which is a Text or a JSON otherwise. The server parses the text of such a column, and may store another one.
 	SQL string

@@ -24,13 +24,14 @@ const (
 	JSON        // a JSON document in UTF-8 without line breaks, 2 … MaxBytes bytes
 	Char        // text of at most MaxBytes bytes that does not end in blanks, for a database's type that fills up with them
 	Enum        // one of Column.Labels, none of which is longer than MaxBytes
-	Float32s    // Column.Dims finite numbers, and MaxBytes bytes: 4 of each, those of math.Float32bits, the lowest first
+	Float32s    // a vector: Column.Dims finite numbers, and MaxBytes bytes: 4 of each, those of math.Float32bits, the lowest first
+	Arrays      // elements of Column.Of, one behind the other, as AppendElement writes them
 )
 
 var typeNames = [...]string{
 	Int64: "int64", Bytes: "bytes", Text: "text", Date: "date", Timestamp: "timestamp", Decimal: "decimal",
 	Bool: "bool", Int16: "int16", Int32: "int32", Float32: "float32", Float64: "float64", UUID: "uuid",
-	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum", Float32s: "vector",
+	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum", Float32s: "vector", Arrays: "array",
 }
 
 // String names the type in messages; it is not a database's type name.
@@ -42,10 +43,13 @@ func (t Type) String() string {
 }
 
 // Variable reports whether values of the type are bytes with an end, which differ in length but for those of Float32s.
-func (t Type) Variable() bool { return t == Bytes || t == Float32s || t.IsText() }
+func (t Type) Variable() bool { return t == Bytes || t == Float32s || t == Arrays || t.IsText() }
 
 // IsText reports whether values are UTF-8 of different lengths.
 func (t Type) IsText() bool { return t == Text || t == JSON || t == Char || t == Enum }
+
+// IsList reports whether values are made of others.
+func (t Type) IsList() bool { return t == Float32s || t == Arrays }
 
 // IsInteger reports whether values are signed integers of some width.
 func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 }

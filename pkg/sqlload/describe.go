@@ -283,6 +283,13 @@ func ourDigits(params []int) (digits, scale int) {
 // ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
 // stores.
 func (all Types) ours(column Column) *rows.Column {
+	if is, array := all.element(column.Is); array {
+		of := all.ours(Column{Column: loader.Column{}, Is: is})
+		if of == nil || of.Type.IsList() || all.made(*of) == nil || all.made(*of).Name != is.Name {
+			return nil
+		}
+		return &rows.Column{Name: column.Name, Type: rows.Arrays, Of: of}
+	}
 	for _, t := range all {
 		if t.Name != column.Is.Name && !slices.Contains(t.Also, column.Is.Name) {
 			continue

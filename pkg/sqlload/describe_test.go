@@ -22,6 +22,9 @@ func TestOurs(t *testing.T) {
 		{Ours: rows.TimestampTZ, Name: "timestamp", Fits: SecondDigits(6)},
 		{Ours: rows.Decimal, Name: "decimal", Fits: SameScale}, {Ours: rows.Decimal, Name: "numeric", Fits: AnyScale},
 		{Ours: rows.Text, Name: "varchar", Also: []string{"blob"}, Fits: LongEnough},
+		{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
+		{Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Fits: SameDims},
+		{Ours: rows.Arrays, Name: "[]", SQL: "%s[]"},
 	}
 	for kind, want := range map[string]*rows.Column{
 		"bigint(20)":    {Type: rows.Int64},
@@ -43,6 +46,11 @@ func TestOurs(t *testing.T) {
 		"timestamp(9)":  {Type: rows.TimestampTZ},
 		"datetime(6)":   {Type: rows.Timestamp},
 		"point":         nil,
+		"vector(3)":     {Type: rows.Float32s, MaxBytes: 12},
+		"vector":        nil,
+		"int[]":         {Type: rows.Arrays, Of: &rows.Column{Type: rows.Int32}},
+		"bigint[]":      nil, // elements of that type are not made here
+		"vector(3)[]":   nil,
 	} {
 		got := types.ours(ColumnOf("c", kind))
 		if want != nil {

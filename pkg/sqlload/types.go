@@ -17,7 +17,7 @@ type Type struct {
 	Name string
 	Also []string
 	// SQL is the type in CREATE TABLE: a format for the length of a text, of raw bytes or of a vector, for digits and scale of a
-	// decimal number, for the digits of a time's seconds, for the list of an enum's labels. "" is a type that existing
+	// decimal number, for the digits of a time's seconds, for the list of an enum's labels, for the type of an array's elements. "" is a type that existing
 	// tables may have and terapush does not make.
 	SQL string
 	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is
@@ -32,7 +32,8 @@ type Type struct {
 	Least, Largest int64
 	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
-	// Read is a format for reading a column in a query; "" is the column as it is. It is taken from the row by which a
+	// Read is a format for reading a column in a query; "" is the column as it is. That of arrays has a second %s, for what reads
+	// an element e. It is taken from the row by which a
 	// column of this type of ours and this length would be made.
 	Read string
 }
@@ -137,6 +138,9 @@ func (t *Type) holds(want rows.Column) bool {
 
 // made returns the row by which a column is made; nil if the server has no type for it.
 func (all Types) made(c rows.Column) *Type {
+	if c.Type == rows.Arrays && all.made(*c.Of) == nil {
+		return nil
+	}
 	i := slices.IndexFunc(all, func(t Type) bool {
 		return t.Ours == c.Type && t.SQL != "" && (t.Most == 0 || length(c) <= t.Most)
 	})
@@ -154,6 +158,8 @@ func (d Dialect) SQL(c rows.Column) string {
 		return c.SQL
 	case t == nil:
 		return ""
+	case c.Type == rows.Arrays:
+		return fmt.Sprintf(t.SQL, d.SQL(*c.Of))
 	case strings.Contains(t.SQL, "%s"):
 		return fmt.Sprintf(t.SQL, d.literals(c.Labels))
 	case !strings.Contains(t.SQL, "%"):
@@ -166,7 +172,7 @@ func (d Dialect) SQL(c rows.Column) string {
 
 // Lacks lists the types of ours for which the server has none.
 func (all Types) Lacks() (types []rows.Type) {
-	for t := rows.Int64; t <= rows.Float32s; t++ {
+	for t := rows.Int64; t <= rows.Arrays; t++ {
 		if !slices.ContainsFunc(all, func(one Type) bool { return one.Ours == t && one.SQL != "" }) {
 			types = append(types, t)
 		}
@@ -211,10 +217,22 @@ func (all Types) read(c rows.Column, name string) string {
 	if c.SQL != "" && c.Type != rows.JSON {
 		return "CASE WHEN " + name + " IS NOT NULL THEN 1 END"
 	}
-	if t := all.made(c); t != nil && t.Read != "" {
+	t := all.made(c)
+	switch {
+	case t == nil || t.Read == "":
+		return name
+	case c.Type == rows.Arrays:
+		return fmt.Sprintf(t.Read, name, all.read(*c.Of, "e"))
+	default:
 		return fmt.Sprintf(t.Read, name)
 	}
-	return name
+}
+
+// element returns the type of an array's elements, where the server has arrays.
+func (all Types) element(have ServerType) (of ServerType, is bool) {
+	name, is := strings.CutSuffix(have.Name, "[]")
+	known := slices.ContainsFunc(all, func(t Type) bool { return t.Ours == rows.Arrays })
+	return ServerType{Name: strings.TrimSpace(name), Params: have.Params}, is && known
 }
 
 // Take reports whether a column of the type stores values of ours, and returns them, unchanged. computed says that row
@@ -225,6 +243,11 @@ func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
 	}
 	if have.without(want.Labels) != "" {
 		return false
+	}
+	if want.Type == rows.Arrays {
+		of, is := all.element(have)
+		made := all.made(want)
+		return is && made != nil && all.made(*want.Of).Name == of.Name && all.Take(of, *want.Of, false)
 	}
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)

@@ -32,6 +32,8 @@ func TestTypes(t *testing.T) {
 		{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR(%d)", Most: 100, Fits: LongEnough},
 		{Ours: rows.Text, Name: "string", SQL: "STRING"},
 		{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: SameScale},
+		{Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 7, Fits: SameDims},
+		{Ours: rows.Arrays, Name: "[]", SQL: "%s[]", Read: "read %[1]s by %[2]s"},
 	}
 	text := func(length int) rows.Column { return rows.Column{Type: rows.Text, MaxBytes: length} }
 	assert.Equal(t, "VARCHAR(100)", (Dialect{Types: types}).SQL(text(100)))
@@ -45,6 +47,22 @@ func TestTypes(t *testing.T) {
 	assert.True(t, types.Take(ServerType{Name: "varchar"}, text(100), false))
 	assert.False(t, types.Take(ServerType{Name: "varchar", Params: []int{99}}, text(100), false))
 	assert.False(t, types.Take(ServerType{Name: "decimal"}, text(100), false))
+
+	vector := func(dims int) rows.Column { return rows.Column{Type: rows.Float32s, MaxBytes: 4 * dims} }
+	assert.Equal(t, "VECTOR(7)", (Dialect{Types: types}).SQL(vector(7)))
+	assert.Empty(t, (Dialect{Types: types}).SQL(vector(8)), "longer than the server's")
+	assert.True(t, types.Take(ServerType{Name: "vector", Params: []int{7}}, vector(7), false))
+	assert.True(t, types.Take(ServerType{Name: "vector"}, vector(7), false), "of any number of dimensions")
+	assert.False(t, types.Take(ServerType{Name: "vector", Params: []int{6}}, vector(7), false))
+
+	array := func(of rows.Column) rows.Column { return rows.Column{Type: rows.Arrays, Of: &of} }
+	assert.Equal(t, "VARCHAR(9)[]", (Dialect{Types: types}).SQL(array(text(9))))
+	assert.Empty(t, (Dialect{Types: types}).SQL(array(rows.Column{Type: rows.Bytes})), "the server has no such type of elements")
+	assert.Equal(t, "read c by e", types.read(array(text(9)), "c"))
+	assert.True(t, types.Take(ServerType{Name: "varchar[]"}, array(text(9)), false))
+	assert.False(t, types.Take(ServerType{Name: "char[]"}, array(text(9)), false), "binary arrays name the type of their elements")
+	assert.False(t, types.Take(ServerType{Name: "varchar"}, array(text(9)), false))
+	assert.False(t, types.Take(ServerType{Name: "varchar[]", Params: []int{8}}, array(text(9)), false))
 
 	money := rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}
 	for _, params := range [][]int{{15, 2}, {38, 2}} {

@@ -41,6 +41,8 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 		return text[:n], err
 	case c.Type == rows.Float32s:
 		return readVector(text)
+	case c.Type == rows.Arrays:
+		return d.readArray(*c.Of, text)
 	case c.Type.Variable():
 		return text, nil
 	}
@@ -101,6 +103,71 @@ func readVector(text []byte) ([]byte, error) {
 	}
 	n, err := hex.Decode(text, text)
 	return text[:n], err
+}
+
+// readArray reads PostgreSQL's text of an array, {1,NULL,"a \"b\""}, of elements of a type.
+func (d Dialect) readArray(of rows.Column, text []byte) (value []byte, err error) {
+	inner, opened := bytes.CutPrefix(text, []byte("{"))
+	inner, closed := bytes.CutSuffix(inner, []byte("}"))
+	if !opened || !closed {
+		return nil, fmt.Errorf("%.40q is no array", text)
+	}
+
+	value = []byte{}
+	one := rows.Vector{Type: of.Type, Ints: []int64{0}, Ends: []uint32{0}}
+	for len(inner) > 0 {
+		element, rest, err := cutElement(inner)
+		if err != nil {
+			return nil, err
+		}
+		inner = rest
+		found, err := d.readValue(of, element)
+		if err != nil {
+			return nil, err
+		}
+		one.Nulls = one.Nulls[:0]
+		switch found := found.(type) {
+		case nil:
+			one.SetNulls(1)
+			one.Nulls[0] = 1
+		case int64:
+			one.Ints[0] = found
+		case []byte:
+			if of.Type == rows.Char {
+				found = bytes.TrimRight(found, " ")
+			}
+			one.Data, one.Ends[0] = found, uint32(len(found))
+		}
+		value = rows.AppendElement(value, &one, 0)
+	}
+	return value, nil
+}
+
+// cutElement cuts the first element of an array's text off; nil is a NULL.
+func cutElement(text []byte) (element, rest []byte, err error) {
+	if text[0] != '"' {
+		element, rest, _ = bytes.Cut(text, []byte(","))
+		if string(element) == "NULL" {
+			element = nil
+		}
+		return element, rest, nil
+	}
+
+	element = []byte{}
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+			if i < len(text) {
+				element = append(element, text[i])
+			}
+		case '"':
+			return element, bytes.TrimPrefix(text[i+1:], []byte(",")), nil
+		default:
+			element = append(element, text[i])
+		}
+	}
+	return nil, nil, fmt.Errorf("%.40q in an array does not end", text)
 }
 
 // readBool reads what servers write: t, true and 1, in any case.

@@ -157,13 +157,25 @@ func TestReadValues(t *testing.T) {
 		{rows.Float32, "0.10000000149011612", int64(math.Float32bits(0.1))}, {rows.Float32, "x3fb99999a0000000", int64(math.Float32bits(0.1))},
 		{rows.TimestampTZ, "1970-01-01 00:00:00.000001", int64(1)}, {rows.Int16, "-32768", int64(-32768)},
 		{rows.JSON, "{}", []byte("{}")},
+		{rows.Float32s, "[1, -0.5]", []byte("\x00\x00\x80\x3f\x00\x00\x00\xbf")}, {rows.Float32s, "0000803F000000BF", []byte("\x00\x00\x80\x3f\x00\x00\x00\xbf")},
 	} {
 		got, err := Dialect{}.readValue(rows.Column{Type: c.kind}, []byte(c.text))
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, got, c.text)
 	}
-	for kind, bad := range map[rows.Type]string{rows.UUID: id[:35], rows.Bool: "2", rows.Float32: "x", rows.Float64: "one"} {
+	for kind, bad := range map[rows.Type]string{rows.UUID: id[:35], rows.Bool: "2", rows.Float32: "x", rows.Float64: "one", rows.Float32s: "[1"} {
 		_, err := Dialect{}.readValue(rows.Column{Type: kind}, []byte(bad))
+		require.Error(t, err, bad)
+	}
+	for text, want := range map[string]string{
+		`{}`: "", `{NULL,"NULL"}`: "\xff\xff\xff\xff\x04\x00\x00\x00NULL", `{"a\"\\,",b c}`: "\x04\x00\x00\x00a\"\\,\x03\x00\x00\x00b c",
+	} {
+		got, err := Dialect{}.readValue(rows.Column{Type: rows.Arrays, Of: &rows.Column{Type: rows.Text}}, []byte(text))
+		require.NoError(t, err, text)
+		require.Equal(t, []byte(want), got, text)
+	}
+	for _, bad := range []string{"", "{", `{"a}`, `{x}`} {
+		_, err := Dialect{}.readValue(rows.Column{Type: rows.Arrays, Of: &rows.Column{Type: rows.Int32}}, []byte(bad))
 		require.Error(t, err, bad)
 	}
 	null, err := Dialect{EmptyIsNull: true}.readValue(rows.Column{Type: rows.Text, Nullable: true}, nil)

@@ -60,6 +60,7 @@ var types = sqlload.Types{
 	{Ours: rows.Enum, Name: "text", SQL: "text", Check: "%[1]s IN (%[2]s)", Read: "CAST(%s AS text)"},
 	{Ours: rows.Enum, Name: "enum"},
 	{Ours: rows.Enum, Name: "character varying", Fits: sqlload.LongEnough},
+	{Ours: rows.Arrays, Name: "[]", SQL: "%s[]", Read: readArray},
 	{Ours: rows.Float32s, Name: "vector", SQL: "vector(%d)", Most: 16_000, Fits: sqlload.SameDims, Read: "CAST(%s AS text)"}, // pgvector's
 	{
 		Ours: rows.TimestampTZ, Name: "timestamp with time zone", SQL: "timestamp(%d) with time zone", Most: 5,
@@ -76,6 +77,10 @@ const (
 	readTimestamp = "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')"
 	readMoment    = "to_char(%s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
 )
+
+// readArray reads the elements as columns are, and makes an array of texts of them.
+const readArray = "CASE WHEN %[1]s IS NOT NULL THEN COALESCE((SELECT CAST(array_agg(CAST(%[2]s AS text) ORDER BY at) AS text) " +
+	"FROM unnest(%[1]s) WITH ORDINALITY u(e, at)), '{}') END"
 
 // floatBits reads a number by its bits, in hexadecimal: its text depends on extra_float_digits.
 const floatBits = "'x' || encode(float8send(CAST(%s AS double precision)), 'hex')"

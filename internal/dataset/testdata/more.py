@@ -169,6 +169,19 @@ def vector(dims, clusters, reach, normalised=False):
     return draw
 
 
+def array(least, most, of, write):
+    def draw(start, row):
+        length = least + take(word(start, row, 1, 0), most - least + 1)[0]
+        out = b""
+        for i in range(length):
+            value = of(stream(start, "of"), row * most + i)
+            out += struct.pack("<I", 2**32 - 1 if value is None else len(write(value)))
+            out += b"" if value is None else write(value)
+        return out
+
+    return draw
+
+
 CUSTOMERS = 100_000
 EMAIL = nulls(10, distinct(300, symbols(ALNUM, 5, 60)))
 OPENED = nulls(5, uniform(day(2025, 1, 1) * DAY, day(2025, 12, 31) * DAY, SECOND))
@@ -235,6 +248,8 @@ MORE = [
     ),
     ("around", nulls(10, vector(6, 3, 204))),
     ("along", vector(9, 100, 1638, True)),
+    ("tags", nulls(10, array(0, 3, nulls(20, symbols(ALNUM, 2, 9)), bytes))),
+    ("counts", array(2, 2, uniform(-9, 9), lambda n: struct.pack("<i", n))),
 ]
 
 if __name__ == "__main__":
