@@ -54,8 +54,12 @@ func generators() []generatorRow {
 		{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
 		{name: "lognormal", empty: func() Generator { return new(SpecLognormal) },
 			types: slices.Concat(integers, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})},
+		{name: "exponential", empty: func() Generator { return new(SpecExponential) }, types: numbers},
+		{name: "histogram", empty: func() Generator { return new(SpecHistogram) }, read: readHistogram,
+			types: slices.Concat(numbers, letters)},
 		{name: "values", empty: func() Generator { return new(SpecValues) }, read: readValues, types: anyListed},
 		{name: "text", empty: func() Generator { return &SpecText{SpecLength: unknownLength} }, types: letters},
+		{name: "pattern", empty: func() Generator { return new(SpecPattern) }, read: readPattern, types: letters},
 		{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: letters},
 		{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
 		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
@@ -72,7 +76,7 @@ func generators() []generatorRow {
 }
 
 // laterNames are generators that this version does not have.
-var laterNames = []string{"exponential", "histogram", "pattern", "fake"}
+var laterNames = []string{"fake"}
 
 func generatorNames() (all []string) {
 	for _, g := range generators() {
@@ -109,11 +113,13 @@ type columnHead struct {
 	Nulls    string `json:"nulls,omitempty"`
 	Distinct int64  `json:"distinct,omitempty"`
 	Absent   string `json:"absent,omitempty"`
+
+	Common SpecValues `json:"common,omitempty"`
 }
 
 // MarshalJSON writes a column as {"name": …, "type": …, "uniform": {…}}.
 func (c SpecColumn) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent})
+	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent, c.Common})
 	row := generatorOf(c.Generator)
 	if err != nil || row == nil {
 		return text, err
@@ -157,6 +163,7 @@ func (c *SpecColumn) UnmarshalJSON(text []byte) error {
 	var head columnHead
 	err = strictly(rest, &head)
 	c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent = head.Name, head.Type, head.SQL, head.Nulls, head.Distinct, head.Absent
+	c.Common = head.Common
 	return err
 }
 

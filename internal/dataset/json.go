@@ -83,7 +83,7 @@ func fieldType(g Generator) string {
 	switch g := g.(type) {
 	case *SpecJSON:
 		return "json"
-	case *SpecText, *SpecWords, *SpecBytes:
+	case *SpecText, *SpecPattern, *SpecWords, *SpecBytes:
 		return "text"
 	case *SpecRef:
 		if g.UUID != "" {
@@ -99,6 +99,10 @@ func fieldType(g Generator) string {
 		values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
 	case *SpecLognormal:
 		values = []string{g.Min, g.Max, g.Step}
+	case *SpecExponential:
+		values = []string{g.Min, g.Max, g.Step, g.Mean}
+	case *SpecHistogram:
+		values = *g
 	case *SpecZipf:
 		if values = g.Values; g.Range != nil {
 			values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
@@ -179,7 +183,7 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	}
 	_, text := p.c.Generator.(*SpecText)
 	_, words := p.c.Generator.(*SpecWords)
-	field.escaped = p.t.IsText() && p.t.Type != rows.JSON && !text && !words
+	field.escaped = p.t.IsText() && p.t.Type != rows.JSON && (!text && !words || p.c.Common != nil)
 
 	value := plan.column.MaxBytes
 	switch {

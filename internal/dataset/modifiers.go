@@ -25,18 +25,17 @@ type chance struct {
 
 // chance reads a share such as 3%, of more than 0%, and writes it in its one notation.
 func (p *columnPlanner) chance(text *string, at string) (c chance) {
-	const hundred = 100_000_000_000 // percent with 9 digits
 	percent, is := strings.CutSuffix(strings.TrimSpace(*text), "%")
 	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
-	if !is || err != nil || share <= 0 || share > hundred {
+	if !is || err != nil || share <= 0 || share > hundredPercent {
 		p.wrong([]string{at}, "%s: %s is no share: write it as 12.5%%, more than 0%% and at most 100%%", at, quoted(*text))
 		return c
 	}
 	*text = trimmed(formatDecimal(share, 9)) + "%"
-	if share == hundred {
+	if share == hundredPercent {
 		return chance{always: true}
 	}
-	c.below, _ = bits.Div64(uint64(share), 0, hundred)
+	c.below, _ = bits.Div64(uint64(share), 0, hundredPercent)
 	return c
 }
 

@@ -32,9 +32,10 @@ type SpecColumn struct {
 	Type      string // bigint, text(n) or another of specTypes
 	SQL       string // a type of the server, which parses the column's text; ""
 	Generator Generator
-	Nulls     string // the share that is NULL, in percent; ""
-	Distinct  int64  // as many different values at most; 0: as many as the generator makes
-	Absent    string // of a field of a document: the share of those that do not have it; ""
+	Nulls     string     // the share that is NULL, in percent; ""
+	Distinct  int64      // as many different values at most; 0: as many as the generator makes
+	Absent    string     // of a field of a document: the share of those that do not have it; ""
+	Common    SpecValues // values with shares of their own, of those that are not NULL; the generator has the rest
 
 	place []string // in the file
 }

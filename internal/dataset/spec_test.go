@@ -35,6 +35,7 @@ func specsForTests(t testing.TB) map[string]*Spec {
 	for name, text := range map[string]string{
 		"everything": read("everything"),
 		"more":       read("more"),
+		"shapes":     read("shapes"),
 		"scattered key": `
 version: 1
 columns:
@@ -106,7 +107,7 @@ func forEachSpec[T testing.TB](t T, run func(name string, f func(T)) bool, f fun
 // TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. Programs in Python, of
 // the same names, made the rows.
 func TestGoldenRowsOfASpec(t *testing.T) {
-	for _, name := range []string{"everything", "more"} {
+	for _, name := range []string{"everything", "more", "shapes"} {
 		t.Run(name, func(t *testing.T) { requireGolden(t, name, specsForTests(t)[name]) })
 	}
 }

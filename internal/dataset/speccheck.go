@@ -42,7 +42,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 		return plan
 	}
 	if of, is := p.c.Generator.(exact); is && t.isFloat() {
-		p.t.binary = binaryOf(of.exact()...)
+		p.t.binary = binaryOf(append(slices.Clip(of.exact()), p.c.Common.exact()...)...)
 	}
 
 	before := len(p.problems)
@@ -53,10 +53,10 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	plan.column.Name, plan.column.Type = p.c.Name, p.t.Type
 	plan.column.Digits, plan.column.Scale = p.t.digits, p.t.scale
 	plan.column.Derived, plan.column.SQL = plan.derived != nil, p.c.SQL
+	p.modify(&plan)
 	if p.t.IsInteger() {
 		plan.column.Least, plan.column.Most = plan.bounds()
 	}
-	p.modify(&plan)
 	if p.t.Variable() && !p.t.IsList() {
 		p.declare(&plan.column)
 	}
@@ -77,6 +77,9 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	}
 	if p.c.Distinct != 0 {
 		p.distinct(plan, p.c.Distinct)
+	}
+	if p.c.Common != nil {
+		p.common(plan)
 	}
 	if draw := plan.drawn; p.t.isFloat() && draw != nil {
 		binary := p.t.binary
@@ -188,43 +191,47 @@ func (c *SpecConstant) plan(p *columnPlanner) columnPlan {
 }
 
 func (v *SpecValues) plan(p *columnPlanner) (plan columnPlan) {
-	all := *v
-	if !p.few(len(all), "values") {
+	texts, shares, sum, ok := p.shares(*v, "values")
+	switch {
+	case !ok:
+		return plan
+	case len(shares) == 0:
+		return p.chosen(texts, "values", nil)
+	case sum != hundredPercent:
+		p.wrong([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
 		return plan
 	}
+	return p.chosen(texts, "values", func() choice { return newChoice(shares) })
+}
 
-	const hundred = 100_000_000_000 // percent with 9 digits
-	texts, shares, sum := []*string{}, []uint64{}, int64(0)
+// shares reads values and their shares, of which there are as many or none, and their sum. at is what has them.
+func (p *columnPlanner) shares(all []SpecValue, at string) (texts []*string, shares []uint64, sum int64, ok bool) {
+	if !p.few(len(all), at) {
+		return nil, nil, 0, false
+	}
+
 	for i := range all {
 		v := &all[i]
 		texts = append(texts, &v.Value)
 		if (v.Share == "") != (all[0].Share == "") {
-			p.wrong([]string{"values"}, "values: all have shares, or none")
-			return plan
+			p.wrong([]string{at}, "%s: all have shares, or none", at)
+			return nil, nil, 0, false
 		}
 		if v.Share == "" {
 			continue
 		}
 		share, err := parseDecimal(v.Share, 9, 12)
-		if err == nil && (share < 0 || share > hundred) {
+		if err == nil && (share < 0 || share > hundredPercent) {
 			err = fmt.Errorf("%s%% is not between 0%% and 100%%", quoted(v.Share))
 		}
 		if err != nil {
-			p.wrong([]string{"values"}, "values: share of %s: %v", quoted(v.Value), err)
-			return plan
+			p.wrong([]string{at}, "%s: share of %s: %v", at, quoted(v.Value), err)
+			return nil, nil, 0, false
 		}
 		v.Share = trimmed(formatDecimal(share, 9))
 		shares, sum = append(shares, uint64(share)), sum+share
 	}
-
-	if len(shares) == 0 {
-		return p.chosen(texts, "values", nil)
-	}
-	if sum != hundred {
-		p.wrong([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
-		return plan
-	}
-	return p.chosen(texts, "values", func() choice { return newChoice(shares) })
+	return texts, shares, sum, true
 }
 
 // chosen plans a column of listed values. chances makes the table of how frequent they are; nil: equally.

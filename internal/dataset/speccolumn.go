@@ -37,6 +37,9 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 		case e.key == "absent" && place[len(place)-2] == "json":
 			c.Absent = r.scalar(e.value, where+": absent")
 			continue
+		case e.key == "common":
+			c.Common = r.shares(e, where+": common")
+			continue
 		case e.key == "distinct":
 			if c.Distinct = r.integer(e); c.Distinct < 1 {
 				r.add(e.line, "%s: distinct is a whole number of 1 or more", where)

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// SpecHistogram lists bounds between which values are equally frequent, as databases keep them: of b0, b1 … bn as many are
+// from b0 to before b1 as from b1 to before b2, and the last bound is a value, too. A bound that is there twice is a value as
+// frequent as all between two others. Those of a text are lengths in bytes, of prose.
+type SpecHistogram []string
+
+func readHistogram(r *specReader, _ *SpecColumn, e entry, where string) Generator {
+	all := SpecHistogram(r.list(e.value, where))
+	return &all
+}
+
+func (h *SpecHistogram) exact() []string { return *h }
+
+func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
+	all := *h
+	if len(all) < 2 || len(all) > maxValues {
+		p.wrong([]string{"histogram"}, "histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
+		return plan
+	}
+	if p.t.Variable() {
+		return h.lengths(p)
+	}
+
+	bounds := make([]int64, len(all))
+	for i := range all {
+		v, err := p.t.parse(all[i])
+		if err != nil {
+			p.wrong([]string{"histogram"}, "histogram: %v", err)
+			return plan
+		}
+		bounds[i], all[i] = v, p.t.format(v)
+	}
+	unit := uint64(p.t.unit())
+	parts, ok := h.buckets(p, bounds, unit)
+	if !ok {
+		return plan
+	}
+	least := bounds[0]
+	plan.least, plan.most = least, bounds[len(bounds)-1]
+	plan.drawn = func(uint64) generator {
+		return &partNumber{least, unit, newChoice(slices.Repeat([]uint64{one}, len(parts))), parts, nil}
+	}
+	return plan
+}
+
+// buckets returns the parts between bounds, in units of the distance from the first one.
+func (h *SpecHistogram) buckets(p *columnPlanner, bounds []int64, unit uint64) (parts []part, ok bool) {
+	for i := range len(bounds) - 1 {
+		from, to := bounds[i], bounds[i+1]
+		if to < from {
+			p.wrong([]string{"histogram"}, "histogram: %s before %s: no bound is less than the one before it", (*h)[i], (*h)[i+1])
+			return nil, false
+		}
+		one := part{(uint64(from) - uint64(bounds[0])) / unit, max((uint64(to)-uint64(from))/unit, 1)}
+		if i == len(bounds)-2 && to > from {
+			one.size++ // 2^64 only of all values that there are, between two bounds
+		}
+		parts = append(parts, one)
+	}
+	if parts[len(parts)-1].size == 0 {
+		p.wrong([]string{"histogram"}, "histogram: 2^64 values between two bounds: write uniform")
+		return nil, false
+	}
+	p.entries += int64(len(parts))
+	return parts, true
+}
+
+// lengths plans a text whose lengths are in the histogram.
+func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
+	bounds := make([]int64, len(*h))
+	for i, text := range *h {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > MaxPayloadBytes {
+			p.wrong([]string{"histogram"}, "histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
+			return plan
+		}
+		bounds[i], (*h)[i] = int64(n), strconv.Itoa(n)
+	}
+	parts, ok := h.buckets(p, bounds, 1)
+	if !ok {
+		return plan
+	}
+
+	longest := int(bounds[len(bounds)-1])
+	p.longest = max(p.longest, longest)
+	return columnPlan{
+		column: rows.Column{MaxBytes: longest, Plain: true, ASCII: true},
+		drawn:  func(uint64) generator { return &proseOf{p.prose(), parts, uint64(bounds[0]), longest} },
+	}
+}
+
+// proseOf is prose whose length is in one of many parts, all equally frequent. A row takes one word.
+type proseOf struct {
+	text     string
+	parts    []part // of lengths, by their distance from the shortest
+	shortest uint64
+	longest  int
+}
+
+// length returns the length of a word's value, and the word for its place.
+func (g *proseOf) length(word uint64) (n int, rest uint64) {
+	k, rest := bits.Mul64(word, uint64(len(g.parts)))
+	more, rest := bits.Mul64(rest, g.parts[k].size)
+	return int(g.shortest + g.parts[k].first + more), rest
+}
+
+func (g *proseOf) fill(v *rows.Vector, start uint64, first int64, n int) {
+	values, state := longTexts(v, n, g.longest), at(start, first, 1)
+	for i := range n {
+		state += gamma
+		length, rest := g.length(mix(state))
+		place, _ := bits.Mul64(rest, commentPlaces)
+		for g.text[place] == ' ' || g.text[int(place)+length-1] == ' ' {
+			place++
+		}
+		values.used += copy(values.data[values.used:], g.text[place:int(place)+length])
+		values.end(i)
+	}
+	values.done()
+}
+
+func (g *proseOf) bytes(start uint64, n int) (sum int64) {
+	for i := range n {
+		length, _ := g.length(mix(start + uint64(i+1)*gamma))
+		sum += int64(length)
+	}
+	return sum
+}
