@@ -89,9 +89,11 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	case r.Rows != 0 && r.Rows != drawn.Rows:
 		p.wrong([]string{"ref", "rows"}, "ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
 		return plan
-	case r.Skew != nil || p.c.Nulls != "" || p.c.Distinct != 0 || first.Distinct != 0:
-		p.wrong([]string{"ref", "with"}, "ref: zipf and nulls are those of column %s, and neither column has distinct: leave them out here",
-			quoted(r.With))
+	case r.Skew != nil || p.c.Nulls != "" || p.c.Distinct != 0 || p.c.Common != nil:
+		p.wrong([]string{"ref", "with"}, "ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
+		return plan
+	case first.Distinct != 0 || first.Common != nil:
+		p.wrong([]string{"ref", "with"}, "ref: column %s has distinct or common values, which draw no row of the parent", quoted(r.With))
 		return plan
 	}
 

@@ -654,7 +654,7 @@ columns:
 		"{table: users, column: id, with: tenant}":               "column tenant draws no row of table users",
 		"{table: projects, column: id, with: project}":           "column project draws no row of table projects",
 		"{table: projects, column: id, with: tenant, rows: 9}":   "ref: 9 rows, and column tenant has 290: leave them out",
-		"{table: projects, column: id, with: tenant}, nulls: 1%": "zipf and nulls are those of column tenant",
+		"{table: projects, column: id, with: tenant}, nulls: 1%": "the row and its NULL are those of column tenant",
 	} {
 		_, err := ParseSpec("tasks.yaml", []byte(text+"  other: {type: int, constant: 1}\n  c: {type: int, ref: "+with+"}\n"), nil)
 		require.ErrorContains(t, err, want, with)

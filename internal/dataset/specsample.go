@@ -55,8 +55,8 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	case s.File == "":
 		p.wrong(at, "sample needs file, as in {file: customers.csv, column: name}")
 		return plan
-	case p.c.Nulls != "" || p.c.Distinct != 0:
-		p.wrong(at, "sample: NULLs and values are those of the file: leave nulls and distinct out")
+	case p.c.Nulls != "" || p.c.Distinct != 0 || p.c.Common != nil:
+		p.wrong(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
 		return plan
 	}
 	file, err := s.read()
