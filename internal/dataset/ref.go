@@ -70,7 +70,9 @@ func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
 		return r.planWith(p)
 	}
 	plan = r.planOf(p, r.Skew)
-	plan.wants = r.Rows
+	if plan.wants = (r.Rows-1)/max(r.Every, 1) + 1; r.Cycle > 0 {
+		plan.wants = min(plan.wants, r.Cycle)
+	}
 	return plan
 }
 

@@ -208,7 +208,7 @@ func (f *tableFile) resolve() {
 // drawn resolves a reference to any row of the parent.
 func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 	if ref.short != "" {
-		parent, of := f.parentOf(t, c, ref.short)
+		parent, of := f.parentOf(t, c, ref.short, true)
 		if of == nil {
 			return
 		}
@@ -216,6 +216,7 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 		switch g := of.Generator.(type) {
 		case *SpecSequence:
 			ref.Start, ref.Step, ref.Format = g.Start, g.Step, g.Format
+			f.pair(t, c, ref, g)
 		case *SpecUUID:
 			ref.UUID, ref.Start, ref.Step = g.Version, g.Start, g.Step
 			ref.Column = cmp.Or(g.Of, of.Name)
@@ -235,12 +236,28 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 	}
 }
 
+// pair resolves a reference to a column of a key of two. The other one may be drawn apart from it, since every pair is there:
+// behind the last row of the one that starts over there are no rows.
+func (f *tableFile) pair(t *readTable, c *SpecColumn, ref *SpecRef, of *SpecSequence) {
+	if of.Every == 1 && of.Cycle == 0 {
+		return
+	}
+	ref.Every, ref.Cycle = of.Every, of.Cycle
+	whole := ref.Rows - ref.Rows%of.Every
+	if whole == 0 || of.Cycle > ref.Rows {
+		f.wrong(t, c, "ref: table %s gets %d rows, fewer than column %s has before it goes on or starts over: give it more",
+			quoted(ref.Table), ref.Rows, quoted(ref.Column))
+		return
+	}
+	ref.Rows = whole
+}
+
 // derived resolves a sequence that goes through the rows of a parent.
 func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	if q.Of == "" {
 		return
 	}
-	parent, of := f.parentOf(t, c, q.Of)
+	parent, of := f.parentOf(t, c, q.Of, false)
 	if of == nil {
 		return
 	}
@@ -276,9 +293,9 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	}
 }
 
-// parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. It is nil after adding
-// what is wrong.
-func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string) (*readTable, *SpecColumn) {
+// parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. paired says that the column
+// may be one of a key of two. It is nil after adding what is wrong.
+func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string, paired bool) (*readTable, *SpecColumn) {
 	parent, of := f.column(short)
 	if of == nil {
 		f.wrong(t, c, "%s: there is no such column in this file; a key of a table that is not in it is ref: {table: …, column: …, rows: …}",
@@ -293,7 +310,7 @@ func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string) (*readTa
 	case *SpecUUID, *SpecScatter:
 		return parent, of
 	case *SpecSequence:
-		if g.Every != 1 || g.Cycle != 0 {
+		if !paired && (g.Every != 1 || g.Cycle != 0) {
 			break
 		}
 		if g.Of != "" && !slices.Contains(f.following, of) {
@@ -303,7 +320,7 @@ func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string) (*readTa
 		}
 		return parent, of
 	}
-	f.wrong(t, c, "%s: it can be referred to if it is a uuid, a scatter, or a sequence with neither every nor cycle", quoted(short))
+	f.wrong(t, c, "%s: it can be referred to if it is a uuid, a scatter, or a sequence, for other sequences with neither every nor cycle", quoted(short))
 	return nil, nil
 }
 

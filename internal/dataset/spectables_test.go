@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 const twoTables = `version: 1
@@ -68,7 +69,7 @@ func TestTablesComeInTheOrderOfTheirReferences(t *testing.T) {
 
 func TestTablesThatCannotBeFilledAreRefused(t *testing.T) {
 	for from, want := range map[[2]string]string{
-		{"ref: shop.notes.id, nulls: 10%", "ref: lines.line"}: "shop.yaml:16: table orders: column last: lines.line: " +
+		{"ref: shop.notes.id, nulls: 10%", "ref: lines.note"}: "shop.yaml:16: table orders: column last: lines.note: " +
 			"it can be referred to if it is a uuid, a scatter, or",
 		{"ref: shop.notes.id, nulls: 10%", "ref: lines.order"}: "lines.order: there is no such column in this file",
 		{"rows: 1000", "rows: 999"}: "shop.yaml:7: table lines: column order_id: sequence: its 4000 rows need 1000 rows of table orders, " +
@@ -103,4 +104,44 @@ func TestManyTablesAreRead(t *testing.T) {
 	all, err := dataset.ParseTables("many.yaml", []byte(text), nil, dataset.Scale{})
 	require.NoError(t, err)
 	require.Len(t, all.Tables, 300)
+}
+
+// Both columns of a key of two are drawn apart, and every pair of them is a row of the parent, whose last rows are not whole.
+func TestReferencesToPairs(t *testing.T) {
+	const text = `version: 1
+tables:
+  tenants: {rows: 7, columns: {id: {type: int, sequence: {start: 1}}}}
+  users:
+    rows: 60
+    key: [id, tenant]
+    columns:
+      tenant: {sequence: {of: tenants.id, cycle: "${tenants.rows}"}}
+      id:     {type: int, sequence: {start: 100, every: "${tenants.rows}"}}
+  tasks:
+    rows: 50
+    key: [id]
+    columns:
+      id:     {type: int, sequence: {start: 1}}
+      tenant: {ref: tenants.id}
+      owner:  {ref: users.id, zipf: {s: 1}}
+`
+	all, err := dataset.ParseTables("f", []byte(text), nil, dataset.Scale{})
+	require.NoError(t, err)
+	owner := all.Tables[2].Spec.Columns[2].Generator.(*dataset.SpecRef)
+	require.Equal(t, []int64{56, 7}, []int64{owner.Rows, owner.Every})
+
+	made, err := all.Tables[2].Spec.Compile(1)
+	require.NoError(t, err)
+	block := rows.NewBlock(made.Schema())
+	made.Fill(block, 0, 500)
+	for i := range 500 {
+		user := (block.Columns[2].Ints[i]-100)*7 + block.Columns[1].Ints[i] - 1
+		require.Less(t, user, int64(60))
+		require.GreaterOrEqual(t, user, int64(0))
+	}
+
+	_, err = dataset.ParseTables("f", []byte(text), nil, dataset.Scale{Times: 0.05})
+	require.NoError(t, err)
+	_, err = dataset.ParseTables("f", []byte(strings.Replace(text, "rows: 60", "rows: 6", 1)), nil, dataset.Scale{})
+	require.ErrorContains(t, err, "table tasks: column owner: ref: table users gets 6 rows, fewer than column id has before it goes on")
 }

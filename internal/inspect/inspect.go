@@ -15,7 +15,7 @@ import (
 
 // Write returns the file of a dataset for the table, with server as what it was read from. The error names every column that needs a value which no generator makes.
 func Write(d *loader.Description, server string) ([]byte, error) {
-	w := newWriter(d)
+	w := newWriter(d, nil)
 	w.chooseKey()
 	w.deriveUniques()
 	for _, c := range w.columns {
@@ -77,7 +77,8 @@ type column struct {
 	examples []string
 }
 
-func newWriter(d *loader.Description) *writer {
+// newWriter reads a table. inFile reports whether a reference of two columns is to a table of the same file; nil: none is.
+func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *writer {
 	w := &writer{Description: d, name: specName(d.Table)}
 	for i := range d.Columns {
 		table := d.Columns[i]
@@ -98,7 +99,7 @@ func newWriter(d *loader.Description) *writer {
 		}
 		w.columns = append(w.columns, c)
 	}
-	w.readReferences()
+	w.readReferences(inFile)
 	w.readChecks()
 	return w
 }

@@ -11,9 +11,11 @@ import (
 
 // readReferences finds the reference of each column. One of two columns comes first: its parent's rows have parents
 // themselves where a column is in another one, too.
-func (w *writer) readReferences() {
+func (w *writer) readReferences(inFile func(r *loader.Reference) bool) {
 	for i := range w.References {
-		if r := &w.References[i]; len(r.Columns) > 1 && !w.split(r) {
+		r := &w.References[i]
+		known := len(r.Columns) == 1 || inFile != nil && inFile(r)
+		if !known && !w.split(r) {
 			w.leaveOutOne(r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -66,7 +67,7 @@ func newSchema(all []Table, prefix string, left map[string]error) *schema {
 			continue
 		}
 		d := *t.Description // whose number of rows changes
-		w := newWriter(&d)
+		w := newWriter(&d, func(r *loader.Reference) bool { return s.isPair(t.Schema, r) })
 		w.label = prefix + t.Name
 		if w.Rows < 1 {
 			w.Rows = unknownRows
@@ -78,8 +79,29 @@ func newSchema(all []Table, prefix string, left map[string]error) *schema {
 		for _, c := range w.columns {
 			s.link(w, c)
 		}
+		for i := range w.References {
+			if r := &w.References[i]; s.isPair(w.Schema, r) {
+				s.linkPair(w, r)
+			}
+		}
 	}
 	return s
+}
+
+// isPair reports whether a reference of two columns is to a table of the file.
+func (s *schema) isPair(from string, r *loader.Reference) bool {
+	in := func(t Table) bool { return t.Name == r.Table && s.left[t.Name] == nil }
+	return len(r.Columns) == 2 && r.Schema == from && slices.ContainsFunc(s.tables, in)
+}
+
+// linkPair links the columns of such a reference. Each is drawn by itself: of a key of two, of which one starts over, every
+// pair is there. A column that refers to a table alone, as a tenant's, keeps that.
+func (s *schema) linkPair(w *writer, r *loader.Reference) {
+	for i, name := range r.Columns {
+		if c := w.find(name); c != nil && c.omitted == "" && c.parent == nil {
+			c.parent = &parent{s.writers[r.Table], r.Of[i]}
+		}
+	}
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -277,24 +299,16 @@ func (w *writer) parsed(text string, all []entry) error {
 		return err
 	}
 
-	stubs := map[*writer]map[string]string{} // the columns referred to
+	found := stubs{}
 	for _, e := range all {
-		for p := e.parent; p != nil; {
-			of := p.find(p.column)
-			if of == nil || !of.derived {
-				return fmt.Errorf("column %s of table %s is no key that a reference can be computed from", p.column, p.label)
-			}
-			if stubs[p.writer] == nil {
-				stubs[p.writer] = map[string]string{}
-			}
-			stubs[p.writer][of.Name] = entry{of, of.generator}.line()
-			p = of.parent
+		if err := found.add(e.parent); err != nil {
+			return err
 		}
 	}
 
 	_, body, _ := strings.Cut(text, "name: t\n")
 	file := "version: 1\ntables:\n  \"?\":\n" + indented("    ", body)
-	for of, columns := range stubs {
+	for of, columns := range found {
 		file += "  " + dotted(of.label) + ":\n    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n"
 		for _, line := range columns {
 			file += "    " + line + "\n"
@@ -303,4 +317,35 @@ func (w *writer) parsed(text string, all []entry) error {
 	const rows = 10
 	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{Rows: rows})
 	return err
+}
+
+// stubs are the columns that others refer to, as lines of a file, by table.
+type stubs map[*writer]map[string]string
+
+// add adds a column, and the key that it is a part of: the slow column of a key of two has the rows of the fast one's parent.
+func (all stubs) add(p *parent) error {
+	if p == nil {
+		return nil
+	}
+	of := p.find(p.column)
+	if of == nil || !of.derived {
+		return fmt.Errorf("column %s of table %s is no key that a reference can be computed from", p.column, p.label)
+	}
+	if all[p.writer][of.Name] != "" {
+		return nil
+	}
+	if all[p.writer] == nil {
+		all[p.writer] = map[string]string{}
+	}
+	all[p.writer][of.Name] = entry{of, of.generator}.line()
+
+	if err := all.add(of.parent); err != nil {
+		return err
+	}
+	for _, name := range p.key {
+		if err := all.add(p.find(name).parent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
