@@ -134,7 +134,6 @@ func previewRows(d dataset.Dataset, n int) [][]string {
 
 // previewValue shows a value, and of a long one the beginning.
 func previewValue(c rows.Column, v *rows.Vector) string {
-	const most = 60
 	switch {
 	case v.IsNull(0):
 		return "NULL"
@@ -142,18 +141,17 @@ func previewValue(c rows.Column, v *rows.Vector) string {
 		return dataset.UUIDText(v.UUID(0))
 	case !c.Type.Variable():
 		return c.Text(v.Ints[0])
-	case c.Type == rows.Float32s:
-		return shortened(string(rows.AppendFloats(nil, v.Value(0))), most)
-	case c.Type == rows.Arrays:
-		return shortened(string(c.AppendArray(nil, v.Value(0))), most)
+	case c.Type.IsList():
+		return shortened(string(c.AppendList(nil, v.Value(0))))
 	case c.Type == rows.Bytes:
-		return shortened(fmt.Sprintf("%x", v.Value(0)), most)
+		return shortened(fmt.Sprintf("%x", v.Value(0)))
 	}
-	return shortened(units.Printable(string(v.Value(0))), most)
+	return shortened(units.Printable(string(v.Value(0))))
 }
 
-// shortened cuts a text of more runes than most.
-func shortened(text string, most int) string {
+// shortened cuts a text of more runes than a cell of a table has.
+func shortened(text string) string {
+	const most = 60
 	all := []rune(text)
 	if len(all) <= most {
 		return text

@@ -109,8 +109,9 @@ func arrayType(text, element string) (t specType, err error) {
 	if err != nil {
 		return t, err
 	}
-	if slices.Contains([]rows.Type{rows.Arrays, rows.Float32s, rows.JSON, rows.Enum}, of.Type) {
-		return t, fmt.Errorf("type %s: an array has numbers, texts, bytes, times, uuids or booleans", quoted(text))
+	if !of.IsElement() || of.digits > 18 {
+		return t, fmt.Errorf("type %s: an array has numbers of up to 18 digits, texts, bytes, dates, timestamps, uuids or booleans",
+			quoted(text))
 	}
 	return specType{Type: rows.Arrays, of: &of}, nil
 }

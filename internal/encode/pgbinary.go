@@ -11,7 +11,7 @@ import (
 // of a header extension (both 0); then for every row the number of columns as int16 and for every column its length as
 // int32 and its bytes, all big-endian; finally the int16 −1. The length of a NULL is −1. Columns must have the exact types
 // int8, int4, int2, float8, float4, bool, uuid, bytea, text (or varchar, char(n) or an enum, which are received as text is),
-// jsonb, date, timestamp, timestamptz, numeric and pgvector's vector: the server checks lengths and converts nothing.
+// jsonb, date, timestamp, timestamptz, numeric, pgvector's vector and arrays: the server checks lengths and converts nothing.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
@@ -19,41 +19,38 @@ func pgBinary(columns int) layout {
 		tail:   "\xFF\xFF",
 		begin:  string(binary.BigEndian.AppendUint16(nil, uint16(columns))),
 		null:   "\xFF\xFF\xFF\xFF",
-		value:  pgBinaryValue,
-	}
-}
-
-// pgBinaryValue returns the writer of a column, nil for what the format cannot carry.
-func pgBinaryValue(c rows.Column, _ int) writer {
-	switch c.Type {
-	case rows.Int64:
-		return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
-	case rows.Int32, rows.Float32:
-		return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
-	case rows.Int16:
-		return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
-	case rows.Bool:
-		return enclosed{"\x00\x00\x00\x01", "", &narrow{c.Type, 1}}
-	case rows.Float64:
-		return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
-	case rows.UUID:
-		return enclosed{"\x00\x00\x00\x10", "", &rawUUIDs{}}
-	case rows.JSON:
-		return &counted{before: "\x01", maxBytes: c.MaxBytes} // the version of jsonb_recv
-	case rows.Bytes, rows.Text, rows.Char, rows.Enum:
-		return &counted{maxBytes: c.MaxBytes}
-	case rows.Date:
-		return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
-	case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
-		return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
-	case rows.Decimal:
-		return newPGNumerics(c)
-	case rows.Float32s:
-		return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
-	case rows.Arrays:
-		return newPGArrays(c, pgBinaryValue(*c.Of, 0))
-	default:
-		return nil
+		value: func(c rows.Column, _ int) writer {
+			switch c.Type {
+			case rows.Int64:
+				return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
+			case rows.Int32, rows.Float32:
+				return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
+			case rows.Int16:
+				return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
+			case rows.Bool:
+				return enclosed{"\x00\x00\x00\x01", "", &narrow{c.Type, 1}}
+			case rows.Float64:
+				return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
+			case rows.UUID:
+				return enclosed{"\x00\x00\x00\x10", "", &rawUUIDs{}}
+			case rows.JSON:
+				return &counted{before: "\x01", maxBytes: c.MaxBytes} // the version of jsonb_recv
+			case rows.Bytes, rows.Text, rows.Char, rows.Enum:
+				return &counted{maxBytes: c.MaxBytes}
+			case rows.Date:
+				return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
+			case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
+				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
+			case rows.Decimal:
+				return newPGNumerics(c)
+			case rows.Float32s:
+				return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
+			case rows.Arrays:
+				return newPGArrays(c, pgBinary(columns).value(*c.Of, 0))
+			default:
+				return nil
+			}
+		},
 	}
 }
 

@@ -187,10 +187,8 @@ func valueText(c rows.Column, v *rows.Vector) string {
 		return "NULL"
 	case c.Type == rows.UUID:
 		text = fmt.Sprintf("%x", v.UUID(0))
-	case c.Type == rows.Float32s:
-		text = string(rows.AppendFloats(nil, v.Value(0)))
-	case c.Type == rows.Arrays:
-		text = string(c.AppendArray(nil, v.Value(0)))
+	case c.Type.IsList():
+		text = string(c.AppendList(nil, v.Value(0)))
 	case c.Type == rows.Bytes:
 		text = fmt.Sprintf("%x", v.Value(0))
 	case c.Type.Variable():

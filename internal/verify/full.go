@@ -295,7 +295,7 @@ func differValue(c rows.Column, want, found any) (detail string, offset int, err
 			return differFloats(w, found)
 		case rows.Arrays:
 			if !bytes.Equal(w, found) {
-				return fmt.Sprintf("%s instead of %s", c.AppendArray(nil, found), c.AppendArray(nil, w)), 0, nil
+				return fmt.Sprintf("%s instead of %s", c.AppendList(nil, found), c.AppendList(nil, w)), 0, nil
 			}
 		}
 		detail, offset = differBytes(w, found)

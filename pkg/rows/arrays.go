@@ -60,8 +60,12 @@ func (v *Vector) TakeElement(value []byte) (rest []byte) {
 	return rest
 }
 
-// AppendArray writes a value of Arrays for people: {1,NULL,"a"}.
-func (c Column) AppendArray(dst, value []byte) []byte {
+// AppendList writes a value of a type that IsList for people: [1,-0.5], {1,NULL,"a"}.
+func (c Column) AppendList(dst, value []byte) []byte {
+	if c.Type == Float32s {
+		return AppendFloats(dst, value)
+	}
+
 	one := Vector{Type: c.Of.Type}
 	dst = append(dst, '{')
 	for n := 0; len(value) > 0; n++ {

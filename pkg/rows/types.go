@@ -51,6 +51,16 @@ func (t Type) IsText() bool { return t == Text || t == JSON || t == Char || t ==
 // IsList reports whether values are made of others.
 func (t Type) IsList() bool { return t == Float32s || t == Arrays }
 
+// IsElement reports whether arrays may have elements of the type.
+func (t Type) IsElement() bool {
+	switch t {
+	case Int64, Int32, Int16, Bool, Decimal, Float32, Float64, Text, Char, Bytes, UUID, Date, Timestamp, TimestampTZ:
+		return true
+	default:
+		return false
+	}
+}
+
 // IsInteger reports whether values are signed integers of some width.
 func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 }
 

@@ -285,7 +285,7 @@ func ourDigits(params []int) (digits, scale int) {
 func (all Types) ours(column Column) *rows.Column {
 	if is, array := all.element(column.Is); array {
 		of := all.ours(Column{Column: loader.Column{}, Is: is})
-		if of == nil || of.Type.IsList() || all.made(*of) == nil || all.made(*of).Name != is.Name {
+		if of == nil || !of.Type.IsElement() || all.made(*of) == nil || all.made(*of).Name != is.Name {
 			return nil
 		}
 		return &rows.Column{Name: column.Name, Type: rows.Arrays, Of: of}

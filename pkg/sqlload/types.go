@@ -138,7 +138,7 @@ func (t *Type) holds(want rows.Column) bool {
 
 // made returns the row by which a column is made; nil if the server has no type for it.
 func (all Types) made(c rows.Column) *Type {
-	if c.Type == rows.Arrays && all.made(*c.Of) == nil {
+	if c.Type == rows.Arrays && (!c.Of.Type.IsElement() || all.made(*c.Of) == nil) {
 		return nil
 	}
 	i := slices.IndexFunc(all, func(t Type) bool {
