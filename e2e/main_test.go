@@ -55,7 +55,7 @@ func findOrBuild(dir string) (string, error) {
 		return filepath.Abs(given)
 	}
 	path := filepath.Join(dir, "terapush")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "../cmd/terapush")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "../cmd/terapush")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building terapush: %w\n%s", err, out)

@@ -138,7 +138,7 @@ func TestSinkCommands(t *testing.T) {
 					s.env[key] = value
 					t.Setenv(key, value) // the SDK's chain reads the process's own
 				}
-				p := s.run(append(strings.Fields(strings.ReplaceAll(c[2], "'", "")), "--rows", "4000", "--batch-rows", "200", "--retries", "3", "--progress", "none", "--json")...)
+				p := s.run(append(strings.Fields(strings.ReplaceAll(c[2], "'", "")), "--rows", "4000", "--batch-rows", "500", "--retries", "3", "--progress", "none", "--json")...)
 				require.Zero(t, p.code, "%s\n%s", c[2], p.stderr)
 				require.Contains(t, p.stdout, `"rows": 4000`)
 				if strings.Contains(c[2], "s3:") {
