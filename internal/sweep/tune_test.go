@@ -46,7 +46,7 @@ func bounds() sweep.Bounds {
 
 func (b *tuneBench) search(target string, bounds sweep.Bounds, flags ...string) (*sweep.Search, error) {
 	b.Helper()
-	push := map[string][]string{"target": {target}, "memory": {"64GiB"}}
+	push := map[string][]string{"target": {target}, "memory": {"64GiB"}, "payload-bytes": {"32"}} // rows that are measured soon
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		push[name] = append(push[name], value)
@@ -297,7 +297,7 @@ func TestLimitsEndADoubling(t *testing.T) {
 	b.push = func(sweep.Setup) (float64, error) { return 0, tooMany }
 	_, err = b.find()
 	require.ErrorIs(t, err, sweep.ErrLimit)
-	require.Equal(t, "1 123", b.asked[len(b.asked)-1], "it has gone down to the least")
+	require.Equal(t, "1 1310", b.asked[len(b.asked)-1], "it has gone down to the least, 64 KiB")
 }
 
 func TestMemoryAndTimeEndADoubling(t *testing.T) {
