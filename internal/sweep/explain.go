@@ -198,7 +198,7 @@ func (s *Sweep) estimate(done []results.Entry) string {
 
 	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
 	switch {
-	case left == 0:
+	case left == 0 || unknown > 0 && s.Plan.Budget > 0: // the budget says it
 	case unknown > 0:
 		fmt.Fprintf(&out, "time      not known: %s until the rows are in; sweep with --repeats 1 first, and its record tells\n",
 			english.PluralWord(unknown, "1 push lasts", strconv.Itoa(unknown)+" pushes last"))
