@@ -5,19 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/sweep"
 )
 
 // A run of several tables is a sequence of ordinary runs, ID.1, ID.2 …, one a table in the order of their references. Each has
@@ -72,11 +75,11 @@ func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explici
 		}
 	}
 
-	a.logger = sweep.Once(a.log()) // what one table's server says it says of all
+	a.logger = slog.New(&plainWarnings{Handler: a.log().Handler()})
 	stop, release := a.stopping(cmd.Context())
 	defer release()
 	err = eachTable(c, func(i int, c *config.Push) error { return t.push(stop, i, c) })
-	if push.OutcomeOf(err) == push.Usage {
+	if push.OutcomeOf(err) == push.Usage && !t.sum.Begun() {
 		return err
 	}
 
@@ -131,13 +134,62 @@ func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, 
 	if config.IsRunName(c.Resume) && typed("dataset") { // its parts compare the rows
 		return errors.Join(config.Restore(f, r.Flags), c.ReadSpec())
 	}
+	isPush := f.Lookup("run") == nil
 	for _, name := range []string{"dataset", "param", "rows", "times", "table"} {
-		if typed(name) {
+		ofFile := name == "dataset" || name == "param"
+		if typed(name) && !(isPush && ofFile) {
 			return fmt.Errorf("--%s cannot change in run %s, whose record has its tables: leave it out", name, c.Resume)
 		}
 	}
 	c.Tables = r.Tables
-	return config.Restore(f, r.Flags)
+	if err := config.Restore(f, r.Flags); err != nil || !typed("dataset") && !typed("param") {
+		return err
+	}
+	return replaceTables(c, r.Tables)
+}
+
+// replaceTables takes the tables of a file that was corrected since the run has begun. Those that have begun are to be as they
+// were.
+func replaceTables(c *config.Push, were *dataset.Tables) error {
+	c.Tables, c.Rows, c.Times = nil, were.Scale.Rows, config.Times(were.Scale.Times)
+	if err := c.ReadSpec(); err != nil {
+		return err
+	}
+	if c.Tables == nil {
+		return fmt.Errorf("--dataset %s: run %s has several tables", c.Dataset, c.Resume)
+	}
+	for i := range were.Tables {
+		_, err := runlog.Read(c.State, config.ChildOf(c.Resume, i))
+		if errors.Is(err, runlog.ErrNoRun) {
+			break
+		}
+		was := &were.Tables[i]
+		if i >= len(c.Tables.Tables) {
+			return fmt.Errorf("--dataset %s: table %s of run %s has begun, and is not in the file", c.Dataset, was.Name, c.Resume)
+		}
+		if all := c.Tables.Tables[i].Differences(was); len(all) > 0 {
+			return fmt.Errorf("--dataset %s: table %s of run %s has begun, so that it cannot change: %s", c.Dataset, was.Name, c.Resume,
+				strings.Join(all, "; "))
+		}
+	}
+	return runlog.SaveTables(c.State, c.Resume, c.Tables)
+}
+
+// plainWarnings is a log that passes on a warning without attributes once: what a server's settings mean for one table they mean
+// for all.
+type plainWarnings struct {
+	slog.Handler
+	said sync.Map
+}
+
+// Handle implements slog.Handler.
+func (p *plainWarnings) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn && r.NumAttrs() == 0 {
+		if _, said := p.said.LoadOrStore(r.Message, true); said {
+			return nil
+		}
+	}
+	return p.Handler.Handle(ctx, r)
 }
 
 // checkTables finds what would stop a later table, without a connection.
@@ -246,7 +298,11 @@ func (t *tablesRun) next(cmd *cobra.Command, err error) string {
 	case push.OutcomeOf(err) == report.VerificationFailed:
 		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
 	}
-	return fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+	line := fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+	if push.OutcomeOf(err) == report.PreflightFailed {
+		line += "\nafter a correction of a table in the file that has not begun: the same with --dataset FILE"
+	}
+	return line
 }
 
 // records are those of the reports, for a page that has them side by side.
@@ -269,8 +325,7 @@ func (a *app) eachAgain(c *config.Push, forget bool, do func(c *config.Push) (*r
 		parts = append(parts, *one)
 		return nil
 	})
-	a.logger = sweep.Once(a.log())
-
+	a.logger = slog.New(&plainWarnings{Handler: a.log().Handler()})
 	var all error
 	for n := range parts {
 		i := n

@@ -45,6 +45,17 @@ func TestTables(t *testing.T) {
 	require.Equal(t, []any{"2 tables", "loaded", int64(30), int64(30)}, []any{whole.Table, whole.State, whole.Rows, whole.PlannedRows})
 	require.Equal(t, []string{whole.Run + ".1", whole.Run + ".2"}, []string{list.Runs[1].Run, list.Runs[2].Run})
 
+	changed := strings.Replace(shopFile, "rows: 200", "rows: 210", 1)
+	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
+	r = s.run("push", "discard://", "--resume", "last", "--dataset", file)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "table orders of run "+whole.Run+" has begun, so that it cannot change: rows was 20, now 21")
+	added := shopFile + "  later: {rows: 50, columns: {id: {type: bigint, sequence: {start: 1}}}}\n"
+	require.NoError(t, os.WriteFile(file, []byte(added), 0o600))
+	r = s.run("push", "discard://", "--resume", "last", "--dataset", file)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "ok: 35 of 35 rows in 3 tables")
+
 	require.NoError(t, os.Remove(file))
 	r = s.run("push", "discard://", "--resume", whole.Run[:20])
 	require.Zero(t, r.code, r.stderr)
@@ -54,12 +65,12 @@ func TestTables(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	var is report.Tables
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &is))
-	require.Equal(t, []any{report.TablesSchema, whole.Run, report.OK, 2}, []any{is.Schema, is.Run, is.Result.Outcome, len(is.Tables)})
+	require.Equal(t, []any{report.TablesSchema, whole.Run, report.OK, 3}, []any{is.Schema, is.Run, is.Result.Outcome, len(is.Tables)})
 
 	for command, says := range map[string]string{
-		"forget --run " + whole.Run + ".1":                "is a part of run " + whole.Run + ": forget that one",
-		"push discard:// --resume last --dataset " + file: "--dataset cannot change in run " + whole.Run,
-		"push discard:// --resume last --rows 5":          "--rows cannot change in run " + whole.Run,
+		"forget --run " + whole.Run + ".1":               "is a part of run " + whole.Run + ": forget that one",
+		"verify discard:// --run last --dataset " + file: "--dataset cannot change in run " + whole.Run,
+		"push discard:// --resume last --rows 5":         "--rows cannot change in run " + whole.Run,
 	} {
 		r := s.run(strings.Fields(command)...)
 		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)

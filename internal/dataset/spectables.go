@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // those that it refers to. Its JSON is kept with the run.
 type Tables struct {
 	Name   string      `json:"name"`
+	Scale  Scale       `json:"scale,omitzero"` // that they were read with
 	Tables []SpecTable `json:"tables"`
 }
 
@@ -27,8 +29,8 @@ type SpecTable struct {
 
 // Scale is how many rows the tables get, in place of what the file says.
 type Scale struct {
-	Rows  int64   // of every table; 0: not given
-	Times float64 // what the file says, times this, rounded, and at least one row; 0: not given
+	Rows  int64   `json:"rows,omitempty"`  // of every table; 0: not given
+	Times float64 `json:"times,omitempty"` // what the file says, times this, rounded, and at least one row; 0: not given
 }
 
 func (s Scale) of(rows int64) int64 {
@@ -40,6 +42,9 @@ func (s Scale) of(rows int64) int64 {
 	}
 	return max(1, int64(math.Min(math.Round(float64(rows)*s.Times), 1<<62)))
 }
+
+// maxTables bounds the time to find their order.
+const maxTables = 2000
 
 var tablesKey = regexp.MustCompile(`(?m)^["']?tables["']?[ \t]*:`)
 
@@ -55,14 +60,17 @@ func ParseTables(file string, text []byte, parameters map[string]string, scale S
 		return nil, r.err()
 	}
 
-	f := &tableFile{specReader: r, all: read}
+	f := &tableFile{specReader: r, all: read, byName: map[string]*readTable{}}
+	for _, t := range read {
+		f.byName[t.Name] = t
+	}
 	f.resolve()
 	order := f.order()
 	if len(r.problems) > 0 {
 		return nil, r.err()
 	}
 
-	all := &Tables{Name: r.nameOfFile()}
+	all := &Tables{Name: r.nameOfFile(), Scale: scale}
 	for _, t := range order {
 		if _, problems := t.Spec.plan(); len(problems) > 0 {
 			r.lines = t.lines
@@ -76,6 +84,18 @@ func ParseTables(file string, text []byte, parameters map[string]string, scale S
 		return nil, r.err()
 	}
 	return all, nil
+}
+
+// Differences lists how the rows of a table differ from those of an earlier one, as Spec.Differences does.
+func (t *SpecTable) Differences(was *SpecTable) []string {
+	if t.Name != was.Name {
+		return []string{fmt.Sprintf("table %s is in its place", quoted(t.Name))}
+	}
+	all := t.Spec.Differences(was.Spec)
+	if t.Spec.Rows != was.Spec.Rows {
+		all = append(all, fmt.Sprintf("rows was %d, now %d", was.Spec.Rows, t.Spec.Rows))
+	}
+	return all
 }
 
 // Find returns a table by name.
@@ -94,6 +114,7 @@ func (all *Tables) Find(name string) (SpecTable, error) {
 type tableFile struct {
 	*specReader
 	all       []*readTable
+	byName    map[string]*readTable
 	following []*SpecColumn // sequences of keys that are sequences of keys
 }
 
@@ -129,8 +150,9 @@ func (r *specReader) tables(text []byte, scale Scale) (all []*readTable) {
 			all = append(all, r.sized(t, scale))
 		}
 	}
-	if len(all) == 0 {
-		r.add(1, "tables: a file has at least one")
+	if len(all) < 1 || len(all) > maxTables {
+		r.add(1, "tables: %d of them: a file has 1 to %d", len(all), maxTables)
+		return nil
 	}
 
 	for _, t := range all {
@@ -175,15 +197,6 @@ func nameOfTable(table string) string {
 	return name[:min(len(name), maxName)]
 }
 
-func (f *tableFile) find(name string) *readTable {
-	for _, t := range f.all {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
-
 // wrong adds a problem of a table's column.
 func (f *tableFile) wrong(t *readTable, c *SpecColumn, format string, args ...any) {
 	f.lines = t.lines
@@ -225,7 +238,7 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 		}
 	}
 
-	parent := f.find(ref.Table)
+	parent := f.byName[ref.Table]
 	if parent == nil { // of another file
 		return
 	}

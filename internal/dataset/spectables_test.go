@@ -145,3 +145,23 @@ tables:
 	_, err = dataset.ParseTables("f", []byte(strings.Replace(text, "rows: 60", "rows: 6", 1)), nil, dataset.Scale{})
 	require.ErrorContains(t, err, "table tasks: column owner: ref: table users gets 6 rows, fewer than column id has before it goes on")
 }
+
+// What ParseTables accepts can be made, and what it does not is no panic and no endless search for an order.
+func FuzzParseTables(f *testing.F) {
+	f.Add(twoTables)
+	f.Add("tables: {a: {rows: 1, columns: {b: {ref: a.b, nulls: 1%}}}}")
+	f.Add("version: 1\ntables:\n  a: {rows: 9, columns: {id: {sequence: {of: b.id}}}}\n  b: {rows: 9, columns: {id: {sequence: {of: a.id}}}}")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 6<<10 {
+			return
+		}
+		all, err := dataset.ParseTables("t.yaml", []byte(text), nil, dataset.Scale{})
+		if err != nil {
+			return
+		}
+		for _, table := range all.Tables {
+			_, err := table.Spec.Compile(3)
+			require.NoError(t, err)
+		}
+	})
+}

@@ -14,10 +14,12 @@ func (f *tableFile) order() (sorted []*readTable) {
 		f.breakOff(t, func(parent string) bool { return parent == t.Name })
 	}
 
-	left := slices.Clone(f.all)
+	left, filled := slices.Clone(f.all), map[string]bool{}
+	missing := func(parent string) bool { return !filled[parent] }
 	for len(left) > 0 {
-		at := slices.IndexFunc(left, func(t *readTable) bool { return f.ready(t, sorted) })
+		at := slices.IndexFunc(left, func(t *readTable) bool { return !slices.ContainsFunc(t.parents(), missing) })
 		if at >= 0 {
+			filled[left[at].Name] = true
 			sorted = append(sorted, left[at])
 			left = slices.Delete(left, at, at+1)
 			continue
@@ -47,10 +49,6 @@ func (t *readTable) parents() (all []string) {
 	return all
 }
 
-func (f *tableFile) ready(t *readTable, sorted []*readTable) bool {
-	return !slices.ContainsFunc(t.parents(), func(name string) bool { return !slices.Contains(sorted, f.find(name)) })
-}
-
 // leadsTo reports whether a table is another one, or refers to it, by way of others or not.
 func (f *tableFile) leadsTo(from, to string, seen map[string]bool) bool {
 	if from == to {
@@ -60,7 +58,7 @@ func (f *tableFile) leadsTo(from, to string, seen map[string]bool) bool {
 		return false
 	}
 	seen[from] = true
-	return slices.ContainsFunc(f.find(from).parents(), func(parent string) bool { return f.leadsTo(parent, to, seen) })
+	return slices.ContainsFunc(f.byName[from].parents(), func(parent string) bool { return f.leadsTo(parent, to, seen) })
 }
 
 // back returns whether a parent of a table leads back to it.

@@ -12,7 +12,7 @@ import (
 )
 
 // TablesSchema names the JSON's form of Tables.
-const TablesSchema = "terapush.tables/v1"
+const TablesSchema = "terapush.schema/v1"
 
 // Tables is a run of several tables: a sequence of runs, each with its own report.
 type Tables struct {
@@ -27,6 +27,7 @@ type Tables struct {
 type TablesResult struct {
 	Outcome        Outcome `json:"outcome"` // the gravest of the tables'
 	Rows           int64   `json:"rows"`    // that are in, of all processes
+	NewRows        int64   `json:"new_rows"` // of this process
 	PlannedRows    int64   `json:"planned_rows"`
 	VerifiedRows   int64   `json:"verified_rows"` // likewise
 	Seconds        float64 `json:"seconds"`       // sending rows
@@ -42,6 +43,11 @@ type TableResult struct {
 	Rows   int64   `json:"rows"`   // planned
 	Done   bool    `json:"done"`   // by another process: its rows were in and proven, or the first shard sends them
 	Report *Report `json:"report"` // nil if this process did nothing to it
+}
+
+// Begun reports whether anything was done to a table, by this process or another.
+func (t *Tables) Begun() bool {
+	return slices.ContainsFunc(t.Tables, func(one TableResult) bool { return one.Done || one.Report != nil })
 }
 
 // Sum completes the result of a run that has ended so.
@@ -62,6 +68,7 @@ func (t *Tables) Sum(ended Outcome) {
 		}
 		t.Target = r.Target.URL
 		is.Rows += r.Result.Rows
+		is.NewRows += r.Result.Rows - r.Run.ResumedRows
 		is.Seconds += r.Result.Seconds
 		rows += r.Result.RowsPerSecond * r.Result.Seconds
 		bytes += r.Result.BytesPerSecond * r.Result.Seconds
@@ -85,6 +92,9 @@ func (t Tables) WriteText(w io.Writer) error {
 	is := t.Result
 	all := fmt.Sprintf("%s: %s of %s in %s", is.Outcome, units.Count(is.Rows), counted(is.PlannedRows, "row"),
 		counted(int64(len(t.Tables)), "table"))
+	if is.Seconds > 0 && is.NewRows < is.Rows {
+		all += fmt.Sprintf(", %s of them now", units.Count(is.NewRows))
+	}
 	if is.Seconds > 0 {
 		all = join(all+", in "+duration(is.Seconds), units.Count(int64(is.RowsPerSecond))+" rows/s",
 			units.Bytes(int64(is.BytesPerSecond))+"/s payload")

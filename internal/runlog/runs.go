@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/event"
 )
@@ -180,6 +181,17 @@ func wholeOf(run string) string {
 		return parent
 	}
 	return run
+}
+
+// SaveTables replaces the tables of a run, of which those that have begun are the same.
+func SaveTables(stateDir, run string, tables *dataset.Tables) error {
+	l, err := Open(stateDir, config.ChildOf(run, 0), func(event.Event) {}, func(Record) bool { return true })
+	if err != nil {
+		return err
+	}
+	r := l.Record()
+	r.Tables = tables
+	return errors.Join(l.Save(r), l.Close())
 }
 
 // ReadTables returns the record of the first part of a run of several tables, which has them; nil of any other run.
