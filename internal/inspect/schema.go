@@ -265,7 +265,8 @@ func (w *writer) pairOf(slow, fast *column) bool {
 		every = fmt.Sprintf("sequence: {of: %s, every: %s}", slow.parent.short(), cycle)
 	}
 	key := []string{slow.Name, fast.Name}
-	if !slow.isInteger() || !fast.isInteger() || !w.accepted(key, entry{slow, every}, entry{fast, over}) {
+	bound := slow.in != nil || fast.in != nil || slow.parent == nil && slow.isNarrow()
+	if bound || !slow.isInteger() || !fast.isInteger() || !w.accepted(key, entry{slow, every}, entry{fast, over}) {
 		return false
 	}
 	w.key = key

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
@@ -44,7 +45,8 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 		d, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
 			return can.Describe(ctx, true)
 		})
-		if OutcomeOf(err) == report.Interrupted || ctx.Err() != nil {
+		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
+		if OutcomeOf(err) == report.Interrupted || ctx.Err() != nil || err != nil && slices.Contains(lost, loader.VerdictOf(err).Class) {
 			return nil, "", err
 		}
 		all = append(all, Described{name, d, err})

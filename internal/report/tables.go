@@ -25,8 +25,8 @@ type Tables struct {
 
 // TablesResult is what this process has done, all tables together.
 type TablesResult struct {
-	Outcome        Outcome `json:"outcome"` // the gravest of the tables'
-	Rows           int64   `json:"rows"`    // that are in, of all processes
+	Outcome        Outcome `json:"outcome"`  // the gravest of the tables'
+	Rows           int64   `json:"rows"`     // that are in, of all processes
 	NewRows        int64   `json:"new_rows"` // of this process
 	PlannedRows    int64   `json:"planned_rows"`
 	VerifiedRows   int64   `json:"verified_rows"` // likewise
