@@ -136,8 +136,8 @@ func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, 
 	}
 	isPush := f.Lookup("run") == nil
 	for _, name := range []string{"dataset", "param", "rows", "times", "table"} {
-		ofFile := name == "dataset" || name == "param"
-		if typed(name) && !(isPush && ofFile) {
+		corrected := isPush && (name == "dataset" || name == "param")
+		if typed(name) && !corrected {
 			return fmt.Errorf("--%s cannot change in run %s, whose record has its tables: leave it out", name, c.Resume)
 		}
 	}
