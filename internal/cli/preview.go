@@ -140,7 +140,7 @@ func previewValue(c rows.Column, v *rows.Vector) string {
 	case c.Type == rows.UUID:
 		return dataset.UUIDText(v.UUID(0))
 	case !c.Type.Variable():
-		return c.Text(v.Ints[0])
+		return c.TextOf(v.At(0))
 	case c.Type.IsList():
 		return shortened(string(c.AppendList(nil, v.Value(0))))
 	case c.Type == rows.Bytes:

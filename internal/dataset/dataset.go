@@ -118,7 +118,7 @@ func Widest(dst *rows.Block, d Dataset, last int64) {
 	}
 
 	for _, c := range own.derived {
-		if v := &dst.Columns[c.column]; v.Type != rows.UUID && !v.Type.Variable() {
+		if v := &dst.Columns[c.column]; !v.Type.InBytes() && !v.Type.Variable() {
 			v.Ints[0] = c.largest(last)
 		}
 	}

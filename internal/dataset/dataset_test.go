@@ -47,7 +47,7 @@ func values(b *rows.Block, i int) []any {
 		switch of := &b.Columns[c]; {
 		case of.IsNull(i):
 			v = append(v, nil)
-		case of.Type == rows.UUID:
+		case of.Type.InBytes():
 			v = append(v, string(of.UUID(i)))
 		case of.Type.Variable():
 			v = append(v, string(of.Value(i)))

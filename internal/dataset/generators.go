@@ -33,10 +33,11 @@ type generatorRow struct {
 }
 
 var (
-	integers  = []rows.Type{rows.Int64, rows.Int32, rows.Int16}
+	integers  = []rows.Type{rows.Int64, rows.Int32, rows.Int16, rows.Uint64, rows.Uint32, rows.Uint16}
 	times     = []rows.Type{rows.Date, rows.Timestamp, rows.TimestampTZ}
-	numbers   = slices.Concat(integers, times, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})
-	anyListed = slices.Concat(numbers, []rows.Type{rows.Bool, rows.Text, rows.Char, rows.Enum, rows.JSON, rows.Bytes})
+	clocks    = []rows.Type{rows.Time} // which are drawn only
+	numbers   = slices.Concat(integers, times, clocks, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})
+	anyListed = slices.Concat(numbers, []rows.Type{rows.Bool, rows.Text, rows.Char, rows.Enum, rows.JSON, rows.Bytes, rows.Wide})
 	letters   = []rows.Type{rows.Text, rows.Char}
 )
 
@@ -49,7 +50,7 @@ func generators() []generatorRow {
 		{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID,
 			types: slices.Concat([]rows.Type{rows.UUID}, letters)},
 		{name: "hash", empty: func() Generator { return new(SpecHash) }, types: slices.Concat(integers, times)},
-		{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: numbers},
+		{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: append(slices.Clip(numbers), rows.Wide)},
 		{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf, types: anyListed},
 		{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
 		{name: "lognormal", empty: func() Generator { return new(SpecLognormal) },
@@ -69,7 +70,7 @@ func generators() []generatorRow {
 		{name: "array", empty: func() Generator { return new(SpecArray) }, read: readArray, types: []rows.Type{rows.Arrays}},
 		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
 		{name: "after", empty: func() Generator { return new(SpecAfter) },
-			types: slices.Concat(integers, times, []rows.Type{rows.Decimal})},
+			types: slices.Concat(integers, times, clocks, []rows.Type{rows.Decimal})},
 		{name: "same", empty: func() Generator { return new(SpecSame) }, read: readSame},
 		{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant, types: anyListed},
 	}

@@ -56,6 +56,10 @@ func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 func (h *SpecHistogram) buckets(p *columnPlanner, bounds []int64, unit uint64) (parts []part, ok bool) {
 	for i := range len(bounds) - 1 {
 		from, to := bounds[i], bounds[i+1]
+		if p.t.Type == rows.Uint64 && to < 0 { // it is beyond 63 bits
+			p.wrong([]string{"histogram"}, "histogram: %s: bounds go up to 9223372036854775807", (*h)[i+1])
+			return nil, false
+		}
 		if to < from {
 			p.wrong([]string{"histogram"}, "histogram: %s before %s: no bound is less than the one before it", (*h)[i], (*h)[i+1])
 			return nil, false

@@ -135,7 +135,7 @@ func typeOf(values []string) string {
 		return "boolean"
 	case all(isNumber) && scale == 0:
 		return "bigint"
-	case all(isNumber) && scale <= 18:
+	case all(isNumber) && scale <= narrowDigits:
 		return "decimal(18," + strconv.Itoa(scale) + ")"
 	default:
 		return "text"
@@ -164,7 +164,15 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.t.IsList() {
 		p.wrong([]string{"type"}, "a vector or an array is a column of its own, and not a part of a document")
 	}
-	if most := max(plan.most, -plan.least); !p.isExact(most) {
+	if p.t.Type == rows.Wide {
+		p.wrong([]string{"type"}, "numbers of JSON have %d digits: write a decimal of fewer, or text", exactDigits)
+		return field, false
+	}
+	most := max(plan.most, -plan.least)
+	if p.t.Type == rows.Uint64 {
+		most = min(plan.least, plan.most) // of which one is below 0 if it is beyond 63 bits
+	}
+	if !p.isExact(most) {
 		p.wrong(
 			nil, "%s has more than %d digits, of which servers that keep numbers of JSON as floating point lose some: "+
 				"write fewer, a larger step, or text", p.t.format(most), exactDigits)
@@ -202,6 +210,8 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 // the point; OceanBase shows the 16th digit of some that a double holds.
 func (p *columnPlanner) isExact(most int64) bool {
 	switch {
+	case p.t.Type == rows.Uint64:
+		return most >= 0 // as an int64
 	case p.t.Type == rows.Decimal:
 		return most < tenTo(exactDigits)
 	case p.t.isFloat():
@@ -309,7 +319,7 @@ func (f *jsonField) appendValue(dst []byte, v *rows.Vector, i int) []byte {
 		return strconv.AppendInt(dst, v.Ints[i], 10)
 	case v.Type == rows.Decimal:
 		return appendDecimal(dst, v.Ints[i], f.column.Scale)
-	case v.Type.IsTime():
+	case v.Type.HasSeconds():
 		return f.column.AppendTime(dst, v.Ints[i])
 	case v.Type == rows.Date:
 		return time.Unix(v.Ints[i]*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)

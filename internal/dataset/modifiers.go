@@ -81,7 +81,7 @@ func (c chance) clear(v *rows.Vector, start uint64, first int64, n int) {
 	switch {
 	case v.Type.Variable():
 		compact(v, n)
-	case v.Type == rows.UUID:
+	case v.Type.InBytes():
 		for i := range n {
 			if v.IsNull(i) {
 				clear(v.UUID(i))
@@ -121,6 +121,10 @@ func (p *columnPlanner) distinct(plan *columnPlan, n int64) {
 	draw, column := plan.drawn, plan.column
 	if plan.follows != nil || plan.derived != nil || column.Type == rows.UUID {
 		p.wrong([]string{"distinct"}, "distinct is for columns that are drawn by themselves")
+		return
+	}
+	if column.Type == rows.Wide {
+		p.wrong([]string{"distinct"}, "distinct is not for decimals of more than %d digits: write values, or a larger step", narrowDigits)
 		return
 	}
 
@@ -200,7 +204,11 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 		return plan
 	}
-	if smallest, largest := p.t.bounds(); !p.t.Variable() && (of.least < smallest || of.most > largest) {
+	if p.t.Type == rows.Wide && of.column.Digits > p.t.digits {
+		p.wrong([]string{"same"}, "same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
+		return plan
+	}
+	if smallest, largest := p.t.bounds(); !p.t.Variable() && !p.t.InBytes() && !of.isBeyond(p.t) && (of.least < smallest || of.most > largest) {
 		p.wrong([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
 			quoted(string(*s)), p.t.format(of.least), p.t.format(of.most), p.t)
 		return plan
@@ -246,7 +254,7 @@ func (copied) fillFrom(v, of *rows.Vector, _ uint64, _ int64, n int) {
 	switch {
 	case v.Type.Variable():
 		v.Data, v.Ends = append(v.Data[:0], of.Data...), append(v.Ends[:0], of.Ends...)
-	case v.Type == rows.UUID:
+	case v.Type.InBytes():
 		copy(v.Data, of.Data)
 	default:
 		copy(v.Ints[:n], of.Ints[:n])
@@ -284,6 +292,9 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	}
 	smallest, largest := p.t.bounds()
 	switch {
+	case of.isBeyond(p.t):
+		p.wrong([]string{"after", "column"}, "after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
+		return plan
 	case most < least:
 		p.wrong([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
 		return plan

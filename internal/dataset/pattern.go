@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -93,8 +94,14 @@ type patternText struct {
 	words   uint64
 }
 
+// wordsPool has words to draw from: distinct fills row by row.
+var wordsPool = sync.Pool{New: func() any { return new(words) }}
+
 func (g *patternText) fill(v *rows.Vector, start uint64, first int64, n int) {
-	values, w := longTexts(v, n, g.longest), new(words)
+	w := wordsPool.Get().(*words)
+	defer wordsPool.Put(w)
+
+	values := longTexts(v, n, g.longest)
 	for i := range n {
 		w.state, w.used = at(start, first+int64(i), g.words), wordBits
 		values.used += len(g.drawer.appendTo(values.data[values.used:values.used], w))

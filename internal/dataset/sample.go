@@ -33,7 +33,7 @@ func set(v, from *rows.Vector, i, n int) {
 	case v.Type.Variable():
 		v.Data = append(v.Data, from.Value(0)...)
 		v.Ends = append(v.Ends, uint32(len(v.Data)))
-	case v.Type == rows.UUID:
+	case v.Type.InBytes():
 		copy(v.UUID(i), from.UUID(0))
 	default:
 		v.Ints[i] = from.Ints[0]

@@ -38,7 +38,7 @@ columns:
 				nulls++
 			case w.Type.Variable():
 				require.Equal(t, string(w.Value(0)), string(v.Value(i)))
-			case w.Type == rows.UUID:
+			case w.Type.InBytes():
 				require.Equal(t, w.UUID(0), v.UUID(i))
 			default:
 				require.Equal(t, w.Ints[0], v.Ints[i])

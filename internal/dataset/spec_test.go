@@ -36,6 +36,7 @@ func specsForTests(t testing.TB) map[string]*Spec {
 		"everything": read("everything"),
 		"more":       read("more"),
 		"shapes":     read("shapes"),
+		"newer":      read("newer"),
 		"scattered key": `
 version: 1
 columns:
@@ -107,7 +108,7 @@ func forEachSpec[T testing.TB](t T, run func(name string, f func(T)) bool, f fun
 // TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. Programs in Python, of
 // the same names, made the rows.
 func TestGoldenRowsOfASpec(t *testing.T) {
-	for _, name := range []string{"everything", "more", "shapes"} {
+	for _, name := range []string{"everything", "more", "shapes", "newer"} {
 		t.Run(name, func(t *testing.T) { requireGolden(t, name, specsForTests(t)[name]) })
 	}
 }
@@ -248,12 +249,16 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 			require.True(t, c.Nullable && !c.Derived, "%s", c.Name)
 			continue
 		}
-		if text, is := all[i].(string); is && c.Type != rows.UUID {
+		if text, is := all[i].(string); is && !c.Type.InBytes() {
 			requireText(t, c, text)
 			longest[i] = max(longest[i], len(text))
 			continue
 		}
-		if c.Type != rows.UUID {
+		if c.Type == rows.Wide {
+			_, err := c.ParseWide(c.TextOf([]byte(all[i].(string))))
+			require.NoError(t, err, "%s has no more digits than its column", c.Name)
+		}
+		if !c.Type.InBytes() {
 			requireNumber(t, c, all[i].(int64))
 		}
 	}
@@ -275,6 +280,9 @@ func requireNumber(t *testing.T, c rows.Column, v int64) {
 	require.True(t, c.Least == c.Most || v >= c.Least && v <= c.Most, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Int16 || v == int64(int16(v)), "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Int32 || v == int64(int32(v)), "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Uint16 || v == int64(uint16(v)), "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Uint32 || v == int64(uint32(v)), "%s is %d", c.Name, v)
+	require.True(t, c.Type != rows.Time || v >= 0 && v < dayMicros && v%tenTo(c.Scale) == 0, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Bool || v == 0 || v == 1, "%s is %d", c.Name, v)
 	require.True(t, c.Type != rows.Date || v >= earliestDay && v <= latestDay, "%s is %d", c.Name, v)
 	require.True(t, !c.Type.IsTime() || v >= earliestMicros && v <= latestMicros && v%tenTo(c.Scale) == 0, "%s is %d", c.Name, v)

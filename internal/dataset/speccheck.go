@@ -54,7 +54,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	plan.column.Digits, plan.column.Scale = p.t.digits, p.t.scale
 	plan.column.Derived, plan.column.SQL = plan.derived != nil, p.c.SQL
 	p.modify(&plan)
-	if p.t.IsInteger() {
+	if p.t.IsInteger() && !plan.isBeyond(p.t) {
 		plan.column.Least, plan.column.Most = plan.bounds()
 	}
 	if p.t.Variable() && !p.t.IsList() {
@@ -241,6 +241,9 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 	}
 	if p.t.Variable() {
 		return p.chosenText(texts, from, chances)
+	}
+	if p.t.Type == rows.Wide {
+		return p.chosenWide(texts, from, chances)
 	}
 
 	list, seen := make([]int64, len(texts)), map[int64]bool{}

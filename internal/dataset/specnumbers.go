@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // spread reads a range of values. count is how many it has, 0 for 2^64.
@@ -24,14 +26,25 @@ func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, ste
 	if len(p.problems) > before {
 		return 0, 1, 1
 	}
-	if most < least {
+	if p.t.isAfter(least, most) {
 		p.wrong([]string{generator, "max"}, "%s: max %s is less than min %s", generator, r.Max, r.Min)
 		return 0, 1, 1
 	}
 	return least, step, (uint64(most)-uint64(least))/step + 1
 }
 
+// isAfter reports whether a value is behind another one.
+func (t specType) isAfter(a, b int64) bool {
+	if t.Type == rows.Uint64 {
+		return uint64(a) > uint64(b)
+	}
+	return a > b
+}
+
 func (r *SpecRange) plan(p *columnPlanner) (plan columnPlan) {
+	if p.t.Type == rows.Wide {
+		return r.planWide(p)
+	}
 	least, step, count := p.spread(r, "uniform")
 	plan.span(least, step, count)
 	if p.t.IsInteger() {
@@ -90,6 +103,9 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	least, step, count := p.spread(z.Range, "zipf")
+	if !p.signed(z.Range, "zipf") {
+		return plan
+	}
 	if count == 0 || count > 1<<62 {
 		p.wrong([]string{"zipf"}, "zipf: more than 2^62 values")
 		return plan
@@ -127,6 +143,18 @@ func newPartNumber(least int64, step uint64, parts []part, logs []int64, order *
 		list[i] = int64(uint64(least) + k*step)
 	}
 	return &chosenNumber{list, chosen}
+}
+
+// signed reports whether a range is within 63 bits, with which all but uniform reckon, or adds that it is not.
+func (p *columnPlanner) signed(r *SpecRange, generator string) bool {
+	for _, text := range []string{r.Min, r.Max} {
+		if v, err := p.t.parse(text); p.t.Type == rows.Uint64 && err == nil && v < 0 {
+			p.wrong([]string{generator}, "%s: %s is beyond 9223372036854775807, where only uniform, values and constant go",
+				generator, text)
+			return false
+		}
+	}
+	return true
 }
 
 // normalReach is how many deviations from the mean the values go, unless the spec says otherwise.
@@ -170,6 +198,9 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 		n.Range.Max = end(new(big.Int).Add(mean, reach))
 	}
 	from, step, count := p.spread(&n.Range, "normal")
+	if !p.signed(&n.Range, "normal") {
+		return plan
+	}
 	if len(p.problems) > before {
 		return plan
 	}

@@ -44,6 +44,11 @@ func (plan *columnPlan) bounds() (least, most int64) {
 	return plan.least, plan.most
 }
 
+// isBeyond reports whether some values of an unsigned column have 64 bits, so that its bounds as int64 say nothing.
+func (plan *columnPlan) isBeyond(t specType) bool {
+	return t.Type == rows.Uint64 && (plan.least < 0 || plan.most < 0)
+}
+
 // specPlanner checks a spec and fills in its defaults.
 type specPlanner struct {
 	*Spec

@@ -22,6 +22,9 @@ type specType struct {
 	binary int
 }
 
+// narrowDigits is how many digits a rows.Decimal has at most; a decimal of more is rows.Wide.
+const narrowDigits = 18
+
 // typeRow is a type of specs.
 type typeRow struct {
 	name    string
@@ -34,6 +37,9 @@ var specTypes = []typeRow{
 	{"bigint", rows.Int64, "bigint", nil},
 	{"int", rows.Int32, "int", []string{"integer"}},
 	{"smallint", rows.Int16, "smallint", nil},
+	{"bigint unsigned", rows.Uint64, "bigint unsigned", nil},
+	{"int unsigned", rows.Uint32, "int unsigned", []string{"integer unsigned"}},
+	{"smallint unsigned", rows.Uint16, "smallint unsigned", nil},
 	{"boolean", rows.Bool, "boolean", []string{"bool"}},
 	{"decimal", rows.Decimal, "decimal(p,s)", nil},
 	{"real", rows.Float32, "real", nil},
@@ -45,6 +51,7 @@ var specTypes = []typeRow{
 	{"bytes", rows.Bytes, "bytes(n)", nil},
 	{"uuid", rows.UUID, "uuid", nil},
 	{"date", rows.Date, "date", nil},
+	{"time", rows.Time, "time", nil},
 	{"timestamp", rows.Timestamp, "timestamp", nil},
 	{"timestamptz", rows.TimestampTZ, "timestamptz", nil},
 	{"vector", rows.Float32s, "vector(n)", nil},
@@ -53,8 +60,8 @@ var specTypes = []typeRow{
 
 // laterTypes says what to write instead of types that this version does not have.
 var laterTypes = map[string]string{
-	"unsigned": "bigint", "float": "real or double", "numeric": "decimal(p,s)", "number": "decimal(p,s)",
-	"varchar": "text(n)", "jsonb": "json", "array": "int[] or the like", "time": "text(n)", "datetime": "timestamp",
+	"unsigned": "bigint unsigned", "float": "real or double", "numeric": "decimal(p,s)", "number": "decimal(p,s)",
+	"varchar": "text(n)", "jsonb": "json", "array": "int[] or the like", "datetime": "timestamp",
 	"string": "text(n)",
 }
 
@@ -89,7 +96,7 @@ func parseType(text string) (t specType, err error) {
 		return t, t.readDigits(text, params)
 	case t.Type == rows.Float32s:
 		return t, t.readDims(text, params)
-	case t.IsTime() && has:
+	case t.HasSeconds() && has:
 		return t, t.readSecondDigits(text, params)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON && len(params) <= 1:
 		return t, t.readSize(text, params, has)
@@ -163,14 +170,13 @@ func (t *specType) readDigits(text string, params []int) error {
 	}
 	t.digits, t.scale = params[0], params[1]
 	switch {
-	case t.digits > 18:
-		return fmt.Errorf("type %s: more than 18 digits are not there yet", quoted(text))
-	case t.digits < 1 || t.scale < 0 || t.scale > t.digits:
+	case t.digits < 1 || t.digits > rows.WideDigits || t.scale < 0 || t.scale > t.digits:
 		return fmt.Errorf(
-			"type %s: decimal(p,s) has p digits, 1 to 18, and s of them, perhaps 0, after the point", quoted(text))
-	default:
-		return nil
+			"type %s: decimal(p,s) has p digits, 1 to 38, and s of them, perhaps 0, after the point", quoted(text))
+	case t.digits > narrowDigits:
+		t.Type = rows.Wide
 	}
+	return nil
 }
 
 // readSecondDigits reads how many digits the seconds of a time have after the point.
@@ -212,9 +218,9 @@ func (t specType) String() string {
 	switch {
 	case t.Type == rows.Arrays:
 		return t.of.String() + "[]"
-	case t.Type == rows.Decimal:
+	case t.IsDecimal():
 		return fmt.Sprintf("decimal(%d,%d)", t.digits, t.scale)
-	case t.IsTime() && t.scale > 0:
+	case t.HasSeconds() && t.scale > 0:
 		return fmt.Sprintf("%s(%d)", t.name, rows.SecondDigits-t.scale)
 	case t.Variable() && t.Type != rows.Enum && t.Type != rows.JSON:
 		return fmt.Sprintf("%s(%d)", t.name, t.size)
@@ -225,12 +231,12 @@ func (t specType) String() string {
 
 // isTime reports whether values are dates or times, whose steps are durations.
 func (t specType) isTime() bool {
-	return t.Type == rows.Date || t.Type == rows.Timestamp || t.Type == rows.TimestampTZ
+	return t.Type == rows.Date || t.HasSeconds()
 }
 
 // unit is what all values of a type of numbers are multiples of.
 func (t specType) unit() int64 {
-	if t.IsTime() {
+	if t.HasSeconds() {
 		return tenTo(t.scale)
 	}
 	return 1

@@ -32,6 +32,14 @@ func (t specType) bounds() (least, most int64) {
 		return earliestDay, latestDay
 	case rows.Timestamp, rows.TimestampTZ:
 		return earliestMicros, latestMicros - latestMicros%t.unit()
+	case rows.Time:
+		return 0, dayMicros - t.unit()
+	case rows.Uint16:
+		return 0, math.MaxUint16
+	case rows.Uint32:
+		return 0, math.MaxUint32
+	case rows.Uint64: // what is beyond has no int64
+		return 0, math.MaxInt64
 	case rows.Decimal:
 		return 1 - tenTo(t.digits), tenTo(t.digits) - 1
 	case rows.Int16:
@@ -67,6 +75,10 @@ func (t specType) parse(text string) (v int64, err error) {
 		return at.Unix() / (24 * 60 * 60), nil
 	case rows.Timestamp, rows.TimestampTZ:
 		return t.parseTime(text)
+	case rows.Time:
+		return t.parseClock(text)
+	case rows.Uint64:
+		return parseUnsigned(text)
 	case rows.Decimal:
 		return parseDecimal(text, t.scale, t.digits)
 	case rows.Bool:
@@ -86,6 +98,31 @@ func (t specType) parse(text string) (v int64, err error) {
 		}
 		return v, nil
 	}
+}
+
+// parseUnsigned reads an integer of 64 bits, of which the int64 has the bits.
+func parseUnsigned(text string) (int64, error) {
+	v, err := strconv.ParseUint(withoutUnderscores(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no whole number of 64 bits, from 0 on", quoted(text))
+	}
+	return int64(v), nil
+}
+
+// parseClock reads a time of day.
+func (t specType) parseClock(text string) (int64, error) {
+	for _, layout := range []string{time.TimeOnly, "15:04"} {
+		at, err := time.Parse(layout, text) // reads digits after the seconds, too
+		if err != nil || at.Nanosecond()%1000 != 0 {
+			continue
+		}
+		v := at.Sub(at.Truncate(24 * time.Hour)).Microseconds()
+		if v%t.unit() != 0 {
+			return 0, fmt.Errorf("%s has more digits after its seconds than %s", quoted(text), t)
+		}
+		return v, nil
+	}
+	return 0, fmt.Errorf("%s is no time of day: write 23:59:59.000001", quoted(text))
 }
 
 // maxBinary is how many bits after the point a floating-point number may have.
@@ -249,7 +286,7 @@ func (t specType) parseStep(text string) (int64, error) {
 	var v int64
 	var err error
 	switch t.Type {
-	case rows.Date, rows.Timestamp, rows.TimestampTZ:
+	case rows.Date, rows.Timestamp, rows.TimestampTZ, rows.Time:
 		if v, err = parseDuration(text); err != nil {
 			return 0, err
 		}
@@ -304,7 +341,7 @@ func (t specType) formatStep(v int64) string {
 	switch t.Type {
 	case rows.Date:
 		return strconv.FormatInt(v, 10) + "d"
-	case rows.Timestamp, rows.TimestampTZ:
+	case rows.Timestamp, rows.TimestampTZ, rows.Time:
 		for _, u := range units {
 			if v%u.micros == 0 {
 				return strconv.FormatInt(v/u.micros, 10) + u.name

@@ -33,7 +33,7 @@ func columnWidth(c rows.Column) int {
 		return 0
 	case c.Type.Variable():
 		width = 4 + c.MaxBytes
-	case c.Type == rows.UUID:
+	case c.Type.InBytes():
 		width = rows.UUIDBytes
 	case c.Type.Size() == 0:
 		return 0
@@ -214,14 +214,19 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 // copyFixed writes n numbers, days or microseconds in the machine's byte order, or UUIDs, from a row of the column at dst on.
 // Drivers turn them into a database's dates, times and decimals, so they are checked as in text formats.
 func copyFixed(dst []byte, c rows.Column, from int, v *rows.Vector, n int) {
-	if c.Type == rows.UUID {
+	if c.Type.InBytes() {
+		for i := range n {
+			if c.Type == rows.Wide {
+				checkWide(v.UUID(i), rows.WideDigits-c.Digits)
+			}
+		}
 		copy(dst[rows.UUIDBytes*from:], v.Data[:rows.UUIDBytes*n])
 		return
 	}
 
 	values := v.Ints[:n]
 	switch c.Type {
-	case rows.Int16, rows.Int32:
+	case rows.Int16, rows.Int32, rows.Uint16, rows.Uint32:
 		for _, v := range values {
 			checkWidth(c.Type, v)
 		}
@@ -244,6 +249,10 @@ func copyFixed(dst []byte, c rows.Column, from int, v *rows.Vector, n int) {
 	case rows.Timestamp, rows.TimestampTZ:
 		for _, v := range values {
 			checkTime(v)
+		}
+	case rows.Time:
+		for _, v := range values {
+			checkClock(v)
 		}
 	case rows.Decimal:
 		most := powerOfTen(c.Digits) - 1

@@ -71,6 +71,34 @@ func (*times) append(dst []byte, column *rows.Vector, i int) []byte {
 	return dst
 }
 
+// clocks writes Time columns.
+type clocks struct{}
+
+const clockBytes = len("23:59:59.000000")
+
+func (*clocks) max() int { return clockBytes }
+
+func (*clocks) append(dst []byte, column *rows.Vector, i int) []byte {
+	v := column.Ints[i]
+	checkClock(v)
+	n := len(dst)
+	dst = extend(dst, clockBytes)
+	text, seconds := dst[n:], uint64(v)/secondMicros
+	text[2], text[5], text[8] = ':', ':', '.'
+	putPair(text, seconds/3600)
+	putPair(text[3:], seconds/60%60)
+	putPair(text[6:], seconds%60)
+	putMicros(text[9:], v%secondMicros)
+	return dst
+}
+
+// checkClock panics if a time of day is not within a day.
+func checkClock(v int64) {
+	if uint64(v) >= daySeconds*secondMicros {
+		panic(fmt.Sprintf("encode: %d microseconds since midnight are no time of day", v))
+	}
+}
+
 // stamp relies on consecutive times: it computes the calendar once a second, and, if times advance by a microsecond, the
 // fraction's digits once in a hundred.
 func (*times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {

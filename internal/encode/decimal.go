@@ -25,9 +25,48 @@ func newDecimals(c rows.Column) *decimals {
 	}
 }
 
+// The most digits of a Decimal column; a Wide one has more.
+const narrowDigits = 18
+
 // decimalFits reports whether rows.Column allows the column's digits.
 func decimalFits(c rows.Column) bool {
-	return c.Digits >= 1 && c.Digits <= 18 && c.Scale >= 0 && c.Scale <= c.Digits && !c.Derived
+	least, most := 1, narrowDigits
+	if c.Type == rows.Wide {
+		least, most = narrowDigits+1, rows.WideDigits
+	}
+	return c.Digits >= least && c.Digits <= most && c.Scale >= 0 && c.Scale <= c.Digits && !c.Derived
+}
+
+// wideDecimals writes Wide columns as decimals writes the others.
+type wideDecimals struct {
+	scale int
+	bytes int
+	spare int // of WideDigits, those that the column does not have
+}
+
+func newWideDecimals(c rows.Column) *wideDecimals {
+	return &wideDecimals{
+		scale: c.Scale, spare: rows.WideDigits - c.Digits,
+		bytes: len("-") + max(c.Digits-c.Scale, 1) + len(".") + c.Scale,
+	}
+}
+
+func (d *wideDecimals) max() int { return d.bytes }
+
+func (d *wideDecimals) append(dst []byte, column *rows.Vector, i int) []byte {
+	value := column.UUID(i)
+	checkWide(value, d.spare)
+	return rows.AppendWideText(dst, value, d.scale)
+}
+
+// checkWide panics if one of the first digits, of which the column has none, is not 0.
+func checkWide(value []byte, spare int) {
+	digits, _ := rows.WideMagnitude(value)
+	for _, digit := range digits[:spare] {
+		if digit != '0' {
+			panic(fmt.Sprintf("encode: %s in a decimal column of %d digits", digits, rows.WideDigits-spare))
+		}
+	}
 }
 
 // powerOfTen returns 10^n, 0 ≤ n ≤ 19.

@@ -118,7 +118,7 @@ func TestDecimalsAreChecked(t *testing.T) {
 		} {
 			c.Name, c.Type = "c", rows.Decimal
 			require.EqualError(t, encode.Carries(f, rows.Schema{Columns: []rows.Column{c}}), fmt.Sprintf(
-				"encode: column c is a decimal of %d digits, %d of them after the point: valid are 1 to 18 digits, none to all of "+
+				"encode: column c is a decimal of %d digits, %d of them after the point: valid are 1 to 38 digits, none to all of "+
 					"them after the point, in columns that are not derived", c.Digits, c.Scale))
 		}
 	}

@@ -141,9 +141,9 @@ func Carries(f batch.Format, s rows.Schema) error {
 		case c.SQL != "" && !isText(f):
 			return fmt.Errorf("encode: format %s cannot carry column %s, since the server has to parse its %s: take a format of text",
 				f, c.Name, c.SQL)
-		case c.Type == rows.Decimal && !decimalFits(c):
+		case c.Type.IsDecimal() && !decimalFits(c):
 			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them after the point: "+
-				"valid are 1 to 18 digits, none to all of them after the point, in columns that are not derived",
+				"valid are 1 to 38 digits, none to all of them after the point, in columns that are not derived",
 				c.Name, c.Digits, c.Scale)
 		case carried && c.Derived && c.Type.Variable() && (!c.Plain || c.MaxBytes == 0):
 			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, so it cannot be stamped", c.Name, c.Type)
@@ -162,7 +162,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 
 // stampable reports whether derived columns of the type have one length in every format.
 func stampable(t rows.Type) bool {
-	return t != rows.Bool && t != rows.Float32 && t != rows.Float64 && t != rows.JSON && !t.IsList()
+	return t != rows.Bool && t != rows.Float32 && t != rows.Float64 && t != rows.JSON && t != rows.Time && !t.IsList()
 }
 
 // isText reports whether the server reads the values of a format by the rules of their types' texts.

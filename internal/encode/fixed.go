@@ -22,11 +22,12 @@ type notation struct {
 // numeric returns the text writer of a column of numbers, times or UUIDs; nil for others.
 func (n notation) numeric(c rows.Column, digits int) writer {
 	switch c.Type {
-	case rows.Int64, rows.Int32, rows.Int16:
-		if c.Derived {
-			return padded{width: digits, pad: '0'}
-		}
-		return &plainNumber{}
+	case rows.Int64, rows.Int32, rows.Int16, rows.Uint64, rows.Uint32, rows.Uint16:
+		return n.integer(c, digits)
+	case rows.Time:
+		return enclosed{n.quote, n.quote, &clocks{}}
+	case rows.Wide:
+		return newWideDecimals(c)
 	case rows.Date:
 		return enclosed{n.quote, n.quote, newDates()}
 	case rows.Timestamp:
@@ -50,6 +51,18 @@ func (n notation) numeric(c rows.Column, digits int) writer {
 		return enclosed{n.list, n.list, &vectors{c.Dims()}}
 	default:
 		return nil
+	}
+}
+
+// integer returns the text writer of a column of integers.
+func (n notation) integer(c rows.Column, digits int) writer {
+	switch {
+	case c.Derived:
+		return padded{width: digits, pad: '0'}
+	case c.Type == rows.Uint64:
+		return &unsignedNumber{}
+	default:
+		return &plainNumber{}
 	}
 }
 
@@ -118,7 +131,18 @@ func checkFloat32(v int64) float32 {
 
 // checkWidth panics if an integer does not fit its type, for formats that would cut it off; other readers refuse it.
 func checkWidth(t rows.Type, v int64) {
-	if t == rows.Int32 && v != int64(int32(v)) || t == rows.Int16 && v != int64(int16(v)) {
+	fits := true
+	switch t {
+	case rows.Int32:
+		fits = v == int64(int32(v))
+	case rows.Int16:
+		fits = v == int64(int16(v))
+	case rows.Uint32:
+		fits = v == int64(uint32(v))
+	case rows.Uint16:
+		fits = v == int64(uint16(v))
+	}
+	if !fits {
 		panic(fmt.Sprintf("encode: %d in a column of type %s", v, t))
 	}
 }

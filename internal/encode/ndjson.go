@@ -34,8 +34,8 @@ func ndjson() layout {
 				return &raw{c.MaxBytes}
 			case c.Type.IsText():
 				return text(c, `"`, `"`, jsonEscapes())
-			case c.Type == rows.Decimal:
-				return enclosed{`"`, `"`, newDecimals(c)}
+			case c.Type.IsDecimal():
+				return enclosed{`"`, `"`, quoted.numeric(c, digits)}
 			}
 			return quoted.numeric(c, digits)
 		},

@@ -28,6 +28,16 @@ func (*plainNumber) append(dst []byte, column *rows.Vector, i int) []byte {
 	return dst[:n+8-zeros/8]
 }
 
+// unsignedNumber writes integers of 64 bits without a sign.
+type unsignedNumber struct{ plainNumber }
+
+func (u *unsignedNumber) append(dst []byte, column *rows.Vector, i int) []byte {
+	if v := column.Ints[i]; v < 0 {
+		return strconv.AppendUint(dst, uint64(v), 10)
+	}
+	return u.plainNumber.append(dst, column, i)
+}
+
 // ascii makes digits of eight bytes 0 … 9.
 const ascii = 0x3030303030303030
 

@@ -57,7 +57,7 @@ func parquetWidth(c rows.Column) int {
 		return 4 + c.MaxBytes
 	case c.Type == rows.UUID:
 		return 4 + uuidBytes // its text: readers that know the logical type UUID are few
-	case c.Type == rows.Int16:
+	case c.Type == rows.Int16 || c.Type == rows.Uint16:
 		return 4
 	default:
 		return int(c.Type.Size())
@@ -242,7 +242,7 @@ func (k *chunk) appendSome(buf []byte, c *parquetColumn, v *rows.Vector, from, t
 // appendPlain appends values from … to−1, none of which is NULL or a bit.
 func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []byte {
 	switch c.Type {
-	case rows.Int16, rows.Int32:
+	case rows.Int16, rows.Int32, rows.Uint16, rows.Uint32:
 		for _, n := range v.Ints[from:to] {
 			checkWidth(c.Type, n)
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
@@ -277,7 +277,17 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 		for _, n := range v.Ints[from:to] {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(checkFloat64(n)))
 		}
-	case rows.Int64:
+	case rows.Wide: // as it is: a fixed length needs none in front
+		for i := from; i < to; i++ {
+			checkWide(v.UUID(i), rows.WideDigits-c.Digits)
+			dst = append(dst, v.UUID(i)...)
+		}
+	case rows.Time:
+		for _, n := range v.Ints[from:to] {
+			checkClock(n)
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+		}
+	case rows.Int64, rows.Uint64:
 		for _, n := range v.Ints[from:to] {
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}

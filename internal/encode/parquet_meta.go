@@ -66,10 +66,12 @@ func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 
 func physicalType(t rows.Type) format.Type {
 	switch t {
-	case rows.Date, rows.Int32, rows.Int16:
+	case rows.Date, rows.Int32, rows.Int16, rows.Uint32, rows.Uint16:
 		return format.Int32
-	case rows.Int64, rows.Timestamp, rows.TimestampTZ, rows.Decimal:
+	case rows.Int64, rows.Timestamp, rows.TimestampTZ, rows.Decimal, rows.Time, rows.Uint64:
 		return format.Int64
+	case rows.Wide:
+		return format.FixedLenByteArray
 	case rows.Bool:
 		return format.Boolean
 	case rows.Float32:
@@ -111,7 +113,19 @@ func schemaElement(c rows.Column) format.SchemaElement {
 		e.LogicalType = format.LogicalType{Value: &format.TimestampType{
 			Unit: format.TimeUnit{Value: new(format.MicroSeconds)},
 		}}
-	case rows.Decimal:
+	case rows.Uint16, rows.Uint32, rows.Uint64:
+		converted := map[rows.Type]deprecated.ConvertedType{
+			rows.Uint16: deprecated.Uint16, rows.Uint32: deprecated.Uint32, rows.Uint64: deprecated.Uint64,
+		}
+		e.ConvertedType = thrift.New(converted[c.Type])
+		e.LogicalType = format.LogicalType{Value: &format.IntType{BitWidth: int8(8 * c.Type.Size())}}
+	case rows.Time:
+		// No converted type: TIME_MICROS means UTC.
+		e.LogicalType = format.LogicalType{Value: &format.TimeType{Unit: format.TimeUnit{Value: new(format.MicroSeconds)}}}
+	case rows.Decimal, rows.Wide:
+		if c.Type == rows.Wide {
+			e.TypeLength = thrift.New(int32(rows.UUIDBytes))
+		}
 		scale, precision := int32(c.Scale), int32(c.Digits)
 		e.ConvertedType, e.Scale, e.Precision = thrift.New(deprecated.Decimal), thrift.New(scale), thrift.New(precision)
 		e.LogicalType = format.LogicalType{Value: &format.DecimalType{Scale: scale, Precision: precision}}

@@ -11,7 +11,8 @@ import (
 // of a header extension (both 0); then for every row the number of columns as int16 and for every column its length as
 // int32 and its bytes, all big-endian; finally the int16 −1. The length of a NULL is −1. Columns must have the exact types
 // int8, int4, int2, float8, float4, bool, uuid, bytea, text (or varchar, char(n) or an enum, which are received as text is),
-// jsonb, date, timestamp, timestamptz, numeric, pgvector's vector and arrays: the server checks lengths and converts nothing.
+// jsonb, date, time, timestamp, timestamptz, numeric, pgvector's vector and arrays: the server checks lengths and converts nothing.
+// An unsigned integer goes into the next wider type, which of 64 bits is a numeric.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
@@ -23,7 +24,9 @@ func pgBinary(columns int) layout {
 			switch c.Type {
 			case rows.Int64:
 				return enclosed{"\x00\x00\x00\x08", "", &bigEndian{}}
-			case rows.Int32, rows.Float32:
+			case rows.Uint32:
+				return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
+			case rows.Int32, rows.Float32, rows.Uint16:
 				return enclosed{"\x00\x00\x00\x04", "", &narrow{c.Type, 4}}
 			case rows.Int16:
 				return enclosed{"\x00\x00\x00\x02", "", &narrow{c.Type, 2}}
@@ -41,12 +44,19 @@ func pgBinary(columns int) layout {
 				return enclosed{"\x00\x00\x00\x04", "", &pgDates{}}
 			case rows.Timestamp, rows.TimestampTZ: // timestamptz_send's are UTC
 				return enclosed{"\x00\x00\x00\x08", "", &pgTimes{}}
+			case rows.Time:
+				return enclosed{"\x00\x00\x00\x08", "", &narrow{c.Type, 8}}
 			case rows.Decimal:
 				return newPGNumerics(c)
 			case rows.Float32s:
 				return enclosed{pgVectorHead(c.Dims()), "", &pgVectors{c.Dims()}}
 			case rows.Arrays:
 				return newPGArrays(c, pgBinary(columns).value(*c.Of, 0))
+			case rows.Wide, rows.Uint64:
+				if c.Derived {
+					return nil // a numeric has no fixed length
+				}
+				return newPGWide(c)
 			default:
 				return nil
 			}
@@ -98,6 +108,8 @@ func (w *narrow) put(to []byte, v int64) {
 		checkFloat64(v)
 	case rows.Float32:
 		checkFloat32(v)
+	case rows.Time:
+		checkClock(v)
 	default:
 		checkWidth(w.of, v)
 	}

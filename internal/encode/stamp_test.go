@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -206,5 +207,13 @@ func TestNothingIsAllocatedPerRow(t *testing.T) {
 			at.Reset()
 			appendAll(buf[:0], e, at, blocks)
 		}), most[f], "encode %s", f)
+
+		s = typedSchema(f)
+		e, b = newEncoder(t, f, s), backendtest.Block(s, typedRows(f))
+		buf, at = whole(e, b)
+		assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+			at.Reset()
+			appendAll(buf[:0], e, at, []*rows.Block{b})
+		}), 2*most[f], "encode every type as %s", f)
 	}
 }

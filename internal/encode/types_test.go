@@ -103,6 +103,8 @@ func asText(c rows.Column, v any) any {
 		case rows.UUID:
 			h := hex.EncodeToString(x)
 			return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+		case rows.Wide:
+			return c.TextOf(x)
 		case rows.JSON:
 			return canonical(string(x))
 		}
@@ -115,6 +117,8 @@ func asText(c rows.Column, v any) any {
 			return strconv.FormatFloat(float64(math.Float32frombits(uint32(x))), 'g', -1, 64)
 		case rows.Float64:
 			return strconv.FormatFloat(math.Float64frombits(uint64(x)), 'g', -1, 64)
+		case rows.Time:
+			c.Scale = 0
 		case rows.TimestampTZ, rows.Timestamp:
 			return time.UnixMicro(x).UTC().Format("2006-01-02 15:04:05.000000")
 		}
@@ -157,7 +161,7 @@ func shortNumbers(v any) any {
 // read brings what a reader found into the form of asText.
 func read(t testing.TB, c rows.Column, text string) any {
 	switch c.Type {
-	case rows.Int64, rows.Int32, rows.Int16:
+	case rows.Int64, rows.Int32, rows.Int16, rows.Uint16, rows.Uint32:
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		require.NoError(t, err)
 		return strconv.FormatInt(n, 10)
@@ -302,6 +306,12 @@ func TestTypesAsParquet(t *testing.T) {
 	optional binary code (STRING);
 	optional binary mood (STRING);
 	optional binary doc (STRING);
+	optional int64 clock (TIME(isAdjustedToUTC=false,unit=MICROS));
+	optional int32 u2 (INT(16,false));
+	optional int32 u4 (INT(32,false));
+	optional int64 u8 (INT(64,false));
+	optional fixed_len_byte_array(16) tall (DECIMAL(38,10));
+	optional fixed_len_byte_array(16) whole38 (DECIMAL(38,0));
 	optional int64 amount (DECIMAL(9,2));
 }`, f.Schema().String())
 	requireTyped(t, s, want, readParquet(t, s, buf))
@@ -327,6 +337,10 @@ func readParquet(t testing.TB, s rows.Schema, buf []byte) (got [][]any) {
 					values = append(values, strconv.FormatFloat(float64(v.Float()), 'g', -1, 32))
 				case v.Kind() == parquet.Double:
 					values = append(values, strconv.FormatFloat(v.Double(), 'g', -1, 64))
+				case c.Type == rows.Uint32:
+					values = append(values, asText(c, int64(v.Uint32())))
+				case c.Type == rows.Wide:
+					values = append(values, asText(c, v.ByteArray()))
 				case v.Kind() == parquet.Int32:
 					values = append(values, asText(c, int64(v.Int32())))
 				case v.Kind() == parquet.Int64:
@@ -440,6 +454,7 @@ func TestValuesBeyondTheirTypesPanic(t *testing.T) {
 	for _, f := range uncompressed() {
 		for typ, value := range map[rows.Type]int64{
 			rows.Int16: 1 << 15, rows.Int32: -1<<31 - 1, rows.Bool: 2, rows.Float64: f8(math.Inf(1)), rows.Float32: f4(float32(math.NaN())),
+			rows.Uint16: 1 << 16, rows.Uint32: -1, rows.Time: 86_400_000_000,
 		} {
 			s := rows.Schema{Dataset: "d", Columns: []rows.Column{{Name: "id", Type: rows.Int64, Derived: true}, {Name: "c", Type: typ}}}
 			e := newEncoder(t, f, s)
@@ -473,7 +488,8 @@ func TestTypesInPostgres(t *testing.T) {
 			require.NoError(t, err)
 			_, err = tx.Exec(t.Context(), `CREATE TEMPORARY TABLE records (id int4 PRIMARY KEY, ref uuid NOT NULL, moment timestamptz NOT NULL,
 				big int8, whole int4, small int2, yes bool, f4 float4, f8 float8, u uuid, tz timestamptz, ts timestamp, day date,
-				words text, raw bytea, code char(6), mood pg_temp.mood, doc jsonb, amount numeric(9,2))`)
+				words text, raw bytea, code char(6), mood pg_temp.mood, doc jsonb, clock time, u2 int4, u4 int8, u8 numeric(20), tall numeric(38,10),
+				whole38 numeric(38), amount numeric(9,2))`)
 			require.NoError(t, err)
 			_, err = tx.Exec(t.Context(), "SET LOCAL timezone = 'Asia/Tokyo'")
 			require.NoError(t, err)
@@ -498,6 +514,8 @@ func fetchPostgres(t testing.TB, tx pgx.Tx, s rows.Schema, order string) [][]any
 		switch c.Type {
 		case rows.Timestamp:
 			asText[i] = "to_char(" + c.Name + ", 'YYYY-MM-DD HH24:MI:SS.US')"
+		case rows.Time:
+			asText[i] = "to_char(" + c.Name + ", 'HH24:MI:SS.US')"
 		case rows.TimestampTZ:
 			asText[i] = "to_char(" + c.Name + " AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
 		case rows.Bytes:
@@ -526,7 +544,7 @@ func define(s rows.Schema, types map[rows.Type]string) string {
 	for _, c := range s.Columns {
 		name := types[c.Type]
 		switch c.Type {
-		case rows.Decimal:
+		case rows.Decimal, rows.Wide:
 			name += fmt.Sprintf("(%d,%d)", c.Digits, c.Scale)
 		case rows.Char:
 			name += fmt.Sprintf("(%d)", c.MaxBytes)
@@ -545,7 +563,8 @@ func TestRandomSpecsInPostgres(t *testing.T) {
 		rows.Int64: "int8", rows.Int32: "int4", rows.Int16: "int2", rows.Bool: "bool", rows.Float32: "float4",
 		rows.Float64: "float8", rows.UUID: "uuid", rows.TimestampTZ: "timestamptz", rows.Timestamp: "timestamp",
 		rows.Date: "date", rows.Decimal: "numeric", rows.Text: "text", rows.Enum: "text", rows.Char: "char",
-		rows.JSON: "jsonb", rows.Bytes: "bytea",
+		rows.JSON: "jsonb", rows.Bytes: "bytea", rows.Time: "time", rows.Uint16: "int4", rows.Uint32: "int8", rows.Uint64: "numeric",
+		rows.Wide: "numeric",
 	}
 	random := rand.New(rand.NewPCG(39, 5))
 	for range 25 {
@@ -608,7 +627,8 @@ func typesInMySQL(t *testing.T, variable string, f batch.Format) {
 	_, err := conn.ExecContext(t.Context(), "CREATE TABLE "+table+` (id INT PRIMARY KEY, ref CHAR(36) NOT NULL,
 		moment TIMESTAMP(6) NOT NULL, big BIGINT, whole INT, small SMALLINT, yes TINYINT(1), f4 FLOAT, f8 DOUBLE,
 		u CHAR(36), tz TIMESTAMP(6) NULL, ts DATETIME(6), day DATE, words LONGTEXT CHARACTER SET utf8mb4, raw LONGBLOB,
-		code CHAR(6) CHARACTER SET utf8mb4, mood ENUM('sad', 'o''k', 'so, so'), doc JSON, amount DECIMAL(9,2))`)
+		code CHAR(6) CHARACTER SET utf8mb4, mood ENUM('sad', 'o''k', 'so, so'), doc JSON,
+		clock TIME(6), u2 SMALLINT UNSIGNED, u4 INT UNSIGNED, u8 BIGINT UNSIGNED, tall DECIMAL(38,10), whole38 DECIMAL(38), amount DECIMAL(9,2))`)
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = conn.ExecContext(context.Background(), "DROP TABLE "+table) })
 	charset := "binary"
@@ -675,7 +695,8 @@ func TestRandomSpecsInMySQL(t *testing.T) {
 		rows.Int64: "BIGINT", rows.Int32: "INT", rows.Int16: "SMALLINT", rows.Bool: "TINYINT(1)", rows.Float32: "FLOAT",
 		rows.Float64: "DOUBLE", rows.UUID: "CHAR(36)", rows.TimestampTZ: "DATETIME(6)", rows.Timestamp: "DATETIME(6)", // a TIMESTAMP ends in 2038
 		rows.Date: "DATE", rows.Decimal: "DECIMAL", rows.Text: "LONGTEXT", rows.Enum: "TEXT", rows.Char: "CHAR",
-		rows.JSON: "JSON", rows.Bytes: "LONGBLOB",
+		rows.JSON: "JSON", rows.Bytes: "LONGBLOB", rows.Time: "TIME(6)", rows.Uint16: "SMALLINT UNSIGNED", rows.Uint32: "INT UNSIGNED",
+		rows.Uint64: "BIGINT UNSIGNED", rows.Wide: "DECIMAL",
 	}
 	for _, variable := range []string{"TERAPUSH_TEST_MARIADB", "TERAPUSH_TEST_MYSQL"} {
 		t.Run(variable, func(t *testing.T) {

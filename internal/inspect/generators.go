@@ -29,7 +29,7 @@ func kindOf(c *rows.Column) string {
 		return fmt.Sprintf("%s(%d)", kind, c.MaxBytes)
 	}
 	switch c.Type {
-	case rows.Decimal:
+	case rows.Decimal, rows.Wide:
 		return quoted(dataset.TypeName(*c))
 	case rows.Arrays:
 		return quoted(strings.Trim(kindOf(c.Of), `"`) + "[]")
@@ -62,7 +62,7 @@ func (c *column) canBeWithout() bool {
 		return false
 	}
 	t := c.Values.Type
-	return t.IsInteger() || t == rows.Decimal || t == rows.Float32 || t == rows.Float64 || t == rows.Bool || t == rows.Enum
+	return t.IsInteger() || t.IsDecimal() || t == rows.Float32 || t == rows.Float64 || t == rows.Bool || t == rows.Enum
 }
 
 // without removes the values that the column may not have.
@@ -109,9 +109,10 @@ func (c *column) sequences(key bool) (all []string) {
 	if c.in != nil || c.examples != nil || c.isNarrow() {
 		return nil
 	}
-	switch c.Values.Type {
-	case rows.Int64, rows.Int32, rows.Int16:
+	if c.isInteger() {
 		return []string{fmt.Sprintf("sequence: {start: %d}", c.first())}
+	}
+	switch c.Values.Type {
 	case rows.UUID:
 		return []string{"uuid: v4"}
 	case rows.Text, rows.Char:
@@ -151,9 +152,16 @@ func (c *column) draws() []string {
 		return []string{"values: " + values(c.examples)}
 	}
 	v := c.Values
-	switch v.Type {
-	case rows.Int64, rows.Int32, rows.Int16:
+	if v.Type.IsInteger() {
 		return []string{c.integers()}
+	}
+	switch v.Type {
+	case rows.Time:
+		return []string{"uniform: {min: 00:00:00, max: 23:59:59, step: 1s}"}
+	case rows.Wide: // of which few digits will do
+		scale := min(v.Scale, 14)
+		least, most := c.between(scale, 0, pow10(min(v.Digits-v.Scale, 3)+scale)-1)
+		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, scale), decimal(most, scale))}
 	case rows.Decimal:
 		least, most := c.between(v.Scale, 1, min(pow10(v.Digits)-1, 1000*pow10(v.Scale)))
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, v.Scale), decimal(most, v.Scale))}
@@ -250,9 +258,12 @@ func (c *column) integers() string {
 		return fmt.Sprintf("ref: {table: %s, column: %s, rows: %d, start: %d}", value(r.Table), value(r.Of[0]), r.Keys.Count, r.Keys.Min)
 	}
 
-	bits := map[rows.Type]int{rows.Int16: 16, rows.Int32: 32, rows.Int64: 64}[c.Values.Type]
+	bits := 8 * c.Values.Type.Size()
 	largest := int64(math.MaxInt64) >> (64 - bits)
 	smallest := -largest - 1
+	if c.Values.Type.IsUnsigned() {
+		smallest, largest = 0, int64(uint64(math.MaxUint64)>>max(64-bits, 1)) // of 64 bits those of an int64
+	}
 	if c.isNarrow() {
 		smallest, largest = c.Values.Least, c.Values.Most
 	}

@@ -185,8 +185,8 @@ func valueText(c rows.Column, v *rows.Vector) string {
 	switch {
 	case v.IsNull(0):
 		return "NULL"
-	case c.Type == rows.UUID:
-		text = fmt.Sprintf("%x", v.UUID(0))
+	case c.Type.InBytes():
+		text = c.TextOf(v.UUID(0))
 	case c.Type.IsList():
 		text = string(c.AppendList(nil, v.Value(0)))
 	case c.Type == rows.Bytes:

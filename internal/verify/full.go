@@ -287,6 +287,11 @@ func differValue(c rows.Column, want, found any) (detail string, offset int, err
 			return "", 0, fmt.Errorf("the back-end returned bytes for column %s of type %s", c.Name, c.Type)
 		}
 		switch c.Type {
+		case rows.Wide:
+			if !bytes.Equal(w, found) {
+				detail = fmt.Sprintf("%s instead of %s", c.TextOf(found), c.TextOf(w))
+			}
+			return detail, 0, nil
 		case rows.Char:
 			found = bytes.TrimRight(found, " ")
 		case rows.JSON:

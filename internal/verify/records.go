@@ -214,7 +214,7 @@ func differRaw(field []byte, found any) (detail string, offset int, compared boo
 
 // sameNumber reports whether two texts are the same decimal number, of any length.
 func sameNumber(c rows.Column, a, b string) bool {
-	if !c.Type.IsInteger() && c.Type != rows.Decimal || strings.ContainsAny(a+b, "eE/_xX") {
+	if !c.Type.IsInteger() && !c.Type.IsDecimal() || strings.ContainsAny(a+b, "eE/_xX") {
 		return false
 	}
 	x, isX := new(big.Rat).SetString(a)
@@ -239,6 +239,12 @@ func valueOf(c rows.Column, field []byte) (value any, known bool) {
 		return vector, err == nil
 	case c.Type.Variable():
 		return field, true
+	case c.Type == rows.Wide:
+		value, err := c.ParseWide(strings.TrimPrefix(strings.TrimSpace(text), "+"))
+		return value, err == nil
+	case c.Type == rows.Uint64:
+		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		return int64(n), err == nil
 	case c.Type.IsInteger():
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		return n, err == nil
@@ -260,6 +266,9 @@ func valueOf(c rows.Column, field []byte) (value any, known bool) {
 		return day.Unix() / (24 * 60 * 60), err == nil
 	case rows.Timestamp, rows.TimestampTZ:
 		return timeOf(c, text)
+	case rows.Time:
+		at, err := time.Parse(time.TimeOnly, text)
+		return at.Sub(at.Truncate(24 * time.Hour)).Microseconds(), err == nil && at.Nanosecond()%1000 == 0
 	}
 	return nil, false
 }

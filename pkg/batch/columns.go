@@ -51,7 +51,7 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 			v.Nulls = unsafe.Slice((*uint64)(nulls), NullBytes(n)/word)
 		}
 		switch {
-		case column.Type == rows.UUID:
+		case column.Type.InBytes():
 			v.Data = b.Encoded[places[i]:][: n*rows.UUIDBytes : n*rows.UUIDBytes]
 			continue
 		case !column.Type.Variable():
@@ -125,7 +125,7 @@ func ColumnNulls(c rows.Column, n int) int {
 	switch {
 	case c.Type.Variable():
 		width = word / 2
-	case c.Type == rows.UUID:
+	case c.Type.InBytes():
 		width = rows.UUIDBytes
 	}
 	return (n*width + word - 1) / word * word

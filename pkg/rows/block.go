@@ -8,9 +8,9 @@ import (
 // Vector holds one column of a block. Which of the slices is used follows from the column's type.
 type Vector struct {
 	Type Type
-	Ints []int64 // one value a row, of all types but UUID and the variable ones
-	// The variable types: all values back to back, value i being Data[Ends[i-1]:Ends[i]] with Ends[-1] read as 0. UUID: the
-	// values back to back, without Ends.
+	Ints []int64 // one value a row, of all types but those InBytes and the variable ones
+	// The variable types: all values back to back, value i being Data[Ends[i-1]:Ends[i]] with Ends[-1] read as 0. UUID
+	// and Wide: the values back to back, without Ends.
 	Data []byte
 	Ends []uint32
 	// Nulls says which rows are NULL, in bit i%64 of word i/64; without words none is. The value of such a row is 0 or
@@ -36,7 +36,7 @@ func (v *Vector) CountNulls() (n int64) {
 	return n
 }
 
-// UUID returns row i's bytes of a UUID vector. They belong to the block and live until its next Reset.
+// UUID returns row i's bytes of a vector of a type InBytes. They belong to the block and live until its next Reset.
 func (v *Vector) UUID(i int) []byte { return v.Data[i*UUIDBytes:][:UUIDBytes:UUIDBytes] }
 
 // Value returns row i's bytes of a vector of a variable type. They belong to the block and live until its next Reset.
@@ -48,7 +48,7 @@ func (v *Vector) Value(i int) []byte {
 	return v.Data[from:v.Ends[i]]
 }
 
-// At returns row i's value as proofs compare it: nil for a NULL, the bytes of a variable type or a UUID, and else the
+// At returns row i's value as proofs compare it: nil for a NULL, the bytes of a variable type or one InBytes, and else the
 // int64 of Ints. Bytes belong to the block, as those of Value do.
 func (v *Vector) At(i int) any {
 	switch {
@@ -56,7 +56,7 @@ func (v *Vector) At(i int) any {
 		return nil
 	case v.Type.Variable():
 		return v.Value(i)
-	case v.Type == UUID:
+	case v.Type.InBytes():
 		return v.UUID(i)
 	default:
 		return v.Ints[i]
@@ -90,7 +90,7 @@ func (b *Block) Reset(n int) {
 			v.Data, v.Ends = v.Data[:0], v.Ends[:0]
 			continue
 		}
-		if v.Type == UUID {
+		if v.Type.InBytes() {
 			v.Data = slices.Grow(v.Data[:0], n*UUIDBytes)[:n*UUIDBytes]
 			continue
 		}

@@ -31,7 +31,7 @@ func (s Schema) Measures() (all []Measure) {
 		case c.SQL != "":
 		case c.Type == Text || c.Type == Bytes:
 			all = append(all, Measure{i, Length})
-		case !c.Derived && (c.Type.IsInteger() || c.Type == Decimal):
+		case !c.Derived && (c.Type.IsInteger() || c.Type.IsDecimal()):
 			all = append(all, Measure{i, Number})
 		}
 	}
@@ -46,15 +46,28 @@ func (m Measure) Add(sum *big.Int, v *Vector) {
 	case Length:
 		sum.Add(sum, big.NewInt(int64(len(v.Data))))
 	case Number:
-		// In halves, which do not overflow: a block has less than 2^31 rows.
-		var high, low int64
-		for _, n := range v.Ints {
-			high += n >> 32
-			low += n & (1<<32 - 1)
+		if v.Type == Wide {
+			addWide(sum, v.Data)
+			return
 		}
-		both := new(big.Int).Lsh(big.NewInt(high), 32)
-		sum.Add(sum, both.Add(both, big.NewInt(low)))
+		addInts(sum, v)
 	}
+}
+
+// addInts adds numbers in halves, which do not overflow: a block has less than 2^31 rows.
+func addInts(sum *big.Int, v *Vector) {
+	var high, low int64
+	for _, n := range v.Ints {
+		high += n >> 32
+		low += n & (1<<32 - 1)
+	}
+	if v.Type == Uint64 {
+		for _, n := range v.Ints { // n>>32 has taken the highest bit for a sign
+			high += int64(uint64(n)>>63) << 32
+		}
+	}
+	both := new(big.Int).Lsh(big.NewInt(high), 32)
+	sum.Add(sum, both.Add(both, big.NewInt(low)))
 }
 
 // Value returns what one value adds, in the form in which loader.Fetcher returns it.

@@ -19,8 +19,8 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 0 to Digits. The
-	// values of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
+	// Digits and Scale of a decimal column: all digits, 1 to 18 of them, of a Wide one 19 to 38, and those after the point,
+	// 0 to Digits. The values of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
 	// Least and Most are the bounds of an integer column's values; both 0 = those of the type.
 	Least, Most int64
@@ -54,11 +54,13 @@ func (c Column) Text(v int64) string {
 	switch c.Type {
 	case Date:
 		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
-	case Timestamp, TimestampTZ:
+	case Timestamp, TimestampTZ, Time:
 		if v%powerOfTen(c.Scale) != 0 { // what a server has made of a value
 			c.Scale = 0
 		}
 		return string(c.AppendTime(nil, v))
+	case Uint64:
+		return strconv.FormatUint(uint64(v), 10)
 	case Bool:
 		return strconv.FormatBool(v != 0)
 	case Float32:
@@ -84,9 +86,27 @@ func (c Column) Text(v int64) string {
 // SecondDigits is how many digits the seconds of a time have after the point, if its column's Scale is 0.
 const SecondDigits = 6
 
-// AppendTime writes a value of a Timestamp or TimestampTZ column as Text does, which is a multiple of the column's unit.
+// TextOf is Text of a value in the form of Vector.At, of a type that is not variable. A UUID is its digits.
+func (c Column) TextOf(value any) string {
+	switch v := value.(type) {
+	case int64:
+		return c.Text(v)
+	case []byte:
+		if c.Type == Wide {
+			return string(AppendWideText(nil, v, c.Scale))
+		}
+		return fmt.Sprintf("%x", v)
+	default:
+		return "NULL"
+	}
+}
+
+// AppendTime writes a value of a Timestamp, TimestampTZ or Time column as Text does, which is a multiple of the column's unit.
 func (c Column) AppendTime(dst []byte, v int64) []byte {
 	layout := "2006-01-02 15:04:05.000000"
+	if c.Type == Time {
+		layout = "15:04:05.000000"
+	}
 	layout = layout[:len(layout)-c.Scale]
 	layout = strings.TrimSuffix(layout, ".")
 
@@ -188,6 +208,10 @@ func (c Column) largest() int64 {
 		return math.MaxInt16
 	case Int32:
 		return math.MaxInt32
+	case Uint16:
+		return math.MaxUint16
+	case Uint32:
+		return math.MaxUint32
 	case Timestamp, TimestampTZ:
 		return lastMicros
 	case Text, Char:

@@ -26,12 +26,29 @@ const (
 	Enum        // one of Column.Labels, none of which is longer than MaxBytes
 	Float32s    // a vector: Column.Dims finite numbers, and MaxBytes bytes: 4 of each, those of math.Float32bits, the lowest first
 	Arrays      // elements of Column.Of, one behind the other, as AppendElement writes them
+
+	Time   // a time of day: microseconds since midnight, less than a day
+	Uint16 // 16-bit unsigned integer
+	Uint32 // 32-bit unsigned integer
+	Uint64 // 64-bit unsigned integer, whose bits are those of the int64
+	Wide   // a Decimal of 19 to 38 digits: 16 bytes, as AppendWide writes them
 )
+
+// Types lists all of them.
+func Types() (all []Type) {
+	for t := range Type(len(typeNames)) {
+		if typeNames[t] != "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
 
 var typeNames = [...]string{
 	Int64: "int64", Bytes: "bytes", Text: "text", Date: "date", Timestamp: "timestamp", Decimal: "decimal",
 	Bool: "bool", Int16: "int16", Int32: "int32", Float32: "float32", Float64: "float64", UUID: "uuid",
 	TimestampTZ: "timestamptz", JSON: "json", Char: "char", Enum: "enum", Float32s: "vector", Arrays: "array",
+	Time: "time", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Wide: "wide decimal",
 }
 
 // String names the type in messages; it is not a database's type name.
@@ -61,8 +78,20 @@ func (t Type) IsElement() bool {
 	}
 }
 
-// IsInteger reports whether values are signed integers of some width.
-func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 }
+// IsInteger reports whether values are integers of some width.
+func (t Type) IsInteger() bool { return t == Int64 || t == Int32 || t == Int16 || t.IsUnsigned() }
+
+// IsUnsigned reports whether values are integers of some width, none of which is below 0.
+func (t Type) IsUnsigned() bool { return t == Uint64 || t == Uint32 || t == Uint16 }
+
+// IsDecimal reports whether values have a point: the types of a decimal differ in how many digits they have.
+func (t Type) IsDecimal() bool { return t == Decimal || t == Wide }
+
+// InBytes reports whether values are UUIDBytes bytes of Vector.Data each.
+func (t Type) InBytes() bool { return t == UUID || t == Wide }
+
+// HasSeconds reports whether values are times, whose seconds have some digits after the point.
+func (t Type) HasSeconds() bool { return t.IsTime() || t == Time }
 
 // IsTime reports whether values are microseconds since 1970.
 func (t Type) IsTime() bool { return t == Timestamp || t == TimestampTZ }
@@ -70,13 +99,13 @@ func (t Type) IsTime() bool { return t == Timestamp || t == TimestampTZ }
 // Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
 func (t Type) Size() int64 {
 	switch t {
-	case UUID:
+	case UUID, Wide:
 		return UUIDBytes
-	case Int64, Timestamp, TimestampTZ, Decimal, Float64:
+	case Int64, Timestamp, TimestampTZ, Decimal, Float64, Time, Uint64:
 		return 8
-	case Date, Int32, Float32:
+	case Date, Int32, Float32, Uint32:
 		return 4
-	case Int16:
+	case Int16, Uint16:
 		return 2
 	case Bool:
 		return 1
@@ -85,5 +114,5 @@ func (t Type) Size() int64 {
 	}
 }
 
-// UUIDBytes is the length of a UUID.
+// UUIDBytes is the length of a UUID, and of a Wide decimal.
 const UUIDBytes = 16

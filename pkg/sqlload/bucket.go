@@ -56,12 +56,25 @@ func (s Statements) measure(m rows.Measure, name string) (value, sum string) {
 		return "CASE WHEN " + column + " IS NULL THEN 1 END", s.digits("COUNT(" + name + ")")
 	case m.Of == rows.Length:
 		return s.length(c.Type) + "(" + column + ")", s.decimal("SUM(" + s.wide(name) + ")")
+	case c.Type == rows.Wide:
+		return s.measureWide(c, column, name)
 	case c.Type == rows.Decimal:
 		// Sums of decimals are exact, and a cast would cut off the digits after the point.
 		return column, s.decimal("SUM(" + name + ") * 1" + strings.Repeat("0", c.Scale))
 	default:
 		return column, s.decimal("SUM(" + s.wide(name) + ")")
 	}
+}
+
+// measureWide makes integers of numbers first: their sum with the digits behind the point may have more than any type.
+func (d Dialect) measureWide(c rows.Column, column, name string) (value, sum string) {
+	all := d.Decimal
+	if d.Wider != "" {
+		all = fmt.Sprintf(d.Wider, 0)
+		column = "CAST(" + column + " AS " + fmt.Sprintf(d.Wider, c.Scale) + ")"
+	}
+	value = column + " * 1" + strings.Repeat("0", c.Scale)
+	return "CAST(" + value + " AS " + all + ")", "CAST(SUM(" + name + ") AS " + all + ")"
 }
 
 func (d Dialect) modulo(number string, by int64) string {

@@ -269,15 +269,21 @@ func addParents(r *loader.Reference, row []string) {
 	}
 }
 
-// ourDigits are the digits of a decimal of ours in a column: 18 at most, and two after the point where the column takes
-// any.
-func ourDigits(params []int) (digits, scale int) {
-	const most, cents = 18, 2
+// readDigits sets the digits of a column of decimals, and its type: 18 at most unless the server takes more, and two after
+// the point where the column takes any.
+func (all Types) readDigits(c *rows.Column, params []int) {
+	const narrow, cents = 18, 2
+	c.Type, c.Digits, c.Scale = rows.Decimal, narrow, cents
 	if len(params) == 0 {
-		return most, cents
+		return
 	}
-	digits, scale = decimalParams(params)
-	return min(digits, most), scale
+
+	digits, scale := decimalParams(params)
+	c.Digits, c.Scale = min(digits, narrow), scale
+	wide := rows.Column{Type: rows.Wide, Digits: min(digits, rows.WideDigits), Scale: scale}
+	if digits > narrow && scale <= wide.Digits && all.made(wide) != nil {
+		c.Type, c.Digits = wide.Type, wide.Digits
+	}
 }
 
 // ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
@@ -298,8 +304,8 @@ func (all Types) ours(column Column) *rows.Column {
 		c.ASCII = c.Type.IsText() && c.Type != rows.JSON && c.Type != rows.Enum // some values are
 		params := column.Is.Params
 		switch {
-		case c.Type == rows.Decimal:
-			c.Digits, c.Scale = ourDigits(params)
+		case c.Type.IsDecimal():
+			all.readDigits(&c, params)
 		case c.Type == rows.Float32s && len(params) == 0: // of any number of dimensions
 			continue
 		case c.Type == rows.Float32s:
@@ -307,10 +313,10 @@ func (all Types) ours(column Column) *rows.Column {
 		case c.Type.Variable() && len(params) > 0:
 			c.MaxBytes = max(params[0], 0)
 		}
-		for c.Type.IsTime() && c.Scale < rows.SecondDigits && t.Fits != nil && !t.Fits(params, c) {
+		for c.Type.HasSeconds() && c.Scale < rows.SecondDigits && t.Fits != nil && !t.Fits(params, c) {
 			c.Scale++
 		}
-		if c.Type == rows.Decimal && (c.Scale < 0 || c.Scale > c.Digits) { // numeric(5,-2), numeric(3,5)
+		if c.Type.IsDecimal() && (c.Scale < 0 || c.Scale > c.Digits) { // numeric(5,-2), numeric(3,5)
 			continue
 		}
 		if t.Fits == nil || t.Fits(params, c) {

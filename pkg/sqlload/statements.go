@@ -67,6 +67,8 @@ type Dialect struct {
 	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap
 	// around or fail; "" where sums grow.
 	Wide string
+	// Wider is Decimal for sums of numbers of 38 digits, as a format of how many are behind the point; "" is Decimal.
+	Wider string
 	// TextLength and BytesLength count the bytes of texts and raw bytes; OCTET_LENGTH.
 	TextLength, BytesLength string
 }
@@ -183,6 +185,8 @@ func (d Dialect) term(t rows.Term, value string) string {
 func (d Dialect) integer(t rows.Type, value string) string {
 	switch t {
 	case rows.Text, rows.Char, rows.Int32, rows.Int16: // products of narrow integers would not fit them
+		return fmt.Sprintf(d.TextNumber, value)
+	case rows.Uint64, rows.Uint32, rows.Uint16: // whose differences may be below 0
 		return fmt.Sprintf(d.TextNumber, value)
 	case rows.Timestamp, rows.TimestampTZ:
 		return fmt.Sprintf(d.TimeNumber, value)

@@ -23,7 +23,8 @@ type Type struct {
 	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is
 	// none.
 	Check string
-	// Most is the largest length in SQL, or number of digits of a time's seconds; 0 has no limit.
+	// Most is the largest length in SQL, or number of digits of a time's seconds or behind the point of a wide decimal; 0
+	// has no limit.
 	Most int
 	// Fits reports whether the parameters of an existing column leave values unchanged; nil: whatever they are.
 	Fits Fit
@@ -115,6 +116,14 @@ func decimalParams(params []int) (digits, scale int) {
 	return params[0], params[1]
 }
 
+// WholeNumber fits a decimal type of so many digits before the point, and none behind it.
+func WholeNumber(digits int) Fit {
+	return func(params []int, _ rows.Column) bool {
+		have, scale := decimalParams(params)
+		return scale == 0 && (len(params) == 0 || have >= digits)
+	}
+}
+
 // SecondDigits fits a time that stores as many digits after its seconds as the values have: fewer would round. missing
 // is how many it stores where nothing is said.
 func SecondDigits(missing int) Fit {
@@ -164,7 +173,7 @@ func (d Dialect) SQL(c rows.Column) string {
 		return fmt.Sprintf(t.SQL, d.literals(c.Labels))
 	case !strings.Contains(t.SQL, "%"):
 		return t.SQL
-	case c.Type == rows.Decimal:
+	case c.Type.IsDecimal():
 		return fmt.Sprintf(t.SQL, c.Digits, c.Scale)
 	}
 	return fmt.Sprintf(t.SQL, length(c))
@@ -172,7 +181,7 @@ func (d Dialect) SQL(c rows.Column) string {
 
 // Lacks lists the types of ours for which the server has none.
 func (all Types) Lacks() (types []rows.Type) {
-	for t := rows.Int64; t <= rows.Arrays; t++ {
+	for _, t := range rows.Types() {
 		if !slices.ContainsFunc(all, func(one Type) bool { return one.Ours == t && one.SQL != "" }) {
 			types = append(types, t)
 		}
@@ -200,11 +209,14 @@ func (d Dialect) check(c rows.Column) string {
 	return " CHECK (" + condition + ")"
 }
 
-// length is that of a variable column as a table declares it, or the number of digits of a time's seconds.
+// length is that of a variable column as a table declares it, the number of digits of a time's seconds, or that of a wide
+// decimal's behind the point.
 func length(c rows.Column) int {
 	switch {
-	case c.Type.IsTime():
+	case c.Type.HasSeconds():
 		return rows.SecondDigits - c.Scale
+	case c.Type == rows.Wide:
+		return c.Scale
 	case c.Type == rows.Float32s:
 		return c.Dims()
 	}

@@ -36,6 +36,8 @@ func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 		return nil, nil
 	case c.Type == rows.UUID:
 		return readUUID(text)
+	case c.Type == rows.Wide:
+		return c.ParseWide(string(text))
 	case c.Type == rows.Bytes && d.Hex:
 		n, err := hex.Decode(text, text)
 		return text[:n], err
@@ -76,11 +78,22 @@ func readFixed(c rows.Column, text string) (int64, error) {
 		}
 		at, err := time.Parse(time.DateTime, text) // accepts a fraction after the seconds, too
 		return at.UnixMicro(), err
+	case rows.Time:
+		return readClock(text)
+	case rows.Uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		return int64(n), err
 	case rows.Decimal:
 		return readDecimal(c, text)
 	default:
 		return n, err
 	}
+}
+
+// readClock reads a time of day.
+func readClock(text string) (int64, error) {
+	at, err := time.Parse(time.TimeOnly, text) // accepts a fraction after the seconds, too
+	return at.Sub(at.Truncate(24 * time.Hour)).Microseconds(), err
 }
 
 // readUUID reads the text of a UUID, or its 16 bytes as they are.

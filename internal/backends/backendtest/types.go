@@ -45,6 +45,12 @@ func EveryType(lacks ...rows.Type) rows.Schema {
 			{Name: "mood", Type: rows.Enum, MaxBytes: 6, Labels: []string{"sad", "o'k", "so, so"}},
 			{Name: "doc", Type: rows.JSON, MaxBytes: 60},
 			{Name: "near", Type: rows.Float32s, MaxBytes: 3 * rows.FloatBytes},
+			{Name: "clock", Type: rows.Time},
+			{Name: "u2", Type: rows.Uint16},
+			{Name: "u4", Type: rows.Uint32},
+			{Name: "u8", Type: rows.Uint64},
+			{Name: "tall", Type: rows.Wide, Digits: 38, Scale: 10},
+			{Name: "whole38", Type: rows.Wide, Digits: 38},
 			{Name: "amount", Type: rows.Decimal, Digits: 9, Scale: 2},
 		},
 		Number: []rows.Term{{Times: 1}},
@@ -64,18 +70,28 @@ var EveryValue = []map[string]any{
 		"f4": int64(math.Float32bits(-math.MaxFloat32)), "f8": int64(math.Float64bits(0.0625)), "u": []byte("0123456789abcdef"),
 		"tz": int64(1_577_836_800_000_001), "ts": int64(-1), "day": int64(18262), "amount": int64(-999_999_999),
 		"words": []byte(`\N`), "raw": []byte("\x00\\\n\xff"), "code": []byte("é"), "mood": []byte("so, so"),
-		"near": floats(0.0625, -math.MaxFloat32, 1.0/(1<<14)),
-		"doc":  []byte(`{"a": "it's \"q\" \\ ü", "n": [1.50, null, true]}`),
+		"near":  floats(0.0625, -math.MaxFloat32, 1.0/(1<<14)),
+		"clock": int64(86_399_999_999), "u2": int64(math.MaxUint16), "u4": int64(math.MaxUint32), "u8": int64(-1),
+		"tall": wide("-9999999999999999999999999999999999999"), "whole38": wide("99999999999999999999999999999999999999"),
+		"doc": []byte(`{"a": "it's \"q\" \\ ü", "n": [1.50, null, true]}`),
 	},
 	{},
 	{
 		"big": int64(math.MaxInt64), "whole": int64(math.MaxInt32), "small": int64(math.MaxInt16), "yes": int64(0),
 		"f4": int64(math.Float32bits(0.1)), "f8": int64(math.Float64bits(1e300)), "u": bytes.Repeat([]byte{0xFF}, 16),
 		"tz": int64(1_774_747_800_000_000), "ts": int64(1_774_747_800_000_000), "day": int64(-1), "amount": int64(5),
+		"clock": int64(0), "u2": int64(0), "u4": int64(0), "u8": int64(math.MaxInt64), "tall": wide("-1"), "whole38": wide("0"),
 		"words": []byte{}, "raw": []byte{}, "code": []byte("a b"), "mood": []byte("o'k"), "doc": []byte(`[]`),
 		"near": floats(0, 0.1, -12345.67),
 	},
-	{"big": int64(7), "yes": int64(1), "words": []byte("NULL"), "doc": []byte(`"x"`), "mood": []byte("sad")},
+	{"clock": int64(43_200_000_001), "u8": int64(1 << 62), "tall": wide("170141183460469231731687303715884105727"[:37]), "whole38": wide("-10000000000000000000"),
+		"big": int64(7), "yes": int64(1), "words": []byte("NULL"), "doc": []byte(`"x"`), "mood": []byte("sad")},
+}
+
+// wide is a number times 10^Scale in the form of rows.AppendWide.
+func wide(digits string) []byte {
+	n, _ := new(big.Int).SetString(digits, 10)
+	return rows.FromBig(n)
 }
 
 // floats is a value of rows.Float32s.
@@ -123,7 +139,7 @@ func Block(s rows.Schema, all [][]any) *rows.Block {
 			case v.Type.Variable():
 				v.Data = append(v.Data, text...)
 				v.Ends = append(v.Ends, uint32(len(v.Data)))
-			case v.Type == rows.UUID:
+			case v.Type.InBytes():
 				clear(v.UUID(i))
 				copy(v.UUID(i), text)
 			default:
@@ -175,6 +191,10 @@ func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
 		b.Hold()
 		ack, err := Session(t, l, s.Preparation.Contract).Load(t.Context(), b)
 		require.NoError(t, err, change)
+		if ack.Stored {
+			ack, err = loader.FeaturesOf(l).Committer.Commit(t.Context(), loader.Group{Ref: loader.RefOf(b), Members: []loader.Ref{loader.RefOf(b)}})
+			require.NoError(t, err, change)
+		}
 		require.EqualValues(t, n, ack.Rows)
 		s.isEvery(t, l, block, change)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // realServer is the engine behind its HTTP front end. A user's stage has no presigned URLs there, since its storage is
@@ -83,6 +84,29 @@ func TestFormats(t *testing.T) {
 		target.Via = &via
 		way{stageLoad, batch.CSV, "people"}.arrives(t, target)
 	})
+}
+
+// Every type of the engine, through each method and format.
+func TestTypes(t *testing.T) {
+	for _, w := range []way{
+		{streamingLoad, batch.CSV, ""}, {streamingLoad, batch.NDJSON, ""}, {streamingLoad, batch.Parquet, ""},
+		{insertNoPresign, batch.CSV, ""}, {insertNoPresign, batch.NDJSON, ""}, {insertNoPresign, batch.Parquet, ""},
+		{stageLoad, batch.CSV, ""}, {stageLoad, batch.NDJSON, ""}, {stageLoad, batch.Parquet, ""}, {stageLoad, batch.CSVZstd, ""},
+	} {
+		t.Run(w.String(), func(t *testing.T) {
+			target, p := realServer(t), preparation(w.method)
+			target.Method, target.Table = w.method, "t_"+strings.ToLower(rand.Text())
+			p.Run, p.Contract.Format = target.Table, w.format
+			lacks := types.Lacks()
+			if w.format != batch.Parquet {
+				lacks = append(lacks, rows.Bytes)
+			}
+			backendtest.Tables{
+				Driver: New(), Deps: backendtest.Deps(), Target: target, Preparation: p, Name: target.Table,
+				Exec: func(statement string) { statementOn(t, target, statement) },
+			}.Types(t, lacks)
+		})
+	}
 }
 
 // arrives loads a batch, and reads all of its rows back.

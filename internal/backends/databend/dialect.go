@@ -35,7 +35,7 @@ func dialect() sqlload.Dialect {
 	const decimal = "DECIMAL(38, 0)"
 	return sqlload.Dialect{
 		Types: types, Hex: true, Backslash: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
-		Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
+		Decimal: decimal, Wide: decimal, Wider: "DECIMAL(76, %d)", BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'", HexNumber: hexNumber(),
 	}
 }
@@ -78,6 +78,10 @@ var types = sqlload.Types{
 	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: whole},
 	{Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
 	{Ours: rows.Decimal, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameScale},
+	{Ours: rows.Wide, Name: "decimal", SQL: "DECIMAL(%d, %d)", Fits: sqlload.SameScale, Read: "CAST(%s AS VARCHAR)"},
+	{Ours: rows.Uint64, Name: "bigint unsigned", SQL: "BIGINT UNSIGNED"},
+	{Ours: rows.Uint32, Name: "int unsigned", Also: []string{"bigint unsigned"}, SQL: "INT UNSIGNED"},
+	{Ours: rows.Uint16, Name: "smallint unsigned", Also: []string{"int unsigned"}, SQL: "SMALLINT UNSIGNED"},
 	{Ours: rows.Bytes, Name: "binary", SQL: "BINARY", Read: "TO_HEX(%s)"},
 	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
@@ -86,7 +90,7 @@ var types = sqlload.Types{
 	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE"},
 	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Read: "CAST(%s AS DOUBLE)"},
 	{Ours: rows.UUID, Name: "varchar", SQL: "VARCHAR"},
-	{Ours: rows.JSON, Name: "variant", SQL: "VARIANT", Read: "CAST(%s AS VARCHAR)"},
+	{Ours: rows.JSON, Name: "variant", SQL: "VARIANT", Read: "JSON_PRETTY(%s)"},
 	{Ours: rows.Char, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Enum, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},

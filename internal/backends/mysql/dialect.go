@@ -151,11 +151,11 @@ func (f flavour) types() sqlload.Types {
 	case singleStore:
 		return commonTypes
 	case mySQL:
-		return slices.Concat(commonTypes, moreTypes, vectorType("HEX(%s)"))
+		return slices.Concat(unsignedTypes, commonTypes, moreTypes, vectorType("HEX(%s)"))
 	case tiDB:
-		return slices.Concat(commonTypes, moreTypes, vectorType("CAST(%s AS CHAR)"))
+		return slices.Concat(unsignedTypes, commonTypes, moreTypes, vectorType("CAST(%s AS CHAR)"))
 	default:
-		return slices.Concat(commonTypes, moreTypes)
+		return slices.Concat(unsignedTypes, commonTypes, moreTypes)
 	}
 }
 
@@ -164,6 +164,16 @@ func (f flavour) types() sqlload.Types {
 func vectorType(read string) sqlload.Types {
 	return sqlload.Types{{Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 16_383, Fits: sqlload.SameDims, Read: read}}
 }
+
+// unsignedTypes are before the others, which take such columns for signed values.
+var unsignedTypes = sqlload.Types{
+	{Ours: rows.Uint64, Name: "bigint unsigned", SQL: "BIGINT UNSIGNED"},
+	{Ours: rows.Uint32, Name: "int unsigned", Also: []string{"bigint unsigned"}, SQL: "INT UNSIGNED"},
+	{Ours: rows.Uint16, Name: "smallint unsigned", Also: []string{"int unsigned"}, SQL: "SMALLINT UNSIGNED"},
+}
+
+// mostScale is how many digits a DECIMAL may have behind the point.
+const mostScale = 30
 
 // commonTypes are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of
 // a second, would round in silence.
@@ -187,6 +197,8 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Text, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
 	{Ours: rows.Char, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
 	{Ours: rows.Decimal, Name: "decimal unsigned", Fits: sqlload.SameScale},
+	{Ours: rows.Wide, Name: "decimal", Also: []string{"decimal unsigned"}, SQL: "DECIMAL(%d,%d)", Most: mostScale, Fits: sqlload.SameScale},
+	{Ours: rows.Time, Name: "time", SQL: "TIME(%d)", Fits: sqlload.SecondDigits(0)},
 	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8, Fits: noBoolean},
 	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean, Unsigned: true},
 	{Ours: rows.Int32, Name: "mediumint", Least: -1 << 23, Largest: 1<<23 - 1},

@@ -35,6 +35,7 @@ func (f flavour) dialect() sqlload.Dialect {
 // rows.Column.SQL.
 var types = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
+	{Ours: rows.Int32, Name: "integer", SQL: "integer"},
 	{Ours: rows.Date, Name: "date", SQL: "date", Read: "to_char(%s, 'YYYY-MM-DD')"},
 	{
 		Ours: rows.Timestamp, Name: "timestamp without time zone", SQL: "timestamp(%d) without time zone", Most: 5,
@@ -45,10 +46,22 @@ var types = sqlload.Types{
 		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: readTimestamp,
 	},
 	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.AnyScale, Read: "CAST(%s AS text)"},
+	{Ours: rows.Wide, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.AnyScale, Read: "CAST(%s AS text)"},
+	// Unsigned integers, which PostgreSQL does not have, are the next wider ones.
+	{Ours: rows.Uint16, Name: "integer", SQL: "integer"},
+	{Ours: rows.Uint32, Name: "bigint", SQL: "bigint"},
+	{Ours: rows.Uint64, Name: "numeric", SQL: "numeric(20)", Fits: sqlload.WholeNumber(20), Read: "CAST(%s AS text)"},
+	{
+		Ours: rows.Time, Name: "time without time zone", SQL: "time(%d) without time zone", Most: 5,
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: "CAST(%s AS text)",
+	},
+	{
+		Ours: rows.Time, Name: "time without time zone", SQL: "time without time zone",
+		Fits: sqlload.SecondDigits(rows.SecondDigits), Read: "CAST(%s AS text)",
+	},
 	{Ours: rows.Bytes, Name: "bytea", SQL: "bytea", Read: "encode(%s, 'hex')"},
 	{Ours: rows.Text, Name: "text", SQL: "text"},
 	{Ours: rows.Text, Name: "character varying", Fits: sqlload.LongEnough},
-	{Ours: rows.Int32, Name: "integer", SQL: "integer"},
 	{Ours: rows.Int16, Name: "smallint", SQL: "smallint"},
 	{Ours: rows.Bool, Name: "boolean", SQL: "boolean"},
 	{Ours: rows.Float64, Name: "double precision", SQL: "double precision", Read: floatBits},

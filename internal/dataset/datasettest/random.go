@@ -56,10 +56,17 @@ var columns = []string{
 	"{type: real, normal: {mean: %d, stddev: 2, min: -100, max: 200}}",
 	"{type: double, uniform: {min: 0, max: %d, step: 0.5}}",
 	"{type: double, values: [-%d, 0.5, 1048576.000000953674316406250]}",
+	"{type: bigint unsigned, uniform: {min: %d, max: 18446744073709551615}}", "{type: bigint unsigned, zipf: {s: 1.1, min: 0, max: 9%d}}",
+	"{type: bigint unsigned, values: [0, %d, 18446744073709551615]}", "{type: int unsigned, uniform: {min: 0, max: 4294967295}}",
+	"{type: smallint unsigned, normal: {mean: 4%d, stddev: 99}}",
+	"{type: 'decimal(38,10)', uniform: {min: -9999999999999999999999999999, max: 9999999999999999999999999999.9999999999}}",
+	"{type: 'decimal(20,0)', uniform: {min: 0, max: 99999999999999999999, step: %d}}",
+	"{type: 'decimal(30,30)', values: {-0.%d: 40%%, 0: 60%%}}",
 	"{type: boolean, values: {true: %d%%, false: rest%%}}",
 	"{type: boolean, constant: true}",
 	// Times.
 	"{type: date, uniform: {min: 2020-01-01, max: 2026-01-%d}}",
+	"{type: time, uniform: {min: 00:00, max: 23:59:59.999999}}", "{type: time(2), values: ['00:00', '12:30:%d.25']}",
 	"{type: date, values: [0001-01-01, 9999-12-%d]}",
 	"{type: timestamp, uniform: {min: 1000-01-%d, max: 9999-12-31}}",
 	"{type: timestamptz, uniform: {min: 2020-01-01, max: 2026-02-01}}",
@@ -107,7 +114,8 @@ func Spec(random *rand.Rand) string {
 			continue
 		}
 
-		if random.IntN(3) == 0 && !strings.Contains(column, "uuid") && !strings.Contains(column, "constant") {
+		wide := wideType.MatchString(column)
+		if random.IntN(3) == 0 && !wide && !strings.Contains(column, "uuid") && !strings.Contains(column, "constant") {
 			column = with(column, fmt.Sprintf("distinct: %d", 1+random.IntN(200_000)))
 		}
 		if random.IntN(3) == 0 {
@@ -137,7 +145,10 @@ func with(column, modifier string) string {
 	return strings.TrimSuffix(column, "}") + ", " + modifier + "}"
 }
 
-var typeOf = regexp.MustCompile(`^{type: ('.*?'|[a-z]+(?:\(\d+\))?)`)
+// wideType finds decimals of more than 18 digits, which distinct is not for.
+var wideType = regexp.MustCompile(`decimal\((19|[23]\d),`)
+
+var typeOf = regexp.MustCompile(`^{type: ('.*?'|[a-z ]+(?:\(\d+\))?)`)
 
 // follower returns a column that has the values of another one, or later ones.
 func follower(column string, c int) string {
