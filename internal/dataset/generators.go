@@ -114,13 +114,14 @@ type columnHead struct {
 	Nulls    string `json:"nulls,omitempty"`
 	Distinct int64  `json:"distinct,omitempty"`
 	Absent   string `json:"absent,omitempty"`
+	Items    string `json:"items,omitempty"`
 
 	Common SpecValues `json:"common,omitempty"`
 }
 
 // MarshalJSON writes a column as {"name": …, "type": …, "uniform": {…}}.
 func (c SpecColumn) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent, c.Common})
+	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent, c.Items, c.Common})
 	row := generatorOf(c.Generator)
 	if err != nil || row == nil {
 		return text, err
@@ -163,8 +164,8 @@ func (c *SpecColumn) UnmarshalJSON(text []byte) error {
 	}
 	var head columnHead
 	err = strictly(rest, &head)
-	c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent = head.Name, head.Type, head.SQL, head.Nulls, head.Distinct, head.Absent
-	c.Common = head.Common
+	c.Name, c.Type, c.SQL, c.Nulls, c.Distinct = head.Name, head.Type, head.SQL, head.Nulls, head.Distinct
+	c.Absent, c.Items, c.Common = head.Absent, head.Items, head.Common
 	return err
 }
 

@@ -149,6 +149,7 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	if p.c.Absent != "" {
 		absent = p.chance(&p.c.Absent, "absent")
 	}
+	items := p.items()
 	if p.c.SQL != "" {
 		p.wrong([]string{"sql"}, "sql is for columns")
 	}
@@ -186,7 +187,7 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 		panic(err) // a text
 	}
 	field = jsonField{
-		label: string(name) + ":", column: plan.column, drawn: plan.drawn, absent: absent, name: p.c.Name,
+		label: string(name) + ":", column: plan.column, drawn: plan.drawn, absent: absent, items: items, name: p.c.Name,
 		quoted: p.t.Type == rows.UUID || p.t.isTime() || p.t.IsText() && p.t.Type != rows.JSON,
 	}
 	_, text := p.c.Generator.(*SpecText)
@@ -202,7 +203,11 @@ func (p *columnPlanner) field() (field jsonField, ok bool) {
 	case !p.t.Variable():
 		value = len("-0000-00-00 00:00:00.000000+00:00") // no number is longer
 	}
-	field.size = len(field.label) + max(value, len("null")) + len(`"",`)
+	value = max(value, len("null")) + len(`"",`)
+	field.size = len(field.label) + value
+	if items.listed {
+		field.size = len(field.label) + len("[],") + items.most*min(value, maxDocument+1)
+	}
 	return field, true
 }
 
@@ -227,6 +232,7 @@ type jsonField struct {
 	column          rows.Column
 	drawn           func(start uint64) generator
 	absent          chance
+	items           items
 	quoted, escaped bool
 	size            int // in the document, at most
 
@@ -238,7 +244,7 @@ type jsonField struct {
 type document struct {
 	fields   []jsonField
 	together int       // how many are drawn at a time
-	scratch  sync.Pool // of *rows.Block
+	scratch  sync.Pool // of *[]*rows.Block, one of each field
 }
 
 // How many documents are drawn at a time, and of how many bytes at most unless one is longer: their fields stay in the CPU's
@@ -250,41 +256,47 @@ const (
 
 func (d *document) compile(start uint64) *document {
 	c := &document{fields: slices.Clone(d.fields), together: d.together}
-	var s rows.Schema
 	for i := range c.fields {
 		f := &c.fields[i]
 		f.start = streamOf(start, "json "+f.name)
 		f.generator = f.drawn(f.start)
-		s.Columns = append(s.Columns, f.column)
 	}
-	c.scratch.New = func() any { return rows.NewBlock(s) }
+	c.scratch.New = func() any {
+		blocks := make([]*rows.Block, len(c.fields))
+		for i, f := range c.fields {
+			blocks[i] = rows.NewBlock(rows.Schema{Columns: []rows.Column{f.column}})
+		}
+		return &blocks
+	}
 	return c
 }
 
 func (d *document) fill(v *rows.Vector, _ uint64, first int64, n int) {
-	block := d.scratch.Get().(*rows.Block)
-	defer d.scratch.Put(block)
+	scratch := d.scratch.Get().(*[]*rows.Block)
+	defer d.scratch.Put(scratch)
+	blocks := *scratch
 
 	for from := 0; from < n; from += d.together {
 		m := min(d.together, n-from)
-		block.Reset(m)
 		for i := range d.fields {
 			f := &d.fields[i]
-			f.generator.fill(&block.Columns[i], f.start, first+int64(from), m)
+			each := f.items.each()
+			blocks[i].Reset(m * each)
+			f.generator.fill(&blocks[i].Columns[0], f.start, (first+int64(from))*int64(each), m*each)
 		}
 		for i := range m {
-			v.Data = d.append(v.Data, block, first+int64(from), i)
+			v.Data = d.append(v.Data, blocks, first+int64(from), i)
 			v.Ends = append(v.Ends, uint32(len(v.Data)))
 		}
 	}
 }
 
-// append writes document i of a block that begins with a row.
-func (d *document) append(dst []byte, b *rows.Block, first int64, i int) []byte {
+// append writes document i of blocks that begin with a row.
+func (d *document) append(dst []byte, blocks []*rows.Block, first int64, i int) []byte {
 	dst = append(dst, '{')
 	began := len(dst)
 	for k := range d.fields {
-		f, v := &d.fields[k], &b.Columns[k]
+		f, v := &d.fields[k], &blocks[k].Columns[0]
 		if f.absent != (chance{}) && f.absent.of(streamOf(f.start, "absent"), first+int64(i)) {
 			continue
 		}
@@ -292,19 +304,33 @@ func (d *document) append(dst []byte, b *rows.Block, first int64, i int) []byte 
 			dst = append(dst, ',')
 		}
 		dst = append(dst, f.label...)
-		if v.IsNull(i) {
-			dst = append(dst, "null"...)
+		if !f.items.listed {
+			dst = f.appendField(dst, v, i)
 			continue
 		}
-		if f.quoted {
-			dst = append(dst, '"')
+		dst = append(dst, '[')
+		for item := range f.items.of(f.start, first+int64(i)) {
+			if item > 0 {
+				dst = append(dst, ',')
+			}
+			dst = f.appendField(dst, v, i*f.items.each()+item)
 		}
-		dst = f.appendValue(dst, v, i)
-		if f.quoted {
-			dst = append(dst, '"')
-		}
+		dst = append(dst, ']')
 	}
 	return append(dst, '}')
+}
+
+// appendField writes a value, or null.
+func (f *jsonField) appendField(dst []byte, v *rows.Vector, i int) []byte {
+	if v.IsNull(i) {
+		return append(dst, "null"...)
+	}
+	if !f.quoted {
+		return f.appendValue(dst, v, i)
+	}
+	dst = append(dst, '"')
+	dst = f.appendValue(dst, v, i)
+	return append(dst, '"')
 }
 
 func (f *jsonField) appendValue(dst []byte, v *rows.Vector, i int) []byte {

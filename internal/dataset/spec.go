@@ -35,6 +35,7 @@ type SpecColumn struct {
 	Nulls     string     // the share that is NULL, in percent; ""
 	Distinct  int64      // as many different values at most; 0: as many as the generator makes
 	Absent    string     // of a field of a document: the share of those that do not have it; ""
+	Items     string     // of a field of a document that is an array: how many values it has, as 3 or 0..5; ""
 	Common    SpecValues // values with shares of their own, of those that are not NULL; the generator has the rest
 
 	place []string // in the file

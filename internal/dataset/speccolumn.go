@@ -40,6 +40,9 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 		case e.key == "common":
 			c.Common = r.shares(e, where+": common")
 			continue
+		case e.key == "items" && place[len(place)-2] == "json":
+			c.Items = r.scalar(e.value, where+": items")
+			continue
 		case e.key == "distinct":
 			if c.Distinct = r.integer(e); c.Distinct < 1 {
 				r.add(e.line, "%s: distinct is a whole number of 1 or more", where)
@@ -134,6 +137,16 @@ func (f fields) length() (l SpecLength) {
 		return unknownLength
 	}
 
+	l, ok := parseLength(text)
+	if !ok {
+		f.add(f.all["length"].line, "%s: %s is no length: write 20, or 20..200", f.where, quoted(text))
+		return SpecLength{-2, -2}
+	}
+	return l
+}
+
+// parseLength reads 20 or 20..200.
+func parseLength(text string) (l SpecLength, ok bool) {
 	from, to, is := strings.Cut(text, "..")
 	if !is {
 		to = from
@@ -141,9 +154,5 @@ func (f fields) length() (l SpecLength) {
 	var errs [2]error
 	l.Min, errs[0] = strconv.Atoi(strings.TrimSpace(from))
 	l.Max, errs[1] = strconv.Atoi(strings.TrimSpace(to))
-	if errs[0] != nil || errs[1] != nil || l.Min < 0 || l.Max < 0 {
-		f.add(f.all["length"].line, "%s: %s is no length: write 20, or 20..200", f.where, quoted(text))
-		return SpecLength{-2, -2}
-	}
-	return l
+	return l, errs[0] == nil && errs[1] == nil && l.Min >= 0 && l.Max >= 0
 }

@@ -120,6 +120,8 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: 'decimal(19,2)', values: [1, 1.0]}":                                                   "values: 1.00 is here twice",
 		"{type: 'decimal(19,2)', values: [1, 2], distinct: 5}":                                        "distinct is not for decimals of more than 18 digits: write values, or a larger step",
 		"{type: json, json: {a: {type: 'decimal(19,2)', constant: 1}}}":                               "json: a: numbers of JSON have 15 digits: write a decimal of fewer, or text",
+		"{type: json, json: {a: {constant: 1, items: 5..2}}}":                                         "json: a: items: 5..2: write 3, or 0..5, up to 1024",
+		"{type: json, json: {a: {words: {length: 99}, items: 1024}}}":                                 "json: a document has up to 104457 bytes: 65536 at most",
 		"{type: json, json: {a: {type: bigint unsigned, constant: 9223372036854775808}}}":             "json: a: 9223372036854775808 has more than 15 digits, of which servers that keep numbers of JSON as floating point lose some: write fewer, a larger step, or text",
 		"{type: bigint unsigned, uniform: {min: -1, max: 9}}":                                         "uniform: min: -1 is no whole number of 64 bits, from 0 on",
 		"{type: bigint unsigned, zipf: {s: 1, min: 0, max: 9223372036854775808}}":                     "zipf: 9223372036854775808 is beyond 9223372036854775807, where only uniform, values and constant go",

@@ -88,6 +88,7 @@ var columns = []string{
 	"{type: bytes(9), values: ['', 00, 5c4e, 0d0a, '%d']}",
 	"{type: json, json: {a: {uniform: {min: 0, max: %d}}, b: {text: {length: 3}, absent: 10%%, nulls: 20%%}, c: {values: ['\"', '\\', \"\\n\"]}}}",
 	"{type: json, json: {d: {type: 'decimal(9,2)', uniform: {min: 0, max: %d}}, e: {json: {f: {values: [true, false]}}, absent: 50%%}}}",
+	"{type: json, json: {a: {uniform: {min: 0, max: %d}, items: 0..3}, b: {json: {c: {values: [x, '\\'], items: 2, nulls: 9%%}}, items: 1..2}}}",
 	"{type: json, values: ['[1, {\"ä\": null}]', '\"x\"', '%d', '{}']}",
 	// Keys of other tables.
 	"{type: bigint, ref: {table: t, column: c, rows: 1%d, start: 5}}",

@@ -24,6 +24,26 @@ def bits(draw):
     return lambda start, row: (draw(start, row) + 2**63) % 2**64 - 2**63
 
 
+def array(least, most, draw, write):
+    """The items of a row are rows of their generator, of which the first ones are taken."""
+
+    def of(start, row):
+        n = least + take(word(stream(start, "items"), row, 1, 0), most - least + 1)[0]
+        all = [draw(start, row * most + i) for i in range(n)]
+        return ("[" + ",".join("null" if v is None else write(v) for v in all) + "]").encode()
+
+    return of
+
+
+def signed_cents(value):
+    return ("-" if value < 0 else "") + cents(abs(value))
+
+
+def clock(value):
+    s = value // SECOND
+    return f'"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}"'
+
+
 NEWER = [
     ("k", lambda _, row: 1 + row),
     ("u8", bits(uniform(5, 2**64 - 1))),
@@ -35,6 +55,15 @@ NEWER = [
     ("listed", wide(chosen([75, 25], -(10**20 - 1), 7))),
     ("few", wide(equal(10**18, -1, 0))),
     ("clock", uniform(0, DAY - 1)),
+    ("doc", document(
+        ("tags", 0, array(0, 5, equal(b"a", "ü".encode(), b'b"'), quote), bytes.decode),
+        ("pair", 0, array(2, 2, nulls(25, uniform(-999, 999)), signed_cents), bytes.decode),
+        ("lines", 25, array(1, 3, document(
+            ("sku", 0, symbols(ALNUM, 2, 4), quote),
+            ("parts", 0, array(0, 2, equal("true", "false"), str), bytes.decode),
+        ), bytes.decode), bytes.decode),
+        ("clock", 0, uniform(0, 86_340 * SECOND, 1_000_000), clock),
+    )),
     ("second", equal(45_000 * SECOND, 86_399 * SECOND)),
 ]
 
