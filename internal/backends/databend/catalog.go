@@ -36,6 +36,9 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, nil
 }
 
+// lookups: the server has no keys, references, CHECKs or triggers.
+var lookups = sqlload.Lookups{Rows: "SELECT COALESCE(num_rows, 0) FROM system.tables WHERE database = $schema AND name = $table"}
+
 // Columns implements sqlload.Catalog.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	return sqlload.ReadColumns(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable, default_kind"+
@@ -56,6 +59,12 @@ func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqll
 }
 
 func (catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	if like := s.Want.Like; like.Name != "" {
+		return []string{
+			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),
+			fmt.Sprintf("ALTER TABLE %s COMMENT = '%s'", s.Table, loader.MadeBy),
+		}, nil
+	}
 	return []string{statements{s.Statements}.createTable()}, nil
 }
 

@@ -109,6 +109,45 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// A table of the engine is read as its columns are, and another one is made like it.
+func TestDescribe(t *testing.T) {
+	target := realServer(t)
+	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	statementOn(t, target, "CREATE TABLE "+target.Table+` (id BIGINT UNSIGNED NOT NULL, n INT, s SMALLINT UNSIGNED, y TINYINT, d DECIMAL(38, 10),
+		e DECIMAL(9, 2), v VARCHAR NOT NULL, j VARIANT, t TIMESTAMP, day DATE DEFAULT '2026-01-31', b BINARY, f FLOAT, g DOUBLE, o BOOLEAN,
+		a ARRAY(INT))`)
+	t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+target.Table) })
+	d, err := loader.FeaturesOf(openTarget(t, target)).Describer.Describe(t.Context())
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, c := range d.Columns {
+		if c.Values != nil {
+			got[c.Name] = dataset.TypeName(*c.Values)
+		}
+		require.Equal(t, c.Name != "id" && c.Name != "v", c.Nullable, c.Name)
+	}
+	require.Equal(t, map[string]string{
+		"id": "bigint unsigned", "n": "int", "s": "smallint unsigned", "y": "smallint", "d": "decimal(38,10)", "e": "decimal(9,2)",
+		"v": "text(0)", "j": "json", "t": "timestamp", "day": "date", "b": "bytes(0)", "f": "real", "g": "double", "o": "boolean",
+	}, got)
+
+	like := loader.TableName{Schema: d.Schema, Name: d.Table}
+	target.Table += "_like"
+	t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+target.Table) })
+	p, l := preparation(insertNoPresign), openTarget(t, target)
+	p.Schema = rows.Schema{
+		Dataset: "d", Number: []rows.Term{{Times: 1}},
+		Columns: []rows.Column{{Name: "id", Type: rows.Uint64, Derived: true}, {Name: "v", Type: rows.Text, MaxBytes: 9}},
+	}
+	p.Like = like
+	made, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	require.True(t, made.Created)
+	d, err = loader.FeaturesOf(l).Describer.Describe(t.Context())
+	require.NoError(t, err)
+	require.Len(t, d.Columns, 15)
+}
+
 // arrives loads a batch, and reads all of its rows back.
 func (w way) arrives(t *testing.T, target loader.Target) {
 	target.Method, target.Table = w.method, "t_"+strings.ToLower(rand.Text())

@@ -2,6 +2,7 @@ package databend
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -86,6 +87,8 @@ var types = sqlload.Types{
 	{Ours: rows.Text, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
 	{Ours: rows.Int16, Name: "smallint", Also: []string{"int", "bigint"}, SQL: "SMALLINT"},
+	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8},
+	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8},
 	{Ours: rows.Bool, Name: "boolean", SQL: "BOOLEAN"},
 	{Ours: rows.Float64, Name: "double", SQL: "DOUBLE"},
 	{Ours: rows.Float32, Name: "float", Also: []string{"double"}, SQL: "FLOAT", Read: "CAST(%s AS DOUBLE)"},

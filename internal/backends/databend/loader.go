@@ -51,6 +51,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 	l.hosts.Another = unreachable
 	l.Table = &sqlload.Table{
 		Name: p.name.table, Catalog: catalog{l}, Connect: l.connect(statement{}), Failed: failedBefore,
+		Lookups: &lookups,
 		Classify: func(err error) loader.Verdict {
 			v := verdict(err)
 			v.SessionDead = v.SessionDead || unreachable(err) // no host could be reached
