@@ -122,7 +122,9 @@ func textOf(c rows.Column, v *rows.Vector) string {
 		return string(v.Value(0))
 	case c.Type == rows.TimestampTZ:
 		return fmt.Sprint(v.Ints[0])
-	case c.Type == rows.Bool, c.Type == rows.Float32, c.Type == rows.Float64:
+	case c.Type == rows.Wide:
+		return c.TextOf(v.UUID(0))
+	case c.Type == rows.Uint64, c.Type == rows.Time, c.Type == rows.Bool, c.Type == rows.Float32, c.Type == rows.Float64:
 		return c.Text(v.Ints[0])
 	default:
 		return standin.Text(c, v.Ints[0])
@@ -220,7 +222,7 @@ func (d *database) asText(c rows.Column) string {
 	case d.kind == postgres: // ORDER BY would take a text of the column's own name
 		return "CAST(" + c.Name + " AS text) AS as_text"
 	default:
-		return "CAST(" + c.Name + " AS CHAR(30))"
+		return "CAST(" + c.Name + " AS CHAR(60))"
 	}
 }
 

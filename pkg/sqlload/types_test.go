@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -74,6 +75,26 @@ func TestTypes(t *testing.T) {
 }
 
 // A time is made with the digits of its values, and taken by a column with as many or more.
+// A column of more digits than an int64 has is a wide decimal where the server has one, and is cut to 18 where it has none.
+func TestDigitsOfColumns(t *testing.T) {
+	narrow := Types{{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: AnyScale}}
+	both := append(slices.Clone(narrow), Type{Ours: rows.Wide, Name: "numeric", SQL: "numeric(%d,%d)", Most: 30, Fits: AnyScale})
+	for kind, want := range map[string][2]rows.Column{
+		"numeric(9,2)":   {{Type: rows.Decimal, Digits: 9, Scale: 2}, {Type: rows.Decimal, Digits: 9, Scale: 2}},
+		"numeric":        {{Type: rows.Decimal, Digits: 18, Scale: 2}, {Type: rows.Decimal, Digits: 18, Scale: 2}},
+		"numeric(38,10)": {{Type: rows.Decimal, Digits: 18, Scale: 10}, {Type: rows.Wide, Digits: 38, Scale: 10}},
+		"numeric(65,0)":  {{Type: rows.Decimal, Digits: 18}, {Type: rows.Wide, Digits: 38}},
+	} {
+		for i, types := range []Types{narrow, both} {
+			assert.Equal(t, &want[i], types.ours(ColumnOf("", kind)), kind)
+		}
+	}
+	assert.True(t, WholeNumber(20)(nil, rows.Column{}))
+	assert.True(t, WholeNumber(20)([]int{20, 0}, rows.Column{}))
+	assert.False(t, WholeNumber(20)([]int{19}, rows.Column{}), "too short")
+	assert.False(t, WholeNumber(20)([]int{30, 2}, rows.Column{}), "it is read with two digits more")
+}
+
 func TestDigitsOfSeconds(t *testing.T) {
 	types := Types{
 		{Ours: rows.Timestamp, Name: "datetime", SQL: "DATETIME(%d)", Fits: SecondDigits(0)},

@@ -25,6 +25,9 @@ func TestValueOf(t *testing.T) {
 		{rows.Date, "1600-02-29 00:00:00", int64(-135081)},
 		{rows.Timestamp, "1970-01-01 00:00:00.000001", int64(1)},
 		{rows.Timestamp, "1970-01-01 00:00:01", int64(1_000_000)},
+		{rows.Time, "00:00:00.000001", int64(1)},
+		{rows.Time, "23:59:59", int64(86_399_000_000)},
+		{rows.Uint64, "18446744073709551615", int64(-1)},
 		{rows.Text, "x", []byte("x")},
 		{rows.Text, "", []byte{}},
 	} {
