@@ -48,6 +48,27 @@ func written(t *testing.T, d *loader.Description) string {
 	return strings.Replace(after, "version: 1\nname: t\n", "", 1)
 }
 
+// Types that a spec may derive or only draw, each with values that it holds.
+func TestWriteTypes(t *testing.T) {
+	column := func(name string, values rows.Column) loader.Column {
+		return loader.Column{Name: name, Type: name, Values: &values}
+	}
+	require.Equal(t, `key: [id]
+columns:
+  id: {type: bigint unsigned, sequence: {start: 1}}
+  n4: {type: int unsigned, uniform: {min: 1, max: 1000000}}
+  n2: {type: smallint unsigned, uniform: {min: 1, max: 65535}}
+  at: {type: time(3), uniform: {min: 00:00:00, max: 23:59:59, step: 1s}}
+  w: {type: "decimal(38,20)", uniform: {min: 0.00000000000000, max: 999.99999999999999}}
+`, written(t, &loader.Description{
+		Keys: []loader.Key{primary("id")},
+		Columns: []loader.Column{
+			column("id", rows.Column{Type: rows.Uint64}), column("n4", rows.Column{Type: rows.Uint32}), column("n2", rows.Column{Type: rows.Uint16}),
+			column("at", rows.Column{Type: rows.Time, Scale: 3}), column("w", rows.Column{Type: rows.Wide, Digits: 38, Scale: 20}),
+		},
+	}))
+}
+
 // What each kind of key, reference and constraint becomes.
 func TestWrite(t *testing.T) {
 	parent := func(column string, keys *loader.ParentKeys) loader.Reference {
