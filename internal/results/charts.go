@@ -73,6 +73,9 @@ func along(t Table, axis Axis, wide bool) sketch {
 	if l.Y.Log {
 		l.Y.Label += ", logarithmic"
 	}
+	if len(bestOf) > 0 { // on a slide there is no caption
+		l.X.Label += ", best over " + namesOf(bestOf)
+	}
 	caption := "Rows per second by " + axis.Name
 	if len(lines) > 0 {
 		caption += ", a line for each " + namesOf(lines)
@@ -82,7 +85,8 @@ func along(t Table, axis Axis, wide bool) sketch {
 	}
 	caption += "."
 	if slices.ContainsFunc(t.Points, func(p Point) bool { return p.RowsPerSecond.N > 1 }) {
-		caption += " A point is the median of a case's pushes, its bar reaches from the slowest to the fastest."
+		caption += fmt.Sprintf(" A point is the median of a case's pushes, its bar the 95 %% interval of the median from %d pushes on, "+
+			"of fewer from the slowest to the fastest.", LeastTrials)
 	}
 	if dashed {
 		caption += " Dashed is what was published, measured elsewhere."

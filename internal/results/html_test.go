@@ -52,6 +52,23 @@ func TestPublishedFiguresAreDrawnHoweverTheirAxisIsWritten(t *testing.T) {
 	require.NotContains(t, shown(t, results.SVG, table), dashed)
 }
 
+// A chart without its caption says what is not in it.
+func TestAChartNamesTheAxesThatItLeavesOut(t *testing.T) {
+	axes := []results.Axis{
+		{Name: "workers", Values: []string{"1", "2"}},
+		{Name: "method", Values: []string{"a", "b", "c", "d"}},
+		{Name: "rows", Values: []string{"1k", "10k"}},
+	}
+	entries := make([]results.Entry, results.Combinations(axes))
+	for i := range entries {
+		entries[i] = results.Entry{
+			Cell: i, Settings: results.Combination(axes, i), Status: results.Measured, Report: pushed(float64(1 + i)),
+		}
+	}
+	table := one(t, results.Record{Head: results.Head{Parts: []results.Part{{Axes: axes, Cells: len(entries)}}}, Entries: entries})
+	require.Contains(t, shown(t, results.SVG, table), ">workers, best over rows<")
+}
+
 // A ring is drawn where a knee was reached, and nowhere else.
 func TestKneesThatWereNotReachedHaveNoMark(t *testing.T) {
 	table := drawn(t)[1]
