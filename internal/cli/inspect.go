@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,6 +26,11 @@ parents' keys, no other row, and changes nothing.
 With --schema the file has all tables of a schema but views and foreign tables, and references by name, which follow the
 number of rows that a push gives the parent. A table that cannot be described is a comment with the reason.
 
+With --stats the rows are to be like those that are there: it reads the server's statistics (pg_stats, MySQL's histograms,
+MariaDB's column_stats, TiDB's SHOW STATS_…) and writes shares of NULLs and common values, bounds between which numbers and
+times are equally frequent, and how many different values and how long texts are. Common texts become v1, v2 … of their
+length, unless --keep-values; labels of enums and of CHECK (… IN …) stay. Numbers and times are those of the table.
+
 PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB and OceanBase have tables that it can read.
 
 Exit codes: 0 ok, 2 usage, 5 there is no such table, or none that a file can describe, 129, 130 or 143 stopped by a signal.`
@@ -37,6 +43,7 @@ func (a *app) inspect() *cobra.Command {
 		Short: "Write the file of a dataset for a table that exists, or for all of a schema",
 		Long:  inspectHelp,
 		Example: `  terapush inspect "$DATABASE_URL" --table orders > orders.yaml
+  terapush inspect "$DATABASE_URL" --table orders --stats > orders.yaml
   terapush preview orders.yaml
   terapush push "$DATABASE_URL" --dataset orders.yaml --table orders_copy --rows 100M
   terapush inspect "$DATABASE_URL" --schema public > shop.yaml`,
@@ -48,6 +55,9 @@ func (a *app) inspect() *cobra.Command {
 			}
 			if (c.Table == "") == (schema == "") {
 				return usage(errors.New("inspect needs --table NAME or --schema NAME, one of them"))
+			}
+			if c.KeepValues && !c.Stats {
+				return usage(errors.New("--keep-values is for --stats"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
@@ -67,7 +77,8 @@ func (a *app) inspect() *cobra.Command {
 	}
 	c.Flags(cmd.Flags(), a.drivers)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		f.Hidden = f.Name != "table" && config.GroupOf(f) != config.GroupConnection
+		asked := []string{"table", "stats", "keep-values"}
+		f.Hidden = !slices.Contains(asked, f.Name) && config.GroupOf(f) != config.GroupConnection
 	})
 	cmd.Flags().Lookup("table").Usage = "table to read, as name or schema.name"
 	config.Group(cmd.Flags(), config.GroupWhat, func(f *pflag.FlagSet) {
@@ -83,7 +94,7 @@ func (a *app) specOf(s stop, c config.Push) (text []byte, table loader.TableName
 	if err != nil {
 		return nil, table, err
 	}
-	text, err = inspect.Write(d, server)
+	text, err = inspect.Write(d, server, c.KeepValues)
 	if err != nil {
 		return nil, table, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
@@ -107,7 +118,7 @@ func (a *app) schemaOf(s stop, c config.Push, schema string) ([]byte, error) {
 	for i, one := range found {
 		tables[i] = inspect.Table(one)
 	}
-	text, err := inspect.WriteSchema(tables, schema, prefix, server)
+	text, err := inspect.WriteSchema(tables, schema, prefix, server, c.KeepValues)
 	if err != nil {
 		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}

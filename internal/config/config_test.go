@@ -252,7 +252,7 @@ func TestGivenAndRestore(t *testing.T) {
 func TestEveryFlagComesBack(t *testing.T) {
 	ofOneProcess := "--resume r --run-id n --shard 1/2 --start-at 2026-11-23T18:00:00Z --state-dir /s --config c --password-file /p --progress none --json --dry-run --metrics-addr :1 --metrics-linger 1s" +
 		" --server-metrics http://u:p@h/metrics --fail-below 1MB/s --report r.html --report-to d --help"
-	c, f, err := parse(t, "--method insert --dataset d --like o --param e=f --table s.t --format csv --payload-bytes 9 --payload-kind text --seed 18446744073709551615"+
+	c, f, err := parse(t, "--method insert --dataset d --like o --stats --keep-values --param e=f --table s.t --format csv --payload-bytes 9 --payload-kind text --seed 18446744073709551615"+
 		" --distinct-bytes 3MB --times 0.5 --rows 5 --bytes 1TiB --duration 1h1ms --first-key 3 --append --workers 2 --batch-rows 6 --batch-bytes 1MB"+
 		" --staging s3://b/p?endpoint=http%3A%2F%2Fh --commit-batches 7 --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --allow-drop t --primary-key --sync-sequences --verify full --verify-rows 8 --verify-workers 3"+
 		" --retries 0 --retry-for 1s --batch-timeout 90s --set a=b,c --set d= --tls verify --tls-ca a --tls-cert b --tls-key c --tls-server-name s"+

@@ -61,7 +61,7 @@ func annotate(flag *pflag.Flag, key, value string) {
 // helpPage is every flag of push but the options of methods, in the order of --help. It is not that of Push's groups:
 // --help is for who types the flags, those are for who reads them.
 var helpPage = []struct{ group, flags string }{
-	{GroupWhat, "method table dataset like param format staging payload-bytes payload-kind seed distinct-bytes " +
+	{GroupWhat, "method table dataset like stats keep-values param format staging payload-bytes payload-kind seed distinct-bytes " +
 		"primary-key sync-sequences"},
 	{GroupHowMuch, "rows bytes times duration warm-up first-key append"},
 	{GroupHowFast, "workers batch-rows batch-bytes commit-batches memory max-rate"},

@@ -40,6 +40,8 @@ type Data struct {
 	Tables        *dataset.Tables
 	Like          string // the table that Own is made for, in place of Dataset
 	LikeTable     loader.TableName
+	Stats         bool // rows of Like imitate its statistics
+	KeepValues    bool // texts of common values among them
 	Seed          uint64
 	PayloadBytes  int           // of a row
 	PayloadKind   string        // a dataset.Kind
@@ -69,6 +71,9 @@ func (d *Data) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
 	f.StringVar(&d.Like, "like", "",
 		"rows for this table, as inspect writes them; it is filled itself, unless --table names another, which is made like it")
+	f.BoolVar(&d.Stats, "stats", false,
+		"imitate the server's statistics of that table: NULLs, common values, bounds, lengths; of texts only how long they are")
+	f.BoolVar(&d.KeepValues, "keep-values", false, "with --stats, take the texts of common values themselves")
 	d.RowFlags(f)
 	d.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&d.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
@@ -86,6 +91,9 @@ func (d *Data) flags(f *pflag.FlagSet) {
 // flags calls it once they are complete, so that a file is read once. What --like reads is not its business: that takes a
 // connection.
 func (d *Data) ReadSpec() error {
+	if d.Stats && d.Like == "" || d.KeepValues && !d.Stats {
+		return errors.New("--stats is for --like TABLE, and --keep-values for --stats")
+	}
 	payload := d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes)
 	if d.Like != "" {
 		if payload || len(d.Parameters) > 0 {

@@ -49,6 +49,6 @@ func TestWriteExamples(t *testing.T) {
 	assert.Equal(t, want, written(t, &d))
 
 	d.Keys = append(d.Keys, unique("ip"))
-	_, err := Write(&d, "Server 1")
+	_, err := Write(&d, "Server 1", false)
 	require.ErrorContains(t, err, `column "ip": no generator makes it different in every row, as UNIQUE u_ip wants`)
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +22,7 @@ func (e entry) line() string {
 
 // file writes the spec. rows is its number of rows, unless it is 0.
 func (w *writer) file(server string, rows int64) string {
-	head := "# " + comment(tableName(w.Description)+" of "+server+", as terapush inspect has read it. No value of its rows is in this file.") + "\n"
+	head := "# " + comment(tableName(w.Description)+" of "+server+", as terapush inspect has read it."+w.contents()) + "\n"
 	return head + w.remarks() + fmt.Sprintf("version: 1\nname: %s\n", name(w.name)) + w.body(rows)
 }
 
@@ -29,6 +30,7 @@ func (w *writer) file(server string, rows int64) string {
 func (w *writer) remarks() string {
 	var out strings.Builder
 	say := func(text string) { fmt.Fprintf(&out, "# %s\n", comment(text)) }
+	w.sayShapes(say)
 	for _, hidden := range w.Hidden {
 		say("The server did not show this user its " + hidden + ".")
 	}
@@ -71,6 +73,46 @@ func (w *writer) body(rows int64) string {
 		}
 	}
 	return out.String()
+}
+
+// contents says what of the table's rows is in the file.
+func (w *writer) contents() string {
+	if !w.hasShapes() {
+		return " No value of its rows is in this file."
+	}
+	return ""
+}
+
+func (w *writer) hasShapes() bool {
+	return slices.ContainsFunc(w.columns, func(c *column) bool { return c.Shape != nil })
+}
+
+// sayShapes says what statistics the file has, and which columns have none.
+func (w *writer) sayShapes(say func(string)) {
+	if !w.hasShapes() {
+		if w.Analyze != "" {
+			say("The server has no statistics of it. To gather them: " + w.Analyze)
+		}
+		return
+	}
+	texts := "Shapes only: no text of that table is in this file."
+	if w.keepValues {
+		texts = "Common values of that table, texts too, are in this file."
+	}
+	say(texts + " Correlations between columns are not imitated.")
+	if w.Analyzed != "" {
+		say("Its statistics are of " + w.Analyzed + ".")
+	}
+
+	var without []string
+	for _, c := range w.columns {
+		if c.Shape == nil && c.omitted == "" && !c.derived {
+			without = append(without, name(c.Name))
+		}
+	}
+	if len(without) > 0 {
+		say("The server has no statistics of " + strings.Join(without, ", ") + ". To gather them: " + w.Analyze)
+	}
 }
 
 // comment is what a spec cannot say of a column that is in it.

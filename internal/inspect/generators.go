@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -215,9 +214,8 @@ func (c *column) truths() (all []string) {
 	if c.in == nil {
 		return []string{"true", "false"}
 	}
-	names := map[string]string{"1": "true", "t": "true", "0": "false", "f": "false"}
 	for _, v := range c.in {
-		all = append(all, cmp.Or(names[v], strings.ToLower(v)))
+		all = append(all, truth(v))
 	}
 	return all
 }

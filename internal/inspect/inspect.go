@@ -13,9 +13,16 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Write returns the file of a dataset for the table, with server as what it was read from. The error names every column that needs a value which no generator makes.
-func Write(d *loader.Description, server string) ([]byte, error) {
+// Write returns the file of a dataset for the table, with server as what it was read from. Where columns have shapes it imitates
+// them; keepValues writes the texts of common values, in place of v1, v2 … The error names every column that needs a value
+// which no generator makes.
+func Write(d *loader.Description, server string, keepValues bool) ([]byte, error) {
 	w := newWriter(d, nil)
+	w.keepValues = keepValues
+	if d.Analyze != "" && !w.hasShapes() {
+		return nil, fmt.Errorf("the server has no statistics of table %s, or does not show them to this user: run %s, or leave --stats out",
+			tableName(d), d.Analyze)
+	}
 	w.chooseKey()
 	w.deriveUniques()
 	for _, c := range w.columns {
@@ -53,6 +60,7 @@ type writer struct {
 	label string // of the table in a file of several; "" in a file of its own
 	// unknownRows says that Rows is no number of the server's.
 	unknownRows bool
+	keepValues  bool // texts of common values, in place of v1, v2 …
 	columns     []*column
 	key         []string
 	unique      [][]string
@@ -171,7 +179,7 @@ func (w *writer) draw(c *column) {
 	}
 
 	why := "there is no generator for " + c.Type + " yet"
-	for _, generator := range c.draws() {
+	for _, generator := range slices.Concat(w.shaped(c), c.draws()) {
 		err := w.try(nil, entry{c, generator})
 		if err == nil {
 			c.generator = generator

@@ -42,7 +42,7 @@ func null(c loader.Column) loader.Column {
 func written(t *testing.T, d *loader.Description) string {
 	t.Helper()
 	d.Schema, d.Table = "s", "t"
-	text, err := Write(d, "Server 1")
+	text, err := Write(d, "Server 1", false)
 	require.NoError(t, err)
 	_, after, _ := strings.Cut(string(text), "No value of its rows is in this file.\n")
 	return strings.Replace(after, "version: 1\nname: t\n", "", 1)
@@ -329,7 +329,7 @@ func TestWriteRefuses(t *testing.T) {
 		"no key":       {loader.Description{Columns: []loader.Column{{Name: "d", Type: "date", Values: &rows.Column{Type: rows.Date}}}}, []string{"no column by which a row is found again"}},
 		"unique flags": {loader.Description{Columns: []loader.Column{bigint("id"), {Name: "d", Type: "decimal(3,1)", Values: &rows.Column{Type: rows.Decimal, Digits: 3, Scale: 1}}}, Keys: []loader.Key{primary("id"), unique("d")}}, []string{"as UNIQUE u_d wants"}},
 	} {
-		_, err := Write(&c.table, "Server 1")
+		_, err := Write(&c.table, "Server 1", false)
 		for _, want := range c.want {
 			assert.ErrorContains(t, err, want, name)
 		}
@@ -348,7 +348,7 @@ func FuzzWrite(f *testing.F) {
 		d.Columns[1].Comment, d.Columns[2].Default = comment, fallback
 		d.Columns[3].Generated = comment
 		d.Keys = []loader.Key{primary("id")}
-		written, err := Write(d, comment)
+		written, err := Write(d, comment, false)
 		if err != nil {
 			return
 		}

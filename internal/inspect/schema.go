@@ -23,8 +23,9 @@ type Table struct {
 const unknownRows = 1000
 
 // WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that it
-// cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a dot.
-func WriteSchema(all []Table, schema, prefix, server string) ([]byte, error) {
+// cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a dot. keepValues
+// is that of Write.
+func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([]byte, error) {
 	left := make(map[string]error) // why tables are left out
 	for _, t := range all {
 		if t.Err != nil {
@@ -33,7 +34,7 @@ func WriteSchema(all []Table, schema, prefix, server string) ([]byte, error) {
 	}
 
 	for {
-		s := newSchema(all, prefix, left)
+		s := newSchema(all, prefix, left, keepValues)
 		s.write()
 		if s.failed { // others refer to what is left out by now
 			continue
@@ -60,7 +61,7 @@ type schema struct {
 	failed  bool // one more is left out
 }
 
-func newSchema(all []Table, prefix string, left map[string]error) *schema {
+func newSchema(all []Table, prefix string, left map[string]error, keepValues bool) *schema {
 	s := &schema{tables: all, writers: map[string]*writer{}, left: left}
 	for _, t := range all {
 		if left[t.Name] != nil {
@@ -68,7 +69,7 @@ func newSchema(all []Table, prefix string, left map[string]error) *schema {
 		}
 		d := *t.Description // whose number of rows changes
 		w := newWriter(&d, func(r *loader.Reference) bool { return s.isPair(t.Schema, r) })
-		w.label = prefix + t.Name
+		w.label, w.keepValues = prefix+t.Name, keepValues
 		if w.Rows < 1 {
 			w.Rows = unknownRows
 			w.unknownRows = true
@@ -190,7 +191,7 @@ func (s *schema) leaveOut(err error) (found bool) {
 func (s *schema) file(what string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	line("# %s", comment(what+", as terapush inspect has read it. No value of its rows is in this file."))
+	line("# %s", comment(what+", as terapush inspect has read it."+s.contents()))
 	line("version: 1")
 	line("tables:")
 	for _, t := range s.tables {
@@ -207,6 +208,15 @@ func (s *schema) file(what string) string {
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}
 	return out.String()
+}
+
+func (s *schema) contents() string {
+	for _, w := range s.writers {
+		if w.hasShapes() {
+			return ""
+		}
+	}
+	return " No value of its rows is in this file."
 }
 
 func indented(by, lines string) string {

@@ -43,7 +43,7 @@ func TestWriteSchema(t *testing.T) {
 		described("ring", 4, key("id"), []loader.Column{bigint("id"), bigint("next")}, to("ring", "next", "id")),
 		{Name: "secret", Err: errors.New("permission denied\nat all")},
 	}
-	file, err := WriteSchema(all, "s", "s.", "Server 1")
+	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
 	require.NoError(t, err)
 	text := string(file)
 	for _, line := range []string{
@@ -70,7 +70,7 @@ func TestWriteSchema(t *testing.T) {
 		require.Len(t, read.Tables, 7)
 	}
 
-	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1")
+	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1", false)
 	require.ErrorContains(t, err, "no dataset can be made for any table of schema s")
 	require.True(t, strings.HasPrefix(text, "# Schema s of Server 1, as terapush inspect has read it."))
 }

@@ -16,8 +16,16 @@ import (
 // Describe reads what the table of --table is like, and names the server. It changes nothing.
 func Describe(ctx context.Context, j Job) (d *loader.Description, server string, err error) {
 	return describing(ctx, j, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-		return can.Describe(ctx, false)
+		return describe(ctx, can, false, j.Config.Stats)
 	})
+}
+
+func describe(ctx context.Context, can loader.Describer, siblings, stats bool) (*loader.Description, error) {
+	d, err := can.Describe(ctx, siblings)
+	if err != nil || !stats {
+		return d, err
+	}
+	return d, can.Shapes(ctx, d)
 }
 
 // Described is a table of a schema, or why it cannot be described.
@@ -43,7 +51,7 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 		one := j
 		one.Config.Table = schema + "." + name
 		d, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-			return can.Describe(ctx, true)
+			return describe(ctx, can, true, j.Config.Stats)
 		})
 		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
 		if OutcomeOf(err) == report.Interrupted || ctx.Err() != nil || err != nil && slices.Contains(lost, loader.VerdictOf(err).Class) {

@@ -15,6 +15,9 @@ type Describer interface {
 	Describe(ctx context.Context, siblings bool) (*Description, error)
 	// Tables lists the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
 	Tables(ctx context.Context, schema string) ([]string, error)
+	// Shapes adds what the server's statistics say of the columns of a description. What this user may not see is in its
+	// Hidden.
+	Shapes(ctx context.Context, d *Description) error
 	// Columns lists the table's columns in their order, with their Values.
 	Columns(ctx context.Context) ([]Column, error)
 	// Rows counts all rows of the table, by a scan.
@@ -45,6 +48,10 @@ type Description struct {
 	Partitions string // by what the table is divided; "" if it is not
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
+
+	// Analyzed is when the statistics of Shapes were gathered, in the server's words; "" is unknown. Analyze is the
+	// statement that gathers them.
+	Analyzed, Analyze string
 }
 
 // Column is a column of a table that exists.
@@ -64,6 +71,7 @@ type Column struct {
 	OnUpdate  string // what an UPDATE of other columns puts there, which is no default
 	Invisible bool   // to SELECT *
 	Comment   string
+	Shape     *Shape // of its values; nil: Shapes was not called, or the server has no statistics
 	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
 	// take it for NULL or for a text, without a word.
 	NoEmpty, NoNull bool

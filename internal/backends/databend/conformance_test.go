@@ -117,7 +117,7 @@ func TestDescribe(t *testing.T) {
 		e DECIMAL(9, 2), v VARCHAR NOT NULL, j VARIANT, t TIMESTAMP, day DATE DEFAULT '2026-01-31', b BINARY, f FLOAT, g DOUBLE, o BOOLEAN,
 		a ARRAY(INT))`)
 	t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+target.Table) })
-	d, err := loader.FeaturesOf(openTarget(t, target)).Describer.Describe(t.Context())
+	d, err := loader.FeaturesOf(openTarget(t, target)).Describer.Describe(t.Context(), false)
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, c := range d.Columns {
