@@ -53,7 +53,8 @@ table has. A column that exists may also be
 - anywhere ` + "`sql: T`" + `, a type that only the server knows: in formats of text.
 
 A timestamptz of MySQL is from 1970 to 2038, and a decimal there has 30 digits behind the point at most. OceanBase's LOAD
-DATA takes an empty last text for a NULL: a run whose last column may have either is refused.
+DATA takes an empty last text for a NULL: a run whose last column may have either is refused. A vector is pgvector's; in
+MySQL's family MySQL has it, by load-data, and TiDB. Arrays of scalars are PostgreSQL's and YugabyteDB's alone.
 `
 
 // TestTypes writes docs/TYPES.md from what the program refuses and makes.

@@ -143,7 +143,7 @@ func TestDescribe(t *testing.T) {
 	made, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	require.True(t, made.Created)
-	d, err = loader.FeaturesOf(l).Describer.Describe(t.Context())
+	d, err = loader.FeaturesOf(l).Describer.Describe(t.Context(), false)
 	require.NoError(t, err)
 	require.Len(t, d.Columns, 15)
 }
