@@ -148,6 +148,10 @@ func (p *typesPage) row(s server, caps loader.Caps, formats []batch.Format, c ro
 			fmt.Fprintf(p, " refused %d |", p.reason("The database has no column that gives the values back as they were sent, or none has been tried."))
 		case err != nil:
 			fmt.Fprintf(p, " refused %d |", p.reason(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "encode: "), " of column "+c.Name, "")))
+		case c.Type == rows.Float32s && strings.HasPrefix(s.url, "s3:"): // no reader knows the type
+			p.WriteString(" not run |")
+		case c.Type == rows.Float32s && f == batch.Values:
+			fmt.Fprintf(p, " refused %d |", p.reason("MySQL's VECTOR takes no text: take load-data. TiDB's does."))
 		default:
 			fmt.Fprintf(p, " %s |", s.tried)
 		}
