@@ -41,6 +41,8 @@ func samples(t *testing.T, s *Spec) map[string]int {
 				row = append(row, "NULL")
 			case of.Type == rows.UUID:
 				row = append(row, UUIDText(v.UUID(i)))
+			case of.Type == rows.Wide:
+				row = append(row, of.TextOf(v.UUID(i)))
 			case of.Type.Variable():
 				row = append(row, fmt.Sprintf("%q", v.Value(i)))
 			default:
@@ -59,12 +61,13 @@ func TestSamplesAreWholeRows(t *testing.T) {
   born: {type: date, sample: f}
   total: {type: "decimal(6,2)", sample: f}
   uid: {type: uuid, sample: f}
+  wide: {type: "decimal(38,10)", sample: {file: f, column: total}}
 `
 	uid := func(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-00000000000%d", n) }
 	want := map[string]bool{
-		`"Ann \"A\", x" "two\nlines" 1980-01-02 3.50 ` + uid(1): true,
-		`"Bob" "" NULL -1.25 ` + uid(2):                         true,
-		`NULL "Köln" 1999-12-31 7.00 ` + uid(3):                 true,
+		`"Ann \"A\", x" "two\nlines" 1980-01-02 3.50 ` + uid(1) + " 3.5000000000": true,
+		`"Bob" "" NULL -1.25 ` + uid(2) + " -1.2500000000":                        true,
+		`NULL "Köln" 1999-12-31 7.00 ` + uid(3) + " 7.0000000000":                 true,
 	}
 	csv := "\xef\xbb\xbfname,city,born,total,uid\r\n\"Ann \"\"A\"\", x\",\"two\r\nlines\",1980-01-02,3.50," + uid(1) + "\r\n" +
 		"Bob,\"\",,-1.25," + uid(2) + "\r\n,Köln,1999-12-31,7,{" + strings.ToUpper(strings.ReplaceAll(uid(3), "-", "")) + "}"

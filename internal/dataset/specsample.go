@@ -103,7 +103,7 @@ func (p *columnPlanner) sampled(plan *columnPlan, file *sampleFile, of *sampleCo
 	count := len(file.lines)
 	drawn := &sampled{nulls: make([]bool, count), nullable: slices.Contains(of.nulls, true)}
 	plan.column.Nullable = drawn.nullable
-	if !p.t.Variable() && p.t.Type != rows.UUID {
+	if !p.t.Variable() && !p.t.InBytes() {
 		drawn.numbers = make([]int64, count)
 	}
 	labels := map[string]bool{}
@@ -159,6 +159,11 @@ func (p *columnPlanner) sampledValue(to *sampled, row int, text string) (value [
 		if value, err = parseUUID(text); err != nil {
 			return nil, err
 		}
+	case p.t.Type == rows.Wide:
+		column := rows.Column{Type: rows.Wide, Digits: p.t.digits, Scale: p.t.scale}
+		if value, err = column.ParseWide(text); err != nil {
+			return nil, err
+		}
 	case !p.t.Variable():
 		to.numbers[row], err = p.t.parse(text)
 		return nil, err
@@ -205,7 +210,7 @@ func (s *SpecSample) exact() (all []string) {
 type sampled struct {
 	nulls    []bool
 	nullable bool    // one of them is
-	numbers  []int64 // nil of texts and UUIDs
+	numbers  []int64 // nil of texts, UUIDs and wide decimals
 	data     []byte  // of these
 	ends     []uint32
 }
@@ -235,7 +240,7 @@ func (g *sampled) fill(v *rows.Vector, start uint64, first int64, n int) {
 		switch {
 		case g.numbers != nil:
 			v.Ints[i] = g.numbers[row]
-		case v.Type != rows.UUID:
+		case !v.Type.InBytes():
 			v.Data = append(v.Data, g.value(row)...)
 			v.Ends = append(v.Ends, uint32(len(v.Data)))
 		case null:

@@ -378,7 +378,7 @@ FAULTS = [Fault(*f) for f in [
      "an object that is too short is loaded"),
     ("pu05", PU, "prove.go", "r.Stage = runlog.Verified", "r.Stage = runlog.Loaded",
      "a verified run whose claims are gone looks as if its rows were lost"),
-    ("pu19", PU, "push.go", "p.left = p.free(ctx, p.progress.ID) != nil", "p.left = ctx.Err() != nil",
+    ("pu19", PU, "push.go", "p.unfreed = p.free(ctx, p.progress.ID) != nil", "p.unfreed = ctx.Err() != nil",
      "a trial leaves its claims in the database, and nothing says so"),
     ("pu06", PU, "dataset.go", "if !p.verified.OK {", "if !p.verified.OK && mode == verify.Full {",
      "a proof by count that fails is no error"),
@@ -405,7 +405,7 @@ FAULTS = [Fault(*f) for f in [
      "a record leaves the width of the keys open"),
 
     # ---- source
-    ("da01", DA, "dataset.go", "v.Type != rows.UUID && !v", "v.Type == rows.UUID && !v",
+    ("da01", DA, "dataset.go", "!v.Type.InBytes() && !v", "v.Type.InBytes() && !v",
      "a column that starts over has longer keys than the buffers have room for"),
     ("da02", DA, "specdataset.go", "mix(mix(seed) ^ h.Sum64())", "mix(mix(seed) ^ uint64(len(name)))",
      "columns whose names have one length have the same values, whatever another version makes"),
