@@ -60,8 +60,10 @@ func (c *Files) validate(all *problems, p *Push) {
 		}
 	}
 	all.refuse(p.Table == "", "--table is needed: the table that the files go into")
-	all.refuse(p.RunID != "", "load has no --run-id: each process is a load of its own, with its part of the files by --shard I/N, and goes on by --resume")
-	all.refuse(!p.Shard.Whole() && slices.Contains(c.Paths, "-"), "--shard %s: standard input is read once, by one process: leave --shard out", &p.Shard)
+	all.refuse(p.RunID != "", "load has no --run-id: each process is a load of its own, with its part of the files by --shard I/N, "+
+		"and goes on by --resume")
+	all.refuse(!p.Shard.Whole() && slices.Contains(c.Paths, "-"),
+		"--shard %s: standard input is read once, by one process: leave --shard out", &p.Shard)
 	all.refuse(!p.Shard.Whole() && p.Verify == string(verify.Count),
 		"--shard %s and --verify count: the other shards add rows as well: count them once all are in", &p.Shard)
 	all.refuse(p.Shared != "", "--state-dir %s: a load keeps its journal in a folder of this machine", p.Shared)

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,15 @@ func TestSamplesOfParquet(t *testing.T) {
 	all := fmt.Sprint(found)
 	for _, value := range []string{"-7", "-0.05", "1969-12-31", "2023-11-14 22:13:20.123000", `"x,y"`, `"\xff\x01"`, "12345.67", "2026-01-01", "NULL"} {
 		require.Contains(t, all, value)
+	}
+
+	// As many digits as a decimal has here, and one more, which 16 bytes have room for.
+	tall := parquet.Decimal(2, 38, parquet.FixedLenByteArrayType(16)).Type()
+	for digits, want := range map[int]string{38: strings.Repeat("9", 36) + ".99", 39: ""} {
+		n := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(int64(39-digits)))
+		got, err := parquetText(parquet.FixedLenByteArrayValue(n.FillBytes(make([]byte, 16))), tall)
+		require.Equal(t, want, got)
+		require.Equal(t, want == "", err != nil)
 	}
 
 	type nested struct {

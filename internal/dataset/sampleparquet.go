@@ -12,6 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // readParquet reads a file whose columns are not nested. Values become the texts that people write in a spec.
@@ -80,7 +82,14 @@ func parquetText(v parquet.Value, t parquet.Type) (string, error) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
 		return string(v.ByteArray()), nil
 	case *format.DecimalType:
-		return decimalText(unscaled(v), int(of.Scale)), nil
+		n := unscaled(v)
+		if digits := len(strings.TrimPrefix(n.String(), "-")); max(digits, int(of.Precision)) > rows.WideDigits {
+			return "", fmt.Errorf("decimals have at most %d digits: write it as text", rows.WideDigits)
+		}
+		if of.Scale < 0 || of.Scale > of.Precision {
+			return "", fmt.Errorf("its type %s makes no sense: write it as text", t)
+		}
+		return string(rows.AppendWideText(nil, rows.FromBig(n), int(of.Scale))), nil
 	case *format.DateType:
 		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly), nil
 	case *format.TimestampType:
@@ -118,18 +127,6 @@ func unscaled(v parquet.Value) *big.Int {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(digits))))
 	}
 	return n
-}
-
-func decimalText(n *big.Int, scale int) string {
-	sign, digits := "", n.String()
-	if rest, negative := strings.CutPrefix(digits, "-"); negative {
-		sign, digits = "-", rest
-	}
-	if scale <= 0 {
-		return sign + digits
-	}
-	digits = strings.Repeat("0", max(scale+1-len(digits), 0)) + digits
-	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 }
 
 func timestampText(v int64, unit format.TimeUnit) (string, error) {

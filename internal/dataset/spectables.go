@@ -249,8 +249,8 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 	}
 }
 
-// pair resolves a reference to a column of a key of two. The other one may be drawn apart from it, since every pair is there:
-// behind the last row of the one that starts over there are no rows.
+// pair resolves a reference to a column of a key of two, and leaves out the parent's last rows if they are fewer than the
+// column that starts over has values. Of the others every pair is there, so that the two columns are drawn apart.
 func (f *tableFile) pair(t *readTable, c *SpecColumn, ref *SpecRef, of *SpecSequence) {
 	if of.Every == 1 && of.Cycle == 0 {
 		return
@@ -306,8 +306,8 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	}
 }
 
-// parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. paired says that the column
-// may be one of a key of two. It is nil after adding what is wrong.
+// parentOf finds table.column, of which either may have a dot, and gives a column without a type its type. paired says
+// that the column may be one of a key of two. It is nil after adding what is wrong.
 func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string, paired bool) (*readTable, *SpecColumn) {
 	parent, of := f.column(short)
 	if of == nil {

@@ -1,8 +1,7 @@
 // Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in
 // numbers, for a database and a machine. Both are values; only the Cut of files, which their source fills, is shared and
-// grows. The package is pure: it opens no connection, and reads no clock, no
-// environment and no file but those that a dataset draws its rows from. Package runlog keeps a plan with the run; package push
-// carries it out.
+// grows. The package is pure: it opens no connection, and reads no clock, no environment and no file but those that a
+// dataset draws its rows from. Package runlog keeps a plan with the run; package push carries it out.
 package run
 
 import (
