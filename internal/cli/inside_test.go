@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,9 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
+
+// The pushes of these tests are short, and nobody compares them.
+func init() { speedTime = time.Millisecond }
 
 func TestColors(t *testing.T) {
 	for env, want := range map[string]string{

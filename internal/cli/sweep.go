@@ -229,6 +229,10 @@ func (s *sweeper) run(ctx context.Context) error {
 	return nil
 }
 
+// speedTime is how long the machine's speed is measured: long beside a time slice of the cores, short beside a push that is
+// worth measuring.
+var speedTime = 50 * time.Millisecond
+
 func (s *sweeper) sweepCases(stop stop, file *results.File) error {
 	path, err := filepath.Abs(s.record)
 	if err != nil {
@@ -240,8 +244,7 @@ func (s *sweeper) sweepCases(stop stop, file *results.File) error {
 	job.Plan, job.Cases, job.Digest = s.Plan, s.Cases, results.Digest(s.Parts, s.Plan.Limit)
 	job.Done, job.RetryFailed, job.Keep = file.Record().Entries, s.retryFailed, file.Append
 	job.End = func(p sweep.Progress, e results.Entry) { s.tell(s.Line(p, e)) }
-	const moment = 50 * time.Millisecond // long beside a time slice of the cores, short beside a push that is worth measuring
-	job.Speed = func() float64 { return host.MeasureSpeed(moment) }
+	job.Speed = func() float64 { return host.MeasureSpeed(speedTime) }
 	err = sweep.Run(stop.hard, job)
 	s.closeTrials(stop.hard, trials, s.Cases)
 	return err

@@ -30,12 +30,15 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Dataset is all rows of one table, 0 … Schema().MaxNumber(). It is safe for concurrent use; the blocks belong to callers.
+// Dataset is all rows of one table, 0 … Schema().MaxNumber(). It is a pointer, safe for concurrent use, and never changes; the
+// blocks belong to callers.
 type Dataset interface {
 	Schema() rows.Schema
 	// Fill resets dst to n rows and fills the drawn columns of rows first … first+n−1, 0 ≤ first. The derived columns are
@@ -62,6 +65,10 @@ const (
 
 // New returns the named dataset.
 func New(name string, o Options) (Dataset, error) {
+	return once(fmt.Sprintf("%s %+v", name, o), func() (Dataset, error) { return newNamed(name, o) })
+}
+
+func newNamed(name string, o Options) (Dataset, error) {
 	switch name {
 	case documentsName:
 		return newDocuments(o)
@@ -78,6 +85,42 @@ func New(name string, o Options) (Dataset, error) {
 	default:
 		return nil, fmt.Errorf("dataset %q does not exist; available: %s", name, strings.Join(Names(), ", "))
 	}
+}
+
+// made are the last datasets that were made. A plan is made several times, and the cases of a sweep have one dataset or
+// compare a few, whose tables may take a tenth of a second.
+var made struct {
+	sync.Mutex
+	last []madeDataset
+}
+
+type madeDataset struct {
+	of      string
+	dataset Dataset
+}
+
+// keptDatasets is how many datasets are kept. The tables of one take 128 MiB at most, and mostly less than 2.
+const keptDatasets = 4
+
+// once returns the dataset that was made last of the same text, or makes it.
+func once(of string, makes func() (Dataset, error)) (Dataset, error) {
+	made.Lock()
+	defer made.Unlock()
+	for _, m := range made.last {
+		if m.of == of {
+			return m.dataset, nil
+		}
+	}
+
+	d, err := makes()
+	if err != nil {
+		return nil, err
+	}
+	if len(made.last) == keptDatasets {
+		made.last = slices.Delete(made.last, 0, 1)
+	}
+	made.last = append(made.last, madeDataset{of, d})
+	return d, nil
 }
 
 // Names lists all datasets.

@@ -12,7 +12,7 @@ type Sample struct {
 }
 
 // Fill implements Dataset.
-func (s Sample) Fill(dst *rows.Block, first int64, n int) {
+func (s *Sample) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
 	one := rows.NewBlock(s.Schema())
 	for i := range n {
@@ -25,7 +25,7 @@ func (s Sample) Fill(dst *rows.Block, first int64, n int) {
 }
 
 // Derive implements Dataset.
-func (Sample) Derive(*rows.Block, int64) {}
+func (*Sample) Derive(*rows.Block, int64) {}
 
 // set makes row i of n rows what the only row of from is. The rows before it are there.
 func set(v, from *rows.Vector, i, n int) {

@@ -23,7 +23,7 @@ columns:
 	d, err := s.Compile(1)
 	require.NoError(t, err)
 
-	sample := Sample{Dataset: d, FirstKey: 7, Distinct: 50, Rows: []int64{0, 3, 49, 50, 51, 70, 99, 1000}}
+	sample := &Sample{Dataset: d, FirstKey: 7, Distinct: 50, Rows: []int64{0, 3, 49, 50, 51, 70, 99, 1000}}
 	got, want := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
 	sample.Fill(got, 0, len(sample.Rows))
 	sample.Derive(got, 7)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/terapush/terapush/internal/spelling"
 )
@@ -142,21 +141,6 @@ func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, e
 	return s, nil
 }
 
-// compiled are the last datasets that were compiled, by seed and spec. A plan is made several times, and the cases of a
-// sweep have one dataset or compare a few, whose tables may take a tenth of a second.
-var compiled struct {
-	sync.Mutex
-	last []compiledSpec
-}
-
-type compiledSpec struct {
-	of      string
-	dataset Dataset
-}
-
-// keptCompiled is how many datasets are kept. The tables of one take 128 MiB at most, and mostly less than 2.
-const keptCompiled = 4
-
 // Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not
 // change it.
 func (s *Spec) Compile(seed uint64) (Dataset, error) {
@@ -165,24 +149,7 @@ func (s *Spec) Compile(seed uint64) (Dataset, error) {
 		return nil, fmt.Errorf("dataset %s: %w", s.Name, err)
 	}
 
-	compiled.Lock()
-	defer compiled.Unlock()
-	of := fmt.Sprintf("%d %s", seed, text)
-	for _, c := range compiled.last {
-		if c.of == of {
-			return c.dataset, nil
-		}
-	}
-
-	made, err := s.compile(text, seed)
-	if err != nil {
-		return nil, err
-	}
-	if len(compiled.last) == keptCompiled {
-		compiled.last = slices.Delete(compiled.last, 0, 1)
-	}
-	compiled.last = append(compiled.last, compiledSpec{of, made})
-	return made, nil
+	return once(fmt.Sprintf("%d %s", seed, text), func() (Dataset, error) { return s.compile(text, seed) })
 }
 
 // compile is Compile of a spec whose JSON is text.

@@ -75,7 +75,7 @@ func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batc
 	p := d.p
 	n := int64(len(sample))
 	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
-	data := dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
+	data := &dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
 	f, err := source.New(source.Config{
 		Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1,
 	})
