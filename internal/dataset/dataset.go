@@ -40,7 +40,7 @@ import (
 // Dataset is all rows of one table, 0 … Schema().MaxNumber(). It is a pointer, safe for concurrent use, and never changes; the
 // blocks belong to callers.
 type Dataset interface {
-	Schema() rows.Schema
+	Schema() rows.Schema // whose columns callers do not change
 	// Fill resets dst to n rows and fills the drawn columns of rows first … first+n−1, 0 ≤ first. The derived columns are
 	// undefined until Derive. A variable column of a block must stay below 4 GiB: callers fill long runs in pieces, which
 	// also keeps a piece in the CPU's caches.

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,7 +185,12 @@ func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {
 
 func documents(t testing.TB) dataset.Dataset { return datasetOf(t, "documents", dataset.Text) }
 
-func schemaOf(t testing.TB, name string) rows.Schema { return datasetOf(t, name, "").Schema() }
+// schemaOf returns a schema whose columns a test may change.
+func schemaOf(t testing.TB, name string) rows.Schema {
+	s := datasetOf(t, name, "").Schema()
+	s.Columns = slices.Clone(s.Columns)
+	return s
+}
 
 // contractOf is the best that a method can do.
 func contractOf(method string, batchRows int64) loader.Contract {
