@@ -49,12 +49,13 @@ A derived column follows from the row's number, and goes on for ever unless it i
 
 			var out strings.Builder
 			fmt.Fprintf(&out, "dataset %s: %s of column data a row, seed %d\n\n",
-				spec.DatasetID(), units.Size(data.Schema().RowBytes()), d.Seed)
-			writeTable(&out, previewColumns(data.Schema()), cmp.Or(a.columns, listColumns))
+				spec.DatasetID(), units.Size(data.Dataset.Schema().RowBytes()), d.Seed)
+			writeTable(&out, previewColumns(data.Dataset.Schema()), cmp.Or(a.columns, listColumns))
 			out.WriteString("\n")
-			writeTable(&out, previewRows(data, int(min(int64(n), maxPreview, data.Schema().MaxNumber()))), cmp.Or(a.columns, listColumns))
+			shown := int(min(int64(n), maxPreview, data.Dataset.Schema().MaxNumber()))
+			writeTable(&out, previewRows(data.Dataset, shown), cmp.Or(a.columns, listColumns))
 			out.WriteString("\n")
-			writeTable(&out, previewFormats(data), cmp.Or(a.columns, listColumns))
+			writeTable(&out, previewFormats(data.Dataset), cmp.Or(a.columns, listColumns))
 			_, err = io.WriteString(a.Stdout, out.String())
 			return err
 		},

@@ -67,7 +67,7 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	if err != nil {
 		return Plan{}, nil, err
 	}
-	schema := d.Schema()
+	schema := d.Dataset.Schema()
 	workers, warnings := r.Connections(caps)
 	rows := s.RowCount(schema.RowBytes())
 	if s.ByDuration() && !s.agreed() { // as many as there are, if that is less
@@ -88,7 +88,7 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		keyRows = rows
 	}
 	// KeyRows, since a batch that is sent again must keep its length.
-	e, err := source.NewEncoder(contract.Format, d, s.FirstKey, keyRows)
+	e, err := source.NewEncoder(contract.Format, d.Dataset, s.FirstKey, keyRows)
 	if err != nil {
 		return Plan{}, warnings, err
 	}
@@ -97,41 +97,36 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	made.Wish, made.Bytes = Wish{}, 0
 	made.Contract, made.Rows, made.KeyRows = contract, rows, keyRows
 	p := Plan{
-		Spec: made, Shard: r.Shard, Data: d, Encoder: e, RowBytes: schema.RowBytes(),
-		EncodedRowBytes: s.rowBytes(d, e),
+		Spec: made, Shard: r.Shard, Data: d.Dataset, Encoder: e,
+		RowBytes: schema.RowBytes(), EncodedRowBytes: d.RowBytes(e),
 	}
 	if err := p.check(schema); err != nil {
 		return Plan{}, warnings, err
 	}
 	p.DistinctRows = p.distinctRows()
 	if p.DistinctRows > 0 && p.DistinctRows < p.Rows && !p.ByDuration() {
-		warnings = append(warnings, repeats(d, p.DistinctRows)...)
+		for _, want := range d.Wants(p.DistinctRows) {
+			warnings = append(warnings, fmt.Sprintf("column %s wants %s distinct values, but drawn columns repeat "+
+				"after %s rows: raise --distinct-bytes, or derive it",
+				want.Column, humanize.Comma(want.Values), humanize.Comma(p.DistinctRows)))
+		}
 	}
 
 	more, err = p.fit(workers, r)
 	return p, append(warnings, more...), err
 }
 
-// repeats warns of columns that want more different values than there are distinct rows.
-func repeats(d dataset.Dataset, distinct int64) (warnings []string) {
-	for _, want := range dataset.Wants(d) {
-		if want.Values > distinct {
-			warnings = append(warnings, fmt.Sprintf("column %s wants %s distinct values, but drawn columns repeat after %s rows: "+
-				"raise --distinct-bytes, or derive it", want.Column, humanize.Comma(want.Values), humanize.Comma(distinct)))
-		}
-	}
-	return warnings
-}
-
 // contract returns what was agreed on, or agrees with what a database can do.
-func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers int) (loader.Contract, []string, error) {
+func (s Spec) contract(
+	caps loader.Caps, d source.Data, rows int64, workers int,
+) (loader.Contract, []string, error) {
 	if s.agreed() {
 		if s.Dedup != loader.DedupNone && caps.Dedup == loader.DedupNone {
 			return s.Contract, nil, &loader.DeliveryError{Method: s.Method, Reason: caps.Reason}
 		}
 		return s.Contract, nil, nil
 	}
-	for _, c := range d.Schema().Columns {
+	for _, c := range d.Dataset.Schema().Columns {
 		if slices.Contains(caps.Lacks, c.Type) {
 			return loader.Contract{}, nil, &loader.Error{
 				Op: "plan", Applied: loader.No, Hint: "make it text; of dataset documents by --payload-kind text",
@@ -152,26 +147,9 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 		Method: s.Wish.Method, Format: s.Wish.Format, Delivery: s.Wish.Delivery,
 		BatchRows: s.Wish.BatchRows, BatchBytes: s.Wish.BatchBytes, GroupBatches: s.Wish.CommitBatches,
 		Rows: rows, Workers: workers,
-		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
-		RowBytes: func(f batch.Format) int64 {
-			e, err := encode.New(f, d.Schema(), encode.Options{})
-			if err != nil {
-				return 1 // Carries has refused the format already
-			}
-			if caps.MaxBytes > 0 { // the longest rows have to fit it
-				return int64(e.MaxRow())
-			}
-			return s.rowBytes(d, e)
-		},
+		Carries:  d.Carries,
+		RowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
 	})
-}
-
-// rowBytes is Plan.EncodedRowBytes, which no database decides: a resume plans before it knows one.
-func (s Spec) rowBytes(d dataset.Dataset, e encode.Encoder) int64 {
-	if s.Definition == nil {
-		return int64(e.MaxRow())
-	}
-	return source.SizesOf(d, e).Mean
 }
 
 // sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a

@@ -96,11 +96,8 @@ func (s Spec) From(firstKey int64) Spec {
 }
 
 // Data makes the dataset.
-func (s Spec) Data() (dataset.Dataset, error) {
-	if s.Definition != nil {
-		return s.Definition.Compile(s.Seed)
-	}
-	return dataset.New(s.Dataset, dataset.Options{
+func (s Spec) Data() (source.Data, error) {
+	return source.NewData(s.Dataset, s.Definition, dataset.Options{
 		Seed: s.Seed, PayloadBytes: s.PayloadBytes, PayloadKind: dataset.Kind(s.PayloadKind),
 	})
 }
@@ -127,7 +124,7 @@ func (s Spec) Check(caps loader.Caps) error {
 		return err
 	}
 	s.Wish.Delivery, s.Wish.BatchRows, s.Wish.BatchBytes, s.Wish.CommitBatches = loader.DeliveryAuto, 0, 0, 0
-	_, _, err = s.contract(caps, d, s.RowCount(d.Schema().RowBytes()), 1)
+	_, _, err = s.contract(caps, d, s.RowCount(d.Dataset.Schema().RowBytes()), 1)
 	return err
 }
 
