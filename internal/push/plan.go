@@ -17,7 +17,7 @@ import (
 func (p *push) replan(caps loader.Caps) error {
 	made, warnings, err := run.MakePlan(p.spec, caps, p.resources)
 	p.warnings = warnings
-	if errors.As(err, new(*loader.DeliveryError)) { // because of the server or the table, not of the command line
+	if errors.As(err, new(*run.DeliveryError)) { // because of the server or the table, not of the command line
 		return failed(report.PreflightFailed, err)
 	}
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *push) replan(caps loader.Caps) error {
 // replanRun makes the plan anew of a run that has begun.
 func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
 	err := p.replan(caps)
-	if weaker := (*loader.DeliveryError)(nil); errors.As(err, &weaker) {
+	if weaker := (*run.DeliveryError)(nil); errors.As(err, &weaker) {
 		return failed(report.PreflightFailed,
 			fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", r.Run, r.Table, weaker.Reason))
 	}

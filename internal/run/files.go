@@ -232,10 +232,6 @@ func (s Spec) methodName() string { return cmp.Or(s.Method, s.Wish.Method) }
 // planFiles is MakePlan for files.
 func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	workers, warnings := r.Connections(caps)
-	sized := workers
-	if s.Wish.Shared {
-		sized = sharedWorkers
-	}
 	made, own := s, *s.Files
 	made.Files = &own
 	if err := own.refuse(s.methodName(), caps); err != nil {
@@ -246,12 +242,13 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		if bytes == 0 {
 			bytes = math.MaxInt64
 		}
-		contract, more, err := loader.Negotiate(caps, loader.Want{
-			Method: s.Wish.Method, Format: own.Wire(caps), Delivery: s.Wish.Delivery, BatchBytes: s.Wish.BatchBytes,
-			Rows: bytes, Workers: sized,
-			Carries:  func(batch.Format) error { return nil },
-			RowBytes: func(batch.Format) int64 { return 1 }, // so that rows are bytes
-		})
+		w := want{
+			Wish: s.Wish, rows: bytes, workers: workers,
+			carries:  func(batch.Format) error { return nil },
+			rowBytes: func(batch.Format) int64 { return 1 }, // so that rows are bytes
+		}
+		w.Format = own.Wire(caps)
+		contract, more, err := w.negotiate(caps)
 		warnings = append(warnings, more...)
 		if err != nil {
 			return Plan{}, warnings, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/source"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -57,7 +55,7 @@ type Resources struct {
 // the server, the first key, that a probe has failed. Warnings say where the plan is less than what was asked for.
 //
 // A spec that leaves nothing open keeps its rows, batches and contract, and only what belongs to the process is made.
-// The error is a *loader.DeliveryError if the database cannot give the guarantee, else what the user asks for is
+// The error is a *DeliveryError if the database cannot give the guarantee, else what the user asks for is
 // impossible.
 func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	if s.Files != nil {
@@ -115,46 +113,6 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	more, err = p.fit(workers, r)
 	return p, append(warnings, more...), err
 }
-
-// contract returns what was agreed on, or agrees with what a database can do.
-func (s Spec) contract(
-	caps loader.Caps, d source.Data, rows int64, workers int,
-) (loader.Contract, []string, error) {
-	if s.agreed() {
-		if s.Dedup != loader.DedupNone && caps.Dedup == loader.DedupNone {
-			return s.Contract, nil, &loader.DeliveryError{Method: s.Method, Reason: caps.Reason}
-		}
-		return s.Contract, nil, nil
-	}
-	for _, c := range d.Dataset.Schema().Columns {
-		if slices.Contains(caps.Lacks, c.Type) {
-			return loader.Contract{}, nil, &loader.Error{
-				Op: "plan", Applied: loader.No, Hint: "make it text; of dataset documents by --payload-kind text",
-				Err: fmt.Errorf("column %s holds %s, and the database has no type for them", c.Name, c.Type),
-			}
-		}
-		if c.Nullable && caps.NoNulls {
-			return loader.Contract{}, nil, &loader.Error{
-				Op: "plan", Applied: loader.No, Hint: "leave nulls out of the dataset's file, and every row has a value",
-				Err: fmt.Errorf("some values of column %s are NULL, which method %s does not send to this database", c.Name, s.Wish.Method),
-			}
-		}
-	}
-	if s.Wish.Shared {
-		workers = sharedWorkers
-	}
-	return loader.Negotiate(caps, loader.Want{
-		Method: s.Wish.Method, Format: s.Wish.Format, Delivery: s.Wish.Delivery,
-		BatchRows: s.Wish.BatchRows, BatchBytes: s.Wish.BatchBytes, GroupBatches: s.Wish.CommitBatches,
-		Rows: rows, Workers: workers,
-		Carries:  d.Carries,
-		RowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
-	})
-}
-
-// sharedWorkers is for how many workers the default size of a batch is made where machines with other cores share a
-// run.
-const sharedWorkers = 64
 
 // maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and it holds head and tail, too.
 const maxBatchBytes = 4<<30 - 1<<20

@@ -196,7 +196,7 @@ func TestWeakerDatabase(t *testing.T) {
 	in.Spec = in.make(t).Spec
 	in.caps.Dedup, in.caps.Reason = loader.DedupNone, "it keeps what was rolled back"
 	_, _, err := in.plan()
-	weaker := (*loader.DeliveryError)(nil)
+	weaker := (*run.DeliveryError)(nil)
 	require.ErrorAs(t, err, &weaker)
 	require.Equal(t, in.caps.Reason, weaker.Reason)
 }

@@ -1,10 +1,6 @@
 package loader
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -90,22 +86,6 @@ func (c Caps) Delivery() Delivery {
 // database, and charges for requests.
 func (c Caps) StoresObjects() bool { return c.Staged || c.Objects }
 
-// Want is what the user wants of a method, and what is known of the rows.
-type Want struct {
-	Method     string
-	Format     batch.Format // "": the first one of the method that can carry the rows
-	Delivery   Delivery
-	BatchRows  int64 // 0: from BatchBytes
-	BatchBytes int64 // encoded bytes; 0: the method's default
-	// GroupBatches is how many batches a commit group of a staged method holds; 0: from the method's default.
-	GroupBatches int64
-	Rows         int64 // of the whole run
-	Workers      int
-	// Carries returns nil if a format can carry the dataset's columns. RowBytes returns the length of an encoded row.
-	Carries  func(batch.Format) error
-	RowBytes func(batch.Format) int64
-}
-
 // Contract is what a run and a back-end agreed on. It is kept with the run.
 type Contract struct {
 	Method    string       `json:"method"`
@@ -122,142 +102,10 @@ type Contract struct {
 // Staged reports whether batches are stored first and loaded in groups.
 func (c Contract) Staged() bool { return c.GroupBatches > 0 }
 
-// DeliveryError reports that a method cannot deliver exactly once, because of the server or the table.
-type DeliveryError struct{ Method, Reason string }
-
-func (e *DeliveryError) Error() string {
-	return fmt.Sprintf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to do without",
-		e.Method, orElse(e.Reason, "the database cannot recognise a batch that it has loaded before"))
-}
-
-// batchesPerWorker is how many batches each worker gets at least by default: with fewer, workers are idle at the end of
-// a run.
-const batchesPerWorker = 4
-
-// Negotiate decides format, guarantee and batch size. Warnings say where the result is weaker than expected.
-func Negotiate(caps Caps, w Want) (Contract, []string, error) {
-	format, err := chooseFormat(caps, w)
-	if err != nil {
-		return Contract{}, nil, err
-	}
-	c := Contract{Method: w.Method, Format: format, Delivery: caps.Delivery(), Dedup: caps.Dedup}
-
-	var warnings []string
-	switch {
-	case w.Delivery == AtLeastOnce:
-		c.Delivery, c.Dedup = AtLeastOnce, DedupNone
-	case c.Delivery == ExactlyOnce:
-	case w.Delivery == ExactlyOnce:
-		return c, nil, &DeliveryError{Method: w.Method, Reason: caps.Reason}
-	case caps.Reason != "":
-		warnings = append(warnings, "delivery is at least once: "+caps.Reason)
-	}
-
-	rowBytes := w.RowBytes(format)
-	if c.BatchRows, err = chooseBatchRows(caps, w, rowBytes); err != nil {
-		return c, warnings, err
-	}
-	switch {
-	case caps.Staged && caps.MaxGroupBatches > 0 && w.GroupBatches > caps.MaxGroupBatches:
-		return c, nil, fmt.Errorf("a group of %d batches is more than the %d that method %s commits at once: lower --commit-batches",
-			w.GroupBatches, caps.MaxGroupBatches, w.Method)
-	case caps.Staged:
-		c.GroupBatches, c.Commits = chooseGroup(caps, w, c.BatchRows, rowBytes), max(caps.Commits, 1)
-	case w.GroupBatches > 0:
-		return c, nil, fmt.Errorf("method %s loads every batch by itself: --commit-batches is for methods that store objects first", w.Method)
-	}
-	return c, warnings, nil
-}
-
-// groupsPerRun is how many groups a run has at least by default, so that the database loads while uploads go on.
-const groupsPerRun = 4
-
-func chooseGroup(caps Caps, w Want, batchRows, rowBytes int64) int64 {
-	if w.GroupBatches > 0 {
-		return w.GroupBatches
-	}
-	n := max(caps.DefaultGroupBytes/max(batchRows*rowBytes, 1), 1)
-	if w.Rows > 0 {
-		n = min(n, max(w.Rows/batchRows/groupsPerRun, 1))
-	}
-	if caps.MaxGroupBatches > 0 {
-		n = min(n, caps.MaxGroupBatches)
-	}
-	return n
-}
-
-func chooseFormat(caps Caps, w Want) (batch.Format, error) {
-	if w.Format != "" {
-		if !slices.Contains(caps.Formats, w.Format) {
-			return "", fmt.Errorf("method %s does not take format %q; it takes %s", w.Method, w.Format, join(caps.Formats))
-		}
-		return w.Format, w.Carries(w.Format)
-	}
-	var refused []error
-	for _, f := range caps.Formats {
-		err := w.Carries(f)
-		if err == nil {
-			return f, nil
-		}
-		refused = append(refused, err)
-	}
-	return "", fmt.Errorf("no format of method %s can carry these rows: %w", w.Method, errors.Join(refused...))
-}
-
-// batchBytes returns the default size of a batch.
-func (c Caps) batchBytes(workers int) int64 {
-	switch workers {
-	case 1:
-		return max(c.DefaultBatchBytes, c.SoloBatchBytes)
-	case 2:
-		return max(c.DefaultBatchBytes, c.SoloBatchBytes/2)
-	}
-	return c.DefaultBatchBytes
-}
-
-func chooseBatchRows(caps Caps, w Want, rowBytes int64) (int64, error) {
-	n := w.BatchRows
-	if n == 0 {
-		bytes := orElse(w.BatchBytes, caps.batchBytes(w.Workers))
-		if caps.MaxBytes > 0 && w.BatchBytes == 0 {
-			bytes = min(bytes, caps.MaxBytes)
-		}
-		n = max(bytes/rowBytes, 1)
-		if w.BatchBytes == 0 {
-			n = min(n, max(w.Rows/int64(w.Workers*batchesPerWorker), 1))
-			n = max(n, caps.MinRows)
-		}
-	}
-	if w.Rows > 0 {
-		n = min(n, max(w.Rows, caps.MinRows))
-	}
-	if caps.MaxRows > 0 && w.BatchRows == 0 {
-		n = min(n, caps.MaxRows)
-	}
-	switch {
-	case caps.MaxRows > 0 && n > caps.MaxRows:
-		return 0, fmt.Errorf("a batch of %d rows is more than the %d that method %s takes here", n, caps.MaxRows, w.Method)
-	case n < caps.MinRows:
-		return 0, fmt.Errorf("a batch of %d rows is less than the %d that method %s needs here", n, caps.MinRows, w.Method)
-	case caps.MaxBytes > 0 && n > caps.MaxBytes/rowBytes:
-		return 0, fmt.Errorf("a batch of %d rows is about %d bytes, more than the %d that method %s takes here: lower --batch-rows or --batch-bytes",
-			n, n*rowBytes, caps.MaxBytes, w.Method)
-	}
-	return n, nil
-}
-
 func orElse[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {
 		return otherwise
 	}
 	return value
-}
-
-func join(formats []batch.Format) string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = string(f)
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,4 +1,4 @@
-package loader_test
+package run
 
 import (
 	"errors"
@@ -11,18 +11,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-type (
-	caps = loader.Caps
-	want = loader.Want
-)
+type caps = loader.Caps
 
 // defaults returns a method of 200 bytes a row, or 100 as CSV, and a run.
 func defaults() (caps, want) {
 	c := caps{Formats: []batch.Format{batch.PGBinary, batch.CSV}, Dedup: loader.DedupTx, Atomic: true, DefaultBatchBytes: 1 << 20}
 	return c, want{
-		Method: "copy", Delivery: loader.DeliveryAuto, Rows: 1_000_000, Workers: 4,
-		Carries:  func(batch.Format) error { return nil },
-		RowBytes: func(f batch.Format) int64 { return map[batch.Format]int64{batch.PGBinary: 100}[f] + 100 },
+		Wish: Wish{Method: "copy", Delivery: loader.DeliveryAuto}, rows: 1_000_000, workers: 4,
+		carries:  func(batch.Format) error { return nil },
+		rowBytes: func(f batch.Format) int64 { return map[batch.Format]int64{batch.PGBinary: 100}[f] + 100 },
 	}
 }
 
@@ -48,7 +45,7 @@ func TestNegotiate(t *testing.T) {
 		"the best of all":      {change: func(*caps, *want) {}, want: best},
 		"the format asked for": {change: func(_ *caps, w *want) { w.Format = batch.CSV }, want: csv},
 		"the first format that can carry the rows": {
-			change: func(c *caps, w *want) { c.Formats, w.Carries = []batch.Format{batch.CSV, batch.PGBinary}, onlyBinary },
+			change: func(c *caps, w *want) { c.Formats, w.carries = []batch.Format{batch.CSV, batch.PGBinary}, onlyBinary },
 			want:   best,
 		},
 		"a format of another method": {
@@ -56,11 +53,11 @@ func TestNegotiate(t *testing.T) {
 			err:    `method copy does not take format "tsv"; it takes pgbinary, csv`,
 		},
 		"a format that cannot carry the rows": {
-			change: func(_ *caps, w *want) { w.Format, w.Carries = batch.CSV, onlyBinary },
+			change: func(_ *caps, w *want) { w.Format, w.carries = batch.CSV, onlyBinary },
 			err:    "csv cannot carry bytes: choose --payload-kind text",
 		},
 		"no format that can carry the rows": {
-			change: func(c *caps, w *want) { c.Formats, w.Carries = []batch.Format{batch.CSV}, onlyBinary },
+			change: func(c *caps, w *want) { c.Formats, w.carries = []batch.Format{batch.CSV}, onlyBinary },
 			err:    "no format of method copy can carry these rows: csv cannot carry bytes: choose --payload-kind text",
 		},
 		"less than could be had, as asked": {change: func(_ *caps, w *want) { w.Delivery = loader.AtLeastOnce }, want: weaker},
@@ -82,7 +79,7 @@ func TestNegotiate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, w := defaults()
 			c.change(&a, &w)
-			got, warnings, err := loader.Negotiate(a, w)
+			got, warnings, err := w.negotiate(a)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return
@@ -109,16 +106,16 @@ func TestNegotiateSizes(t *testing.T) {
 		"the rows asked for":                 {change: func(_ *caps, w *want) { w.BatchRows = 7 }, rows: 7},
 		"the bytes asked for":                {change: func(_ *caps, w *want) { w.BatchBytes = 2000 }, rows: 10},
 		"less than a row":                    {change: func(_ *caps, w *want) { w.BatchBytes = 1 }, rows: 1},
-		"four batches a worker":              {change: func(_ *caps, w *want) { w.Rows = 1600 }, rows: 100},
-		"four batches a worker, of more":     {change: func(_ *caps, w *want) { w.Rows, w.Workers = 1600, 40 }, rows: 10},
-		"not if the bytes were asked for":    {change: func(_ *caps, w *want) { w.Rows, w.BatchBytes = 1600, 1<<20 }, rows: 1600},
-		"fewer rows than workers":            {change: func(_ *caps, w *want) { w.Rows = 3 }, rows: 1},
-		"more where one worker waits alone":  {change: func(c *caps, w *want) { c.SoloBatchBytes, w.Workers = 4<<20, 1 }, rows: 4 << 20 / 200},
-		"half of it for two":                 {change: func(c *caps, w *want) { c.SoloBatchBytes, w.Workers = 4<<20, 2 }, rows: 2 << 20 / 200},
-		"and not less than for many":         {change: func(c *caps, w *want) { c.SoloBatchBytes, w.Workers = 4<<20, 8 }, rows: 1 << 20 / 200},
-		"not more than the run":              {change: func(_ *caps, w *want) { w.Rows, w.BatchRows = 3, 7 }, rows: 3},
-		"as many as the method needs":        {change: func(c *caps, w *want) { c.MinRows, w.Rows = 500, 1600 }, rows: 500},
-		"even for a shorter run":             {change: func(c *caps, w *want) { c.MinRows, w.Rows = 500, 10 }, rows: 500},
+		"four batches a worker":              {change: func(_ *caps, w *want) { w.rows = 1600 }, rows: 100},
+		"four batches a worker, of more":     {change: func(_ *caps, w *want) { w.rows, w.workers = 1600, 40 }, rows: 10},
+		"not if the bytes were asked for":    {change: func(_ *caps, w *want) { w.rows, w.BatchBytes = 1600, 1<<20 }, rows: 1600},
+		"fewer rows than workers":            {change: func(_ *caps, w *want) { w.rows = 3 }, rows: 1},
+		"more where one worker waits alone":  {change: func(c *caps, w *want) { c.SoloBatchBytes, w.workers = 4<<20, 1 }, rows: 4 << 20 / 200},
+		"half of it for two":                 {change: func(c *caps, w *want) { c.SoloBatchBytes, w.workers = 4<<20, 2 }, rows: 2 << 20 / 200},
+		"and not less than for many":         {change: func(c *caps, w *want) { c.SoloBatchBytes, w.workers = 4<<20, 8 }, rows: 1 << 20 / 200},
+		"not more than the run":              {change: func(_ *caps, w *want) { w.rows, w.BatchRows = 3, 7 }, rows: 3},
+		"as many as the method needs":        {change: func(c *caps, w *want) { c.MinRows, w.rows = 500, 1600 }, rows: 500},
+		"even for a shorter run":             {change: func(c *caps, w *want) { c.MinRows, w.rows = 500, 10 }, rows: 500},
 		"at most what the method takes":      {change: func(c *caps, _ *want) { c.MaxRows = 100 }, rows: 100},
 		"at most the bytes the method takes": {change: func(c *caps, _ *want) { c.MaxBytes = 4000 }, rows: 20},
 		"fewer than the method needs": {
@@ -139,30 +136,30 @@ func TestNegotiateSizes(t *testing.T) {
 			err:    "a batch of 30 rows is about 6000 bytes",
 		},
 		"a giant row": {
-			change: func(c *caps, w *want) { c.MaxBytes, w.RowBytes = 1<<20, func(batch.Format) int64 { return 2 << 20 } },
+			change: func(c *caps, w *want) { c.MaxBytes, w.rowBytes = 1<<20, func(batch.Format) int64 { return 2 << 20 } },
 			err:    "a batch of 1 rows is about 2097152 bytes",
 		},
 		"a group of the default bytes": {change: staged(func(*caps, *want) {}), rows: 100, batches: 32},
-		"four groups a run":            {change: staged(func(_ *caps, w *want) { w.Rows = 1600 }), rows: 100, batches: 4},
-		"the batches asked for":        {change: staged(func(_ *caps, w *want) { w.GroupBatches = 700 }), rows: 100, batches: 700},
+		"four groups a run":            {change: staged(func(_ *caps, w *want) { w.rows = 1600 }), rows: 100, batches: 4},
+		"the batches asked for":        {change: staged(func(_ *caps, w *want) { w.CommitBatches = 700 }), rows: 100, batches: 700},
 		"at most what is committed at once": {
 			change: staged(func(c *caps, _ *want) { c.MaxGroupBatches = 20 }), rows: 100, batches: 20,
 		},
 		"as many as are committed at once": {
-			change: staged(func(c *caps, w *want) { c.MaxGroupBatches, w.GroupBatches = 20, 20 }), rows: 100, batches: 20,
+			change: staged(func(c *caps, w *want) { c.MaxGroupBatches, w.CommitBatches = 20, 20 }), rows: 100, batches: 20,
 		},
 		"more than are committed at once": {
-			change: staged(func(c *caps, w *want) { c.MaxGroupBatches, w.GroupBatches = 20, 21 }),
+			change: staged(func(c *caps, w *want) { c.MaxGroupBatches, w.CommitBatches = 20, 21 }),
 			err:    "a group of 21 batches is more than the 20 that method copy commits at once: lower --commit-batches",
 		},
 		"groups of a method that has none": {
-			change: func(_ *caps, w *want) { w.GroupBatches = 2 }, err: "--commit-batches is for methods that store objects first",
+			change: func(_ *caps, w *want) { w.CommitBatches = 2 }, err: "--commit-batches is for methods that store objects first",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, w := defaults()
 			c.change(&a, &w)
-			got, _, err := loader.Negotiate(a, w)
+			got, _, err := w.negotiate(a)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return
