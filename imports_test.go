@@ -76,7 +76,7 @@ func rules() []rule {
 		{from: "internal/runlog", may: with("internal/config", "internal/dataset", "internal/file", "internal/files", "internal/run", "internal/source")},
 		{from: "internal/engine", may: with("internal/engine", "internal/source", "internal/stats")},
 		{from: "internal/notes", may: []string{"pkg/loader"}},
-		{from: "internal/target", may: []string{"pkg/loader", "internal/config", "internal/engine/retry", "internal/host", "internal/netio", "internal/notes"}},
+		{from: "internal/target", may: []string{"pkg/loader", "internal/config", "internal/engine/retry", "internal/netio", "internal/notes"}},
 		{from: "internal/progress", may: with("internal/engine", "internal/notes", "internal/run", "internal/runlog", "internal/target")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/engine", "internal/files", "internal/source",
 			"internal/calibrate/baseline", "internal/file", "internal/host", "internal/netio", "internal/notes", "internal/progress",

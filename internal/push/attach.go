@@ -9,7 +9,6 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -18,17 +17,18 @@ import (
 // each step finds, and not the steps. After them nothing about the rows changes.
 func (p *push) attach(ctx context.Context) error {
 	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: what others had said is no more true
-	if err := p.configure(ctx); err != nil {
+	asked, err := p.configure(ctx)
+	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.input.check(); err != nil {
+	if err := p.input.check(asked); err != nil {
 		return failed(Usage, err)
 	}
 	if p.named() && p.empties() {
-		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove the rows of the others; "+
-			"terapush prepare does it once", p.Config.Create))
+		return failed(Usage, fmt.Errorf("--run-id and --create %s: a process that is started again would remove "+
+			"the rows of the others; terapush prepare does it once", p.Config.Create))
 	}
-	if err := p.checkLimits(); err != nil {
+	if err := p.checkLimits(asked); err != nil {
 		return err
 	}
 	if !p.progress.Continued {
@@ -36,7 +36,7 @@ func (p *push) attach(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
 	if err := p.markBegun(ctx); err != nil {
@@ -57,7 +57,7 @@ func (p *push) attach(ctx context.Context) error {
 
 // configure finds what the run is: in the record of an earlier process, or in the flags. It returns every mistake of
 // the command line: these are reported before a server is asked.
-func (p *push) configure(ctx context.Context) error {
+func (p *push) configure(ctx context.Context) (facts, error) {
 	if p.Config.Resume != "" {
 		return p.reopen(func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	}
@@ -65,56 +65,46 @@ func (p *push) configure(ctx context.Context) error {
 }
 
 // configureNew is configure for a run that may begin.
-func (p *push) configureNew(ctx context.Context, id string) error {
-	if err := p.describe(config.Earlier{}); err != nil {
-		return err
+func (p *push) configureNew(ctx context.Context, id string) (asked facts, err error) {
+	if asked, err = p.describe(config.Earlier{}); err != nil {
+		return asked, err
 	}
 	p.progress.ID = id
-	spec, err := p.input.spec(ctx)
-	if err != nil {
-		return err
+	if asked.spec, err = p.input.spec(ctx); err != nil {
+		return asked, err
 	}
-	p.spec = spec
-	return p.spec.Check(p.caps)
+	return asked, asked.spec.Check(asked.caps)
 }
 
 // describe finds driver and method, what they can do on any server, and what this process has.
-func (p *push) describe(earlier config.Earlier) error {
+func (p *push) describe(earlier config.Earlier) (found facts, err error) {
 	valid := p.Config.Validate()
-	caps, err := p.target.Configure(&p.Config, p.Drivers, earlier)
+	p.target.Driver, p.target.Target, found.caps, err = wayInto(&p.Config, p.Drivers, earlier)
 	if err := errors.Join(valid, err); err != nil {
-		return err
+		return found, err
 	}
-	p.caps, p.resources, p.bare = caps, machine(p.shard(), &p.Config.Pace, p.linkBits), p.asksNothing(caps)
-	p.resources.Unfilled = p.idle
-	p.resources.Cut = new(source.Cut)
-	return nil
+	found.resources = machine(shardOf(&p.Config), &p.Config.Pace, p.linkBits)
+	found.resources.Unfilled = p.idle
+	return found, nil
 }
 
-// shard returns the part of a named run that this process sends. A shard of a load is a run of its own.
-func (p *push) shard() config.Shard {
-	if p.Config.Files != nil {
-		return config.Shard{}
-	}
-	return p.Config.Shard
-}
-
-func (p *push) linkBits() int64 { return p.target.Link.Bits(p.target.Destination()) }
+func (p *push) linkBits() int64 { return p.link.Bits(destination(p.target.Target)) }
 
 // reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database
 // knows all that it held.
-func (p *push) reopen(dispensable func(runlog.Record) bool) error {
+func (p *push) reopen(dispensable func(runlog.Record) bool) (begun facts, err error) {
 	c, s := &p.Config, p.progress
 	before, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
-		return failed(report.PreflightFailed, err)
+		return begun, failed(report.PreflightFailed, err)
 	}
 	log, err := runlog.Open(c.State, c.Resume, s.Replayer(before.Plan.Contract), dispensable)
 	if errors.As(err, new(*runlog.DamagedError)) {
-		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
+		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
+			err, before.Run)
 	}
 	if err != nil {
-		return failed(report.PreflightFailed, err)
+		return begun, failed(report.PreflightFailed, err)
 	}
 	s.Log, s.Continued = log, true
 	if damage := log.Damage(); damage != nil {
@@ -122,61 +112,61 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) error {
 	}
 	r := log.Record()
 	if config.IsRunName(r.Run) {
-		return fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, and verified with them", r.Run, r.Run)
+		return begun, fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, "+
+			"and verified with them", r.Run, r.Run)
 	}
 	if err := refuseChanges(c, r, p.Explicit); err != nil {
-		return err
+		return begun, err
 	}
 	if err := p.sameDatabase(r); err != nil {
-		return err
+		return begun, err
 	}
 	if fromStdin(r) && !p.idle {
-		return loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, so it cannot be resumed: "+
-			"load a file, or begin anew; terapush forget removes its claims", r.Run))
+		return begun, loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, "+
+			"so it cannot be resumed: load a file, or begin anew; terapush forget removes its claims", r.Run))
 	}
 	return p.adopt(r)
 }
 
 // adopt takes the spec from a record, and not from the flags: this version may have other defaults.
-func (p *push) adopt(r runlog.Record) error {
-	err := p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+func (p *push) adopt(r runlog.Record) (begun facts, err error) {
+	begun, err = p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
 	if err != nil {
-		return failed(Usage, err)
+		return begun, failed(Usage, err)
 	}
-	p.spec, p.progress.ID, p.progress.Earlier = r.Plan.Spec, r.Run, r.Plan
-	p.resources.Unfilled = true // until it is known what is left
+	begun.spec = r.Plan.Spec
+	begun.resources.Unfilled = true // until it is known what is left
+	p.progress.ID, p.progress.Earlier = r.Run, r.Plan
 	p.takeInput(r.Plan.Files != nil)
-	return p.replanRun(r, p.caps)
+	return begun, p.replanRun(r, begun)
 }
 
 // connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is
 // made.
-func (p *push) connect(ctx context.Context) error {
+func (p *push) connect(ctx context.Context, asked facts) error {
 	err := p.waiting(ctx, func() error { return p.target.Open(ctx) })
 	if err != nil {
 		return err
 	}
-	return p.connected(ctx)
+	return p.connected(ctx, asked)
 }
 
 // connected plans for the server of an open target.
-func (p *push) connected(ctx context.Context) error {
-	caps := p.target.Loader.Caps()
-	p.bare = p.asksNothing(caps)
-	if p.spec.Method == "" { // a run that has begun has a plan, and is planned again once its table is known
-		if err := p.replan(caps); err != nil {
-			return err
-		}
+func (p *push) connected(ctx context.Context, asked facts) error {
+	asked.caps = p.target.Loader.Caps()
+	if err := p.firstPlan(asked); err != nil {
+		return err
 	}
 	return p.input.connected(ctx)
 }
 
 // reach opens the target of a job that begins no run.
 func (p *push) reach(ctx context.Context) error {
-	if err := p.configure(ctx); err != nil {
+	asked, err := p.configure(ctx)
+	if err != nil {
 		return failed(Usage, err)
 	}
-	return p.connect(ctx)
+	return p.connect(ctx, asked)
 }
 
 // find returns whether an earlier process of the run, or another one of a named run, has begun it, and begins it if
@@ -197,7 +187,7 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 		if begun = announced != 0; begun {
 			return p.agree(announced)
 		}
-		if p.shard().Index > 0 {
+		if shardOf(&p.Config).Index > 0 {
 			return errNotBegun
 		}
 		return p.begin(ctx)

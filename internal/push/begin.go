@@ -10,6 +10,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
@@ -55,7 +56,7 @@ func (p *push) makeTable(ctx context.Context) error {
 	if err := p.keepOthersOff(); err != nil {
 		return err
 	}
-	if err := p.target.Prepare(ctx, p.beginning(loader.CreateMode(p.Config.Create))); err != nil {
+	if err := p.target.Prepare(ctx, p.beginning()); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
 	p.progress.Row = p.target.Found.Row
@@ -74,11 +75,11 @@ func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.refuseRows(); err != nil {
 		return err
 	}
-	first, err := p.input.firstKey(ctx)
+	spec, err := p.input.choose(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.beginAt(first); err != nil {
+	if err := p.replanAs(spec); err != nil {
 		return err
 	}
 	if err := p.probe(ctx); err != nil {
@@ -94,22 +95,22 @@ func (p *push) chooseRows(ctx context.Context) error {
 	return nil
 }
 
-// beginAt makes the plan of a run whose first key is known.
-func (p *push) beginAt(first int64) error {
-	p.spec = p.spec.From(first)
-	return p.replan(p.caps)
-}
-
 // preparation returns what the back-end is to make or check.
 func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
+	made := preparation(&p.Config, p.progress.ID, &p.plan, mode)
+	made.Began, made.Resume, made.Silent = p.began(), p.progress.Continued, p.bare
+	return made
+}
+
+// preparation returns what follows from the flags and a plan.
+func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMode) loader.Preparation {
 	shard := ""
-	if p.named() {
-		shard = cmp.Or(p.Config.Shard.String(), "0/1")
+	if c.RunID != "" {
+		shard = cmp.Or(c.Shard.String(), "0/1")
 	}
 	return loader.Preparation{
-		Run: p.progress.ID, Shard: shard, Owner: owner(), Schema: p.plan.Schema(), Contract: p.plan.Contract,
-		Create: mode, MayDrop: p.Config.AllowDrop, PrimaryKey: p.Config.PrimaryKey, Like: p.Config.LikeTable,
-		Records: p.plan.Files != nil, Began: p.began(), Resume: p.progress.Continued, Silent: p.bare,
+		Run: id, Shard: shard, Owner: owner(), Schema: plan.Schema(), Contract: plan.Contract,
+		Create: mode, MayDrop: c.AllowDrop, PrimaryKey: c.PrimaryKey, Like: c.LikeTable, Records: plan.Files != nil,
 	}
 }
 
@@ -121,16 +122,20 @@ func (p *push) began() time.Time {
 	return p.started
 }
 
-// beginning is preparation for a run that begins.
-func (p *push) beginning(mode loader.CreateMode) loader.Preparation {
-	if p.Config.FillsLike() && mode == loader.CreateIfMissing { // it has just been read
-		mode = loader.CreateNever
+// beginning adds to a preparation that the run begins.
+func beginning(c *config.Push, begins loader.Preparation) loader.Preparation {
+	if c.FillsLike() && begins.Create == loader.CreateIfMissing { // it has just been read
+		begins.Create = loader.CreateNever
 	}
-	begins := p.preparation(mode)
 	if !begins.Silent {
-		begins.Begin = &loader.Beginning{Appends: p.Config.Append, Shards: int(max(p.shard().Count, 1))}
+		begins.Begin = &loader.Beginning{Appends: c.Append, Shards: int(max(shardOf(c).Count, 1))}
 	}
 	return begins
+}
+
+// beginning is preparation for a run that begins as the user says.
+func (p *push) beginning() loader.Preparation {
+	return beginning(&p.Config, p.preparation(loader.CreateMode(p.Config.Create)))
 }
 
 // owner names this process to others.
@@ -145,8 +150,7 @@ func owner() string {
 
 // asksNothing reports whether the user asked for nothing but the load, of a method that can do what caps say. It does
 // not depend on what a probe finds: the same is true of every process of the run.
-func (p *push) asksNothing(caps loader.Caps) bool {
-	c := &p.Config
+func asksNothing(c *config.Push, caps loader.Caps) bool {
 	atLeastOnce := c.Delivery == string(loader.AtLeastOnce) || caps.Delivery() == loader.AtLeastOnce
 	asksForKeys := c.Append && !c.FirstKey.Given
 	return c.Create == string(loader.CreateNever) && atLeastOnce && !asksForKeys

@@ -12,7 +12,6 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
@@ -42,20 +41,21 @@ func Resources(ctx context.Context, c *config.Pace) (workers int, budget int64) 
 func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	if err := p.configureNew(ctx, runlog.NewID(p.started)); err != nil {
+	asked, err := p.configureNew(ctx, runlog.NewID(p.started))
+	if err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
-	checks := p.checkServer(soft)
+	checks := p.checkServer(soft, asked)
 	_ = p.close() // nothing was changed over this connection
 	if soft.Err() != nil {
 		return checks, failed(report.Interrupted, errStopped)
 	}
-	checks.Workers, _ = p.resources.Connections(p.caps)
-	checks.Memory = p.resources.Memory
 	return checks, nil
 }
 
-func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
+func (p *push) checkServer(ctx context.Context, asked facts) (c ServerChecks) {
+	c.Workers, _ = asked.resources.Connections(asked.caps)
+	c.Memory = asked.resources.Memory
 	if err := p.target.Open(ctx); err != nil {
 		if hosts := p.target.Hosts; len(hosts) > 0 {
 			c.Endpoint = dialAddress(hosts[0]) // its distance may be the reason
@@ -69,16 +69,17 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	if connected.Found = strings.TrimSpace(server.Product + " " + server.Version); c.Endpoint != "" {
 		connected.Found += " at " + c.Endpoint
 	}
-	made, warnings, err := run.MakePlan(p.spec, p.target.Loader.Caps(), p.resources)
-	for _, text := range warnings {
+	asked.caps = p.target.Loader.Caps()
+	err := p.firstPlan(asked)
+	for _, text := range p.warnings {
 		c.Findings = append(c.Findings, loader.Finding{Check: "plan", Grade: loader.GradeWarn, Found: text})
 	}
 	if err != nil {
 		c.Findings = append(c.Findings, connected, failure("plan", err))
 		return c
 	}
-	p.caps, p.plan = p.target.Loader.Caps(), made
-	c.BatchBytes = made.BatchBytes()
+	c.Workers, _ = p.resources.Connections(p.caps)
+	c.BatchBytes = p.plan.BatchBytes()
 	if p.target.Can.Checker == nil {
 		c.Findings = append(c.Findings, connected)
 	} else {
@@ -102,7 +103,7 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding
 // intent describes the push to a back-end's checks.
 func (p *push) intent() loader.Intent {
 	return loader.Intent{
-		Preparation: p.beginning(loader.CreateMode(p.Config.Create)),
+		Preparation: p.beginning(),
 		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(), TotalBytes: p.plan.TotalBytes(),
 	}
 }
@@ -173,9 +174,9 @@ func (p *push) check(ctx context.Context) error {
 }
 
 // checkLimits returns an error if this machine has no room for the push, and warns if it has little.
-func (p *push) checkLimits() error {
-	workers, _ := p.resources.Connections(p.caps)
-	findings := host.CheckLimits(host.Want{Workers: workers, Memory: p.resources.Memory})
+func (p *push) checkLimits(asked facts) error {
+	workers, _ := asked.resources.Connections(asked.caps)
+	findings := host.CheckLimits(host.Want{Workers: workers, Memory: asked.resources.Memory})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
 			p.notes.Warn(sentence(f))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/report"
@@ -26,11 +27,15 @@ type fromDataset struct{ p *push }
 func (fromDataset) command() string { return "push" }
 
 func (d fromDataset) spec(context.Context) (run.Spec, error) {
-	p := d.p
-	return run.NewSpec(&p.Config.Data, &p.Config.Batches, p.target.Method, p.named()), nil
+	return specOf(&d.p.Config, d.p.target.Method), nil
 }
 
-func (fromDataset) check() error { return nil }
+// specOf returns the spec of a push that begins.
+func specOf(c *config.Push, method string) run.Spec {
+	return run.NewSpec(&c.Data, &c.Batches, method, c.RunID != "")
+}
+
+func (fromDataset) check(facts) error { return nil }
 
 func (fromDataset) connected(context.Context) error { return nil }
 
@@ -43,6 +48,12 @@ func (fromDataset) leftOut() error { return nil }
 func (fromDataset) explain(error) error { return nil }
 
 func (fromDataset) close() error { return nil }
+
+// choose takes the first key.
+func (d fromDataset) choose(ctx context.Context) (run.Spec, error) {
+	first, err := d.firstKey(ctx)
+	return d.p.spec.From(first), err
+}
 
 // firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no
 // other run gets these keys.

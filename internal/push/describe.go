@@ -68,7 +68,8 @@ func describing[T any](
 ) (answer T, server string, err error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	if _, err := p.target.Configure(&p.Config, p.Drivers, config.Earlier{}); err != nil {
+	p.target.Driver, p.target.Target, _, err = wayInto(&p.Config, p.Drivers, config.Earlier{})
+	if err != nil {
 		return answer, "", failed(Usage, err)
 	}
 

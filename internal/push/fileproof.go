@@ -12,6 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -19,25 +20,25 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// firstKey returns 0, since records have no keys. It counts the rows of the table before the load, where its proof is
-// to compare them: an empty table costs nothing.
-func (f *fromFiles) firstKey(ctx context.Context) (int64, error) {
+// choose counts the rows of the table before the load, where its proof is to compare them: an empty table costs nothing.
+func (f *fromFiles) choose(ctx context.Context) (run.Spec, error) {
 	p := f.p
+	spec := p.spec
 	mode, rows := p.Config.Verify, int64(0)
 	asked, ifEmpty := mode == string(verify.Count), mode == config.VerifyAuto || mode == string(verify.Full)
 	switch {
-	case !asked && !ifEmpty, p.target.Found.HasRows && ifEmpty, !p.spec.Files.Shard.Whole():
-		return 0, nil
+	case !asked && !ifEmpty, p.target.Found.HasRows && ifEmpty, !spec.Files.Shard.Whole():
+		return spec, nil
 	case p.target.Found.HasRows:
 		var err error
 		if rows, err = target.Ask(ctx, p.target, "rows", p.target.Can.Describer.Rows); err != nil {
-			return 0, err
+			return spec, err
 		}
 	}
-	counted := *p.spec.Files
+	counted := *spec.Files
 	counted.TableRows = &rows
-	p.spec.Files = &counted
-	return 0, nil
+	spec.Files = &counted
+	return spec, nil
 }
 
 // verify compares the records of the files with what was acknowledged and what is claimed, and the table's rows with

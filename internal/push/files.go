@@ -27,8 +27,8 @@ type fromFiles struct {
 func (*fromFiles) command() string { return "load" }
 
 // check opens the file of --rejects, before anything is begun.
-func (f *fromFiles) check() error {
-	r, err := f.p.leavesOut()
+func (f *fromFiles) check(asked facts) error {
+	r, err := f.p.leavesOut(asked)
 	if err != nil || r == nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func (f *fromFiles) check() error {
 }
 
 // leavesOut returns what is to be left out, with a file that is not open yet; nil if the first bad record ends the run.
-func (p *push) leavesOut() (*rejects, error) {
+func (p *push) leavesOut(asked facts) (*rejects, error) {
 	c := p.Config.Files
 	if c == nil || c.MaxRejects == 0 {
 		return nil, nil
 	}
-	if p.caps.Dedup == loader.DedupKey {
+	if asked.caps.Dedup == loader.DedupKey {
 		return nil, fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of "+
 			"its records are missing: correct the files, or load into a staging table whose columns are texts, and INSERT "+
 			"from there what is right",
@@ -55,7 +55,7 @@ func (p *push) leavesOut() (*rejects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--rejects: %w", err)
 	}
-	for _, input := range p.spec.Files.Files {
+	for _, input := range asked.spec.Files.Files {
 		if file.Same(path, input.Path) {
 			return nil, fmt.Errorf("--rejects: %s is one of the files that are loaded: choose another name", path)
 		}
@@ -92,8 +92,9 @@ func (f *fromFiles) connected(ctx context.Context) error {
 			return failed(Usage, err)
 		}
 	}
-	p.spec.Files = mapped
-	return p.replan(p.caps)
+	spec := p.spec
+	spec.Files = mapped
+	return p.replanAs(spec)
 }
 
 // firstRecords reads the first record of each file, where no header is declared. What cannot be read is found when the
@@ -127,10 +128,10 @@ func (f *fromFiles) recall() error {
 	}
 	f.ranges = ranges{known: kept, keep: keep}
 	for _, r := range kept {
-		p.resources.Cut.Add(r.Records, r.To-r.From)
+		p.plan.Cut.Add(r.Records, r.To-r.From)
 	}
 	if p.plan.Files.Ended {
-		p.resources.Cut.End(int64(len(kept)))
+		p.plan.Cut.End(int64(len(kept)))
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ func (f *fromFiles) ahead(more []files.Range) error {
 		return err
 	}
 	for _, r := range more {
-		f.p.resources.Cut.Add(r.Records, r.To-r.From)
+		f.p.plan.Cut.Add(r.Records, r.To-r.From)
 	}
 	return nil
 }

@@ -33,14 +33,14 @@ func Forget(ctx context.Context, j Job) error {
 }
 
 func (p *push) forgetEarlier(ctx context.Context) error {
-	err := p.reopen(func(runlog.Record) bool { return true })
+	begun, err := p.reopen(func(runlog.Record) bool { return true })
 	if errors.Is(err, runlog.ErrNoRun) {
 		return p.forgetUnknown(ctx, err)
 	}
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.connect(ctx, begun); err != nil {
 		return err
 	}
 	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
@@ -64,10 +64,11 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err := runlog.RemoveRest(p.Config.State, id); err != nil {
 		return err
 	}
-	if err := p.configureNew(ctx, id); err != nil {
+	asked, err := p.configureNew(ctx, id)
+	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
 	if p.target.Can.Claims == nil {
@@ -89,15 +90,16 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 
 // forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
 func (p *push) forgetNamed(ctx context.Context) error {
-	if err := p.adoptShared(ctx); err != nil {
+	known, err := p.adoptShared(ctx)
+	if err != nil {
 		return err
 	}
-	if p.spec.Method == "" { // no process has left a record
-		if err := p.configure(ctx); err != nil {
+	if known.spec.Method == "" { // no process has left a record
+		if known, err = p.configure(ctx); err != nil {
 			return failed(Usage, err)
 		}
 	}
-	if err := p.connect(ctx); err != nil {
+	if err := p.connect(ctx, known); err != nil {
 		return err
 	}
 	claims := p.target.Can.Claims

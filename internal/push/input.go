@@ -18,11 +18,11 @@ type input interface {
 	// spec returns that of a run that begins.
 	spec(ctx context.Context) (run.Spec, error)
 	// check returns what is wrong with what the user asks for, once the run is known and before a server is asked.
-	check() error
+	check(asked facts) error
 	// connected is called once the target is open, and before its table is looked at.
 	connected(ctx context.Context) error
-	// firstKey returns the key of the run's first row, given what the table holds.
-	firstKey(ctx context.Context) (int64, error)
+	// choose returns the spec of a run whose table is known: its first key follows from what that holds.
+	choose(ctx context.Context) (run.Spec, error)
 	// probe makes a batch that is only tried, of some rows of the run. free releases the memory once no driver reads
 	// it.
 	probe(ctx context.Context, rows []int64) (one *batch.Batch, free func(), err error)

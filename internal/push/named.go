@@ -83,7 +83,7 @@ func (p *push) agree(announced int64) error {
 	if len(p.progress.Shards) > 0 && p.Config.Append && !p.Config.FirstKey.Given {
 		first = p.progress.Shards[0].Keys.First
 	}
-	if err := p.beginAt(first); err != nil {
+	if err := p.replanAs(p.spec.From(first)); err != nil {
 		return err
 	}
 	return p.sameRun(announced)

@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
@@ -11,7 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Outline is what is known of a run before it begins. Of a push no server is asked: its flavour and limits are not in it.
+// Outline is what is known of a run before it begins. Of a push no server is asked: its flavour and limits are not in
+// it.
 type Outline struct {
 	Target     loader.Target
 	Plan       run.Plan
@@ -21,35 +23,42 @@ type Outline struct {
 	Unread error
 }
 
+const outlinedRun = "RUN"
+
 // Check returns what is wrong with a push whatever its size, its server and this machine are.
 func Check(c *config.Push, drivers *loader.Registry) error {
-	_, err := configured(c, drivers)
+	_, _, _, err := asked(c, drivers)
 	return err
 }
 
-func configured(c *config.Push, drivers *loader.Registry) (*push, error) {
-	p := assemble(Job{Config: *c, Drivers: drivers}, host.LocalLink(context.Background()))
-	return p, p.configureNew(context.Background(), "RUN")
+// asked is what a push asks for, and of which database.
+func asked(c *config.Push, drivers *loader.Registry) (driver loader.Driver, to loader.Target, f facts, err error) {
+	driver, to, f.caps, err = wayInto(c, drivers, config.Earlier{})
+	if err := errors.Join(c.Validate(), err); err != nil {
+		return driver, to, f, err
+	}
+	link := host.LocalLink(context.Background())
+	f.resources = machine(shardOf(c), &c.Pace, func() int64 { return link.Bits(destination(to)) })
+	f.spec = specOf(c, to.Method)
+	return driver, to, f, f.spec.Check(f.caps)
 }
 
-// NewOutline plans a push without connecting, and leaves the configuration as it is. The error has every problem that
-// can be found so.
+// NewOutline plans a push without connecting. The error has every problem that can be found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
-	p, err := configured(c, drivers)
+	driver, to, f, err := asked(c, drivers)
 	if err != nil {
 		return Outline{}, err
 	}
-	if err := p.replan(p.caps); err != nil {
-		return Outline{}, err
+	made, warnings, err := run.MakePlan(f.spec, f.caps, f.resources)
+	if err != nil {
+		return Outline{}, unplanned(err)
 	}
-	return p.outline(p.beginning(loader.CreateMode(p.Config.Create))), nil
-}
 
-func (p *push) outline(begins loader.Preparation) Outline {
+	begins := preparation(c, outlinedRun, &made, loader.CreateMode(c.Create))
+	begins.Began, begins.Silent = time.Now(), asksNothing(c, f.caps)
 	return Outline{
-		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,
-		Statements: p.target.Driver.Explain(p.target.Target, begins),
-	}
+		Target: to, Plan: made, Warnings: warnings, Statements: driver.Explain(to, beginning(c, begins)),
+	}, nil
 }
 
 // OutlineLoad plans a load. It reads the beginnings of the files and, from a server that can be reached, the columns of
@@ -62,28 +71,31 @@ func OutlineLoad(ctx context.Context, j Job) (o Outline, err error) {
 }
 
 func (p *push) outlineFiles(ctx context.Context) (Outline, error) {
-	if err := p.configureNew(ctx, "RUN"); err != nil {
+	asked, err := p.configureNew(ctx, outlinedRun)
+	if err != nil {
 		return Outline{}, failed(Usage, err)
 	}
-	if _, err := p.leavesOut(); err != nil {
+	if _, err := p.leavesOut(asked); err != nil {
 		return Outline{}, failed(Usage, err)
 	}
 
 	unread := p.target.Open(ctx)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return Outline{}, ctx.Err()
+	case unread == nil:
+		err = p.connected(ctx, asked)
+	default:
+		err = p.firstPlan(asked)
 	}
-	plan := p.connected
-	if unread != nil {
-		plan = func(context.Context) error { return p.replan(p.caps) }
-	}
-	if err := plan(ctx); err != nil {
+	if err != nil {
 		return Outline{}, err
 	}
 
-	begins := p.beginning(loader.CreateNever)
+	begins := beginning(&p.Config, p.preparation(loader.CreateNever))
 	begins.Layout = p.plan.Files.Example()
-	o := p.outline(begins)
-	o.Unread = unread
-	return o, nil
+	return Outline{
+		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,
+		Statements: p.target.Driver.Explain(p.target.Target, begins), Unread: unread,
+	}, nil
 }

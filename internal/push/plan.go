@@ -3,6 +3,8 @@ package push
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"runtime"
 
 	"github.com/terapush/terapush/internal/config"
@@ -10,26 +12,68 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// replan makes the plan anew, for what is known now of the run and of the database.
-func (p *push) replan(caps loader.Caps) error {
-	made, warnings, err := run.MakePlan(p.spec, caps, p.resources)
+// facts are what a plan is made of. They are a value: who knows more makes others, and of these another plan.
+type facts struct {
+	spec      run.Spec      // what every process of the run has
+	caps      loader.Caps   // of the method, as far as they are known
+	resources run.Resources // of this process
+}
+
+// planned is the newest plan, and what it was made of. It is replaced as a whole, by replan and by endAt alone.
+type planned struct {
+	facts
+	plan run.Plan // the run's once its record is written
+}
+
+// wayInto finds driver and method, and what the method can do on any server.
+func wayInto(
+	c *config.Push, drivers *loader.Registry, earlier config.Earlier,
+) (driver loader.Driver, to loader.Target, caps loader.Caps, err error) {
+	if driver, to, err = c.LoaderTarget(drivers, earlier); err != nil {
+		return driver, to, caps, err
+	}
+	caps, err = driver.Check(to)
+	return driver, to, caps, err
+}
+
+// firstPlan is replan, unless the run has begun: that has a plan, and is planned again once its table is known.
+func (p *push) firstPlan(asked facts) error {
+	p.bare = asksNothing(&p.Config, asked.caps)
+	if asked.spec.Method != "" {
+		return nil
+	}
+	return p.replan(asked)
+}
+
+// replan makes the plan anew, of what is known now.
+func (p *push) replan(f facts) error {
+	made, warnings, err := run.MakePlan(f.spec, f.caps, f.resources)
 	p.warnings = warnings
-	if errors.As(err, new(*run.DeliveryError)) { // because of the server or the table, not of the command line
-		return failed(report.PreflightFailed, err)
-	}
 	if err != nil {
-		return failed(Usage, err)
+		return unplanned(err)
 	}
-	p.caps, p.plan = caps, made
+	p.planned = planned{f, made}
 	return nil
 }
 
+// replanAs is replan for another spec.
+func (p *push) replanAs(s run.Spec) error { return p.replan(facts{s, p.caps, p.resources}) }
+
+// unplanned gives an error of run.MakePlan its outcome.
+func unplanned(err error) error {
+	if errors.As(err, new(*run.DeliveryError)) { // because of the server or the table, not of the command line
+		return failed(report.PreflightFailed, err)
+	}
+	return failed(Usage, err)
+}
+
 // replanRun makes the plan anew of a run that has begun.
-func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
-	err := p.replan(caps)
+func (p *push) replanRun(r runlog.Record, f facts) error {
+	err := p.replan(f)
 	if weaker := (*run.DeliveryError)(nil); errors.As(err, &weaker) {
 		return failed(report.PreflightFailed,
 			fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", r.Run, r.Table, weaker.Reason))
@@ -41,16 +85,16 @@ func (p *push) replanRun(r runlog.Record, caps loader.Caps) error {
 	was := rows{r.Plan.DistinctRows, r.Plan.RowBytes, r.Plan.EncodedRowBytes}
 	is := rows{p.plan.DistinctRows, p.plan.RowBytes, p.plan.EncodedRowBytes}
 	if was != is {
-		return failed(report.PreflightFailed, loader.Final(fmt.Errorf("run %s was begun by another version of terapush, whose batches this "+
-			"one would make otherwise: take that version", r.Run)))
+		return failed(report.PreflightFailed, loader.Final(fmt.Errorf("run %s was begun by another version of terapush, "+
+			"whose batches this one would make otherwise: take that version", r.Run)))
 	}
 	return nil
 }
 
 // endAt ends a run by duration, or of files, behind so many batches.
 func (p *push) endAt(batches int64) {
-	p.plan = p.plan.EndedAt(batches)
-	p.spec = p.plan.Spec
+	ended := p.plan.EndedAt(batches)
+	p.planned = planned{facts{ended.Spec, p.caps, p.resources}, ended}
 	if p.plan.Files != nil {
 		p.plan.Cut.End(batches)
 	}
@@ -58,7 +102,7 @@ func (p *push) endAt(batches int64) {
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.
 func machine(s config.Shard, c *config.Pace, linkBits func() int64) run.Resources {
-	r := run.Resources{Shard: s, Workers: c.Workers, Memory: memory(c.Memory)}
+	r := run.Resources{Shard: s, Workers: c.Workers, Memory: memory(c.Memory), Cut: new(source.Cut)}
 	if r.Workers == 0 {
 		r.Cores, r.LinkBits = runtime.GOMAXPROCS(0), linkBits()
 	}
@@ -74,4 +118,28 @@ func memory(given config.Bytes) int64 {
 		return m / 4
 	}
 	return 1 << 30
+}
+
+// shardOf returns the part of a named run that this process sends. A shard of a load is a run of its own.
+func shardOf(c *config.Push) config.Shard {
+	if c.Files != nil {
+		return config.Shard{}
+	}
+	return c.Shard
+}
+
+// destination returns the host that sessions send to; "" for a socket or no server. Of a store it is that of the
+// endpoint, or else the bucket, whose name stands for Amazon's.
+func destination(t loader.Target) string {
+	if t.Via != nil {
+		t = *t.Via
+	}
+	if u, err := url.Parse(t.Params.Get("endpoint")); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if len(t.Hosts) == 0 {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(t.Address(0, "0"))
+	return host
 }

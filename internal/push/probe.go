@@ -35,8 +35,8 @@ func (p *push) probe(ctx context.Context) error {
 	if proof.Transactional {
 		return p.probeSample(ctx)
 	}
-	weaker := p.caps
-	weaker.Dedup, weaker.Reason = loader.DedupNone, proof.Reason
+	weaker := p.facts
+	weaker.caps.Dedup, weaker.caps.Reason = loader.DedupNone, proof.Reason
 	return p.replan(weaker)
 }
 

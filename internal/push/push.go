@@ -81,7 +81,12 @@ type push struct {
 	started time.Time
 	notes   notes.Notes
 	target  *target.Target
+	link    host.Link // what it says is looked for only when it is asked
 	planned
+	warnings []string    // of the plan that was made last
+	bare     bool        // the user asked for nothing but the load, so nothing else is asked of the database
+	idle     bool        // this process sends nothing
+	probed   int         // rows that were sent and rolled back
 	begun    *runlog.Log // of a run that is neither resumed nor named
 	checked  bool        // the server was asked what would stop the push, once however often the run is begun
 	unfreed  bool        // it could not be removed from the database: the next run does that
@@ -91,18 +96,6 @@ type push struct {
 	source   rowSource // nil until the plan is final
 	meters   meters
 	proof
-}
-
-// planned is what the run is. The plan is made anew when more is known.
-type planned struct {
-	spec      run.Spec      // what every process of the run has
-	caps      loader.Caps   // of the method, as far as they are known
-	resources run.Resources // of this process
-	plan      run.Plan      // made of these; the run's once its record is written
-	warnings  []string      // of that plan
-	bare      bool          // the user asked for nothing but the load, so nothing else is asked of the database
-	idle      bool          // this process sends nothing
-	probed    int           // rows that were sent and rolled back
 }
 
 // proof is what was asked for and found after the load.
@@ -146,8 +139,11 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 
 // assemble makes the parts of a push, and does nothing.
 func assemble(j Job, l host.Link) *push {
-	p := &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, proof: proof{mode: verify.Mode(j.Config.Verify)}}
-	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes, l)
+	p := &push{
+		Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: l,
+		proof: proof{mode: verify.Mode(j.Config.Verify)},
+	}
+	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
 	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
 	p.takeInput(p.Config.Files != nil)
 	return p

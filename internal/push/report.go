@@ -64,7 +64,7 @@ func (p *push) reportMeters(r *report.Report) {
 	r.AddFailures(m.stats.Failures())
 	account := m.account.Measured()
 	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, s.AppliedBatches+s.AlreadyBatches-m.warm.AppliedBatches-m.warm.AlreadyBatches))
-	m.machine.AddTo(&e, p.target.Link.Cards(), p.target.Link.LeavesBy(p.target.Destination()))
+	m.machine.AddTo(&e, p.link.Cards(), p.link.LeavesBy(destination(p.target.Target)))
 	r.BoundBy = report.NewBound(account.Seconds, e)
 	r.Client.LoadSeconds = m.loadCPU
 	r.Client.Host, r.Client.Machine, r.Client.MachineCores = host.Place()

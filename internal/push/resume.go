@@ -13,14 +13,13 @@ import (
 func (p *push) catchUp(ctx context.Context) error {
 	s := p.progress
 	record := s.Log.Record()
-	p.spec = record.Plan.Spec // it leaves nothing open
 	if err := p.input.recall(); err != nil {
 		return err
 	}
 	if record.Stage == runlog.Verified { // only the table is looked at again
 		return s.SameTable(ctx, &record)
 	}
-	if err := p.replanRun(record, p.target.Loader.Caps()); err != nil {
+	if err := p.replanRun(record, facts{record.Plan.Spec, p.target.Loader.Caps(), p.resources}); err != nil {
 		return err
 	}
 	p.endByLastGroup() // before claims are read: that of the last group may have fewer rows than the others
@@ -46,8 +45,9 @@ func (p *push) catchUp(ctx context.Context) error {
 		return nil
 	}
 
-	p.resources.Made, p.resources.Unfilled = p.plan.PartBatches()-s.ToUpload(), s.ToUpload() == 0
-	if err := p.replan(p.caps); err != nil {
+	left := p.facts
+	left.resources.Made, left.resources.Unfilled = p.plan.PartBatches()-s.ToUpload(), s.ToUpload() == 0
+	if err := p.replan(left); err != nil {
 		return err
 	}
 	record.Stage, record.Plan = runlog.Loading, p.plan

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -91,7 +90,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		return nil
 	}
 	was := r.Plan
-	is := run.NewSpec(&c.Data, &c.Batches, was.Method, c.RunID != "")
+	is := specOf(c, was.Method)
 	rows, delivery := any(was.Rows), c.Delivery
 	if d := r.Flag("duration"); d != "" {
 		rows = "--duration " + d

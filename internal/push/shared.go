@@ -154,19 +154,19 @@ func (p *push) takeJournal() error {
 }
 
 // adoptShared finds in the shared files, if there are any, what the run is.
-func (p *push) adoptShared(ctx context.Context) error {
+func (p *push) adoptShared(ctx context.Context) (begun facts, err error) {
 	if p.Files == nil {
-		return nil
+		return begun, nil
 	}
 	if err := p.openFiles(ctx); err != nil {
-		return err
+		return begun, err
 	}
 	if announced, err := p.announceIn(0); err != nil || announced == 0 {
-		return err
+		return begun, err
 	}
 	record, err := p.common.shared.Record()
 	if err != nil || record == nil {
-		return err
+		return begun, err
 	}
 	return p.adopt(*record)
 }

@@ -7,15 +7,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
-	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/notes"
 	"github.com/terapush/terapush/pkg/loader"
@@ -30,7 +27,6 @@ type Target struct {
 	Can    loader.Features
 	Found  loader.Table // as Prepare has found or made it
 	Wire   netio.Dialer
-	Link   host.Link
 
 	connect   *config.Connect
 	patience  *config.Patience
@@ -39,24 +35,14 @@ type Target struct {
 	encrypted atomic.Bool // a TLS handshake has succeeded
 }
 
-// New returns a target that is not open. link may look for what it says only when it is asked.
-func New(c *config.Connect, p *config.Patience, n *notes.Notes, link host.Link) *Target {
-	return &Target{connect: c, patience: p, notes: n, Link: link, outage: retry.Outage{Most: p.RetryFor, Log: n.Log}}
+// New returns a target that is not open, and has neither Driver nor address yet.
+func New(c *config.Connect, p *config.Patience, n *notes.Notes) *Target {
+	return &Target{connect: c, patience: p, notes: n, outage: retry.Outage{Most: p.RetryFor, Log: n.Log}}
 }
 
 // PreflightTime bounds each question of the preflight: the first connection, the look at the table, the probe. A server
 // that others keep busy may need all of it. Where nobody listens, the dialer says so sooner.
 const PreflightTime = 30 * time.Second
-
-// Configure finds driver and method, and returns the method's capabilities on any server.
-func (t *Target) Configure(
-	c *config.Push, drivers *loader.Registry, earlier config.Earlier,
-) (caps loader.Caps, err error) {
-	if t.Driver, t.Target, err = c.LoaderTarget(drivers, earlier); err != nil {
-		return caps, err
-	}
-	return t.Driver.Check(t.Target)
-}
 
 // Open connects once, within PreflightTime.
 func (t *Target) Open(ctx context.Context) error {
@@ -243,22 +229,4 @@ func (t *Target) Suspect(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; the reason may be %s", err, strings.Join(found, ", or "))
-}
-
-// Destination returns the host that sessions send to; "" for a socket or no server. Of a store it is that of the
-// endpoint, or else the bucket, whose name stands for Amazon's.
-func (t *Target) Destination() string { return destination(t.Target) }
-
-func destination(t loader.Target) string {
-	if t.Via != nil {
-		t = *t.Via
-	}
-	if u, err := url.Parse(t.Params.Get("endpoint")); err == nil && u.Host != "" {
-		return u.Hostname()
-	}
-	if len(t.Hosts) == 0 {
-		return ""
-	}
-	host, _, _ := net.SplitHostPort(t.Address(0, "0"))
-	return host
 }
