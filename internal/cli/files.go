@@ -49,13 +49,12 @@ func (a *app) openStore(c *config.Connect) func(context.Context, loader.Target) 
 	}
 }
 
-// sharedFiles returns what opens the common files of a named run's processes in the object store at url; nil if that
-// is "".
-func (a *app) sharedFiles(url string, c *config.Connect) func(context.Context) (push.Files, error) {
+// stateStore returns what opens the store at url that the processes of a named run share; nil if that is "".
+func (a *app) stateStore(url string, c *config.Connect) func(context.Context) (push.StateStore, error) {
 	if url == "" {
 		return nil
 	}
-	return func(ctx context.Context) (push.Files, error) {
+	return func(ctx context.Context) (push.StateStore, error) {
 		files, err := a.openFiles(ctx, "--state-dir", url, c)
 		if err != nil {
 			return nil, err

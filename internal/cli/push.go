@@ -304,7 +304,7 @@ func (a *app) execute(s stop, j push.Job, print func(*report.Report) error) (*re
 	defer w.close()
 
 	j.Drivers, j.Drain, j.Log, j.Watch, j.Ceilings = a.drivers, s.drain, a.log(), w.watch, c.State
-	j.Files, j.Buckets = a.sharedFiles(c.Shared, &c.Connect), files.Buckets{Open: a.openStore(&c.Connect)}
+	j.StateStore, j.Buckets = a.stateStore(c.Shared, &c.Connect), files.Buckets{Open: a.openStore(&c.Connect)}
 	r, err := push.Run(s.hard, j)
 	a.folding.Close()
 	outcome := push.OutcomeOf(err)

@@ -273,7 +273,7 @@ func (t *tablesRun) await(s stop, table int) error {
 	defer cancel()
 	for {
 		complete, err := push.Complete(ctx, push.Job{
-			Config: c, Drivers: t.drivers, Drain: s.drain, Log: t.log(), Files: t.sharedFiles(c.Shared, &c.Connect),
+			Config: c, Drivers: t.drivers, Drain: s.drain, Log: t.log(), StateStore: t.stateStore(c.Shared, &c.Connect),
 		})
 		if complete || err != nil {
 			return err

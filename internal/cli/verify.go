@@ -79,7 +79,7 @@ func (a *app) prepare() *cobra.Command {
 			defer release()
 			one := func(c *config.Push) error {
 				return push.Prepare(stop.hard, push.Job{
-					Config: *c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), Files: a.sharedFiles(c.Shared, &c.Connect),
+					Config: *c, Drivers: a.drivers, Drain: stop.drain, Log: a.log(), StateStore: a.stateStore(c.Shared, &c.Connect),
 				})
 			}
 			if c.Tables != nil {
@@ -230,7 +230,7 @@ func (a *app) again(
 			one := func(c *config.Push) (*report.Report, error) {
 				return do(stop.hard, push.Job{
 					Config: *c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
-					Files: a.sharedFiles(c.Shared, &c.Connect),
+					StateStore: a.stateStore(c.Shared, &c.Connect),
 				})
 			}
 			if c.Tables != nil {

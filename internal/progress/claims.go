@@ -22,7 +22,7 @@ func (p *Progress) TakeClaims(ctx context.Context) error {
 		}
 		p.WarnOfLoss(lost.Len())
 	}
-	if p.Log.Damage() != nil { // acknowledged batches are not known, so none can be missed
+	if p.log.Damage() != nil { // acknowledged batches are not known, so none can be missed
 		if err := p.requireNoRows(ctx, func(number int64) bool { return !claimed.Has(number) }); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (p *Progress) CountClaims(ctx context.Context) (rows, rejected int64, err e
 		defer p.mu.Unlock()
 		rows, rejected = 0, 0
 		clear(p.rejected)
-		return claims.Claimed(ctx, p.ID, func(number, n int64) error {
+		return claims.Claimed(ctx, p.id, func(number, n int64) error {
 			rows += n
 			if number < p.plan.Cut.Len() {
 				p.rejected[number] = p.plan.BatchSize(number) - n
@@ -69,7 +69,7 @@ func (p *Progress) CountClaims(ctx context.Context) (rows, rejected int64, err e
 		})
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+		return 0, 0, fmt.Errorf("reading the claims of run %s: %w", p.id, err)
 	}
 	return rows, rejected, nil
 }
@@ -100,7 +100,7 @@ func (p *Progress) requireNoRows(ctx context.Context, unclaimed func(number int6
 		return nil
 	}
 	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
-		"nothing is sent again, since that would double rows: put the claims back from a backup, or start a new run into another table", rest, p.target.Found.Name, p.ID))
+		"nothing is sent again, since that would double rows: put the claims back from a backup, or start a new run into another table", rest, p.target.Found.Name, p.id))
 }
 
 // requireKnown is requireNoRows for rows without keys, which nobody can look for.
@@ -119,7 +119,7 @@ func (p *Progress) requireKnown(unclaimed func(number int64) bool) error {
 	}
 	return loader.Final(fmt.Errorf("%d batches of run %s were acknowledged and have no claims any more: either the server has lost what it had "+
 		"committed, or somebody removed claims. The records of files have no keys by which one could tell, so nothing is sent again: "+
-		"compare table %s with the files", lost, p.ID, p.target.Found.Name))
+		"compare table %s with the files", lost, p.id, p.target.Found.Name))
 }
 
 // acknowledged reports whether a process has noted that a batch is in.
@@ -133,7 +133,7 @@ func (p *Progress) acknowledged(number int64) bool {
 func (p *Progress) countRows(ctx context.Context) (map[int64]int64, error) {
 	counted, err := p.target.RowsIn(ctx, "rows", p.plan.PartKeys(), p.plan.BatchRows)
 	if err != nil {
-		return nil, fmt.Errorf("looking for rows of run %s: %w", p.ID, err)
+		return nil, fmt.Errorf("looking for rows of run %s: %w", p.id, err)
 	}
 	first, _ := p.plan.Part()
 	numbered := make(map[int64]int64, len(counted))
@@ -141,58 +141,4 @@ func (p *Progress) countRows(ctx context.Context) (map[int64]int64, error) {
 		numbered[first+n] = rows
 	}
 	return numbered, nil
-}
-
-// SameTable checks that the table is the one that the run was filling. If its identity has changed, because it was
-// rewritten (VACUUM FULL, OPTIMIZE, ALTER), dropped or emptied, one scan of the rows decides: those of every batch that
-// is in must be there, and no others, which another run may have put into a table of the same name.
-func (p *Progress) SameTable(ctx context.Context, r *runlog.Record) error {
-	table := p.target.Found
-	if table.Identity == r.Identity {
-		return nil
-	}
-	changed := fmt.Sprintf("table %s has changed since run %s was filling it (it was %s, now it is %s)", table.Name, r.Run, r.Identity, table.Identity)
-	were, in := p.done.Len(), p.done.Has
-	if r.Stage == runlog.Verified {
-		were, in = p.plan.PartBatches(), func(int64) bool { return true }
-	}
-	if p.plan.Files != nil && were == 0 {
-		r.Identity = table.Identity
-		return p.Log.Save(*r)
-	}
-	if p.plan.Files != nil {
-		return loader.Final(fmt.Errorf("%s: it was rewritten, emptied or made again, and the records of files have no keys by which one "+
-			"could tell: compare it with the files, and load into a new one", changed))
-	}
-	if p.target.Can.Counter == nil || were == 0 {
-		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))
-	}
-	// Without claims, batches that were on their way may be in. Batches are handed out in order.
-	onTheWay := p.LastKnown() + int64(p.Earlier.Workers)
-	counted, err := p.countRows(ctx)
-	if err != nil {
-		return err
-	}
-	var whole, others int64
-	for number, rows := range counted {
-		switch {
-		case in(number):
-			if rows == p.plan.BatchSize(number) || p.plan.Delivery == loader.AtLeastOnce {
-				whole++
-			}
-		case p.plan.Dedup == loader.DedupTx || number > onTheWay:
-			others++
-		}
-	}
-	switch {
-	case whole < were:
-		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are missing or incomplete, so it was made again or emptied; start a new run",
-			changed, were-whole, were))
-	case others > 0:
-		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))
-	}
-	p.notes.Warnf("table %s was rewritten since the earlier process (it was %s, now it is %s); the batches that were in still are",
-		table.Name, r.Identity, table.Identity)
-	r.Identity = table.Identity
-	return p.Log.Save(*r)
 }

@@ -25,13 +25,13 @@ func (p *Progress) FindStored(ctx context.Context) error {
 		return nil
 	}
 	whole := make(map[int64]bool)
-	err := inventory.Objects(ctx, p.ID, func(_ string, number, bytes int64) error {
+	err := inventory.Objects(ctx, p.id, func(_ string, number, bytes int64) error {
 		e, stored := p.history.stored[number]
 		whole[number] = stored && e.Encoded == bytes
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("looking for what run %s has in the store: %w", p.ID, p.target.Judged(err))
+		return fmt.Errorf("looking for what run %s has in the store: %w", p.id, p.target.Judged(err))
 	}
 	for _, number := range slices.Sorted(maps.Keys(p.history.stored)) {
 		e := p.history.stored[number]
@@ -118,9 +118,9 @@ func (p *Progress) Tidy(ctx context.Context, over bool) {
 	}
 	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := p.list(ctx, p.ID, progress)
+	l, err := p.list(ctx, p.id, progress)
 	if err == nil && l.done.Len() > 0 && p.discard(ctx, &l.done, progress) {
-		l, err = p.list(ctx, p.ID, progress)
+		l, err = p.list(ctx, p.id, progress)
 	}
 	if err != nil {
 		p.notes.Warnf("what the run left in the object store is not known: %v", err)

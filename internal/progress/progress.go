@@ -21,21 +21,16 @@ import (
 // Progress is what is known of a run's batches. To the engine it is the run's Progress; the rest belongs to one
 // goroutine, and is not used while the engine runs.
 type Progress struct {
-	// ID is the run's. One in shared files has it once it is announced, and before that its name.
-	ID  string
-	Log *runlog.Log // nil until the run has a record
-	// Row is the run's row in the database, or that of this shard; Shards are those of a named run when it was looked
-	// for.
-	Row    loader.RunRow
-	Shards []loader.RunRow
-
-	Continued bool     // an earlier process worked on the run
-	Earlier   run.Plan // of that process
-
 	name   string // that the user has given the run; "" without
 	target *target.Target
 	plan   *run.Plan // as it is at the time
 	notes  *notes.Notes
+
+	id        string
+	row       loader.RunRow // the run's in the database, or that of this shard
+	log       *runlog.Log   // nil until the run has a record
+	continued bool          // an earlier process worked on the run
+	workers   int           // of that process
 
 	known
 }
@@ -57,19 +52,55 @@ type known struct {
 // New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
 func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
 	return &Progress{
-		ID: name, name: name, target: t, plan: plan, notes: n,
+		id: name, name: name, target: t, plan: plan, notes: n,
 		known: known{history: newHistory(), rejected: make(map[int64]int64)},
 	}
+}
+
+// Identify gives the run its id. One in shared files has it once it is announced, and before that its name.
+func (p *Progress) Identify(id string) { p.id = id }
+
+// ID returns the run's id.
+func (p *Progress) ID() string { return p.id }
+
+// Own takes the run's row, or that of this shard, as the database has it now; the zero row if it has none any more.
+func (p *Progress) Own(row loader.RunRow) { p.row = row }
+
+// Owned reports whether this process owns the run's row.
+func (p *Progress) Owned() bool { return p.row.Epoch != "" }
+
+// Follow says whose claims are read of a run that this process does not own.
+func (p *Progress) Follow(run string) { p.row.Run = run }
+
+// Keep takes the log of the run, on which an earlier process has worked if it is continued.
+func (p *Progress) Keep(log *runlog.Log, continued bool) {
+	p.log, p.continued, p.workers = log, continued, log.Record().Plan.Workers
+}
+
+// Log returns the run's log; nil until the run has a record.
+func (p *Progress) Log() *runlog.Log { return p.log }
+
+// Continued reports whether an earlier process worked on the run.
+func (p *Progress) Continued() bool { return p.continued }
+
+// OnTheWay returns how many batches the earlier process had on their way at most, when it ended.
+func (p *Progress) OnTheWay() int64 { return int64(p.workers) }
+
+// Remove removes the run's log.
+func (p *Progress) Remove() error {
+	log := p.log
+	p.log = nil
+	return log.Remove()
 }
 
 // LastKnown returns the last batch in journal and claims, −1 without one.
 func (p *Progress) LastKnown() int64 { return max(p.history.last, p.done.Last()) }
 
 // Name is what the database knows the run by.
-func (p *Progress) Name() string { return cmp.Or(p.name, p.ID) }
+func (p *Progress) Name() string { return cmp.Or(p.name, p.id) }
 
 // Stage is how far the run is, by its record.
-func (p *Progress) Stage() runlog.Stage { return p.Log.Record().Stage }
+func (p *Progress) Stage() runlog.Stage { return p.log.Record().Stage }
 
 // In returns how many batches are in, of those that this process sends.
 func (p *Progress) In() int64 { return p.done.Len() }
@@ -148,7 +179,7 @@ func (p *Progress) AmountOf(d *runlog.Done) Amount {
 
 func (p *Progress) ref(number int64) loader.Ref {
 	first, rows := p.plan.Spans().Span(number)
-	return loader.Ref{ID: batch.ID{Run: p.ID, Number: number}, First: first, Rows: rows}
+	return loader.Ref{ID: batch.ID{Run: p.id, Number: number}, First: first, Rows: rows}
 }
 
 // group returns a commit group of the run; it has no members if the run has no such group.
@@ -172,7 +203,7 @@ func (p *Progress) claimed(ctx context.Context) (claimed runlog.Done, ok bool, e
 	}
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
 		claimed = runlog.Done{}
-		return claims.Claimed(ctx, p.Row.Run, func(number, rows int64) error {
+		return claims.Claimed(ctx, p.row.Run, func(number, rows int64) error {
 			batches, err := p.claimedAs(number, rows)
 			for _, b := range batches {
 				if p.ours(b.ID.Number) {
@@ -183,7 +214,7 @@ func (p *Progress) claimed(ctx context.Context) (claimed runlog.Done, ok bool, e
 		})
 	})
 	if err != nil {
-		return claimed, true, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+		return claimed, true, fmt.Errorf("reading the claims of run %s: %w", p.id, err)
 	}
 	return claimed, true, nil
 }
@@ -221,19 +252,19 @@ func (p *Progress) BegunGroup(number int64) engine.Begun { return p.history.grou
 func (p *Progress) Stored() []engine.Stored { return p.stored }
 
 // Resumed reports whether another process may have sent batches of this one's part, or this one some that were lost.
-func (p *Progress) Resumed() bool { return p.Continued || p.lost || p.name != "" }
+func (p *Progress) Resumed() bool { return p.continued || p.lost || p.name != "" }
 
 // Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
 // else. The end of a commit group is there before it counts as acknowledged, and so before its objects are removed.
 func (p *Progress) Note(e event.Event) error {
 	var err error
 	if p.isMark(e) {
-		err = p.Log.Mark(e.Batch, e.Outcome)
+		err = p.log.Mark(e.Batch, e.Outcome)
 	} else {
-		err = p.Log.Append(e)
+		err = p.log.Append(e)
 	}
 	if err == nil && (e.Outcome == event.Started || e.Members > 0) {
-		err = p.Log.Sync()
+		err = p.log.Sync()
 	}
 	if err == nil && e.Done() {
 		p.mu.Lock()

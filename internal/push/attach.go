@@ -31,7 +31,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.checkLimits(asked); err != nil {
 		return err
 	}
-	if !p.progress.Continued {
+	if !p.progress.Continued() {
 		if err := runlog.Usable(p.Config.State); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.own(ctx, begun); err != nil {
 		return err
 	}
-	if !p.progress.Continued {
+	if !p.progress.Continued() {
 		return nil
 	}
 	return p.catchUp(ctx)
@@ -69,7 +69,7 @@ func (p *push) configureNew(ctx context.Context, id string) (asked facts, err er
 	if asked, err = p.describe(config.Earlier{}); err != nil {
 		return asked, err
 	}
-	p.progress.ID = id
+	p.progress.Identify(id)
 	if asked.spec, err = p.input.spec(ctx); err != nil {
 		return asked, err
 	}
@@ -92,53 +92,53 @@ func (p *push) linkBits() int64 { return p.link.Bits(destination(p.target.Target
 
 // reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database
 // knows all that it held.
-func (p *push) reopen(dispensable func(runlog.Record) bool) (begun facts, err error) {
-	c, s := &p.Config, p.progress
+func (p *push) reopen(dispensable func(runlog.Record) bool) (asked facts, err error) {
+	c := &p.Config
 	before, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
-		return begun, failed(report.PreflightFailed, err)
+		return asked, failed(report.PreflightFailed, err)
 	}
-	log, err := runlog.Open(c.State, c.Resume, s.Replayer(before.Plan.Contract), dispensable)
+	log, err := runlog.Open(c.State, c.Resume, p.progress.Replayer(before.Plan.Contract), dispensable)
 	if errors.As(err, new(*runlog.DamagedError)) {
 		err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
 			err, before.Run)
 	}
 	if err != nil {
-		return begun, failed(report.PreflightFailed, err)
+		return asked, failed(report.PreflightFailed, err)
 	}
-	s.Log, s.Continued = log, true
+	p.progress.Keep(log, true)
 	if damage := log.Damage(); damage != nil {
 		p.notes.Warnf("%v; the run continues without it", damage)
 	}
 	r := log.Record()
 	if config.IsRunName(r.Run) {
-		return begun, fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, "+
+		return asked, fmt.Errorf("run %s is continued with --run-id %s and the flags that it was begun with, "+
 			"and verified with them", r.Run, r.Run)
 	}
 	if err := refuseChanges(c, r, p.Explicit); err != nil {
-		return begun, err
+		return asked, err
 	}
 	if err := p.sameDatabase(r); err != nil {
-		return begun, err
+		return asked, err
 	}
 	if fromStdin(r) && !p.idle {
-		return begun, loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, "+
+		return asked, loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, "+
 			"so it cannot be resumed: load a file, or begin anew; terapush forget removes its claims", r.Run))
 	}
 	return p.adopt(r)
 }
 
 // adopt takes the spec from a record, and not from the flags: this version may have other defaults.
-func (p *push) adopt(r runlog.Record) (begun facts, err error) {
-	begun, err = p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+func (p *push) adopt(r runlog.Record) (asked facts, err error) {
+	asked, err = p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
 	if err != nil {
-		return begun, failed(Usage, err)
+		return asked, failed(Usage, err)
 	}
-	begun.spec = r.Plan.Spec
-	begun.resources.Unfilled = true // until it is known what is left
-	p.progress.ID, p.progress.Earlier = r.Run, r.Plan
+	asked.spec = r.Plan.Spec
+	asked.resources.Unfilled = true // until it is known what is left
+	p.progress.Identify(r.Run)
 	p.takeInput(r.Plan.Files != nil)
-	return begun, p.replanRun(r, begun)
+	return asked, p.replanRun(r, asked)
 }
 
 // connect opens the target, and plans for what the server can do: what is impossible there is refused before a table is
@@ -173,7 +173,7 @@ func (p *push) reach(ctx context.Context) error {
 // none has. Two processes may begin at once, such as the first shard and terapush prepare: whoever comes later takes
 // the place of one that has not announced the run, and that one looks again.
 func (p *push) find(ctx context.Context) (begun bool, err error) {
-	if p.progress.Continued {
+	if p.progress.Continued() {
 		return true, nil
 	}
 	if err := p.share(ctx); err != nil {
@@ -184,7 +184,7 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 		if err != nil {
 			return err
 		}
-		if begun = announced != 0; begun {
+		if begun = announced.fingerprint != 0; begun {
 			return p.agree(announced)
 		}
 		if shardOf(&p.Config).Index > 0 {
@@ -203,12 +203,12 @@ func (p *push) own(ctx context.Context, begun bool) error {
 	}
 	return p.waiting(ctx, func() error {
 		if p.named() && p.common.shared == nil { // the claims say what is in
-			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.progress.ID, p.Config.Shard)); err != nil {
+			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.progress.ID(), p.Config.Shard)); err != nil {
 				return err
 			}
 		}
 		ours := p.preparation(loader.CreateNever)
-		ours.Resume = p.progress.Continued || p.common.shared != nil // there may be rows or objects of the run
+		ours.Resume = p.progress.Continued() || p.common.shared != nil // there may be rows or objects of the run
 		if err := p.target.Prepare(ctx, ours); err != nil {
 			return err
 		}
@@ -219,11 +219,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		case p.common.shared != nil:
 			return p.takeJournal()
 		case p.named():
-			if err := p.createLog(p.Config.State); err != nil {
-				return err
-			}
-			p.progress.Continued = begun
-			return nil
+			return p.createLog(p.Config.State, begun)
 		}
 		return nil // reopen has it
 	})
@@ -232,7 +228,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 // take makes this process the run's owner in the database. A run without claims may have no row there, and one that is
 // proven is only looked at.
 func (p *push) take(ctx context.Context) error {
-	if p.progress.Continued && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
+	if p.progress.Continued() && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
 		_, err := p.closed(ctx)
 		return err
 	}
@@ -246,29 +242,33 @@ func (p *push) take(ctx context.Context) error {
 	if errors.Is(err, loader.ErrUnknownRun) && p.plan.Dedup != loader.DedupTx {
 		return p.samePlace()
 	}
-	p.progress.Row = row
+	p.progress.Own(row)
 	return err
 }
 
 // launch makes a run of what markBegun has begun.
 func (p *push) launch(ctx context.Context) error {
-	if err := p.begun.Launch(p.newRecord(), p.Trial); err != nil {
+	if err := p.marked.Launch(p.newRecord(), p.Trial); err != nil {
 		p.giveBack(ctx)
 		return err
 	}
-	p.progress.Log = p.begun
+	p.progress.Keep(p.marked, false)
 	return nil
 }
 
-// createLog makes the run's folder.
-func (p *push) createLog(stateDir string) (err error) {
-	p.progress.Log, err = runlog.Create(stateDir, p.newRecord())
-	return err
+// createLog makes the run's folder on this machine.
+func (p *push) createLog(stateDir string, continued bool) error {
+	log, err := runlog.Create(stateDir, p.newRecord())
+	if err != nil {
+		return err
+	}
+	p.progress.Keep(log, continued)
+	return nil
 }
 
 func (p *push) newRecord() runlog.Record {
 	return runlog.Record{
-		Run: p.progress.ID, Started: p.started, Stage: runlog.Loading,
+		Run: p.progress.ID(), Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.target.Store(), Table: p.target.Found.Name, Identity: p.target.Found.Identity,
 		Plan: p.plan, Flags: p.Given, Tables: p.Tables,
 	}

@@ -20,11 +20,11 @@ import (
 // markBegun keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs none
 // of that: it is begun again by its name.
 func (p *push) markBegun(ctx context.Context) (err error) {
-	if p.progress.Continued || p.named() {
+	if p.progress.Continued() || p.named() {
 		return nil
 	}
 	p.freeKilled(ctx)
-	p.begun, err = runlog.Begin(p.Config.State, p.newRecord())
+	p.marked, err = runlog.Begin(p.Config.State, p.newRecord())
 	return err
 }
 
@@ -59,7 +59,7 @@ func (p *push) makeTable(ctx context.Context) error {
 	if err := p.target.Prepare(ctx, p.beginning()); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
-	p.progress.Row = p.target.Found.Row
+	p.progress.Own(p.target.Found.Row)
 	if stops != nil {
 		p.giveBack(ctx)
 		return stops
@@ -97,8 +97,8 @@ func (p *push) chooseRows(ctx context.Context) error {
 
 // preparation returns what the back-end is to make or check.
 func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
-	made := preparation(&p.Config, p.progress.ID, &p.plan, mode)
-	made.Began, made.Resume, made.Silent = p.began(), p.progress.Continued, p.bare
+	made := preparation(&p.Config, p.progress.ID(), &p.plan, mode)
+	made.Began, made.Resume, made.Silent = p.began(), p.progress.Continued(), p.bare
 	return made
 }
 
@@ -116,7 +116,7 @@ func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMo
 
 // began is when the run began.
 func (p *push) began() time.Time {
-	if log := p.progress.Log; log != nil {
+	if log := p.progress.Log(); log != nil {
 		return log.Record().Started
 	}
 	return p.started
@@ -223,9 +223,9 @@ func (p *push) giveBack(ctx context.Context) {
 	defer cancel()
 	if err := p.target.Can.Claims.GiveBack(ctx); err != nil {
 		p.unfreed = true
-		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Row.Name, err)
+		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Name(), err)
 	}
-	p.progress.Row = loader.RunRow{}
+	p.progress.Own(loader.RunRow{})
 }
 
 // place is what a fingerprint says of where the rows go.

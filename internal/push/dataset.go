@@ -88,7 +88,7 @@ func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batc
 	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
 	data := &dataset.Sample{Dataset: p.plan.Data, FirstKey: p.plan.FirstKey, Distinct: p.plan.DistinctRows, Rows: sample}
 	f, err := source.New(source.Config{
-		Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID, Buffers: 1,
+		Spans: spans, Dataset: data, Encoder: p.plan.Encoder, Run: p.progress.ID(), Buffers: 1,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +106,7 @@ func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batc
 func (d fromDataset) open(context.Context) (rowSource, error) {
 	p := d.p
 	return source.New(source.Config{
-		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID,
+		Spans: p.plan.Spans(), Dataset: p.plan.Data, Encoder: p.plan.Encoder, Run: p.progress.ID(),
 		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.progress.NeedsNoBuffer,
 	})
 }
@@ -146,8 +146,8 @@ func (d fromDataset) verify(ctx context.Context) error {
 	p.verified, err = verify.Run(ctx, p.target.Can, mode, verify.Expect{
 		Spans: spans, Proof: p.source.Proof(), VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
 		Workers: cmp.Or(p.Config.VerifyWorkers, p.plan.Workers), Progress: p.proofProgress(),
-		Saved: keptProof{p.progress.Log}, Identity: p.progress.Log.Record().Identity,
-		Acked: p.meters.stats.Snapshot().Rows, Run: p.progress.ID, Length: p.progress.Length, Retry: p.target.Ask,
+		Saved: keptProof{p.progress.Log()}, Identity: p.progress.Log().Record().Identity,
+		Acked: p.meters.stats.Snapshot().Rows, Run: p.progress.ID(), Length: p.progress.Length, Retry: p.target.Ask,
 	})
 	if len(p.verified.Strange) > 0 {
 		p.notes.Warnf("objects under the run's prefix that are none of its batches, among them %s",

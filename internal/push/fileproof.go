@@ -190,7 +190,7 @@ func byColumn(columns []rows.Column, fields []string, values [][]byte) [][]byte 
 
 // sampled returns the batches of which records are compared.
 func (f *fromFiles) sampled() ([]files.Range, error) {
-	kept, _, err := f.p.progress.Log.Ranges()
+	kept, _, err := f.p.progress.Log().Ranges()
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +251,8 @@ func (f *fromFiles) key() (string, error) {
 	if p.Config.Files != nil {
 		name = p.Config.Files.Key
 	}
-	if name == "" && p.progress.Log != nil {
-		name = p.progress.Log.Record().Flag("key")
+	if name == "" && p.progress.Log() != nil {
+		name = p.progress.Log().Record().Flag("key")
 	}
 	if name == "" {
 		return "", errors.New(

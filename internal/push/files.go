@@ -60,7 +60,7 @@ func (p *push) leavesOut(asked facts) (*rejects, error) {
 			return nil, fmt.Errorf("--rejects: %s is one of the files that are loaded: choose another name", path)
 		}
 	}
-	return &rejects{path: path, run: p.progress.ID, most: c.MaxRejects, lines: make(map[int64][][]byte)}, nil
+	return &rejects{path: path, run: p.progress.ID(), most: c.MaxRejects, lines: make(map[int64][][]byte)}, nil
 }
 
 // connected finds the columns that the fields of a load go into. It has to be asked before the table is prepared, since
@@ -113,7 +113,7 @@ func firstRecords(ctx context.Context, f *run.Files) (all []run.First) {
 
 // probe makes a batch without records: the probe is of the claim alone.
 func (f *fromFiles) probe(context.Context, []int64) (*batch.Batch, func(), error) {
-	return &batch.Batch{ID: batch.ID{Run: f.p.progress.ID, Number: math.MaxInt64}, Rows: 1}, func() {}, nil
+	return &batch.Batch{ID: batch.ID{Run: f.p.progress.ID(), Number: math.MaxInt64}, Rows: 1}, func() {}, nil
 }
 
 // recall reads which batches earlier processes have cut.
@@ -122,7 +122,7 @@ func (f *fromFiles) recall() error {
 	if f.ranges.keep != nil {
 		return nil
 	}
-	kept, keep, err := p.progress.Log.Ranges()
+	kept, keep, err := p.progress.Log().Ranges()
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func fromStdin(r runlog.Record) bool {
 // explain says of a run that has failed that it cannot be resumed, if that is so.
 func (f *fromFiles) explain(err error) error {
 	p := f.p
-	if err == nil || p.progress.Log == nil || p.progress.Continued || !fromStdin(p.progress.Log.Record()) {
+	if err == nil || p.progress.Log() == nil || p.progress.Continued() || !fromStdin(p.progress.Log().Record()) {
 		return nil
 	}
 	var in int64
@@ -178,7 +178,7 @@ func (f *fromFiles) explain(err error) error {
 	}
 	return loader.Final(fmt.Errorf(
 		"run %s cannot be resumed, since standard input is read once: %d of its records are in the table; "+
-			"terapush forget removes its claims", p.progress.ID, in))
+			"terapush forget removes its claims", p.progress.ID(), in))
 }
 
 // close gives the file of --rejects free, and closes the stores.

@@ -36,7 +36,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 			return nil, err
 		}
 	}
-	if p.progress.Continued && p.plan.Dedup == loader.DedupTx {
+	if p.progress.Continued() && p.plan.Dedup == loader.DedupTx {
 		// From then on it is known which of their records batches went in without.
 		if _, _, err := p.progress.CountClaims(p.common.ctx); err != nil {
 			return nil, err
@@ -46,13 +46,13 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 		return &fileSource{ended: true}, nil
 	}
 	spec := p.plan.Files
-	if p.progress.Continued {
+	if p.progress.Continued() {
 		if err := p.Buckets.Connect(ctx, spec.Files); err != nil {
 			return nil, err
 		}
 	}
 	wire := files.Config{
-		Spec: spec.Spec, Run: p.progress.ID, Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(),
+		Spec: spec.Spec, Run: p.progress.ID(), Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(),
 		Fragile: spec.FragileIn, BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / source.PageBytes * source.PageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),

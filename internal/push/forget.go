@@ -33,26 +33,24 @@ func Forget(ctx context.Context, j Job) error {
 }
 
 func (p *push) forgetEarlier(ctx context.Context) error {
-	begun, err := p.reopen(func(runlog.Record) bool { return true })
+	asked, err := p.reopen(func(runlog.Record) bool { return true })
 	if errors.Is(err, runlog.ErrNoRun) {
 		return p.forgetUnknown(ctx, err)
 	}
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.connect(ctx, begun); err != nil {
+	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
-	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
-	p.progress.WarnOfObjects(ctx, p.progress.ID)
-	if _, err := p.forgetClaims(ctx, p.progress.ID, p.plan.Dedup == loader.DedupTx); err != nil {
+	p.progress.WarnOfObjects(ctx, p.progress.ID())
+	if _, err := p.forgetClaims(ctx, p.progress.ID(), p.plan.Dedup == loader.DedupTx); err != nil {
 		return err
 	}
-	folder := p.progress.Log
-	p.progress.Log = nil
-	return folder.Remove()
+	return p.progress.Remove()
 }
 
 // forgetUnknown removes the claims of a run that the state folder does not know; noRun is the error that says so.
@@ -90,28 +88,28 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 
 // forgetNamed removes the claims of a named run, and its folders on this machine, while no process is at work on it.
 func (p *push) forgetNamed(ctx context.Context) error {
-	known, err := p.adoptShared(ctx)
+	asked, err := p.adoptShared(ctx)
 	if err != nil {
 		return err
 	}
-	if known.spec.Method == "" { // no process has left a record
-		if known, err = p.configure(ctx); err != nil {
+	if asked.spec.Method == "" { // no process has left a record
+		if asked, err = p.configure(ctx); err != nil {
 			return failed(Usage, err)
 		}
 	}
-	if err := p.connect(ctx, known); err != nil {
+	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
 	claims := p.target.Can.Claims
 	if claims == nil && p.common.shared == nil {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
-			p.progress.ID, p.target.Driver.Name()))
+			p.progress.ID(), p.target.Driver.Name()))
 	}
-	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
 	if p.common.shared == nil { // processes on this machine hold the folders; those on others are fenced off
-		err := errors.Join(runlog.RemoveRest(p.Config.State, p.progress.ID), runlog.RemoveShards(p.Config.State, p.progress.ID))
+		err := errors.Join(runlog.RemoveRest(p.Config.State, p.progress.ID()), runlog.RemoveShards(p.Config.State, p.progress.ID()))
 		if err != nil {
 			return err
 		}
@@ -121,12 +119,12 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID))
+		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID()))
 	}
 	if p.common.shared != nil {
-		p.progress.WarnOfObjects(ctx, p.progress.ID)
+		p.progress.WarnOfObjects(ctx, p.progress.ID())
 		if err := p.common.shared.Remove(); err != nil {
-			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID, err)
+			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID(), err)
 		}
 	}
 	return nil
@@ -206,7 +204,7 @@ func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {
 	if claims == nil {
 		return failed(Usage, fmt.Errorf("%s keeps no claims to remove", p.target.Driver.Name()))
 	}
-	if err := p.prepareToForget(ctx, p.progress.ID); err != nil {
+	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
 	all, err := target.Ask(ctx, p.target, "runs", func(ctx context.Context) ([]loader.RunRow, error) {

@@ -137,12 +137,12 @@ func (p *fixture) job(args string) push.Job {
 		require.NoError(p, err)
 		require.NoError(p, config.Restore(f, r.Flags))
 	}
-	var files func(context.Context) (push.Files, error)
+	var files func(context.Context) (push.StateStore, error)
 	if p.files != nil {
-		files = func(context.Context) (push.Files, error) { return p.files, nil }
+		files = func(context.Context) (push.StateStore, error) { return p.files, nil }
 	}
 	return push.Job{
-		Files: files, Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
+		StateStore: files, Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
 		Drain: p.drain, Watch: p.watch, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
 	}
 }

@@ -29,7 +29,7 @@ func (p *push) startMeters() {
 		Buffers: func() (free, total int) { return p.source.Free(), p.source.Buffers() },
 	}
 	var earlier *stats.Earlier
-	if p.progress.Continued {
+	if p.progress.Continued() {
 		amount := amountOf(&p.plan, p.progress.Before())
 		amount.MissingRows = p.progress.Missing()
 		amount.Rows -= amount.MissingRows
@@ -103,7 +103,7 @@ func (p *push) load(ctx context.Context) error {
 // what a batch was refused for.
 func (p *push) whoseRun(ctx context.Context, err error) error {
 	unexplained := err != nil && ctx.Err() == nil && !errors.As(err, new(*loader.TakenOverError))
-	if !unexplained || p.progress.Row.Epoch == "" {
+	if !unexplained || !p.progress.Owned() {
 		return nil
 	}
 	taken := (*loader.TakenOverError)(nil)
@@ -163,16 +163,16 @@ func (p *push) maxRate() int64 {
 
 // saveLoaded saves the progress of the load, and gives its error an outcome.
 func (p *push) saveLoaded(result engine.Result, err error) error {
-	r := p.progress.Log.Record()
+	r := p.progress.Log().Record()
 	r.Plan = p.plan
 	// The journal comes first: that of a loaded run must be complete.
-	if problem := p.progress.Log.Sync(); problem != nil && !errors.Is(err, problem) {
+	if problem := p.progress.Log().Sync(); problem != nil && !errors.Is(err, problem) {
 		err = errors.Join(err, problem)
 	}
 	if err == nil && !result.Drained {
 		r.Stage = runlog.Loaded
 	}
-	err = failed(report.Failed, errors.Join(p.target.Blame(err), p.progress.Log.Save(r)))
+	err = failed(report.Failed, errors.Join(p.target.Blame(err), p.progress.Log().Save(r)))
 	if n := len(result.Unknown); n > 0 {
 		some := result.Unknown[:min(n, 10)]
 		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))

@@ -23,11 +23,17 @@ import (
 // named reports whether the user has given the run a name.
 func (p *push) named() bool { return p.Config.RunID != "" }
 
-// announced returns the fingerprint that a named run was begun with, in the claim table or the shared files; 0 if it
-// was not begun, or has no table.
-func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
+// announcement is what a named run was begun with, as the claim table or the shared files have it. The zero value says
+// that it was not begun, or has no table.
+type announcement struct {
+	fingerprint int64
+	keys        *loader.KeyRange // nil if its keys are not in the claim table
+}
+
+// announced returns what a named run was begun with.
+func (p *push) announced(ctx context.Context) (a announcement, err error) {
 	if !p.named() {
-		return 0, nil
+		return a, nil
 	}
 	if p.common.shared != nil {
 		return p.announcedInFiles(ctx)
@@ -36,30 +42,30 @@ func (p *push) announced(ctx context.Context) (fingerprint int64, err error) {
 	look.Shard = ""
 	err = p.target.Prepare(ctx, look)
 	if errors.Is(err, loader.ErrNoTable) {
-		return 0, nil
+		return a, nil
 	}
 	if err != nil {
-		return 0, err
+		return a, err
 	}
-	if err := p.lookUp(ctx); err != nil || len(p.progress.Shards) == 0 {
-		return 0, err
+	row, err := p.lookUp(ctx)
+	if err != nil || row == nil {
+		return a, err
 	}
-	return p.progress.Shards[0].Fingerprint, nil
+	return announcement{row.Fingerprint, &row.Keys}, nil
 }
 
-// lookUp finds the rows of a named run in the database. One that is over is an error to a shard: its name stands for
-// nothing until somebody begins a run again.
-func (p *push) lookUp(ctx context.Context) error {
-	p.progress.Shards = nil
+// lookUp finds a row of a named run in the database, nil if it has none. A run that is over is an error to a shard: its
+// name stands for nothing until somebody begins a run again.
+func (p *push) lookUp(ctx context.Context) (*loader.RunRow, error) {
 	if p.target.Can.Claims == nil || p.bare {
-		return nil
+		return nil, nil
 	}
 	name := p.progress.Name()
 	found, err := target.AskSoon(ctx, p.target, "run "+name, func(ctx context.Context) ([]loader.RunRow, error) {
 		return p.target.Can.Claims.Runs(ctx, name)
 	})
 	if err != nil || len(found) == 0 {
-		return err
+		return nil, err
 	}
 	row := found[0]
 	over := row.State == loader.RunForgotten || row.State == loader.RunGone
@@ -69,24 +75,24 @@ func (p *push) lookUp(ctx context.Context) error {
 		if row.State == loader.RunGone {
 			anew = "terapush forget frees its name"
 		}
-		return fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: name, Row: &row}), anew)
+		return nil, fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: name, Row: &row}), anew)
 	case over:
-		return nil
+		return nil, nil
 	}
-	p.progress.Shards, p.progress.Row.Run = found, row.Run // its claims can be read
-	return nil
+	p.progress.Follow(row.Run) // its claims can be read
+	return &row, nil
 }
 
 // agree plans as the run's other processes have, and returns an error if the plan is another one.
-func (p *push) agree(announced int64) error {
+func (p *push) agree(a announcement) error {
 	first := p.Config.FirstKey.Key
-	if len(p.progress.Shards) > 0 && p.Config.Append && !p.Config.FirstKey.Given {
-		first = p.progress.Shards[0].Keys.First
+	if a.keys != nil && p.Config.Append && !p.Config.FirstKey.Given {
+		first = a.keys.First
 	}
 	if err := p.replanAs(p.spec.From(first)); err != nil {
 		return err
 	}
-	return p.sameRun(announced)
+	return p.sameRun(a.fingerprint)
 }
 
 func (p *push) sameRun(announced int64) error {
@@ -109,10 +115,10 @@ func (p *push) announce(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.progress.Row.Epoch == "" {
+	if !p.progress.Owned() {
 		return nil
 	}
-	return p.target.Ask(ctx, "run "+p.progress.ID, func(ctx context.Context) error {
+	return p.target.Ask(ctx, "run "+p.progress.ID(), func(ctx context.Context) error {
 		return p.target.Can.Claims.Announce(ctx, fingerprint)
 	})
 }
@@ -187,6 +193,6 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	if begun {
 		done = "announced already"
 	}
-	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.progress.ID, done, p.plan.Rows, p.plan.Batches(), p.target.Table))
+	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.progress.ID(), done, p.plan.Rows, p.plan.Batches(), p.target.Table))
 	return nil
 }

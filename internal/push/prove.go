@@ -19,7 +19,7 @@ func (p *push) prove(ctx context.Context) error {
 		return p.orInterrupted(report.Failed, err)
 	}
 	prove := p.verify
-	if p.progress.Row.Epoch == "" {
+	if !p.progress.Owned() {
 		prove = p.verifyClosed
 	}
 	if err := prove(ctx); err != nil {
@@ -76,15 +76,15 @@ func (p *push) finish(ctx context.Context) error {
 	if err := p.settle(ctx, loader.RunProven); err != nil {
 		return err
 	}
-	r := p.progress.Log.Record()
+	r := p.progress.Log().Record()
 	r.Stage = runlog.Verified
-	return p.progress.Log.Save(r)
+	return p.progress.Log().Save(r)
 }
 
 // settle closes the run in the database, or says that it is proven. The error is a *loader.TakenOverError if another
 // process has it: whatever was counted may have changed since.
 func (p *push) settle(ctx context.Context, state loader.RunState) error {
-	if p.target.Can.Claims == nil || p.progress.Row.Epoch == "" {
+	if p.target.Can.Claims == nil || !p.progress.Owned() {
 		return nil
 	}
 	return p.target.Ask(ctx, "run", func(ctx context.Context) error {

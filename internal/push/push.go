@@ -50,9 +50,9 @@ type Job struct {
 	Trial bool
 	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
-	// Files opens the shared files of a named run's processes, --state-dir s3://…; nil if there are none. They are
-	// closed with the run. The error of a store has its verdict, and no Files come with it.
-	Files func(context.Context) (Files, error)
+	// StateStore opens what a named run's processes share, --state-dir s3://…; nil if there is none. It is closed with
+	// the run. Its error has the store's verdict.
+	StateStore func(context.Context) (StateStore, error)
 	// Buckets finds the files of a load that are in object stores. They are closed with the run.
 	Buckets files.Buckets
 	// Watch is called once before the buffers are filled, or before the proof of Verify, for progress and metrics; done
@@ -60,8 +60,8 @@ type Job struct {
 	Watch func(Watched) (done func(), err error)
 }
 
-// Files are the store of --state-dir, and what it means by an error.
-type Files interface {
+// StateStore is the object store of --state-dir, and what it means by an error.
+type StateStore interface {
 	runlog.Store
 	Classify(err error) loader.Verdict
 	Close() error
@@ -87,7 +87,7 @@ type push struct {
 	bare     bool        // the user asked for nothing but the load, so nothing else is asked of the database
 	idle     bool        // this process sends nothing
 	probed   int         // rows that were sent and rolled back
-	begun    *runlog.Log // of a run that is neither resumed nor named
+	marked   *runlog.Log // the mark that the run begins; nil of one that is resumed or named
 	checked  bool        // the server was asked what would stop the push, once however often the run is begun
 	unfreed  bool        // it could not be removed from the database: the next run does that
 	progress *progress.Progress
@@ -114,12 +114,12 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	defer end()
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
-	if p.Trial && p.begun != nil {
-		p.unfreed = p.free(ctx, p.progress.ID) != nil
+	if p.Trial && p.marked != nil {
+		p.unfreed = p.free(ctx, p.progress.ID()) != nil
 	}
 	err = errors.Join(err, p.close(), p.input.explain(err))
 	if !p.unfreed {
-		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID)
+		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID())
 	}
 	r := p.report(err)
 	r.Run.Resumable = r.Run.Resumable && !p.Trial
@@ -219,7 +219,7 @@ func (p *push) watch(ctx context.Context) (end func(), err error) {
 	done := func() {}
 	if p.Watch != nil {
 		snapshot := p.meters.stats.Snapshot
-		done, err = p.Watch(Watched{Run: p.progress.ID, Backend: p.target.Driver.Name(), Plan: p.plan, Snapshot: snapshot})
+		done, err = p.Watch(Watched{Run: p.progress.ID(), Backend: p.target.Driver.Name(), Plan: p.plan, Snapshot: snapshot})
 		if err != nil {
 			return nil, failed(report.PreflightFailed, err)
 		}
@@ -237,11 +237,11 @@ func (p *push) close() error {
 		problems = append(problems, p.source.Close())
 	}
 	problems = append(problems, p.input.close())
-	if log := cmp.Or(p.progress.Log, p.begun); log != nil {
+	if log := cmp.Or(p.progress.Log(), p.marked); log != nil {
 		problems = append(problems, log.Close())
 	}
-	if p.common.files != nil {
-		problems = append(problems, p.common.files.Close())
+	if p.common.store != nil {
+		problems = append(problems, p.common.store.Close())
 	}
 	if p.target.Loader != nil {
 		problems = append(problems, p.target.Judged(p.target.Loader.Close()))

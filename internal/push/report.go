@@ -18,9 +18,9 @@ func (p *push) report(err error) *report.Report {
 	if err != nil {
 		r.Result.Error = loader.Explain(err)
 	}
-	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.progress.Continued, Flags: p.Given}
-	if p.progress.Log != nil {
-		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID, p.progress.Log.Record().Started, p.resumable(err)
+	r.Run = report.Run{Started: p.started, ProcessStarted: p.started, Resumed: p.progress.Continued(), Flags: p.Given}
+	if p.progress.Log() != nil {
+		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID(), p.progress.Log().Record().Started, p.resumable(err)
 	}
 	if shard := p.plan.Sends(); !shard.Whole() {
 		r.Run.Shard = &report.Shard{Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows()}

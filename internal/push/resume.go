@@ -12,7 +12,7 @@ import (
 // catchUp finds what earlier processes of the run, or of its shard, have done, and plans for what is left.
 func (p *push) catchUp(ctx context.Context) error {
 	s := p.progress
-	record := s.Log.Record()
+	record := s.Log().Record()
 	if err := p.input.recall(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (p *push) catchUp(ctx context.Context) error {
 		return err
 	}
 	record.Stage, record.Plan = runlog.Loading, p.plan
-	return s.Log.Save(record)
+	return s.Log().Save(record)
 }
 
 // emptied returns an error if a named run has claims and no rows. The record of a run without a name knows the table.
@@ -60,7 +60,7 @@ func (p *push) emptied() error {
 		return nil
 	}
 	return loader.Final(fmt.Errorf("run %s has claims and table %s has no rows: it was emptied or made again; "+
-		"terapush forget removes the claims, so that the run can begin anew", p.progress.ID, p.target.Found.Name))
+		"terapush forget removes the claims, so that the run can begin anew", p.progress.ID(), p.target.Found.Name))
 }
 
 // warnOfDoubles says how many batches may be in the table twice.
@@ -69,7 +69,7 @@ func (p *push) warnOfDoubles() {
 	if p.plan.Dedup != loader.DedupNone || s.Left() == 0 {
 		return
 	}
-	onTheWay := int64(s.Earlier.Workers)
+	onTheWay := s.OnTheWay()
 	if p.plan.Staged() {
 		onTheWay = int64(p.plan.Commits) * min(p.plan.GroupBatches, s.Left())
 	}
@@ -97,6 +97,6 @@ func (p *push) endByLastBatch() error {
 	if last < 0 {
 		return loader.Final(errors.New("the run had not begun to load: start a new one"))
 	}
-	p.endAt(last + 1 + int64(p.progress.Earlier.Workers))
+	p.endAt(last + 1 + p.progress.OnTheWay())
 	return nil
 }

@@ -35,10 +35,10 @@ func (p *push) sameDatabase(r runlog.Record) error {
 // the same database, after a failover: the table's identity decides, if the back-end gives one, else there is a
 // warning.
 func (p *push) samePlace() error {
-	if p.progress.Log == nil { // a named run, whose processes agree by their fingerprint
+	if p.progress.Log() == nil { // a named run, whose processes agree by their fingerprint
 		return nil
 	}
-	r := p.progress.Log.Record()
+	r := p.progress.Log().Record()
 	was, err := config.PlaceOf(r.Target, p.Drivers)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type common struct {
 	ctx    context.Context // of the push
 	log    *slog.Logger
 	policy retry.Policy
-	files  Files          // nil until they are open
+	store  StateStore     // nil until it is open
 	shared *runlog.Shared // nil without
 }
 
@@ -33,7 +33,7 @@ func (c *common) ask(what string, f func(context.Context) error) error {
 	lost := func(err error) {
 		c.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
 	}
-	return failed(report.Failed, c.policy.Ask(bound, c.files.Classify, lost, f)) // another start may help
+	return failed(report.Failed, c.policy.Ask(bound, c.store.Classify, lost, f)) // another start may help
 }
 
 // share opens the shared files of a named run if no claims show its every batch.
@@ -41,7 +41,7 @@ func (p *push) share(ctx context.Context) error {
 	if !p.named() || p.claimsBatches() {
 		return nil
 	}
-	if p.Files == nil {
+	if p.StateStore == nil {
 		return failed(Usage, fmt.Errorf("--run-id: %s of %s does not claim its batches in the database, so a journal has to "+
 			"say which are in, and to outlive this machine: give --state-dir s3://bucket/prefix, the same to every process",
 			p.plan.Method, p.target.Driver.Name()))
@@ -54,17 +54,17 @@ func (p *push) openFiles(ctx context.Context) error {
 		return nil
 	}
 	err := p.waiting(ctx, func() error {
-		files, err := p.Files(ctx)
+		store, err := p.StateStore(ctx)
 		if err != nil {
 			return failed(report.Failed, err)
 		}
-		p.common.files = files
+		p.common.store = store
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	p.common.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.common.files, Ask: p.common.ask}, Name: p.Config.RunID}
+	p.common.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.common.store, Ask: p.common.ask}, Name: p.Config.RunID}
 	return nil
 }
 
@@ -76,26 +76,29 @@ func (p *push) claimsBatches() bool {
 // announceIn is Shared.Announce. The run has its id from then on.
 func (p *push) announceIn(number int64) (kept int64, err error) {
 	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
-		p.progress.ID = p.common.shared.ID
+		p.progress.Identify(p.common.shared.ID)
 	}
 	return kept, err
 }
 
-func (p *push) announcedInFiles(ctx context.Context) (fingerprint int64, err error) {
-	fingerprint, err = p.announceIn(0)
-	if err != nil {
-		return 0, err
+func (p *push) announcedInFiles(ctx context.Context) (a announcement, err error) {
+	if a.fingerprint, err = p.announceIn(0); err != nil {
+		return a, err
 	}
-	if fingerprint == 0 { // perhaps again, since it was forgotten
-		p.progress.ID = p.progress.Name()
-		return 0, nil
+	if a.fingerprint == 0 { // perhaps again, since it was forgotten
+		p.progress.Identify(p.progress.Name())
+		return a, nil
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard, look.Resume = "", true
 	if err := p.target.Prepare(ctx, look); err != nil {
-		return 0, err
+		return announcement{}, err
 	}
-	return fingerprint, p.lookUp(ctx)
+	row, err := p.lookUp(ctx)
+	if row != nil {
+		a.keys = &row.Keys
+	}
+	return a, err
 }
 
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no
@@ -129,7 +132,7 @@ func (p *push) begunMeanwhile() error {
 		return err
 	}
 	if p.empties() {
-		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.progress.ID))
+		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.progress.ID()))
 	}
 	return loader.ErrBegun
 }
@@ -141,32 +144,33 @@ func (p *push) takeJournal() error {
 	shards, err := p.common.shared.Shards(count)
 	if err == nil && shards != count {
 		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d",
-			p.progress.ID, shards, shards))
+			p.progress.ID(), shards, shards))
 	}
 	if err != nil {
 		return err
 	}
-	p.progress.Log, p.progress.Continued, err = p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
-	if err == nil {
-		p.progress.Earlier = p.progress.Log.Record().Plan
+	log, begun, err := p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
+	if err != nil {
+		return err
 	}
-	return err
+	p.progress.Keep(log, begun)
+	return nil
 }
 
 // adoptShared finds in the shared files, if there are any, what the run is.
-func (p *push) adoptShared(ctx context.Context) (begun facts, err error) {
-	if p.Files == nil {
-		return begun, nil
+func (p *push) adoptShared(ctx context.Context) (asked facts, err error) {
+	if p.StateStore == nil {
+		return asked, nil
 	}
 	if err := p.openFiles(ctx); err != nil {
-		return begun, err
+		return asked, err
 	}
 	if announced, err := p.announceIn(0); err != nil || announced == 0 {
-		return begun, err
+		return asked, err
 	}
 	record, err := p.common.shared.Record()
 	if err != nil || record == nil {
-		return begun, err
+		return asked, err
 	}
 	return p.adopt(*record)
 }

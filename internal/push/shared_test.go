@@ -120,7 +120,7 @@ func TestSharedFilesThatCannotBeOpened(t *testing.T) {
 	for waited, refusal := range map[bool]error{false: closed, true: loader.Judged(closed, loader.Lost(loader.ClassConnection))} {
 		p := newLabelled(t)
 		j := p.job(nightly + " --retry-for 0")
-		j.Files = func(context.Context) (push.Files, error) { return nil, refusal }
+		j.StateStore = func(context.Context) (push.StateStore, error) { return nil, refusal }
 		r, err := push.Run(t.Context(), j)
 		require.ErrorIs(t, err, closed)
 		require.Equal(t, report.Failed, r.Result.Outcome, "another start may help")

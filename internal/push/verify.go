@@ -37,7 +37,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	}
 	if p.progress.Stage() == runlog.Loading {
 		return failed(report.PreflightFailed, fmt.Errorf(
-			"run %s is not loaded to its end: finish it with %s --resume", p.progress.ID, p.input.command()))
+			"run %s is not loaded to its end: finish it with %s --resume", p.progress.ID(), p.input.command()))
 	}
 	end, err := p.watch(ctx)
 	if err != nil {
@@ -120,9 +120,8 @@ func (p *push) recallNamed(ctx context.Context) (remove func(), err error) {
 	}
 	folder, err := os.MkdirTemp("", "terapush-proof-")
 	if err == nil {
-		err = p.createLog(folder)
+		err = p.createLog(folder, true)
 	}
-	p.progress.Continued = true
 	return func() { _ = os.RemoveAll(folder) }, err
 }
 
@@ -142,7 +141,7 @@ func (p *push) findNamed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if announced == 0 {
+		if announced.fingerprint == 0 {
 			return fmt.Errorf("%w %q in %s; terapush runs lists those of the state folder, %s",
 				runlog.ErrNoRun, p.progress.Name(), p.recordedIn(), p.Config.State)
 		}
@@ -177,7 +176,7 @@ func (p *push) readJournals() error {
 		return err
 	}
 	if len(shards) == 0 {
-		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.progress.ID))
+		return failed(report.PreflightFailed, fmt.Errorf("no shard of run %s has begun", p.progress.ID()))
 	}
 	replay := p.progress.Replayer(p.plan.Contract)
 	for i, shard := range shards {
@@ -187,7 +186,7 @@ func (p *push) readJournals() error {
 		}
 		if record == nil || record.Stage == runlog.Loading {
 			return failed(report.PreflightFailed,
-				fmt.Errorf("shard %d/%d of run %s %w", i, len(shards), p.progress.ID, errShardNotLoaded))
+				fmt.Errorf("shard %d/%d of run %s %w", i, len(shards), p.progress.ID(), errShardNotLoaded))
 		}
 	}
 	return nil

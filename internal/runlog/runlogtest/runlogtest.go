@@ -14,7 +14,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Files are those of a bucket, in memory: push.Files.
+// Files are those of a bucket, in memory: push.StateStore.
 type Files struct {
 	mu  sync.Mutex
 	All map[string]string
@@ -34,7 +34,7 @@ var (
 	errDead = errors.New("the process is dead")
 )
 
-// Create implements push.Files.
+// Create implements push.StateStore.
 func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *Files) Create(_ context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Read implements push.Files.
+// Read implements push.StateStore.
 func (m *Files) Read(_ context.Context, name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *Files) Read(_ context.Context, name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Write implements push.Files.
+// Write implements push.StateStore.
 func (m *Files) Write(_ context.Context, name string, content []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,7 @@ func (m *Files) Write(_ context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Names implements push.Files.
+// Names implements push.StateStore.
 func (m *Files) Names(_ context.Context, folder string, each func(name string) error) error {
 	m.mu.Lock()
 	names := slices.Sorted(maps.Keys(m.All))
@@ -86,7 +86,7 @@ func (m *Files) Names(_ context.Context, folder string, each func(name string) e
 	return nil
 }
 
-// Remove implements push.Files.
+// Remove implements push.StateStore.
 func (m *Files) Remove(_ context.Context, names ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
