@@ -12,7 +12,10 @@ import (
 // commitGroups commits full groups until there are no more. A failure of the run ends it after the current group:
 // stored batches stay for the resume. A run that is asked to stop still commits its full groups.
 func (r *run) commitGroups(ctx context.Context) {
-	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline, policy: r.Retry}
+	d := &deliverer{
+		run: r, index: -1, enter: func(event.State) {}, closeSession: func() {},
+		deadline: &r.groupDeadline, policy: r.Retry,
+	}
 	d.load = d.retrying(d.attempts(d.committed))
 	for {
 		g, ok := r.groups.next(ctx, r.isBroken)
@@ -20,11 +23,10 @@ func (r *run) commitGroups(ctx context.Context) {
 			return
 		}
 		err := d.commit(ctx, g)
-		switch {
-		case err != nil && onlyThisOne(err):
+		if err != nil && onlyThisOne(err) {
 			r.Log.Error("a commit group is given up, the others continue", "error", err)
 			r.keepError(err)
-		default:
+		} else {
 			r.fail(err)
 		}
 		r.groups.finished()
@@ -71,9 +73,5 @@ func (d *deliverer) discard(ctx context.Context, t *delivery) {
 		return
 	}
 	d.Log.Warn("the objects of a committed group stay in the store", "what", t.String(), "error", err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.undeleted++; d.deleteErr == nil {
-		d.deleteErr = err
-	}
+	d.keepUndeleted(err)
 }

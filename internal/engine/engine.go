@@ -3,17 +3,22 @@
 //
 // The layers around a session's Load are functions that wrap a function, built once for each worker. Outermost first:
 //
-//	retry → leave out bad records → attempt (event) → check rows → deadline → reconnect → session.Load
+//	retry → leave out bad records → event → verdict → row count → deadline → connect → session.Load
+//
+// A batch that the server refuses for its records goes in part by part instead, from the second layer on:
+//
+//	event → row count → sift → connect → session
 //
 // Under a staged contract these layers upload batches to a store. Stored batches are collected in groups, and
 // committers load the groups into the table while uploads continue, through the same layers:
 //
-//	retry → attempt (event) → check rows → deadline → Committer.Commit
+//	retry → event → verdict → row count → deadline → Committer.Commit
 //
 // Applied batches are skipped earlier, where numbers are handed out, so that they take no buffer.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -149,17 +154,9 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	end()
 	helpers.Wait()
 
-	slices.Sort(r.unknown)
-	if r.failed == nil {
-		r.failed = context.Cause(ctx)
-	}
-	handed, _, stopped := r.numbers.state()
-	return Result{
-		Unknown:         r.unknown,
-		Handed:          handed,
-		Drained:         stopped,
-		UndeletedGroups: r.undeleted, DeleteErr: r.deleteErr,
-	}, r.failed
+	slices.Sort(r.result.Unknown)
+	r.result.Handed, _, r.result.Drained = r.numbers.state()
+	return r.result, cmp.Or(r.failed, context.Cause(ctx))
 }
 
 func newRun(running context.Context, c Config) (*run, error) {
@@ -221,13 +218,7 @@ type run struct {
 	retryCtx, handoutCtx context.Context
 	endRetries           func()
 	stopRequested        atomic.Bool
-
-	mu        sync.Mutex
-	failed    error
-	broken    bool // failed concerns all batches: no more are begun
-	unknown   []int64
-	undeleted int64
-	deleteErr error
+	outcome
 }
 
 // end returns the number behind the last batch that this process has sent, or 0 if it was stopped before the end. A run
@@ -247,28 +238,11 @@ func (r *run) fail(err error) {
 		return
 	}
 	r.keepError(err)
-	r.mu.Lock()
-	r.broken = true // before the stop, which would look like the end of a run by duration
-	r.mu.Unlock()
+	r.breakOff() // before the stop, which would look like the end of a run by duration
 	r.numbers.stop()
 	if r.groups != nil {
 		r.groups.wake()
 	}
-}
-
-// keepError keeps the first error; the run continues without the batch.
-func (r *run) keepError(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failed == nil {
-		r.failed = err
-	}
-}
-
-func (r *run) isBroken() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.broken
 }
 
 // record passes an event to Stats and to Progress. If it cannot be kept the run ends, but the outcome of the
@@ -278,27 +252,4 @@ func (r *run) record(e event.Event) error {
 	err := r.Progress.Note(e)
 	r.fail(err)
 	return err
-}
-
-// abandon counts batches that get no further attempt. Those that were applied although the answer was an error are
-// counted by the attempt's event.
-func (r *run) abandon(first, batches int64, applied loader.Applied) {
-	if applied == loader.Yes {
-		return
-	}
-	outcome := event.NotApplied
-	if applied == loader.Unknown {
-		outcome = event.Unknown
-	}
-	for range batches {
-		r.Stats.GiveUp(outcome)
-	}
-	if applied != loader.Unknown {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for n := range batches {
-		r.unknown = append(r.unknown, first+n)
-	}
 }
