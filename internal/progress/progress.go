@@ -257,29 +257,34 @@ func (p *Progress) Resumed() bool { return p.continued || p.lost || p.name != ""
 // Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere
 // else. The end of a commit group is there before it counts as acknowledged, and so before its objects are removed.
 func (p *Progress) Note(e event.Event) error {
-	var err error
+	if err := p.write(e); err != nil || !e.Done() {
+		return err
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := range max(e.Members, 1) {
+		p.acked.Add(e.Batch + n)
+	}
+	if p.target.Can.OnlyObjects() {
+		p.keepLength(e, p.plan.Dedup)
+	}
+	if p.plan.Files != nil {
+		p.rejected[e.Batch] = p.plan.BatchSize(e.Batch) - e.Rows
+	}
+	return nil
+}
+
+func (p *Progress) write(e event.Event) (err error) {
 	if p.isMark(e) {
 		err = p.log.Mark(e.Batch, e.Outcome)
 	} else {
 		err = p.log.Append(e)
 	}
-	if err == nil && (e.Outcome == event.Started || e.Members > 0) {
-		err = p.log.Sync()
+	if err != nil || e.Outcome != event.Started && e.Members == 0 {
+		return err
 	}
-	if err == nil && e.Done() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for n := range max(e.Members, 1) {
-			p.acked.Add(e.Batch + n)
-		}
-		if p.target.Can.OnlyObjects() {
-			p.keepLength(e, p.plan.Dedup)
-		}
-		if p.plan.Files != nil {
-			p.rejected[e.Batch] = p.plan.BatchSize(e.Batch) - e.Rows
-		}
-	}
-	return err
+	return p.log.Sync()
 }
 
 // isMark reports whether a mark says all that a resume, a proof or a reader of the journal needs to know of an event.

@@ -56,7 +56,7 @@ func (p *push) makeTable(ctx context.Context) error {
 	if err := p.keepOthersOff(); err != nil {
 		return err
 	}
-	if err := p.target.Prepare(ctx, p.beginning()); err != nil {
+	if err := p.target.Prepare(ctx, p.begins()); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
 	p.progress.Own(p.target.Found.Row)
@@ -122,8 +122,8 @@ func (p *push) began() time.Time {
 	return p.started
 }
 
-// beginning adds to a preparation that the run begins.
-func beginning(c *config.Push, begins loader.Preparation) loader.Preparation {
+// withBeginning adds to a preparation that the run begins.
+func withBeginning(c *config.Push, begins loader.Preparation) loader.Preparation {
 	if c.FillsLike() && begins.Create == loader.CreateIfMissing { // it has just been read
 		begins.Create = loader.CreateNever
 	}
@@ -133,9 +133,9 @@ func beginning(c *config.Push, begins loader.Preparation) loader.Preparation {
 	return begins
 }
 
-// beginning is preparation for a run that begins as the user says.
-func (p *push) beginning() loader.Preparation {
-	return beginning(&p.Config, p.preparation(loader.CreateMode(p.Config.Create)))
+// begins is preparation for a run that begins as the user says.
+func (p *push) begins() loader.Preparation {
+	return withBeginning(&p.Config, p.preparation(loader.CreateMode(p.Config.Create)))
 }
 
 // owner names this process to others.

@@ -103,7 +103,7 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding
 // intent describes the push to a back-end's checks.
 func (p *push) intent() loader.Intent {
 	return loader.Intent{
-		Preparation: p.beginning(),
+		Preparation: p.begins(),
 		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(), TotalBytes: p.plan.TotalBytes(),
 	}
 }

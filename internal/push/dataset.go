@@ -47,6 +47,18 @@ func (fromDataset) leftOut() error { return nil }
 
 func (fromDataset) explain(error) error { return nil }
 
+// report measures how far the rows can be compressed, after the run and on rows made again: it costs tens of
+// milliseconds.
+func (d fromDataset) report(r *report.Plan) {
+	made := &d.p.plan
+	if !d.p.filled {
+		return
+	}
+	if ratio, err := source.CompressionRatio(made.Data, made.Format, made.Rows); err == nil {
+		r.ZstdRatio = ratio
+	}
+}
+
 func (fromDataset) close() error { return nil }
 
 // choose takes the first key.

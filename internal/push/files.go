@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/files"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
@@ -164,6 +165,20 @@ func (f *fromFiles) rejects() engine.Rejects {
 func fromStdin(r runlog.Record) bool {
 	f := r.Plan.Files
 	return f != nil && f.Files[0].Path == files.Stdin && r.Stage == runlog.Loading
+}
+
+func (f *fromFiles) report(r *report.Plan) {
+	made := &f.p.plan
+	if made.Files == nil { // there is no plan yet
+		return
+	}
+	r.Files = &report.Files{
+		Bytes: made.Files.Bytes(), Format: string(made.Files.Format), Labels: made.Dedup == loader.DedupKey,
+		Digest: made.Files.Digest(),
+	}
+	for _, f := range made.Files.Files {
+		r.Files.Paths = append(r.Files.Paths, f.Path)
+	}
 }
 
 // explain says of a run that has failed that it cannot be resumed, if that is so.

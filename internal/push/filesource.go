@@ -172,6 +172,7 @@ func (f *fromFiles) measure(o *stats.Options) {
 func (f *fromFiles) sent(result engine.Result, err error) (engine.Result, error) {
 	if err == nil && !result.Drained {
 		f.p.endAt(result.Handed)
+		f.p.plan.Cut.End(result.Handed)
 	}
 	return result, err
 }

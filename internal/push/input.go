@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/terapush/terapush/internal/engine"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/internal/stats"
@@ -42,6 +43,8 @@ type input interface {
 	verify(ctx context.Context) error
 	// leftOut returns an error if the run is at its end without some of the rows.
 	leftOut() error
+	// report adds what the plan is of to a report, however far the run came.
+	report(r *report.Plan)
 	// explain returns what else is to be said of a run that has failed.
 	explain(err error) error
 	// close releases what is open, but the source.

@@ -65,24 +65,8 @@ func (p *push) load(ctx context.Context) error {
 	}
 	p.meters.resume(phase)
 	result, err := p.send(ctx)
-	for err == nil && !result.Drained {
-		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
-		lost, problem := p.progress.FindLost(ctx)
-		if problem != nil || lost.Len() == 0 {
-			err = problem
-			break
-		}
-		p.meters.stats.TakeBack(amountOf(&p.plan, p.progress.AmountOf(&lost)))
-		p.progress.WarnOfLoss(lost.Len())
-		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and
-		// claims do not need attempt numbers to keep two loads of a batch apart.
-		if err = p.fill(ctx); err == nil {
-			p.meters.resume(phase)
-			before := result
-			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
-			result.UndeletedGroups += before.UndeletedGroups
-			result.DeleteErr = cmp.Or(result.DeleteErr, before.DeleteErr)
-		}
+	if err == nil {
+		result, err = p.sendLost(ctx, phase, result)
 	}
 	err = errors.Join(err, p.whoseRun(ctx, err))
 	if n := p.meters.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.plan.Dedup == loader.DedupNone {
@@ -97,6 +81,34 @@ func (p *push) load(ctx context.Context) error {
 		p.meters.servers.Stop() // the report waits for the last answers
 	}
 	return p.saveLoaded(result, err)
+}
+
+// sendLost sends the batches again that the server had acknowledged and has lost, until none is missing. sent is the
+// result of what was sent before.
+func (p *push) sendLost(ctx context.Context, phase event.Phase, sent engine.Result) (engine.Result, error) {
+	for !sent.Drained {
+		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
+		lost, err := p.progress.FindLost(ctx)
+		if err != nil || lost.Len() == 0 {
+			return sent, err
+		}
+		p.meters.stats.TakeBack(amountOf(&p.plan, p.progress.AmountOf(&lost)))
+		p.progress.WarnOfLoss(lost.Len())
+
+		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and
+		// claims do not need attempt numbers to keep two loads of a batch apart.
+		if err := p.fill(ctx); err != nil {
+			return sent, err
+		}
+		p.meters.resume(phase)
+		again, err := engine.Run(ctx, p.Drain, p.engineConfig())
+		again.UndeletedGroups += sent.UndeletedGroups
+		again.DeleteErr = cmp.Or(again.DeleteErr, sent.DeleteErr)
+		if sent = again; err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
 }
 
 // whoseRun returns a *loader.TakenOverError if the load has failed because another process has the run: its rows may be

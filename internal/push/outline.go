@@ -57,7 +57,7 @@ func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 	begins := preparation(c, outlinedRun, &made, loader.CreateMode(c.Create))
 	begins.Began, begins.Silent = time.Now(), asksNothing(c, f.caps)
 	return Outline{
-		Target: to, Plan: made, Warnings: warnings, Statements: driver.Explain(to, beginning(c, begins)),
+		Target: to, Plan: made, Warnings: warnings, Statements: driver.Explain(to, withBeginning(c, begins)),
 	}, nil
 }
 
@@ -92,7 +92,7 @@ func (p *push) outlineFiles(ctx context.Context) (Outline, error) {
 		return Outline{}, err
 	}
 
-	begins := beginning(&p.Config, p.preparation(loader.CreateNever))
+	begins := withBeginning(&p.Config, p.preparation(loader.CreateNever))
 	begins.Layout = p.plan.Files.Example()
 	return Outline{
 		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,

@@ -26,7 +26,8 @@ type facts struct {
 // planned is the newest plan, and what it was made of. It is replaced as a whole, by replan and by endAt alone.
 type planned struct {
 	facts
-	plan run.Plan // the run's once its record is written
+	plan     run.Plan // the run's once its record is written
+	warnings []string // of the plan that was made last, if only in vain
 }
 
 // wayInto finds driver and method, and what the method can do on any server.
@@ -52,11 +53,11 @@ func (p *push) firstPlan(asked facts) error {
 // replan makes the plan anew, of what is known now.
 func (p *push) replan(f facts) error {
 	made, warnings, err := run.MakePlan(f.spec, f.caps, f.resources)
-	p.warnings = warnings
 	if err != nil {
+		p.planned = planned{p.facts, p.plan, warnings}
 		return unplanned(err)
 	}
-	p.planned = planned{f, made}
+	p.planned = planned{f, made, warnings}
 	return nil
 }
 
@@ -94,10 +95,7 @@ func (p *push) replanRun(r runlog.Record, f facts) error {
 // endAt ends a run by duration, or of files, behind so many batches.
 func (p *push) endAt(batches int64) {
 	ended := p.plan.EndedAt(batches)
-	p.planned = planned{facts{ended.Spec, p.caps, p.resources}, ended}
-	if p.plan.Files != nil {
-		p.plan.Cut.End(batches)
-	}
+	p.planned = planned{facts{ended.Spec, p.caps, p.resources}, ended, p.warnings}
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

@@ -1,7 +1,15 @@
-// Package push does one push, from the first connection to the report: see push.run. In its order the files are attach,
-// begin or resume, load, prove and report.
+// Package push does one push or load, from the first connection to the report. Run does it in this order, and the files
+// have these names:
 //
-// It connects configuration and engine, and leaves decisions to run.MakePlan and the back-end.
+//	attach   what the run is (configure), a connection, a plan, the run's row: begin makes the table and proves the
+//	         transactions (probe), resume finds what is in, named and shared are runs of several processes
+//	load     the engine, until every batch is in
+//	prove    every row has arrived
+//	report
+//
+// Where the rows come from is an input: dataset, or files with filespec, filesource, fileproof and rejects. Beside a run
+// there are outline (a dry run), check (the doctor), describe, verify and forget. Decisions are those of run.MakePlan and
+// of the back-end.
 package push
 
 import (
@@ -83,19 +91,23 @@ type push struct {
 	target  *target.Target
 	link    host.Link // what it says is looked for only when it is asked
 	planned
-	warnings []string    // of the plan that was made last
-	bare     bool        // the user asked for nothing but the load, so nothing else is asked of the database
-	idle     bool        // this process sends nothing
-	probed   int         // rows that were sent and rolled back
-	marked   *runlog.Log // the mark that the run begins; nil of one that is resumed or named
-	checked  bool        // the server was asked what would stop the push, once however often the run is begun
-	unfreed  bool        // it could not be removed from the database: the next run does that
+	bare bool // the user asked for nothing but the load, so nothing else is asked of the database
+	idle bool // this process sends nothing
+	beginning
 	progress *progress.Progress
 	common   common
 	input    input
 	source   rowSource // nil until the plan is final
 	meters   meters
 	proof
+}
+
+// beginning is what a run that begins has left before its record is written.
+type beginning struct {
+	marked  *runlog.Log // the mark that it begins; nil of one that is resumed or named
+	checked bool        // the server was asked what would stop the push, once however often the run is begun
+	unfreed bool        // it could not be removed from the database: the next run does that
+	probed  int         // rows that were sent and rolled back
 }
 
 // proof is what was asked for and found after the load.
@@ -172,16 +184,7 @@ func (p *push) run(ctx, soft context.Context) error {
 		return err
 	}
 	defer end()
-	if p.progress.Stage() == runlog.Loading {
-		if err = p.fill(soft); err == nil {
-			err = p.awaitStart(soft)
-		}
-		if err != nil {
-			err = p.orInterrupted(report.Failed, err)
-		} else {
-			err = p.load(ctx)
-		}
-	}
+	err = p.loadRest(ctx, soft)
 	if OutcomeOf(err) != report.TakenOver { // the objects are those of the process that has the run now
 		p.progress.Tidy(ctx, err == nil || p.Trial)
 	}
@@ -193,6 +196,20 @@ func (p *push) run(ctx, soft context.Context) error {
 	}
 	moved := p.syncSequences(soft)
 	return errors.Join(p.prove(soft), moved)
+}
+
+// loadRest loads what is not in yet.
+func (p *push) loadRest(ctx, soft context.Context) error {
+	if p.progress.Stage() != runlog.Loading {
+		return nil
+	}
+	if err := p.fill(soft); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	if err := p.awaitStart(soft); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	return p.load(ctx)
 }
 
 // awaitStart waits until --start-at, so that shards begin together.

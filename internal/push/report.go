@@ -7,7 +7,6 @@ import (
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -126,23 +125,9 @@ func (p *push) reportPlan(r *report.Report) {
 		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows, Distinct: made.DistinctRows * made.RowBytes,
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
-	if made.Files != nil {
-		r.Plan.Files = &report.Files{
-			Bytes: made.Files.Bytes(), Format: string(made.Files.Format), Labels: made.Dedup == loader.DedupKey,
-			Digest: made.Files.Digest(),
-		}
-		for _, f := range made.Files.Files {
-			r.Plan.Files.Paths = append(r.Plan.Files.Paths, f.Path)
-		}
-	}
+	p.input.report(&r.Plan)
 	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
 		r.Plan.Rows = 0
-	}
-	if p.filled && made.Data != nil {
-		// Measured after the run, on rows made again: it costs tens of milliseconds.
-		if ratio, err := source.CompressionRatio(made.Data, made.Format, made.Rows); err == nil {
-			r.Plan.ZstdRatio = ratio
-		}
 	}
 }
 

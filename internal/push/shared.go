@@ -142,12 +142,12 @@ func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
 	shards, err := p.common.shared.Shards(count)
-	if err == nil && shards != count {
-		err = failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: give --shard I/%d",
-			p.progress.ID(), shards, shards))
-	}
 	if err != nil {
 		return err
+	}
+	if shards != count {
+		return failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: "+
+			"give --shard I/%d", p.progress.ID(), shards, shards))
 	}
 	log, begun, err := p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err != nil {
