@@ -142,7 +142,8 @@ func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
 	if ack.Rows != t.Rows {
 		// Some of its rows are applied, and it is unknown which.
 		return &loader.Error{Op: "load", Applied: loader.Unknown, Err: &otherRowsError{
-			what: fmt.Sprintf("%s of run %s", t, t.ID.Run), rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
+			what: fmt.Sprintf("%s of run %s", t, t.ID.Run),
+			rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
 		}}
 	}
 	return nil
@@ -164,7 +165,8 @@ type otherRowsError struct {
 }
 
 func (e *otherRowsError) Error() string {
-	return fmt.Sprintf("the database reports %s as applied with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
+	return fmt.Sprintf("the database reports %s as applied with %d rows, and it has %d",
+		e.what, e.rows.Acknowledged, e.rows.Sent)
 }
 func (e *otherRowsError) Unwrap() error { return e.rows }
 

@@ -121,7 +121,8 @@ func (d *deliverer) resolveEarlier(ctx context.Context, t *delivery, waits *retr
 		return loader.Unknown, nil
 	}
 	if d.Features.Resolver == nil {
-		return loader.Unknown, fmt.Errorf("an earlier process began %s, and this back-end cannot find out what became of it", t)
+		return loader.Unknown, fmt.Errorf(
+			"an earlier process began %s, and this back-end cannot find out what became of it", t)
 	}
 	return d.resolveWithRetries(ctx, t, waits)
 }
@@ -153,7 +154,8 @@ func (d *deliverer) announce(t *delivery) error {
 		return nil
 	}
 	return d.Progress.Note(event.Event{
-		Batch: t.first(), Attempt: t.Attempt, Worker: d.index, Members: int64(len(t.members)), Start: now, Outcome: event.Started,
+		Batch: t.first(), Attempt: t.Attempt, Worker: d.index, Members: int64(len(t.members)), Start: now,
+		Outcome: event.Started,
 	})
 }
 
@@ -189,7 +191,8 @@ func (d *deliverer) pause(waits *retry.Waits, atLeast time.Duration) bool {
 
 // mustResolve reports whether the database must be asked before the batch is sent again.
 func (d *deliverer) mustResolve(v loader.Verdict) bool {
-	return !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
+	can := !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone
+	return can && (v.Applied != loader.No || v.SessionDead)
 }
 
 const (
@@ -260,7 +263,8 @@ func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error
 	if !d.upload && loader.VerdictOf(err).Class == loader.ClassMissing {
 		err = loader.Final(err)
 	}
-	return &gaveUpError{applied: applied, err: fmt.Errorf("%s (%s) is %s after %d attempts: %w", t, t.place(err), applied, t.Attempt, err)}
+	err = fmt.Errorf("%s (%s) is %s after %d attempts: %w", t, t.place(err), applied, t.Attempt, err)
+	return &gaveUpError{applied: applied, err: err}
 }
 
 // place says which rows a batch or group has, or where in the user's file the server found the reason of err.

@@ -333,8 +333,8 @@ func (s *sieve) named(from, to int, err error) (all []int) {
 
 // indexOf returns which of the records that were sent an error is about; −1 if it does not say that.
 //
-// PostgreSQL counts the line ends within the records of csv, and names the line where a record ends. In the first record it
-// counts carriage returns instead, since it does not know yet what ends a line.
+// PostgreSQL counts the line ends within the records of csv, and names the line where a record ends. In the first
+// record it counts carriage returns instead, since it does not know yet what ends a line.
 func indexOf(sent []batch.Record, e loader.RecordError, csv bool) int {
 	if e.Record > int64(len(sent)) {
 		return -1

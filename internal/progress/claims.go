@@ -50,8 +50,8 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	return lost, nil
 }
 
-// CountClaims reads how many rows the claims of the run have, and how many records of files their batches went in without.
-// From then on Amount knows these.
+// CountClaims reads how many rows the claims of the run have, and how many records of files their batches went in
+// without. From then on Amount knows these.
 func (p *Progress) CountClaims(ctx context.Context) (rows, rejected int64, err error) {
 	claims := p.target.Can.Claims
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
@@ -100,7 +100,8 @@ func (p *Progress) requireNoRows(ctx context.Context, unclaimed func(number int6
 		return nil
 	}
 	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
-		"nothing is sent again, since that would double rows: put the claims back from a backup, or start a new run into another table", rest, p.target.Found.Name, p.id))
+		"nothing is sent again, since that would double rows: put the claims back from a backup, or start a new run into "+
+		"another table", rest, p.target.Found.Name, p.id))
 }
 
 // requireKnown is requireNoRows for rows without keys, which nobody can look for.
@@ -117,8 +118,9 @@ func (p *Progress) requireKnown(unclaimed func(number int64) bool) error {
 	if lost == 0 {
 		return nil
 	}
-	return loader.Final(fmt.Errorf("%d batches of run %s were acknowledged and have no claims any more: either the server has lost what it had "+
-		"committed, or somebody removed claims. The records of files have no keys by which one could tell, so nothing is sent again: "+
+	return loader.Final(fmt.Errorf("%d batches of run %s were acknowledged and have no claims any more: either the "+
+		"server has lost what it had committed, or somebody removed claims. The records of files have no keys by which one "+
+		"could tell, so nothing is sent again: "+
 		"compare table %s with the files", lost, p.id, p.target.Found.Name))
 }
 

@@ -50,7 +50,8 @@ func (h *history) add(e event.Event, groupBatches int64, done *runlog.Done) {
 	if !e.Done() {
 		a := open[number]
 		open[number] = attempts{
-			newest: max(a.newest, e.Attempt), announced: e.Outcome == event.Started, unknown: a.unknown || e.Outcome == event.Unknown,
+			newest: max(a.newest, e.Attempt), announced: e.Outcome == event.Started,
+			unknown: a.unknown || e.Outcome == event.Unknown,
 		}
 		if e.Outcome == event.Stored {
 			h.stored[e.Batch] = e

@@ -103,7 +103,9 @@ const storeTimeout = 2 * time.Minute
 // whileProgress returns a context that ends when progress is not called for storeTimeout.
 func whileProgress(ctx context.Context) (bound context.Context, progress, stop func()) {
 	bound, cancel := context.WithCancelCause(ctx)
-	clock := time.AfterFunc(storeTimeout, func() { cancel(fmt.Errorf("the object store has not answered for %s", storeTimeout)) })
+	clock := time.AfterFunc(storeTimeout, func() {
+		cancel(fmt.Errorf("the object store has not answered for %s", storeTimeout))
+	})
 	return bound, func() { clock.Reset(storeTimeout) }, func() {
 		clock.Stop()
 		cancel(nil)

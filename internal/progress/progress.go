@@ -123,7 +123,8 @@ func (p *Progress) LastGroup() (first, batches int64) {
 // Length returns the acknowledged length of a batch's object.
 func (p *Progress) Length(number int64) (bytes int64, known bool) { return p.lengths.of(number) }
 
-// ForgetStored is called when the engine has ended: what was in the store is committed, or the next process looks for it.
+// ForgetStored is called when the engine has ended: what was in the store is committed, or the next process looks for
+// it.
 func (p *Progress) ForgetStored() { p.stored, p.inStore = nil, runlog.Done{} }
 
 // NeedsNoBuffer reports whether a batch is in, or in the store, or another process's.
@@ -231,7 +232,8 @@ func (p *Progress) claimedAs(number, rows int64) ([]loader.Ref, error) {
 		what, batches, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows
 	}
 	if !known {
-		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s: another run has had its id; start a new run", what, number, rows, what))
+		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s: another run has "+
+			"had its id; start a new run", what, number, rows, what))
 	}
 	return batches, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// markBegun keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs none
-// of that: it is begun again by its name.
+// markBegun keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs
+// none of that: it is begun again by its name.
 func (p *push) markBegun(ctx context.Context) (err error) {
 	if p.progress.Continued() || p.named() {
 		return nil
@@ -173,13 +173,15 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 		from = -1
 	}
 	if behind && p.target.Found.LongScan {
-		defer p.notes.During("scanning table " + p.target.Found.Name + " for its largest key, which has no index; with --first-key it is not scanned")()
+		defer p.notes.During("scanning table " + p.target.Found.Name + " for its largest key, which has no " +
+			"index; with --first-key it is not scanned")()
 	}
 	first, err = target.Ask(ctx, p.target, "first key", func(ctx context.Context) (int64, error) {
 		return p.target.Can.Claims.Reserve(ctx, from, p.plan.Rows, run.LargestKey(p.plan.Data.Schema().MaxNumber()))
 	})
 	if errors.As(err, new(*loader.RangeError)) {
-		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room after it",
+		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, "+
+			"or a --first-key with room after it",
 			p.target.Found.Name, err)
 	}
 	return first, err
@@ -193,8 +195,8 @@ func (p *push) keysUnused(ctx context.Context, first int64) error {
 		return nil
 	}
 	if p.target.Found.LongScan {
-		p.notes.Warnf("it was not checked that the keys from %d on are free: table %s is large and has no index that would find them; "+
-			"a row that has one of them will fail the proof", first, p.target.Found.Name)
+		p.notes.Warnf("it was not checked that the keys from %d on are free: table %s is large and has no index that would "+
+			"find them; a row that has one of them will fail the proof", first, p.target.Found.Name)
 		return nil
 	}
 	keys := loader.KeyRange{First: first, Last: first + p.plan.Rows - 1}
@@ -223,7 +225,8 @@ func (p *push) giveBack(ctx context.Context) {
 	defer cancel()
 	if err := p.target.Can.Claims.GiveBack(ctx); err != nil {
 		p.unfreed = true
-		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)", p.progress.Name(), err)
+		p.notes.Warnf("the table may still belong to run %s, which did not begin: terapush forget frees it (%v)",
+			p.progress.Name(), err)
 	}
 	p.progress.Own(loader.RunRow{})
 }

@@ -54,7 +54,8 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 			return describe(ctx, can, true, j.Config.Stats)
 		})
 		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
-		if OutcomeOf(err) == report.Interrupted || ctx.Err() != nil || err != nil && slices.Contains(lost, loader.VerdictOf(err).Class) {
+		gone := err != nil && slices.Contains(lost, loader.VerdictOf(err).Class)
+		if gone || OutcomeOf(err) == report.Interrupted || ctx.Err() != nil {
 			return nil, "", err
 		}
 		all = append(all, Described{name, d, err})
@@ -90,5 +91,7 @@ func openDescriber[T any](
 	if p.target.Can.Describer == nil {
 		return none, fmt.Errorf("%s has no tables that could be described", p.target.Driver.Name())
 	}
-	return target.Ask(ctx, p.target, "table", func(ctx context.Context) (T, error) { return ask(ctx, p.target.Can.Describer) })
+	return target.Ask(ctx, p.target, "table", func(ctx context.Context) (T, error) {
+		return ask(ctx, p.target.Can.Describer)
+	})
 }

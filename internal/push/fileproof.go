@@ -20,7 +20,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// choose counts the rows of the table before the load, where its proof is to compare them: an empty table costs nothing.
+// choose counts the rows of the table before the load, where its proof is to compare them: an empty table costs
+// nothing.
 func (f *fromFiles) choose(ctx context.Context) (run.Spec, error) {
 	p := f.p
 	spec := p.spec

@@ -47,9 +47,9 @@ func (p *push) leavesOut(asked facts) (*rejects, error) {
 		return nil, nil
 	}
 	if asked.caps.Dedup == loader.DedupKey {
-		return nil, fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say which of "+
-			"its records are missing: correct the files, or load into a staging table whose columns are texts, and INSERT "+
-			"from there what is right",
+		return nil, fmt.Errorf("--max-rejects: %s recognizes a batch by a label, and nothing in the database would say "+
+			"which of its records are missing: correct the files, or load into a staging table whose columns are texts, and "+
+			"INSERT from there what is right",
 			p.target.Driver.Name())
 	}
 	path, err := filepath.Abs(c.Rejects)

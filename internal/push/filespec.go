@@ -54,7 +54,8 @@ func (f *fromFiles) spec(ctx context.Context) (run.Spec, error) {
 	if err := s.ReadHeaders(ctx); err != nil {
 		return run.Spec{}, p.ofStore(err)
 	}
-	return run.NewFilesSpec(&run.Files{Spec: s, Columns: columnsOf(c.Columns), Shard: p.Config.Shard}, &p.Config.Batches, p.target.Method), nil
+	all := &run.Files{Spec: s, Columns: columnsOf(c.Columns), Shard: p.Config.Shard}
+	return run.NewFilesSpec(all, &p.Config.Batches, p.target.Method), nil
 }
 
 // ofStore gives an error of an object store, or of who was stopped, its outcome: it is none of the command line.

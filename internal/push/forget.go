@@ -102,15 +102,16 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	}
 	claims := p.target.Can.Claims
 	if claims == nil && p.common.shared == nil {
-		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are in an object store: give --state-dir s3://bucket/prefix",
+		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are "+
+			"in an object store: give --state-dir s3://bucket/prefix",
 			p.progress.ID(), p.target.Driver.Name()))
 	}
 	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
 	if p.common.shared == nil { // processes on this machine hold the folders; those on others are fenced off
-		err := errors.Join(runlog.RemoveRest(p.Config.State, p.progress.ID()), runlog.RemoveShards(p.Config.State, p.progress.ID()))
-		if err != nil {
+		state, id := p.Config.State, p.progress.ID()
+		if err := errors.Join(runlog.RemoveRest(state, id), runlog.RemoveShards(state, id)); err != nil {
 			return err
 		}
 	}
@@ -259,7 +260,8 @@ func (p *push) forgetClaims(ctx context.Context, run string, hasClaims bool) (ro
 	if !known && hasClaims {
 		return rows, &loader.Error{
 			Op: "forget", Applied: loader.No, Err: fmt.Errorf("%w %s", loader.ErrUnknownRun, run),
-			Hint: "give the TARGET that terapush runs shows; if that database is gone, remove the run's folder in " + p.Config.State,
+			Hint: "give the TARGET that terapush runs shows; if that database is gone, " +
+				"remove the run's folder in " + p.Config.State,
 		}
 	}
 	return rows, nil

@@ -42,7 +42,8 @@ func (p *push) startMeters() {
 // amountOf returns the counters of some batches.
 func amountOf(p *run.Plan, a progress.Amount) stats.Earlier {
 	return stats.Earlier{
-		Rows: a.Rows, Batches: a.Batches, PayloadBytes: a.Rows*p.RowBytes + a.Bytes, EncodedBytes: a.Rows*p.EncodedRowBytes + a.Bytes,
+		Rows: a.Rows, Batches: a.Batches, PayloadBytes: a.Rows*p.RowBytes + a.Bytes,
+		EncodedBytes: a.Rows*p.EncodedRowBytes + a.Bytes,
 	}
 }
 
@@ -187,7 +188,8 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	err = failed(report.Failed, errors.Join(p.target.Blame(err), p.progress.Log().Save(r)))
 	if n := len(result.Unknown); n > 0 {
 		some := result.Unknown[:min(n, 10)]
-		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
+		err = errors.Join(err, failed(report.Unknown,
+			fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
 	}
 	if p.stopped() && r.Stage == runlog.Loading {
 		err = errors.Join(err, failed(report.Interrupted, errStopped))
@@ -232,8 +234,8 @@ func (p *push) syncSequences(ctx context.Context) error {
 	case move && len(statements) > 0:
 		p.Log.Info("the sequence of the key was moved behind the rows", "statements", strings.Join(statements, "; "))
 	case len(statements) > 0:
-		p.notes.Warnf("the sequence of the key is behind the rows, so that other programs get keys that are taken: run %s, or push with "+
-			"--sync-sequences", strings.Join(statements, "; "))
+		p.notes.Warnf("the sequence of the key is behind the rows, so that other programs get keys that are taken: run %s, "+
+			"or push with --sync-sequences", strings.Join(statements, "; "))
 	}
 	return nil
 }

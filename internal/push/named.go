@@ -99,8 +99,8 @@ func (p *push) sameRun(announced int64) error {
 	if announced == p.plan.Fingerprint(p.place()) {
 		return nil
 	}
-	return failed(Usage, fmt.Errorf("run %s was begun with other rows or another table: all its processes need the same flags that decide "+
-		"about table, rows and batches, and the same release", p.progress.Name()))
+	return failed(Usage, fmt.Errorf("run %s was begun with other rows or another table: all its processes need the same "+
+		"flags that decide about table, rows and batches, and the same release", p.progress.Name()))
 }
 
 // announce says to the other processes of a named run what it was begun with.
@@ -168,7 +168,8 @@ func mayHelp(err error) bool {
 		return true
 	}
 	v := loader.VerdictOf(err)
-	return v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown || v.Class == loader.ClassThrottled)
+	return v.Retry && (v.Class == loader.ClassConnection || v.Class == loader.ClassShutdown ||
+		v.Class == loader.ClassThrottled)
 }
 
 // Prepare makes the table of a named run, or empties or drops it first, and announces the run. If it was announced
@@ -193,6 +194,7 @@ func (p *push) prepareNamed(ctx context.Context) error {
 	if begun {
 		done = "announced already"
 	}
-	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s", p.progress.ID(), done, p.plan.Rows, p.plan.Batches(), p.target.Table))
+	p.Log.Info(fmt.Sprintf("run %s is %s: %d rows in %d batches into table %s",
+		p.progress.ID(), done, p.plan.Rows, p.plan.Batches(), p.target.Table))
 	return nil
 }

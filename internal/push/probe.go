@@ -15,8 +15,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives. Of a user's dataset it
-// sends more rows then.
+// probe sends the run's first row, rolls it back, and plans for a weaker guarantee if the row survives. Of a user's
+// dataset it sends more rows then.
 func (p *push) probe(ctx context.Context) error {
 	if p.target.Can.Prober == nil || p.plan.Dedup != loader.DedupTx {
 		return nil
@@ -46,8 +46,9 @@ const (
 	sampleBytes = 16 << 20
 )
 
-// probeSample sends rows from all over the run of a user's dataset, and rolls them back: a CHECK, a foreign key, a unique index, a
-// trigger or a missing partition that refuses one of them would end the run after hours. It has PreflightTime for all of it.
+// probeSample sends rows from all over the run of a user's dataset, and rolls them back: a CHECK, a foreign key, a
+// unique index, a trigger or a missing partition that refuses one of them would end the run after hours. It has
+// PreflightTime for all of it.
 func (p *push) probeSample(ctx context.Context) error {
 	if p.plan.Definition == nil || p.target.Found.LongScan {
 		return nil
@@ -66,16 +67,18 @@ func (p *push) probeSample(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, target.ErrTooLate) && ctx.Err() == nil:
-		p.notes.Warnf("the probe of %d rows took more than %s, so that not all were tried before the run", len(sample), target.PreflightTime)
+		p.notes.Warnf("the probe of %d rows took more than %s, so that not all were tried before the run",
+			len(sample), target.PreflightTime)
 		return nil
 	case err != nil:
-		return fmt.Errorf("probing %d rows of dataset %s, which were rolled back: %w", len(sample), p.plan.Dataset, p.target.Blame(err))
+		return fmt.Errorf("probing %d rows of dataset %s, which were rolled back: %w",
+			len(sample), p.plan.Dataset, p.target.Blame(err))
 	}
 	return nil
 }
 
-// sample lists rows of the run in ascending order: the first, the last, and random ones. Where they would move the count of an
-// AUTO_INCREMENT to the run's end, for good, it is the first ones, behind which the run moves it soon.
+// sample lists rows of the run in ascending order: the first, the last, and random ones. Where they would move the
+// count of an AUTO_INCREMENT to the run's end, for good, it is the first ones, behind which the run moves it soon.
 func (p *push) sample() []int64 {
 	last := p.plan.Rows - 1
 	if p.plan.ByDuration() { // how many there will be is not known
@@ -167,9 +170,11 @@ func (p *push) refusal(row int64, err error) error {
 	if len(named) > most {
 		named = append(named[:most:most], "…")
 	}
-	hint := "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what the table demands"
+	hint := "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what " +
+		"the table demands"
 	if p.Config.Like != "" {
-		hint = "write the file with terapush inspect, correct the generator in it, and give it as --dataset in place of --like"
+		hint = "write the file with terapush inspect, correct the generator in it, and give it as --dataset " +
+			"in place of --like"
 	}
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,

@@ -7,9 +7,9 @@
 //	prove    every row has arrived
 //	report
 //
-// Where the rows come from is an input: dataset, or files with filespec, filesource, fileproof and rejects. Beside a run
-// there are outline (a dry run), check (the doctor), describe, verify and forget. Decisions are those of run.MakePlan and
-// of the back-end.
+// Where the rows come from is an input: dataset, or files with filespec, filesource, fileproof and rejects. Beside a
+// run there are outline (a dry run), check (the doctor), describe, verify and forget. Decisions are those of
+// run.MakePlan and of the back-end.
 package push
 
 import (
@@ -272,7 +272,8 @@ const Usage report.Outcome = "usage"
 // precedence lists the outcomes, the gravest first.
 func precedence() []report.Outcome {
 	return []report.Outcome{
-		Usage, report.PreflightFailed, report.Interrupted, report.Unknown, report.VerificationFailed, report.Rejected, report.Failed,
+		Usage, report.PreflightFailed, report.Interrupted, report.Unknown, report.VerificationFailed, report.Rejected,
+		report.Failed,
 	}
 }
 

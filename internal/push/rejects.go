@@ -18,9 +18,10 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// rejects are the records that a load leaves out, in the user's file: a line of JSON for each, with the run and the batch. A
-// line is on disk before its batch is committed without the record, so that a kill in between leaves lines of batches that
-// are not in: whoever sends such a batch replaces them. The file is locked as long as the load may add to it.
+// rejects are the records that a load leaves out, in the user's file: a line of JSON for each, with the run and the
+// batch. A line is on disk before its batch is committed without the record, so that a kill in between leaves lines of
+// batches that are not in: whoever sends such a batch replaces them. The file is locked as long as the load may add to
+// it.
 type rejects struct {
 	path string
 	run  string
@@ -77,8 +78,8 @@ func (r *rejects) open() error {
 	return r.file.Truncate(r.length)
 }
 
-// locked makes the file if there is none, and locks it. Whoever replaces it has the lock of the new one first, so that one
-// which can be locked by its name again was replaced in between.
+// locked makes the file if there is none, and locks it. Whoever replaces it has the lock of the new one first, so that
+// one which can be locked by its name again was replaced in between.
 func (r *rejects) locked() error {
 	lock := flock.New(r.path)
 	free, err := lock.TryLock()

@@ -22,7 +22,9 @@ func (p *push) report(err error) *report.Report {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.progress.ID(), p.progress.Log().Record().Started, p.resumable(err)
 	}
 	if shard := p.plan.Sends(); !shard.Whole() {
-		r.Run.Shard = &report.Shard{Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows()}
+		r.Run.Shard = &report.Shard{
+			Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows(),
+		}
 	}
 	if p.meters.stats != nil {
 		p.reportMeters(r)
@@ -62,7 +64,8 @@ func (p *push) reportMeters(r *report.Report) {
 	r.Latency.Histogram = m.stats.Histogram()
 	r.AddFailures(m.stats.Failures())
 	account := m.account.Measured()
-	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, s.AppliedBatches+s.AlreadyBatches-m.warm.AppliedBatches-m.warm.AlreadyBatches))
+	applied := s.AppliedBatches + s.AlreadyBatches - m.warm.AppliedBatches - m.warm.AlreadyBatches
+	e := report.NewEvidence(account, max(s.StoredBatches-m.warm.StoredBatches, applied))
 	m.machine.AddTo(&e, p.link.Cards(), p.link.LeavesBy(destination(p.target.Target)))
 	r.BoundBy = report.NewBound(account.Seconds, e)
 	r.Client.LoadSeconds = m.loadCPU
@@ -112,7 +115,8 @@ func (p *push) reportTarget(r *report.Report) {
 	r.Target = report.Target{Backend: t.Driver.Name(), URL: t.String(), Via: t.Store(), Table: t.Found.Name}
 	if t.Loader != nil {
 		s := t.Loader.Server()
-		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings
+		r.Target.Server = strings.TrimSpace(s.Product + " " + s.Version)
+		r.Target.Endpoint, r.Target.Settings = s.Endpoint, s.Settings
 	}
 }
 
@@ -122,8 +126,9 @@ func (p *push) reportPlan(r *report.Report) {
 		Method: made.Method, Format: string(made.Format), Delivery: string(made.Delivery),
 		Dataset: made.DatasetID(), Seed: made.Seed, Rows: made.Rows, FirstKey: made.FirstKey,
 		Workers: made.Workers, Buffers: made.Buffers, BatchRows: made.BatchRows,
-		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows, Distinct: made.DistinctRows * made.RowBytes,
-		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
+		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows,
+		Distinct: made.DistinctRows * made.RowBytes,
+		MaxRate:  int64(p.Config.MaxRate), Options: p.target.Options,
 	}
 	p.input.report(&r.Plan)
 	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
@@ -138,7 +143,8 @@ func (p *push) reportCeiling(r *report.Report) {
 	}
 	best, ok, err := baseline.Best(p.Ceilings, baseline.Key{
 		Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
-		Dataset: p.plan.DatasetID(), PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.target.Encrypted(),
+		Dataset: p.plan.DatasetID(), PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind,
+		TLS: p.target.Encrypted(),
 	})
 	if err != nil {
 		r.Warnings = append(r.Warnings, "the run is not compared with what this machine can do: "+err.Error())

@@ -77,7 +77,8 @@ func (p *push) warnOfDoubles() {
 	if p.common.shared != nil {
 		acked = " and those acknowledged in its last two seconds,"
 	}
-	p.notes.Warnf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most,%s may be there twice",
+	p.notes.Warnf("delivery is at least once: batches that were on their way when the earlier process ended, "+
+		"%d at most,%s may be there twice",
 		onTheWay, acked)
 }
 

@@ -26,7 +26,8 @@ func (p *push) sameDatabase(r runlog.Record) error {
 	}
 	old, known := p.Drivers.Lookup(was.Scheme)
 	if given, ok := p.Drivers.Lookup(is.Scheme); known && ok && given.Name() != old.Name() {
-		return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
+		return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s",
+			is.Scheme, r.Run, was, r.Plan.Method)
 	}
 	return nil
 }
@@ -50,10 +51,12 @@ func (p *push) samePlace() error {
 	known := r.Identity != "" && p.target.Found.Identity != ""
 	switch {
 	case is.Database != was.Database, known && r.Identity != p.target.Found.Identity:
-		return failed(Usage, fmt.Errorf("run %s was pushed into %s, and nothing says that %s is the same database: give that target",
+		return failed(Usage, fmt.Errorf("run %s was pushed into %s, and nothing says that %s is the same database: "+
+			"give that target",
 			r.Run, r.Target, p.target.String()))
 	case !known:
-		p.notes.Warnf("run %s was pushed into %s: nothing shows whether %s is the same database", r.Run, r.Target, p.target.String())
+		p.notes.Warnf("run %s was pushed into %s: nothing shows whether %s is the same database",
+			r.Run, r.Target, p.target.String())
 	}
 	return nil
 }
@@ -66,12 +69,14 @@ func refuseOtherFiles(c *config.Push, r runlog.Record, explicit func(flag string
 	f := c.Files
 	var problems []error
 	for flag, now := range map[string]string{
-		"format": f.Format, "delimiter": f.Delimiter.Text, "quote": f.Quote.Text, "escape": f.Escape.Text, "null": f.Null.Text,
+		"format": f.Format, "delimiter": f.Delimiter.Text, "quote": f.Quote.Text, "escape": f.Escape.Text,
+		"null":   f.Null.Text,
 		"header": strconv.FormatBool(f.Header), "columns": f.Columns, "table": c.Table, "method": c.Method,
 		"batch-bytes": c.BatchBytes.String(), "shard": c.Shard.String(),
 	} {
 		if was := r.Flag(flag); explicit(flag) && was != now {
-			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed load: it was %q, now it is %q", flag, was, now))
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed load: it was %q, now it is %q",
+				flag, was, now))
 		}
 	}
 	slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
@@ -145,7 +150,8 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 	}
 	for _, v := range fixed {
 		if explicit(v.flag) && v.was != v.now {
-			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", v.flag, v.was, v.now))
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v",
+				v.flag, v.was, v.now))
 		}
 	}
 	return errors.Join(problems...)

@@ -132,7 +132,8 @@ func (p *push) begunMeanwhile() error {
 		return err
 	}
 	if p.empties() {
-		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and prepare again", p.progress.ID()))
+		return loader.Final(fmt.Errorf("run %s was begun while its table was dropped or emptied: terapush forget, and "+
+			"prepare again", p.progress.ID()))
 	}
 	return loader.ErrBegun
 }

@@ -44,8 +44,8 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	}
 
 	if wire != batch.TSV && slices.Contains(made.Columns, "") {
-		return nil, errors.New("--columns: only LOAD DATA of MySQL's family can leave a field out: name a column for every field, or load " +
-			"into a staging table that has them all, and INSERT from there")
+		return nil, errors.New("--columns: only LOAD DATA of MySQL's family can leave a field out: name a column for every " +
+			"field, or load into a staging table that has them all, and INSERT from there")
 	}
 	made.Fragile = nil
 	for _, c := range table {
@@ -61,8 +61,8 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	return &made, nil
 }
 
-// matchHeaders finds the columns of each header. All of them name the same, in any order: a record of one file would else
-// have defaults where those of another have values. An empty file has no header, and no records.
+// matchHeaders finds the columns of each header. All of them name the same, in any order: a record of one file would
+// else have defaults where those of another have values. An empty file has no header, and no records.
 func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 	first := -1
 	for i, file := range from {
@@ -81,7 +81,8 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 		for _, pair := range [][2]int{{first, i}, {i, first}} {
 			for _, name := range f.Files[pair[0]].Header {
 				if !slices.Contains(f.Files[pair[1]].Header, name) {
-					return fmt.Errorf("the header of %s names column %s, and that of %s does not: load files with other columns by themselves",
+					return fmt.Errorf("the header of %s names column %s, and that of %s does not: load files with "+
+						"other columns by themselves",
 						from[pair[0]].Path, name, from[pair[1]].Path)
 				}
 			}
@@ -159,7 +160,8 @@ func (f *Files) likely(first First, table []loader.Column) error {
 	if len(first.Fields) == len(f.Columns) {
 		return nil
 	}
-	text := fmt.Sprintf("%s: its first record has %s, and %d go into the table's columns", first.File, plural(len(first.Fields), "field"), len(f.Columns))
+	text := fmt.Sprintf("%s: its first record has %s, and %d go into the table's columns",
+		first.File, plural(len(first.Fields), "field"), len(f.Columns))
 	if len(first.Fields) == 1 {
 		text += fmt.Sprintf(": is --delimiter %q right?", f.Delimiter)
 		for _, other := range [...]string{",", ";", "\t", "|"} {

@@ -48,9 +48,9 @@ func NewFilesSpec(f *Files, b *config.Batches, method string) Spec {
 // wholeFiles is how many files a shard has at least, or all shards share each file.
 const wholeFiles = 4
 
-// Share returns which files the load reads, and which of their batches it sends, as files.Config has them. Where there are
-// enough, each shard has files of its own, the largest first to the one that has the least; otherwise it reads all of
-// them, and sends every n-th batch. All of that follows from the sizes of the files.
+// Share returns which files the load reads, and which of their batches it sends, as files.Config has them. Where there
+// are enough, each shard has files of its own, the largest first to the one that has the least; otherwise it reads all
+// of them, and sends every n-th batch. All of that follows from the sizes of the files.
 func (f *Files) Share() (only func(file int) bool, share func(file int, nth int64) bool) {
 	index, count := f.Shard.Index, f.Shard.Count
 	switch {
@@ -74,8 +74,8 @@ func (f *Files) Share() (only func(file int) bool, share func(file int, nth int6
 	return func(file int) bool { return of[file] == index }, nil
 }
 
-// Digest is the same for all shards of the same files: what they are read as, their sizes and hashes, and not where they
-// are.
+// Digest is the same for all shards of the same files: what they are read as, their sizes and hashes, and not where
+// they are.
 func (f *Files) Digest() string {
 	of := f.Spec
 	of.Files = slices.Clone(of.Files)
@@ -143,8 +143,8 @@ func (f *Files) Layout(file int) *batch.Layout {
 	return &batch.Layout{Columns: f.Fields(file), Delimiter: f.Delimiter, Quote: f.Quote, Escape: f.Escape, Null: f.Null}
 }
 
-// Example is the Layout of the first file that has records, for statements that are only shown. Columns that are not known
-// before the table is read are "…".
+// Example is the Layout of the first file that has records, for statements that are only shown. Columns that are not
+// known before the table is read are "…".
 func (f *Files) Example() *batch.Layout {
 	for i := range f.Files {
 		if columns := f.Fields(i); len(columns) > 0 {
@@ -220,7 +220,8 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:
-		return fmt.Errorf("a load goes in exactly once or not at all, and method %s, the only one that takes files, cannot do that here: %s",
+		return fmt.Errorf("a load goes in exactly once or not at all, and method %s, the only one that takes files, "+
+			"cannot do that here: %s",
 			method, caps.Reason)
 	}
 	return nil
@@ -268,8 +269,8 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 // smallestBatch is the least in bytes that files are cut into by default: smaller ones cost more than idle workers do.
 const smallestBatch = 1 << 20
 
-// fitFiles sets Workers, Buffers and Memory. One buffer more than workers is filled while these send. All of the memory is
-// divided, since a record may be longer than a batch; what no record needs is never touched.
+// fitFiles sets Workers, Buffers and Memory. One buffer more than workers is filled while these send. All of the memory
+// is divided, since a record may be longer than a batch; what no record needs is never touched.
 func (p *Plan) fitFiles(workers int, r Resources) error {
 	if workers < 1 {
 		return errors.New("--workers: at least 1")
@@ -280,7 +281,8 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 		most = math.MaxInt64
 	}
 	if most < 2 {
-		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: raise --memory or lower --batch-bytes",
+		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: "+
+			"raise --memory or lower --batch-bytes",
 			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
 	}
 
@@ -291,8 +293,8 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	return nil
 }
 
-// bufferBatches is how many times as long as a batch a buffer is at least: it holds the bytes of the file, and behind them
-// as they are sent.
+// bufferBatches is how many times as long as a batch a buffer is at least: it holds the bytes of the file, and behind
+// them as they are sent.
 const bufferBatches = 4
 
 // bufferRoom is for what is rounded to pages, and for a line end that a file lacks.

@@ -74,8 +74,8 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 	contract, more, err := s.contract(caps, d, rows, workers)
 	warnings = append(warnings, more...)
 	if contract.Dedup == loader.DedupKey && !schema.Ordered() {
-		warnings = append(warnings, fmt.Sprintf("key %s is in no order: where the database no longer knows the outcome of a batch, "+
-			"its keys are looked for in the whole table", schema.Key().Name))
+		warnings = append(warnings, fmt.Sprintf("key %s is in no order: where the database no longer knows the outcome of "+
+			"a batch, its keys are looked for in the whole table", schema.Key().Name))
 	}
 	if err != nil {
 		return Plan{}, warnings, err
@@ -121,15 +121,18 @@ const maxBatchBytes = 4<<30 - 1<<20
 func (p *Plan) check(schema rows.Schema) error {
 	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
 	if most := math.MaxInt64 / widest; p.Rows < 1 || p.Rows > most { // all sizes are counted in bytes
-		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)",
+			p.Rows, most, widest)
 	}
 	if last := LargestKey(schema.MaxNumber()); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
 		why := ""
 		if schema.Limiting != "" {
-			why = fmt.Sprintf(": column %s has values for no more, since half of them are for probes: make it wider, or leave it out",
+			why = fmt.Sprintf(": column %s has values for no more, since half of them are for probes: "+
+				"make it wider, or leave it out",
 				schema.Limiting)
 		}
-		return fmt.Errorf("--first-key %d with %d rows: dataset %s has rows 0 to %d%s", p.FirstKey, p.Rows, p.Dataset, last, why)
+		return fmt.Errorf("--first-key %d with %d rows: dataset %s has rows 0 to %d%s",
+			p.FirstKey, p.Rows, p.Dataset, last, why)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
@@ -149,7 +152,8 @@ type FewBatchesError struct {
 
 // Error implements error.
 func (e *FewBatchesError) Error() string {
-	return fmt.Sprintf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or commit groups",
+	return fmt.Sprintf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or "+
+		"commit groups",
 		&e.Shard, e.Parts, e.Batches)
 }
 
@@ -184,7 +188,8 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 		p.Workers = int(min(int64(p.Workers), most))
 	}
 	if most < int64(p.Workers) {
-		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers can have one at a time",
+		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers "+
+			"can have one at a time",
 			humanize.IBytes(uint64(r.Memory)), most, humanize.IBytes(uint64(one)), most, p.Workers))
 	}
 	// One buffer more for every worker: with those of the templates alone, the ones in flight would be missing, and

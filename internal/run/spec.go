@@ -1,7 +1,7 @@
 // Package run says what a run is: its Spec, which every process of the run has, and its Plan, which is the spec in
-// numbers, for a database and a machine. Both are values; only the Cut of files, which their source fills, is shared and
-// grows. The package is pure: it opens no connection, and reads no clock, no environment and no file but those that a
-// dataset draws its rows from. Package runlog keeps a plan with the run; package push carries it out.
+// numbers, for a database and a machine. Both are values; only the Cut of files, which their source fills, is shared
+// and grows. The package is pure: it opens no connection, and reads no clock, no environment and no file but those that
+// a dataset draws its rows from. Package runlog keeps a plan with the run; package push carries it out.
 package run
 
 import (
@@ -164,7 +164,7 @@ func (p Plan) Fingerprint(table string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>2) + 1
 }
 
-// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that, so
-// that probes have numbers of their own, and so that the sum of a key and a number of rows fits into 64 bits, here and in
-// SQL.
+// LargestKey returns the largest key of a run, for a dataset whose row numbers go up to maxNumber. It is half of that,
+// so that probes have numbers of their own, and so that the sum of a key and a number of rows fits into 64 bits, here
+// and in SQL.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }

@@ -25,8 +25,8 @@ type Config struct {
 	Done func(number int64) bool
 }
 
-// NewEncoder returns the encoder for a run of the dataset, with digits for the largest keys of the run, so that any batch of
-// it can be stamped over any other.
+// NewEncoder returns the encoder for a run of the dataset, with digits for the largest keys of the run, so that any
+// batch of it can be stamped over any other.
 func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (encode.Encoder, error) {
 	widest := rows.NewBlock(d.Schema())
 	dataset.Widest(widest, d, firstKey+runRows-1)
@@ -36,8 +36,9 @@ func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (enc
 // PageBytes is the size of a page of memory: buffers share none.
 const PageBytes = 4096
 
-// BufferBytes returns the size of a buffer of the ring, rounded up to pages: head, tail and room for the rows of a batch, which
-// is more than they take but for one batch in many billions. A batch that takes more gets memory of its own.
+// BufferBytes returns the size of a buffer of the ring, rounded up to pages: head, tail and room for the rows of a
+// batch, which is more than they take but for one batch in many billions. A batch that takes more gets memory of its
+// own.
 func BufferBytes(d dataset.Dataset, e encode.Encoder, batchRows int64) int64 {
 	bytes := maxBytes(e, batchRows)
 	if _, perBatch := e.(encode.PerBatch); !perBatch {

@@ -2,8 +2,8 @@ package source
 
 import "sync"
 
-// Cut says which rows the batches of a source have that cuts them one after the other, and where it ends. It is safe for
-// concurrent use.
+// Cut says which rows the batches of a source have that cuts them one after the other, and where it ends. It is safe
+// for concurrent use.
 type Cut struct {
 	mu    sync.Mutex
 	rows  []int64 // of the batches up to and with this one

@@ -33,8 +33,8 @@ func (d Data) RowBytes(e encode.Encoder) int64 {
 	return int64(e.MaxRow())
 }
 
-// RowBytesIn is RowBytes in a format that carries the columns, for numbers of any run. longest asks for the most, whosever
-// the dataset is.
+// RowBytesIn is RowBytes in a format that carries the columns, for numbers of any run. longest asks for the most,
+// whosever the dataset is.
 func (d Data) RowBytesIn(f batch.Format, longest bool) int64 {
 	e, err := encode.New(f, d.Dataset.Schema(), encode.Options{})
 	switch {

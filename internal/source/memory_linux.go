@@ -2,8 +2,8 @@ package source
 
 import "golang.org/x/sys/unix"
 
-// MapMemory maps n zero bytes, ≥ 1, outside of Go's heap, where the garbage collector neither counts nor scans them. A kernel
-// without huge pages refuses Madvise, which only costs speed.
+// MapMemory maps n zero bytes, ≥ 1, outside of Go's heap, where the garbage collector neither counts nor scans them. A
+// kernel without huge pages refuses Madvise, which only costs speed.
 func MapMemory(n int64) ([]byte, error) {
 	memory, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

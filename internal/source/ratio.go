@@ -16,15 +16,16 @@ import (
 // window, so more would change little.
 const ratioSample = 8 << 20
 
-// compressor is made once, since its tables take longer to make than a few thousand rows to compress. Without the second option
-// this library does not compress data without repetitions, while the original zstd still uses that text has 90 of 256 symbols.
+// compressor is made once, since its tables take longer to make than a few thousand rows to compress. Without the
+// second option this library does not compress data without repetitions, while the original zstd still uses that text
+// has 90 of 256 symbols.
 var compressor = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
 })
 
-// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means incompressible, 3
-// that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if that is less, in tens of
-// milliseconds. Of a compressed format it is that of the bytes before.
+// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means
+// incompressible, 3 that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if
+// that is less, in tens of milliseconds. Of a compressed format it is that of the bytes before.
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
 	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))

@@ -31,8 +31,8 @@ var measured struct {
 	last []measuredSizes
 }
 
-// measuredSizes says what was measured. Encoders of one dataset and format differ in the digits of derived columns only, and so
-// in the longest row.
+// measuredSizes says what was measured. Encoders of one dataset and format differ in the digits of derived columns only,
+// and so in the longest row.
 type measuredSizes struct {
 	dataset dataset.Dataset
 	format  batch.Format
@@ -43,8 +43,8 @@ type measuredSizes struct {
 // keptSizes is how many are kept, with their datasets. A choice between formats asks for a few of each dataset.
 const keptSizes = 8
 
-// SizesOf measures the rows of a dataset. Its first column that is derived tells where a row begins, so it measures formats of
-// rows, and only those.
+// SizesOf measures the rows of a dataset. Its first column that is derived tells where a row begins, so it measures
+// formats of rows, and only those.
 func SizesOf(d dataset.Dataset, e encode.Encoder) Sizes {
 	measured.Lock()
 	defer measured.Unlock()
@@ -109,8 +109,8 @@ func derive(d dataset.Dataset, block *rows.Block) {
 	}
 }
 
-// bytes returns how many bytes n rows may take: that of the mean, eight standard deviations of their sum, and one longest row
-// for lengths too rare to be among those that were measured. It is never more than n longest rows.
+// bytes returns how many bytes n rows may take: that of the mean, eight standard deviations of their sum, and one
+// longest row for lengths too rare to be among those that were measured. It is never more than n longest rows.
 func (s Sizes) bytes(n int64) int64 {
 	most := n * s.longest
 	if !s.known {

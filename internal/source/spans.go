@@ -45,8 +45,8 @@ func (s Spans) Keys(from, to int64) (first, last int64) {
 // BatchOf returns the number of the batch that has a row with this key.
 func (s Spans) BatchOf(key int64) int64 { return (key - s.FirstKey) / s.BatchRows }
 
-// RowsOf returns the rows of so many batches that are not cut by their source; withLast says that the last one of the run is
-// among them.
+// RowsOf returns the rows of so many batches that are not cut by their source; withLast says that the last one of the
+// run is among them.
 func (s Spans) RowsOf(batches int64, withLast bool) int64 {
 	rows := batches * s.BatchRows
 	if withLast {

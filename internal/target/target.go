@@ -57,7 +57,8 @@ func (t *Target) Open(ctx context.Context) error {
 	}
 	t.Can = loader.FeaturesOf(t.Loader)
 	if t.Uncounted() {
-		t.notes.Warn("the target is a sink that drops the data unseen: no row is counted there, and the figures are a ceiling, no database's")
+		t.notes.Warn("the target is a sink that drops the data unseen: no row is counted there, and the figures " +
+			"are a ceiling, no database's")
 	}
 	return nil
 }
@@ -106,7 +107,8 @@ func (t *Target) Prepare(ctx context.Context, p loader.Preparation) error {
 		err = fmt.Errorf("preparing table %s: %w", t.Table, err)
 	}
 	if err != nil && t.Says(loader.SinkMark) {
-		err = fmt.Errorf("%w; a sink has no tables: push into it with --create never --delivery at-least-once --verify ack", err)
+		err = fmt.Errorf("%w; a sink has no tables: push into it with --create never --delivery at-least-once "+
+			"--verify ack", err)
 	}
 	return err
 }
@@ -145,7 +147,9 @@ func Ask[T any](ctx context.Context, t *Target, what string, f func(context.Cont
 }
 
 // AskSoon is Ask within PreflightTime.
-func AskSoon[T any](ctx context.Context, t *Target, what string, f func(context.Context) (T, error)) (answer T, err error) {
+func AskSoon[T any](
+	ctx context.Context, t *Target, what string, f func(context.Context) (T, error),
+) (answer T, err error) {
 	err = Within(ctx, func(bound context.Context) (err error) {
 		answer, err = Ask(bound, t, what, f)
 		return err
@@ -185,7 +189,9 @@ func withinTime(ctx context.Context, limit time.Duration, step func(context.Cont
 }
 
 // RowsIn counts the rows in a range of keys by one scan, in buckets of size keys.
-func (t *Target) RowsIn(ctx context.Context, what string, keys loader.KeyRange, size int64) (counted map[int64]int64, err error) {
+func (t *Target) RowsIn(
+	ctx context.Context, what string, keys loader.KeyRange, size int64,
+) (counted map[int64]int64, err error) {
 	err = t.Ask(ctx, what, func(ctx context.Context) error {
 		counted = make(map[int64]int64)
 		return t.Can.Counter.Count(ctx, loader.Grouping{KeyRange: keys, Size: size}, func(b loader.Bucket) error {
