@@ -20,6 +20,8 @@ import (
 type Recorder struct {
 	// Answer returns the rows of a query; nil: no query has any.
 	Answer func(query string) [][]string
+	// Refuse returns the server's error of a statement; nil: it refuses none.
+	Refuse func(statement string) error
 	// Missing is the server's error of a table that is not there, required of a server with claims.
 	Missing error
 	// Traits are those of the table, as Relation.Traits.
@@ -29,10 +31,14 @@ type Recorder struct {
 	server  *emptyServer
 	when    string // the step, as Statement.When
 	written []loader.Statement
-	rows    int64    // what a statement that is no claim has changed
-	words   []string // in pairs: what a run makes up, and what stands for it
-	refused bool     // there are no later steps
+	rows    int64       // what a statement that is no claim has changed
+	words   []string    // in pairs: what a run makes up, and what stands for it
+	whens   [][3]string // step, beginning of a statement, when it is sent
+	refused bool        // there are no later steps
 }
+
+// LostAnswer begins the names of Resolve's steps.
+const LostAnswer = "after a lost answer"
 
 // The steps in which queries are look-ups.
 const (
@@ -74,6 +80,11 @@ func (r *Recorder) Add(when string, texts ...string) {
 // Name lets a word stand for what a run makes up.
 func (r *Recorder) Name(value, word string) { r.words = append(r.words, value, word) }
 
+// When says when the statements of a step are sent that begin so.
+func (r *Recorder) When(step, begins, when string) {
+	r.whens = append(r.whens, [3]string{step, begins, when})
+}
+
 // Step writes down what f sends. Its error is why no server would take the run.
 func (r *Recorder) Step(when string, f func(ctx context.Context) error) {
 	if r.refused {
@@ -112,10 +123,10 @@ func (r *Recorder) Prepare(
 		return
 	}
 
-	first := r.Statements()
+	first := slices.Clone(r.written)
 	r.Step("once, if the table is there", step)
 	again := r.written[len(first):]
-	said := func(s loader.Statement) bool { return s.Text == r.plain(again[0].Text) }
+	said := func(s loader.Statement) bool { return r.plain(s.Text) == r.plain(again[0].Text) }
 	for len(again) > 0 && slices.ContainsFunc(first, said) { // the run's row, once more
 		again = again[1:]
 	}
@@ -152,6 +163,35 @@ func exampleBatch(p loader.Preparation) *batch.Batch {
 	return b
 }
 
+// Commit is the step of a commit group, the first one, which it returns. Two of its batches have names.
+func (r *Recorder) Commit(l loader.Committer, c loader.Contract) loader.Group {
+	g := loader.Group{Ref: First(c)}
+	for n := range min(c.GroupBatches, 2) {
+		g.Members = append(g.Members, loader.Ref{ID: batch.ID{Run: example, Number: n}, Rows: c.BatchRows})
+	}
+	r.rows = g.Rows
+	r.Step("per group", func(ctx context.Context) error {
+		_, err := l.Commit(ctx, g)
+		return err
+	})
+	return g
+}
+
+// Resolve is a step after LostAnswer: of a batch, or of a commit group, and its second attempt.
+func (r *Recorder) Resolve(when string, l loader.Resolver, c loader.Contract) {
+	ref := First(c)
+	ref.Attempt = 2
+	r.Step(when, func(ctx context.Context) error {
+		_, err := l.Resolve(ctx, ref)
+		return err
+	})
+}
+
+// First is the first batch of the run, or of a staged contract the first commit group.
+func First(c loader.Contract) loader.Ref {
+	return loader.Ref{ID: batch.ID{Run: example}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
+}
+
 // Count is the step of the proof, of one batch's rows; of a user's files it counts those of the table.
 func (r *Recorder) Count(p loader.Preparation) {
 	if p.Records {
@@ -168,11 +208,20 @@ func (r *Recorder) Count(p loader.Preparation) {
 	})
 }
 
-// Statements returns all that was written down.
-func (r *Recorder) Statements() []loader.Statement {
-	all := slices.Clone(r.written)
-	for i := range all {
-		all[i].Text = r.plain(all[i].Text)
+// Statements returns all that was written down. What is asked after a lost answer until it is another one is in it once.
+// A block of PL/SQL has its own semicolon, which whoever prints it adds.
+func (r *Recorder) Statements() (all []loader.Statement) {
+	for _, s := range r.written {
+		s.Text = strings.TrimSuffix(r.plain(s.Text), ";")
+		for _, w := range r.whens {
+			if s.When == w[0] && strings.HasPrefix(s.Text, w[1]) {
+				s.When = w[2]
+				break
+			}
+		}
+		if !strings.HasPrefix(s.When, LostAnswer) || !slices.Contains(all, s) {
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -187,6 +236,11 @@ func (r *Recorder) plain(text string) string {
 // Exec implements Conn.
 func (r *Recorder) Exec(_ context.Context, statement string) (rows int64, err error) {
 	r.Add(r.when, statement)
+	if r.Refuse != nil {
+		if err := r.Refuse(statement); err != nil {
+			return 0, err
+		}
+	}
 	if strings.Contains(strings.ToLower(statement), ClaimsTable) {
 		return 1, nil
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql/driver"
 	"log/slog"
+	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -16,13 +16,18 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	method, o, _ := planOf(b.client, t) // Check returns the error
 	l := b.unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, method, o)
 	l.server.Product = "Oracle" // which needs no look at what listens
+
+	const selectClaim = "SELECT TO_CHAR(row_count)"
 	r := sqlload.NewRecorder(l.Table)
 	r.Traits = []string{""}
 	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return r.Connector(), nil }
 	r.Missing = &serverError{number: codeNoTable}
 	r.Answer = func(query string) [][]string {
-		if query == selectWritten || query == selectApplied {
+		switch {
+		case query == selectWritten, query == selectApplied:
 			return [][]string{{"1"}}
+		case strings.HasPrefix(query, selectClaim):
+			return [][]string{{strconv.FormatInt(p.Contract.BatchRows, 10)}}
 		}
 		return nil
 	}
@@ -32,28 +37,28 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 
 	r.Prepare(p, l.Prepare)
 	r.Load(l, p)
-	if st, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx {
-		first := loader.Ref{ID: batch.ID{Run: st.Want.Run}, Rows: p.Contract.BatchRows}
-		r.Add("after a lost answer", st.TryClaim(first), st.SelectClaim(first.ID.Run, 0), "ROLLBACK")
+	if p.Contract.Dedup == loader.DedupTx {
+		r.When(sqlload.LostAnswer, selectClaim, sqlload.LostAnswer+", if the claim is taken")
+		r.Resolve(sqlload.LostAnswer, l, p.Contract)
+		r.Refuse = func(statement string) (taken error) {
+			if strings.HasPrefix(statement, "INSERT ") {
+				taken = &serverError{number: codeUnique}
+			}
+			return taken
+		}
+		r.Resolve(sqlload.LostAnswer, l, p.Contract)
 	}
 	r.Step("before verification", func(ctx context.Context) error {
 		_, err := l.Finish(ctx, loader.KeyRange{}, 0)
 		return err
 	})
 	r.Count(p)
-	return byRow(method, r.Statements())
-}
 
-// byRow says what is sent for each row of a batch, of which only one was. A block has its own semicolon, and another
-// one is added.
-func byRow(method string, all []loader.Statement) []loader.Statement {
-	for i := range all {
-		s := &all[i]
-		s.Text = strings.TrimSuffix(s.Text, ";")
-		inserts := strings.HasPrefix(s.Text, "INSERT ")
-		if s.When == "per batch" && (method == methodSingle || method == methodBatch && inserts) {
-			s.When = "per row"
-		}
+	switch method { // of a batch one row was sent
+	case methodSingle:
+		r.When("per batch", "", "per row")
+	case methodBatch:
+		r.When("per batch", "INSERT ", "per row")
 	}
-	return all
+	return r.Statements()
 }

@@ -43,11 +43,17 @@ COMMIT;
 -- when a session ends
 SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- after a lost answer
+ALTER SESSION SET commit_logging = batch;
+-- after a lost answer
+ALTER SESSION SET nls_date_format = 'YYYY-MM-DD';
+-- after a lost answer
+SELECT 1 FROM "BULK"."TERAPUSH_RUNS" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
+-- after a lost answer
 INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 3000);
 -- after a lost answer
-SELECT TO_CHAR(row_count) FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
--- after a lost answer
 ROLLBACK;
+-- after a lost answer, if the claim is taken
+SELECT TO_CHAR(row_count) FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
 -- to verify
 ALTER SESSION SET commit_logging = batch;
 -- to verify

@@ -29,10 +29,12 @@ COMMIT;
 -- when a session ends
 SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
 -- after a lost answer
+SELECT 1 FROM "TERAPUSH_RUNS" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
+-- after a lost answer
 INSERT INTO "TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 3000);
 -- after a lost answer
-SELECT TO_CHAR(row_count) FROM "TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
--- after a lost answer
 ROLLBACK;
+-- after a lost answer, if the claim is taken
+SELECT TO_CHAR(row_count) FROM "TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
 -- to verify
 SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC((((EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000) - 1767225600000000) - 0) / 3000) AS bucket, MOD((((EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000) - 1767225600000000) - 0), 3000) AS o FROM "HTTPLOGS" WHERE "TS" BETWEEN TIMESTAMP '2026-01-01 00:00:00.000000' AND TIMESTAMP '2026-01-01 00:00:00.002999') t GROUP BY bucket;
