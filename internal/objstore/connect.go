@@ -39,16 +39,10 @@ func (s *Store) connect(ctx context.Context, t loader.Target, d loader.Deps) err
 	var invalid error
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		invalid = s.adopt(o, t.TLS)
-		o.Retryer = aws.NopRetryer{}
-		o.RetryMaxAttempts = 0 // AWS_MAX_ATTEMPTS would put retries around it
+		sendOnce(o)
 		if o.Credentials != nil {
 			o.Credentials = chain{o.Credentials}
 		}
-		// Hashing the body would cost more than sending it, and half of the compatible servers refuse trailing checksums.
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		o.DisableLogOutputChecksumValidationSkipped = true
-		o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 		if s.endpoint != "" {
 			o.ContinueHeaderThresholdBytes = -1
 		}
@@ -71,6 +65,17 @@ func (s *Store) connect(ctx context.Context, t loader.Target, d loader.Deps) err
 	// The client copies its options, so the transport, whose TLS needs the adopted endpoint, comes last.
 	s.client = s3.New(client.Options(), func(o *s3.Options) { o.HTTPClient = &sender{http: s.http} })
 	return nil
+}
+
+// sendOnce makes every call one request, whose body the SDK does not read.
+func sendOnce(o *s3.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.RetryMaxAttempts = 0 // AWS_MAX_ATTEMPTS would put retries around it
+	// Hashing the body would cost more than sending it, and half of the compatible servers refuse trailing checksums.
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	o.DisableLogOutputChecksumValidationSkipped = true
+	o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 }
 
 // adopt merges the SDK's settings and the URL's, which win. An endpoint of the environment has to pass the same checks,

@@ -52,20 +52,30 @@ func (driver) Check(t loader.Target) (loader.Caps, error) {
 	return caps(), objstore.Check(t)
 }
 
-// Explain lists the requests of a run.
-func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	folder := "/" + strings.Join(t.Hosts, ",") + "/" // one, says Check
-	if prefix := strings.Trim(t.Database, "/"); prefix != "" {
-		folder += prefix + "/"
+// Explain lets a run put a batch into a store that writes down what is sent. RUN stands for the run's id.
+func (driver) Explain(t loader.Target, p loader.Preparation) (all []loader.Statement) {
+	when := "once"
+	o := &opened{store: objstore.Recorded(t, func(request string) {
+		text := strings.Replace(request, "000000000000.", "<batch number, 12 digits>.", 1)
+		all = append(all, loader.Statement{When: when, Text: text})
+	})}
+
+	ctx := context.Background()
+	p.Run = "RUN"
+	_, err := o.Prepare(ctx, p)
+	if err == nil {
+		when = "per batch"
+		b := &batch.Batch{ID: batch.ID{Run: p.Run}, Format: p.Contract.Format}
+		b.Hold()
+		err = o.run.Load().Put(ctx, b)
 	}
-	folder += "RUN/"
-	var all []loader.Statement
-	if !p.Silent {
-		all = append(all, loader.Statement{When: "once", Text: "LIST " + folder})
+	if err == nil {
+		when = "to verify"
+		err = o.Objects(ctx, p.Run, func(string, int64, int64) error { return nil })
 	}
-	all = append(all,
-		loader.Statement{When: "per batch", Text: fmt.Sprintf("PUT %s<batch number, 12 digits>.%s", folder, p.Contract.Format)},
-		loader.Statement{When: "to verify", Text: "LIST " + folder})
+	if err != nil {
+		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(loader.Explain(err), "\n", "; ")}}
+	}
 	return all
 }
 

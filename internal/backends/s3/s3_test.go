@@ -203,12 +203,12 @@ func TestCheck(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p := loader.Preparation{Contract: contract(batch.Parquet)}
 	assert.Equal(t, []loader.Statement{
-		{When: "once", Text: "LIST /bucket/a/b/RUN/"},
-		{When: "per batch", Text: "PUT /bucket/a/b/RUN/<batch number, 12 digits>.parquet"},
-		{When: "to verify", Text: "LIST /bucket/a/b/RUN/"},
+		{When: "once", Text: "LIST s3://bucket/a/b/RUN/"},
+		{When: "per batch", Text: "PUT s3://bucket/a/b/RUN/<batch number, 12 digits>.parquet"},
+		{When: "to verify", Text: "LIST s3://bucket/a/b/RUN/"},
 	}, New().Explain(targetOf(t, "s3://bucket/a/b/?region=x", ""), p))
 	p.Silent = true
-	assert.Equal(t, "PUT /bucket/RUN/<batch number, 12 digits>.parquet", New().Explain(targetOf(t, "s3://bucket", ""), p)[0].Text)
+	assert.Equal(t, "PUT s3://bucket/RUN/<batch number, 12 digits>.parquet", New().Explain(targetOf(t, "s3://bucket", ""), p)[0].Text)
 }
 
 // Nothing but the goal's store is checked: no database reads the objects.
