@@ -32,6 +32,8 @@ func Recorded(t loader.Target, write func(request string)) *Store {
 		case http.MethodHead:
 			write("HEAD " + name)
 			answer.Header = put // every object is as the one batch
+		case http.MethodPost:
+			write("POST " + name + "?delete")
 		default:
 			write(r.Method + " " + name)
 		}

@@ -108,7 +108,7 @@ func killQuery(session string) string { return "KILL QUERY " + literal(session) 
 // cancel ends a query of /v1/query, which users may do to their own; it does not reach streaming loads. A node keeps a
 // query for a minute after its end, and answers 404 if it has none of this id.
 func (n *node) cancel(ctx context.Context, id string) error {
-	r, err := n.request(ctx, http.MethodGet, cancelPath(id))
+	r, err := n.request(ctx, http.MethodGet, "/v1/query/"+id+"/kill")
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,6 @@ func (n *node) cancel(ctx context.Context, id string) error {
 	return refusal(answer)
 }
 
-func cancelPath(id string) string { return "/v1/query/" + id + "/kill" }
-
 // running lists the sessions that run one of the queries, on all nodes of the warehouse, with streaming loads and
 // queries that wait for a slot.
 func (n *node) running(ctx context.Context, ids []string) ([]string, error) {
@@ -136,6 +134,8 @@ func (n *node) running(ctx context.Context, ids []string) ([]string, error) {
 	return sessions, err
 }
 
+const listsProcesses = "SELECT id FROM system.processes"
+
 func selectProcesses(ids []string) string {
-	return "SELECT id FROM system.processes WHERE current_query_id IN (" + literals(ids) + ")"
+	return listsProcesses + " WHERE current_query_id IN (" + literals(ids) + ")"
 }

@@ -44,6 +44,16 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 	if err != nil {
 		return nil, err
 	}
+	l := d.unconnected(p, deps)
+	if err := l.open(ctx, t, deps); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// unconnected makes the loader without connecting.
+func (d Driver) unconnected(p plan, deps loader.Deps) *opened {
 	l := &opened{
 		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace),
 		log: deps.Log, caps: p.method.Caps, labels: newLabels(),
@@ -58,11 +68,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 			return v
 		},
 	}
-	if err := l.open(ctx, t, deps); err != nil {
-		_ = l.Close()
-		return nil, err
-	}
-	return l, nil
+	return l
 }
 
 func (l *opened) open(ctx context.Context, t loader.Target, deps loader.Deps) (err error) {

@@ -98,8 +98,10 @@ func (l *opened) remembers(ctx context.Context, path string) (bool, error) {
 	return n > 0, err
 }
 
+const listsLoaded = "SELECT COUNT(*) FROM copy_history"
+
 func selectLoaded(n tableName, path string) string {
-	return fmt.Sprintf("SELECT COUNT(*) FROM copy_history(%s) WHERE file_name = %s", literal(n.String()), literal(path))
+	return fmt.Sprintf(listsLoaded+"(%s) WHERE file_name = %s", literal(n.String()), literal(path))
 }
 
 // memory is how long the server remembers the files that it has loaded.

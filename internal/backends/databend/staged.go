@@ -77,12 +77,8 @@ func (s *serverStage) discard(ctx context.Context, members []loader.Ref) error {
 	for i, m := range members {
 		numbers[i] = fmt.Sprintf("%012d", m.ID.Number)
 	}
-	return s.owner.exec(ctx, s.removeStatement(numbers))
-}
-
-func (s *serverStage) removeStatement(numbers []string) string {
 	pattern := "(" + strings.Join(numbers, "|") + ")[.]" + string(s.format)
-	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", s.name, s.folder, literal(pattern))
+	return s.owner.exec(ctx, fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", s.name, s.folder, literal(pattern)))
 }
 
 func (s *serverStage) objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
@@ -90,7 +86,7 @@ func (s *serverStage) objects(ctx context.Context, f func(name string, number, b
 }
 
 func (s *serverStage) list(ctx context.Context, path string, f func(name string, number, bytes int64) error) error {
-	found, err := s.owner.rows(ctx, s.listStatement(path))
+	found, err := s.owner.rows(ctx, "LIST @"+s.name+"/"+path)
 	for _, row := range found {
 		size, err := sqlload.ParseNumber(row[1])
 		if err != nil {
@@ -102,8 +98,6 @@ func (s *serverStage) list(ctx context.Context, path string, f func(name string,
 	}
 	return err
 }
-
-func (s *serverStage) listStatement(path string) string { return "LIST @" + s.name + "/" + path }
 
 // number is the batch in a file, or −1.
 func (s *serverStage) number(name string) int64 {

@@ -27,5 +27,9 @@ KILL QUERY 'SESSION';
 SELECT COUNT(*) FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 100099;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS DECIMAL(38, 0)) * CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)) FROM (SELECT ((`id` - 100) - 0) DIV 50000 AS bucket, ((`id` - 100) - 0) % 50000 AS o FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 50099) t GROUP BY bucket;
+-- per group, once it is in the table
+POST s3://bucket?delete;
+-- afterwards
+LIST s3://bucket/prefix/RUN/;
 -- afterwards
 DROP STAGE IF EXISTS terapush_RUN;

@@ -27,5 +27,7 @@ SELECT COUNT(*) FROM `shop`.`people` WHERE (`id` - 1) * 4 + (`line` - 1) BETWEEN
 DELETE FROM `shop`.`people` WHERE (`id` - 1) * 4 + (`line` - 1) BETWEEN 0 AND 49999
 X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:0:removal-ATTEMPT
 X-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try;
+-- where a broken connection left a part of the rows in a table that terapush made
+SELECT COUNT(*) FROM `shop`.`people` WHERE (`id` - 1) * 4 + (`line` - 1) BETWEEN 0 AND 49999;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS DECIMAL(38, 0)) * CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)) FROM (SELECT ((`id` - 1) * 4 + (`line` - 1) - 0) DIV 50000 AS bucket, ((`id` - 1) * 4 + (`line` - 1) - 0) % 50000 AS o FROM `shop`.`people` WHERE (`id` - 1) * 4 + (`line` - 1) BETWEEN 0 AND 49999) t GROUP BY bucket;

@@ -26,5 +26,7 @@ SELECT COUNT(*) FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 50099;
 DELETE FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 50099
 X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:0:removal-ATTEMPT
 X-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try;
+-- where a broken connection left a part of the rows in a table that terapush made
+SELECT COUNT(*) FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 50099;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS DECIMAL(38, 0)) * CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)) FROM (SELECT ((`id` - 100) - 0) DIV 50000 AS bucket, ((`id` - 100) - 0) % 50000 AS o FROM `shop`.`people` WHERE `id` BETWEEN 100 AND 50099) t GROUP BY bucket;
