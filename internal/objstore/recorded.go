@@ -3,6 +3,7 @@ package objstore
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -28,7 +29,8 @@ func Recorded(t loader.Target, write func(request string)) *Store {
 			answer.Body = []byte("<ListBucketResult/>")
 		case http.MethodPut:
 			write("PUT " + name)
-			put = r.Header
+			put = r.Header.Clone()
+			put.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
 		case http.MethodHead:
 			write("HEAD " + name)
 			answer.Header = put // every object is as the one batch

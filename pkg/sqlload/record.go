@@ -20,6 +20,8 @@ import (
 type Recorder struct {
 	// Answer returns the rows of a query; nil: no query has any.
 	Answer func(query string) [][]string
+	// Binary shows prepared statements as the commands of MySQL's protocol, with the parameters of a whole batch.
+	Binary bool
 	// Shown are how look-ups begin that are not left out.
 	Shown []string
 	// Refuse returns the server's error of a statement; nil: it refuses none.
@@ -145,7 +147,7 @@ func (r *Recorder) Load(l loader.Loader, p loader.Preparation) {
 		s, err = l.Session(ctx, p.Contract)
 		return err
 	})
-	b := exampleBatch(p)
+	b := exampleBatch(p, r.Binary)
 	r.rows = b.Rows
 	r.Step("per batch", func(ctx context.Context) error {
 		_, err := s.Load(ctx, b)
@@ -154,15 +156,18 @@ func (r *Recorder) Load(l loader.Loader, p loader.Preparation) {
 	r.Step("when a session ends", func(context.Context) error { return s.Close() })
 }
 
-// exampleBatch is the first batch: a text in place of its rows, or one row of columns.
-func exampleBatch(p loader.Preparation) *batch.Batch {
+// exampleBatch is the first batch: a text in place of its rows, or columns of one row or of all.
+func exampleBatch(p loader.Preparation, whole bool) *batch.Batch {
 	b := &batch.Batch{
 		ID: batch.ID{Run: example}, Format: p.Contract.Format, Rows: p.Contract.BatchRows, Attempt: 1,
 		Encoded: []byte("(…), …"), Layout: p.Layout,
 	}
 	if b.Format == batch.ColumnArrays {
-		_, size := batch.ColumnPlaces(p.Schema, 1)
-		b.Rows, b.Encoded = 1, make([]byte, size)
+		if !whole {
+			b.Rows = 1
+		}
+		_, size := batch.ColumnPlaces(p.Schema, int(b.Rows))
+		b.Encoded = make([]byte, size)
 	}
 	b.Hold()
 	return b

@@ -3,6 +3,7 @@ package sqlload
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"io"
 )
 
@@ -62,7 +63,11 @@ type recordedStatement struct {
 func (*recordedStatement) NumInput() int { return -1 }
 
 // Exec implements driver.Stmt.
-func (s *recordedStatement) Exec([]driver.Value) (driver.Result, error) {
+func (s *recordedStatement) Exec(values []driver.Value) (driver.Result, error) {
+	if s.Binary {
+		s.Write("COM_STMT_PREPARE " + s.text)
+		s.text = fmt.Sprintf("COM_STMT_EXECUTE with %d parameters", len(values))
+	}
 	return s.ExecContext(context.Background(), s.text, nil)
 }
 

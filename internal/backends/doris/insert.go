@@ -26,7 +26,9 @@ type insertSession struct {
 func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
 	first := l.frontends.Turn()
 	setup := loadingSetup(l.options.group, l.target.Settings)
-	conn, err := connector(l.frontends.List, first, true, setup).Dial(ctx)
+	c := connector(l.frontends.List, first, true, setup)
+	c.Open = l.openConn
+	conn, err := c.Dial(ctx)
 	if err != nil {
 		return nil, loader.ConnectError(l.frontends.At(first).address, err, faultOf)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/internal/mysqlconn"
@@ -35,6 +38,8 @@ type opened struct {
 
 	http    *httpload.Client
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
+	// openConn opens a connection that loads; nil: the driver does.
+	openConn func(context.Context, *mysql.Config) (driver.Conn, error)
 
 	loads       atomic.Uint64 // sent so far to backends of --backend-hosts, which take turns
 	backendTime time.Duration // 0: every load asks for a backend
@@ -82,27 +87,32 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, _ := targetTable(t)
-	method, o, _ := readOptions(t)
 	all, config, err := frontends(t, d)
 	if err != nil {
 		return nil, err
 	}
-	l := &opened{
-		target: t, method: method, options: o, log: d.Log, name: name, caps: caps,
-		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
-		control: sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings))),
-	}
-	l.frontends.List, l.frontends.Another, l.frontends.Patience = all, frontendDown, frontendTime
+	l := newLoader(t, d.Log)
+	l.caps, l.frontends.List = caps, all
+	l.http = httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns})
+	l.control = sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings)))
+	l.control.SetMaxOpenConns(controlConns)
+	return l, nil
+}
+
+// newLoader makes a loader without hosts and clients.
+func newLoader(t loader.Target, log *slog.Logger) *opened {
+	name, _ := targetTable(t)
+	method, o, _ := readOptions(t)
+	l := &opened{target: t, method: method, options: o, log: log, name: name, caps: method.Caps}
+	l.frontends.Another, l.frontends.Patience = frontendDown, frontendTime
 	if len(o.direct) == 0 {
 		l.backendTime = backendTime
 	}
-	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: name.table, Catalog: catalog{l}, Connect: l.connect,
-		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: d.Log,
+		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: log,
 	}
-	return l, nil
+	return l
 }
 
 // probe identifies the server. Only the version comment names Doris: the version is MySQL's for every client.

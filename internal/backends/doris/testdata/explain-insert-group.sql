@@ -21,8 +21,8 @@ SET exec_mem_limit = '8G';
 INSERT INTO `shop`.`documents` (`document_id`, `payload`) VALUES (…), …;
 -- per session
 SHOW LAST INSERT;
--- at the end
-SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- at the end, over all keys of the run, until every row can be read
+SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
 -- at the end
 GET /api/get_wal_size;
 -- to verify

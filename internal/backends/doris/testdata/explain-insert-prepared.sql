@@ -7,8 +7,8 @@ DUPLICATE KEY(`document_id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 4
 PROPERTIES ("group_commit_interval_ms" = "1000", "replication_num" = "1");
--- once
-ALTER TABLE `shop`.`documents` SET ("group_commit_interval_ms" = "1000") -- if the table is there with another value;
+-- once, if the table is there with another value
+ALTER TABLE `shop`.`documents` SET ("group_commit_interval_ms" = "1000");
 -- per session
 SET NAMES utf8mb4;
 -- per session
@@ -23,8 +23,8 @@ COM_STMT_PREPARE INSERT INTO `shop`.`documents` (`document_id`, `payload`) VALUE
 COM_STMT_EXECUTE with 2000 parameters;
 -- per session
 SHOW LAST INSERT;
--- at the end
-SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- at the end, over all keys of the run, until every row can be read
+SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
 -- at the end
 GET /api/get_wal_size;
 -- to verify

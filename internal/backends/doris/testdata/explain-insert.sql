@@ -21,15 +21,15 @@ SET exec_mem_limit = '8G';
 INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_0` (`document_id`, `payload`) VALUES (…), …;
 -- per batch
 SHOW LAST INSERT;
--- per batch
-GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0 if the frontend is not the master, and has no last INSERT;
--- after a lost answer
+-- per batch, if the frontend is not the master and has no last INSERT
 GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0;
 -- after a lost answer
-POST /api/shop/_cancel?label=terapush_RUN_1f351da5_0 while the load is under way;
+GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0;
+-- after a lost answer, while the load is under way
+POST /api/shop/_cancel?label=terapush_RUN_1f351da5_0;
 -- after a lost answer
 SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
--- at the end
-SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- at the end, over all keys of the run, until every row can be read
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)) FROM (SELECT (`document_id` - 0) DIV 1000 AS bucket, (`document_id` - 0) % 1000 AS o FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999) t GROUP BY bucket;

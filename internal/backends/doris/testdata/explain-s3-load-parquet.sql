@@ -22,14 +22,14 @@ SET group_commit = off_mode;
 -- per group
 SET exec_mem_limit = '8G';
 -- per group
-INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_g0` (`document_id`, `payload`) SELECT CAST(`document_id` AS BIGINT), CAST(`payload` AS STRING) FROM S3("format" = "parquet", "s3.access_key" = "***", "s3.endpoint" = "ENDPOINT", "s3.region" = "REGION", "s3.secret_key" = "***", "uri" = "s3://bucket/pre/fix/RUN/{000000000000.parquet,000000000001.parquet,…}", "use_path_style" = "true");
+INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_g0` (`document_id`, `payload`) SELECT CAST(`document_id` AS BIGINT), CAST(`payload` AS STRING) FROM S3("format" = "parquet", "s3.access_key" = "***", "s3.endpoint" = "https://s3.REGION.amazonaws.com", "s3.region" = "REGION", "s3.secret_key" = "***", "uri" = "s3://bucket/pre/fix/RUN/{000000000000.parquet,000000000001.parquet,…}", "use_path_style" = "true");
 -- after a lost answer
 GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_g0;
+-- after a lost answer, while the load is under way
+POST /api/shop/_cancel?label=terapush_RUN_1f351da5_g0;
 -- after a lost answer
-POST /api/shop/_cancel?label=terapush_RUN_1f351da5_g0 while the load is under way;
--- after a lost answer
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 3999;
+-- at the end, over all keys of the run, until every row can be read
 SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
--- at the end
-SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)) FROM (SELECT (`document_id` - 0) DIV 1000 AS bucket, (`document_id` - 0) % 1000 AS o FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999) t GROUP BY bucket;

@@ -9,8 +9,8 @@ DUPLICATE KEY(`document_id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`document_id`) BUCKETS 32
 PROPERTIES ("group_commit_data_bytes" = "1048576", "group_commit_interval_ms" = "1000", "replication_num" = "1");
--- per session
-PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;
+-- per session, and again after 5s or an error
+PUT /api/shop/documents/_stream_load to a frontend, without a body;
 -- per batch
 PUT /api/shop/documents/_stream_load to the backend
   columns: `document_id`, `payload`
@@ -20,8 +20,8 @@ PUT /api/shop/documents/_stream_load to the backend
   read_json_by_line: true
   strict_mode: true
   timezone: UTC;
--- at the end
-SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- at the end, over all keys of the run, until every row can be read
+SELECT COUNT(DISTINCT `document_id`) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
 -- at the end
 GET /api/get_wal_size;
 -- to verify

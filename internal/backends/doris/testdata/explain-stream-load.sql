@@ -30,8 +30,8 @@ DUPLICATE KEY(`id`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`id`) BUCKETS 4
 PROPERTIES ("replication_num" = "1");
--- per session
-PUT /api/shop/documents/_stream_load to a frontend, without a body; it redirects to a backend. Again after 5s, or an error;
+-- per session, and again after 5s or an error
+PUT /api/shop/documents/_stream_load to a frontend, without a body;
 -- per batch
 PUT /api/shop/documents/_stream_load to the backend
   column_separator: \x01
@@ -45,11 +45,11 @@ PUT /api/shop/documents/_stream_load to the backend
   timezone: UTC;
 -- after a lost answer
 GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0;
--- after a lost answer
-POST /api/shop/_cancel?label=terapush_RUN_1f351da5_0 while the load is under way;
+-- after a lost answer, while the load is under way
+POST /api/shop/_cancel?label=terapush_RUN_1f351da5_0;
 -- after a lost answer
 SELECT COUNT(*) FROM `shop`.`documents` WHERE `id` BETWEEN 0 AND 999;
--- at the end
-SELECT COUNT(*) FROM `shop`.`documents` WHERE `id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- at the end, over all keys of the run, until every row can be read
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `id` BETWEEN 0 AND 999;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)) FROM (SELECT (`id` - 0) DIV 1000 AS bucket, (`id` - 0) % 1000 AS o FROM `shop`.`documents` WHERE `id` BETWEEN 0 AND 999) t GROUP BY bucket;
