@@ -78,17 +78,10 @@ func (p *push) configureNew(ctx context.Context, id string) (asked facts, err er
 
 // describe finds driver and method, what they can do on any server, and what this process has.
 func (p *push) describe(earlier config.Earlier) (found facts, err error) {
-	valid := p.Config.Validate()
-	p.target.Driver, p.target.Target, found.caps, err = wayInto(&p.Config, p.Drivers, earlier)
-	if err := errors.Join(valid, err); err != nil {
-		return found, err
-	}
-	found.resources = machine(shardOf(&p.Config), &p.Config.Pace, p.linkBits)
+	p.target.Driver, p.target.Target, found, err = describe(&p.Config, p.Drivers, earlier, p.link)
 	found.resources.Unfilled = p.idle
-	return found, nil
+	return found, err
 }
-
-func (p *push) linkBits() int64 { return p.link.Bits(destination(p.target.Target)) }
 
 // reopen takes over the journal of an earlier process. A damaged one will do if dispensable reports that the database
 // knows all that it held.
@@ -184,7 +177,7 @@ func (p *push) find(ctx context.Context) (begun bool, err error) {
 		if err != nil {
 			return err
 		}
-		if begun = announced.fingerprint != 0; begun {
+		if begun = announced.Fingerprint != 0; begun {
 			return p.agree(announced)
 		}
 		if shardOf(&p.Config).Index > 0 {

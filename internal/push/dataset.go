@@ -61,35 +61,26 @@ func (d fromDataset) report(r *report.Plan) {
 
 func (fromDataset) close() error { return nil }
 
-// choose takes the first key.
-func (d fromDataset) choose(ctx context.Context) (run.Spec, error) {
-	first, err := d.firstKey(ctx)
-	return d.p.spec.From(first), err
-}
-
-// firstKey returns the user's first key, or the first one behind those of a table that is appended to. From then on no
+// choose takes the user's first key, or the first one behind those of a table that is appended to. From then on no
 // other run gets these keys.
-func (d fromDataset) firstKey(ctx context.Context) (int64, error) {
+func (d fromDataset) choose(ctx context.Context) (spec run.Spec, err error) {
 	p := d.p
-	given := p.Config.FirstKey
-	claims := p.target.Can.Claims
-	behind := p.Config.Append && !given.Given
+	first, claims := p.Config.FirstKey.Key, p.target.Can.Claims
+	behind := p.Config.Append && !p.Config.FirstKey.Given
 	if behind && claims == nil {
-		return 0, fmt.Errorf(
+		return spec, fmt.Errorf(
 			"%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.Driver.Name())
 	}
-	first := given.Key
 	if claims != nil && !p.bare {
-		var err error
 		if first, err = p.reserve(ctx, behind); err != nil {
-			return 0, err
+			return spec, err
 		}
 	}
 	if p.Config.Append && !behind {
-		return first, p.keysUnused(ctx, first)
+		err = p.keysUnused(ctx, first)
 	}
-	return first, nil
+	return p.spec.From(first), err
 }
 
 // probe makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does

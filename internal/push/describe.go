@@ -16,11 +16,11 @@ import (
 // Describe reads what the table of --table is like, and names the server. It changes nothing.
 func Describe(ctx context.Context, j Job) (d *loader.Description, server string, err error) {
 	return describing(ctx, j, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-		return describe(ctx, can, false, j.Config.Stats)
+		return shapeOf(ctx, can, false, j.Config.Stats)
 	})
 }
 
-func describe(ctx context.Context, can loader.Describer, siblings, stats bool) (*loader.Description, error) {
+func shapeOf(ctx context.Context, can loader.Describer, siblings, stats bool) (*loader.Description, error) {
 	d, err := can.Describe(ctx, siblings)
 	if err != nil || !stats {
 		return d, err
@@ -51,7 +51,7 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 		one := j
 		one.Config.Table = schema + "." + name
 		d, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-			return describe(ctx, can, true, j.Config.Stats)
+			return shapeOf(ctx, can, true, j.Config.Stats)
 		})
 		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
 		gone := err != nil && slices.Contains(lost, loader.VerdictOf(err).Class)
@@ -69,7 +69,10 @@ func describing[T any](
 ) (answer T, server string, err error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
-	p.target.Driver, p.target.Target, _, err = wayInto(&p.Config, p.Drivers, config.Earlier{})
+	p.target.Driver, p.target.Target, err = p.Config.LoaderTarget(p.Drivers, config.Earlier{})
+	if err == nil {
+		_, err = p.target.Driver.Check(p.target.Target)
+	}
 	if err != nil {
 		return answer, "", failed(Usage, err)
 	}

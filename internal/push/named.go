@@ -23,17 +23,11 @@ import (
 // named reports whether the user has given the run a name.
 func (p *push) named() bool { return p.Config.RunID != "" }
 
-// announcement is what a named run was begun with, as the claim table or the shared files have it. The zero value says
-// that it was not begun, or has no table.
-type announcement struct {
-	fingerprint int64
-	keys        *loader.KeyRange // nil if its keys are not in the claim table
-}
-
-// announced returns what a named run was begun with.
-func (p *push) announced(ctx context.Context) (a announcement, err error) {
+// announced returns a row of a named run. Its fingerprint is the one in the shared files, if there are some; it is 0 if
+// the run was not begun, or has no table.
+func (p *push) announced(ctx context.Context) (row loader.RunRow, err error) {
 	if !p.named() {
-		return a, nil
+		return row, nil
 	}
 	if p.common.shared != nil {
 		return p.announcedInFiles(ctx)
@@ -42,32 +36,28 @@ func (p *push) announced(ctx context.Context) (a announcement, err error) {
 	look.Shard = ""
 	err = p.target.Prepare(ctx, look)
 	if errors.Is(err, loader.ErrNoTable) {
-		return a, nil
+		return row, nil
 	}
 	if err != nil {
-		return a, err
+		return row, err
 	}
-	row, err := p.lookUp(ctx)
-	if err != nil || row == nil {
-		return a, err
-	}
-	return announcement{row.Fingerprint, &row.Keys}, nil
+	return p.lookUp(ctx)
 }
 
-// lookUp finds a row of a named run in the database, nil if it has none. A run that is over is an error to a shard: its
+// lookUp finds a row of a named run in the database; the zero row if it has none. A run that is over is an error to a shard: its
 // name stands for nothing until somebody begins a run again.
-func (p *push) lookUp(ctx context.Context) (*loader.RunRow, error) {
+func (p *push) lookUp(ctx context.Context) (row loader.RunRow, err error) {
 	if p.target.Can.Claims == nil || p.bare {
-		return nil, nil
+		return row, nil
 	}
 	name := p.progress.Name()
 	found, err := target.AskSoon(ctx, p.target, "run "+name, func(ctx context.Context) ([]loader.RunRow, error) {
 		return p.target.Can.Claims.Runs(ctx, name)
 	})
 	if err != nil || len(found) == 0 {
-		return nil, err
+		return row, err
 	}
-	row := found[0]
+	row = found[0]
 	over := row.State == loader.RunForgotten || row.State == loader.RunGone
 	switch {
 	case over && (row.State == loader.RunGone || p.Config.Shard.Count > 0):
@@ -75,24 +65,24 @@ func (p *push) lookUp(ctx context.Context) (*loader.RunRow, error) {
 		if row.State == loader.RunGone {
 			anew = "terapush forget frees its name"
 		}
-		return nil, fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: name, Row: &row}), anew)
+		return row, fmt.Errorf("%w; %s", loader.Final(&loader.TakenOverError{Run: name, Row: &row}), anew)
 	case over:
-		return nil, nil
+		return loader.RunRow{}, nil
 	}
 	p.progress.Follow(row.Run) // its claims can be read
-	return &row, nil
+	return row, nil
 }
 
 // agree plans as the run's other processes have, and returns an error if the plan is another one.
-func (p *push) agree(a announcement) error {
+func (p *push) agree(announced loader.RunRow) error {
 	first := p.Config.FirstKey.Key
-	if a.keys != nil && p.Config.Append && !p.Config.FirstKey.Given {
-		first = a.keys.First
+	if announced.Name != "" && p.Config.Append && !p.Config.FirstKey.Given {
+		first = announced.Keys.First
 	}
 	if err := p.replanAs(p.spec.From(first)); err != nil {
 		return err
 	}
-	return p.sameRun(a.fingerprint)
+	return p.sameRun(announced.Fingerprint)
 }
 
 func (p *push) sameRun(announced int64) error {

@@ -33,12 +33,10 @@ func Check(c *config.Push, drivers *loader.Registry) error {
 
 // asked is what a push asks for, and of which database.
 func asked(c *config.Push, drivers *loader.Registry) (driver loader.Driver, to loader.Target, f facts, err error) {
-	driver, to, f.caps, err = wayInto(c, drivers, config.Earlier{})
-	if err := errors.Join(c.Validate(), err); err != nil {
+	driver, to, f, err = describe(c, drivers, config.Earlier{}, host.LocalLink(context.Background()))
+	if err != nil {
 		return driver, to, f, err
 	}
-	link := host.LocalLink(context.Background())
-	f.resources = machine(shardOf(c), &c.Pace, func() int64 { return link.Bits(destination(to)) })
 	f.spec = specOf(c, to.Method)
 	return driver, to, f, f.spec.Check(f.caps)
 }

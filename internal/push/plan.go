@@ -30,15 +30,19 @@ type planned struct {
 	warnings []string // of the plan that was made last, if only in vain
 }
 
-// wayInto finds driver and method, and what the method can do on any server.
-func wayInto(
-	c *config.Push, drivers *loader.Registry, earlier config.Earlier,
-) (driver loader.Driver, to loader.Target, caps loader.Caps, err error) {
-	if driver, to, err = c.LoaderTarget(drivers, earlier); err != nil {
-		return driver, to, caps, err
+// describe finds driver and method, what that can do on any server, and what this process has: all facts but the spec.
+func describe(
+	c *config.Push, drivers *loader.Registry, earlier config.Earlier, link host.Link,
+) (driver loader.Driver, to loader.Target, found facts, err error) {
+	driver, to, err = c.LoaderTarget(drivers, earlier)
+	if err == nil {
+		found.caps, err = driver.Check(to)
 	}
-	caps, err = driver.Check(to)
-	return driver, to, caps, err
+	if err := errors.Join(c.Validate(), err); err != nil {
+		return driver, to, found, err
+	}
+	found.resources = machine(shardOf(c), &c.Pace, func() int64 { return link.Bits(destination(to)) })
+	return driver, to, found, nil
 }
 
 // firstPlan is replan, unless the run has begun: that has a plan, and is planned again once its table is known.

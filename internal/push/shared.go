@@ -81,24 +81,23 @@ func (p *push) announceIn(number int64) (kept int64, err error) {
 	return kept, err
 }
 
-func (p *push) announcedInFiles(ctx context.Context) (a announcement, err error) {
-	if a.fingerprint, err = p.announceIn(0); err != nil {
-		return a, err
+func (p *push) announcedInFiles(ctx context.Context) (row loader.RunRow, err error) {
+	fingerprint, err := p.announceIn(0)
+	if err != nil {
+		return row, err
 	}
-	if a.fingerprint == 0 { // perhaps again, since it was forgotten
+	if fingerprint == 0 { // perhaps again, since it was forgotten
 		p.progress.Identify(p.progress.Name())
-		return a, nil
+		return row, nil
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard, look.Resume = "", true
 	if err := p.target.Prepare(ctx, look); err != nil {
-		return announcement{}, err
+		return row, err
 	}
-	row, err := p.lookUp(ctx)
-	if row != nil {
-		a.keys = &row.Keys
-	}
-	return a, err
+	row, err = p.lookUp(ctx)
+	row.Fingerprint = fingerprint
+	return row, err
 }
 
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no

@@ -141,7 +141,7 @@ func (p *push) findNamed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if announced.fingerprint == 0 {
+		if announced.Fingerprint == 0 {
 			return fmt.Errorf("%w %q in %s; terapush runs lists those of the state folder, %s",
 				runlog.ErrNoRun, p.progress.Name(), p.recordedIn(), p.Config.State)
 		}
