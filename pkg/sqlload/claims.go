@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -68,6 +69,38 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 	}
 	return res, e
 }
+
+// WaitForClaim implements Claims.ResolveBatch: it inserts the claim as well, which waits for whoever has inserted it and
+// neither committed nor rolled back, and takes that back. Only then is "not there" final. taken reports whether an error
+// says that the key is there.
+func (s *State) WaitForClaim(
+	ctx context.Context, c Conn, ref loader.Ref, taken func(error) bool,
+) (none loader.Resolution, err error) {
+	if _, err := c.Exec(ctx, "BEGIN"); err != nil {
+		return none, err
+	}
+	_, err = c.Exec(ctx, s.TryClaim(ref))
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+	defer cancel()
+	_, kept := c.Exec(over, "ROLLBACK")
+	switch {
+	case err == nil && kept == nil:
+		return loader.Resolution{Applied: loader.No}, nil
+	case err == nil:
+		return none, kept
+	case !taken(err):
+		return none, err
+	}
+
+	found, err := s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	if err == nil && found.Applied == loader.No {
+		err = ErrClaimVanished
+	}
+	return found, err
+}
+
+// rollbackTime is for the server's answer to a ROLLBACK of a caller that has given up.
+const rollbackTime = 10 * time.Second
 
 // FindClaim reads the claim of a batch or commit group by a query like SelectClaim.
 func (s *State) FindClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {

@@ -33,6 +33,16 @@ func Rows(ctx context.Context, c Conn, query string) (all [][]string, err error)
 	return all, err
 }
 
+// ExecAll runs statements until one fails.
+func ExecAll(ctx context.Context, c Conn, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Number reads the one number that a query returns.
 func Number(ctx context.Context, c Conn, query string) (int64, error) {
 	found, err := Rows(ctx, c, query)

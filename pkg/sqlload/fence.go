@@ -52,6 +52,53 @@ func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error),
 	return ctx.Err()
 }
 
+// TableLock is a fence by locks of tables, which wait for the transactions that have changed one of them.
+type TableLock struct {
+	// Lock returns the statements that begin a transaction and lock tables in it. They give up after wait.
+	Lock func(wait time.Duration, tables []string) []string
+	// Late reports whether an error is that of a lock that was not free in time, or of a deadlock: nothing has changed.
+	Late   func(error) bool
+	Unlock string // follows COMMIT and ROLLBACK, where these release no lock
+	// End is that of AwaitFence; nil: the server neither ends nor names sessions.
+	End func() (others string, err error)
+}
+
+// Fence implements Claims.Fence over a connection of its own, whose end releases the locks of a client that is gone.
+func (l TableLock) Fence(ctx context.Context, c Conn, tables []string, change func(Conn) error) error {
+	end := l.End
+	if end == nil {
+		end = func() (string, error) { return "", nil }
+	}
+	return AwaitFence(ctx, func(wait time.Duration) (bool, error) {
+		err := l.try(ctx, c, l.Lock(wait, tables), change)
+		if err != nil && l.Late(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}, end)
+}
+
+func (l TableLock) try(ctx context.Context, c Conn, lock []string, change func(Conn) error) (err error) {
+	last := context.WithoutCancel(ctx)
+	if l.Unlock != "" {
+		defer func() {
+			_, unlocked := c.Exec(last, l.Unlock)
+			err = cmp.Or(err, unlocked)
+		}()
+	}
+
+	err = ExecAll(ctx, c, lock...)
+	if err == nil {
+		err = change(c)
+	}
+	if err == nil {
+		_, err = c.Exec(ctx, "COMMIT")
+		return err
+	}
+	_, _ = c.Exec(last, "ROLLBACK")
+	return err
+}
+
 func fenceLate(end func() (string, error)) error {
 	others, err := end()
 	if err != nil {

@@ -95,6 +95,20 @@ func RunColumns(name, text, number string) []string {
 	return append(columns, "PRIMARY KEY (run, part)")
 }
 
+// ClaimColumns lists the columns of the claim table, and its primary key, as RunColumns does. at is a type that is a
+// moment, with the present as its default; more are columns with defaults that a back-end adds.
+func ClaimColumns(name, number, at string, more ...string) []string {
+	columns := []string{"run " + name + " NOT NULL"}
+	for _, column := range []string{"batch", "first_key", "row_count"} {
+		columns = append(columns, column+" "+number+" NOT NULL")
+	}
+	columns = append(columns, more...)
+	return append(columns, "claimed_at "+at, "PRIMARY KEY (run, batch)")
+}
+
+// SelectRunSchemas implements Claims.SelectRunSchemas over information_schema.
+const SelectRunSchemas = "SELECT table_schema FROM information_schema.tables WHERE table_name = '" + RunsTable + "'"
+
 // updateRuns changes rows of runs.
 func (s Statements) updateRuns(set, condition string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE %s", s.Runs(), set, condition)

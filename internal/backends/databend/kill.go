@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -19,9 +20,6 @@ import (
 // An INSERT and a COPY have all their rows, so one that is still listed may be committing, however long that takes, and
 // is awaited to the end.
 const killGrace = 20 * time.Second
-
-// pollInterval is the pause between two listings of the running queries.
-const pollInterval = 100 * time.Millisecond
 
 // endAttempts ends the queries of the attempts 1 … attempt, and of the deletions that may have followed each of them.
 func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt int) error {
@@ -71,26 +69,22 @@ func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration
 			return err
 		}
 	}
-	for range sqlload.Poll(ctx, pollInterval, pollInterval) {
+	list := func(ctx context.Context) ([]string, error) {
 		sessions, err := n.running(ctx, ids)
-		if err != nil {
-			return err
-		}
-		wait := false
-		for _, session := range sessions {
-			// A user who may not kill can wait: the query ends by itself, or ctx does.
-			_, err := n.run(ctx, statement{sql: killQuery(session)}, nil)
-			if agreed[session].IsZero() && err == nil {
-				agreed[session] = time.Now()
-			}
+		return slices.DeleteFunc(sessions, func(session string) bool {
 			since := agreed[session]
-			wait = wait || since.IsZero() || grace == 0 || time.Since(since) < grace
-		}
-		if !wait {
-			return nil
-		}
+			return grace > 0 && !since.IsZero() && time.Since(since) >= grace
+		}), err
 	}
-	return fmt.Errorf("a query is still running: %w", ctx.Err())
+	end := func(ctx context.Context, session string) error {
+		// A user who may not kill can wait: the query ends by itself, or ctx does.
+		_, err := n.run(ctx, statement{sql: killQuery(session)}, nil)
+		if agreed[session].IsZero() && err == nil {
+			agreed[session] = time.Now()
+		}
+		return nil
+	}
+	return sqlload.EndSessions(ctx, list, end)
 }
 
 // kill kills a query without waiting for its end.

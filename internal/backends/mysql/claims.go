@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -47,12 +46,6 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	}
 }
 
-// killTimeout is for one host to end its sessions: they roll back first.
-const killTimeout = 30 * time.Second
-
-// killPause is between two looks at sessions that have not ended.
-const killPause = 50 * time.Millisecond
-
 // EndOthers implements sqlload.Claims.
 //
 // It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
@@ -76,11 +69,10 @@ func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref
 	return nil
 }
 
-// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take
-// as long as their rollback. It opens a connection: the control connections lead to one host, and may all be busy with
-// scans.
+// endOthersOn ends the connections of one host that work on the batch. It opens a connection: the control connections
+// lead to one host, and may all be busy with scans.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, ref loader.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
 	defer cancel()
 	f := l.server.flavour
 	c, err := l.connector(e.config, f.controlSetup(l.target.Settings, f.dirtyReads()...)).Dial(ctx)
@@ -88,18 +80,17 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	for range sqlload.Poll(ctx, killPause, killPause) {
-		ids, err := findSessions(ctx, c, l.statements(s), ref)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		for _, id := range ids {
-			if _, err := c.Exec(ctx, "KILL "+id); err != nil && !is(err, noSuchThread) {
-				return err
-			}
-		}
+	list := func(ctx context.Context) ([]string, error) { return findSessions(ctx, c, l.statements(s), ref) }
+	return sqlload.EndSessions(ctx, list, func(ctx context.Context, id string) error { return kill(ctx, c, id) })
+}
+
+// kill ends a connection, unless it has ended by itself.
+func kill(ctx context.Context, c sqlload.Conn, connection string) error {
+	_, err := c.Exec(ctx, "KILL "+connection)
+	if is(err, noSuchThread) {
+		return nil
 	}
-	return ctx.Err()
+	return err
 }
 
 // findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the
@@ -136,8 +127,12 @@ func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.
 }
 
 // ResolveBatch implements sqlload.Claims by a locking read, which waits for a session that has inserted the claim and
-// neither committed nor rolled back: only then is "not there" final.
+// neither committed nor rolled back: only then is "not there" final. OceanBase's does not see what is not committed; its
+// key does.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+	if l.server.flavour == oceanBase {
+		return s.WaitForClaim(ctx, c, ref, isTaken)
+	}
 	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
 		return loader.Resolution{}, err
 	}
@@ -146,14 +141,8 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 		defer cancel()
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()
-	if l.server.flavour == oceanBase { // whose locking read does not see what is not committed; its key does
-		_, err := c.Exec(ctx, s.TryClaim(ref))
-		if err == nil {
-			return loader.Resolution{Applied: loader.No}, nil
-		}
-		if !is(err, duplicateKey) {
-			return loader.Resolution{}, err
-		}
-	}
 	return s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
 }
+
+// isTaken reports whether the key of a claim is there already.
+func isTaken(err error) bool { return is(err, duplicateKey) }

@@ -96,29 +96,26 @@ func (s statements) createTable(primaryKey bool) string {
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
-// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim. SingleStore's
-// default is a column store, made for scans; claims are single rows looked up by their key.
+// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim.
 func (s statements) createClaims() string {
-	create := "CREATE TABLE"
-	if s.flavour == singleStore {
-		create = "CREATE ROWSTORE TABLE"
-	}
-	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  run VARCHAR(64) NOT NULL,\n  batch BIGINT NOT NULL,\n"+
-		"  first_key BIGINT NOT NULL,\n  row_count BIGINT NOT NULL,\n"+
-		"  connection BIGINT NOT NULL DEFAULT 0,\n  claimed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,\n"+
-		"  PRIMARY KEY (run, batch)\n)%s COMMENT = '%s'",
-		create, s.Claims, s.engine(), loader.MadeBy)
+	return s.createOwn(s.Claims, sqlload.ClaimColumns("VARCHAR(64)", "BIGINT", "TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP",
+		"connection BIGINT NOT NULL DEFAULT 0"))
 }
 
 // createRuns creates the table of the runs' rows.
 func (s statements) createRuns() string {
+	return s.createOwn(s.Runs(), sqlload.RunColumns("VARCHAR(64)", "VARCHAR(255) CHARACTER SET utf8mb4", "BIGINT"))
+}
+
+// createOwn creates a table of terapush's own. SingleStore's default is a column store, made for scans; these rows are
+// looked up one by one, by their key.
+func (s statements) createOwn(table string, columns []string) string {
 	create := "CREATE TABLE"
 	if s.flavour == singleStore {
 		create = "CREATE ROWSTORE TABLE"
 	}
-	columns := sqlload.RunColumns("VARCHAR(64)", "VARCHAR(255) CHARACTER SET utf8mb4", "BIGINT")
 	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  %s\n)%s COMMENT = '%s'",
-		create, s.Runs(), strings.Join(columns, ",\n  "), s.engine(), loader.MadeBy)
+		create, table, strings.Join(columns, ",\n  "), s.engine(), loader.MadeBy)
 }
 
 // engine names one that rolls back, where the server's default may not.

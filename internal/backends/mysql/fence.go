@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +15,7 @@ import (
 func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
 
 // SelectRunSchemas implements sqlload.Claims.
-func (catalog) SelectRunSchemas() string {
-	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + literal(sqlload.RunsTable)
-}
+func (catalog) SelectRunSchemas() string { return sqlload.SelectRunSchemas }
 
 // Guard implements sqlload.Claims. DDL commits, so no lock of a row would last until it is done.
 func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
@@ -37,32 +34,19 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	if len(f.Claims) == 0 || !l.server.flavour.locksTables() { // LOCK TABLES on the runs' rows alone would wait for all batches, too
 		return l.fenceByRow(ctx, s, f, change)
 	}
-	lock := "LOCK TABLES " + s.Runs() + " WRITE"
-	for _, table := range f.Claims {
-		lock += ", " + table + " WRITE"
+	lock := sqlload.TableLock{
+		Lock: func(wait time.Duration, tables []string) []string {
+			return []string{
+				fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(wait.Seconds())),
+				"LOCK TABLES " + strings.Join(tables, " WRITE, ") + " WRITE",
+			}
+		},
+		Late:   func(err error) bool { return is(err, lockTimeout, deadlock) },
+		Unlock: "UNLOCK TABLES",
+		End:    func() (string, error) { return l.endHolders(ctx, s, f) },
 	}
 	return l.alone(ctx, func(c sqlload.Conn) error {
-		try := func(wait time.Duration) (bool, error) {
-			err := execAll(ctx, c, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(wait.Seconds())), lock)
-			if err != nil {
-				if is(err, lockTimeout, deadlock) {
-					return false, nil
-				}
-				return false, err
-			}
-			err = change(c)
-			end := "COMMIT"
-			if err != nil {
-				end = "ROLLBACK"
-			}
-			_, ended := c.Exec(context.WithoutCancel(ctx), end)
-			_, unlocked := c.Exec(context.WithoutCancel(ctx), "UNLOCK TABLES")
-			if err == nil {
-				err = errors.Join(ended, unlocked)
-			}
-			return err == nil, err
-		}
-		return sqlload.AwaitFence(ctx, try, func() (string, error) { return l.endHolders(ctx, s, f) })
+		return lock.Fence(ctx, c, append([]string{s.Runs()}, f.Claims...), change)
 	})
 }
 
@@ -85,27 +69,21 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 	return f(c)
 }
 
-// endHolders ends the connections of the fence's run whose claim is not committed: they are those that a session which
-// reads what is not committed sees in addition.
+// endHolders ends the connections of the fence's run whose claim is not committed.
 func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fence) (others string, err error) {
 	if f.Run == "" {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
 	defer cancel()
 	for _, table := range f.Claims {
-		query := fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
-			table, s.Runs(), literal(f.Run))
-		dirty, err := l.claimsBy(ctx, query, l.server.flavour.dirtyReads())
+		holders, err := l.holders(ctx, fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
+			table, s.Runs(), literal(f.Run)))
 		if err != nil {
 			return "", err
 		}
-		committed, err := l.claimsBy(ctx, query, []string{readCommitted})
-		if err != nil {
-			return "", err
-		}
-		for claim, connection := range dirty {
-			if _, is := committed[claim]; is || connection == "0" {
+		for _, connection := range holders {
+			if connection == "0" {
 				continue
 			}
 			if err := l.kill(ctx, connection); err != nil {
@@ -119,28 +97,35 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	return "", nil
 }
 
-// claimsBy reads the connection of each claim, in a session of the given isolation.
-func (l *opened) claimsBy(ctx context.Context, query string, isolation []string) (map[string]string, error) {
+// holders reads the connections of the claims that are not committed.
+func (l *opened) holders(ctx context.Context, query string) (connections []string, err error) {
+	err = l.isolated(ctx, l.server.flavour.dirtyReads(), func(dirty sqlload.Conn) error {
+		return l.isolated(ctx, []string{readCommitted}, func(committed sqlload.Conn) error {
+			connections, err = sqlload.Uncommitted(ctx, dirty, committed, query)
+			return err
+		})
+	})
+	return connections, err
+}
+
+// isolated calls f with a connection of an isolation.
+func (l *opened) isolated(ctx context.Context, isolation []string, f func(sqlload.Conn) error) error {
 	besides := append(isolation, "SET SESSION lock_wait_timeout = 10")
 	c, err := l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = c.Close() }()
-	claims := make(map[string]string)
-	err = c.Query(ctx, query, func(row [][]byte) error {
-		claims[string(row[0])+" "+string(row[1])] = string(row[2])
-		return nil
-	})
-	return claims, err
+	return f(c)
 }
 
 func (l *opened) kill(ctx context.Context, connection string) error {
-	err := l.exec(ctx, "KILL "+connection)
-	if is(err, noSuchThread) {
-		return nil
+	c, err := l.connect(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	defer func() { _ = c.Close() }()
+	return kill(ctx, c, connection)
 }
 
 // runColumns are those of the runs' rows.
@@ -150,7 +135,7 @@ const runColumns = "(name, run, part, state, epoch, target, owner, appends, fing
 // processes apart; then the run's sessions are ended, whose epoch is old by now.
 func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	err := l.alone(ctx, func(c sqlload.Conn) error {
-		err := execAll(ctx, c,
+		err := sqlload.ExecAll(ctx, c,
 			"INSERT IGNORE INTO "+s.Runs()+" "+runColumns+" VALUES ('', '', '', 'lock', '', '', '', 0, 0, 0, 0, 0)",
 			"COMMIT",
 			"SELECT epoch FROM "+s.Runs()+" WHERE run = '' AND part = '' FOR UPDATE",
@@ -171,15 +156,6 @@ func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	return l.endRun(ctx, s, f)
 }
 
-func execAll(ctx context.Context, c sqlload.Conn, statements ...string) error {
-	for _, statement := range statements {
-		if _, err := c.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(statement[:6]), err)
-		}
-	}
-	return nil
-}
-
 // insertSession names a session of the run to later fences, where these have to end it: a row without a name, whose
 // epoch is the shard and whose fingerprint the connection.
 func (s statements) insertSession(connection int64) string {
@@ -188,7 +164,7 @@ func (s statements) insertSession(connection int64) string {
 }
 
 // idleTransactions is how long endRun waits on TiDB.
-const idleTransactions = 3*transactionIdle*time.Second + killTimeout
+const idleTransactions = 3*transactionIdle*time.Second + sqlload.EndTimeout
 
 // endRun ends the sessions of the fence's run, and waits until they are gone.
 //
@@ -197,7 +173,7 @@ const idleTransactions = 3*transactionIdle*time.Second + killTimeout
 // in the middle of a LOAD DATA three times as long after it: the reader drains the file, and then there is a next
 // statement.
 func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
-	most := killTimeout
+	most := sqlload.EndTimeout
 	if l.server.flavour == tiDB {
 		most = idleTransactions
 	}
@@ -227,39 +203,20 @@ func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
 		}
 	}
 
-	var alive []string
 	logged := false
-	for range sqlload.Poll(ctx, killPause, killPause) {
-		var err error
-		alive, err = l.alive(ctx, query)
-		if err != nil || len(alive) == 0 {
-			return err
-		}
-
-		if waitOnly && !logged {
+	list := func(ctx context.Context) ([]string, error) {
+		alive, err := l.alive(ctx, query)
+		if waitOnly && !logged && len(alive) > 0 {
 			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
 			logged = true
 		}
-		if !waitOnly {
-			if err := l.killAll(ctx, alive); err != nil {
-				return err
-			}
-		}
+		return alive, err
 	}
-	return &loader.Error{
-		Op: "wait for an earlier process of the run", Applied: loader.No,
-		Err:  fmt.Errorf("connections %s do not end: %w", strings.Join(alive, ", "), ctx.Err()),
-		Hint: "end the process that has them, and try again",
+	end := l.kill
+	if waitOnly {
+		end = nil
 	}
-}
-
-func (l *opened) killAll(ctx context.Context, connections []string) error {
-	for _, connection := range connections {
-		if err := l.kill(ctx, connection); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sqlload.EndSessions(ctx, list, end)
 }
 
 // alive returns those of the connections that a query names that are open; on TiDB, that have a transaction.

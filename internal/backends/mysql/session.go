@@ -75,12 +75,12 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
-	s.Tx = sqlload.Tx{Conn: s.conn, Taken: func(err error) bool { return is(err, duplicateKey) }}
+	s.Tx = sqlload.Tx{Conn: s.conn, Taken: isTaken}
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, selectConnection)
 	}
 	if err == nil && s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
-		err = execAll(ctx, s.conn, s.insertSession(s.id), "COMMIT")
+		err = sqlload.ExecAll(ctx, s.conn, s.insertSession(s.id), "COMMIT")
 	}
 	if err == nil && s.joined {
 		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)

@@ -49,11 +49,23 @@ func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
 // that a claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same
 // order.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
-	tables := append([]string{s.Runs()}, f.Claims...)
 	return l.withLink(ctx, func(k *link) error {
-		try := func(wait time.Duration) (bool, error) { return k.changeAlone(ctx, wait, tables, change) }
-		return sqlload.AwaitFence(ctx, try, holders)
+		lock := sqlload.TableLock{
+			Lock: lockTables,
+			Late: func(err error) bool { return isORA(err, codeBusy, codeWaitedForLock, codeDeadlock) },
+			End:  holders,
+		}
+		return lock.Fence(ctx, begun{k}, append([]string{s.Runs()}, f.Claims...), change)
 	})
+}
+
+// lockTables is TableLock.Lock.
+func lockTables(wait time.Duration, tables []string) []string {
+	statements := []string{"BEGIN"}
+	for _, table := range tables {
+		statements = append(statements, lockAlone(table, wait))
+	}
+	return statements
 }
 
 // holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's
@@ -63,35 +75,19 @@ func holders() (string, error) {
 		"notice that a client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others", nil
 }
 
-// changeAlone calls change while nobody else changes the tables, and commits. It reports false if the tables were not
-// free in time: then nothing has changed.
-func (k *link) changeAlone(
-	ctx context.Context, wait time.Duration, tables []string, change func(sqlload.Conn) error,
-) (bool, error) {
-	if err := k.begin(ctx); err != nil {
-		return false, err
-	}
-	for _, table := range tables {
-		_, err := k.exec(ctx, lockAlone(table, wait))
-		if isORA(err, codeBusy, codeWaitedForLock, codeDeadlock) {
-			return false, k.rollback(ctx)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	if err := change(begun{k}); err != nil {
-		return false, err // the end of the connection rolls back
-	}
-	err := k.commit(ctx)
-	return err == nil, err
-}
-
-// begun is a link whose statements are part of the transaction that it has begun.
+// begun is a link whose statements are part of one transaction, which the driver begins and ends.
 type begun struct{ *link }
 
 // Exec implements sqlload.Conn.
 func (b begun) Exec(ctx context.Context, statement string) (rows int64, err error) {
+	switch statement {
+	case "BEGIN":
+		return 0, b.begin(ctx)
+	case "COMMIT":
+		return 0, b.commit(ctx)
+	case "ROLLBACK":
+		return 0, b.rollback(ctx)
+	}
 	return b.exec(ctx, statement)
 }
 
@@ -106,32 +102,8 @@ func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { 
 func (l catalog) ResolveBatch(
 	ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref,
 ) (loader.Resolution, error) {
-	k := c.(*link)
-	taken, err := k.tryClaim(ctx, l.statements(s), ref)
-	switch {
-	case err != nil:
-		return loader.Resolution{}, k.waitError("wait for the claim of the batch", err)
-	case !taken:
-		return loader.Resolution{Applied: loader.No}, k.rollback(ctx)
-	}
-	found, err := s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
-	if err == nil && found.Applied == loader.No {
-		err = sqlload.ErrClaimVanished
-	}
-	return found, err
-}
-
-// tryClaim begins a transaction with the claim of a batch whoever may write, and reports whether the claim is taken.
-// The insert waits while another transaction holds the claim.
-func (k *link) tryClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
-	if err := k.begin(ctx); err != nil {
-		return false, err
-	}
-	_, err = k.exec(ctx, s.TryClaim(ref))
-	if isORA(err, codeUnique) {
-		return true, nil
-	}
-	return false, err
+	found, err := s.WaitForClaim(ctx, begun{c.(*link)}, ref, func(err error) bool { return isORA(err, codeUnique) })
+	return found, waitError("wait for the claim of the batch", err)
 }
 
 // insertClaim begins a transaction with the claim of a batch, from the run's row.
@@ -157,7 +129,7 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (s
 
 // waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the
 // client is gone, for which only these two settings help.
-func (k *link) waitError(op string, err error) error {
+func waitError(op string, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) && !isORA(err, codeBusy, codeWaitedForLock) {
 		return failed(op, err)
 	}

@@ -289,8 +289,8 @@ func TestResolveGivesUp(t *testing.T) {
 		assert.ErrorContains(t, err, "ORA-30006")
 		assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
 	}
-	hinted(t, new(link).waitError("wait", fmt.Errorf("%w: ORA-01013", context.DeadlineExceeded)))
-	refused := new(link).waitError("wait", reading().serverError(oraError(942)))
+	hinted(t, waitError("wait", fmt.Errorf("%w: ORA-01013", context.DeadlineExceeded)))
+	refused := waitError("wait", reading().serverError(oraError(942)))
 	require.ErrorContains(t, refused, "ORA-00942")
 	assert.NotContains(t, refused.Error(), "EXPIRE_TIME", "nothing was waited for")
 }

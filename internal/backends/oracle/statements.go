@@ -71,9 +71,8 @@ func (s statements) markTable() string {
 
 // createClaims creates the claim table. In a compressed unit a claim would lock its neighbours.
 func (s statements) createClaims() string {
-	return "CREATE TABLE " + s.Claims + " (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, " +
-		"first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, claimed_at TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL, " +
-		"PRIMARY KEY (run, batch)) NOCOMPRESS"
+	columns := sqlload.ClaimColumns("VARCHAR2(64)", "NUMBER(19)", "TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL")
+	return "CREATE TABLE " + s.Claims + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
 }
 
 // createRuns creates the table of the runs' rows.

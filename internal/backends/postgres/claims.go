@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -66,16 +65,7 @@ type backend struct{ pid, started string }
 
 const (
 	selectOwnBackend = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-	selectBackends   = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE application_name = %s AND usename = session_user"
-)
-
-// endTimeout is how long a backend may take to end: it rolls back first, and may be in the middle of a disk write.
-const endTimeout = 30 * time.Second
-
-// Pauses between two looks at what has not ended.
-const (
-	endPause    = 5 * time.Millisecond
-	endMaxPause = time.Second
+	selectBackends   = "SELECT pid, extract(epoch FROM backend_start)::text, COALESCE(application_name, '') FROM pg_stat_activity WHERE usename = session_user"
 )
 
 // EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
@@ -84,8 +74,11 @@ func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref
 	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
 		return nil
 	}
+	name := sessionName(ref.ID.Run, l.shard())
 	for _, e := range l.hosts.List {
-		err := l.endOthersOn(ctx, e, ref)
+		err := l.endSessions(ctx, e, func(b backend, session string) bool {
+			return session == name && !l.spared(ref)[b]
+		})
 		if err == nil || wrongRole(err) { // a host in the wrong role has no session of this run
 			continue
 		}
@@ -94,40 +87,31 @@ func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref
 	return nil
 }
 
-// endOthersOn ends every session of the run on one host that is not spared, and waits until they are gone:
-// pg_stat_activity drops a backend after its transaction has ended.
-func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+// endSessions ends this user's sessions on one host that mine chooses, by process and name, and waits until they are
+// gone: pg_stat_activity drops a backend after its transaction has ended.
+func (l *opened) endSessions(ctx context.Context, e endpoint, mine func(b backend, session string) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
 	defer cancel()
 	c, err := l.connect(ctx, e, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("earlier sessions on %s may still be at work: %w", e, err)
 	}
 	defer func() { _ = closeConn(c) }()
 
-	left := 0
-	for range sqlload.Poll(ctx, endPause, endMaxPause) {
-		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, sqlload.Literal(sessionName(ref.ID.Run, l.shard()))))
-		if err != nil {
-			return failed("list earlier sessions", err)
-		}
-		spared := l.spared(ref)
-		left = 0
+	list := func(ctx context.Context) (pids []string, err error) {
+		found, err := rowsOf(ctx, c, selectBackends)
 		for _, row := range found {
-			b := backend{pid: row[0], started: row[1]}
-			if spared[b] {
-				continue
-			}
-			left++
-			if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+b.pid+")"); err != nil {
-				return failed("end an earlier session", err)
+			if mine(backend{pid: row[0], started: row[1]}, row[2]) {
+				pids = append(pids, row[0])
 			}
 		}
-		if left == 0 {
-			return nil
-		}
+		return pids, failed("list earlier sessions", err)
 	}
-	return fmt.Errorf("%d earlier sessions on %s do not end: %w", left, e, ctx.Err())
+	end := func(ctx context.Context, pid string) error {
+		_, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+pid+")")
+		return failed("end an earlier session", err)
+	}
+	return sqlload.EndSessions(ctx, list, end)
 }
 
 // spared returns the working sessions of this process that do not load the batch.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -17,9 +15,7 @@ import (
 func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
 
 // SelectRunSchemas implements sqlload.Claims.
-func (catalog) SelectRunSchemas() string {
-	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + sqlload.Literal(sqlload.RunsTable)
-}
+func (catalog) SelectRunSchemas() string { return sqlload.SelectRunSchemas }
 
 // Guard implements sqlload.Claims. The row is locked after the table, for which the statement may have waited for
 // hours.
@@ -43,38 +39,30 @@ func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, c
 	if l.flavour == yugabyteDB {
 		return l.fenceInYugabyteDB(ctx, s, f, change)
 	}
-	lock := ""
-	for _, table := range append([]string{s.Runs()}, f.Claims...) {
-		lock += "; LOCK TABLE " + table
-		if l.flavour == postgreSQL {
-			lock += " IN SHARE ROW EXCLUSIVE MODE"
-		}
-	}
 	return l.alone(ctx, func(c sqlload.Conn) error {
-		try := func(wait time.Duration) (bool, error) {
-			begin := "BEGIN"
-			if l.flavour == postgreSQL {
-				// What the answer promises has to be on disk, whatever the user does without for rows.
-				begin = fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '%dms'; "+
-					"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')",
-					wait.Milliseconds())
-			}
-			_, err := c.Exec(ctx, begin+lock)
-			if err == nil {
-				err = change(c)
-			}
-			if err == nil {
-				_, err = c.Exec(ctx, "COMMIT")
-				return err == nil, err
-			}
-			_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
-			if is(err, "55P03") || is(err, "40P01") { // no lock in time, a deadlock
-				return false, nil
-			}
-			return false, err
+		lock := sqlload.TableLock{
+			Lock: l.lockTables,
+			Late: func(err error) bool { return is(err, "55P03") || is(err, "40P01") }, // no lock in time, a deadlock
+			End:  func() (string, error) { return l.endHolders(ctx, c, s, f) },
 		}
-		return sqlload.AwaitFence(ctx, try, func() (string, error) { return l.endHolders(ctx, c, s, f) })
+		return lock.Fence(ctx, c, append([]string{s.Runs()}, f.Claims...), change)
 	})
+}
+
+// lockTables is TableLock.Lock. What the fence's answer promises has to be on disk, whatever the user does without for
+// rows.
+func (l *opened) lockTables(wait time.Duration, tables []string) []string {
+	begin, mode := "BEGIN", ""
+	if l.flavour == postgreSQL {
+		begin = fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '%dms'; "+
+			"SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')",
+			wait.Milliseconds())
+		mode = " IN SHARE ROW EXCLUSIVE MODE"
+	}
+	for _, table := range tables {
+		begin += "; LOCK TABLE " + table + mode
+	}
+	return []string{begin}
 }
 
 // alone calls f with a connection of its own, whose end releases its locks.
@@ -160,45 +148,14 @@ func (l catalog) fenceInYugabyteDB(
 
 // endRun ends the sessions of the fence's run on all hosts, and waits until they are gone.
 func (l *opened) endRun(ctx context.Context, f sqlload.Fence) error {
-	ctx, cancel := context.WithTimeout(ctx, endTimeout)
-	defer cancel()
+	if f.Run == "" {
+		return nil
+	}
 	for _, e := range l.hosts.List {
-		if f.Run == "" {
-			return nil
-		}
-		c, err := l.connect(ctx, e, nil)
-		if err != nil {
-			return fmt.Errorf("sessions of run %s may still be at work: %w", f.Run, err)
-		}
-		err = l.endNamed(ctx, c, f)
-		_ = closeConn(c)
+		err := l.endSessions(ctx, e, func(_ backend, session string) bool { return ends(f, session) })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (l *opened) endNamed(ctx context.Context, c *pgconn.PgConn, f sqlload.Fence) error {
-	left := 0
-	for range sqlload.Poll(ctx, endPause, endMaxPause) {
-		found, err := rowsOf(ctx, c, "SELECT pid, COALESCE(application_name, '') FROM pg_stat_activity WHERE usename = session_user")
-		if err != nil {
-			return failed("list earlier sessions", err)
-		}
-		left = 0
-		for _, row := range found {
-			if !ends(f, row[1]) {
-				continue
-			}
-			left++
-			if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+row[0]+")"); err != nil {
-				return failed("end an earlier session", err)
-			}
-		}
-		if left == 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("%d earlier sessions do not end: %w", left, ctx.Err())
 }

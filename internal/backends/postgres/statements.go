@@ -84,13 +84,11 @@ func (s statements) createClaims() string {
 	if s.flavour == redshift {
 		return s.createRedshiftClaims()
 	}
-	key := "run, batch"
+	columns := sqlload.ClaimColumns("text", "bigint", "timestamp with time zone NOT NULL DEFAULT now()")
 	if s.flavour == yugabyteDB {
-		key = "(run, batch) HASH"
+		columns[len(columns)-1] = "PRIMARY KEY ((run, batch) HASH)"
 	}
-	return create(s.unlogged) + "IF NOT EXISTS " + s.Claims +
-		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, " +
-		"claimed_at timestamp with time zone NOT NULL DEFAULT now(), PRIMARY KEY (" + key + "))"
+	return create(s.unlogged) + "IF NOT EXISTS " + s.Claims + " (" + strings.Join(columns, ", ") + ")"
 }
 
 func (s statements) createRuns() string {

@@ -108,7 +108,7 @@ func TestYugabyteNodes(t *testing.T) {
 	assert.Len(t, second.queries("SET application_name = 'terapush/"), 2)
 
 	// A session that was left behind can only be ended on its own node.
-	second.says(answer{part: "usename = session_user", rows: [][]string{{"8", "1600000000"}}, once: true})
+	second.says(answer{part: "usename = session_user", rows: [][]string{{"8", "1600000000", "terapush/run-1"}}, once: true})
 	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: 9}})
 	require.NoError(t, err)
 	assert.Len(t, second.queries("pg_terminate_backend(8)"), 1)
