@@ -47,16 +47,16 @@ func rules() []rule {
 
 		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
 		{from: "pkg/sqlload", may: contract, std: true}, // no driver
-		{from: "internal/mysqlconn", may: with("internal/netio", "pkg/sqlload")},
+		{from: "pkg/mysqlconn", may: with("internal/netio", "pkg/sqlload")},
 		{from: "internal/httpload", may: contract},
 		{from: "internal/objstore", may: with("internal/httpload", "internal/netio")},
 		{from: "internal/backends/discard", may: contract},
 		{from: "internal/backends/postgres", may: with("pkg/sqlload", "internal/objstore", "internal/netio", "internal/units")},
-		{from: "internal/backends/mysql", may: with("pkg/sqlload", "internal/mysqlconn", "internal/objstore", "internal/netio",
+		{from: "internal/backends/mysql", may: with("pkg/sqlload", "pkg/mysqlconn", "internal/objstore", "internal/netio",
 			"internal/units")},
 		{from: "internal/backends/oracle", may: with("pkg/sqlload", "internal/netio")},
 		{from: "internal/backends/databend", may: with("pkg/sqlload", "internal/httpload", "internal/objstore", "internal/netio")},
-		{from: "internal/backends/doris", may: with("pkg/sqlload", "internal/mysqlconn", "internal/httpload", "internal/objstore",
+		{from: "internal/backends/doris", may: with("pkg/sqlload", "pkg/mysqlconn", "internal/httpload", "internal/objstore",
 			"internal/netio")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/backendtest", may: with("internal/dataset", "internal/encode", "internal/netio")}, // for tests

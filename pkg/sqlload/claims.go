@@ -1,9 +1,12 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -68,6 +71,46 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 		e.Err, e.Hint = known.Err, known.Hint
 	}
 	return res, e
+}
+
+// CheckKeys implements Claims.CheckClaims by Lookups.Keys, or else InformationSchema's: the claim table of a schema is
+// there, and has a unique key on exactly run and batch.
+func (t *Table) CheckKeys(ctx context.Context, c Conn, s *State, schema string) (exists bool, err error) {
+	_, err = Rows(ctx, c, "SELECT 1 FROM "+s.Claims+" WHERE 1 = 0")
+	if t.isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	found, err := Rows(ctx, c, s.fill(cmp.Or(t.Lookups, &InformationSchema).Keys, &Relation{Schema: schema, Name: ClaimsTable}))
+	if err != nil {
+		return true, err
+	}
+	var d loader.Description
+	for _, row := range found {
+		addKey(&d, row)
+	}
+	if !slices.ContainsFunc(d.Keys, isClaimKey) {
+		return true, s.RefuseClaims("ADD UNIQUE KEY (run, batch)", "no primary or unique key is (run, batch)")
+	}
+	return true, nil
+}
+
+// RefuseClaims returns the error of a claim table that cannot be relied on, and how ALTER TABLE repairs it.
+func (s Statements) RefuseClaims(repair, format string, values ...any) error {
+	return &loader.Error{
+		Op: "check the claim table", Applied: loader.No,
+		Err: fmt.Errorf("claims in %s cannot be relied on: %w", s.Claims, fmt.Errorf(format, values...)),
+		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and the next run makes it again",
+			s.Claims, repair),
+	}
+}
+
+// isClaimKey reports whether a batch cannot be claimed twice. A part of a column, or an expression, is not the column.
+func isClaimKey(k loader.Key) bool {
+	names := slices.Sorted(slices.Values(k.Columns))
+	return k.Only == "" && k.Prefix == 0 && slices.EqualFunc(names, []string{"batch", "run"}, strings.EqualFold)
 }
 
 // WaitForClaim implements Claims.ResolveBatch: it inserts the claim as well, which waits for whoever has inserted it and

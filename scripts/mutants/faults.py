@@ -11,7 +11,7 @@ SL, OS, EN = "pkg/sqlload", "internal/objstore", "internal/engine"
 RT = "internal/engine/retry"
 VE, RL, PU, PR, SO = "internal/verify", "internal/runlog", "internal/push", "internal/progress", "internal/source"
 FI = "internal/files"
-DA, MC, NI, HL, PL, PB = "internal/dataset", "internal/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
+DA, MC, NI, HL, PL, PB = "internal/dataset", "pkg/mysqlconn", "internal/netio", "internal/httpload", "pkg/loader", "pkg/batch"
 
 
 class Fault(NamedTuple):

@@ -14,10 +14,10 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 

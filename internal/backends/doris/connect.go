@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -33,14 +33,13 @@ type frontend struct {
 
 // frontends makes the configuration of every host, and that of TLS for every https server.
 func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
-	for i := range max(len(t.Hosts), 1) {
-		address := t.Address(i, queryPort)
-		c, err := mysqlconn.Config(t, d, "tcp", address)
-		if err != nil {
-			return nil, nil, err
-		}
+	configs, err := mysqlconn.Configs(t, d, queryPort)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range configs {
 		c.MaxAllowedPacket = 1 << 30
-		host, _, _ := net.SplitHostPort(address)
+		host, _, _ := net.SplitHostPort(c.Addr)
 		if secure == nil && c.TLS != nil {
 			if secure = c.TLS.Clone(); secure.ServerName == host {
 				secure.ServerName = "" // the transport fills it in: the names of backends are unknown before the redirect
@@ -49,7 +48,7 @@ func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Conf
 		loading := c.Clone()
 		loading.DialFunc = d.DialAny()
 		web := httpURL(t, host, c.TLS != nil && !c.AllowFallbackToPlaintext)
-		all = append(all, frontend{address: address, config: c, loading: loading, http: web})
+		all = append(all, frontend{address: c.Addr, config: c, loading: loading, http: web})
 	}
 	return all, secure, nil
 }

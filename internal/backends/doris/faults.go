@@ -11,9 +11,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 // Errors that are found here.

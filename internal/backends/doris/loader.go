@@ -18,9 +18,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 

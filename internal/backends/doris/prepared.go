@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/rows"
 )
 

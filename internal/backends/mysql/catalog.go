@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -248,7 +249,7 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 
 // Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so
 // that its comment is given to no other's.
-func (catalog) Exists(err error) bool { return is(err, tableExists) }
+func (catalog) Exists(err error) bool { return mysqlconn.Exists(err) }
 
 // Grant implements sqlload.Catalog. TRUNCATE takes the privilege to drop.
 func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table string) string {

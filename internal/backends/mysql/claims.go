@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -18,32 +16,14 @@ func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).
 // CheckClaims implements sqlload.Claims. Without the key a batch could be claimed twice; without transactions claims
 // stay after a rollback.
 func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (there bool, err error) {
-	name := l.name.claims()
-	found, err := sqlload.Rows(ctx, c, l.selectTable(name))
+	found, err := sqlload.Rows(ctx, c, l.selectTable(l.name.claims()))
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
-	// A part of a column, or an expression, which has no name, is not the column.
-	keys, err := sqlload.Rows(ctx, c, "SELECT GROUP_CONCAT(CONCAT(COALESCE(column_name, 'an expression'),"+
-		" COALESCE(CONCAT('(', sub_part, ')'), '')) ORDER BY seq_in_index SEPARATOR ', ') FROM information_schema.statistics"+
-		" WHERE "+name.where()+" AND non_unique = 0 GROUP BY index_name")
-	if err != nil {
-		return true, err
-	}
-	var wrong, repair string
 	if traits := found[0][2:]; traits[traitTransactional] != "YES" {
-		wrong, repair = fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]), "ENGINE = InnoDB"
-	} else if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
-		wrong, repair = "no primary or unique key is (run, batch)", "ADD UNIQUE KEY (run, batch)"
-	} else {
-		return true, nil
+		return true, s.RefuseClaims("ENGINE = InnoDB", "engine %q keeps rows after a rollback", traits[traitEngine])
 	}
-	return true, &loader.Error{
-		Op: "check the claim table", Applied: loader.No,
-		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, wrong),
-		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and the next run makes it again",
-			s.Claims, repair),
-	}
+	return l.CheckKeys(ctx, c, s, l.name.schema)
 }
 
 // EndOthers implements sqlload.Claims.
@@ -81,16 +61,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	}
 	defer func() { _ = c.Close() }()
 	list := func(ctx context.Context) ([]string, error) { return findSessions(ctx, c, l.statements(s), ref) }
-	return sqlload.EndSessions(ctx, list, func(ctx context.Context, id string) error { return kill(ctx, c, id) })
-}
-
-// kill ends a connection, unless it has ended by itself.
-func kill(ctx context.Context, c sqlload.Conn, connection string) error {
-	_, err := c.Exec(ctx, "KILL "+connection)
-	if is(err, noSuchThread) {
-		return nil
-	}
-	return err
+	return sqlload.EndSessions(ctx, list, func(ctx context.Context, id string) error { return mysqlconn.Kill(ctx, c, id) })
 }
 
 // findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the
@@ -131,7 +102,7 @@ func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.
 // key does.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	if l.server.flavour == oceanBase {
-		return s.WaitForClaim(ctx, c, ref, isTaken)
+		return s.WaitForClaim(ctx, c, ref, mysqlconn.Taken)
 	}
 	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
 		return loader.Resolution{}, err
@@ -143,6 +114,3 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 	}()
 	return s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
 }
-
-// isTaken reports whether the key of a claim is there already.
-func isTaken(err error) bool { return is(err, duplicateKey) }

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 // complete fills in what the target leaves open as MySQL's own clients do: MYSQL_PWD, then the [client] group of

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -35,18 +35,17 @@ type dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 
 // endpoints makes the driver's configuration of every host.
 func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
-	network, addresses := "unix", []string{t.Params.Get("socket")}
-	if addresses[0] == "" {
-		network, addresses = "tcp", nil
-		for i := range max(len(t.Hosts), 1) {
-			addresses = append(addresses, t.Address(i, defaultPort))
-		}
+	var configs []*mysql.Config
+	if socket := t.Params.Get("socket"); socket != "" {
+		configs = make([]*mysql.Config, 1)
+		configs[0], err = mysqlconn.Config(t, d, "unix", socket)
+	} else {
+		configs, err = mysqlconn.Configs(t, d, defaultPort)
 	}
-	for _, address := range addresses {
-		c, err := mysqlconn.Config(t, d, network, address)
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range configs {
 		all = append(all, endpoint{config: c, dialAny: d.DialAny()})
 	}
 	return all, nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 // Classify implements loader.Driver.
@@ -83,11 +83,7 @@ var accessDenied = []uint16{1044, 1142, 1143, 1227}
 // views on every server of the family.
 var notThere = []uint16{1054, 1109, 1146}
 
-// is reports whether the server answered with one of the numbers.
-func is(err error, numbers ...uint16) bool {
-	var server *mysql.MySQLError
-	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
-}
+var is = mysqlconn.Is
 
 // refused is a row of faults: nothing is applied, and another attempt would not help.
 func refused(codes string, class loader.Class, hint string) loader.Fault {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -17,40 +17,27 @@ func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).cr
 // SelectRunSchemas implements sqlload.Claims.
 func (catalog) SelectRunSchemas() string { return sqlload.SelectRunSchemas }
 
-// Guard implements sqlload.Claims. DDL commits, so no lock of a row would last until it is done.
+// Guard implements sqlload.Claims.
 func (l catalog) Guard(s *sqlload.State) sqlload.Guard {
 	if !l.server.flavour.locksTables() {
 		return sqlload.Guard{}
 	}
-	return sqlload.Guard{Before: fmt.Sprintf("LOCK TABLES %s WRITE, %s READ", s.Table, s.Runs()), After: "UNLOCK TABLES"}
+	return mysqlconn.Guard(s)
 }
 
 // fenceIdle is how many seconds a client that is frozen behind a fence may keep it.
 const fenceIdle = 30
 
-// Fence implements sqlload.Claims by LOCK TABLES … WRITE, which waits for every transaction that has used one of the
-// tables, and lets no later one begin.
+// Fence implements sqlload.Claims by locks of tables, or else of a row.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
 	if len(f.Claims) == 0 || !l.server.flavour.locksTables() { // LOCK TABLES on the runs' rows alone would wait for all batches, too
 		return l.fenceByRow(ctx, s, f, change)
 	}
-	lock := sqlload.TableLock{
-		Lock: func(wait time.Duration, tables []string) []string {
-			return []string{
-				fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(wait.Seconds())),
-				"LOCK TABLES " + strings.Join(tables, " WRITE, ") + " WRITE",
-			}
-		},
-		Late:   func(err error) bool { return is(err, lockTimeout, deadlock) },
-		Unlock: "UNLOCK TABLES",
-		End:    func() (string, error) { return l.endHolders(ctx, s, f) },
-	}
+	lock := mysqlconn.TableLock(func() (string, error) { return l.endHolders(ctx, s, f) })
 	return l.alone(ctx, func(c sqlload.Conn) error {
 		return lock.Fence(ctx, c, append([]string{s.Runs()}, f.Claims...), change)
 	})
 }
-
-const readCommitted = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // alone calls f with a connection of its own, whose end releases its locks.
 func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
@@ -59,9 +46,9 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 		besides = append(besides, fmt.Sprintf("SET SESSION wait_timeout = %d", fenceIdle))
 	}
 	if l.server.vars["binlog_format"] != "STATEMENT" || l.server.vars["log_bin"] != "ON" { // which takes no other level than the default
-		besides = append(besides, readCommitted)
+		besides = append(besides, mysqlconn.ReadCommitted)
 	}
-	c, err := l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
+	c, err := l.atHome(ctx, besides...)
 	if err != nil {
 		return loader.ConnectError(l.home.config.Addr, err, faultOf)
 	}
@@ -77,8 +64,9 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
 	defer cancel()
 	for _, table := range f.Claims {
-		holders, err := l.holders(ctx, fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
-			table, s.Runs(), literal(f.Run)))
+		query := fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
+			table, s.Runs(), literal(f.Run))
+		holders, err := mysqlconn.Uncommitted(ctx, l.atHome, query)
 		if err != nil {
 			return "", err
 		}
@@ -97,26 +85,9 @@ func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	return "", nil
 }
 
-// holders reads the connections of the claims that are not committed.
-func (l *opened) holders(ctx context.Context, query string) (connections []string, err error) {
-	err = l.isolated(ctx, l.server.flavour.dirtyReads(), func(dirty sqlload.Conn) error {
-		return l.isolated(ctx, []string{readCommitted}, func(committed sqlload.Conn) error {
-			connections, err = sqlload.Uncommitted(ctx, dirty, committed, query)
-			return err
-		})
-	})
-	return connections, err
-}
-
-// isolated calls f with a connection of an isolation.
-func (l *opened) isolated(ctx context.Context, isolation []string, f func(sqlload.Conn) error) error {
-	besides := append(isolation, "SET SESSION lock_wait_timeout = 10")
-	c, err := l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	return f(c)
+// atHome opens a connection to the host of the control connections, with what it says besides.
+func (l *opened) atHome(ctx context.Context, besides ...string) (mysqlconn.Conn, error) {
+	return l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
 }
 
 func (l *opened) kill(ctx context.Context, connection string) error {
@@ -125,7 +96,7 @@ func (l *opened) kill(ctx context.Context, connection string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	return kill(ctx, c, connection)
+	return mysqlconn.Kill(ctx, c, connection)
 }
 
 // runColumns are those of the runs' rows.

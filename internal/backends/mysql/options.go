@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 // options are those of method pipeline.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -75,7 +75,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
-	s.Tx = sqlload.Tx{Conn: s.conn, Taken: isTaken}
+	s.Tx = sqlload.Tx{Conn: s.conn, Taken: mysqlconn.Taken}
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, selectConnection)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -154,7 +155,7 @@ func sessionSettings(settings []loader.Setting) []string {
 // dirtyReads lets a session see uncommitted rows, where the server can.
 func (f flavour) dirtyReads() []string {
 	if f == mySQL || f == mariaDB {
-		return []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"}
+		return []string{mysqlconn.ReadUncommitted}
 	}
 	return nil
 }

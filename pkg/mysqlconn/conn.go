@@ -39,6 +39,18 @@ func Config(t loader.Target, d loader.Deps, network, address string) (c *mysql.C
 	return c, nil
 }
 
+// Configs returns the configuration for each host of the target, whose port is defaultPort unless it says one.
+func Configs(t loader.Target, d loader.Deps, defaultPort string) (all []*mysql.Config, err error) {
+	for i := range max(len(t.Hosts), 1) {
+		c, err := Config(t, d, "tcp", t.Address(i, defaultPort))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
 // secure configures TLS: the flags come before the URL.
 func secure(c *mysql.Config, t loader.Target, d loader.Deps, host string) error {
 	p, err := ReadParams(t.Params)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/mysqlconn"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 // What providers and other clients write into URLs is accepted, or refused by name.

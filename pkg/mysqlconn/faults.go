@@ -43,6 +43,12 @@ func FaultOf(err error) (loader.Fault, bool) {
 // Answered reports whether err is what a server of the protocol has said.
 func Answered(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 
+// Is reports whether a server has answered with an error of one of the numbers.
+func Is(err error, numbers ...uint16) bool {
+	var server *mysql.MySQLError
+	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
+}
+
 // Redacted returns err, where it is a server's, with redact done to its text: a server quotes pieces of a statement that
 // it cannot parse, whatever secrets are in it.
 func Redacted(err error, redact func(text string) string) error {

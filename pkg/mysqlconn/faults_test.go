@@ -8,7 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/mysqlconn"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 )
 
 func TestSQLState(t *testing.T) {
