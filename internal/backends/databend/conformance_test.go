@@ -123,6 +123,7 @@ func TestDescribe(t *testing.T) {
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, c := range d.Columns {
+		require.Equal(t, map[string]string{"day": "'2026-01-31'"}[c.Name], c.Default, c.Name)
 		if c.Values != nil {
 			got[c.Name] = dataset.TypeName(*c.Values)
 		}

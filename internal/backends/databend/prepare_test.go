@@ -31,6 +31,10 @@ func TestPrepareReadsTheCatalog(t *testing.T) {
 			columns: result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"}),
 			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown",
 		},
+		"a computed column": {
+			columns: result([]any{"id", "BIGINT", "NO", "a + 1", "STORED", "a + 1", ""}, []any{"s", "VARCHAR", "NO", nil, "", "", ""}),
+			says:    "column id is generated",
+		},
 		"a decimal of another scale": {
 			columns: result([]any{"price", "DECIMAL(15, 3)", "0"}),
 			change:  func(p *loader.Preparation) { p.Schema = everyType() },
