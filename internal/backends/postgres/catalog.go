@@ -86,7 +86,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	return r, nil
 }
 
-// may is the condition that this user has a privilege on all of the rows' columns, which suffices for COPY and INSERT.
+// may is the condition that this user has a privilege on all of the rows' columns, which suffices for COPY and INSERT,
+// or, where the table has none of them, on some column: what is wrong then is the columns.
 // Redshift is asked about the table: its function for columns takes no numbers. Without columns, as when they are only
 // listed, any one will do.
 func (l catalog) may(privilege, oid string, s *sqlload.State) string {
@@ -94,7 +95,7 @@ func (l catalog) may(privilege, oid string, s *sqlload.State) string {
 		return "has_table_privilege(" + oid + ", '" + privilege + "')"
 	}
 	return "COALESCE((SELECT bool_and(has_column_privilege(attrelid, attnum, '" + privilege + "')) FROM pg_attribute " +
-		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), false)"
+		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), has_any_column_privilege(" + oid + ", '" + privilege + "'))"
 }
 
 // Columns implements sqlload.Catalog. A domain takes what its base type takes, of which its CHECKs are a part, and may have

@@ -96,6 +96,10 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"may read by columns": {
 			given: made + "REVOKE SELECT ON $s.documents FROM $r; GRANT SELECT (document_id, payload) ON $s.documents TO $r",
 		},
+		"other columns": {
+			given: made + "ALTER TABLE $s.documents RENAME document_id TO id; ALTER TABLE $s.documents RENAME payload TO body",
+			want:  fail("table", "column document_id (bigint) is missing", "choose another --table"),
+		},
 		"claims without a key": {
 			given: claimed + "ALTER TABLE $s.terapush_claims DROP CONSTRAINT terapush_claims_pkey",
 			want:  fail("claim table", "no unique key", "ADD PRIMARY KEY (run, batch)"),
