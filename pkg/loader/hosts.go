@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// ConnectTimeout bounds an attempt to connect to one host: some accept a connection and then say nothing. It is also the
+// time for the end of a session that somebody waits for.
+const ConnectTimeout = 10 * time.Second
+
 // Hosts are the servers of a target, any of which will do. Sessions take them in turn; what one host cannot answer,
 // because it is down, the next one is asked. Hosts is safe for concurrent use once its fields are set, and is not
 // copied after that.

@@ -49,38 +49,52 @@ const replicationTime = 5 * time.Second
 // sameEverywhere checks that all hosts of the target are one database: of two that know nothing of each other one would
 // get all rows, and the other one batches that nobody counts.
 func (t *Table) sameEverywhere(ctx context.Context, s *State) error {
-	if t.Elsewhere == nil {
+	if t.Others == nil {
 		return nil
 	}
-	return t.Elsewhere(ctx, func(host string, c Conn, err error) error {
-		if err != nil && t.Classify(err).Retry {
-			t.Log.Debug("a host does not answer", "host", host, "error", err)
+	for _, other := range t.Others() {
+		if err := t.sameOn(ctx, s, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Table) sameOn(ctx context.Context, s *State, other Other) error {
+	op := "look for the run on " + other.Host
+	c, err := other.Connect(ctx)
+	switch {
+	case err == nil:
+		defer func() { _ = c.Close() }()
+	case other.Unfit != nil && other.Unfit(err):
+		return nil
+	case t.Classify(err).Retry:
+		t.Log.Debug("a host does not answer", "host", other.Host, "error", err)
+		return nil
+	default:
+		return t.Failed(op, err)
+	}
+
+	for began := time.Now(); ; {
+		found, err := Rows(ctx, c, s.selectOurs())
+		if len(found) > 0 {
 			return nil
 		}
-		if err != nil {
-			return t.Failed("look for the run on "+host, err)
+		if err != nil && !t.isMissing(err) {
+			return t.Failed(op, err)
 		}
-		for began := time.Now(); ; {
-			found, err := Rows(ctx, c, s.selectOurs())
-			if len(found) > 0 {
-				return nil
-			}
-			if err != nil && !t.isMissing(err) {
-				return t.Failed("look for the run on "+host, err)
-			}
-			if time.Since(began) >= replicationTime {
-				return &loader.Error{
-					Op: "compare the hosts", Applied: loader.No,
-					Err: fmt.Errorf("%s is another database than the first host of the target: it does not have the row of run %s in %s",
-						host, s.Want.Run, s.Runs()),
-					Hint: "name the hosts of one database only, and push into two databases by two runs",
-				}
-			}
-			if err := Wait(ctx, 50*time.Millisecond); err != nil {
-				return err
+		if time.Since(began) >= replicationTime {
+			return &loader.Error{
+				Op: "compare the hosts", Applied: loader.No,
+				Err: fmt.Errorf("%s is another database than the first host of the target: it does not have the row of run %s in %s",
+					other.Host, s.Want.Run, s.Runs()),
+				Hint: "name the hosts of one database only, and push into two databases by two runs",
 			}
 		}
-	})
+		if err := Wait(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 func (t *Table) insertRuns(ctx context.Context, c Conn, s *State, mine loader.RunRow, anew bool) error {

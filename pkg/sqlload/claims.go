@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -123,7 +122,7 @@ func (s *State) WaitForClaim(
 		return none, err
 	}
 	_, err = c.Exec(ctx, s.TryClaim(ref))
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), loader.ConnectTimeout)
 	defer cancel()
 	_, kept := c.Exec(over, "ROLLBACK")
 	switch {
@@ -141,9 +140,6 @@ func (s *State) WaitForClaim(
 	}
 	return found, err
 }
-
-// rollbackTime is for the server's answer to a ROLLBACK of a caller that has given up.
-const rollbackTime = 10 * time.Second
 
 // FindClaim reads the claim of a batch or commit group by a query like SelectClaim.
 func (s *State) FindClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {

@@ -34,9 +34,8 @@ type Table struct {
 	// Indexed reports whether an index finds the rows of a table by their numbers; nil: one does, or the server
 	// needs none.
 	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
-	// Elsewhere calls f for each of the target's other hosts, with a connection or with the error of connecting; nil if there
-	// are none.
-	Elsewhere func(ctx context.Context, f func(host string, c Conn, err error) error) error
+	// Others returns the target's other hosts, which have to be of the same database; nil if there are none.
+	Others func() []Other
 	// Effects is a query for what on the table may change, divert or hide rows: what it is, what it may do, and what helps; nil:
 	// there is nothing like that.
 	Effects func(s *State) string
@@ -49,6 +48,14 @@ type Table struct {
 	MaxStatement int64
 
 	state atomic.Pointer[State]
+}
+
+// Other is a host beside the one that Connect has.
+type Other struct {
+	Host    string
+	Connect Connect
+	// Unfit reports whether an error of connecting says that the host takes no rows, as a standby; nil: none does.
+	Unfit func(error) bool
 }
 
 // State describes a planned or prepared table.

@@ -108,7 +108,7 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 		return loader.Resolution{}, err
 	}
 	defer func() { // the connection goes back to the pool; a ROLLBACK that times out closes it
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loader.ConnectTimeout)
 		defer cancel()
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -17,8 +16,6 @@ import (
 
 const (
 	defaultPort = "3306"
-	// connectTimeout is for servers that accept a connection and then say nothing.
-	connectTimeout = 10 * time.Second
 	// controlConns is the largest number of connections other than those of sessions, until the proof splits the table:
 	// then there are no sessions.
 	controlConns = 4
@@ -75,7 +72,7 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 // connector makes connections to one host that are set up.
 func connector(host *mysql.Config, s setup, log *slog.Logger) mysqlconn.Connector {
 	return mysqlconn.Connector{
-		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: connectTimeout, Log: log,
+		Hosts: []*mysql.Config{host}, Wishes: s.wishes, Setup: s.statements, Timeout: loader.ConnectTimeout, Log: log,
 	}
 }
 

@@ -70,7 +70,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	}
 	l.control = sql.OpenDB(l.connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
-	l.Connect, l.Elsewhere = l.connect, l.elsewhere
+	l.Connect, l.Others = l.connect, l.others
 	l.Lookups = lookups[l.server.flavour]
 	switch l.server.flavour {
 	case mariaDB:
@@ -104,24 +104,18 @@ func unconnected(t loader.Target, log *slog.Logger) *opened {
 	return l
 }
 
-// elsewhere implements sqlload.Table.Elsewhere.
-func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
+// others implements sqlload.Table.Others.
+func (l *opened) others() (all []sqlload.Other) {
 	for _, e := range l.hosts.List {
 		if e.config.Addr == l.home.config.Addr {
 			continue
 		}
-		c, err := l.connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
-		if err != nil {
-			err = f(e.config.Addr, nil, err)
-		} else {
-			err = f(e.config.Addr, c, nil)
-			_ = c.Close()
+		connect := func(ctx context.Context) (sqlload.Conn, error) {
+			return l.connector(e.config, l.server.flavour.controlSetup(l.target.Settings)).Dial(ctx)
 		}
-		if err != nil {
-			return err
-		}
+		all = append(all, sqlload.Other{Host: e.config.Addr, Connect: connect})
 	}
-	return nil
+	return all
 }
 
 // askFreely lifts the limits under which SHOW VARIABLES is refused, ended or cut off, before the flavour is known:

@@ -67,7 +67,7 @@ func godrorDescriptor(t loader.Target, host int) string {
 		service = "(SID=" + sid + ")"
 	}
 	name, port := hostPort(t, host)
-	seconds := int(connectTimeout / time.Second)
+	seconds := int(loader.ConnectTimeout / time.Second)
 	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)"+
 		"(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
 		seconds, seconds, protocol, name, port, service, security)

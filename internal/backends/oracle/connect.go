@@ -7,15 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
-
-// connectTimeout bounds an attempt to connect: a listener may accept and stay silent.
-const connectTimeout = 10 * time.Second
 
 // link is one connection, a sqlload.Conn. It has a pool of its own and is pinned, so that package sql never repeats a
 // statement on another connection.
@@ -66,7 +62,7 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 	}
 	k.pool = sql.OpenDB(connector)
 	k.pool.SetMaxOpenConns(1)
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loader.ConnectTimeout)
 	defer cancel()
 	if k.conn, err = k.pool.Conn(ctx); err != nil {
 		_ = k.pool.Close()
@@ -193,7 +189,7 @@ func (k *link) rollback(ctx context.Context) error {
 	if k.tx == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loader.ConnectTimeout)
 	defer cancel()
 	return k.end(ctx, "ROLLBACK", driver.Tx.Rollback)
 }

@@ -217,7 +217,7 @@ func (s *session) wrapError(err error) error {
 
 // Close reads what the session has written and cost, and closes the connection.
 func (s *session) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), loader.ConnectTimeout)
 	defer cancel()
 	_ = s.rollback(ctx)
 	if s.method == methodFast && s.sent {

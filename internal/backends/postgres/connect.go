@@ -198,13 +198,10 @@ func (a access) secure(config *pgconn.Config, e endpoint, s settings) error {
 // adminName is the application_name of connections that load nothing, and the beginning of the sessions'.
 const adminName = "terapush"
 
-// connectTimeout bounds one attempt to connect: some servers accept and then say nothing.
-const connectTimeout = 10 * time.Second
-
 // connect opens one connection and sets it up. Every connection comes from here, so that --set holds for the proof and
 // for Resolve as it does for the load.
 func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loader.ConnectTimeout)
 	defer cancel()
 	config, err := a.config(e)
 	if err != nil {

@@ -44,7 +44,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		c, _, err := l.dial(ctx, 0, nil)
 		return conn{c}, err
 	}
-	l.Elsewhere, l.join = l.elsewhere, l.dialSession
+	l.Others, l.join = l.others, l.dialSession
 	if l.hosts.List, err = l.endpoints(); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,11 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		}
 		return nil
 	})
-	if err != nil || !l.Caps().Staged {
-		return l, err
+	if err != nil {
+		return nil, err
+	}
+	if !l.Caps().Staged {
+		return l, nil
 	}
 	return openStaged(ctx, l)
 }
@@ -118,25 +121,19 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 	return f(c, e)
 }
 
-// elsewhere implements sqlload.Table.Elsewhere. YugabyteDB's nodes have named each other.
-func (l *opened) elsewhere(ctx context.Context, f func(host string, c sqlload.Conn, err error) error) error {
+// others implements sqlload.Table.Others. YugabyteDB's nodes have named each other.
+func (l *opened) others() (all []sqlload.Other) {
 	if l.flavour == yugabyteDB {
 		return nil
 	}
 	for _, e := range l.hosts.List[1:] {
-		c, err := l.connect(ctx, e, nil)
-		if wrongRole(err) {
-			continue
+		connect := func(ctx context.Context) (sqlload.Conn, error) {
+			c, err := l.connect(ctx, e, nil)
+			return conn{c}, err
 		}
-		err = f(e.String(), conn{c}, err)
-		if c != nil {
-			_ = closeConn(c)
-		}
-		if err != nil {
-			return err
-		}
+		all = append(all, sqlload.Other{Host: e.String(), Connect: connect, Unfit: wrongRole})
 	}
-	return nil
+	return all
 }
 
 // dial connects to the first host that answers, beginning with number first. Hosts that target_session_attrs

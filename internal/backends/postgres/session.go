@@ -268,7 +268,7 @@ func (s *session) Commit(ctx context.Context) error {
 
 // Rollback implements sqlload.Transaction. It works when ctx has ended.
 func (s *session) Rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loader.ConnectTimeout)
 	defer cancel()
 	_, err := s.conn.Exec(ctx, "ROLLBACK")
 	return err
