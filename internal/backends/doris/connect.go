@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"regexp"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -77,26 +76,6 @@ func connector(all []frontend, first int, loads bool, setup []string) mysqlconn.
 		c.Hosts = append(c.Hosts, f.config)
 	}
 	return c
-}
-
-// loadingSetup lists what a loading session says first. The user's settings come later and win.
-func loadingSetup(g groupCommit, settings []loader.Setting) []string {
-	ours := []string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}
-	return append(ours, sessionSettings(settings)...)
-}
-
-// controlSetup lists what every other session says first. A query, as of the proof, may take a day; by default it is a quarter of
-// an hour.
-func controlSetup(settings []loader.Setting) []string {
-	return append([]string{"SET query_timeout = 86400"}, sessionSettings(settings)...)
-}
-
-// bareValue is a number or a boolean, which the manual does not quote either.
-var bareValue = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|true|false)$`)
-
-// sessionSettings sets the variables of --set, for the proof as well as for the load.
-func sessionSettings(settings []loader.Setting) []string {
-	return sqlload.SetEach("SET", settings, bareValue, literal)
 }
 
 // connect takes a connection for all but the rows out of the pool, which looks whether it is still alive.

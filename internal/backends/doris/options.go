@@ -178,19 +178,6 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
-// checkSettings refuses settings that break a session's guarantees.
-func checkSettings(t loader.Target) error {
-	for _, s := range t.Settings {
-		switch {
-		case t.Method == streamLoad:
-			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, insert, s3Load)
-		case strings.EqualFold(s.Name, "group_commit"):
-			return errors.New("--set group_commit is refused: take --group-commit")
-		}
-	}
-	return mysqlconn.CheckSettings(t.Settings)
-}
-
 // checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end the
 // literal.
 func checkVia(t loader.Target) error {

@@ -1,11 +1,9 @@
 package mysql
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -94,28 +92,6 @@ func (s statements) createTable(primaryKey bool) string {
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
-}
-
-// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim.
-func (s statements) createClaims() string {
-	return s.createOwn(s.Claims, sqlload.ClaimColumns("VARCHAR(64)", "BIGINT", "TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP",
-		"connection BIGINT NOT NULL DEFAULT 0"))
-}
-
-// createRuns creates the table of the runs' rows.
-func (s statements) createRuns() string {
-	return s.createOwn(s.Runs(), sqlload.RunColumns("VARCHAR(64)", "VARCHAR(255) CHARACTER SET utf8mb4", "BIGINT"))
-}
-
-// createOwn creates a table of terapush's own. SingleStore's default is a column store, made for scans; these rows are
-// looked up one by one, by their key.
-func (s statements) createOwn(table string, columns []string) string {
-	create := "CREATE TABLE"
-	if s.flavour == singleStore {
-		create = "CREATE ROWSTORE TABLE"
-	}
-	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  %s\n)%s COMMENT = '%s'",
-		create, table, strings.Join(columns, ",\n  "), s.engine(), loader.MadeBy)
 }
 
 // engine names one that rolls back, where the server's default may not.
@@ -302,14 +278,4 @@ func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string, 
 // insertHead precedes a body of batch.Values.
 func (s statements) insertHead() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
-}
-
-// insertClaim is sqlload's, with the number of the connection.
-func (s statements) insertClaim(r loader.Ref, connection int64) string {
-	return s.InsertClaimBy(r, "connection", strconv.FormatInt(connection, 10))
-}
-
-// selectHolder reads the connection of a batch's claim, for a session with dirtyReads.
-func (s statements) selectHolder(r loader.Ref) string {
-	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, cmp.Or(s.Row.Run, r.ID.Run), r.ID.Number)
 }

@@ -3,8 +3,6 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/mysqlconn"
@@ -56,47 +54,9 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 	return f(c)
 }
 
-// endHolders ends the connections of the fence's run whose claim is not committed.
-func (l *opened) endHolders(ctx context.Context, s *sqlload.State, f sqlload.Fence) (others string, err error) {
-	if f.Run == "" {
-		return "", nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
-	defer cancel()
-	for _, table := range f.Claims {
-		query := fmt.Sprintf("SELECT run, batch, connection FROM %s WHERE run IN (SELECT run FROM %s WHERE name = %s)",
-			table, s.Runs(), literal(f.Run))
-		holders, err := mysqlconn.Uncommitted(ctx, l.atHome, query)
-		if err != nil {
-			return "", err
-		}
-		for _, connection := range holders {
-			if connection == "0" {
-				continue
-			}
-			if err := l.kill(ctx, connection); err != nil {
-				return "", &loader.Error{
-					Op: "end the session of an earlier process", Applied: loader.No, Err: err,
-					Hint: fmt.Sprintf("connection %s holds claims of run %s: end it as an administrator, by KILL %s", connection, f.Run, connection),
-				}
-			}
-		}
-	}
-	return "", nil
-}
-
 // atHome opens a connection to the host of the control connections, with what it says besides.
 func (l *opened) atHome(ctx context.Context, besides ...string) (mysqlconn.Conn, error) {
 	return l.connector(l.home.config, l.server.flavour.controlSetup(l.target.Settings, besides...)).Dial(ctx)
-}
-
-func (l *opened) kill(ctx context.Context, connection string) error {
-	c, err := l.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	return mysqlconn.Kill(ctx, c, connection)
 }
 
 // runColumns are those of the runs' rows.
@@ -127,91 +87,6 @@ func (l catalog) fenceByRow(ctx context.Context, s *sqlload.State, f sqlload.Fen
 	return l.endRun(ctx, s, f)
 }
 
-// insertSession names a session of the run to later fences, where these have to end it: a row without a name, whose
-// epoch is the shard and whose fingerprint the connection.
-func (s statements) insertSession(connection int64) string {
-	return fmt.Sprintf("INSERT INTO %s %s VALUES ('', '%s', 'session %d', 'session', '%s', '', '', 0, %d, 0, 0, 0)",
-		s.Runs(), runColumns, s.Row.Run, connection, s.Row.Part, connection)
-}
-
-// idleTransactions is how long endRun waits on TiDB.
-const idleTransactions = 3*transactionIdle*time.Second + sqlload.EndTimeout
-
-// endRun ends the sessions of the fence's run, and waits until they are gone.
-//
-// On TiDB it waits for their transactions only: a server of version 8.5 may crash when a session with a transaction is
-// killed (github.com/pingcap/tidb/issues/63956). They end transactionIdle seconds after their client's last packet, and
-// in the middle of a LOAD DATA three times as long after it: the reader drains the file, and then there is a next
-// statement.
-func (l *opened) endRun(ctx context.Context, s *sqlload.State, f sqlload.Fence) error {
-	most := sqlload.EndTimeout
-	if l.server.flavour == tiDB {
-		most = idleTransactions
-	}
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	found, err := l.rows(ctx, fmt.Sprintf("SELECT DISTINCT run FROM %s WHERE name = %s", s.Runs(), literal(f.Run)))
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	sessions := fmt.Sprintf("state = 'session' AND run IN (%s)", sqlload.Literals(firsts(found)))
-	if f.Shard != "" {
-		sessions += " AND epoch = " + literal(f.Shard)
-	}
-	if err := l.awaitSessions(ctx, f.Run, fmt.Sprintf("SELECT fingerprint FROM %s WHERE %s", s.Runs(), sessions)); err != nil {
-		return err
-	}
-	return l.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s", s.Runs(), sessions))
-}
-
-// awaitSessions ends the connections that a query names, and waits until they are gone; on TiDB, until their
-// transactions are.
-func (l *opened) awaitSessions(ctx context.Context, run, query string) error {
-	waitOnly := l.server.flavour == tiDB
-	if waitOnly { // a transaction that begins just now may not be on the list yet
-		if err := sqlload.Wait(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
-
-	logged := false
-	list := func(ctx context.Context) ([]string, error) {
-		alive, err := l.alive(ctx, query)
-		if waitOnly && !logged && len(alive) > 0 {
-			l.log.Info("waiting for transactions of an earlier process of run "+run, "connections", alive, "most", idleTransactions)
-			logged = true
-		}
-		return alive, err
-	}
-	end := l.kill
-	if waitOnly {
-		end = nil
-	}
-	return sqlload.EndSessions(ctx, list, end)
-}
-
-// alive returns those of the connections that a query names that are open; on TiDB, that have a transaction.
-func (l *opened) alive(ctx context.Context, query string) (alive []string, err error) {
-	open := "SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID()"
-	if l.server.flavour == tiDB {
-		open = "SELECT session_id FROM information_schema.cluster_tidb_trx"
-	}
-	theirs, err := l.rows(ctx, open)
-	if err != nil {
-		return nil, err
-	}
-	named, err := l.rows(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	for _, connection := range firsts(named) {
-		if slices.Contains(firsts(theirs), connection) {
-			alive = append(alive, connection)
-		}
-	}
-	return alive, nil
-}
-
 func (l *opened) exec(ctx context.Context, statement string) error {
 	c, err := l.connect(ctx)
 	if err != nil {
@@ -220,4 +95,9 @@ func (l *opened) exec(ctx context.Context, statement string) error {
 	defer func() { _ = c.Close() }()
 	_, err = c.Exec(ctx, statement)
 	return err
+}
+
+// createRuns creates the table of the runs' rows.
+func (s statements) createRuns() string {
+	return s.createOwn(s.Runs(), sqlload.RunColumns("VARCHAR(64)", "VARCHAR(255) CHARACTER SET utf8mb4", "BIGINT"))
 }

@@ -43,26 +43,3 @@ func checkParams(t loader.Target) error {
 	p, err := mysqlconn.ReadParams(t.Params)
 	return errors.Join(err, p.Unknown("socket"))
 }
-
-// checkSettings refuses settings that break a session's promises.
-func checkSettings(settings []loader.Setting) error {
-	for _, s := range settings {
-		if strings.EqualFold(s.Name, "autocommit") {
-			return errors.New("--set autocommit is refused: where a transaction ends follows from --delivery")
-		}
-	}
-	return mysqlconn.CheckSettings(settings)
-}
-
-// uncheckedHelp warns of a pair of settings that every tuning guide recommends.
-const uncheckedHelp = "on MariaDB unique_checks=0 together with foreign_key_checks=0 locks an empty table for the first" +
-	" worker that loads it, lets the others wait, and makes the server misreport row counts; set one of them, or neither"
-
-// locksEmptyTable reports whether the settings are the pair that uncheckedHelp warns of.
-func (f flavour) locksEmptyTable(settings []loader.Setting) bool {
-	off := make(map[string]bool)
-	for _, s := range settings {
-		off[strings.ToLower(s.Name)] = s.Value == "0" || strings.EqualFold(s.Value, "off")
-	}
-	return f == mariaDB && off["unique_checks"] && off["foreign_key_checks"]
-}

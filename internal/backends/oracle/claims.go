@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -31,64 +31,6 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 				"twice", s.Claims)
 	}
 	return true, err
-}
-
-// CreateRuns implements sqlload.Claims.
-func (l catalog) CreateRuns(s *sqlload.State) string { return l.statements(s).createRuns() }
-
-// SelectRunSchemas implements sqlload.Claims.
-func (catalog) SelectRunSchemas() string {
-	return "SELECT owner FROM all_tables WHERE table_name = " + sqlload.Literal(strings.ToUpper(sqlload.RunsTable))
-}
-
-// Guard implements sqlload.Claims. DDL commits, and so ends every lock before it begins. It does not wait for others by
-// itself (ORA-00054).
-func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
-
-// Fence implements sqlload.Claims by locks on the tables that wait for the transactions which have changed them, and
-// that a claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same
-// order.
-func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
-	return l.withLink(ctx, func(k *link) error {
-		lock := sqlload.TableLock{
-			Lock: lockTables,
-			Late: func(err error) bool { return isORA(err, codeBusy, codeWaitedForLock, codeDeadlock) },
-			End:  holders,
-		}
-		return lock.Fence(ctx, begun{k}, append([]string{s.Runs()}, f.Claims...), change)
-	})
-}
-
-// lockTables is TableLock.Lock.
-func lockTables(wait time.Duration, tables []string) []string {
-	statements := []string{"BEGIN"}
-	for _, table := range tables {
-		statements = append(statements, lockAlone(table, wait))
-	}
-	return statements
-}
-
-// holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's
-// privileges.
-func holders() (string, error) {
-	return "V$LOCKED_OBJECT names their sessions to an administrator; SQLNET.EXPIRE_TIME in the server's sqlnet.ora makes it " +
-		"notice that a client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others", nil
-}
-
-// begun is a link whose statements are part of one transaction, which the driver begins and ends.
-type begun struct{ *link }
-
-// Exec implements sqlload.Conn.
-func (b begun) Exec(ctx context.Context, statement string) (rows int64, err error) {
-	switch statement {
-	case "BEGIN":
-		return 0, b.begin(ctx)
-	case "COMMIT":
-		return 0, b.commit(ctx)
-	case "ROLLBACK":
-		return 0, b.rollback(ctx)
-	}
-	return b.exec(ctx, statement)
 }
 
 // EndOthers implements sqlload.Claims. It does not kill sessions, which would need the privilege ALTER SYSTEM.
@@ -138,4 +80,25 @@ func waitError(op string, err error) error {
 		Hint: "an earlier attempt is still open on the server: SQLNET.EXPIRE_TIME in its sqlnet.ora makes it notice that a " +
 			"client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others",
 	}
+}
+
+// createClaims creates the claim table. In a compressed unit a claim would lock its neighbours.
+func (s statements) createClaims() string {
+	columns := sqlload.ClaimColumns("VARCHAR2(64)", "NUMBER(19)", "TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL")
+	return "CREATE TABLE " + s.Claims + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
+}
+
+// claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run,
+// part and epoch of the row: with literals the server would parse and cache a statement for each batch.
+//
+// An INSERT … SELECT reads as of the time it was opened (READ COMMITTED), and the manuals do not say whether one that
+// waits for its table's lock is older than the wait. So the lock is taken by a statement before it, in the same round
+// trip: then the row is read as the fence has left it. No server has run this block here; go-ora's own tests execute
+// such blocks.
+func (s statements) claim() string {
+	return "BEGIN LOCK TABLE " + s.Claims + " IN ROW EXCLUSIVE MODE; " +
+		"INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM " + s.Runs() +
+		" WHERE run = :5 AND part = :6 AND epoch = :7 AND state = 'open'; " +
+		fmt.Sprintf("IF SQL%%ROWCOUNT = 0 THEN RAISE_APPLICATION_ERROR(-%d, 'the run is not open for this process'); END IF; END;",
+			codeMayNotWrite)
 }

@@ -68,7 +68,7 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 		_ = k.pool.Close()
 		return nil, k.connectError(err)
 	}
-	for _, statement := range alterSession(l.target.Settings) {
+	for _, statement := range sessionSettings(l.target.Settings) {
 		if err := k.setUp(ctx, statement); err != nil {
 			_ = k.Close()
 			return nil, err

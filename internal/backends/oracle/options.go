@@ -148,25 +148,3 @@ func checkTable(table string) error {
 	}
 	return sqlload.CheckTable(sqlload.Bytes(maxNameBytes), strings.Split(table, ".")...)
 }
-
-var (
-	parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$#]*$`)
-	bareValue = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_$#]*|-?[0-9]+(\.[0-9]+)?[KMGkmg]?)$`)
-)
-
-func checkSettings(settings []loader.Setting) error {
-	for _, s := range settings {
-		if !parameter.MatchString(s.Name) {
-			return fmt.Errorf("--set %s: ALTER SESSION has no such parameter", s.Name)
-		}
-		if strings.EqualFold(s.Name, "isolation_level") {
-			return fmt.Errorf("--set %s: only READ COMMITTED sees what was committed while a session waited for a lock", s.Name)
-		}
-	}
-	return nil
-}
-
-// alterSession sets the parameters of --set. Oracle runs one statement a call. Numbers and words are not quoted.
-func alterSession(settings []loader.Setting) []string {
-	return sqlload.SetEach("ALTER SESSION SET", settings, bareValue, sqlload.Literal)
-}

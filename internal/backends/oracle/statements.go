@@ -3,7 +3,6 @@ package oracle
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -69,33 +68,6 @@ func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
 }
 
-// createClaims creates the claim table. In a compressed unit a claim would lock its neighbours.
-func (s statements) createClaims() string {
-	columns := sqlload.ClaimColumns("VARCHAR2(64)", "NUMBER(19)", "TIMESTAMP DEFAULT SYSTIMESTAMP NOT NULL")
-	return "CREATE TABLE " + s.Claims + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
-}
-
-// createRuns creates the table of the runs' rows.
-func (s statements) createRuns() string {
-	columns := sqlload.RunColumns("VARCHAR2(255)", "VARCHAR2(255)", "NUMBER(19)")
-	return "CREATE TABLE " + s.Runs() + " (" + strings.Join(columns, ", ") + ") NOCOMPRESS"
-}
-
-// claim inserts the claim of a batch from the run's row, with binds for run, number, first key and rows, and for run,
-// part and epoch of the row: with literals the server would parse and cache a statement for each batch.
-//
-// An INSERT … SELECT reads as of the time it was opened (READ COMMITTED), and the manuals do not say whether one that
-// waits for its table's lock is older than the wait. So the lock is taken by a statement before it, in the same round
-// trip: then the row is read as the fence has left it. No server has run this block here; go-ora's own tests execute
-// such blocks.
-func (s statements) claim() string {
-	return "BEGIN LOCK TABLE " + s.Claims + " IN ROW EXCLUSIVE MODE; " +
-		"INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) SELECT :1, :2, :3, :4 FROM " + s.Runs() +
-		" WHERE run = :5 AND part = :6 AND epoch = :7 AND state = 'open'; " +
-		fmt.Sprintf("IF SQL%%ROWCOUNT = 0 THEN RAISE_APPLICATION_ERROR(-%d, 'the run is not open for this process'); END IF; END;",
-			codeMayNotWrite)
-}
-
 // insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the
 // server divides it, exactly: NUMBER is in base 100. No float of a driver and no decimal point of a session is
 // involved.
@@ -125,12 +97,3 @@ func (s statements) into() string {
 	}
 	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
 }
-
-// lockAlone locks a table until the transaction ends. It waits no longer than it is told, since the claims of other
-// runs wait behind it.
-func lockAlone(table string, wait time.Duration) string {
-	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", table, max(int(wait.Seconds()), 1))
-}
-
-// useHints enables the hints that fast and direct depend on. Autonomous databases ignore hints by default.
-const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"

@@ -54,8 +54,8 @@ func (d *checker) makes() []string {
 	})
 }
 
-// selectTable reads the user's privileges on the table with the oid $1, and its policies.
-const selectTable = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
+// selectPrivileges reads the user's privileges on the table with the oid $1, and its policies.
+const selectPrivileges = "SELECT $may, has_table_privilege($1, 'TRUNCATE'), " +
 	"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), row_security_active($1), " +
 	"(SELECT string_agg(quote_ident(polname), ', ' ORDER BY polname) FROM pg_policy WHERE polrelid = $1)"
@@ -77,7 +77,7 @@ func (d *checker) tableChecks() []sqlload.Check {
 	known := strings.NewReplacer("$1", id, "$may", catalog{d.opened}.may("SELECT", id, d.table.State))
 	about := known.Replace
 	kept := d.intent.Create != loader.CreateRecreate
-	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
+	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectPrivileges), Judge: d.checkPrivileges}}
 	if kept {
 		checks = append(checks, d.CheckEffects(d.table.State), d.checkCosts())
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -60,69 +61,54 @@ func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.St
 	return found, err
 }
 
-// backend is a server process. Process ids are reused, so its start, in seconds since 1970, is a part of it.
-type backend struct{ pid, started string }
-
-const (
-	selectOwnBackend = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-	selectBackends   = "SELECT pid, extract(epoch FROM backend_start)::text, COALESCE(application_name, '') FROM pg_stat_activity WHERE usename = session_user"
-)
-
-// EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
-// the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim.
-func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
-	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
-		return nil
+func (s statements) createClaims() string {
+	if s.flavour == redshift {
+		return s.createRedshiftClaims()
 	}
-	name := sessionName(ref.ID.Run, l.shard())
-	for _, e := range l.hosts.List {
-		err := l.endSessions(ctx, e, func(b backend, session string) bool {
-			return session == name && !l.spared(ref)[b]
-		})
-		if err == nil || wrongRole(err) { // a host in the wrong role has no session of this run
-			continue
-		}
-		l.deps.Log.Warn("earlier sessions may still run", "host", e, "error", err)
+	columns := sqlload.ClaimColumns("text", "bigint", "timestamp with time zone NOT NULL DEFAULT now()")
+	if s.flavour == yugabyteDB {
+		columns[len(columns)-1] = "PRIMARY KEY ((run, batch) HASH)"
 	}
-	return nil
+	return create(s.unlogged) + "IF NOT EXISTS " + s.Claims + " (" + strings.Join(columns, ", ") + ")"
 }
 
-// endSessions ends this user's sessions on one host that mine chooses, by process and name, and waits until they are
-// gone: pg_stat_activity drops a backend after its transaction has ended.
-func (l *opened) endSessions(ctx context.Context, e endpoint, mine func(b backend, session string) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, sqlload.EndTimeout)
-	defer cancel()
-	c, err := l.connect(ctx, e, nil)
-	if err != nil {
-		return fmt.Errorf("earlier sessions on %s may still be at work: %w", e, err)
+// selectClaimsTable reads whether this user may use the claim table, how durable it is, and whether it has a unique key
+// on exactly (run, batch). indoption has an entry for each column of the key, and none for those of INCLUDE.
+func (s statements) selectClaimsTable() string {
+	if s.flavour == redshift {
+		return s.selectRedshiftClaims()
 	}
-	defer func() { _ = closeConn(c) }()
-
-	list := func(ctx context.Context) (pids []string, err error) {
-		found, err := rowsOf(ctx, c, selectBackends)
-		for _, row := range found {
-			if mine(backend{pid: row[0], started: row[1]}, row[2]) {
-				pids = append(pids, row[0])
-			}
-		}
-		return pids, failed("list earlier sessions", err)
-	}
-	end := func(ctx context.Context, pid string) error {
-		_, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+pid+")")
-		return failed("end an earlier session", err)
-	}
-	return sqlload.EndSessions(ctx, list, end)
+	return "SELECT " + mayClaim + ", CASE c.relpersistence WHEN 'p' THEN 'logged' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, " +
+		"EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid " +
+		"AND i.indpred IS NULL AND i.indnatts = 2 AND array_length(i.indoption, 1) = 2 AND (SELECT count(*) FROM pg_attribute a " +
+		"WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND a.attname IN ('run', 'batch')) = 2) " +
+		"FROM pg_class c WHERE c.oid = to_regclass(" + sqlload.Literal(s.Claims) + ")"
 }
 
-// spared returns the working sessions of this process that do not load the batch.
-func (l *opened) spared(ref loader.Ref) map[backend]bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	spared := make(map[backend]bool, len(l.sessions))
-	for s := range l.sessions {
-		if s.run != ref.ID.Run || s.loading.Load() != ref.ID.Number {
-			spared[s.backend] = true
-		}
+// mayClaim is the condition that this user may use the claim table c.
+const mayClaim = "has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') " +
+	"AND has_table_privilege(c.oid, 'DELETE')"
+
+// durability is a column of selectClaimsTable.
+func durability(unlogged bool) string {
+	if unlogged {
+		return "unlogged"
 	}
-	return spared
+	return "logged"
+}
+
+// begin begins a transaction that sees a claim which another session has just committed, where higher levels would
+// fail.
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; "
+
+// claim begins a transaction and claims, in one message. A claim that exists is an error.
+func claim(s sqlload.Statements, r loader.Ref) string { return begin + s.InsertClaim(r) }
+
+// preparedClaim is a name that no other process prepares: behind a pooler that pools transactions it may be missing,
+// but is never the claim of another run.
+func (s statements) preparedClaim() string { return s.Identifier("terapush " + s.Row.Epoch) }
+
+// prepareClaim prepares a session for claimAndLoad. The session may be a pooler's, and have been another client's.
+func (s statements) prepareClaim() string {
+	return fmt.Sprintf("DEALLOCATE ALL; PREPARE %s (bigint, bigint, bigint) AS %s", s.preparedClaim(), s.InsertAnyClaim("$1", "$2", "$3"))
 }

@@ -57,7 +57,7 @@ func (a access) defaultPort() string {
 
 // endpoints lists the target's servers. A target without hosts is at PGHOST and PGPORT, or at the local socket.
 func (a access) endpoints() ([]endpoint, error) {
-	s, err := settingsOf(a.target)
+	s, err := parametersOf(a.target)
 	if err != nil {
 		return nil, a.unreadable(err)
 	}
@@ -102,7 +102,7 @@ func (a access) endpoints() ([]endpoint, error) {
 // files: PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors
 // quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
-	s, err := settingsOf(a.target)
+	s, err := parametersOf(a.target)
 	if err != nil {
 		return nil, a.unreadable(err)
 	}
@@ -169,7 +169,7 @@ func parseReason(err error) error {
 }
 
 // secure configures TLS and what else makes sure that this is the server.
-func (a access) secure(config *pgconn.Config, e endpoint, s settings) error {
+func (a access) secure(config *pgconn.Config, e endpoint, s parameters) error {
 	config.TLSConfig, config.Fallbacks = nil, nil
 	if e.unix() {
 		if s["requirepeer"] != "" {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -75,49 +74,6 @@ func (l *opened) alone(ctx context.Context, f func(sqlload.Conn) error) error {
 	return f(c)
 }
 
-// endHolders ends the sessions of the fence's run that hold a lock on a claim table, and describes those of others.
-func (l *opened) endHolders(ctx context.Context, c sqlload.Conn, s *sqlload.State, f sqlload.Fence) (others string, err error) {
-	if l.flavour == redshift {
-		return "", nil
-	}
-	var tables []string
-	for _, table := range append([]string{s.Runs()}, f.Claims...) {
-		tables = append(tables, "to_regclass("+sqlload.Literal(table)+")")
-	}
-	found, err := sqlload.Rows(ctx, c, "SELECT DISTINCT a.pid, COALESCE(a.application_name, ''), COALESCE(a.usename, '') "+
-		"FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "+
-		"WHERE l.granted AND l.pid <> pg_backend_pid() AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') "+
-		"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.relation IN ("+strings.Join(tables, ", ")+")")
-	if err != nil {
-		return "", err
-	}
-	var left []string
-	for _, row := range found {
-		pid, name, user := row[0], row[1], row[2]
-		if !ends(f, name) {
-			left = append(left, fmt.Sprintf("%s of user %s (SELECT pg_terminate_backend(%s))", name, user, pid))
-			continue
-		}
-		if _, err := sqlload.Rows(ctx, c, "SELECT pg_terminate_backend("+pid+")"); err != nil {
-			return "", &loader.Error{
-				Op: "end the session of an earlier process", Applied: loader.No, Err: err,
-				Hint: fmt.Sprintf("session %s of user %s holds the claims of run %s: end it as that user or as an administrator, by "+
-					"SELECT pg_terminate_backend(%s)", pid, user, f.Run, pid),
-			}
-		}
-	}
-	return strings.Join(left, ", "), nil
-}
-
-// ends reports whether a session belongs to what the fence may end: the shard, or all of the run.
-func ends(f sqlload.Fence, session string) bool {
-	if f.Run == "" {
-		return false
-	}
-	whole := sessionName(f.Run, f.Shard)
-	return session == whole || f.Shard == "" && strings.HasPrefix(session, whole+" ")
-}
-
 // fenceAttempts bounds the attempts at a change that another process interrupts.
 const fenceAttempts = 20
 
@@ -146,16 +102,11 @@ func (l catalog) fenceInYugabyteDB(
 	})
 }
 
-// endRun ends the sessions of the fence's run on all hosts, and waits until they are gone.
-func (l *opened) endRun(ctx context.Context, f sqlload.Fence) error {
-	if f.Run == "" {
-		return nil
+func (s statements) createRuns() string {
+	text := "text"
+	if s.flavour == redshift {
+		text = "varchar(255)"
 	}
-	for _, e := range l.hosts.List {
-		err := l.endSessions(ctx, e, func(_ backend, session string) bool { return ends(f, session) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	columns := sqlload.RunColumns(text, text, "bigint")
+	return "CREATE TABLE IF NOT EXISTS " + s.Runs() + " (" + strings.Join(columns, ", ") + ")"
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// settings are libpq's connection parameters. pgconn reads them as well, but does not tell which it found, and drops
+// parameters are libpq's connection parameters. pgconn reads them as well, but does not tell which it found, and drops
 // those that it does not know.
-type settings map[string]string
+type parameters map[string]string
 
 // variables are libpq's, with the parameters that they stand for, of those that decide how the server is reached.
 // pgconn reads the others.
@@ -32,9 +32,9 @@ var variables = map[string]string{
 	"PGPASSWORD": "password", "PGPASSFILE": "passfile", "PGSERVICE": "service", "PGSERVICEFILE": "servicefile",
 }
 
-// settingsOf merges what libpq reads: its variables, the service in a file, the target. The last one wins.
-func settingsOf(t loader.Target) (settings, error) {
-	all := settings{}
+// parametersOf merges what libpq reads: its variables, the service in a file, the target. The last one wins.
+func parametersOf(t loader.Target) (parameters, error) {
+	all := parameters{}
 	if strings.HasPrefix(os.Getenv("PGREQUIRESSL"), "1") {
 		all["sslmode"] = "require"
 	}
@@ -61,17 +61,17 @@ func settingsOf(t loader.Target) (settings, error) {
 }
 
 // ofTarget returns the parameters of the URL.
-func ofTarget(t loader.Target) settings {
-	all := settings{}
+func ofTarget(t loader.Target) parameters {
+	all := parameters{}
 	for name, values := range t.Params {
-		all.add(settings{name: values[len(values)-1]})
+		all.add(parameters{name: values[len(values)-1]})
 	}
 	return all
 }
 
 // add adds parameters, and translates older spellings of sslmode as libpq does, and those of other clients in URLs that
 // providers hand out.
-func (s settings) add(more settings) {
+func (s parameters) add(more parameters) {
 	for name, value := range more {
 		switch {
 		case value == "":
@@ -120,7 +120,7 @@ func own() []string {
 }
 
 // check refuses, by name, what libpq would do and terapush cannot, since a user may rely on it.
-func (s settings) check() error {
+func (s parameters) check() error {
 	var all []error
 	refuse := func(name, why string) { all = append(all, fmt.Errorf("parameter %s=%s: %s", name, s[name], why)) }
 	if s["gssencmode"] == "require" {
@@ -170,7 +170,7 @@ var sslModes = map[string]loader.TLSMode{
 }
 
 // mode reads sslmode.
-func (s settings) mode() (loader.TLSMode, error) {
+func (s parameters) mode() (loader.TLSMode, error) {
 	mode, ok := sslModes[s["sslmode"]]
 	if !ok {
 		return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", s["sslmode"])
@@ -182,7 +182,7 @@ func (s settings) mode() (loader.TLSMode, error) {
 }
 
 // encryption makes the TLS configuration of a host as libpq does, after the flags: they come before its settings.
-func (s settings) encryption(t loader.Target, d loader.Deps, host string) (config *tls.Config, plain bool, err error) {
+func (s parameters) encryption(t loader.Target, d loader.Deps, host string) (config *tls.Config, plain bool, err error) {
 	mode, err := s.mode()
 	if err != nil {
 		return nil, false, err
@@ -234,7 +234,7 @@ func (s settings) encryption(t loader.Target, d loader.Deps, host string) (confi
 
 // addClientCertificate adds that of sslcert and sslkey, or that at its usual place. A key that others can read is
 // refused, as libpq does.
-func (s settings) addClientCertificate(config *tls.Config) error {
+func (s parameters) addClientCertificate(config *tls.Config) error {
 	cert := cmp.Or(s["sslcert"], existing(inHome(".postgresql", "postgresql.crt")))
 	if cert == "" {
 		return nil
@@ -252,7 +252,7 @@ func (s settings) addClientCertificate(config *tls.Config) error {
 
 // passfile returns the file with passwords. One that others can read is not used, as in libpq, and problem says so; it
 // is empty if a password is given anyway.
-func (s settings) passfile() (path, problem string) {
+func (s parameters) passfile() (path, problem string) {
 	path = existing(cmp.Or(s["passfile"], inHome(".pgpass")))
 	if path == "" {
 		return "", ""
@@ -269,7 +269,7 @@ func (s settings) passfile() (path, problem string) {
 }
 
 // address returns the address to connect to in place of a host's name, "" if there is none.
-func (s settings) address(t loader.Target, host string) (string, error) {
+func (s parameters) address(t loader.Target, host string) (string, error) {
 	addresses := strings.Split(s["hostaddr"], ",")
 	if s["hostaddr"] == "" {
 		return "", nil

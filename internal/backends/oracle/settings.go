@@ -1,0 +1,35 @@
+package oracle
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/sqlload"
+)
+
+func checkSettings(settings []loader.Setting) error {
+	for _, s := range settings {
+		if !parameter.MatchString(s.Name) {
+			return fmt.Errorf("--set %s: ALTER SESSION has no such parameter", s.Name)
+		}
+		if strings.EqualFold(s.Name, "isolation_level") {
+			return fmt.Errorf("--set %s: only READ COMMITTED sees what was committed while a session waited for a lock", s.Name)
+		}
+	}
+	return nil
+}
+
+// sessionSettings sets the parameters of --set. Oracle runs one statement a call. Numbers and words are not quoted.
+func sessionSettings(settings []loader.Setting) []string {
+	return sqlload.SetEach("ALTER SESSION SET", settings, bareValue, sqlload.Literal)
+}
+
+// useHints enables the hints that fast and direct depend on. Autonomous databases ignore hints by default.
+const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"
+
+var (
+	parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$#]*$`)
+	bareValue = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_$#]*|-?[0-9]+(\.[0-9]+)?[KMGkmg]?)$`)
+)
