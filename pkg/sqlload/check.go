@@ -57,6 +57,17 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 	return k, t.checkRuns(ctx, c, k)
 }
 
+// CheckServer implements loader.Checker: it asks about the table and its claims. Most back-ends have a CheckServer of
+// their own, which asks more.
+func (t *Table) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
+	err = t.connect(ctx, func(c Conn) error {
+		found, err := t.Check(ctx, c, i)
+		findings = found.Findings
+		return err
+	})
+	return findings, t.Failed("check the server", err)
+}
+
 // checkRuns checks that this user may write the runs' rows, by a statement that changes none, and that no other run has
 // the table.
 func (t *Table) checkRuns(ctx context.Context, c Conn, k *TableCheck) error {

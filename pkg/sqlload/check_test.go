@@ -60,3 +60,18 @@ func TestAdviceIsForTheDoctor(t *testing.T) {
 		require.Len(t, findings, want)
 	}
 }
+
+// A back-end without a doctor of its own asks about its table.
+func TestCheckServer(t *testing.T) {
+	m := newMemory(false)
+	findings, err := m.table().CheckServer(t.Context(), loader.Intent{Preparation: preparation(never)})
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.Equal(t, loader.GradeFail, findings[0].Grade)
+	require.Contains(t, findings[0].Found, "table "+target+" does not exist")
+
+	m.tables[target] = existing["full"]
+	findings, err = m.table().CheckServer(t.Context(), loader.Intent{Preparation: preparation(never)})
+	require.NoError(t, err)
+	require.Equal(t, target+" exists and takes the rows of dataset ", findings[0].Found)
+}
