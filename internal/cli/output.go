@@ -84,13 +84,14 @@ func canWrite(path string) error {
 	return nil
 }
 
-// writePage writes the tables and charts of records to an HTML file, for others to see: without names.
-func writePage(path string, all ...results.Record) error {
+// writePage writes the tables that are made of records, and their charts, to an HTML file, for others to see: without
+// names.
+func writePage(path string, tables func([]results.Record) []results.Table, all ...results.Record) error {
 	shown, err := results.WithoutNames(all)
 	if err != nil {
 		return fmt.Errorf("--report %s: %w", path, err)
 	}
-	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables(shown)) })
+	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, tables(shown)) })
 }
 
 // writeFile writes the file that a flag names once its text is complete: half a report looks like a whole one.

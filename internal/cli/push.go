@@ -93,7 +93,7 @@ func (a *app) runReported(cmd *cobra.Command, c *config.Push, file string, expli
 		fmt.Fprintln(a.terminal, line)
 	}
 	if r != nil && c.Report != "" {
-		err = errors.Join(err, writePage(c.Report, results.Of(*r)))
+		err = errors.Join(err, writePage(c.Report, results.Tables, results.Of(*r)))
 	}
 	err = errors.Join(err, write(context.WithoutCancel(stop.hard), r, err))
 	switch {

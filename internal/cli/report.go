@@ -120,7 +120,7 @@ is missing, or that two files have, is an error.`,
 				return usage(err)
 			}
 			if page != "" {
-				err = writePage(page, results.Of(whole))
+				err = writePage(page, results.Tables, results.Of(whole))
 			}
 			return errors.Join(a.print(whole, asJSON), err)
 		},

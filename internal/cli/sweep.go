@@ -287,7 +287,7 @@ func unmeasured(r results.Record) error {
 // show writes the page before it prints the tables, since the reader of stdout may have gone.
 func (s *sweeper) show(r results.Record) (err error) {
 	if s.process.Report != "" {
-		err = writePage(s.process.Report, r)
+		err = writePage(s.process.Report, results.Tables, r)
 	}
 	tables := results.Tables([]results.Record{r})
 	if s.process.JSON {

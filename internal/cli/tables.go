@@ -89,7 +89,7 @@ func (a *app) runTables(cmd *cobra.Command, c *config.Push, file string, explici
 		fmt.Fprintln(a.terminal, line)
 	}
 	if c.Report != "" {
-		err = errors.Join(err, writePage(c.Report, t.records()...))
+		err = errors.Join(err, writePage(c.Report, results.TablesOfRuns, t.records()...))
 	}
 	if is := t.sum.Result; err == nil && c.FailBelow > 0 && is.Seconds > 0 {
 		return tooSlow(is.BytesPerSecond, c)
@@ -300,12 +300,12 @@ func (t *tablesRun) next(cmd *cobra.Command, err error) string {
 	}
 	line := fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
 	if push.OutcomeOf(err) == report.PreflightFailed {
-		line += "\nafter a correction of a table in the file that has not begun: the same with --dataset FILE"
+		line += "\nto correct a table that has not begun: edit the file, and add --dataset FILE"
 	}
 	return line
 }
 
-// records are those of the reports, for a page that has them side by side.
+// records are those of the reports, for a page.
 func (t *tablesRun) records() (all []results.Record) {
 	for _, one := range t.sum.Tables {
 		if one.Report != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -84,12 +85,10 @@ func along(t Table, axis Axis, wide bool) sketch {
 		caption += "; each point is the best over " + namesOf(bestOf)
 	}
 	caption += "."
-	if slices.ContainsFunc(t.Points, func(p Point) bool { return p.RowsPerSecond.N > 1 }) {
-		caption += fmt.Sprintf(" A point is the median of a case's pushes, its bar the 95 %% interval of the median from %d pushes on, "+
-			"of fewer from the slowest to the fastest.", LeastTrials)
-	}
+	l.Note = aboutBars(t)
+	caption = units.Join(" ", caption, l.Note)
 	if dashed {
-		caption += " Dashed is what was published, measured elsewhere."
+		caption += " Dashed lines are published figures, measured elsewhere."
 	}
 	if len(l.Ceilings) > 0 {
 		caption += aboutCeilings
@@ -97,7 +96,27 @@ func along(t Table, axis Axis, wide bool) sketch {
 	return sketch{title: "Throughput by " + axis.Name, caption: caption, wide: wide, draw: l.Draw}
 }
 
-const aboutCeilings = " This client's line is what calibrate measured on it, into a server that forgets."
+// aboutBars explains points and their bars, "" if each is one push.
+func aboutBars(t Table) string {
+	fewest, most := math.MaxInt, 0
+	for _, p := range t.Points {
+		if n := p.RowsPerSecond.N; n > 0 {
+			fewest, most = min(fewest, n), max(most, n)
+		}
+	}
+	switch {
+	case most < 2:
+		return ""
+	case most < LeastTrials:
+		return "Points are medians; bars reach from the slowest push to the fastest."
+	case fewest < LeastTrials:
+		return fmt.Sprintf("Points are medians; bars are their 95 %% intervals, or from the slowest to the fastest of fewer than %d pushes.",
+			LeastTrials)
+	}
+	return "Points are medians; bars are their 95 % intervals."
+}
+
+const aboutCeilings = " This client's line is what calibrate reached into a server that discards."
 
 func (a Axis) unit() chart.Unit {
 	switch {
@@ -206,14 +225,14 @@ func rateBars(t Table) sketch {
 	}
 	caption := "Rows per second of each case." + ofAll(len(picked), len(t.measured()))
 	if slices.ContainsFunc(b.Rows, func(r chart.Bar) bool { return r.Published > 0 }) {
-		caption += " The upright stroke is what was published, measured elsewhere."
+		caption += " Upright strokes are published figures, measured elsewhere."
 	}
 	var ceilings []string
 	for _, c := range t.ceilings() {
 		ceilings = append(ceilings, c.name)
 	}
 	if len(ceilings) > 0 {
-		caption += " What calibrate measured, into a server that forgets: " + strings.Join(ceilings, ", ")
+		caption += " What calibrate reached into a server that discards: " + strings.Join(ceilings, ", ")
 	}
 	return sketch{title: "Throughput", caption: caption, draw: b.Draw}
 }
@@ -239,15 +258,18 @@ func latency(t Table) []sketch {
 		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.P999.Median, p.Max.Median}
 		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
 	}
-	if slices.ContainsFunc(picked, func(n int) bool { return t.Points[n].P999.N == 0 }) { // of too few batches
-		r.Values = slices.Delete(r.Values, 3, 4)
+	for v := len(r.Values) - 1; v >= 0; v-- { // a percentile that no case has batches enough for
+		if slices.ContainsFunc(r.Rows, func(row chart.Range) bool { return row.Values[v] > 0 }) {
+			continue
+		}
+		r.Values = slices.Delete(r.Values, v, v+1)
 		for i, row := range r.Rows {
-			r.Rows[i].Values = slices.Delete(row.Values, 3, 4)
+			r.Rows[i].Values = slices.Delete(row.Values, v, v+1)
 		}
 	}
-	caption = "How long a batch took from being sent to its answer, " + caption
+	caption = "Time from sending a batch to its answer, " + caption
 	if loop := t.input("loop"); loop != "" {
-		caption += " The loop is " + loop + "."
+		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
 	}
 	return []sketch{{title: "Latency of batches", caption: caption, draw: r.Draw}}
 }

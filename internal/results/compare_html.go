@@ -118,8 +118,8 @@ func (c Comparison) tiles() (list []tile) {
 func (c Comparison) figure(limit float64) figure {
 	const most = 40
 	shown := slices.Clone(c.Cells)
-	caption := "The change of the median rate from A to B, and the range in which the true change lies with a confidence of 99 %. " +
-		"A case is decided if the whole range is on one side of 0, or within the shaded margin."
+	caption := "The change of the median rate from A to B, with its 99 % interval. " +
+		"A case is decided if the whole interval is on one side of 0, or within the shaded margin."
 	if len(shown) > most {
 		slices.SortStableFunc(shown, func(a, b Pair) int { return cmp.Compare(a.Change, b.Change) })
 		shown = shown[:most]

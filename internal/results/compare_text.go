@@ -185,7 +185,7 @@ func (p Pair) doubt() string {
 		return "a and b are not alike"
 	}
 	if !p.Tested {
-		return fmt.Sprintf("%d and %d pushes cannot tell any difference from noise: it takes at least %d on either side",
+		return fmt.Sprintf("%d and %d pushes cannot tell any difference from noise: at least %d on either side can",
 			p.A.N, p.B.N, p.Enough)
 	}
 	if !finite(p.seen()) {
@@ -195,9 +195,9 @@ func (p Pair) doubt() string {
 		return fmt.Sprintf("the rates changed by %s, and the machine's speed by %s: push a and b in turns, or while the machine"+
 			" does nothing else", p.rates, p.machine)
 	}
-	text := fmt.Sprintf("the change is within %s; a difference of %s would have been seen; ", p.within(), units.Percent(p.seen()))
+	text := fmt.Sprintf("the change is within %s; a difference of %s or more would have been seen; ", p.within(), units.Percent(p.seen()))
 	if p.Enough == 0 {
-		return text + "more pushes of this length would hardly decide: make them longer, or the server quieter"
+		return text + "more pushes of this length would hardly help: make them longer, or the server quieter"
 	}
 	return text + fmt.Sprintf("about %d pushes on either side would decide, or longer ones", p.Enough)
 }

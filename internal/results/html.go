@@ -69,9 +69,12 @@ func asHTML(tables []Table) (string, error) {
 	return b.String(), err
 }
 
-// pageTitle returns what all titles begin with: that of the sweep precedes that of the part.
+// pageTitle returns what all titles begin with: that of the sweep precedes that of the part. Several single runs are the
+// tables of one push.
 func pageTitle(tables []Table) string {
-	if run := tables[0].run; run != nil && len(tables) == 1 {
+	if run := tables[0].run; run != nil && len(tables) > 1 {
+		return titleOfTables(tables)
+	} else if run != nil {
 		return runTitle(run)
 	}
 	common := tables[0].title()
@@ -135,8 +138,8 @@ func newPart(n int, t Table, page string) part {
 	drawn := sketches(t)
 	if r := t.run; r != nil {
 		p.Where = units.Join(" · ", t.input(inputServer), clientOf(r), t.oneMachine())
-		if page != t.title() { // which is of this run
-			p.Title = ""
+		if p.Title = ""; page != runTitle(r) {
+			p.Title = partTitle(r)
 		}
 		p.Tiles, p.Command, p.Summary, p.Shards, p.Cells = runTiles(r), commandOf(r), summaryOf(r), shardGrid(r), grid{}
 		drawn = runSketches(r)
@@ -169,16 +172,16 @@ func tiles(t Table) []tile {
 		name := "Cheapest within " + near()
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
 			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
-		} else if len(t.Points) > 1 {
-			list = append(list, tile{name, "none cheaper", "", "fewer workers or smaller batches cost more than that"})
+		} else if axis, ok := sizeAxis(t.Axes); ok {
+			list = append(list, tile{name, "none cheaper", "", "a smaller value of " + axis.Name + " loses more than that"})
 		}
 		if best.P99.N > 0 {
-			list = append(list, tile{"Its batch latency, p99", units.Seconds(best.P99.Median), "",
+			list = append(list, tile{"Batch latency, p99", units.Seconds(best.P99.Median), "",
 				"half of the batches within " + units.Seconds(best.P50.Median)})
 		}
 		if best.BytesPerRow.N > 0 {
 			stored := units.Amount(best.BytesPerRow.Median)
-			list = append(list, tile{"It stored", stored, "bytes a row", "with indexes, as the server counts"})
+			list = append(list, tile{"Stored", stored, "bytes a row", "indexes included, as the server reports"})
 		}
 	}
 	count := map[Status]int{}

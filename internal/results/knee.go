@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Near is the share of the best rate that may be given away for a smaller setting: a case within it is as good as the
@@ -40,16 +41,21 @@ func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 }
 
 // sizeAxis returns the axis that measures the size of a case: workers, then what is sent at a time, then any other with
-// an order.
+// an order that does not say which rows are pushed: those are no cost to save.
 func sizeAxis(axes []Axis) (axis Axis, ok bool) {
 	for _, name := range []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction", ""} {
 		for _, a := range axes {
-			if (name == "" || sameName(a.Name, name)) && len(a.Values) > 1 && a.ordered() {
+			if (name == "" && !saysRows(a.Name) || sameName(a.Name, name)) && len(a.Values) > 1 && a.ordered() {
 				return a, true
 			}
 		}
 	}
 	return Axis{}, false
+}
+
+func saysRows(axis string) bool {
+	return slices.Contains([]string{"rows", "bytes", "duration", "seed", "payload-bytes"}, plainName(axis)) ||
+		strings.HasPrefix(axis, "param.")
 }
 
 // rowsAlong groups the measured points that differ in one axis only. A row is sorted by size, or as the axis lists its

@@ -135,6 +135,9 @@ func (r numbers) flags(all map[string][]string) {
 
 func (r numbers) report(t *report.Report) {
 	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
+	if own := t.Run.Flags["table"]; len(own) == 1 && strings.HasSuffix(t.Target.Table, "."+own[0]) {
+		own[0] = t.Target.Table // one table, one number
+	}
 	t.Target.Table, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), ""
 	r.flags(t.Run.Flags)
 	t.Client.Host, t.Client.Machine = r.value("host", t.Client.Host), r.value("host of containers", t.Client.Machine)

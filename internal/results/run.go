@@ -26,6 +26,21 @@ func runTitle(r *report.Report) string {
 	return title
 }
 
+// titleOfTables names the page of a push of several tables.
+func titleOfTables(tables []Table) string {
+	whole := *tables[0].run
+	for _, t := range tables[1:] {
+		whole.Result.Rows += t.run.Result.Rows
+	}
+	return strings.Replace(runTitle(&whole), " into ", fmt.Sprintf(" into %d tables of ", len(tables)), 1)
+}
+
+// partTitle names one table of such a push by its dataset.
+func partTitle(r *report.Report) string {
+	dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
+	return dataset + ": " + units.Count(r.Result.Rows) + " rows"
+}
+
 func many(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -112,7 +127,7 @@ func runTiles(r *report.Report) []tile {
 		list = append(list, tile{"Slowest batch", units.Seconds(latency.Max), "", half})
 	}
 	if r.Stored.BytesPerRow > 0 {
-		list = append(list, tile{"Stored", units.Amount(r.Stored.BytesPerRow), "bytes a row", "with indexes, as the server counts"})
+		list = append(list, tile{"Stored", units.Amount(r.Stored.BytesPerRow), "bytes a row", "indexes included, as the server reports"})
 	}
 	return list
 }
@@ -266,7 +281,7 @@ func shardGrid(r *report.Report) (g grid) {
 // summaryOf is the summary of a run as push prints it.
 func summaryOf(r *report.Report) (all []Input) {
 	for _, l := range r.Lines() {
-		all = append(all, Input{l.Word, l.Text})
+		all = append(all, Input{l.Word, strings.Replace(l.Text, " table table ", " table ", 1)}) // of a numbered one
 	}
 	return all
 }
@@ -274,6 +289,6 @@ func summaryOf(r *report.Report) (all []Input) {
 // limitNames are the limits for people, the database's first.
 var limitNames = []share{
 	{"target", "target: the server"}, {"network", "network"}, {"protocol", "protocol: round trips, overhead"},
-	{"client-cpu", "client-cpu: this machine"}, {"source", "source: making rows"}, {"limit", "limit: --max-rate"},
+	{"client-cpu", "client-cpu: this machine"}, {"source", "source: waiting for rows"}, {"limit", "limit: --max-rate"},
 	{"tail", "tail: no batch left"},
 }

@@ -46,6 +46,11 @@ func TestPageOfOneRun(t *testing.T) {
 
 	r.BoundBy.Evidence.NIC = "ens5"
 	require.NotContains(t, ofRun(t, r), "on one machine")
+
+	r.Run.Flags["table"], r.Target.Table = []string{"orders"}, "public.orders"
+	page = ofRun(t, r)
+	require.Contains(t, page, " · table 1 · ")
+	require.NotContains(t, page, "table 2", "one table has one number")
 }
 
 // The page of a comparison names the slower case and the range, and holds no name of a file.

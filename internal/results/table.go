@@ -74,6 +74,16 @@ func Tables(records []Record) []Table {
 	return tables
 }
 
+// TablesOfRuns makes a table of each single run. The tables of one push have other columns and rows, so their rates say
+// nothing about each other.
+func TablesOfRuns(runs []Record) []Table {
+	var tables []Table
+	for _, r := range runs {
+		tables = append(tables, tableOfRuns([]Record{r}))
+	}
+	return tables
+}
+
 // piece is one part of one record.
 type piece struct {
 	file    string

@@ -182,7 +182,7 @@ func TestSingleRuns(t *testing.T) {
 	other.Entries[0].Report.Target.Settings["fsync"] = "off"
 	table = one(t, four, other)
 	require.Equal(t, []results.Axis{{Name: "set.fsync", Values: []string{"on", "off"}}}, table.Axes, "runs that differ are never repeats")
-	warns(t, table, "With fsync=off a crash of the server may lose rows")
+	warns(t, table, "With fsync=off a crash of the server may lose acknowledged rows")
 
 	other = fixture(t, "run-4.json")
 	other.Entries[0].Report.Plan.Options = map[string]string{"rows-per-transaction": "20000"}
@@ -202,7 +202,7 @@ func TestOptionsAreInputs(t *testing.T) {
 	for _, r := range []results.Record{run, plan} {
 		table := one(t, r)
 		require.Contains(t, table.Inputs, results.Input{Name: "--unlogged", Value: "true"})
-		warns(t, table, "With unlogged=true a crash of the server may lose rows")
+		warns(t, table, "With unlogged=true a crash of the server may lose acknowledged rows")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestWarnings(t *testing.T) {
 		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cases (workers 2)."},
 		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cases (workers 2)"},
 		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once are in one table"},
-		{"discard", func(r *report.Report) { r.Target.Endpoint = "none" }, "such rates are this client's and no database's"},
+		{"discard", func(r *report.Report) { r.Target.Endpoint = "none" }, "such rates measure this client, not a database"},
 		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cases"},
 		{"client-bound", func(r *report.Report) { r.BoundBy.Verdict = "client-cpu" }, "The client was the limit"},
 		{"source-bound", func(r *report.Report) { r.BoundBy.Verdict = "source" }, "The client was the limit"},
@@ -265,10 +265,10 @@ func TestWarningsOfNoise(t *testing.T) {
 	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)
 
 	table := one(t, sweep("workers", []string{"1", "2", "4"}, clear[0], []float64{190, 200, 210, 220}, []float64{195, 205, 206, 215}))
-	warns(t, table, "The best two cases (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): which is faster is not known.")
+	warns(t, table, "The best two cases (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): it is not known which is faster.")
 	warns(t, table, "In 1 of 2 steps along workers the noise is larger than the difference: workers 2 and 4.")
 
 	table = one(t, sweep("workers", []string{"1", "2"}, []float64{100, 101}, []float64{200}))
-	warns(t, table, "Fewer than 3 pushes were measured in all cases: how much such rates vary by themselves is not known.")
+	warns(t, table, "Fewer than 3 pushes were measured in all cases: their noise is unknown.")
 	require.NotContains(t, strings.Join(table.Warnings, " "), "noise is larger", "of one push no noise is known")
 }

@@ -173,17 +173,17 @@ func kneesInWords(t Table) []Input {
 		if k.At != k.Best {
 			text += fmt.Sprintf(" is within %s of the best, which is at %s", near(), k.Best)
 		} else {
-			text += " is the best, and nothing smaller is within " + near()
+			text += " is the best, and no smaller value is within " + near()
 		}
 		lines = append(lines, Input{"knee", text})
 	}
 	if more := len(lines) - maxLines; more > 1 {
-		lines = append(lines[:maxLines], Input{"knee", fmt.Sprintf("of %d more rows: see the notes", more)})
+		lines = append(lines[:maxLines], Input{"knee", fmt.Sprintf("%d more series: see the notes", more)})
 	}
 	for _, at := range ends {
-		text := fmt.Sprintf("not reached: %s, the most that was measured, is the best", at)
+		text := fmt.Sprintf("not reached: %s, the largest that was measured, is the best", at)
 		if len(t.Knees) > 1 {
-			text += fmt.Sprintf(" in %d of %d rows", rising[at], len(t.Knees))
+			text += fmt.Sprintf(" in %d of %d series", rising[at], len(t.Knees))
 		}
 		lines = append(lines, Input{"knee", text})
 	}
@@ -286,14 +286,21 @@ func depends(t Table) []Input {
 	if t.input("--target") == "" { // sweeps list it among their flags
 		target = units.Join(", table ", t.input(inputTarget), t.input(inputTable))
 	}
-	var settings, flags []string
+	var settings, flags, own []string
+	last := ""
 	durable := strings.Split(t.input(inputDurability), ", ")
 	for _, in := range t.Inputs {
 		name, isSetting := strings.CutPrefix(in.Name, "setting ")
 		if isSetting && !slices.Contains(durable, name+"="+in.Value) {
 			settings = append(settings, name+"="+in.Value)
 		}
-		if strings.HasPrefix(in.Name, "--") {
+		switch flag, of, isOwn := strings.Cut(in.Name, " of "); {
+		case !strings.HasPrefix(flag, "--"):
+		case isOwn && of == last: // of a method, or of a value of an axis
+			own[len(own)-1] += " " + flag + " " + in.Value
+		case isOwn:
+			last, own = of, append(own, of+": "+flag+" "+in.Value)
+		default:
 			flags = append(flags, in.Name+" "+in.Value)
 		}
 	}
@@ -301,7 +308,7 @@ func depends(t Table) []Input {
 	all := []Input{
 		{"target", target}, {"server", t.input(inputServer)}, {"durability", t.input(inputDurability)}, {"data", data},
 		{"plan", planInWords(t)}, {"machine", machine}, {"terapush", t.input(inputVersion)},
-		{"settings", strings.Join(settings, ", ")}, {"flags", strings.Join(flags, " ")},
+		{"settings", strings.Join(settings, ", ")}, {"flags", units.Join("; ", append([]string{strings.Join(flags, " ")}, own...)...)},
 	}
 	here := []string{"server", "durability", "machine"} // published has them in one line
 	return slices.DeleteFunc(all, func(in Input) bool {

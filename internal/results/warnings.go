@@ -26,24 +26,24 @@ func (t Table) findWarnings() []string {
 	pushes("Arrival was not verified", "what the server acknowledged is all that is known",
 		func(r *report.Report) bool { return r.Verify.Mode == "none" })
 	all = append(all, t.mixedDelivery())
-	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known",
+	cells("Fewer than 3 pushes were measured", "their noise is unknown",
 		func(p Point) bool { return p.measured() && p.RowsPerSecond.N < 3 })
 	cells(fmt.Sprintf("The 95 %% interval of the median reaches further than %s", units.Percent(t.precision)),
-		"more time for the sweep, longer pushes or a quieter machine decide", func(p Point) bool {
+		"give the sweep more time, longer pushes or a quieter machine", func(p Point) bool {
 			return t.precision > 0 && p.measured() && p.RowsPerSecond.Precision() > t.precision
 		})
 	all = append(all, t.closeBest(), t.noisySteps(), t.drift)
-	cells("Pushes were cut by the case's time limit", "their rates are of what was acknowledged by then",
+	cells("Pushes were cut by the case's time limit", "their rates count what was acknowledged by then",
 		func(p Point) bool { return p.Limited > 0 })
 	cells("Pushes failed and do not count", "", func(p Point) bool { return p.Failed > 0 })
 	cells("Nothing was measured", "", func(p Point) bool { return p.Status == Skipped })
 	cells("Batches had to be sent again", "the time for that is in the rates", func(p Point) bool { return p.Retries > 0 })
-	pushes("The target discards its rows", "such rates are this client's and no database's", func(r *report.Report) bool {
+	pushes("The target discards its rows", "such rates measure this client, not a database", func(r *report.Report) bool {
 		return r.Target.Endpoint == loader.NoEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
 	})
-	pushes("--max-rate held the client back", "such rates are no measure of the server",
+	pushes("--max-rate held the client back", "such rates do not measure the server",
 		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
-	pushes("The client was the limit", "such rates are no measure of the server, and a larger client may be faster",
+	pushes("The client was the limit", "such rates do not measure the server, and a larger client may be faster",
 		clientWasLimit)
 	warnings := []string{} // [] in JSON
 	for _, text := range all {
@@ -103,8 +103,8 @@ func driftOf(entries []Entry, matters float64) string {
 	if drift <= matters || slow.MedianHigh >= fast.MedianLow {
 		return ""
 	}
-	return fmt.Sprintf("The machine that runs terapush drifted: it was slower by %s at one time of the sweep than at another, "+
-		"by a reference before and after every push. Rates of different times differ by that, too.", units.Percent(drift))
+	return fmt.Sprintf("The machine that runs terapush drifted: a reference before and after every push was up to %s slower at one "+
+		"time than at another. Rates of different times may differ as much.", units.Percent(drift))
 }
 
 func (t Table) notDurable() string {
@@ -119,7 +119,7 @@ func (t Table) notDurable() string {
 		return ""
 	}
 	return "With " + firstFew(slices.Sorted(maps.Keys(settings))) +
-		" a crash of the server may lose rows that it has acknowledged: such rates are no promise for a durable table."
+		" a crash of the server may lose acknowledged rows: do not expect such rates with durable settings."
 }
 
 func (t Table) mixedDelivery() string {
@@ -133,7 +133,7 @@ func (t Table) mixedDelivery() string {
 		return ""
 	}
 	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
-		" are in one table: the guarantees differ, and their cost is in the rates."
+		" are in one table: guarantees differ, and so do their costs, which the rates include."
 	if guarantees["exactly-once"] {
 		text += " Cases without exactly-once may hold rows twice or lack some."
 	}
@@ -151,7 +151,7 @@ func (t Table) closeBest() string {
 		return ""
 	}
 	return fmt.Sprintf("The best two cases (%s; %s) differ by %s, which is within their noise (±%s and ±%s):"+
-		" which is faster is not known.",
+		" it is not known which is faster.",
 		first.Settings, second.Settings, units.Percent(1-second.rate()/first.rate()),
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
 }

@@ -50,7 +50,7 @@ func (c Changes) Draw(f Frame) []byte {
 	}
 	d := f.start(float64(len(rows))*rangeRow+2*line+margin, "", nil)
 	x := around(bothWays(100*widest), false)
-	p := d.plot(x, scale{}, "change of rows/s; shaded: less than "+percent(100*c.Margin)+" either way")
+	p := d.plot(x, scale{}, "change of rows/s; shaded: ±"+percent(100*c.Margin))
 
 	within := func(v float64) float64 { return p.x.at(100 * min(max(v, -widest), widest)) }
 	p.rectangle(other+" band", within(-c.Margin), p.top, within(c.Margin), p.bottom)
@@ -91,7 +91,7 @@ func (k ChangeKind) look() (ink, glyph) {
 func bothWays(end float64) (ticks []tick) {
 	step := Count.step(end / 3)
 	most := math.Ceil(end/step-1e-9) * step
-	for v := -most; v <= most+step/2; v += step {
+	for v := -min(most, 100); v <= most+step/2; v += step { // no rate falls by more than all of it
 		label := percent(v)
 		if math.Round(v/step) == 0 {
 			v, label = 0, "0"

@@ -12,6 +12,7 @@ type Lines struct {
 	X, Y     Axis
 	Series   []Series
 	Mark     string // names marked points in the legend
+	Note     string // explains points and ranges where there is no caption beside the drawing
 	Ceilings []Ceiling
 }
 
@@ -62,6 +63,10 @@ func (l Lines) Draw(f Frame) []byte {
 		s.draw(p, slices.Index(names, s.Name), len(names), !published)
 	}
 	p.labels(labels)
+	if f.Alone && l.Note != "" {
+		d.text(quiet, 0, d.height+fontSize, fit(l.Note, f.Width))
+		d.height += line
+	}
 	return d.finish()
 }
 

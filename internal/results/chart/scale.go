@@ -149,9 +149,17 @@ func decades(u Unit, low, high float64) (ticks []tick) {
 
 func each(u Unit, values []float64) (ticks []tick) {
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
-		ticks = append(ticks, tick{v, u.text(v)})
+		ticks = append(ticks, tick{v, u.exact(v)})
 	}
 	return ticks
+}
+
+// exact formats the label of a value that was set, such as 1,536 dimensions: three digits would show another one.
+func (u Unit) exact(v float64) string {
+	if u == Count && v >= 1000 && v < 1e6 && v == math.Trunc(v) && strconv.FormatFloat(v/1000, 'f', -1, 64) != digits(v/1000) {
+		return humanize.Comma(int64(v))
+	}
+	return u.text(v)
 }
 
 // thin removes the ticks of a horizontal axis whose labels would overlap, from the right: the last one stays.
