@@ -23,16 +23,16 @@ import (
 )
 
 const calibrateHelp = `Measure the best that this machine can do, in about a minute: a sweep that sends rows by every protocol to a sink,
-without and with TLS, over 1 to 64 connections. A protocol gets no more connections when two numbers in succession were
-no better.
+without and with TLS, over 1 to 64 connections. A protocol gets no more connections after two numbers in a row that
+were no better.
 
-Without HOST the sinks are other processes on this machine and take part of its cores. To measure the network, run
+Without HOST the sinks are other processes on this machine and use some of its cores. To measure the network, run
 "terapush sink --no-count --row-bytes 526 --host 0.0.0.0" on another machine, and give its name as HOST. Protocols that
-HOST does not have are not measured. For other rows than the default the error of doris names its --row-bytes.
+HOST does not have are not measured. For rows other than the default, the error of doris names the right --row-bytes.
 
 The best of each protocol is kept in the state folder, and replaces that of the same protocol, format, dataset, payload,
-TLS and sink. The reports of later pushes compare themselves with it. A protocol with a failed push is not kept. Ctrl-C
-ends the measurement and keeps the protocols that are complete.
+TLS and sink. Reports of later pushes show their share of it. A protocol with a failed push is not kept. Ctrl-C ends the
+measurement and keeps the protocols that are complete.
 
 Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
 signal.`

@@ -30,16 +30,16 @@ func (a *app) compare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs, case by case",
-		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the rate, and where
-the true change lies with a confidence of 99 %, since trials of one speed differ, too. A case is faster, slower, equal within
-5 % or --fail-if-slower, or inconclusive if that range leaves it open: then it says how many pushes would decide. At least 5
-in A and in B do, or 4 and 6. It lists every input that differs.
+		Long: `Compare two recorded sweeps or runs, offline. For cases with the same settings it prints the change of the rate and its 99 %
+interval, since pushes of equal speed differ, too. A case is faster, slower, equal within 5 % (or --fail-if-slower), or
+inconclusive; then it says how many pushes would decide. It takes at least 5 in A and in B, or 4 and 6. Every input that
+differs is listed.
 
-Where 8 pushes or more of A and B took turns, they are compared in pairs. Otherwise the range covers what the machine's speed
-may have changed by, which sweep measures before and after every push.
+Where 8 or more pushes of A and B took turns, they are compared in pairs. Otherwise the interval includes what the machine may
+have contributed, whose speed sweep measures before and after every push.
 
-With --fail-if-slower the exit code is 6 if a case failed in B alone, or is certainly slower in B by more than that. It is
-8, inconclusive, if a case may be slower by so much, was not measured in B, or is of other rows or another database.
+With --fail-if-slower the exit code is 6 if a case failed only in B, or is certainly slower in B by more than that. It is 8,
+inconclusive, if a case may be that much slower, was not measured in B, or has other rows or another database.
 
 Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-if-slower allows, 8 inconclusive; without
 --fail-if-slower 8 means that A and B have other rows.`,

@@ -20,10 +20,10 @@ import (
 
 const doctorHelp = `Check this machine, and the server if there is a TARGET, for what would stop a push or slow it down.
 
-Every check prints ok, warn, fail or unknown, and the command that helps. A check fails only if it would stop a push; it
-warns of what may stop it, may lose acknowledged rows, or costs a fifth of the speed. The doctor changes nothing and
-creates no table. It takes the flags of push, since it checks the workers, batches and method of that push. It compares
-the limits of the machine with --gbps, over the measured round trip to the server, or over 1 ms without a server.
+Every check prints ok, warn, fail or unknown, and the command that helps. A check fails only if it would stop a push;
+it warns of what may stop it, may lose acknowledged rows, or costs a fifth of the speed. The doctor changes nothing and
+creates no table. It takes the flags of push, and checks for that push's workers, batches and method. It compares the
+limits of the machine with --gbps, at the measured round trip to the server, or at 1 ms without a server.
 
 Exit codes: 0 nothing would stop a push, warnings included, 2 usage, 5 something would, 129, 130 or 143 stopped by a
 signal.`

@@ -157,7 +157,7 @@ func (a *app) lessCommon() *cobra.Command {
 	rest, common := a.pushFlags(), strings.Fields(commonFlags)
 	rest.VisitAll(func(f *pflag.Flag) { f.Hidden = slices.Contains(common, f.Name) })
 	var b strings.Builder
-	b.WriteString("These flags of push are not in its help, nor are the options of single methods: terapush help methods.\n")
+	b.WriteString("These flags of push are not in its help. For options of single methods see terapush help methods.\n")
 	a.writeGroups(&b, rest)
 	return &cobra.Command{Use: "push-flags", Short: "The less common flags of push", Long: b.String()}
 }

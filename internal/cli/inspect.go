@@ -18,22 +18,22 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const inspectHelp = `Write the file of a dataset whose rows fit a table that exists, for push --dataset: its columns in their order, with types,
-keys, references and CHECKs. Keys and unique columns count up, foreign keys are drawn from the range of the parent's keys, and
-what a file cannot say is a comment. It reads the catalog of the server and the smallest, the largest and the number of the
-parents' keys, no other row, and changes nothing.
+const inspectHelp = `Write a dataset's file whose rows fit an existing table, for push --dataset: its columns in order, with types, keys, references
+and CHECKs. Keys and unique columns count up, foreign keys are drawn from the range of the parent's keys, and what a file cannot
+express becomes a comment. inspect reads the server's catalog and, of the rows, only the number and the range of the parents'
+keys; it changes nothing.
 
-With --schema the file has all tables of a schema but views and foreign tables, and references by name, which follow the
-number of rows that a push gives the parent. A table that cannot be described is a comment with the reason.
+With --schema the file has all tables of a schema except views and foreign tables. References are by name, and follow the number
+of rows that a push gives the parent. A table that cannot be described becomes a comment with the reason.
 
-With --stats the rows are to be like those that are there: it reads the server's statistics (pg_stats, MySQL's histograms,
-MariaDB's column_stats, TiDB's SHOW STATS_…) and writes shares of NULLs and common values, bounds between which numbers and
-times are equally frequent, and how many different values and how long texts are. Common texts become v1, v2 … of their
-length, unless --keep-values; labels of enums and of CHECK (… IN …) stay. Numbers and times are those of the table.
+With --stats the rows resemble the existing ones: inspect reads the server's statistics (pg_stats, MySQL's histograms, MariaDB's
+column_stats, TiDB's SHOW STATS_…) and writes the shares of NULLs and common values, a histogram of numbers and times, the
+number of distinct values and the lengths of texts. Common texts become v1, v2 … of their length, unless --keep-values; labels of
+enums and of CHECK (… IN …) stay. Numbers and times are the table's own.
 
-PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB and OceanBase have tables that it can read.
+It reads tables of PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB, OceanBase and Databend.
 
-Exit codes: 0 ok, 2 usage, 5 there is no such table, or none that a file can describe, 129, 130 or 143 stopped by a signal.`
+Exit codes: 0 ok, 2 usage, 5 no such table, or none that a file can describe, 129, 130 or 143 stopped by a signal.`
 
 func (a *app) inspect() *cobra.Command {
 	var c config.Push
@@ -82,7 +82,7 @@ func (a *app) inspect() *cobra.Command {
 	})
 	cmd.Flags().Lookup("table").Usage = "table to read, as name or schema.name"
 	config.Group(cmd.Flags(), config.GroupWhat, func(f *pflag.FlagSet) {
-		f.StringVar(&schema, "schema", "", "schema of which all tables are read, into one file; of MySQL's family a database")
+		f.StringVar(&schema, "schema", "", "schema whose tables are all read into one file; in MySQL's family, a database")
 	})
 	addConfig(cmd.Flags(), &file)
 	return cmd

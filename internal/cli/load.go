@@ -8,22 +8,21 @@ import (
 	"github.com/terapush/terapush/internal/config"
 )
 
-const loadHelp = `Load your own files into a table that is there, exactly once, over many connections, and say what the limit was.
+const loadHelp = `Load your own files into an existing table, exactly once, over many connections, and name the bottleneck.
 
 FILE is a path, a glob, a folder, - for standard input, or s3:// with an object, a glob or a prefix; .gz and .zst are
-decompressed. The keys of a bucket come from where AWS's tools find them. The database parses the records: nothing is
-converted. In csv an empty field is NULL and "" is an empty text, on every database; tsv and text write \N. Texts are UTF-8,
-dates ISO, and times are in UTC unless they say otherwise.
+decompressed. Bucket keys come from where AWS's tools find them. The database parses the records; nothing is converted.
+In csv an empty field is NULL and "" is an empty text, on every database; tsv and text write \N. Texts are UTF-8, dates
+ISO, and times are in UTC unless they say otherwise.
 
-Without --header and --columns the fields are the table's columns, in order. A load adds to the rows of the table, and drops,
-empties and creates nothing. Each batch goes in with a claim, in one transaction, and where it begins and ends in its file is
-written down before it is sent: a load that was killed goes on with --resume, sends what is missing, and refuses a file that
-has changed. What it proves: the records in the files = acknowledged = claimed; the rows of the table as well where it was
-empty, or with --verify count.
+Without --header and --columns the fields are the table's columns, in order. A load adds rows to the table; it creates, drops
+and empties nothing. Each batch and its claim are one transaction, and the place of the batch in its file is recorded before
+it is sent: after a kill, --resume sends what is missing, and refuses a file that has changed. The proof: the records in the
+files = acknowledged = claimed, and also the rows of the table if it was empty, or with --verify count.
 
-PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, by labels in place of claims) take files
-so far. Parquet, JSON, UTF-16, types by guessing, and upsert are for other tools: write csv, or load into a staging table and
-INSERT from there.
+So far files go into PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, with labels
+instead of claims). For Parquet, JSON, UTF-16, conversions and upsert use other tools: write csv, or load into a staging table
+and INSERT from there.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected records, 4 verification failed,
 5 preflight failed: no record was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,

@@ -26,8 +26,8 @@ func (a *app) preview() *cobra.Command {
 		Use:   "preview DATASET",
 		Short: "Show the columns and first rows of a dataset, and which formats can carry them",
 		Long: `Show the columns and first rows of a dataset, a built-in one or a file.yaml of your own, and which formats can carry them.
-A derived column follows from the row's number, and goes on for ever unless it is told to start over; a drawn one repeats after
---distinct-bytes of a push.`,
+A derived column follows from the row's number, and never repeats unless it has a cycle; a drawn one repeats after the
+push's --distinct-bytes.`,
 		Example: `  terapush preview orders.yaml --param customers=1000
   terapush preview lineitem --rows 3`,
 		Args: exactly(1, "preview takes one DATASET, a name or a file"),

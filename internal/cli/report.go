@@ -27,15 +27,15 @@ func (a *app) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Show recorded sweeps and runs as tables, charts or benchmark lines",
-		Long: `Show recorded sweeps and runs, offline. FILE is the record of a sweep, or the output of push --json. Records of one plan
-appear side by side. So do single runs, by the inputs in which they differ; equal runs are repeats. The same files give the
-same output, byte for byte.
+		Long: `Show recorded sweeps and runs, offline. FILE is the record of a sweep, or the output of push --json. Records of one
+plan appear side by side. So do single runs, by the inputs that differ; equal runs are repeats. The same files always
+give the same output, byte for byte.
 
-Text is for you and has everything. The other formats are to be shown: hosts, users, databases, tables and files are
-numbered, as in postgres 2 and table 1, and what servers said is left out, unless --full is given.
+Text is for you and has everything. The other formats are for others: hosts, users, databases, tables and files are
+numbered, as in postgres 2 and table 1, and servers' messages are left out, unless --full is given.
 
-An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results with equal
-inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
+An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results with
+equal inputs; name those that may differ with benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
   terapush report sweep.jsonl --only copy --out copy.svg
@@ -89,8 +89,8 @@ func (a *app) merge() *cobra.Command {
 		Use:   "merge FILE|DIR|s3://BUCKET/PREFIX...",
 		Short: "Merge the reports of all shards of a run",
 		Long: `Merge the reports of all shards of a run, as push --json printed them or --report-to kept them. Counts and CPU time are
-sums. Latencies are those of all batches. Rates are over the time from the first row of any shard to the last. A shard that
-is missing, or that two files have, is an error.`,
+sums. Latencies are those of all batches. Rates are over the time from the first row of any shard to the last. A
+missing or doubled shard is an error.`,
 		Example: `  terapush report merge shard-*.json
   terapush report merge s3://bucket/reports --json >whole.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {

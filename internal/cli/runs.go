@@ -47,8 +47,8 @@ func (a *app) runs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs in the state folder",
-		Long: `List the runs in the state folder, the newest first. "incomplete" means that "push --resume", or "load --resume", can continue the run, "loaded"
-that all rows are in the table and not verified. A run stays in the list until "terapush forget".`,
+		Long: `List the runs in the state folder, newest first. "incomplete" means that push --resume, or load --resume, can continue the
+run; "loaded" means that all rows are in the table, but not verified. A run stays in the list until terapush forget.`,
 		Example: `  terapush runs
   terapush push postgres://user@host/db --resume last`,
 		Args: exactly(0, "runs takes no arguments"),

@@ -84,9 +84,9 @@ The sink has no tables: push into it with --create never --delivery at-least-onc
 encrypted connections. A signal ends the sink.
 
 A row counts when it is acknowledged, even if its transaction is rolled back. The sink counts rows by the format of the
-load; of an S3 object it counts lines, or reads the Parquet footer. What it cannot count it refuses by name: loads whose
-rows only a table could tell, such as INSERT … SELECT and COPY … WHERE, prepared statements, compressed rows, and
-objects in parts.`,
+load; of an S3 object it counts lines, or reads the Parquet footer. It refuses what it cannot count: loads whose number
+of rows depends on a table, such as INSERT … SELECT and COPY … WHERE, prepared statements, compressed rows, and
+multipart uploads.`,
 		Example: `  terapush sink
   terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
   terapush sink --postgres 0 --no-count --row-bytes 520 --json`,
@@ -104,7 +104,7 @@ objects in parts.`,
 	flags.Var(&f.readRate, "read-rate", "limit of each connection")
 	flags.Var(config.Duration(&f.options.AckDelay, 0), "ack-delay", "wait before each answer to a load")
 	flags.Var(&f.fail, "fail", "fail every N-th load with an error that clients retry")
-	flags.BoolVar(&f.options.CRC, "crc", false, "print the exclusive or of the CRC-32C of all loads; costs CPU")
+	flags.BoolVar(&f.options.CRC, "crc", false, "print the XOR of the CRC-32C of all loads; costs CPU")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate (default: a self-signed one)")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open, and one at the end")

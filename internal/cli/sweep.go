@@ -29,19 +29,18 @@ import (
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes: method, batch-rows, workers, any other flag of push, set.NAME, param.NAME, target. Every
-combination of their values is a case, and every case is a verified push. A value may bring flags of its own; exclude and
-include leave cases out and add some; thresholds are what every case has to reach (docs/SWEEPS.md). terapush has plans of
-its own, the presets, each in the size of the article that it reproduces and in smaller scales (terapush list presets).
+combination of their values is a case, and every case is a verified push. A value may bring flags of its own, exclude and
+include change the list of cases, and thresholds say what every case has to reach (docs/SWEEPS.md). terapush has plans of
+its own, the presets: published experiments at full size and in smaller scales (terapush list presets).
 
-TARGET replaces the target of the plan. Flags of push hold for all cases and replace those of the plan. A flag that is an
-axis of the plan is an error. A flag that only some methods have, such as --staging, holds for the cases with such a
-method, and is an error if there are none. The values of other flags come from the plan, the environment (TERAPUSH_SEED)
-and --config, in this order. By default every case gets a new table (--create recreate). terapush drops no table that it
-did not create.
+TARGET replaces the target of the plan. Flags of push apply to all cases and override the plan. A flag that is an axis of
+the plan is an error. A flag that only some methods have, such as --staging, applies to the cases with such a method, and
+is an error if there are none. Other flags come from the plan, the environment (TERAPUSH_SEED) and --config, in this order.
+By default every case gets a new table (--create recreate). terapush drops no table that it did not create.
 
-Every completed push is on disk (--record) before the next one begins. After a crash, a signal or a failure the same
-command continues the sweep. A failed case is recorded, and the sweep continues; --retry-failed repeats failed pushes.
-The sweep ends when the server's disk is full, and when the target cannot be reached three times in a row.
+Every completed push is on disk (--record) before the next one begins. After a crash, a signal or a failure, the same
+command continues the sweep. A failed case is recorded, and the sweep goes on; --retry-failed repeats failed pushes. The
+sweep ends when the server's disk is full, or when the target cannot be reached three times in a row.
 
 Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible case,
 4 a verification failed, 5 nothing could be reached, 6 a case misses --fail-below or a threshold of the plan,
@@ -62,16 +61,16 @@ type sweeper struct {
 
 func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.planFile, "plan", "", "YAML file with the plan")
-	f.StringVar(&s.preset, "preset", "", "plan that terapush has (see terapush list presets)")
-	f.StringVar(&s.scale, "scale", "", "size of a plan with scales: cloud as in the article, laptop takes minutes, ci less than two (default cloud)")
+	f.StringVar(&s.preset, "preset", "", "a plan that comes with terapush (see terapush list presets)")
+	f.StringVar(&s.scale, "scale", "", "size of a plan with scales: cloud is the article's, laptop takes minutes, ci less than two (default cloud)")
 	f.StringVar(&s.record, "record", "", "file for the results (default: sweeps/NAME-SCALE.sweep.jsonl in the state folder)")
 	f.BoolVar(&s.restart, "restart", false, "discard the record and start over")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
 	f.StringVar(&s.repeats, "repeats", "",
 		"pushes of every case, or auto: until the median is known to --precision (default: the plan's)")
 	f.Var(&s.precision, "precision",
-		"how far the 95 % interval of a case's median may reach, with --repeats auto (default 5%)")
-	f.Var(config.Duration(&s.budget, 0), "budget", "time for the sweep, after which no push begins (default: the plan's)")
+		"with --repeats auto, how far a 95 % interval may reach from its median (default 5%)")
+	f.Var(config.Duration(&s.budget, 0), "budget", "time after which no push begins (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to run")
 	s.pushFlags(f, "print all cases and an estimate, and connect to nothing", "print the tables as one JSON object", "push",
 		map[string]string{"create": string(loader.CreateRecreate)})

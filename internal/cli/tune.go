@@ -26,18 +26,17 @@ Where the noise is too large to choose, it says so and prints no command.
 A trial is a push that lasts for --trial, or one of --rows or --bytes. The first one is a warm-up and does not count.
 tune is a sweep that chooses its cases by what it has measured. It begins with the defaults of push, and doubles workers
 and batch size until two values lie beyond the knee, which is the first value within --tolerance of the best. Then it
-halves them while the rate stays that near. What the choice hangs on is measured three times, in a mixed order. In the end
-the choice and its rival, which is the best or the next best, are measured six times in turns, which alone decides.
---workers, --batch-bytes or --batch-rows hold for all trials, and the search varies the others. It does not vary rows per
-transaction and commit groups.
+halves them while the rate stays that close. Settings that decide the choice are measured three times, in mixed order. At
+the end only six trials in turns decide between the choice and its rival, the best or second best. --workers, --batch-bytes
+or --batch-rows fix one of the two. Rows per transaction and commit groups are not varied.
 
-Trials have other defaults than push: --verify ack, --distinct-bytes 64MiB, so that filling buffers does not take longer
-than the trial, and --create recreate, which works for tables that terapush created. The rows of the last trial stay in the
-table, so the printed command has --create recreate as well.
+Some defaults differ from push's: --verify ack; --distinct-bytes 64MiB, so that filling buffers does not take longer than
+the trial; and --create recreate, which works for tables that terapush created. The last trial's rows stay in the table, so
+the printed command has --create recreate as well.
 
-Doubling stops at a setting that the server refuses or that this machine has no memory for, and where a trial would be too
-short for one batch of each worker: to search further, give a longer --trial. The search ends when the server is full or
-gone. When --budget is used up, the running trial is the last one, and there may be better settings.
+Doubling stops at a setting that the server refuses or that this machine lacks the memory for, or where a trial is too
+short for one batch per worker: to search further, use a longer --trial. The search ends when the server is full or gone.
+When --budget is used up, the running trial is the last one, and there may be better settings.
 
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`

@@ -28,9 +28,9 @@ Exit codes: 0 ok, 1 failed, 2 usage, 4 verification failed, ` + moreCodes
 const forgetHelp = `Remove the claims and the journal of a run, which cannot be resumed or verified afterwards. The rows stay in the table, and
 the table is free for another run. A process that still works on the run, on another machine, stores nothing more.
 
-Without TARGET it is the one that the run was pushed into. If the state folder does not have the run, forget removes its
-claims; give TARGET and --table then. With --older-than it removes the claims of all runs whose proof is so old; those of
-runs that were not proven stay.
+TARGET defaults to the run's own. If the state folder does not have the run, forget removes only its claims, and needs
+TARGET and --table. With --older-than it removes the claims of all runs that were proven at least that long ago; claims of
+unproven runs stay.
 
 Exit codes: 0 ok, 1 failed, 2 usage, ` + moreCodes
 

@@ -202,7 +202,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		"--retries -1: 0 or more",
 		"--verify-rows 0: at least 1",
 		"--metrics-linger needs --metrics-addr",
-		`--table "a,b": a push fills one table`,
+		`--table "a,b": name one table`,
 		`verify mode "cuont" does not exist; did you mean "count"? Available: none, ack, count, full`,
 		`format "tsx" does not exist; did you mean "tsv"?`,
 		`dataset "documens" does not exist; did you mean "documents"?`,

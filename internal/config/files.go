@@ -35,16 +35,16 @@ type Files struct {
 const VerifyAuto = "auto"
 
 func (c *Files) flags(f *pflag.FlagSet) {
-	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text"), "format", "how the files are `written`: csv, tsv or text (default: as their names end)")
+	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text"), "format", "`format` of the files: csv, tsv or text (default: by their names)")
 	f.Var(&c.Delimiter, "delimiter", `what is between two fields, one character (default: , in csv, a tab in tsv and text)`)
 	f.Var(&c.Quote, "quote", `quotation mark of csv (default: ")`)
-	f.Var(&c.Escape, "escape", `what makes a quotation mark within quotes data, in csv (default: another one)`)
-	f.Var(&c.Null, "null", `field without quotes that is NULL (default: an empty one in csv, \N in tsv and text)`)
+	f.Var(&c.Escape, "escape", `what precedes a quotation mark within quotes, in csv (default: another one)`)
+	f.Var(&c.Null, "null", `unquoted field that means NULL (default: an empty one in csv, \N in tsv and text)`)
 	f.BoolVar(&c.Header, "header", false, "the first line of every file names its columns")
 	f.StringVar(&c.Columns, "columns", "",
 		"columns of the fields, as `a,b,,d`; an empty name leaves the field out (default: by the header, or the table's in order)")
-	f.StringVar(&c.Key, "key", "", "`column` by which --verify full finds the rows of records: each value is there once")
-	f.StringVar(&c.Rejects, "rejects", "", "file that gets the records that the server refuses, with its words")
+	f.StringVar(&c.Key, "key", "", "unique `column` by which --verify full finds the rows of records")
+	f.StringVar(&c.Rejects, "rejects", "", "file for the records that the server refuses, with its messages")
 	f.Var(Count(&c.MaxRejects, 0), "max-rejects", "stop when the server has refused more records than this; 0: at the first")
 }
 

@@ -70,10 +70,10 @@ func (d *Data) RowFlags(f *pflag.FlagSet) {
 func (d *Data) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
 	f.StringVar(&d.Like, "like", "",
-		"rows for this table, as inspect writes them; it is filled itself, unless --table names another, which is made like it")
+		"make rows for this table, as inspect describes it, and fill it, or the copy of it that --table names")
 	f.BoolVar(&d.Stats, "stats", false,
-		"imitate the server's statistics of that table: NULLs, common values, bounds, lengths; of texts only how long they are")
-	f.BoolVar(&d.KeepValues, "keep-values", false, "with --stats, take the texts of common values themselves")
+		"imitate the server's statistics of the --like table: NULLs, common values, bounds, lengths; of texts, only lengths")
+	f.BoolVar(&d.KeepValues, "keep-values", false, "with --stats, copy the texts of common values")
 	d.RowFlags(f)
 	d.DistinctBytes.Bytes = DefaultDistinct
 	f.Var(&d.DistinctBytes, "distinct-bytes", "column data to generate before it repeats under new keys, or all")
@@ -81,8 +81,8 @@ func (d *Data) flags(f *pflag.FlagSet) {
 	f.VarP(Count(&d.Rows, 0), "rows", "n", "rows to push")
 	f.VarP(&d.Bytes, "bytes", "b", "column data to push (default 1GiB)")
 	f.Var(Duration(&d.Duration, 0), "duration", "push for this long")
-	f.Var(&d.Times, "times", "of a file with several tables: as many times the rows that it says, such as 0.1")
-	f.Var(&d.FirstKey, "first-key", "number of the first row, from which its key is made")
+	f.Var(&d.Times, "times", "multiply the rows of a file with several tables, such as by 0.1")
+	f.Var(&d.FirstKey, "first-key", "number of the first row, which determines its key")
 	f.BoolVar(&d.Append, "append", false,
 		"add to a table that has rows, from --first-key or else after its largest key")
 }
@@ -265,11 +265,11 @@ func (d *Destination) flags(f *pflag.FlagSet) {
 		"name of a table that --create may drop or empty although terapush did not create it")
 	f.BoolVar(&d.PrimaryKey, "primary-key", false, "make the key column a primary key")
 	f.BoolVar(&d.SyncSequences, "sync-sequences", false,
-		"after the load move the sequence or identity of the key column behind the run's keys, which are not its own")
+		"after the load, advance the sequence or identity of the key column past the run's keys")
 }
 
 func (d *Destination) validate(p *problems) {
-	p.refuse(strings.ContainsAny(d.Table, ",;"), "--table %q: a push fills one table; start one push for each", d.Table)
+	p.refuse(strings.ContainsAny(d.Table, ",;"), "--table %q: name one table; several are described by one file, for --dataset", d.Table)
 }
 
 // Batches is what batches are like, and what is guaranteed of them. What is zero is left to the method.
@@ -286,12 +286,12 @@ func (b *Batches) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.Format, "format", "", "format on the wire (default: the method's best)")
 	f.Var(Count(&b.BatchRows, 0), "batch-rows", "rows of a batch, the unit of work and retry")
 	f.Var(&b.BatchBytes, "batch-bytes",
-		"encoded bytes of a batch (default: the method's, but at least four batches a worker)")
+		"encoded bytes of a batch (default: the method's, but at least four batches per worker)")
 	f.Var(Count(&b.CommitBatches, 0), "commit-batches",
 		"staged batches to commit at once (default: the method's, but at least four groups)")
 	deliveries := []string{string(loader.DeliveryAuto), string(loader.ExactlyOnce), string(loader.AtLeastOnce)}
 	f.Var(newChoice(&b.Delivery, deliveries...), "delivery",
-		"auto: the method's best; exactly-once: fail rather than give a weaker guarantee; at-least-once: send the load alone")
+		"auto: the method's best; exactly-once: fail rather than give a weaker guarantee; at-least-once: send only the load")
 }
 
 func (b *Batches) validate(p *problems) {
@@ -315,11 +315,11 @@ const maxWorkers = 4096
 
 func (c *Pace) flags(f *pflag.FlagSet) {
 	f.VarP(Count(&c.Workers, 0), "workers", "w",
-		"connections in parallel (default: two a core, or more if the network is faster)")
+		"connections in parallel (default: two per core, or more for a fast network)")
 	f.Var(&c.Memory, "memory", "memory for all buffers (default: a quarter of the machine's or the cgroup's)")
 	f.Var(&c.MaxRate, "max-rate", "limit of encoded bytes per second, such as 500MiB/s or 5Gbps (open loop)")
 	f.Var(Duration(&c.WarmUp, 0), "warm-up",
-		"push for this long before rates, latencies and CPU count; --duration begins after it")
+		"push for this long before measuring rates, latencies and CPU; --duration begins after it")
 }
 
 func (c *Pace) validate(p *problems) {
@@ -334,7 +334,7 @@ type Patience struct {
 }
 
 func (c *Patience) flags(f *pflag.FlagSet) {
-	f.Var(Count(&c.Retries, DefaultRetries), "retries", "retries of a batch, and of each question to the database")
+	f.Var(Count(&c.Retries, DefaultRetries), "retries", "retries of a batch, and of each query")
 	f.Var(Duration(&c.RetryFor, DefaultRetryFor), "retry-for",
 		"time to wait for a server that is away; 0: only --retries counts")
 	f.Var(Duration(&c.BatchTimeout, 0), "batch-timeout",

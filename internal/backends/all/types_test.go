@@ -36,15 +36,15 @@ var servers = []server{
 
 const typesHead = `# Types
 
-What each database and format takes of the types of [datasets](DATASETS.md), and what has run. A test writes this page
+Which types of [datasets](DATASETS.md) each database and format takes, and what has been tested. A test writes this page
 from the type tables of the back-ends.
 
 - **real server**: values of every kind and NULLs went in and came back unchanged, and their sums were compared;
-- **stand-in**: the built-in datasets did so with a server of our own, which knows no more than the manual says;
-- **not run**: as the manual says; no server could be had.
+- **stand-in**: the same with the built-in datasets and a server of our own, written from the manual;
+- **not run**: written from the manual; no server was available.
 
-A number behind *refused* is that of a reason below. Compressed formats are as the plain ones. *Column* is what a new
-table has. A column that exists may also be
+A number after *refused* refers to a reason below. Compressed formats take what the plain ones take. *Column* is the type in
+a new table. An existing column may also be
 
 - PostgreSQL: varchar(n) or text for a char, an existing type for an enum, json with ` + "`sql: json`" + `; numeric without digits;
 - MySQL and its family: a wider integer, or a narrower one if all values fit; any text for json, enum and char; BINARY(16)
@@ -52,9 +52,9 @@ table has. A column that exists may also be
 - Databend: a wider integer of the same sign;
 - anywhere ` + "`sql: T`" + `, a type that only the server knows: in formats of text.
 
-A timestamptz of MySQL is from 1970 to 2038, and a decimal there has 30 digits behind the point at most. OceanBase's LOAD
-DATA takes an empty last text for a NULL: a run whose last column may have either is refused. A vector is pgvector's; in
-MySQL's family MySQL has it, by load-data, and TiDB. Arrays of scalars are PostgreSQL's and YugabyteDB's alone.
+In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits after the point. OceanBase's LOAD DATA reads
+an empty text in the last column as NULL, so a run whose last column may have either is refused. PostgreSQL needs pgvector
+for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them. Only PostgreSQL and YugabyteDB have arrays.
 `
 
 // TestTypes writes docs/TYPES.md from what the program refuses and makes.

@@ -25,15 +25,15 @@ const (
 
 // tableOptions are of all methods.
 type tableOptions struct {
-	Buckets     int64 `option:"buckets" help:"buckets of a table that is made; 0: four for each alive backend"`
-	Replication int64 `option:"replication" help:"replicas of a table that is made; 0: one for each alive backend, at most three"`
+	Buckets     int64 `option:"buckets" help:"buckets of a new table; 0: four for each live backend"`
+	Replication int64 `option:"replication" help:"replicas of a new table; 0: one for each live backend, at most three"`
 }
 
 // groupOptions are of stream-load and insert.
 type groupOptions struct {
 	GroupCommit   string `option:"group-commit" default:"off" help:"let the server merge loads: off, sync (answer after the merged commit), async (answer after the write-ahead log); at least once unless off"`
-	GroupInterval int64  `option:"group-commit-interval-ms" help:"group_commit_interval_ms of the table, which is altered if it is there; 0: its own, or the server's default"`
-	GroupBytes    int64  `option:"group-commit-data-bytes" help:"group_commit_data_bytes of the table, which is altered if it is there; 0: its own, or the server's default"`
+	GroupInterval int64  `option:"group-commit-interval-ms" help:"group_commit_interval_ms of the table, altered if it exists; 0: its own, or the server's default"`
+	GroupBytes    int64  `option:"group-commit-data-bytes" help:"group_commit_data_bytes of the table, altered if it exists; 0: its own, or the server's default"`
 }
 
 // insertOptions are of insert.

@@ -13,7 +13,7 @@ import (
 
 // options are those of method pipeline.
 type options struct {
-	BatchInterval int64 `option:"batch-interval" default:"2500" help:"milliseconds from one look of the pipeline for new objects to the next: its BATCH_INTERVAL"`
+	BatchInterval int64 `option:"batch-interval" default:"2500" help:"milliseconds between the pipeline's checks for new objects, its BATCH_INTERVAL"`
 }
 
 // checkVia refuses a staged method without an object store.

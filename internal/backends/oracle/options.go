@@ -32,7 +32,7 @@ const defaultPort = "1521"
 
 // options are those of method direct.
 type options struct {
-	Partition string `option:"partition" help:"the one partition that all rows belong to and that is locked instead of the table"`
+	Partition string `option:"partition" help:"the partition that all rows belong to; it is locked instead of the table"`
 }
 
 // Check validates method and address.

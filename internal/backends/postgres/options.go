@@ -23,18 +23,18 @@ const defaultRole = "default"
 
 // tableOptions are of copy and insert.
 type tableOptions struct {
-	Unlogged bool `option:"unlogged" help:"make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server"`
+	Unlogged bool `option:"unlogged" help:"make the table UNLOGGED: no WAL, no replication, empty after a crash of the server"`
 }
 
 // copyOptions are of copy.
 type copyOptions struct {
-	RowsPerTransaction int64 `option:"rows-per-transaction" help:"YugabyteDB: commit every so many rows inside a COPY, at least once (0: a batch is one transaction)"`
-	NonTransactional   bool  `option:"disable-transactional-writes" help:"YugabyteDB: write without transactions, the fastest way and at least once only"`
+	RowsPerTransaction int64 `option:"rows-per-transaction" help:"YugabyteDB: commit after this many rows inside a COPY, at least once (0: a batch is one transaction)"`
+	NonTransactional   bool  `option:"disable-transactional-writes" help:"YugabyteDB: write without transactions, which is fastest, but only at least once"`
 }
 
 // bucketOptions are of s3-copy.
 type bucketOptions struct {
-	IAMRole string `option:"iam-role" default:"default" help:"Redshift: the role that reads the bucket, as an ARN; default: the cluster's own default"`
+	IAMRole string `option:"iam-role" default:"default" help:"Redshift: ARN of the role that reads the bucket, or default, the cluster's own"`
 	S3Keys  bool   `option:"s3-keys" help:"Redshift: let the server read the bucket with this client's own keys instead of a role"`
 }
 
