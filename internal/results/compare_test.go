@@ -61,6 +61,12 @@ func TestWhatADoubtSays(t *testing.T) {
 	require.NoError(t, results.Compare(a, b).Text(&text, 0))
 	require.Contains(t, text.String(), "1 of 1 cases inconclusive; the worst is s: workers 1: the change is within")
 
+	five := sweep("workers", []string{"1"}, []float64{100, 101, 102, 103, 104})
+	slower := sweep("workers", []string{"1"}, []float64{96, 97, 98, 98.5, 99})
+	text.Reset()
+	require.NoError(t, results.Compare(five, slower).Text(&text, 0.05))
+	require.Contains(t, text.String(), "slower, perhaps by more than 5 %: s: workers 1, -3.9 %: ")
+
 	few := sweep("workers", []string{"1"}, []float64{100, 101, 102})
 	text.Reset()
 	require.NoError(t, results.Compare(few, few).Text(&text, 0.05))

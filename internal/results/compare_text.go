@@ -163,7 +163,11 @@ func (c Comparison) slowerText(threshold float64) string {
 			fmt.Fprintf(&b, "inconclusive: %d more cases\n", more)
 			break
 		}
-		fmt.Fprintf(&b, "inconclusive: %s, %s: %s\n", cell(p.Table, p.Settings), p.changeText(), p.doubt())
+		what := "inconclusive"
+		if p.Verdict == Slower { // as the table says
+			what = "slower, perhaps by more than " + limit
+		}
+		fmt.Fprintf(&b, "%s: %s, %s: %s\n", what, cell(p.Table, p.Settings), p.changeText(), p.doubt())
 	}
 	for _, l := range missing {
 		fmt.Fprintf(&b, "inconclusive: %s: not measured in b\n", cell(l.Table, l.Settings))
