@@ -75,6 +75,18 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 // CheckKeys implements Claims.CheckClaims by Lookups.Keys, or else InformationSchema's: the claim table of a schema is
 // there, and has a unique key on exactly run and batch.
 func (t *Table) CheckKeys(ctx context.Context, c Conn, s *State, schema string) (exists bool, err error) {
+	found, err := Rows(ctx, c, s.fill(cmp.Or(t.Lookups, &InformationSchema).Keys, &Relation{Schema: schema, Name: ClaimsTable}))
+	if err != nil {
+		return false, err
+	}
+	var d loader.Description
+	for _, row := range found {
+		addKey(&d, row)
+	}
+	if slices.ContainsFunc(d.Keys, isClaimKey) {
+		return true, nil
+	}
+
 	_, err = Rows(ctx, c, "SELECT 1 FROM "+s.Claims+" WHERE 1 = 0")
 	if t.isMissing(err) {
 		return false, nil
@@ -82,18 +94,7 @@ func (t *Table) CheckKeys(ctx context.Context, c Conn, s *State, schema string) 
 	if err != nil {
 		return true, err
 	}
-	found, err := Rows(ctx, c, s.fill(cmp.Or(t.Lookups, &InformationSchema).Keys, &Relation{Schema: schema, Name: ClaimsTable}))
-	if err != nil {
-		return true, err
-	}
-	var d loader.Description
-	for _, row := range found {
-		addKey(&d, row)
-	}
-	if !slices.ContainsFunc(d.Keys, isClaimKey) {
-		return true, s.RefuseClaims("ADD UNIQUE KEY (run, batch)", "no primary or unique key is (run, batch)")
-	}
-	return true, nil
+	return true, s.RefuseClaims("ADD UNIQUE KEY (run, batch)", "no primary or unique key is (run, batch)")
 }
 
 // RefuseClaims returns the error of a claim table that cannot be relied on, and how ALTER TABLE repairs it.
