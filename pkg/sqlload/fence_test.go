@@ -86,7 +86,9 @@ func TestEndSessions(t *testing.T) {
 	err := sqlload.EndSessions(ctx, list, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "sessions 9 do not end")
-	require.Equal(t, loader.No, err.(*loader.Error).Applied)
+	var known *loader.Error
+	require.ErrorAs(t, err, &known)
+	require.Equal(t, loader.No, known.Applied)
 }
 
 // The session of a committed claim has gone on to other batches.
