@@ -81,6 +81,9 @@ func shareOf(f *run.Files) string {
 
 // written says how the records are read.
 func written(f *run.Files) string {
+	if f.Format.Named() {
+		return string(f.Format)
+	}
 	text := fmt.Sprintf("%s, delimiter %q", f.Format, f.Delimiter)
 	if f.Quote != "" {
 		text += fmt.Sprintf(", quote %q, escape %q", f.Quote, f.Escape)
@@ -117,7 +120,7 @@ func writeColumns(to *strings.Builder, f *run.Files) {
 	case len(f.Columns) > 0:
 		fmt.Fprintf(to, "columns   %s, in the order of the fields\n", columnNames(f.Columns))
 		return
-	case !f.Header:
+	case !f.Header && !f.Format.Named():
 		fmt.Fprintf(to, "columns   those of the table, in order\n")
 		return
 	}

@@ -22,8 +22,8 @@ has changed. What it proves: the records in the files = acknowledged = claimed; 
 empty, or with --verify count.
 
 PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, by labels in place of claims) take files
-so far. Parquet, JSON, UTF-16, types by guessing, and upsert are for other tools: write csv, or load into a staging table and
-INSERT from there.
+so far. Databend parses ndjson too, whose names are the columns. Parquet, UTF-16, types by guessing, and upsert are for other
+tools: write csv, or load into a staging table and INSERT from there.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected records, 4 verification failed,
 5 preflight failed: no record was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
@@ -34,7 +34,7 @@ func (a *app) load() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "load TARGET FILE... --table NAME [flags]",
-		Short: "Load your own csv and tsv files exactly once, as fast as possible",
+		Short: "Load your own files exactly once, as fast as possible",
 		Long:  loadHelp,
 		Example: `  terapush load postgres://user@host/db --table orders 'exports/*.csv.gz' --header
   terapush load postgres://user@host/db --table orders s3://bucket/exports/ --workers 32

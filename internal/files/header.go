@@ -60,10 +60,10 @@ func utf16(path string, head []byte) error {
 	return nil
 }
 
-// ReadHeaders sets the Header of every file, if the files have headers: the names in its first record, unquoted and
-// unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
+// ReadHeaders sets the Header of every file, if the files have headers or name their columns: the names in its first
+// record, unquoted and unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
 func (s *Spec) ReadHeaders(ctx context.Context) error {
-	if err := s.Check(); err != nil || !s.Header {
+	if err := s.Check(); err != nil || !s.Header && !s.Format.Named() {
 		return err
 	}
 	for i := range s.Files {
@@ -92,6 +92,9 @@ func (s *Spec) readHeader(ctx context.Context, f File) ([]string, error) {
 	}
 
 	names, problem := d.fields(head[h.from:h.to])
+	if s.Format == NDJSON {
+		names, problem = namesOf(head[h.from:h.to])
+	}
 	if problem != "" {
 		return nil, fmt.Errorf("%s, line 1: %s", f.Name(), problem)
 	}

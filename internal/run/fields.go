@@ -31,7 +31,7 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 			return nil, fmt.Errorf("--columns: %w", err)
 		}
 		made.Columns = columns
-	case f.Header:
+	case f.Header || f.Format.Named():
 		if err := made.matchHeaders(f.Files, table); err != nil {
 			return nil, err
 		}
@@ -43,14 +43,17 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 		}
 	}
 
+	if f.Format.Named() && slices.Contains(made.Columns, "") {
+		return nil, fmt.Errorf("--columns: %s names its columns: name those that are wanted, and others are left out", f.Format)
+	}
 	if wire != batch.TSV && slices.Contains(made.Columns, "") {
 		return nil, errors.New("--columns: only LOAD DATA of MySQL's family can leave a field out: name a column for every field, or load " +
 			"into a staging table that has them all, and INSERT from there")
 	}
 	made.Fragile = nil
 	for _, c := range table {
-		if c.NoEmpty || c.NoNull {
-			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull})
+		if c.NoEmpty || c.NoNull || c.Quoted {
+			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, Quoted: c.Quoted})
 		}
 	}
 	for _, one := range first {
@@ -88,7 +91,7 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 		}
 	}
 	if first < 0 {
-		return errors.New("--header: the files are empty, and name no columns")
+		return errors.New("the files are empty, and name no columns")
 	}
 	return nil
 }
@@ -142,7 +145,7 @@ func headerError(file files.File, delimiter string, table []loader.Column, err e
 		_, unknown := column(name, table)
 		return unknown == nil
 	})
-	if known {
+	if known || delimiter == "" {
 		return fmt.Errorf("the header of %s: %w", file.Path, err)
 	}
 	return fmt.Errorf("%s: its first line names no column of the table, %s: is it a header, and is --delimiter %q right?",

@@ -165,9 +165,9 @@ func (f *Files) Batches(file int) int64 {
 	return (one.Size + f.BatchBytes - 1) / f.BatchBytes
 }
 
-// FragileIn returns what the fields of a file's records may not be, one for each field; nil: they may be anything.
-func (f *Files) FragileIn(file int) []files.Field {
-	if len(f.Fragile) == 0 {
+// ColumnsIn returns the columns of a file's fields, and what these may not be; nil: that is known to be anything.
+func (f *Files) ColumnsIn(file int) []files.Field {
+	if len(f.Fragile) == 0 && !f.Format.Named() {
 		return nil
 	}
 	var all []files.Field
@@ -196,14 +196,17 @@ func (f *Files) schema() (s rows.Schema) {
 }
 
 // Wire returns the format in which a method gets the records; "" if it takes no files of this one. All formats can
-// become TSV, or the csv of caps.PlainFiles; the others are sent as they are.
+// become TSV, or the csv of caps.PlainFiles, but for those that name their columns; the others are sent as they are.
 func (f *Files) Wire(caps loader.Caps) batch.Format {
-	taken, as := caps.Files, batch.PGText
-	if f.Format == files.CSV || caps.PlainFiles {
-		as = batch.CSV
+	ways := []batch.Format{batch.PGText, batch.TSV}
+	switch {
+	case f.Format.Named():
+		ways = []batch.Format{batch.Format(f.Format)}
+	case f.Format == files.CSV || caps.PlainFiles:
+		ways[0] = batch.CSV
 	}
-	for _, wire := range [...]batch.Format{as, batch.TSV} {
-		if slices.Contains(taken, wire) {
+	for _, wire := range ways {
+		if slices.Contains(caps.Files, wire) {
 			return wire
 		}
 	}
@@ -217,6 +220,9 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 		return fmt.Errorf(
 			"method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
 				"and Databend's insert-no-presign", method)
+	case f.Wire(caps) == "" && f.Format.Named():
+		return fmt.Errorf("method %s does not parse %s, which Databend does: write the files as csv first, as with jq -r '[.a, .b] | @csv'",
+			method, f.Format)
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:

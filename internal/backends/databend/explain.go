@@ -111,7 +111,7 @@ func explainRecords(r *sqlload.Recorder, asked plan, s statements, f batch.Forma
 	stage := &serverStage{name: asked.Stage, folder: folder + "/RUN", format: f}
 	path := stage.path(0)
 	r.Add("once", selectLoaded(asked.name, path))
-	r.Add("per batch", "PUT /v1/upload_to_stage to @"+asked.Stage+"/"+path, s.copyFiles(asked.Stage, s.Columns(s.Schema), []string{path}, f)+" PURGE = true"+
+	r.Add("per batch", "PUT /v1/upload_to_stage to @"+asked.Stage+"/"+path, s.copyFiles(asked.Stage, s.Columns(s.Schema), []string{path}, recordFormat(f))+" PURGE = true"+
 		"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT")
 	const again = "after a lost answer and on a resume"
 	r.Add(again+", on every host for every ATTEMPT so far", "GET "+cancelPath("QUERY-ID"))
