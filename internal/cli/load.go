@@ -22,7 +22,7 @@ has changed. What it proves: the records in the files = acknowledged = claimed; 
 empty, or with --verify count.
 
 PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, by labels in place of claims) take files
-so far. Databend parses ndjson too, whose names are the columns. Parquet, UTF-16, types by guessing, and upsert are for other
+so far. Databend parses ndjson and Parquet too, whose names are the columns. UTF-16, types by guessing, and upsert are for other
 tools: write csv, or load into a staging table and INSERT from there.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected records, 4 verification failed,

@@ -16,7 +16,7 @@ import (
 type Files struct {
 	Paths []string // paths, globs and folders, or -
 
-	Format    string // csv, tsv, text or ndjson; "": by the files' names
+	Format    string // csv, tsv, text, ndjson or parquet; "": by the files' names
 	Delimiter OptionalText
 	Quote     OptionalText
 	Escape    OptionalText
@@ -35,7 +35,7 @@ type Files struct {
 const VerifyAuto = "auto"
 
 func (c *Files) flags(f *pflag.FlagSet) {
-	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text", "ndjson"), "format", "how the files are `written`: csv, tsv, text or ndjson (default: as their names end)")
+	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text", "ndjson", "parquet"), "format", "how the files are `written`: csv, tsv, text, ndjson or parquet (default: as their names end)")
 	f.Var(&c.Delimiter, "delimiter", `what is between two fields, one character (default: , in csv, a tab in tsv and text)`)
 	f.Var(&c.Quote, "quote", `quotation mark of csv (default: ")`)
 	f.Var(&c.Escape, "escape", `what makes a quotation mark within quotes data, in csv (default: another one)`)
@@ -84,6 +84,7 @@ func FormatOf(name string) string {
 	}
 	return map[string]string{
 		".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "text", ".ndjson": "ndjson", ".jsonl": "ndjson",
+		".parquet": "parquet",
 	}[path.Ext(name)]
 }
 

@@ -17,7 +17,7 @@ type Config struct {
 	// a line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV
 	// is what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
 	//
-	// NDJSON goes as batch.NDJSON.
+	// NDJSON goes as batch.NDJSON, Parquet as batch.Parquet.
 	//
 	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all
 	// read the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
@@ -62,7 +62,10 @@ const slack = 64
 // MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
 // record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
 func (c Config) MaxRecord() int64 {
-	if c.Wire == batch.CSV && !c.Rewrite {
+	switch {
+	case c.Wire == batch.Parquet:
+		return c.BufferBytes - slack
+	case c.Wire == batch.CSV && !c.Rewrite:
 		return (c.BufferBytes - slack) / 8 * 3
 	}
 	return (c.BufferBytes - slack) / 4
@@ -73,7 +76,7 @@ func (c Config) WireSpec() Spec {
 	switch {
 	case c.Wire == batch.TSV:
 		return NewSpec(TSV)
-	case c.Spec.Format == NDJSON:
+	case c.Spec.Format.Named():
 		return c.Spec
 	case c.Rewrite:
 		s := NewSpec(CSV)
@@ -107,6 +110,8 @@ func (c Config) check() error {
 // sendable reports whether the records can be written as Wire.
 func (c Config) sendable() bool {
 	switch {
+	case c.Spec.Format == Parquet:
+		return c.Wire == batch.Parquet
 	case c.Spec.Format == NDJSON:
 		return c.Wire == batch.NDJSON && c.Columns != nil
 	case c.Wire == batch.TSV:

@@ -32,6 +32,9 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 		if err := utf16(in.file.Name(), head); err != nil {
 			return nil, h, err
 		}
+		if bytes.HasPrefix(head, parquetMagic) {
+			return nil, h, fmt.Errorf("%s is a Parquet file: give --format parquet", in.file.Name())
+		}
 
 		if bytes.HasPrefix(head, bom) {
 			h.from = len(bom)
@@ -66,8 +69,12 @@ func (s *Spec) ReadHeaders(ctx context.Context) error {
 	if err := s.Check(); err != nil || !s.Header && !s.Format.Named() {
 		return err
 	}
+	read := s.readHeader
+	if s.Format == Parquet {
+		read = readFooter
+	}
 	for i := range s.Files {
-		names, err := s.readHeader(ctx, s.Files[i])
+		names, err := read(ctx, s.Files[i])
 		if err != nil {
 			return err
 		}

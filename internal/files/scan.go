@@ -10,7 +10,7 @@ type dialect struct {
 }
 
 func (s Spec) dialect() dialect {
-	if s.Format == NDJSON {
+	if s.Format.Named() {
 		return dialect{format: s.Format}
 	}
 	d := dialect{format: s.Format, delim: s.Delimiter[0], escape: '\\', null: []byte(s.Null)}

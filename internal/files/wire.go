@@ -32,6 +32,8 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 	n := len(b.raw)
 	room := b.memory[n:n]
 	switch {
+	case s.how.format == Parquet:
+		return raw, nil
 	case s.how.format == NDJSON:
 		return w.objects(room, s.c.Some), w.bad
 	case s.c.Rewrite:
@@ -48,9 +50,9 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 
 // rewriter writes the records of a batch as another format reads them.
 type rewriter struct {
-	how    dialect
-	wire   batch.Format
-	fields int
+	how     dialect
+	wire    batch.Format
+	fields  int
 	columns []Field // of the record's fields; nil: they may be anything
 	from    []byte
 	bad     []*RecordError

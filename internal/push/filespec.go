@@ -40,6 +40,9 @@ func (f *fromFiles) spec(ctx context.Context) (run.Spec, error) {
 		return run.Spec{}, err
 	}
 
+	if format == files.Parquet && p.Config.BatchBytes > 0 {
+		return run.Spec{}, errors.New("--batch-bytes: a Parquet file is a batch: leave it out")
+	}
 	if format.Named() && p.Config.Verify == string(verify.Full) {
 		return run.Spec{}, errNotCompared
 	}
@@ -79,7 +82,7 @@ func formatOf(c *config.Files, found []files.File) (files.Format, error) {
 	for _, f := range found {
 		is := config.FormatOf(f.Path)
 		if is == "" {
-			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv, text or ndjson%s",
+			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv, text, ndjson or parquet%s",
 				f.Name(), elsewhere(f.Path))
 		}
 		if format != "" && is != format {

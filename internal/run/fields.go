@@ -31,6 +31,9 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 			return nil, fmt.Errorf("--columns: %w", err)
 		}
 		made.Columns = columns
+		if err := made.inFooters(); err != nil {
+			return nil, err
+		}
 	case f.Header || f.Format.Named():
 		if err := made.matchHeaders(f.Files, table); err != nil {
 			return nil, err
@@ -92,6 +95,22 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 	}
 	if first < 0 {
 		return errors.New("the files are empty, and name no columns")
+	}
+	return nil
+}
+
+// inFooters returns an error if a Parquet file lacks one of the columns. Other files have no list of all their names.
+func (f *Files) inFooters() error {
+	if f.Format != files.Parquet {
+		return nil
+	}
+	for _, file := range f.Files {
+		for _, name := range f.Columns {
+			has := func(other string) bool { return strings.EqualFold(name, other) }
+			if !slices.ContainsFunc(file.Header, has) {
+				return fmt.Errorf("--columns: %s has no column %s, but %s", file.Path, name, strings.Join(file.Header, ", "))
+			}
+		}
 	}
 	return nil
 }

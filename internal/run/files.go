@@ -105,6 +105,14 @@ func (f *Files) Bytes() (all int64) {
 	return all
 }
 
+// largest returns the size of the largest file, as stored.
+func (f *Files) largest() (most int64) {
+	for _, one := range f.Files {
+		most = max(most, one.Size)
+	}
+	return most
+}
+
 // PlainBytes is Bytes of files that are not compressed, 0 if one is: how much there is in it is known at its end.
 func (f *Files) PlainBytes() int64 {
 	if slices.ContainsFunc(f.Files, func(one files.File) bool { return one.Compression != files.Plain }) {
@@ -221,8 +229,7 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 			"method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
 				"and Databend's insert-no-presign", method)
 	case f.Wire(caps) == "" && f.Format.Named():
-		return fmt.Errorf("method %s does not parse %s, which Databend does: write the files as csv first, as with jq -r '[.a, .b] | @csv'",
-			method, f.Format)
+		return fmt.Errorf("method %s does not parse %s, which Databend does: write the files as csv first", method, f.Format)
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:
@@ -263,7 +270,10 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 			return Plan{}, warnings, err
 		}
 		own.BatchBytes, contract.BatchRows = contract.BatchRows, 0
-		if s.Wish.BatchBytes == 0 {
+		switch {
+		case own.Format == files.Parquet:
+			own.BatchBytes = own.largest()
+		case s.Wish.BatchBytes == 0:
 			own.BatchBytes = max(own.BatchBytes, smallestBatch)
 		}
 		made.Wish, made.Contract = Wish{}, contract
@@ -283,14 +293,17 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	if workers < 1 {
 		return errors.New("--workers: at least 1")
 	}
-	one := bufferBatches*p.Files.BatchBytes + bufferRoom
+	one, advice := bufferBatches*p.Files.BatchBytes+bufferRoom, "lower --batch-bytes"
+	if p.Files.Format == files.Parquet { // a file, sent as it is
+		one, advice = p.Files.BatchBytes+bufferRoom, "write smaller files"
+	}
 	most := r.Memory / one
 	if r.Unfilled {
 		most = math.MaxInt64
 	}
 	if most < 2 {
-		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: raise --memory or lower --batch-bytes",
-			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: raise --memory or %s",
+			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)), advice)
 	}
 
 	p.Workers = int(min(int64(workers), most-1))
