@@ -47,7 +47,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			column.Default = strings.Trim(column.Default, "'")
 			text := strings.EqualFold(column.Type, "VARCHAR") || strings.EqualFold(column.Type, "STRING")
 			column.NoEmpty, column.NoNull = !text, text && !column.Nullable
-			column.Quoted = text || strings.HasPrefix(strings.ToUpper(column.Type), "DECIMAL")
+			column.Quoted = strings.HasPrefix(strings.ToUpper(column.Type), "DECIMAL")
 		})
 }
 
