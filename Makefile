@@ -27,7 +27,7 @@ RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>
 SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
-.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror pages snapshot release clean
+.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-load bench-oracle bench-micro terabyte terabyte-ci soak servers-up servers-down image image-godror pages snapshot release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ bench-databend: build servers-up ## the part of bench about Databend
 bench-doris: build ## the part of bench about Doris, of which there is no server to measure
 	scripts/tools iperf3
 	$(GO) run ./bench -only doris
+
+bench-load: build servers-up ## the part of bench about files: terapush load beside the servers' own command lines
+	$(WITH) $(GO) run ./bench -only load
 
 bench-oracle: build ## the methods of Oracle against a server: make bench-oracle TARGET=oracle://user:password@host/service
 	@$(GO) run ./bench -only oracle -target '$(TARGET)'

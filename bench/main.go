@@ -2,7 +2,7 @@
 
 // Command bench measures terapush beside others that do the same work in the same run, and prints ratios:
 //
-//	bench [-only postgres|mysql|databend|doris|s3] [-rounds 5]
+//	bench [-only postgres|mysql|databend|doris|s3|load] [-rounds 5]
 //	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
 //	bench -terabyte 2147483648 [-only postgres|mysql]
 //
@@ -10,7 +10,7 @@
 // by every method beside a plain write loop of as many bytes and iperf3, all with as many connections; the second is the
 // same over TLS, beside a loop of crypto/tls. Tables of what others wrote for the same protocols follow, over one connection each. Then come real servers. Where
 // TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
-// beside the server's own command line loading the same bytes from a file; where TERAPUSH_TEST_DATABEND does, beside a PUT
+// beside the server's own command line loading the same bytes from a file, and terapush load beside it with csv files; where TERAPUSH_TEST_DATABEND does, beside a PUT
 // loop and Databend's own driver in the Python that TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a
 // store, objects put beside the SDK's default client and s5cmd, if there is one. Oracle is measured alone, where somebody
 // names a server: its methods beside each other, by duration.
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.terapush, "terapush", "bin/terapush", "`path` of terapush, which is the sink, too")
-	flags.StringVar(&o.only, "only", "", "postgres, mysql, databend, doris, s3 or oracle: leave the other `families` out")
+	flags.StringVar(&o.only, "only", "", "postgres, mysql, databend, doris, s3, oracle or load: leave the other `families` out")
 	flags.BoolVar(&o.count, "count", false, "have the sink look at the data and count, instead of dropping it in the kernel")
 	flags.BoolVar(&o.workers, "workers", true, "measure throughput by the number of workers too")
 	flags.IntVar(&o.rounds, "rounds", 5, "`turns` of every contender")
@@ -80,8 +80,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if o.only != "" && !slices.Contains(families, o.only) {
 		return fmt.Errorf("-only takes one of %v", families)
 	}
-	if o.only == "oracle" {
+	switch o.only {
+	case "oracle":
 		return againstOracle(ctx, o, stdout)
+	case "load":
+		return againstFiles(ctx, o, stdout)
 	}
 	if err := againstSink(ctx, o, stdout); err != nil {
 		return err
@@ -91,6 +94,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	if err := againstServers(ctx, o, stdout); err != nil {
 		return err
+	}
+	if o.only == "" {
+		if err := againstFiles(ctx, o, stdout); err != nil {
+			return err
+		}
 	}
 	if err := againstDatabend(ctx, o, stdout); err != nil {
 		return err
@@ -104,7 +112,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 // webFamilies are loaded over HTTP.
 var (
 	webFamilies = []string{"databend", "doris", "s3"}
-	families    = append([]string{"postgres", "mysql", "oracle"}, webFamilies...)
+	families    = append([]string{"postgres", "mysql", "oracle", "load"}, webFamilies...)
 )
 
 // wants reports whether a family takes part.

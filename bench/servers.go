@@ -28,6 +28,7 @@ type server struct {
 	// client makes the command that runs statements; load is the statement that loads a file.
 	client func(statements ...string) *exec.Cmd
 	load   func(file string) string
+	csv    func(file string) string // the same of a csv file
 }
 
 const benchTable = "terapush_bench"
@@ -67,6 +68,7 @@ func servers() []server {
 			load: func(file string) string {
 				return `\copy ` + benchTable + ` from '` + file + `' with (format binary)`
 			},
+			csv: func(file string) string { return `\copy ` + benchTable + ` from '` + file + `' with (format csv)` },
 		})
 	}
 	for _, c := range []struct{ name, variable, client string }{
@@ -95,6 +97,10 @@ func mysqlServer(name, url, client string) server {
 		},
 		load: func(file string) string {
 			return "LOAD DATA LOCAL INFILE '" + file + "' INTO TABLE " + benchTable + " CHARACTER SET binary"
+		},
+		csv: func(file string) string {
+			return "LOAD DATA LOCAL INFILE '" + file + "' INTO TABLE " + benchTable + " CHARACTER SET utf8mb4 " +
+				`FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' ESCAPED BY ''`
 		},
 	}
 }

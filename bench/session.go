@@ -53,7 +53,9 @@ func openSession(ctx context.Context, url string, m loader.Method, p loader.Prep
 		return nil, err
 	}
 	p.Run, p.Schema = "bench", d.Schema()
-	p.Contract = loader.Contract{Method: m.Name, Format: m.Caps.Formats[0], Dedup: m.Caps.Dedup}
+	if p.Contract.Method == "" {
+		p.Contract = loader.Contract{Method: m.Name, Format: m.Caps.Formats[0], Dedup: m.Caps.Dedup}
+	}
 	if _, err := opened.Prepare(ctx, p); err != nil {
 		return nil, err
 	}

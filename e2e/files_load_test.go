@@ -2,16 +2,19 @@ package e2e_test
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -123,15 +126,76 @@ func TestFilesExactlyOnce(t *testing.T) {
 		plain, packed := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv.gz")
 		require.NoError(t, os.WriteFile(plain, []byte(csv(want[:half])), 0o600))
 		require.NoError(t, os.WriteFile(packed, []byte(gzipped(t, csv(want[half:]))), 0o600))
-		d.killedAndResumed(t, want, plain, packed)
+		d.killedAndResumed(t, want, plain, packed, "--header", "--batch-bytes", "8KiB")
 	})
 }
 
+// Files whose data name their columns do so where the database parses them.
+func TestNamedFilesExactlyOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{databend}, func(t *testing.T, d *database) {
+		want := records(scaled(12_000, 100_000))
+		d.makeRecordTable(t)
+		half := len(want) / 2
+		dir := t.TempDir()
+		plain, packed := filepath.Join(dir, "a.ndjson"), filepath.Join(dir, "b.jsonl.gz")
+		require.NoError(t, os.WriteFile(plain, []byte(ndjson(t, want[:half])), 0o600))
+		require.NoError(t, os.WriteFile(packed, []byte(gzipped(t, ndjson(t, want[half:]))), 0o600))
+		d.killedAndResumed(t, want, plain, packed, "--columns", recordColumns, "--batch-bytes", "8KiB")
+	})
+}
+
+// A Parquet file is a batch, and its names may be in another order.
+func TestParquetExactlyOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{databend}, func(t *testing.T, d *database) {
+		want := records(12_000)
+		d.makeRecordTable(t)
+		folder := t.TempDir()
+		type row struct {
+			Total  *string `parquet:"total"`
+			ID     string  `parquet:"id"`
+			Name   *string `parquet:"name"`
+			Note   *string `parquet:"note"`
+			Placed *string `parquet:"placed"`
+		}
+		for i, part := range slices.Collect(slices.Chunk(want, 100)) {
+			var all []row
+			for _, r := range part {
+				all = append(all, row{ID: *r[0], Name: r[1], Total: r[2], Placed: r[3], Note: r[4]})
+			}
+			require.NoError(t, parquet.WriteFile(filepath.Join(folder, fmt.Sprintf("%03d.parquet", i)), all, parquet.MaxRowsPerRowGroup(37)))
+		}
+		d.killedAndResumed(t, want, folder)
+	})
+}
+
+// ndjson writes records as objects with ids and totals as numbers, without the names of those that are NULL.
+func ndjson(t *testing.T, all []record) string {
+	var b strings.Builder
+	for _, r := range all {
+		object := map[string]any{}
+		for i, name := range strings.Split(recordColumns, ",") {
+			switch {
+			case r[i] == nil:
+			case name == "id", name == "total":
+				object[name] = json.Number(*r[i])
+			default:
+				object[name] = *r[i]
+			}
+		}
+		line, err := json.Marshal(object)
+		require.NoError(t, err)
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
 // killedAndResumed loads records into an empty table by processes that are killed, and a last one.
-func (d *database) killedAndResumed(t *testing.T, want []record, paths ...string) {
+func (d *database) killedAndResumed(t *testing.T, want []record, args ...string) {
 	t.Helper()
-	flags := []string{"--table", "orders", "--header", "--batch-bytes", "8KiB", "--workers", "3", "--max-rate", "300KiB/s"}
-	i := d.loads(d.target(), append(paths, flags...)...)
+	flags := []string{"--table", "orders", "--workers", "3", "--max-rate", "300KiB/s"}
+	i := d.loads(d.target(), append(args, flags...)...)
 	for range 5 {
 		p := i.start(t)
 		d.untilClaims(t, p, max(d.claims(), 0)+1+rand.Int64N(6))
@@ -161,7 +225,7 @@ func TestFilesInBucketsExactlyOnce(t *testing.T) {
 		store.put(t, store.prefix+"/in/b c.csv.gz", gzipped(t, csv(want[half:])))
 		store.put(t, store.prefix+"/input.csv", "no,header,of,this,table\n")
 
-		d.killedAndResumed(t, want, store.target(below("in/")))
+		d.killedAndResumed(t, want, store.target(below("in/")), "--header", "--batch-bytes", "8KiB")
 		d.keepsSecrets(t)
 	})
 }

@@ -50,7 +50,11 @@ func outlineOfLoad(c *config.Push, o push.Outline) string {
 		line("shard     %s, which %s", &f.Shard, shareOf(f))
 	}
 	writeColumns(&text, f)
-	line("batches   of %s of a file, up to the end of a record, by %d workers", humanize.IBytes(uint64(f.BatchBytes)), p.Workers)
+	each := fmt.Sprintf("of %s of a file, up to the end of a record", humanize.IBytes(uint64(f.BatchBytes)))
+	if f.Format == files.Parquet {
+		each = "of a file each"
+	}
+	line("batches   %s, by %d workers", each, p.Workers)
 	line("memory    %d buffers = %s", p.Buffers, humanize.IBytes(uint64(p.Memory)))
 	line("rejects   %s", leftOut(c.Files))
 	line("verify    %s", proofOf(c))
@@ -81,6 +85,9 @@ func shareOf(f *run.Files) string {
 
 // written says how the records are read.
 func written(f *run.Files) string {
+	if f.Format.Named() {
+		return string(f.Format)
+	}
 	text := fmt.Sprintf("%s, delimiter %q", f.Format, f.Delimiter)
 	if f.Quote != "" {
 		text += fmt.Sprintf(", quote %q, escape %q", f.Quote, f.Escape)
@@ -98,7 +105,7 @@ func writeFiles(to *strings.Builder, f *run.Files) {
 			size = humanize.IBytes(uint64(one.Size))
 		}
 		split := "cut as it is read"
-		if n := f.Batches(i); n > 0 {
+		if n := f.Batches(i); n > 0 && f.Format != files.Parquet {
 			split = fmt.Sprintf("%s or more", english.Plural(int(n), "batch", "batches"))
 		}
 		if one.Compression != files.Plain {
@@ -117,7 +124,7 @@ func writeColumns(to *strings.Builder, f *run.Files) {
 	case len(f.Columns) > 0:
 		fmt.Fprintf(to, "columns   %s, in the order of the fields\n", columnNames(f.Columns))
 		return
-	case !f.Header:
+	case !f.Header && !f.Format.Named():
 		fmt.Fprintf(to, "columns   those of the table, in order\n")
 		return
 	}

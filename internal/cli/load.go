@@ -21,8 +21,8 @@ it is sent: after a kill, --resume sends what is missing, and refuses a file tha
 files = acknowledged = claimed, and also the rows of the table if it was empty, or with --verify count.
 
 So far files go into PostgreSQL (copy), MySQL, MariaDB and TiDB (load-data), and Databend (insert-no-presign, with labels
-instead of claims). For Parquet, JSON, UTF-16, conversions and upsert use other tools: write csv, or load into a staging table
-and INSERT from there.
+instead of claims), which also parses ndjson and Parquet, by the names in them. For UTF-16, conversions and upsert use other
+tools: write csv, or load into a staging table and INSERT from there.
 
 Exit codes: 0 ok, 1 failed and can be resumed, 2 usage, 3 finished with rejected records, 4 verification failed,
 5 preflight failed: no record was sent, 6 slower than --fail-below, 7 the outcome of some batches is unknown,
@@ -33,7 +33,7 @@ func (a *app) load() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "load TARGET FILE... --table NAME [flags]",
-		Short: "Load your own csv and tsv files exactly once, as fast as possible",
+		Short: "Load your own files exactly once, as fast as possible",
 		Long:  loadHelp,
 		Example: `  terapush load postgres://user@host/db --table orders 'exports/*.csv.gz' --header
   terapush load postgres://user@host/db --table orders s3://bucket/exports/ --workers 32

@@ -16,7 +16,7 @@ import (
 type Files struct {
 	Paths []string // paths, globs and folders, or -
 
-	Format    string // csv, tsv or text; "": by the files' names
+	Format    string // csv, tsv, text, ndjson or parquet; "": by the files' names
 	Delimiter OptionalText
 	Quote     OptionalText
 	Escape    OptionalText
@@ -35,7 +35,8 @@ type Files struct {
 const VerifyAuto = "auto"
 
 func (c *Files) flags(f *pflag.FlagSet) {
-	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text"), "format", "`format` of the files: csv, tsv or text (default: by their names)")
+	f.Var(newChoice(&c.Format, "", "csv", "tsv", "text", "ndjson", "parquet"), "format",
+		"`format` of the files: csv, tsv, text, ndjson or parquet (default: by their names)")
 	f.Var(&c.Delimiter, "delimiter", `what is between two fields, one character (default: , in csv, a tab in tsv and text)`)
 	f.Var(&c.Quote, "quote", `quotation mark of csv (default: ")`)
 	f.Var(&c.Escape, "escape", `what precedes a quotation mark within quotes, in csv (default: another one)`)
@@ -82,7 +83,10 @@ func FormatOf(name string) string {
 	for _, end := range [...]string{".gz", ".zst", ".gzip", ".zstd"} {
 		name = strings.TrimSuffix(name, end)
 	}
-	return map[string]string{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "text"}[path.Ext(name)]
+	return map[string]string{
+		".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "text", ".ndjson": "ndjson", ".jsonl": "ndjson",
+		".parquet": "parquet",
+	}[path.Ext(name)]
 }
 
 // loadPage is every flag of load but the options of methods, in the order of --help.

@@ -70,11 +70,11 @@ func (s *Source) reread(ctx context.Context, b *buffer, r Range) error {
 		return err
 	}
 	defer in.close()
-	return b.read(in, r)
+	return b.read(in, r, s.how)
 }
 
 // read reads the bytes of a known range.
-func (b *buffer) read(in *stream, r Range) error {
+func (b *buffer) read(in *stream, r Range, how dialect) error {
 	if err := in.skipTo(r.From); err != nil {
 		return err
 	}
@@ -91,7 +91,11 @@ func (b *buffer) read(in *stream, r Range) error {
 			"bytes %d to %d (from line %d on) are not those of batch %d as it was first read",
 			r.From, r.To, r.FirstLine, r.Batch)}
 	}
-	b.at, b.raw, b.seen = r, ended(b.memory, n), seen{}
+	b.at, b.raw, b.seen = r, raw, seen{}
+	if how.format == Parquet {
+		return nil
+	}
+	b.raw = ended(b.memory, n)
 	b.seen.look(raw)
 	return nil
 }

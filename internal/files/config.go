@@ -17,6 +17,8 @@ type Config struct {
 	// a line's end and lines that would end the COPY. CSV files go as batch.CSV, the others as batch.PGText. batch.TSV
 	// is what LOAD DATA reads by default: tabs, \N, backslashes, a line a record; every format goes as that.
 	//
+	// NDJSON goes as batch.NDJSON, Parquet as batch.Parquet.
+	//
 	// Rewrite, with batch.CSV, is for servers that read csv in a way of their own: every format goes as csv that all
 	// read the same way, as this program's encoders write it, with commas, doubled quotes and an unquoted \N for NULL.
 	Wire    batch.Format
@@ -24,9 +26,11 @@ type Config struct {
 	// Fields is how many fields a record has, ≥ 1. Records with more or fewer are a *RecordError where they are taken
 	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
-	// Fragile says what the fields of a file's records may not be, where the server would take it for something else;
-	// only what is rewritten is looked at. nil: they may be anything.
-	Fragile func(file int) []Field
+	// Columns returns those that the fields of a file's records go into, and what they may not be, where the server would
+	// take it for something else; only what is rewritten is looked at. nil: they may be anything. NDJSON needs them:
+	// a record with another name is bad, unless Some says that others are left out.
+	Columns func(file int) []Field
+	Some    bool
 
 	BatchBytes  int64 // of the file in a batch: it ends with the last record that ends within them, or else the first
 	Buffers     int   // > Workers; the others are filled ahead
@@ -58,7 +62,10 @@ const slack = 64
 // MaxRecord returns the longest record that fits a buffer, in bytes of the file. The rest of the buffer is for the
 // record as it is sent: an empty field of LOAD DATA's has three bytes, a line \. of COPY's five.
 func (c Config) MaxRecord() int64 {
-	if c.Wire == batch.CSV && !c.Rewrite {
+	switch {
+	case c.Wire == batch.Parquet:
+		return c.BufferBytes - slack
+	case c.Wire == batch.CSV && !c.Rewrite:
 		return (c.BufferBytes - slack) / 8 * 3
 	}
 	return (c.BufferBytes - slack) / 4
@@ -69,6 +76,8 @@ func (c Config) WireSpec() Spec {
 	switch {
 	case c.Wire == batch.TSV:
 		return NewSpec(TSV)
+	case c.Spec.Format.Named():
+		return c.Spec
 	case c.Rewrite:
 		s := NewSpec(CSV)
 		s.Null = `\N`
@@ -88,12 +97,7 @@ func (c Config) check() error {
 			problems = append(problems, fmt.Errorf("files: "+format, args...))
 		}
 	}
-	wire := batch.PGText
-	if c.Spec.Format == CSV {
-		wire = batch.CSV
-	}
-	check(c.Wire == batch.TSV || c.Wire == wire && !c.Rewrite || c.Wire == batch.CSV && c.Rewrite,
-		"%s cannot be sent as %s", c.Spec.Format, c.Wire)
+	check(c.sendable(), "%s cannot be sent as %s", c.Spec.Format, c.Wire)
 	check(c.Fields >= 1, "%d fields: a record has at least 1", c.Fields)
 	check(c.Workers >= 1 && c.Buffers > c.Workers, "%d buffers for %d workers: one more than workers is needed", c.Buffers, c.Workers)
 	check(
@@ -103,9 +107,25 @@ func (c Config) check() error {
 	return errors.Join(append(problems, c.Spec.Check())...)
 }
 
+// sendable reports whether the records can be written as Wire.
+func (c Config) sendable() bool {
+	switch {
+	case c.Spec.Format == Parquet:
+		return c.Wire == batch.Parquet
+	case c.Spec.Format == NDJSON:
+		return c.Wire == batch.NDJSON && c.Columns != nil
+	case c.Wire == batch.TSV:
+		return true
+	case c.Rewrite || c.Spec.Format == CSV:
+		return c.Wire == batch.CSV
+	}
+	return c.Wire == batch.PGText
+}
+
 // Field is a field of a record, or a column.
 type Field struct {
 	Column  string `json:"column"`
 	NoEmpty bool   `json:"no_empty,omitempty"` // an empty text would become NULL
 	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a text
+	Quoted  bool   `json:"quoted,omitempty"`   // a number of JSON would lose digits, and goes as a text
 }

@@ -34,9 +34,11 @@ func (c *cutter) cutFile(ctx context.Context) (err error) {
 		return err
 	}
 	defer c.close()
-	if c.next.From == 0 {
+	switch {
+	case c.how.format == Parquet:
+	case c.next.From == 0:
 		err = c.skipHeader()
-	} else {
+	default:
 		err = c.in.skipTo(c.next.From)
 	}
 	if err != nil {
@@ -118,6 +120,9 @@ func (c *cutter) skipHeader() error {
 
 // cut reads the next range into a buffer, and reports whether there is one.
 func (c *cutter) cut(b *buffer) (bool, error) {
+	if c.how.format == Parquet {
+		return c.cutWhole(b)
+	}
 	scan := scanner{how: c.how}
 	most, want := int(c.c.MaxRecord()), int(c.c.BatchBytes)
 	r := c.next

@@ -93,7 +93,7 @@ func TestFragileFields(t *testing.T) {
 	c := files.Config{
 		Spec: files.NewSpec(files.CSV), Wire: batch.CSV, Rewrite: true, Fields: 3, BatchBytes: 1, Buffers: 2, Workers: 1,
 		BufferBytes: 1 << 16, Parallel: 1, Skip: true,
-		Fragile: func(int) []files.Field {
+		Columns: func(int) []files.Field {
 			return []files.Field{{Column: "id", NoEmpty: true}, {Column: "n", NoEmpty: true}, {Column: "must", NoNull: true}}
 		},
 	}

@@ -162,7 +162,6 @@ func compression(path string, head []byte) (Compression, error) {
 		{"\xfd7zXZ\x00", "", "is compressed with xz: decompress it, or pipe it: xz -dc … | terapush load … -"},
 		{"\x04\x22\x4d\x18", "", "is compressed with lz4: decompress it, or pipe it: lz4 -dc … | terapush load … -"},
 		{"PK\x03\x04", "", "is a zip archive: unpack it, or pipe a file of it: unzip -p … | terapush load … -"},
-		{"PAR1", "", "is a Parquet file, which load does not read: write it as csv first"},
 	} {
 		if !bytes.HasPrefix(head, []byte(f.magic)) {
 			continue

@@ -16,7 +16,7 @@ func TestFind(t *testing.T) {
 	for name, text := range map[string]string{
 		"b.csv": "b", "a.csv": "a", "c[1].csv": "c", "folder/2": "2", "folder/10": "10", "folder/.hidden": "h",
 		"nested/x/y": "y", "gz": "\x1f\x8b\x08", "zst": "\x28\xb5\x2f\xfd", "bz2": "BZh9", "xz": "\xfd7zXZ\x00", "zip": "PK\x03\x04",
-		"parquet": "PAR1", "utf16": "\xff\xfea\x00",
+		"utf16": "\xff\xfea\x00",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
@@ -48,7 +48,6 @@ func TestFind(t *testing.T) {
 		{patterns: []string{"bz2"}, problem: "bz2 is compressed with bzip2"},
 		{patterns: []string{"xz"}, problem: "xz is compressed with xz"},
 		{patterns: []string{"zip"}, problem: "zip is a zip archive"},
-		{patterns: []string{"parquet"}, problem: "parquet is a Parquet file"},
 		{patterns: []string{"utf16"}, problem: "utf16 is UTF-16"},
 	} {
 		found, err := files.Find(c.patterns)

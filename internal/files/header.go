@@ -32,6 +32,9 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 		if err := utf16(in.file.Name(), head); err != nil {
 			return nil, h, err
 		}
+		if bytes.HasPrefix(head, parquetMagic) {
+			return nil, h, fmt.Errorf("%s is a Parquet file: give --format parquet", in.file.Name())
+		}
 
 		if bytes.HasPrefix(head, bom) {
 			h.from = len(bom)
@@ -60,14 +63,18 @@ func utf16(path string, head []byte) error {
 	return nil
 }
 
-// ReadHeaders sets the Header of every file, if the files have headers: the names in its first record, unquoted and
-// unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
+// ReadHeaders sets the Header of every file, if the files have headers or name their columns: the names in its first
+// record, unquoted and unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
 func (s *Spec) ReadHeaders(ctx context.Context) error {
-	if err := s.Check(); err != nil || !s.Header {
+	if err := s.Check(); err != nil || !s.Header && !s.Format.Named() {
 		return err
 	}
+	read := s.readHeader
+	if s.Format == Parquet {
+		read = readFooter
+	}
 	for i := range s.Files {
-		names, err := s.readHeader(ctx, s.Files[i])
+		names, err := read(ctx, s.Files[i])
 		if err != nil {
 			return err
 		}
@@ -92,6 +99,9 @@ func (s *Spec) readHeader(ctx context.Context, f File) ([]string, error) {
 	}
 
 	names, problem := d.fields(head[h.from:h.to])
+	if s.Format == NDJSON {
+		names, problem = namesOf(head[h.from:h.to])
+	}
 	if problem != "" {
 		return nil, fmt.Errorf("%s, line 1: %s", f.Name(), problem)
 	}

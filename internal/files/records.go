@@ -76,7 +76,7 @@ func (s Spec) Reread(ctx context.Context, ranges []Range, f func(r Range, record
 			}
 		}
 		b := buffer{memory: make([]byte, r.To-r.From+slack)}
-		if err := b.read(in, r); err != nil {
+		if err := b.read(in, r, s.dialect()); err != nil {
 			return err
 		}
 		if err := f(r, b.raw); err != nil {

@@ -87,7 +87,7 @@ func (c *cutter) readAgain(ctx context.Context, r Range) error {
 	if err != nil {
 		return err
 	}
-	if err := b.read(c.in, r); err != nil {
+	if err := b.read(c.in, r, c.how); err != nil {
 		c.putAhead(b)
 		return err
 	}

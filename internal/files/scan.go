@@ -10,6 +10,9 @@ type dialect struct {
 }
 
 func (s Spec) dialect() dialect {
+	if s.Format.Named() {
+		return dialect{format: s.Format}
+	}
 	d := dialect{format: s.Format, delim: s.Delimiter[0], escape: '\\', null: []byte(s.Null)}
 	if s.Format == CSV {
 		d.quote, d.escape = s.Quote[0], s.Escape[0]
@@ -57,6 +60,11 @@ var newline = []byte{'\n'}
 // scan takes the next bytes. For record ends only the parity counts, of the quotes before them or of the backslashes
 // right before them, and the standard library counts bytes 32 at a time.
 func (s *scanner) scan(p []byte) {
+	if s.how.format == NDJSON { // no text of JSON has a line end in it
+		s.plain(p)
+		s.at += int64(len(p))
+		return
+	}
 	s.seen.look(p)
 	special := s.how.special()
 	for len(p) > 0 {
@@ -76,6 +84,8 @@ func (s *scanner) scan(p []byte) {
 
 func (s *scanner) lineByLine(p []byte) {
 	switch {
+	case s.how.format == NDJSON:
+		s.plain(p)
 	case s.how.format != CSV:
 		s.backslashes(p)
 	case s.how.quote == s.how.escape:

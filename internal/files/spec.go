@@ -28,7 +28,14 @@ const (
 	TSV Format = "tsv"
 	// Text is what COPY … (FORMAT text) reads, without quotes: as TSV, but with \f, \v, \101, \x41 and without \0 and \Z.
 	Text Format = "text"
+	// NDJSON is a JSON object in each line, whose names are those of columns. A name that an object lacks is NULL.
+	NDJSON Format = "ndjson"
+	// Parquet is a file of columns that are not nested. It is one batch, as it is.
+	Parquet Format = "parquet"
 )
+
+// Named reports whether the data themselves name their columns, without Spec.Header.
+func (f Format) Named() bool { return f == NDJSON || f == Parquet }
 
 // Spec says which files a run loads and how they are read. It is part of the run's record and fingerprint: the same
 // Spec and the same bytes give the same records.
@@ -37,7 +44,7 @@ type Spec struct {
 	Format Format `json:"format"`
 
 	// Delimiter, Quote and Escape are one byte each. Only CSV has quotes; Escape, before a quote or itself within a quoted
-	// part, makes it data.
+	// part, makes it data. Formats that are Named have none of them, nor of what follows.
 	Delimiter string `json:"delimiter"`
 	Quote     string `json:"quote,omitempty"`
 	Escape    string `json:"escape,omitempty"`
@@ -49,7 +56,10 @@ type Spec struct {
 // NewSpec returns the usual way to write a format, without files: csv with commas, doubled quotes and an empty NULL; tsv
 // and text with tabs and \N.
 func NewSpec(f Format) Spec {
-	if f == CSV {
+	switch {
+	case f.Named():
+		return Spec{Format: f}
+	case f == CSV:
 		return Spec{Format: f, Delimiter: ",", Quote: `"`, Escape: `"`}
 	}
 	return Spec{Format: f, Delimiter: "\t", Null: `\N`}
@@ -60,8 +70,13 @@ func NewSpec(f Format) Spec {
 func (s Spec) Check() error {
 	switch s.Format {
 	case CSV, TSV, Text:
+	case NDJSON, Parquet:
+		if s.Delimiter+s.Quote+s.Escape+s.Null != "" || s.Header {
+			return fmt.Errorf("--delimiter, --quote, --escape, --null and --header are for csv, tsv and text: %s has its own", s.Format)
+		}
+		return nil
 	default:
-		return fmt.Errorf("--format %s: it is csv, tsv or text", s.Format)
+		return fmt.Errorf("--format %s: it is csv, tsv, text, ndjson or parquet", s.Format)
 	}
 	quoted := s.Format == CSV
 
@@ -103,7 +118,7 @@ type File struct {
 	// one changed in between, by the hash of the range.
 	Ends   uint32   `json:"ends,omitempty"`
 	ETag   string   `json:"etag,omitempty"`   // of an object, in place of Ends
-	Header []string `json:"header,omitempty"` // the names in its first record, if Spec.Header
+	Header []string `json:"header,omitempty"` // its names, in the first record if Spec.Header, or by Format.Named
 
 	object *object // how to read it, if it is in a bucket
 }
@@ -136,7 +151,7 @@ type Range struct {
 	To          int64  `json:"to"`           // > From
 	FirstRecord int64  `json:"first_record"` // in its file, from 0 on, headers not counted
 	Records     int64  `json:"records"`      // ≥ 1
-	FirstLine   int64  `json:"first_line"`   // from 1 on, as an editor counts; a record may have several
+	FirstLine   int64  `json:"first_line"`   // from 1 on, as an editor counts; a record may have several. 0 of Parquet
 	Lines       int64  `json:"lines"`        // line ends in it; ≥ Records−1
 	Hash        uint32 `json:"hash"`         // CRC-32C of the bytes as they are in the file
 	// Incomplete is how many bytes at the end are a record that the file ends in; 0: its records are whole.

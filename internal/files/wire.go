@@ -26,12 +26,16 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 		how: s.how, wire: s.c.Wire, fields: s.c.Fields, from: raw, path: s.c.Spec.Files[b.at.File].Name(),
 		line: b.at.FirstLine,
 	}
-	if s.c.Fragile != nil {
-		w.fragile = s.c.Fragile(b.at.File)
+	if s.c.Columns != nil {
+		w.columns = s.c.Columns(b.at.File)
 	}
 	n := len(b.raw)
 	room := b.memory[n:n]
 	switch {
+	case s.how.format == Parquet:
+		return raw, nil
+	case s.how.format == NDJSON:
+		return w.objects(room, s.c.Some), w.bad
 	case s.c.Rewrite:
 		return w.rewrite(room), w.bad
 	case s.c.Wire == batch.TSV && s.how.format == CSV:
@@ -46,11 +50,10 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 
 // rewriter writes the records of a batch as another format reads them.
 type rewriter struct {
-	how    dialect
-	wire   batch.Format
-	fields int
-	// fragile are the record's fields, if some must not be what the server would take for something else.
-	fragile []Field
+	how     dialect
+	wire    batch.Format
+	fields  int
+	columns []Field // of the record's fields; nil: they may be anything
 	from    []byte
 	bad     []*RecordError
 
@@ -178,8 +181,8 @@ func (w *rewriter) rewrite(out []byte) []byte {
 		f.next, f.ends = at, false
 		for !f.ends && f.problem == "" {
 			f.read(w.from)
-			if n < len(w.fragile) && f.problem == "" {
-				f.problem = w.fragile[n].mistaken(&f)
+			if n < len(w.columns) && f.problem == "" {
+				f.problem = w.columns[n].mistaken(&f)
 			}
 			out = w.append(out, &f)
 			n++

@@ -245,9 +245,14 @@ func findable(key string, table []loader.Column) error {
 	return fmt.Errorf("--key %s: rows are found by a column of integers, texts or UUIDs", key)
 }
 
+var errNotCompared = errors.New("--verify full compares the fields of csv, tsv and text: take count for other formats")
+
 // key returns the column of --key, of this process or of the one that began the load.
 func (f *fromFiles) key() (string, error) {
 	p := f.p
+	if p.plan.Files.Format.Named() {
+		return "", errNotCompared
+	}
 	name := ""
 	if p.Config.Files != nil {
 		name = p.Config.Files.Key

@@ -101,7 +101,7 @@ func (f *fromFiles) connected(ctx context.Context) error {
 // firstRecords reads the first record of each file, where no header is declared. What cannot be read is found when the
 // file is.
 func firstRecords(ctx context.Context, f *run.Files) (all []run.First) {
-	if f.Header {
+	if f.Header || f.Format.Named() {
 		return nil
 	}
 	for _, file := range f.Files {

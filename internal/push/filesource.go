@@ -53,7 +53,8 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	}
 	wire := files.Config{
 		Spec: spec.Spec, Run: p.progress.ID(), Wire: p.plan.Format, Rewrite: p.caps.PlainFiles, Fields: spec.Width(),
-		Fragile: spec.FragileIn, BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
+		Columns: spec.ColumnsIn, Some: len(spec.Columns) > 0,
+		BatchBytes: spec.BatchBytes, Buffers: p.plan.Buffers, Workers: p.plan.Workers,
 		BufferBytes: p.plan.Memory / int64(p.plan.Buffers) / source.PageBytes * source.PageBytes,
 		Parallel:    min(len(spec.Files), p.plan.Workers, runtime.GOMAXPROCS(0)),
 		Known:       f.ranges.known, Done: p.progress.Done, Ahead: f.ahead, Skip: f.rejected != nil,

@@ -11,6 +11,7 @@ import (
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/run"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -37,6 +38,13 @@ func (f *fromFiles) spec(ctx context.Context) (run.Spec, error) {
 	format, err := formatOf(c, found)
 	if err != nil {
 		return run.Spec{}, err
+	}
+
+	if format == files.Parquet && p.Config.BatchBytes > 0 {
+		return run.Spec{}, errors.New("--batch-bytes: a Parquet file is a batch: leave it out")
+	}
+	if format.Named() && p.Config.Verify == string(verify.Full) {
+		return run.Spec{}, errNotCompared
 	}
 
 	s := files.NewSpec(format)
@@ -75,7 +83,7 @@ func formatOf(c *config.Files, found []files.File) (files.Format, error) {
 	for _, f := range found {
 		is := config.FormatOf(f.Path)
 		if is == "" {
-			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv or text%s",
+			return "", fmt.Errorf("%s: its name does not say how it is written: give --format csv, tsv, text, ndjson or parquet%s",
 				f.Name(), elsewhere(f.Path))
 		}
 		if format != "" && is != format {
@@ -93,8 +101,8 @@ func elsewhere(name string) string {
 	switch filepath.Ext(name) {
 	case ".orc", ".avro":
 		return "; load does not read this one: write it as csv first"
-	case ".json", ".ndjson", ".jsonl":
-		return "; load does not read JSON: write it as csv first, as with jq -r '[.a, .b] | @csv'"
+	case ".json":
+		return ", or ndjson if each line is an object; jq -c '.[]' makes such lines of an array"
 	case ".xlsx", ".xls":
 		return "; write a spreadsheet as csv first"
 	}

@@ -31,7 +31,10 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 			return nil, fmt.Errorf("--columns: %w", err)
 		}
 		made.Columns = columns
-	case f.Header:
+		if err := made.inFooters(); err != nil {
+			return nil, err
+		}
+	case f.Header || f.Format.Named():
 		if err := made.matchHeaders(f.Files, table); err != nil {
 			return nil, err
 		}
@@ -43,14 +46,17 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 		}
 	}
 
+	if f.Format.Named() && slices.Contains(made.Columns, "") {
+		return nil, fmt.Errorf("--columns: %s names its columns: name those that are wanted, and others are left out", f.Format)
+	}
 	if wire != batch.TSV && slices.Contains(made.Columns, "") {
 		return nil, errors.New("--columns: only LOAD DATA of MySQL's family can leave a field out: name a column for every " +
 			"field, or load into a staging table that has them all, and INSERT from there")
 	}
 	made.Fragile = nil
 	for _, c := range table {
-		if c.NoEmpty || c.NoNull {
-			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull})
+		if c.NoEmpty || c.NoNull || c.Quoted {
+			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, Quoted: c.Quoted})
 		}
 	}
 	for _, one := range first {
@@ -89,7 +95,23 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 		}
 	}
 	if first < 0 {
-		return errors.New("--header: the files are empty, and name no columns")
+		return errors.New("the files are empty, and name no columns")
+	}
+	return nil
+}
+
+// inFooters returns an error if a Parquet file lacks one of the columns. Other files have no list of all their names.
+func (f *Files) inFooters() error {
+	if f.Format != files.Parquet {
+		return nil
+	}
+	for _, file := range f.Files {
+		for _, name := range f.Columns {
+			has := func(other string) bool { return strings.EqualFold(name, other) }
+			if !slices.ContainsFunc(file.Header, has) {
+				return fmt.Errorf("--columns: %s has no column %s, but %s", file.Path, name, strings.Join(file.Header, ", "))
+			}
+		}
 	}
 	return nil
 }
@@ -143,7 +165,7 @@ func headerError(file files.File, delimiter string, table []loader.Column, err e
 		_, unknown := column(name, table)
 		return unknown == nil
 	})
-	if known {
+	if known || delimiter == "" {
 		return fmt.Errorf("the header of %s: %w", file.Path, err)
 	}
 	return fmt.Errorf("%s: its first line names no column of the table, %s: is it a header, and is --delimiter %q right?",

@@ -44,9 +44,9 @@ func TestFragile(t *testing.T) {
 	made, err := f.ForTable(table, batch.CSV, nil)
 	require.NoError(t, err)
 	id, total := files.Field{Column: "id"}, files.Field{Column: "total", NoEmpty: true}
-	require.Equal(t, []files.Field{total, id}, made.FragileIn(0))
-	require.Equal(t, []files.Field{id, total}, made.FragileIn(1))
+	require.Equal(t, []files.Field{total, id}, made.ColumnsIn(0))
+	require.Equal(t, []files.Field{id, total}, made.ColumnsIn(1))
 	made, err = f.ForTable([]loader.Column{{Name: "id"}, {Name: "total"}}, batch.CSV, nil)
 	require.NoError(t, err)
-	require.Nil(t, made.FragileIn(0))
+	require.Nil(t, made.ColumnsIn(0))
 }

@@ -105,6 +105,14 @@ func (f *Files) Bytes() (all int64) {
 	return all
 }
 
+// largest returns the size of the largest file, as stored.
+func (f *Files) largest() (most int64) {
+	for _, one := range f.Files {
+		most = max(most, one.Size)
+	}
+	return most
+}
+
 // PlainBytes is Bytes of files that are not compressed, 0 if one is: how much there is in it is known at its end.
 func (f *Files) PlainBytes() int64 {
 	if slices.ContainsFunc(f.Files, func(one files.File) bool { return one.Compression != files.Plain }) {
@@ -165,9 +173,9 @@ func (f *Files) Batches(file int) int64 {
 	return (one.Size + f.BatchBytes - 1) / f.BatchBytes
 }
 
-// FragileIn returns what the fields of a file's records may not be, one for each field; nil: they may be anything.
-func (f *Files) FragileIn(file int) []files.Field {
-	if len(f.Fragile) == 0 {
+// ColumnsIn returns the columns of a file's fields, and what these may not be; nil: that is known to be anything.
+func (f *Files) ColumnsIn(file int) []files.Field {
+	if len(f.Fragile) == 0 && !f.Format.Named() {
 		return nil
 	}
 	var all []files.Field
@@ -196,14 +204,17 @@ func (f *Files) schema() (s rows.Schema) {
 }
 
 // Wire returns the format in which a method gets the records; "" if it takes no files of this one. All formats can
-// become TSV, or the csv of caps.PlainFiles; the others are sent as they are.
+// become TSV, or the csv of caps.PlainFiles, but for those that name their columns; the others are sent as they are.
 func (f *Files) Wire(caps loader.Caps) batch.Format {
-	taken, as := caps.Files, batch.PGText
-	if f.Format == files.CSV || caps.PlainFiles {
-		as = batch.CSV
+	ways := []batch.Format{batch.PGText, batch.TSV}
+	switch {
+	case f.Format.Named():
+		ways = []batch.Format{batch.Format(f.Format)}
+	case f.Format == files.CSV || caps.PlainFiles:
+		ways[0] = batch.CSV
 	}
-	for _, wire := range [...]batch.Format{as, batch.TSV} {
-		if slices.Contains(taken, wire) {
+	for _, wire := range ways {
+		if slices.Contains(caps.Files, wire) {
 			return wire
 		}
 	}
@@ -217,6 +228,8 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 		return fmt.Errorf(
 			"method %s does not take files yet: load takes PostgreSQL's copy, load-data of MySQL, MariaDB and TiDB, "+
 				"and Databend's insert-no-presign", method)
+	case f.Wire(caps) == "" && f.Format.Named():
+		return fmt.Errorf("method %s does not parse %s, which Databend does: write the files as csv first", method, f.Format)
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:
@@ -255,7 +268,10 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 			return Plan{}, warnings, err
 		}
 		own.BatchBytes, contract.BatchRows = contract.BatchRows, 0
-		if s.Wish.BatchBytes == 0 {
+		switch {
+		case own.Format == files.Parquet:
+			own.BatchBytes = own.largest()
+		case s.Wish.BatchBytes == 0:
 			own.BatchBytes = max(own.BatchBytes, smallestBatch)
 		}
 		made.Wish, made.Contract = Wish{}, contract
@@ -275,15 +291,18 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	if workers < 1 {
 		return errors.New("--workers: at least 1")
 	}
-	one := bufferBatches*p.Files.BatchBytes + bufferRoom
+	one, advice := bufferBatches*p.Files.BatchBytes+bufferRoom, "lower --batch-bytes"
+	if p.Files.Format == files.Parquet { // a file, sent as it is
+		one, advice = p.Files.BatchBytes+bufferRoom, "write smaller files"
+	}
 	most := r.Memory / one
 	if r.Unfilled {
 		most = math.MaxInt64
 	}
 	if most < 2 {
-		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: "+
-			"raise --memory or lower --batch-bytes",
-			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+		return fmt.Errorf("batches of %s need two buffers of %s, more than --memory %s: raise --memory or %s",
+			humanize.IBytes(uint64(p.Files.BatchBytes)), humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)),
+			advice)
 	}
 
 	p.Workers = int(min(int64(workers), most-1))

@@ -18,7 +18,7 @@ type Layout struct {
 // Origin is where a batch's records are. All numbers count from 1.
 type Origin struct {
 	File         string
-	Line, Record int64 // of the first one, in the file
+	Line, Record int64 // of the first one, in the file; Line is 0 where there are no lines
 	// Records takes the batch apart, while it is in use.
 	Records func() []Record
 	// Bad are records that the batch was made without.
@@ -41,4 +41,9 @@ type Bad struct {
 }
 
 // String returns file and first line.
-func (o Origin) String() string { return fmt.Sprintf("%s from line %d on", o.File, o.Line) }
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s from line %d on", o.File, o.Line)
+}

@@ -75,6 +75,8 @@ type Column struct {
 	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
 	// take it for NULL or for a text, without a word.
 	NoEmpty, NoNull bool
+	// Quoted says that the server reads a number of JSON as a double, and cuts that: it goes there as a text.
+	Quoted bool
 }
 
 // Optional reports whether the server fills the column where a load leaves it out.

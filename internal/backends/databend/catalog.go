@@ -50,6 +50,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			}
 			text := strings.EqualFold(column.Type, "VARCHAR") || strings.EqualFold(column.Type, "STRING")
 			column.NoEmpty, column.NoNull = !text, text && !column.Nullable
+			column.Quoted = strings.HasPrefix(strings.ToUpper(column.Type), "DECIMAL")
 		})
 }
 

@@ -88,7 +88,7 @@ func capsOf(method string) loader.Caps {
 	}
 	switch method {
 	case insertNoPresign: // users' files go in by COPY, which remembers names: see records.go
-		c.Files, c.PlainFiles = []batch.Format{batch.CSV}, true
+		c.Files, c.PlainFiles = []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet}, true
 	case stageLoad:
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30
 		c.DefaultBatchBytes, c.MaxGroupBatches = 32<<20, maxFiles

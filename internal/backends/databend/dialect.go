@@ -146,8 +146,20 @@ func formatOptions(f batch.Format) []formatOption {
 }
 
 // fileFormat is the options as SQL, on one line and in visible ASCII: a streaming load sends it in a header.
-func fileFormat(f batch.Format) string {
+func fileFormat(f batch.Format) string { return inSQL(formatOptions(f)) }
+
+// recordFormat is the options for users' files, in which a name that a JSON object lacks is NULL; the encoder writes all.
+func recordFormat(f batch.Format) string {
 	options := formatOptions(f)
+	for i, o := range options {
+		if f == batch.NDJSON && o.name == "missing_field_as" {
+			options[i].value = "NULL"
+		}
+	}
+	return inSQL(options)
+}
+
+func inSQL(options []formatOption) string {
 	all := make([]string, len(options))
 	for i, o := range options {
 		value := o.value
@@ -181,12 +193,12 @@ func (s statements) insertAttached() string {
 // copyInto loads files by name: a pattern would load other files too. FORCE would load a file twice, and with PURGE the
 // server would not remember it: files are removed when the group is known to be in.
 func (s statements) copyInto(stage string, files []string, f batch.Format) string {
-	return s.copyFiles(stage, s.Columns(s.Schema), files, f)
+	return s.copyFiles(stage, s.Columns(s.Schema), files, fileFormat(f))
 }
 
-func (s statements) copyFiles(stage, columns string, files []string, f batch.Format) string {
+func (s statements) copyFiles(stage, columns string, files []string, format string) string {
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
-		s.Table, columns, stage, literals(files), fileFormat(f))
+		s.Table, columns, stage, literals(files), format)
 }
 
 func (s statements) deleteRows(r loader.KeyRange) string {

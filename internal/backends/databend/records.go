@@ -169,12 +169,12 @@ func (s *recordsSession) copyRecords(stage, path string, b *batch.Batch) string 
 	for i, name := range b.Layout.Columns {
 		columns[i] = quote(name)
 	}
-	return s.copyFiles(stage, strings.Join(columns, ", "), []string{path}, b.Format) + " PURGE = true"
+	return s.copyFiles(stage, strings.Join(columns, ", "), []string{path}, recordFormat(b.Format)) + " PURGE = true"
 }
 
 var (
-	badColumn = regexp.MustCompile(`^(?s)Invalid value '.*' for column (\d+) \(`)
-	badPlace  = regexp.MustCompile(`\s+at file '[^']*', line (\d+)$`)
+	badColumn = regexp.MustCompile(`^(?s)(?:Invalid value '.*'|Missing value) for column (\d+) \(`)
+	badPlace  = regexp.MustCompile(`(?s)(?: for File '[^']*'.*)?\s+at file '[^']*', line (\d+)$`)
 )
 
 // recordError reads which record an error is about. COPY counts records from 0, though it calls them lines, and names a
