@@ -173,7 +173,7 @@ func (f *Files) Batches(file int) int64 {
 	return (one.Size + f.BatchBytes - 1) / f.BatchBytes
 }
 
-// ColumnsIn returns the columns of a file's fields, and what these may not be; nil: that is known to be anything.
+// ColumnsIn returns the columns of a file's fields, and what these may not be; nil: they may be anything.
 func (f *Files) ColumnsIn(file int) []files.Field {
 	if len(f.Fragile) == 0 && !f.Format.Named() {
 		return nil
