@@ -234,7 +234,7 @@ func TestMistakesInAFile(t *testing.T) {
 		{"version: 1\nname: a.b\ncolumns:\n" + id, "t.yaml:2: name a.b: a dataset's name has 1 to 63 letters of ASCII, digits, _ and -: write name: …"},
 		{"version: 1\nrows: -1\ncolumns:\n" + id, "t.yaml:2: rows: a whole number of rows, 1 or more, belongs here"},
 		{"version: 1\nrows: 1001\ncolumns:\n" + id + "  c: {type: text, sequence: {start: 0, format: '{:03}x'}}\n",
-			"t.yaml:2: rows: the sequences have values for 500 rows, since half of them are for probes"},
+			"t.yaml:2: rows: 1001 are too many: the sequences have values for 500 rows, since half of them are for probes"},
 		{"version: 1\ncolumns:\n" + id + "  ID: {type: bigint, constant: 1}\n", "t.yaml:4: columns id and ID are one to databases that ignore case"},
 		{"version: 1\ncolumns:\n" + id + "  \"a\\u001bb\": {type: bigint, constant: 1}\n",
 			`t.yaml:4: column "a\x1bb": a name has characters that can be seen, and no quote or backslash`},

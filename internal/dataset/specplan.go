@@ -112,11 +112,25 @@ func (s *Spec) plan() (*specPlan, []problem) {
 		p.add("columns", "columns: a sequence has a value for one row only")
 		return nil, p.problems
 	}
-	if most := plan.schema.MaxNumber() / 2; s.Rows > 0 && s.Rows-1 > most { // the upper half is for probes
-		p.add("rows", "rows: the sequences have values for %d rows, since half of them are for probes", most+1)
+	if room := plan.room(); s.Rows > room {
+		p.add("rows", "rows: %d are too many: the sequences have values for %d rows, since half of them are for probes", s.Rows, room)
 		return nil, p.problems
 	}
 	return plan, nil
+}
+
+// room is how many rows the derived columns have values for. The upper half is for probes.
+func (p *specPlan) room() int64 {
+	return p.schema.MaxNumber()/2 + 1
+}
+
+// Room returns how many rows the spec has values for; it has been read without an error.
+func (s *Spec) Room() int64 {
+	plan, problems := s.plan()
+	if len(problems) > 0 {
+		return 0
+	}
+	return plan.room()
 }
 
 // planColumn plans a column unless it is planned, and reports whether that has ended.

@@ -75,7 +75,11 @@ func ParseTables(file string, text []byte, parameters map[string]string, scale S
 		if _, problems := t.Spec.plan(); len(problems) > 0 {
 			r.lines = t.lines
 			for _, p := range problems {
-				r.add(r.lineOf(p.at), "table %s: %s", quoted(t.Name), p.text)
+				text := p.text
+				if p.at == "rows" && scale != (Scale{}) {
+					text += "; --rows and --times are for all tables: without them each has the rows that the file says"
+				}
+				r.add(r.lineOf(p.at), "table %s: %s", quoted(t.Name), text)
 			}
 		}
 		all.Tables = append(all.Tables, t.SpecTable)

@@ -60,6 +60,7 @@ type writer struct {
 	label string // of the table in a file of several; "" in a file of its own
 	// unknownRows says that Rows is no number of the server's.
 	unknownRows bool
+	full        bool // Rows is as many as the derived columns have values for
 	keepValues  bool // texts of common values, in place of v1, v2 …
 	columns     []*column
 	key         []string
@@ -193,13 +194,14 @@ func (w *writer) draw(c *column) {
 // accepted reports whether a spec may have the columns, with the key.
 func (w *writer) accepted(key []string, all ...entry) bool { return w.try(key, all...) == nil }
 
+// unkeyed begins a file whose key is none of its table's columns.
+const unkeyed = "version: 1\nname: t\nkey: [terapush_row]\ncolumns:\n  terapush_row: {type: bigint, sequence: {start: 1}}\n"
+
 // try returns why a spec may not have the columns, with the key; no key is any.
 func (w *writer) try(key []string, all ...entry) error {
-	text := "version: 1\nname: t\n"
-	if key == nil {
-		text += "key: [terapush_row]\ncolumns:\n  terapush_row: {type: bigint, sequence: {start: 1}}\n"
-	} else {
-		text += "key: " + names(key) + "\ncolumns:\n"
+	text := unkeyed
+	if key != nil {
+		text = "version: 1\nname: t\nkey: " + names(key) + "\ncolumns:\n"
 	}
 	for _, e := range all {
 		text += e.line() + "\n"

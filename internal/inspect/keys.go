@@ -217,9 +217,15 @@ func (w *writer) refuseUnique(k loader.Key, columns []*column) {
 		}
 	}
 	for _, c := range columns {
-		if c.generator == "" {
-			w.leaveOut(c, why)
+		if c.generator != "" {
+			continue
+		}
+		if c.isNarrow() && !c.Optional() {
+			w.problems = append(w.problems, fmt.Errorf("column %q: %s has too few values to be different in every row, "+
+				"as UNIQUE %s wants: fill the table by hand", c.Name, c.Type, k.Name))
 			return
 		}
+		w.leaveOut(c, why)
+		return
 	}
 }

@@ -119,7 +119,8 @@ func (s *schema) link(w *writer, c *column) {
 	case c.Nullable:
 		c.omitted = why + ": NULL"
 	default:
-		w.problems = append(w.problems, fmt.Errorf("column %q: %s", c.Name, why))
+		w.problems = append(w.problems, fmt.Errorf("column %q: %s: once that has rows, inspect --table %s describes this one alone",
+			c.Name, why, w.label))
 	}
 }
 
@@ -129,6 +130,7 @@ func (s *schema) write() {
 	for _, w := range s.writers {
 		w.derivedAfterParents(keyed)
 	}
+	failing := map[string]*writer{}
 	for name, w := range s.writers {
 		for _, c := range w.columns {
 			w.draw(c)
@@ -137,10 +139,35 @@ func (s *schema) write() {
 			w.problems = append(w.problems, errNoKey)
 		}
 		if len(w.problems) > 0 {
-			s.left[name], s.failed = errors.Join(w.problems...), true
+			failing[name] = w
 		}
 	}
+	s.leaveOutFirst(failing)
 	s.bound()
+}
+
+// leaveOutFirst leaves out the tables that fail though all that they refer to do not: of the others the next try tells
+// whether they fail for another reason than that. Of a circle it leaves out all.
+func (s *schema) leaveOutFirst(failing map[string]*writer) {
+	s.failed = len(failing) > 0
+	waits := func(w *writer) bool {
+		return slices.ContainsFunc(w.columns, func(c *column) bool {
+			return c.parent != nil && c.parent.writer != w && len(c.parent.problems) > 0
+		})
+	}
+
+	first := map[string]*writer{}
+	for name, w := range failing {
+		if !waits(w) {
+			first[name] = w
+		}
+	}
+	if len(first) == 0 {
+		first = failing
+	}
+	for name, w := range first {
+		s.left[name] = errors.Join(w.problems...)
+	}
 }
 
 // derivedAfterParents chooses the derived columns of a table once those of the tables that it refers to are chosen.
@@ -158,8 +185,13 @@ func (w *writer) derivedAfterParents(keyed map[*writer]bool) {
 	w.deriveUniques()
 }
 
-// bound leaves no table more rows than those have that its derived columns go through.
+// bound leaves no table more rows than its derived columns have values for, and than those have that they go through.
 func (s *schema) bound() {
+	for _, w := range s.writers {
+		if room := w.room(); room < w.Rows {
+			w.Rows, w.full = room, true
+		}
+	}
 	for changed := true; changed; {
 		changed = false
 		for _, w := range s.writers {
@@ -203,6 +235,9 @@ func (s *schema) file(what string) string {
 		out.WriteString(indented("  ", w.remarks()))
 		if w.unknownRows {
 			line("  # The server does not know how many rows it has.")
+		}
+		if w.full {
+			line("  # Its key or a unique column has values for no more than %d rows, however many others have.", w.Rows)
 		}
 		line("  %s:", dotted(w.label))
 		out.WriteString(indented("    ", w.body(w.Rows)))
@@ -283,6 +318,21 @@ func (w *writer) pairOf(slow, fast *column) bool {
 	slow.choose(every)
 	fast.choose(over)
 	return true
+}
+
+// room is how many rows the table's own derived columns have values for, as two characters have for a code.
+func (w *writer) room() int64 {
+	room := int64(math.MaxInt64)
+	for _, c := range w.columns {
+		if !c.derived || c.parent != nil {
+			continue
+		}
+		spec, err := dataset.ParseSpec("file", []byte(unkeyed+entry{c, c.generator}.line()), nil)
+		if err == nil {
+			room = min(room, spec.Room())
+		}
+	}
+	return room
 }
 
 // most is how many rows the parents of the table's derived columns have room for.

@@ -56,7 +56,8 @@ func TestWriteSchema(t *testing.T) {
 			"      tag: {type: bigint, sequence: {of: s.tags.id, cycle: \"${s.tags.rows}\"}}\n",
 		"      \"no\": {type: bigint, sequence: {start: 1, every: \"${s.teams.rows}\"}}\n",
 		"  # \"odds\" is left out: column \"odd\": there is no type of ours for odd yet, it takes no NULL and has no default",
-		"  # \"of_odds\" is left out: column \"a\": it refers to table odds, which is left out\n",
+		"  # \"of_odds\" is left out: column \"a\": it refers to table odds, which is left out: " +
+			"once that has rows, inspect --table s.of_odds describes this one alone\n",
 		"      # \"a\" bigint is left out: it refers to table odds, which is left out: NULL\n",
 		"  # \"ring\" is left out: column next: it refers to table s.ring, which is not filled before: write nulls: 100%, or draw it",
 		"  # \"secret\" is left out: permission denied at all\n",
@@ -73,4 +74,33 @@ func TestWriteSchema(t *testing.T) {
 	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1", false)
 	require.ErrorContains(t, err, "no dataset can be made for any table of schema s")
 	require.True(t, strings.HasPrefix(text, "# Schema s of Server 1, as terapush inspect has read it."))
+}
+
+// Small tables that many refer to, as of countries or states, have few keys: they get as many rows as that, or are left out
+// with the reason, and never take the rest with them without one.
+func TestWriteSchemaOfSmallKeys(t *testing.T) {
+	code := loader.Column{Name: "code", Type: "character(2)", Values: &rows.Column{Type: rows.Char, MaxBytes: 2}}
+	tiny := loader.Column{Name: "code", Type: "tinyint", Values: &rows.Column{Type: rows.Int16, Most: 127}}
+	key := []loader.Key{primary("id")}
+	all := []Table{
+		described("countries", 0, []loader.Key{primary("code")}, []loader.Column{code}),
+		described("users", 0, key, []loader.Column{bigint("id"), code}, to("countries", "code", "code")),
+		described("states", 0, []loader.Key{primary("code")}, []loader.Column{tiny}),
+		described("orders", 0, key, []loader.Column{bigint("id"), tiny}, to("states", "code", "code")),
+	}
+	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
+	require.NoError(t, err)
+	for _, line := range []string{
+		"values for no more than 50 rows, however many others have.\n  s.countries:\n    rows: 50\n",
+		"  s.users:\n    rows: 1000\n",
+		"      code: {type: char(2), ref: s.countries.code}\n",
+		"\"states\" is left out: column \"code\": tinyint has too few values to be different in every row, as UNIQUE pk wants: fill the table by hand\n",
+		"\"orders\" is left out: column \"code\": it refers to table states, which is left out: once that has rows, ",
+	} {
+		require.Contains(t, string(file), line)
+	}
+
+	_, err = dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
+	require.ErrorContains(t, err, "rows: 100 are too many: the sequences have values for 50 rows, since half of them are for probes; "+
+		"--rows and --times are for all tables: without them each has the rows that the file says")
 }

@@ -175,5 +175,11 @@ func TestPreflightGivesTheTableBack(t *testing.T) {
 	p.succeeds(small)
 	p.fails(small, report.PreflightFailed, "table memory holds rows")
 	require.Len(t, p.memory.Runs(), 1)
+
+	part := p.job(small)
+	part.ID = "run.2" // of a run of several tables, which takes neither --append nor --table
+	_, err := push.Run(p.Context(), part)
+	require.Contains(t, loader.Explain(err), "table memory holds rows (empty it, or leave it out of the file; --create truncate ")
+
 	p.succeeds(small + " --append")
 }

@@ -161,9 +161,12 @@ func (p *push) refuseRows() error {
 	if !p.target.Found.HasRows || p.Config.Append {
 		return nil
 	}
+	hint := "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
+	if _, _, isPart := config.ParentOf(cmp.Or(p.Config.RunID, p.ID)); isPart { // of a run that takes neither --append nor --table
+		hint = "empty it, or leave it out of the file; --create truncate is for tables that terapush made"
+	}
 	return &loader.Error{
-		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.Found.Name),
-		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
+		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.Found.Name), Hint: hint,
 	}
 }
 

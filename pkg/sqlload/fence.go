@@ -45,9 +45,11 @@ func AwaitFence(ctx context.Context, try func(wait time.Duration) (bool, error),
 		} else if ended {
 			wait *= 2
 		}
-		if time.Since(began)+wait > fenceTime {
+		left := fenceTime - time.Since(began)
+		if left < time.Second {
 			return fenceLate(end)
 		}
+		wait = min(wait, left)
 	}
 	return ctx.Err()
 }
@@ -106,7 +108,8 @@ func fenceLate(end func() (string, error)) error {
 	}
 	return &loader.Error{
 		Op: "wait for the batches of other runs", Applied: loader.No,
-		Err:  fmt.Errorf("their transactions have held the claim table for %s: %s", fenceTime, cmp.Or(others, "by whom the server does not say")),
+		Err: fmt.Errorf("their transactions have held the claim table for %s: %s", fenceTime,
+			cmp.Or(others, "by whom the server does not say, perhaps by one that it rolls back since its process has ended")),
 		Hint: "wait until they have ended; batches of fewer --batch-bytes are shorter",
 	}
 }
