@@ -16,6 +16,7 @@ type specDataset struct {
 	drawn   []drawnColumn // in an order in which all others that one depends on come first
 	derived []derivedColumn
 	wants   []Want
+	parents []ownParents
 }
 
 type drawnColumn struct {
@@ -62,6 +63,9 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, cmp.Or(c.stream, c.column.Name))}
 		if one.from = c.follows; one.from == nil {
 			one.generator = c.drawn(one.start)
+		}
+		if c.parents != nil {
+			d.parents = append(d.parents, ownParents{c.column.Name, c.parents(one.start), one.start})
 		}
 		d.drawn = append(d.drawn, one)
 		if c.wants > 0 {

@@ -148,7 +148,7 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 	if s.Wish.Shared {
 		workers = sharedWorkers
 	}
-	return loader.Negotiate(caps, loader.Want{
+	want := loader.Want{
 		Method: s.Wish.Method, Format: s.Wish.Format, Delivery: s.Wish.Delivery,
 		BatchRows: s.Wish.BatchRows, BatchBytes: s.Wish.BatchBytes, GroupBatches: s.Wish.CommitBatches,
 		Rows: rows, Workers: workers,
@@ -163,7 +163,13 @@ func (s Spec) contract(caps loader.Caps, d dataset.Dataset, rows int64, workers 
 			}
 			return s.rowBytes(d, e)
 		},
-	})
+	}
+	c, warnings, err := loader.Negotiate(caps, want)
+	if parents, _ := dataset.OwnParents(d); err == nil && c.BatchRows < parents && want.BatchRows+want.BatchBytes == 0 {
+		want.BatchRows = parents
+		return loader.Negotiate(caps, want)
+	}
+	return c, warnings, err
 }
 
 // rowBytes is Plan.EncodedRowBytes, which no database decides: a resume plans before it knows one.
@@ -198,6 +204,11 @@ func (p *Plan) check(schema rows.Schema) error {
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
 			p.BatchRows, p.EncodedRowBytes)
+	}
+	if first, column := dataset.OwnParents(p.Data); min(p.BatchRows, p.Rows) < first {
+		return fmt.Errorf("column %s refers to the first %d rows of its table, which batch 0 has to hold, and it has %d: "+
+			"give more --rows, larger --batch-rows, or fewer rows in the file, as ref: {column: …, rows: %d}",
+			column, first, min(p.BatchRows, p.Rows), min(p.BatchRows, p.Rows))
 	}
 	if pieces, size := p.pieces(); pieces < p.Shard.Count {
 		return &FewBatchesError{p.Shard, pieces, size}

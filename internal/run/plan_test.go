@@ -291,6 +291,24 @@ columns:
 	require.Empty(t, warnings, "no row is drawn twice")
 }
 
+// Batch 0 has all the rows that others refer to, whatever the method's batches are, or there is no run.
+func TestRowsThatOthersReferToAreInBatchZero(t *testing.T) {
+	own, err := dataset.ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n"+
+		"  up: {ref: {column: id, rows: 70000}, nulls: 5%}\n  next: {ref: t.id}\n"), nil)
+	require.NoError(t, err)
+	in := newInput()
+	in.Dataset, in.Definition, in.Rows = own.Name, own, 1_000_000
+	in.Wish.Format, in.Wish.BatchRows, in.Memory = "", 0, 1<<30
+	require.EqualValues(t, 70_000, in.make(t).BatchRows)
+
+	in.Wish.BatchRows = 60_000
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "column up refers to the first 70000 rows of its table, which batch 0 has to hold, and it has 60000")
+	in.Wish.BatchRows, in.Rows = 0, 500
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "and it has 500: give more --rows")
+}
+
 func TestWorkers(t *testing.T) {
 	const gbps = 1_000_000_000
 	for _, c := range []struct {
