@@ -191,7 +191,9 @@ func (c oneRune) appendTo(dst []byte, w *words) []byte {
 // oneByte is one of a class of ASCII.
 type oneByte string
 
-func (c oneByte) appendTo(dst []byte, w *words) []byte { return append(dst, c[w.below(uint64(len(c)))]) }
+func (c oneByte) appendTo(dst []byte, w *words) []byte {
+	return append(dst, c[w.below(uint64(len(c)))])
+}
 
 func classPart(re *syntax.Regexp) (patternPart, error) {
 	part := patternPart{plain: true, ascii: true}
