@@ -76,6 +76,7 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 		return columnPlan{}
 	}
 	plan.stream = "sample " + file.hash // one for all columns, which have one row then
+	plan.sampled = file.memory()
 	return plan
 }
 

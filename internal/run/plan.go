@@ -34,6 +34,8 @@ type Plan struct {
 	Workers int   `json:"workers"`
 	Buffers int   `json:"buffers"`
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
+	// Samples is the memory that files of samples take beside the buffers, at most.
+	Samples int64 `json:"samples,omitempty"`
 
 	Data    dataset.Dataset `json:"-"` // nil in a plan that was read, and of files
 	Encoder encode.Encoder  `json:"-"`
@@ -244,9 +246,15 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	}
 	batches := max(p.PartBatches()-r.Made, 1)
 	one := source.Memory(source.Config{Spans: p.Spans(), Dataset: p.Data, Encoder: p.Encoder, Buffers: 1})
-	most := r.Memory / one
+	p.Samples = dataset.SampleMemory(p.Data)
+	most := max(r.Memory-p.Samples, 0) / one
 	if r.Unfilled {
 		most = math.MaxInt64
+	}
+	if most < 1 && p.Samples > 0 {
+		return nil, fmt.Errorf("files of samples take %s, beside which --memory %s has no room for a batch of %s: "+
+			"raise --memory, or take a part of the files",
+			humanize.IBytes(uint64(p.Samples)), humanize.IBytes(uint64(r.Memory)), humanize.IBytes(uint64(one)))
 	}
 	if most < 1 {
 		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+
