@@ -35,7 +35,7 @@ type Plan struct {
 	Buffers int   `json:"buffers"`
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
 	// Samples is the memory that files of samples take beside the buffers, at most.
-	Samples int64 `json:"samples,omitempty"`
+	Samples int64 `json:"-"`
 
 	Data    dataset.Dataset `json:"-"` // nil in a plan that was read, and of files
 	Encoder encode.Encoder  `json:"-"`
