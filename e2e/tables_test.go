@@ -39,6 +39,7 @@ tables:
       id:      {type: bigint, scatter: {start: 5, stride: 64}}
       country: {ref: countries.id}
       friend:  {ref: customers.id, nulls: 50%}
+      sponsor: {ref: customers.id}
   countries:
     rows: 2
     key: [id]
@@ -50,7 +51,7 @@ tables:
 // shopTables has the constraints; foreign keys are made again after the load, so that the server checks every row.
 var shopTables = []string{
 	"CREATE TABLE countries (id smallint PRIMARY KEY, code char(2))",
-	"CREATE TABLE customers (id bigint PRIMARY KEY, country smallint NOT NULL, friend bigint)",
+	"CREATE TABLE customers (id bigint PRIMARY KEY, country smallint NOT NULL, friend bigint, sponsor bigint NOT NULL)",
 	"CREATE TABLE orders (id bigint PRIMARY KEY, customer bigint NOT NULL, note varchar(200))",
 	"CREATE TABLE items (order_id bigint, line int, note varchar(40), PRIMARY KEY (order_id, line))",
 }
@@ -58,6 +59,7 @@ var shopTables = []string{
 var shopReferences = []string{
 	"ALTER TABLE customers ADD FOREIGN KEY (country) REFERENCES countries(id)",
 	"ALTER TABLE customers ADD FOREIGN KEY (friend) REFERENCES customers(id)",
+	"ALTER TABLE customers ADD FOREIGN KEY (sponsor) REFERENCES customers(id)",
 	"ALTER TABLE orders ADD FOREIGN KEY (customer) REFERENCES customers(id)",
 	"ALTER TABLE items ADD FOREIGN KEY (order_id) REFERENCES orders(id)",
 }
@@ -93,6 +95,8 @@ func (d *database) shopIsExact(t *testing.T) {
 		assert.Equal(t, rows, d.number(t, "SELECT COUNT(*) FROM "+table), table)
 	}
 	d.must(t, shopReferences...)
+	assert.EqualValues(t, 50, d.number(t, "SELECT COUNT(DISTINCT sponsor) FROM customers"), "the first tenth of the customers")
+	assert.Positive(t, d.number(t, "SELECT COUNT(friend) FROM customers"))
 }
 
 // A run of several tables that is killed in the third goes on there: what was proven is left alone, and the rest follows.

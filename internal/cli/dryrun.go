@@ -55,7 +55,11 @@ func outline(c *config.Push, o push.Outline) string {
 	if p.Staged() {
 		line("groups    of %s stored batches, %s committed at a time", humanize.Comma(p.GroupBatches), humanize.Comma(int64(p.Commits)))
 	}
-	line("memory    %d buffers = %s", p.Buffers, humanize.IBytes(uint64(p.Memory)))
+	samples := ""
+	if p.Samples > 0 {
+		samples = ", and up to " + humanize.IBytes(uint64(p.Samples)) + " for the files of samples"
+	}
+	line("memory    %d buffers = %s%s", p.Buffers, humanize.IBytes(uint64(p.Memory)), samples)
 	line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range o.Warnings {
 		line("warning   %s", warning)

@@ -20,7 +20,7 @@ tables:
     columns: {id: {type: bigint, sequence: {start: 1}}, customer: {ref: customers.id}}
   customers:
     rows: 100
-    columns: {id: {type: bigint, sequence: {start: 1}}, by: {ref: customers.id, nulls: 50%}}
+    columns: {id: {type: bigint, sequence: {start: 1}}, by: {ref: orders.id, nulls: 50%}}
 `
 
 // A run of several tables is one run to whoever lists, verifies and forgets it, and its parts are found by it.
@@ -47,12 +47,12 @@ func TestTables(t *testing.T) {
 	require.Equal(t, []any{"2 tables", "loaded", int64(30), int64(30)}, []any{whole.Table, whole.State, whole.Rows, whole.PlannedRows})
 	require.Equal(t, []string{whole.Run + ".1", whole.Run + ".2"}, []string{list.Runs[1].Run, list.Runs[2].Run})
 
-	changed := strings.Replace(shopFile, "rows: 200", "rows: 210", 1)
+	changed := strings.Replace(shopFile, "rows: 100", "rows: 110", 1)
 	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
 	r = s.run("push", "discard://", "--resume", "last", "--dataset", file)
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, "table orders of run "+whole.Run+" has begun, so that it cannot change: rows was 20, now 21")
-	added := shopFile + "  later: {rows: 50, columns: {id: {type: bigint, sequence: {start: 1}}}}\n"
+	require.Contains(t, r.stderr, "table customers of run "+whole.Run+" has begun, so that it cannot change: rows was 10, now 11")
+	added := shopFile + "  later: {rows: 50, columns: {id: {type: bigint, sequence: {start: 1}}, of: {ref: orders.id}}}\n"
 	require.NoError(t, os.WriteFile(file, []byte(added), 0o600))
 	r = s.run("push", "discard://", "--resume", "last", "--dataset", file)
 	require.Zero(t, r.code, r.stderr)

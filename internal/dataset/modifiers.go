@@ -21,6 +21,7 @@ func streamOf(start uint64, name string) uint64 {
 type chance struct {
 	below  uint64
 	always bool
+	first  int64 // rows before it are always so
 }
 
 // chance reads a share such as 3%, of more than 0%, and writes it in its one notation.
@@ -41,7 +42,7 @@ func (p *columnPlanner) chance(text *string, at string) (c chance) {
 
 // of reports whether it is so in a row.
 func (c chance) of(start uint64, row int64) bool {
-	return c.always || mix(at(start, row, 1)+gamma) < c.below
+	return c.always || row < c.first || mix(at(start, row, 1)+gamma) < c.below
 }
 
 // nullable makes some values of a generator NULL.

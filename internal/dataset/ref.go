@@ -13,7 +13,8 @@ import (
 type SpecRef struct {
 	Table  string `json:"table"`
 	Column string `json:"column"`
-	Rows   int64  `json:"rows"` // of the parent
+	Rows   int64  `json:"rows"`          // of the parent; of the column's own table the first ones, which are the parents of all
+	Own    bool   `json:"own,omitempty"` // Table is the one that the column is in
 	// With is the column of a reference to the same table, in whose row of the parent the value is; "" if this column
 	// draws the row. Both are NULL together.
 	With   string `json:"with,omitempty"`
@@ -63,7 +64,8 @@ func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
 
 func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
 	if r.short != "" && r.Table == "" {
-		p.wrong([]string{"ref"}, "ref: %s is for a file with tables: write {table: …, column: …, rows: …}", quoted(r.short))
+		p.wrong([]string{"ref"}, "ref: %s is for a file with tables, or for the table itself, which is %s: write {table: …, column: …, rows: …}",
+			quoted(r.short), quoted(p.Name))
 		return plan
 	}
 	if r.With != "" {
@@ -85,7 +87,7 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	first := &p.Columns[p.columnIndex(r.With)]
 	drawn, isRef := first.Generator.(*SpecRef)
 	switch {
-	case !isRef || drawn.Table != r.Table || drawn.With != "":
+	case !isRef || drawn.Table != r.Table || drawn.Own != r.Own || drawn.With != "":
 		p.wrong([]string{"ref", "with"}, "ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
 		return plan
 	case r.Rows != 0 && r.Rows != drawn.Rows:
@@ -105,6 +107,7 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	if draw := plan.drawn; draw != nil && of.column.Nullable {
 		share := first.Nulls
 		chance := p.chance(&share, "nulls")
+		chance.first = r.firstNulls()
 		plan.column.Nullable = true
 		plan.drawn = func(start uint64) generator { return &nullable{draw(start), chance} }
 	}
@@ -132,10 +135,15 @@ func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	if rank == nil {
 		return plan
 	}
+	if r.Own {
+		draw := rank
+		rank = func(start uint64, _ int64, _ uint64) generator { return &firstRows{draw(start, 0, 1), r.Rows} }
+		plan.parents = func(start uint64) *firstRows { return &firstRows{draw(start, 0, 1), r.Rows} }
+	}
 	switch of := parent.derived.(type) {
 	case *sequence:
 		plan.least, plan.most = of.start, of.largest(r.Rows-1)
-		if p.t.Variable() || of.every > 1 || of.cycle > 0 {
+		if r.Own || p.t.Variable() || of.every > 1 || of.cycle > 0 {
 			plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
 			return plan
 		}

@@ -1,12 +1,14 @@
 package dataset
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,6 +25,7 @@ const maxSample = 1 << 30
 // sampleFile is a user's file, of which whole rows are drawn.
 type sampleFile struct {
 	path    string
+	size    int64
 	hash    string // the SHA-256 of its bytes, in hex
 	names   []string
 	columns []sampleColumn
@@ -50,6 +53,15 @@ func (c *sampleColumn) text(row int) []byte {
 		from = c.ends[row-1]
 	}
 	return c.texts[from:c.ends[row]]
+}
+
+// memory is what the file takes, in bytes.
+func (f *sampleFile) memory() (bytes int64) {
+	const rowBytes, valueBytes = 8, 4 + 1
+	for i := range f.columns {
+		bytes += int64(cap(f.columns[i].texts)) + valueBytes*int64(len(f.lines))
+	}
+	return bytes + rowBytes*int64(len(f.lines))
 }
 
 // column returns a column by its name, nil if there is none.
@@ -86,89 +98,148 @@ func readSample(path string) (*sampleFile, error) {
 	if last != nil && last.path == path && lastSample.size == info.Size() && lastSample.modified.Equal(info.ModTime()) {
 		return last, nil
 	}
-	text, err := os.ReadFile(path)
+	f, err := openSample(path)
 	if err != nil {
-		return nil, err
-	}
-	f := &sampleFile{path: path}
-	sum := sha256.Sum256(text)
-	f.hash = hex.EncodeToString(sum[:])
-	if err := f.read(text); err != nil {
 		return nil, err
 	}
 	lastSample.file, lastSample.size, lastSample.modified = f, info.Size(), info.ModTime()
 	return f, nil
 }
 
-func (f *sampleFile) read(text []byte) error {
-	switch {
-	case bytes.HasPrefix(text, []byte("PAR1")):
-		return f.readParquet(text)
-	case bytes.HasPrefix(text, []byte("\x1f\x8b")) || bytes.HasPrefix(text, []byte("\x28\xb5\x2f\xfd")):
-		return fmt.Errorf("%s is compressed: decompress it first", f.path)
-	case bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")):
-		return fmt.Errorf("%s is UTF-16: write it as UTF-8 first, with iconv -f UTF-16 -t UTF-8", f.path)
-	case !utf8.Valid(text):
-		line := 1
-		for rest := text; len(rest) > 0; {
-			r, size := utf8.DecodeRune(rest)
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			if r == '\n' {
-				line++
-			}
-			rest = rest[size:]
-		}
-		return fmt.Errorf("%s, line %d: this is not UTF-8", f.path, line)
+func openSample(path string) (*sampleFile, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	return f.readCSV(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, sum := &sampleFile{path: path, size: info.Size()}, sha256.New()
+	if err := f.read(in, sum); err != nil {
+		return nil, err
+	}
+	f.hash = hex.EncodeToString(sum.Sum(nil))
+	return f, nil
+}
+
+// read reads a file, which is hashed on the way: it is never in memory as a whole beside its columns.
+func (f *sampleFile) read(file *os.File, sum hash.Hash) error {
+	in := bufio.NewReaderSize(io.TeeReader(file, sum), 1<<16)
+	begin, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(begin, []byte("PAR1")):
+		if _, err := io.Copy(io.Discard, in); err != nil {
+			return err
+		}
+		return f.readParquet(file)
+	case bytes.HasPrefix(begin, []byte("\x1f\x8b")) || bytes.HasPrefix(begin, []byte("\x28\xb5\x2f\xfd")):
+		return fmt.Errorf("%s is compressed: decompress it first", f.path)
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return fmt.Errorf("%s is UTF-16: write it as UTF-8 first, with iconv -f UTF-16 -t UTF-8", f.path)
+	}
+	if bytes.HasPrefix(begin, []byte("\xef\xbb\xbf")) {
+		_, _ = in.Discard(3) // which it has
+	}
+	return f.readCSV(in)
 }
 
 // readCSV reads a file with a header. An empty field without quotes is NULL.
-func (f *sampleFile) readCSV(text []byte) error {
-	in := csv.NewReader(bytes.NewReader(text))
+func (f *sampleFile) readCSV(file io.Reader) error {
+	raw := new(bytes.Buffer) // what was read and is not in records yet
+	in := csv.NewReader(io.TeeReader(file, raw))
 	in.ReuseRecord = true
 	if ext := strings.ToLower(filepath.Ext(f.path)); ext == ".tsv" || ext == ".tab" {
 		in.Comma = '\t'
 	}
-	header, err := in.Read()
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s is empty: a sample has a header and rows", f.path)
-	}
-	if err != nil {
-		return f.csvError(err)
-	}
-	f.names = slices.Clone(header)
-	if err := f.checkNames(); err != nil {
-		return err
-	}
-	f.columns, f.unit = make([]sampleColumn, len(f.names)), "line"
 
-	at := lineStarts{text: text, line: 1}
+	line, read := 1, int64(0) // where the next record begins
 	for {
 		record, err := in.Read()
+		text := raw.Next(int(in.InputOffset() - read))
+		if valid := validBytes(text); valid < len(text) {
+			return fmt.Errorf("%s, line %d: this is not UTF-8", f.path, line+bytes.Count(text[:valid], []byte{'\n'}))
+		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return f.csvError(err)
 		}
-		first, _ := in.FieldPos(0)
-		f.lines = append(f.lines, first)
-		for i, value := range record {
-			null := false
-			if value == "" {
-				line, column := in.FieldPos(i)
-				null = !at.quoted(line, column)
-			}
-			f.columns[i].add(value, null)
+		if f.names == nil {
+			err = f.begin(record)
+		} else {
+			f.addRecord(record, in, &lineStarts{text: text, line: line})
+		}
+		if err != nil {
+			return err
+		}
+		line, read = line+bytes.Count(text, []byte{'\n'}), in.InputOffset()
+		if len(f.lines) == measuredRows {
+			f.reserve(float64(f.size-read) / float64(read))
 		}
 	}
-	if len(f.lines) == 0 {
+	switch {
+	case f.names == nil:
+		return fmt.Errorf("%s is empty: a sample has a header and rows", f.path)
+	case len(f.lines) == 0:
 		return fmt.Errorf("%s has a header and no rows", f.path)
 	}
 	return nil
+}
+
+// measuredRows is how many rows say what memory the others will need.
+const measuredRows = 10_000
+
+// reserve makes room for more rows, times as many as there are. What grows step by step is copied, and for a while there twice.
+func (f *sampleFile) reserve(times float64) {
+	times *= 1.05
+	n := int(times * float64(len(f.lines)))
+	f.lines = slices.Grow(f.lines, n)
+	for i := range f.columns {
+		c := &f.columns[i]
+		c.texts = slices.Grow(c.texts, int(times*float64(len(c.texts))))
+		c.ends, c.nulls = slices.Grow(c.ends, n), slices.Grow(c.nulls, n)
+	}
+}
+
+// validBytes returns how many bytes of a text are UTF-8, up to the first that are not.
+func validBytes(text []byte) (n int) {
+	if utf8.Valid(text) {
+		return len(text)
+	}
+	for {
+		r, size := utf8.DecodeRune(text[n:])
+		if r == utf8.RuneError && size <= 1 {
+			return n
+		}
+		n += size
+	}
+}
+
+// begin takes the header.
+func (f *sampleFile) begin(header []string) error {
+	f.names = slices.Clone(header)
+	f.columns, f.unit = make([]sampleColumn, len(f.names)), "line"
+	return f.checkNames()
+}
+
+// addRecord adds the values of a record, whose text at has.
+func (f *sampleFile) addRecord(record []string, in *csv.Reader, at *lineStarts) {
+	first, _ := in.FieldPos(0)
+	f.lines = append(f.lines, first)
+	for i, value := range record {
+		null := false
+		if value == "" {
+			line, column := in.FieldPos(i)
+			null = !at.quoted(line, column)
+		}
+		f.columns[i].add(value, null)
+	}
 }
 
 func (f *sampleFile) csvError(err error) error {

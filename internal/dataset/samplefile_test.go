@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/big"
 	"os"
@@ -190,4 +191,37 @@ func TestSamplesThatChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, one.Digest(), changed.Digest())
 	require.NotEmpty(t, one.Differences(changed))
+
+	require.NoError(t, os.Remove(path))
+	_, err = one.Compile(12)
+	require.ErrorContains(t, err, "no such file or directory: the run's rows are of this file, whose SHA-256 is ")
+	require.ErrorContains(t, err, "put it back until the run is forgotten")
+}
+
+// A file that is longer than what is read at once has every row and line as it is, and what is no UTF-8 its line.
+func TestLongSample(t *testing.T) {
+	const rows = 3 * measuredRows
+	var all strings.Builder
+	all.WriteString("\xef\xbb\xbfa,b\r\n")
+	for i := range rows {
+		fmt.Fprintf(&all, [...]string{"x%d,\r\n", "\n\"y\n%d\",\"\"\n", ",ü%d\n"}[i%3], i)
+	}
+	text := all.String()
+	path := filepath.Join(t.TempDir(), "f.csv")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	f, err := readSample(path)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256([]byte(text))), f.hash)
+	require.Len(t, f.lines, rows)
+	for i := range rows {
+		a, b := string(f.columns[0].text(i)), string(f.columns[1].text(i))
+		require.Equal(t, [...]string{fmt.Sprintf("x%d", i), fmt.Sprintf("y\n%d", i), ""}[i%3], a)
+		require.Equal(t, [...]string{"", "", fmt.Sprintf("ü%d", i)}[i%3], b)
+		require.Equal(t, []bool{i%3 == 2, i%3 == 0}, []bool{f.columns[0].nulls[i], f.columns[1].nulls[i]})
+		require.Equal(t, 2+i/3*5+[...]int{0, 2, 4}[i%3], f.lines[i])
+	}
+
+	require.NoError(t, os.WriteFile(path, []byte(text+"z,\"\n\xff\"\n"), 0o600))
+	_, err = readSample(path)
+	require.EqualError(t, err, fmt.Sprintf("%s, line %d: this is not UTF-8", path, 2+rows/3*5+1))
 }

@@ -1,11 +1,11 @@
 package dataset
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +17,8 @@ import (
 )
 
 // readParquet reads a file whose columns are not nested. Values become the texts that people write in a spec.
-func (f *sampleFile) readParquet(text []byte) error {
-	file, err := parquet.OpenFile(bytes.NewReader(text), int64(len(text)))
+func (f *sampleFile) readParquet(in *os.File) error {
+	file, err := parquet.OpenFile(in, f.size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}

@@ -132,10 +132,14 @@ func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, e
 		return nil, r.err()
 	}
 
-	if _, problems := s.plan(); len(problems) > 0 {
-		for _, p := range problems {
-			r.add(r.lineOf(p.at), "%s", p.text)
-		}
+	problems := s.ownColumns()
+	if len(problems) == 0 {
+		_, problems = s.plan()
+	}
+	for _, p := range problems {
+		r.add(r.lineOf(p.at), "%s", p.text)
+	}
+	if len(problems) > 0 {
 		return nil, r.err()
 	}
 	return s, nil

@@ -94,6 +94,9 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 		return
 	}
 	draw, chance := plan.drawn, p.chance(&p.c.Nulls, "nulls")
+	if ref, is := p.c.Generator.(*SpecRef); is {
+		chance.first = ref.firstNulls()
+	}
 	plan.column.Nullable = true
 	if plan.follows != nil {
 		plan.follows = &nullableDependent{plan.follows, chance}

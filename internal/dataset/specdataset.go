@@ -16,6 +16,8 @@ type specDataset struct {
 	drawn   []drawnColumn // in an order in which all others that one depends on come first
 	derived []derivedColumn
 	wants   []Want
+	parents []ownParents
+	sampled int64 // bytes of the files of samples
 }
 
 type drawnColumn struct {
@@ -52,9 +54,13 @@ func (p *specPlan) compile(seed uint64) *specDataset {
 }
 
 func (p *specPlan) dataset(seed uint64) *specDataset {
-	d := &specDataset{schema: p.schema}
+	d, files := &specDataset{schema: p.schema}, map[string]bool{}
 	for _, i := range p.order {
 		c := p.columns[i]
+		if c.sampled > 0 && !files[c.stream] {
+			files[c.stream] = true
+			d.sampled += c.sampled
+		}
 		if c.derived != nil {
 			d.derived = append(d.derived, derivedColumn{i, c.derived})
 			continue
@@ -62,6 +68,9 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 		one := drawnColumn{column: i, of: c.of, start: columnStart(seed, cmp.Or(c.stream, c.column.Name))}
 		if one.from = c.follows; one.from == nil {
 			one.generator = c.drawn(one.start)
+		}
+		if c.parents != nil {
+			d.parents = append(d.parents, ownParents{c.column.Name, c.parents(one.start), one.start})
 		}
 		d.drawn = append(d.drawn, one)
 		if c.wants > 0 {
@@ -113,6 +122,16 @@ func (p *specPlan) sampledBytes(d *specDataset, seed uint64) int64 {
 		sum += block.PayloadBytes()
 	}
 	return (sum + n/2) / n
+}
+
+// SampleMemory returns how many bytes of memory the files of a spec's samples take while they are read and prepared, which is
+// twice what stays.
+func SampleMemory(d Dataset) int64 {
+	own, isOwn := d.(*specDataset)
+	if !isOwn {
+		return 0
+	}
+	return 2 * own.sampled
 }
 
 // Want is a drawn column that is meant to have many different values.

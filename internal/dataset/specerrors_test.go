@@ -54,6 +54,8 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: real, constant: 0.1}":                                                                 "constant: 0.1 is no multiple of 1/1048576, which every server would print and read exactly: write 0.125, or take decimal(p,s)",
 		"{type: real, uniform: {min: 0, max: 9999999}}":                                               "uniform: max: 9999999 has more digits than real holds exactly in steps of 1/16",
 		"{type: smallint, constant: 40000}":                                                           "constant: 40000 is no whole number of 16 bits",
+		"{type: time, values: [12:30:00]}":                                                            `values: in a list YAML reads 12:30:00 as a key with a value: quote it, as "12:30:00"`,
+		"{type: time, histogram: [12:30]}":                                                            `histogram: in a list YAML reads 12:30 as a key with a value: quote it, as "12:30"`,
 		"{type: boolean, constant: maybe}":                                                            "constant: maybe is neither true nor false",
 		"{type: char(3), constant: 'a '}":                                                             `constant: "a ": a char(n) ends in no blank: servers cut them off`,
 		"{type: text, text: {length: 3}, distinct: 0}":                                                "distinct is a whole number of 1 or more",

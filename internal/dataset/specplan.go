@@ -31,8 +31,10 @@ type columnPlan struct {
 	stream      string                       // the column whose stream that is; "": its own
 	follows     dependent                    // in place of drawn: on column of
 	of          int
-	least, most int64 // of numbers, unless they go on with the rows
-	wants       int64 // different values, of a column where a reader would miss them; 0: any number will do
+	sampled     int64                         // bytes of the file that the values are from
+	parents     func(start uint64) *firstRows // of a reference to the table itself
+	least, most int64                         // of numbers, unless they go on with the rows
+	wants       int64                         // different values, of a column where a reader would miss them; 0: any number will do
 }
 
 // bounds are those of an integer column, as rows.Column has them. Of zeros alone they are 0 and 1: both 0 would be

@@ -76,12 +76,16 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 		return columnPlan{}
 	}
 	plan.stream = "sample " + file.hash // one for all columns, which have one row then
+	plan.sampled = file.memory()
 	return plan
 }
 
 // read reads the file, and refuses other bytes than those of the hash.
 func (s *SpecSample) read() (*sampleFile, error) {
 	file, err := readSample(s.File)
+	if err != nil && s.Hash != "" { // of a run that was begun: also its proof, and forget, make its rows again
+		return nil, fmt.Errorf("%w: the run's rows are of this file, whose SHA-256 is %.16s…: put it back until the run is forgotten", err, s.Hash)
+	}
 	if err == nil && s.Hash != "" && s.Hash != file.hash {
 		return nil, fmt.Errorf("%s has changed: the SHA-256 of its bytes was %.16s…, and is %.16s…: put the file back that the run began with",
 			s.File, s.Hash, file.hash)

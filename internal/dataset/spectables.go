@@ -224,21 +224,18 @@ func (f *tableFile) resolve() {
 
 // drawn resolves a reference to any row of the parent.
 func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
+	if ref.isOwn(t.Name) && f.own(t, c, ref) {
+		return
+	}
 	if ref.short != "" {
 		parent, of := f.parentOf(t, c, ref.short, true)
 		if of == nil {
 			return
 		}
-		ref.Table, ref.Column, ref.Rows = parent.Name, of.Name, parent.Spec.Rows
-		switch g := of.Generator.(type) {
-		case *SpecSequence:
-			ref.Start, ref.Step, ref.Format = g.Start, g.Step, g.Format
-			f.pair(t, c, ref, g)
-		case *SpecUUID:
-			ref.UUID, ref.Start, ref.Step = g.Version, g.Start, g.Step
-			ref.Column = cmp.Or(g.Of, of.Name)
-		case *SpecScatter:
-			ref.Start, ref.Stride = g.Start, g.Stride
+		ref.Table, ref.Rows = parent.Name, parent.Spec.Rows
+		ref.follow(of)
+		if q, is := of.Generator.(*SpecSequence); is {
+			f.pair(t, c, ref, q)
 		}
 	}
 
@@ -251,6 +248,23 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 		f.wrong(t, c, "ref: %d rows of table %s, which gets %d: write ref: %s.%s",
 			ref.Rows, quoted(ref.Table), parent.Spec.Rows, shortened(ref.Table), shortened(ref.Column))
 	}
+}
+
+// own resolves a reference to the table itself. It reports false where that draws one column of a key of two, of which not
+// every pair is among the first rows: that one is NULL.
+func (f *tableFile) own(t *readTable, c *SpecColumn, ref *SpecRef) bool {
+	_, of := f.parentOf(t, c, cmp.Or(ref.short, t.Name+"."+ref.Column), true)
+	if of == nil {
+		return true
+	}
+	if q, is := of.Generator.(*SpecSequence); is && ref.short != "" && (q.Every != 1 || q.Cycle != 0) {
+		return false
+	}
+	if why := t.Spec.ownColumn(t.Name, c, ref); why != "" {
+		f.wrong(t, c, "ref: %s", why)
+	}
+	ref.Rows = min(ref.Rows, t.Spec.Rows)
+	return true
 }
 
 // pair resolves a reference to a column of a key of two, and leaves out the parent's last rows if they are fewer than the

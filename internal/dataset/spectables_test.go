@@ -56,14 +56,17 @@ func TestTablesComeInTheOrderOfTheirReferences(t *testing.T) {
 			require.Equal(t, one.rows[i], table.Spec.Rows)
 		}
 		require.Equal(t, []string{"orders of ", "shop.notes of orders", "lines of orders+shop.notes"}, names)
-		require.Equal(t, []string{"next+last", "", ""}, broken)
+		require.Equal(t, []string{"last", "", ""}, broken)
 
 		ref := all.Tables[1].Spec.Columns[1].Generator.(*dataset.SpecRef)
 		require.Equal(t, one.rows[0], ref.Rows)
 		require.Equal(t, "7", ref.Start)
 		require.Equal(t, "bigint", all.Tables[1].Spec.Columns[1].Type)
 		require.Equal(t, "7", all.Tables[2].Spec.Columns[0].Generator.(*dataset.SpecSequence).Start)
-		require.Equal(t, "100%", all.Tables[0].Spec.Columns[1].Nulls)
+		require.Equal(t, "100%", all.Tables[0].Spec.Columns[2].Nulls)
+
+		own := all.Tables[0].Spec.Columns[1].Generator.(*dataset.SpecRef)
+		require.Equal(t, []any{true, max(one.rows[0]/10, 1), "7"}, []any{own.Own, own.Rows, own.Start})
 	}
 }
 
@@ -75,7 +78,8 @@ func TestTablesThatCannotBeFilledAreRefused(t *testing.T) {
 		{"rows: 1000", "rows: 999"}: "shop.yaml:7: table lines: column order_id: sequence: its 4000 rows need 1000 rows of table orders, " +
 			"which gets 999",
 		{"    rows: 50\n", ""}:                                                    "table shop.notes: rows is missing: write it, or give --rows for all tables",
-		{"orders.id, nulls: 10%", "orders.id"}:                                    "column next: it refers to table orders, which is not filled before: write nulls: 100%",
+		{"ref: orders.id, nulls: 10%", "ref: orders.last"}:                        "column next: orders.last: it can be referred to if it is a uuid, a scatter, or",
+		{"ref: orders.id, nulls: 10%", "ref: {column: id, start: 7}"}:             "column next: ref: of its own table only column, rows and with are said",
 		{"{type: int, sequence: {start: 1, cycle: 4}}", "{type: int}"}:            "column line: a generator is missing",
 		{"countries, column: code, rows: 30", "shop.notes, column: id, rows: 51"}: "ref: 51 rows of table shop.notes, which gets 50",
 		{"version: 1", "version: 2"}:                                              "version 2 is not there",

@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // specReader turns YAML into a spec whose values are as they are written. plan checks them and fills in the defaults.
@@ -308,9 +310,29 @@ func (r *specReader) scalar(n ast.Node, where string) string {
 	case *ast.NullNode:
 		r.add(nodeLine(n), "%s: a value is missing (NULL is not there yet)", where)
 	default:
-		r.add(nodeLine(n), "%s: one value belongs here", where)
+		why := "one value belongs here"
+		if clock := clockText(n); clock != "" {
+			why = fmt.Sprintf("in a list YAML reads %s as a key with a value: quote it, as %q", clock, clock)
+		}
+		r.add(nodeLine(n), "%s: %s", where, why)
 	}
 	return ""
+}
+
+// clockText returns the text of what YAML takes for a key with a value, if a time of day was meant.
+func clockText(n ast.Node) string {
+	if m, is := n.(*ast.MappingNode); is && len(m.Values) == 1 {
+		n = m.Values[0]
+	}
+	pair, is := n.(*ast.MappingValueNode)
+	if !is || pair.Value == nil {
+		return ""
+	}
+	text := pair.Key.String() + ":" + strings.TrimSpace(pair.Value.String())
+	if _, err := (specType{Type: rows.Time, scale: 6}).parseClock(text); err != nil {
+		return ""
+	}
+	return text
 }
 
 // integer reads a whole number of rows, versions or repetitions.

@@ -104,6 +104,9 @@ type Config struct {
 	Deadline time.Duration
 	Rate     Rate
 	Rejects  Rejects // nil: a batch with a bad record fails
+	// FirstAlone says that rows of other batches refer to those of batch 0: none is begun before that is in, if it is this
+	// process's.
+	FirstAlone bool
 }
 
 // Result describes the end of the run.
@@ -168,6 +171,9 @@ func newRun(running context.Context, c Config) (*run, error) {
 	if c.Contract.Staged() && c.Features.Committer == nil {
 		return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
 	}
+	if c.FirstAlone && first == 0 && !c.Progress.Done(0) {
+		r.firstIn = make(chan struct{})
+	}
 	r.retryCtx, r.endRetries = context.WithCancel(running)
 	r.handoutCtx, r.numbers.ended = context.WithCancel(running)
 	if c.Contract.Staged() {
@@ -206,8 +212,9 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 type run struct {
 	Config
 	numbers  numbers
-	groups   *groups   // nil unless the contract is staged
-	schedule *schedule // nil without a rate
+	firstIn  chan struct{} // closed once batch 0 is in; nil if nothing waits for that
+	groups   *groups       // nil unless the contract is staged
+	schedule *schedule     // nil without a rate
 	deadline deadline
 	// storeOutage is that of a staged contract's store, which may answer while the database is away.
 	storeOutage *retry.Outage

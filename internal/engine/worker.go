@@ -64,7 +64,7 @@ func (w *worker) connect(ctx context.Context) error {
 func (w *worker) work(ctx context.Context) error {
 	defer w.endSession()
 	defer w.enter(event.Idle)
-	for w.waitForRoom() {
+	for w.waitForFirst() && w.waitForRoom() {
 		p, ok := w.waitForSlot()
 		if !ok {
 			break
@@ -74,8 +74,12 @@ func (w *worker) work(ctx context.Context) error {
 			break
 		}
 		err := w.deliver(ctx, number, p)
-		if err != nil && !onlyThisOne(err) {
+		isFirst := w.firstIn != nil && number == 0
+		if err != nil && (isFirst || !onlyThisOne(err)) {
 			return err
+		}
+		if isFirst && ctx.Err() == nil {
+			close(w.firstIn)
 		}
 		if err != nil {
 			w.Log.Error("a batch is given up, the others continue", "error", err)
@@ -83,6 +87,19 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// waitForFirst waits for batch 0, which the first worker sends, and reports whether to go on.
+func (w *worker) waitForFirst() bool {
+	if w.firstIn == nil || w.index == 0 {
+		return true
+	}
+	select {
+	case <-w.firstIn:
+		return true
+	case <-w.handoutCtx.Done():
+		return false
+	}
 }
 
 // waitForRoom waits while the committers have enough groups, that is for the database, and reports whether to upload

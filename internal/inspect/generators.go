@@ -141,6 +141,9 @@ func (c *column) draws() []string {
 	if c.parent != nil {
 		return c.parent.draws(c)
 	}
+	if c.own != nil {
+		return []string{"ref: {column: " + value(c.own.Name) + "}" + c.someNulls()}
+	}
 	if c.Values.Type == rows.Bool {
 		return []string{"values: [" + strings.Join(c.without(c.truths()), ", ") + "]"}
 	}

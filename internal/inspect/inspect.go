@@ -74,6 +74,7 @@ type column struct {
 	*loader.Column
 	limits
 	reference *loader.Reference // of this column alone
+	own       *column           // of the same table, which the reference is to, if rows can be drawn from its first ones
 	parent    *parent           // in the same file; nil if it is not there
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
@@ -168,20 +169,25 @@ func (w *writer) draw(c *column) {
 	if c.omitted != "" {
 		return
 	}
-	if c.reference != nil && c.parent == nil {
+	c.own = w.ownParent(c)
+	if c.reference != nil && c.parent == nil && c.own == nil {
 		c.notes = append(c.notes, "REFERENCES "+c.reference.Schema+"."+c.reference.Table+" ("+c.reference.Of[0]+")"+say(c.reference))
 	}
 	if c.generator != "" {
 		return
 	}
-	if c.reference != nil && c.parent == nil && !canBeDrawn(c.reference) && c.Nullable {
+	if c.reference != nil && c.parent == nil && c.own == nil && !canBeDrawn(c.reference) && c.Nullable {
 		c.omitted = strings.Join(c.notes, ", ") + ": NULL"
 		return
 	}
 
 	why := "there is no generator for " + c.Type + " yet"
 	for _, generator := range slices.Concat(w.shaped(c), c.draws()) {
-		err := w.try(nil, entry{c, generator})
+		with := []entry{{c, generator}}
+		if c.own != nil {
+			with = append(with, entry{c.own, c.own.generator})
+		}
+		err := w.try(nil, with...)
 		if err == nil {
 			c.generator = generator
 			return

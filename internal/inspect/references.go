@@ -57,6 +57,27 @@ func (w *writer) leaveOutOne(r *loader.Reference) {
 	w.unknown = append(w.unknown, referenceText(r))
 }
 
+// ownParent is the column of the same table that a column refers to, if it is derived.
+func (w *writer) ownParent(c *column) *column {
+	r := c.reference
+	if r == nil || c.parent != nil || r.Schema != w.Schema || r.Table != w.Table {
+		return nil
+	}
+	of := w.find(r.Of[0])
+	if of == nil || of == c || !of.derived {
+		return nil
+	}
+	return of
+}
+
+// someNulls makes some values of a column NULL that may be, unless its statistics say how many.
+func (c *column) someNulls() string {
+	if !c.Nullable || c.Shape != nil && c.Shape.Nulls >= leastShare {
+		return ""
+	}
+	return ", nulls: 10%"
+}
+
 func referenceText(r *loader.Reference) string {
 	return fmt.Sprintf("FOREIGN KEY (%s) REFERENCES %s.%s (%s)",
 		strings.Join(r.Columns, ", "), r.Schema, r.Table, strings.Join(r.Of, ", "))

@@ -277,8 +277,8 @@ func (p *parent) rows() string { return quoted("${" + p.label + ".rows}") }
 // columns that may be NULL will be.
 func (p *parent) draws(c *column) []string {
 	text := "ref: " + p.short()
-	if c.Nullable && p.leadsTo(c, map[*writer]bool{}) {
-		text += ", nulls: 10%"
+	if p.leadsTo(c, map[*writer]bool{}) {
+		text += c.someNulls()
 	}
 	return []string{text}
 }

@@ -59,7 +59,7 @@ func TestWriteSchema(t *testing.T) {
 		"  # \"of_odds\" is left out: column \"a\": it refers to table odds, which is left out: " +
 			"once that has rows, inspect --table s.of_odds describes this one alone\n",
 		"      # \"a\" bigint is left out: it refers to table odds, which is left out: NULL\n",
-		"  # \"ring\" is left out: column next: it refers to table s.ring, which is not filled before: write nulls: 100%, or draw it",
+		"      next: {type: bigint, ref: s.ring.id}\n",
 		"  # \"secret\" is left out: permission denied at all\n",
 	} {
 		require.Contains(t, text, line)
@@ -68,7 +68,7 @@ func TestWriteSchema(t *testing.T) {
 	for _, scale := range []dataset.Scale{{}, {Rows: 300}, {Times: 3}} {
 		read, err := dataset.ParseTables("s.yaml", file, nil, scale)
 		require.NoError(t, err)
-		require.Len(t, read.Tables, 7)
+		require.Len(t, read.Tables, 8)
 	}
 
 	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1", false)
@@ -103,4 +103,15 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	_, err = dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
 	require.ErrorContains(t, err, "rows: 100 are too many: the sequences have values for 50 rows, since half of them are for probes; "+
 		"--rows and --times are for all tables: without them each has the rows that the file says")
+}
+
+// A reference of a table to itself needs no keys that are there: they are its own rows', however it is empty or full of gaps.
+func TestReferencesToTheSameTable(t *testing.T) {
+	table := described("staff", 0, []loader.Key{primary("id")},
+		[]loader.Column{bigint("id"), null(bigint("boss")), bigint("founder")}, to("staff", "boss", "id"), to("staff", "founder", "id"))
+	table.References[0].Keys = &loader.ParentKeys{Min: 1, Max: 90, Count: 3}
+	text, err := Write(table.Description, "Server 1", false)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "  id: {type: bigint, sequence: {start: 1}}\n"+
+		"  boss: {type: bigint, ref: {column: id}, nulls: 10%}\n  founder: {type: bigint, ref: {column: id}}\n")
 }

@@ -31,6 +31,20 @@ func (p *Progress) TakeClaims(ctx context.Context) error {
 	return nil
 }
 
+// FirstIn reports whether batch 0 is in, whichever shard sends it.
+func (p *Progress) FirstIn(ctx context.Context) (is bool, err error) {
+	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
+		return p.target.Can.Claims.Claimed(ctx, p.Row.Run, func(number, _ int64) error {
+			is = is || number == 0
+			return nil
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+	}
+	return is, nil
+}
+
 // FindLost returns the batches that were acknowledged and have no claim any more, which are to be sent again. A server
 // that crashed may have lost commits it had confirmed, by its settings or because the table is unlogged.
 func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {

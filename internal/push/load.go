@@ -164,7 +164,8 @@ func (p *push) engineConfig() engine.Config {
 		},
 		Source: p.source, Progress: p.progress, Rejects: p.input.rejects(),
 		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.Retries(),
-		Deadline: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
+		FirstAlone: p.refersToFirst(),
+		Deadline:   p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}
 }
 

@@ -89,6 +89,9 @@ func (p *push) sample() []int64 {
 		n = min(n, max(most/(2*p.plan.EncodedRowBytes), 1))
 	}
 
+	if p.refersToFirst() { // and the rows that these refer to are sent as well
+		n = max(n/3, 1)
+	}
 	if p.target.Found.Moved {
 		last = min(last, sampleRows-1)
 	}
@@ -122,7 +125,29 @@ func (p *push) findRefused(ctx context.Context, sample []int64, refused error) e
 		}
 		sample, refused = first, err
 	}
+
+	for _, row := range p.withParents(sample) { // each of which is sent after its own parents
+		if err := p.refuses(ctx, []int64{row}); err != nil && isRefusal(err) {
+			return p.refusal(row, err)
+		}
+	}
 	return p.refusal(sample[0], refused)
+}
+
+// withParents adds the rows of the same table that some rows of the run refer to.
+func (p *push) withParents(sample []int64) []int64 {
+	if !p.refersToFirst() {
+		return sample
+	}
+	drawn := slices.Clone(sample)
+	for i := range drawn {
+		if p.plan.DistinctRows > 0 {
+			drawn[i] %= p.plan.DistinctRows
+		}
+	}
+	all := append(dataset.WithParents(p.plan.Data, drawn), sample...) // rows that repeat another refer to the same ones
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // failingRow is where PostgreSQL shows the values of a row, which may be like the names of columns.
@@ -214,6 +239,7 @@ type asking func(
 
 // probeRows sends some rows of the run in a transaction that is rolled back.
 func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loader.Proof, error) {
+	sample = p.withParents(sample)
 	one, free, err := p.input.probe(ctx, sample)
 	if err != nil {
 		return loader.Proof{}, err

@@ -209,6 +209,9 @@ func (p *push) loadRest(ctx, soft context.Context) error {
 	if err := p.awaitStart(soft); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
+	if err := p.awaitFirst(soft); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
 	return p.load(ctx)
 }
 
@@ -225,6 +228,42 @@ func (p *push) awaitStart(soft context.Context) error {
 		return errStopped // soft may end a moment later
 	}
 	return nil
+}
+
+// refersToFirst reports whether rows refer to those of batch 0, so that no other may be sent before that is in. No database
+// that loads from a store checks references.
+func (p *push) refersToFirst() bool {
+	if p.plan.Files != nil || p.plan.Staged() {
+		return false
+	}
+	first, _ := dataset.OwnParents(p.plan.Data)
+	return first > 0
+}
+
+// awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it.
+func (p *push) awaitFirst(soft context.Context) error {
+	first, _ := p.plan.Part()
+	if first == 0 || !p.refersToFirst() || p.plan.Dedup == loader.DedupKey { // which no database that checks references has
+		return nil
+	}
+	if !p.claimsBatches() {
+		return errors.New("--shard: rows refer to rows of batch 0, and without claims this shard cannot see whether that is in: " +
+			"send the run by one process, or --delivery exactly-once")
+	}
+	for logged := false; ; logged = true {
+		is, err := p.progress.FirstIn(soft)
+		if is || err != nil {
+			return err
+		}
+		if !logged {
+			p.Log.Info("waiting for the shard that sends batch 0: rows of the others refer to it")
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-soft.Done():
+			return errStopped
+		}
+	}
 }
 
 // watch makes the source, now that the plan is final, and starts the meters and what shows them, until end.

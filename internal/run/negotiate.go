@@ -46,10 +46,16 @@ func (s Spec) contract(
 			}
 		}
 	}
-	return want{
+	w := want{
 		Wish: s.Wish, rows: rows, workers: workers, carries: d.Carries,
 		rowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
-	}.negotiate(caps)
+	}
+	c, warnings, err := w.negotiate(caps)
+	if parents, _ := d.OwnParents(); err == nil && c.BatchRows < parents && w.BatchRows+w.BatchBytes == 0 {
+		w.BatchRows = parents
+		return w.negotiate(caps)
+	}
+	return c, warnings, err
 }
 
 // want is what the user asks of a method, and what is known of the rows.

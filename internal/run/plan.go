@@ -32,6 +32,8 @@ type Plan struct {
 	Workers int   `json:"workers"`
 	Buffers int   `json:"buffers"`
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
+	// Samples is the memory that files of samples take beside the buffers, at most.
+	Samples int64 `json:"-"`
 
 	Data    dataset.Dataset `json:"-"` // nil in a plan that was read, and of files
 	Encoder encode.Encoder  `json:"-"`
@@ -138,6 +140,11 @@ func (p *Plan) check(schema rows.Schema) error {
 		return fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
 			p.BatchRows, p.EncodedRowBytes)
 	}
+	if first, column := dataset.OwnParents(p.Data); min(p.BatchRows, p.Rows) < first {
+		return fmt.Errorf("column %s refers to the first %d rows of its table, which batch 0 has to hold, and it has %d: "+
+			"give more --rows, larger --batch-rows, or fewer rows in the file, as ref: {column: …, rows: %d}",
+			column, first, min(p.BatchRows, p.Rows), min(p.BatchRows, p.Rows))
+	}
 	if pieces, size := p.pieces(); pieces < p.Shard.Count {
 		return &FewBatchesError{p.Shard, pieces, size}
 	}
@@ -173,9 +180,15 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	}
 	batches := max(p.PartBatches()-r.Made, 1)
 	one := source.Memory(source.Config{Spans: p.Spans(), Dataset: p.Data, Encoder: p.Encoder, Buffers: 1})
-	most := r.Memory / one
+	p.Samples = dataset.SampleMemory(p.Data)
+	most := max(r.Memory-p.Samples, 0) / one
 	if r.Unfilled {
 		most = math.MaxInt64
+	}
+	if most < 1 && p.Samples > 0 {
+		return nil, fmt.Errorf("files of samples take %s, beside which --memory %s has no room for a batch of %s: "+
+			"raise --memory, or take a part of the files",
+			humanize.IBytes(uint64(p.Samples)), humanize.IBytes(uint64(r.Memory)), humanize.IBytes(uint64(one)))
 	}
 	if most < 1 {
 		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+

@@ -3,6 +3,9 @@ package run_test
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,6 +292,44 @@ columns:
 	_, warnings, err = in.plan()
 	require.NoError(t, err)
 	require.Empty(t, warnings, "no row is drawn twice")
+}
+
+// What files of samples take is left out of the buffers.
+func TestMemoryOfSamples(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "people.csv")
+	require.NoError(t, os.WriteFile(file, []byte("name\n"+strings.Repeat("Ada\n", 10_000)), 0o600))
+	own, err := dataset.ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n"+
+		"  name: {type: text, sample: "+file+"}\n  again: {type: text, sample: {file: "+file+", column: name}}\n"), nil)
+	require.NoError(t, err)
+	in := newInput()
+	in.Dataset, in.Definition, in.Rows = own.Name, own, 1_000_000
+	in.Memory = 1 << 20
+	p := in.make(t)
+	require.InDelta(t, 2*10_000*(3+4+1+8), p.Samples, 50_000)
+	require.LessOrEqual(t, p.Memory, in.Memory-p.Samples)
+
+	in.Memory = p.Samples + 100
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "files of samples take ")
+	require.ErrorContains(t, err, "raise --memory, or take a part of the files")
+}
+
+// Batch 0 has all the rows that others refer to, whatever the method's batches are, or there is no run.
+func TestRowsThatOthersReferToAreInBatchZero(t *testing.T) {
+	own, err := dataset.ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n"+
+		"  up: {ref: {column: id, rows: 70000}, nulls: 5%}\n  next: {ref: t.id}\n"), nil)
+	require.NoError(t, err)
+	in := newInput()
+	in.Dataset, in.Definition, in.Rows = own.Name, own, 1_000_000
+	in.Wish.Format, in.Wish.BatchRows, in.Memory = "", 0, 1<<30
+	require.EqualValues(t, 70_000, in.make(t).BatchRows)
+
+	in.Wish.BatchRows = 60_000
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "column up refers to the first 70000 rows of its table, which batch 0 has to hold, and it has 60000")
+	in.Wish.BatchRows, in.Rows = 0, 500
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "and it has 500: give more --rows")
 }
 
 func TestWorkers(t *testing.T) {

@@ -55,3 +55,6 @@ func (d Data) Wants(distinct int64) (more []dataset.Want) {
 	}
 	return more
 }
+
+// OwnParents is dataset.OwnParents.
+func (d Data) OwnParents() (first int64, column string) { return dataset.OwnParents(d.Dataset) }
