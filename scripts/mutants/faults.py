@@ -115,7 +115,7 @@ FAULTS = [Fault(*f) for f in [
     # ---- databend
     ("db01", DB, "labels.go", "k, id.Run, id.Number, attempt))", "k, id.Run, id.Number, 1))",
      "the query id lacks the attempt: the server repeats the first answer and runs nothing"),
-    ("db02", DB, "kill.go", "grace > 0 && !since.IsZero()", "grace == 0 && !since.IsZero()",
+    ("db02", DB, "kill.go", "return grace > 0 && !since.IsZero()", "return !since.IsZero()",
      "a COPY or INSERT that may be committing is not awaited"),
     ("db03", DB, "kill.go", "if len(down) == len(l.hosts.List) {", "if len(down) > len(l.hosts.List) {",
      "with no host reachable, earlier attempts count as ended"),
