@@ -129,12 +129,16 @@ func requireGolden(t *testing.T, name string, spec *Spec) {
 		}
 		d := datasets[seed]
 		require.LessOrEqual(t, row, d.Schema().MaxNumber())
-		for i, v := range rowOf(d, row) {
+		var got []string
+		for _, v := range rowOf(d, row) {
 			text := fmt.Sprint(v)
 			if value, is := v.(string); is {
 				text = hex.EncodeToString([]byte(value))
 			}
-			assert.Equal(t, want[2+i], text, "seed %d, row %d, column %s", seed, row, d.Schema().Columns[i].Name)
+			got = append(got, text)
+		}
+		if !slices.Equal(want[2:], got) { // assert is slow
+			assert.Equal(t, want[2:], got, "seed %d, row %d, columns %s", seed, row, d.Schema().Names())
 		}
 	}
 }

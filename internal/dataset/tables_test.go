@@ -74,7 +74,9 @@ func TestZipf(t *testing.T) {
 			require.LessOrEqual(t, len(parts), maxParts)
 			mass, next := newChoice(weights(logs)).mass(), uint64(0)
 			for i, p := range parts {
-				require.Equal(t, next, p.first)
+				if next != p.first { // require is slow
+					require.Equal(t, next, p.first)
+				}
 				next += p.size
 				each := mass[i] / float64(p.size)
 				for _, rank := range []uint64{p.first + 1, p.first + p.size} {

@@ -126,10 +126,7 @@ func TestServer(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.path, "password"))
 
 	requireInterruptible(t, s.program)
-	second := start(t, testDir(t))
-	connect(t, second)
-	require.NoError(t, second.Stop())
-	connect(t, s)
+	requireKilledDemos(t, s)
 
 	require.NoError(t, s.Stop())
 	require.NoError(t, s.Stop())
@@ -137,9 +134,10 @@ func TestServer(t *testing.T) {
 	require.NoDirExists(t, s.path)
 }
 
-func TestKilledDemos(t *testing.T) {
+// requireKilledDemos starts demos beside first, which is at work all the time.
+func requireKilledDemos(t *testing.T, first *Server) {
+	t.Helper()
 	dir := testDir(t)
-	first := start(t, dir)
 	orphan := killed(t, dir)
 	requireEnded(t, orphan)
 	kept := killed(t, dir, "keep")
@@ -172,6 +170,7 @@ func TestKilledDemos(t *testing.T) {
 	require.ErrorContains(t, err, "PostgreSQL exited unexpectedly: signal: killed")
 	require.ErrorContains(t, err, "ready to accept connections") // its log
 	require.NoDirExists(t, last.path)
+	connect(t, first)
 }
 
 // requireInterruptible interrupts a start, which leaves nothing.

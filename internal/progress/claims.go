@@ -34,13 +34,13 @@ func (p *Progress) TakeClaims(ctx context.Context) error {
 // FirstIn reports whether batch 0 is in, whichever shard sends it.
 func (p *Progress) FirstIn(ctx context.Context) (is bool, err error) {
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {
-		return p.target.Can.Claims.Claimed(ctx, p.Row.Run, func(number, _ int64) error {
+		return p.target.Can.Claims.Claimed(ctx, p.row.Run, func(number, _ int64) error {
 			is = is || number == 0
 			return nil
 		})
 	})
 	if err != nil {
-		return false, fmt.Errorf("reading the claims of run %s: %w", p.ID, err)
+		return false, fmt.Errorf("reading the claims of run %s: %w", p.id, err)
 	}
 	return is, nil
 }

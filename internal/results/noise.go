@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"golang.org/x/perf/benchmath"
@@ -199,10 +200,22 @@ func spanOf(a, b []float64) span {
 		}
 	}
 	slices.Sort(changes)
-	rare := sort.Search(len(changes)/2, func(smaller int) bool {
-		return significanceOf(len(a), len(b), smaller) >= alphaCompare
-	})
+	rare := rareOf(len(a), len(b))
 	return span{changes[rare-1], changes[len(changes)-rare]}
+}
+
+// rares are the results of rareOf by its arguments: a page asks for few of them, and again and again.
+var rares sync.Map
+
+// rareOf returns the fewest pairs of n and m values with a smaller value in the second that may come by chance.
+func rareOf(n, m int) int {
+	of := [2]int{n, m}
+	if rare, known := rares.Load(of); known {
+		return rare.(int)
+	}
+	rare := sort.Search(n*m/2, func(smaller int) bool { return significanceOf(n, m, smaller) >= alphaCompare })
+	rares.Store(of, rare)
+	return rare
 }
 
 // significanceOf returns the test's result for samples of n and m values without ties, of which so many pairs have the

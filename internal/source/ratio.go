@@ -23,12 +23,40 @@ var compressor = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
 })
 
-// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means
-// incompressible, 3 that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if
-// that is less, in tens of milliseconds. Of a compressed format it is that of the bytes before.
+// lastRatio is what was measured last: the pushes of a sweep's case have the same rows.
+var lastRatio struct {
+	sync.Mutex
+	of    ratioOf
+	ratio float64
+}
+
+type ratioOf struct {
+	dataset dataset.Dataset
+	format  batch.Format
+	rows    int64
+}
+
+// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means incompressible, 3
+// that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if that is less, in tens of
+// milliseconds, unless it was asked for the same just before. Of a compressed format it is that of the bytes before. The dataset
+// is a pointer, as all are that New and Compile return.
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
-	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))
+	of := ratioOf{d, f, max(1, min(n, ratioSample/d.Schema().RowBytes()))}
+	lastRatio.Lock()
+	defer lastRatio.Unlock()
+	if lastRatio.of == of {
+		return lastRatio.ratio, nil
+	}
+
+	ratio, err := compressionRatio(d, f, of.rows)
+	if err == nil {
+		lastRatio.of, lastRatio.ratio = of, ratio
+	}
+	return ratio, err
+}
+
+func compressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	e, err := NewEncoder(f, d, 0, n)
 	if err != nil {
 		return 0, err

@@ -34,4 +34,13 @@ func TestCompressionRatio(t *testing.T) {
 	ratio, err := CompressionRatio(numbers, batch.CSV, 4000)
 	require.NoError(t, err, "a table without texts has a ratio, too")
 	assert.Greater(t, ratio, 2.0)
+
+	again, err := CompressionRatio(numbers, batch.CSV, 4000)
+	require.NoError(t, err)
+	assert.Equal(t, ratio, again)
+	for f, n := range map[batch.Format]int64{batch.CSV: 40, batch.NDJSON: 4000} {
+		other, err := CompressionRatio(numbers, f, n)
+		require.NoError(t, err)
+		assert.NotEqual(t, ratio, other, "%d rows of %s are not what was measured before", n, f)
+	}
 }

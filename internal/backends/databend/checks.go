@@ -18,12 +18,12 @@ var _ loader.Checker = (*opened)(nil)
 // CheckServer compares the server's limits with the push, and checks the table and the privileges on it. Open has
 // checked that the server takes what the method sends.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	c := boundedConn{conn{run: l.run}}
+	c := boundedConn{conn{run: l.run}, l.checking}
 	findings, err := l.check(ctx, c, i)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the next check would wait as long
 		busy := sqlload.Warn(fmt.Sprintf("no answer within %s, so the remaining checks are skipped: "+
-			"the server is busy, or its query queue full", checkTimeout),
+			"the server is busy, or its query queue full", l.checking),
 			"SELECT id, user, time, status FROM system.processes shows what is running")
 		busy.Check = "answers"
 		return append(findings, busy), nil
@@ -56,10 +56,13 @@ func (l *opened) check(ctx context.Context, c sqlload.Conn, i loader.Intent) ([]
 // checkTimeout bounds each question of CheckServer: where the query queue is full, even small questions wait.
 const checkTimeout = 4 * time.Second
 
-type boundedConn struct{ conn }
+type boundedConn struct {
+	conn
+	limit time.Duration
+}
 
 func (c boundedConn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	return c.conn.Query(ctx, query, each)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,9 +88,10 @@ func TestChecks(t *testing.T) {
 
 // A server that lets one question wait is asked no more.
 func TestChecksOfABusyServer(t *testing.T) {
-	t.Parallel()
 	f := newHealthy(t)
 	checker := openTarget(t, f.target(streamingLoad))
+	require.Equal(t, checkTimeout, checker.checking)
+	checker.checking = 100 * time.Millisecond
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	f.call(askConfigs, func(seen) string { <-held; return result() })

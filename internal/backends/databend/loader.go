@@ -22,11 +22,12 @@ import (
 // opened is the back-end on one table.
 type opened struct {
 	*sqlload.Table
-	plan    plan
-	clients *clients
-	hosts   loader.Hosts[*node]
-	grace   time.Duration // killGrace, or less in tests
-	log     *slog.Logger
+	plan     plan
+	clients  *clients
+	hosts    loader.Hosts[*node]
+	grace    time.Duration // killGrace, or less in tests
+	checking time.Duration // checkTimeout, or less in tests
+	log      *slog.Logger
 
 	server loader.Server
 	caps   loader.Caps
@@ -55,7 +56,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 // unconnected makes the loader without connecting.
 func (d Driver) unconnected(p plan, deps loader.Deps) *opened {
 	l := &opened{
-		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace),
+		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace), checking: checkTimeout,
 		log: deps.Log, caps: p.method.Caps, labels: newLabels(),
 	}
 	l.hosts.Another = unreachable
