@@ -39,9 +39,10 @@ func rules() []rule {
 		{from: "pkg/event", may: []string{"pkg/loader"}, std: true},
 
 		{from: "internal/spelling", std: true},
-		{from: "internal/dataset", may: []string{"pkg/rows", "internal/spelling"}},
+		{from: "internal/recent", std: true},
+		{from: "internal/dataset", may: []string{"pkg/rows", "internal/recent", "internal/spelling"}},
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
-		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
+		{from: "internal/source", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode", "internal/recent"}},
 
 		{from: "internal/files", may: []string{"pkg/batch", "pkg/loader", "internal/engine/retry", "internal/objstore", "internal/source"}},
 

@@ -30,10 +30,9 @@ package dataset
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 
+	"github.com/terapush/terapush/internal/recent"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -65,7 +64,7 @@ const (
 
 // New returns the named dataset.
 func New(name string, o Options) (Dataset, error) {
-	return once(fmt.Sprintf("%s %+v", name, o), func() (Dataset, error) { return newNamed(name, o) })
+	return made.Get(fmt.Sprintf("%s %+v", name, o), func() (Dataset, error) { return newNamed(name, o) })
 }
 
 func newNamed(name string, o Options) (Dataset, error) {
@@ -87,41 +86,9 @@ func newNamed(name string, o Options) (Dataset, error) {
 	}
 }
 
-// made are the last datasets that were made. A plan is made several times, and the cases of a sweep have one dataset or
-// compare a few, whose tables may take a tenth of a second.
-var made struct {
-	sync.Mutex
-	last []madeDataset
-}
-
-type madeDataset struct {
-	of      string
-	dataset Dataset
-}
-
-// keptDatasets is how many datasets are kept. The tables of one take 128 MiB at most, and mostly less than 2.
-const keptDatasets = 4
-
-// once returns the dataset that was made last of the same text, or makes it.
-func once(of string, makes func() (Dataset, error)) (Dataset, error) {
-	made.Lock()
-	defer made.Unlock()
-	for _, m := range made.last {
-		if m.of == of {
-			return m.dataset, nil
-		}
-	}
-
-	d, err := makes()
-	if err != nil {
-		return nil, err
-	}
-	if len(made.last) == keptDatasets {
-		made.last = slices.Delete(made.last, 0, 1)
-	}
-	made.last = append(made.last, madeDataset{of, d})
-	return d, nil
-}
+// made are the last datasets by their text. A plan is made several times, and the cases of a sweep have one dataset or
+// compare a few, whose tables may take a tenth of a second. Those of one take 128 MiB at most, and mostly less than 2.
+var made = recent.Results[string, Dataset]{Most: 4}
 
 // Names lists all datasets.
 func Names() []string {

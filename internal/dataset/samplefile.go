@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
+
+	"github.com/terapush/terapush/internal/recent"
 )
 
 // maxSample bounds a file of samples, which is kept in memory.
@@ -72,12 +72,12 @@ func (f *sampleFile) column(name string) *sampleColumn {
 	return nil
 }
 
-// lastSample is the file that was read last: all of a dataset's columns ask for it, and so does every plan.
-var lastSample struct {
-	sync.Mutex
-	file     *sampleFile
-	size     int64
-	modified time.Time
+// read is the file that was read last: all of a dataset's columns ask for it, and so does every plan.
+var read = recent.Results[sampleKey, *sampleFile]{Most: 1}
+
+type sampleKey struct {
+	path           string
+	size, modified int64
 }
 
 // readSample reads a CSV or Parquet file. Errors name it.
@@ -92,18 +92,8 @@ func readSample(path string) (*sampleFile, error) {
 		return nil, fmt.Errorf("%s has %d bytes, and a sample has 1 GiB at most: take a part of it", path, info.Size())
 	}
 
-	lastSample.Lock()
-	defer lastSample.Unlock()
-	last := lastSample.file
-	if last != nil && last.path == path && lastSample.size == info.Size() && lastSample.modified.Equal(info.ModTime()) {
-		return last, nil
-	}
-	f, err := openSample(path)
-	if err != nil {
-		return nil, err
-	}
-	lastSample.file, lastSample.size, lastSample.modified = f, info.Size(), info.ModTime()
-	return f, nil
+	of := sampleKey{path, info.Size(), info.ModTime().UnixNano()}
+	return read.Get(of, func() (*sampleFile, error) { return openSample(path) })
 }
 
 func openSample(path string) (*sampleFile, error) {

@@ -153,7 +153,7 @@ func (s *Spec) Compile(seed uint64) (Dataset, error) {
 		return nil, fmt.Errorf("dataset %s: %w", s.Name, err)
 	}
 
-	return once(fmt.Sprintf("%d %s", seed, text), func() (Dataset, error) { return s.compile(text, seed) })
+	return made.Get(fmt.Sprintf("%d %s", seed, text), func() (Dataset, error) { return s.compile(text, seed) })
 }
 
 // compile is Compile of a spec whose JSON is text.

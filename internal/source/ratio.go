@@ -8,6 +8,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/recent"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -23,12 +24,8 @@ var compressor = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true))
 })
 
-// lastRatio is what was measured last: the pushes of a sweep's case have the same rows.
-var lastRatio struct {
-	sync.Mutex
-	of    ratioOf
-	ratio float64
-}
+// ratios is what was measured last: the pushes of a sweep's case have the same rows.
+var ratios = recent.Results[ratioOf, float64]{Most: 1}
 
 type ratioOf struct {
 	dataset dataset.Dataset
@@ -36,24 +33,14 @@ type ratioOf struct {
 	rows    int64
 }
 
-// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means incompressible, 3
-// that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if that is less, in tens of
-// milliseconds, unless it was asked for the same just before. Of a compressed format it is that of the bytes before. The dataset
-// is a pointer, as all are that New and Compile return.
+// CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means
+// incompressible, 3 that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if
+// that is less, in tens of milliseconds, unless it was asked for the same just before. Of a compressed format it is that of
+// the bytes before.
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
-	of := ratioOf{d, f, max(1, min(n, ratioSample/d.Schema().RowBytes()))}
-	lastRatio.Lock()
-	defer lastRatio.Unlock()
-	if lastRatio.of == of {
-		return lastRatio.ratio, nil
-	}
-
-	ratio, err := compressionRatio(d, f, of.rows)
-	if err == nil {
-		lastRatio.of, lastRatio.ratio = of, ratio
-	}
-	return ratio, err
+	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))
+	return ratios.Get(ratioOf{d, f, n}, func() (float64, error) { return compressionRatio(d, f, n) })
 }
 
 func compressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {

@@ -2,11 +2,10 @@ package source
 
 import (
 	"math"
-	"slices"
-	"sync"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/recent"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -25,41 +24,24 @@ const (
 	sizedBytes = 16 << 20 // of the longest rows
 )
 
-// measured are the last sizes, since a push asks for those of one dataset and format ten times.
-var measured struct {
-	sync.Mutex
-	last []measuredSizes
-}
+// measured are the last sizes, since a push asks for those of one dataset and format ten times. A choice between formats
+// asks for a few of each dataset.
+var measured = recent.Results[measuredOf, Sizes]{Most: 8}
 
-// measuredSizes says what was measured. Encoders of one dataset and format differ in the digits of derived columns only,
-// and so in the longest row.
-type measuredSizes struct {
+// measuredOf says what was measured. Encoders of one dataset and format differ in the digits of derived columns only, and
+// so in the longest row.
+type measuredOf struct {
 	dataset dataset.Dataset
 	format  batch.Format
 	longest int
-	sizes   Sizes
 }
-
-// keptSizes is how many are kept, with their datasets. A choice between formats asks for a few of each dataset.
-const keptSizes = 8
 
 // SizesOf measures the rows of a dataset. Its first column that is derived tells where a row begins, so it measures
 // formats of rows, and only those.
 func SizesOf(d dataset.Dataset, e encode.Encoder) Sizes {
-	measured.Lock()
-	defer measured.Unlock()
-	for _, m := range measured.last {
-		if m.dataset == d && m.format == e.Format() && m.longest == e.MaxRow() {
-			return m.sizes
-		}
-	}
-
-	if len(measured.last) == keptSizes {
-		measured.last = slices.Delete(measured.last, 0, 1)
-	}
-	m := measuredSizes{d, e.Format(), e.MaxRow(), measure(d, e)}
-	measured.last = append(measured.last, m)
-	return m.sizes
+	of := measuredOf{d, e.Format(), e.MaxRow()}
+	sizes, _ := measured.Get(of, func() (Sizes, error) { return measure(d, e), nil })
+	return sizes
 }
 
 func measure(d dataset.Dataset, e encode.Encoder) Sizes {
