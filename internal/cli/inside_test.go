@@ -26,7 +26,10 @@ import (
 )
 
 // The pushes of these tests are short, and nobody compares them.
-func init() { speedTime = time.Millisecond }
+func TestMain(m *testing.M) {
+	speedTime = time.Millisecond
+	os.Exit(m.Run())
+}
 
 func TestColors(t *testing.T) {
 	for env, want := range map[string]string{
