@@ -81,8 +81,11 @@ func (l TableLock) Fence(ctx context.Context, c Conn, tables []string, change fu
 }
 
 func (l TableLock) try(ctx context.Context, c Conn, lock []string, change func(Conn) error) (err error) {
-	last := context.WithoutCancel(ctx)
+	last, commit := context.WithoutCancel(ctx), ctx
 	if l.Unlock != "" {
+		// UNLOCK TABLES commits what is open: a COMMIT that a cancelled context kept back would be one all the same, and
+		// its change would have no owner.
+		commit = last
 		defer func() {
 			_, unlocked := c.Exec(last, l.Unlock)
 			err = cmp.Or(err, unlocked)
@@ -94,10 +97,11 @@ func (l TableLock) try(ctx context.Context, c Conn, lock []string, change func(C
 		err = change(c)
 	}
 	if err == nil {
-		_, err = c.Exec(ctx, "COMMIT")
-		return err
+		_, err = c.Exec(commit, "COMMIT")
 	}
-	_, _ = c.Exec(last, "ROLLBACK")
+	if err != nil {
+		_, _ = c.Exec(last, "ROLLBACK")
+	}
 	return err
 }
 

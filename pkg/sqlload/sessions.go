@@ -42,7 +42,7 @@ func EndSessions(
 		}
 	}
 	return &loader.Error{
-		Op: "end earlier sessions", Applied: loader.No,
+		Op: "end earlier sessions", Applied: loader.Unknown, // they may still commit
 		Err:  fmt.Errorf("sessions %s do not end: %w", strings.Join(left, ", "), ctx.Err()),
 		Hint: "end the process that has them, or the sessions as an administrator, and try again",
 	}
