@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/terapush/terapush/internal/recent"
@@ -24,13 +25,14 @@ const maxSample = 1 << 30
 
 // sampleFile is a user's file, of which whole rows are drawn.
 type sampleFile struct {
-	path    string
-	size    int64
-	hash    string // the SHA-256 of its bytes, in hex
-	names   []string
-	columns []sampleColumn
-	unit    string // of lines
-	lines   []int  // of the rows, in the file; of Parquet their numbers
+	path     string
+	size     int64
+	modified time.Time
+	hash     string // the SHA-256 of its bytes, in hex
+	names    []string
+	columns  []sampleColumn
+	unit     string // of lines
+	lines    []int  // of the rows, in the file; of Parquet their numbers
 }
 
 // sampleColumn is the values of a column as texts, one behind the other.
@@ -106,7 +108,7 @@ func openSample(path string) (*sampleFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, sum := &sampleFile{path: path, size: info.Size()}, sha256.New()
+	f, sum := &sampleFile{path: path, size: info.Size(), modified: info.ModTime()}, sha256.New()
 	if err := f.read(in, sum); err != nil {
 		return nil, err
 	}
@@ -126,7 +128,10 @@ func (f *sampleFile) read(file *os.File, sum hash.Hash) error {
 		if _, err := io.Copy(io.Discard, in); err != nil {
 			return err
 		}
-		return f.readParquet(file)
+		if err := f.readParquet(file); err != nil {
+			return err
+		}
+		return f.unchanged(file)
 	case bytes.HasPrefix(begin, []byte("\x1f\x8b")) || bytes.HasPrefix(begin, []byte("\x28\xb5\x2f\xfd")):
 		return fmt.Errorf("%s is compressed: decompress it first", f.path)
 	case bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")):
@@ -136,6 +141,15 @@ func (f *sampleFile) read(file *os.File, sum hash.Hash) error {
 		_, _ = in.Discard(3) // which it has
 	}
 	return f.readCSV(in)
+}
+
+// unchanged returns an error if a file, which was read twice, has changed in between: its hash would be of other rows.
+func (f *sampleFile) unchanged(file *os.File) error {
+	info, err := file.Stat()
+	if err == nil && (info.Size() != f.size || !info.ModTime().Equal(f.modified)) {
+		err = fmt.Errorf("%s changed while it was read: try again once it is whole", f.path)
+	}
+	return err
 }
 
 // readCSV reads a file with a header. An empty field without quotes is NULL.
@@ -170,7 +184,7 @@ func (f *sampleFile) readCSV(file io.Reader) error {
 		}
 		line, read = line+bytes.Count(text, []byte{'\n'}), in.InputOffset()
 		if len(f.lines) == measuredRows {
-			f.reserve(float64(f.size-read) / float64(read))
+			f.reserve(float64(max(f.size-read, 0)) / float64(read)) // it may have grown
 		}
 	}
 	switch {

@@ -40,6 +40,9 @@ type ratioOf struct {
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
 	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))
+	if dataset.SampleMemory(d) > 0 { // its files would stay in memory with it
+		return compressionRatio(d, f, n)
+	}
 	return ratios.Get(ratioOf{d, f, n}, func() (float64, error) { return compressionRatio(d, f, n) })
 }
 

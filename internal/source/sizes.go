@@ -39,6 +39,9 @@ type measuredOf struct {
 // SizesOf measures the rows of a dataset. Its first column that is derived tells where a row begins, so it measures
 // formats of rows, and only those.
 func SizesOf(d dataset.Dataset, e encode.Encoder) Sizes {
+	if dataset.SampleMemory(d) > 0 { // its files would stay in memory with it
+		return measure(d, e)
+	}
 	of := measuredOf{d, e.Format(), e.MaxRow()}
 	sizes, _ := measured.Get(of, func() (Sizes, error) { return measure(d, e), nil })
 	return sizes

@@ -24,8 +24,8 @@ import (
 
 // Source makes the batches of a run ready to send. It is safe for concurrent use.
 //
-// The rows of a batch of a dataset are known before it is made, and how many batches there are. Of files both are known
-// when the source is there: an *EndError says where they end.
+// The rows of a batch of a dataset are known before it is made, and how many batches there are. Those of files
+// become known as they are read: an *EndError says where they end.
 type Source interface {
 	// Span returns the key of a batch's first row, and the number of its rows, 0 if that is not known yet.
 	Span(batch int64) (first, rows int64)

@@ -1,6 +1,6 @@
 package source
 
-// Spans divides the rows of a run into batches. Only the last one may be short. Nobody else computes which rows a batch
+// Spans divides the rows of a run into batches. Only the last one may be short. A run asks nobody else which rows a batch
 // has. All keys and the product of Batches and BatchRows fit into an int64.
 type Spans struct {
 	FirstKey  int64 // key of the run's first row, ≥ 0
@@ -10,7 +10,7 @@ type Spans struct {
 	Cut *Cut
 }
 
-// Batches returns the number of batches, of a source that has not come to its end more than there will be.
+// Batches returns the number of batches: an upper bound until the source has ended.
 func (s Spans) Batches() int64 {
 	if s.Cut != nil {
 		return s.Cut.batches()
@@ -36,8 +36,8 @@ func (s Spans) Before(batch int64) int64 {
 	return min(batch*s.BatchRows, s.Rows)
 }
 
-// Keys returns the keys of the rows in the batches with numbers from ≤ n < to. Of no batch the last key is below the
-// first.
+// Keys returns the keys of the rows in the batches with numbers from ≤ n < to. If from == to,
+// last is first−1.
 func (s Spans) Keys(from, to int64) (first, last int64) {
 	return s.FirstKey + s.Before(from), s.FirstKey + s.Before(to) - 1
 }
