@@ -150,7 +150,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 		case carried:
 		case c.Type == rows.Bytes:
 			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: "+
-				"make it text (of dataset documents by --payload-kind text), or take another format", f, c.Name)
+				"declare it as text (for dataset documents use --payload-kind text), or use another format", f, c.Name)
 		case c.Type.IsText():
 			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
 		default:

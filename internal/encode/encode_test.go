@@ -254,7 +254,7 @@ func TestCarries(t *testing.T) {
 		err := encode.Carries(f, bytesIn)
 		if textOnly(f) {
 			require.EqualError(t, err, "encode: format "+string(f)+" cannot carry the raw bytes of column raw: "+
-				"make it text (of dataset documents by --payload-kind text), or take another format")
+				"declare it as text (for dataset documents use --payload-kind text), or use another format")
 			_, err = encode.New(f, bytesIn, encode.Options{})
 			require.Error(t, err)
 			continue

@@ -58,8 +58,9 @@ type Progress interface {
 	BegunGroup(number int64) Begun
 	// Stored returns the batches of a staged contract that are in the store and not in the table.
 	Stored() []Stored
-	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the
-	// journal may then find the batch applied.
+	// Resumed reports whether another process may have sent batches of this one's part: an earlier one, any of a named
+	// run, or this one itself some that were lost. With claims (DedupTx) the first attempt in the journal may then find
+	// the batch applied.
 	Resumed() bool
 	// Note keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and every
 	// event of a commit group are on disk when it returns.
@@ -88,7 +89,7 @@ type Rate struct {
 	BatchBytes int64
 }
 
-// Config configures a run. Until, Deadline and Rate may be zero.
+// Config configures a run. Until, Deadline, Rate, Rejects and FirstAlone may be zero.
 type Config struct {
 	Target
 	Source   source.Source
@@ -113,8 +114,8 @@ type Config struct {
 type Result struct {
 	// Unknown lists the batches with an unknown outcome, in order.
 	Unknown []int64
-	// Handed is the number behind the last batch that was handed out; a run by duration, and one whose source has an end,
-	// ends there.
+	// Handed is one past the last batch that was handed out; a run by duration, and one whose source has an end, ends
+	// there.
 	Handed int64
 	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
 	// are not full are then left in the store.

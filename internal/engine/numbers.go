@@ -46,7 +46,7 @@ func (n *numbers) stop() {
 	n.ended()
 }
 
-// endAt ends the numbers where the source has ended: of those that were handed out beyond there are no batches.
+// endAt ends the numbers where the source has ended: numbers that were handed out past it have no batch.
 func (n *numbers) endAt(end int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -64,8 +64,8 @@ func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	return lost, nil
 }
 
-// CountClaims reads how many rows the claims of the run have, and how many records of files their batches went in
-// without. From then on Amount knows these.
+// CountClaims reads how many rows the claims of the run have, and how many records of files those batches left
+// out. From then on Before and AmountOf know these.
 func (p *Progress) CountClaims(ctx context.Context) (rows, rejected int64, err error) {
 	claims := p.target.Can.Claims
 	err = p.target.Ask(ctx, "claims", func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -182,4 +183,15 @@ func TestPreflightGivesTheTableBack(t *testing.T) {
 	require.Contains(t, loader.Explain(err), "table memory holds rows (empty it, or leave it out of the file; --create truncate ")
 
 	p.succeeds(small + " --append")
+}
+
+// References of a table to itself are to its rows from key 0 on, which a run that begins elsewhere does not send.
+func TestFirstKeyOfRowsThatReferToThemselves(t *testing.T) {
+	own, err := dataset.ParseSpec("staff.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n"+
+		"  boss: {ref: {column: id, rows: 10}}\n"), nil)
+	require.NoError(t, err)
+	job := newFixture(t).job("--rows 100 --first-key 50")
+	job.Config.Dataset, job.Config.Own = own.Name, own
+	_, err = push.Run(t.Context(), job)
+	require.ErrorContains(t, err, "--first-key 50: column boss refers to the first rows of its own table, from key 0 on")
 }

@@ -16,7 +16,7 @@ import (
 // attach makes a run this process's, or the shard of it. Whether the run is new, is resumed or has a name changes what
 // each step finds, and not the steps. After them nothing about the rows changes.
 func (p *push) attach(ctx context.Context) error {
-	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: what others had said is no more true
+	defer func() { p.notes.WarnAll(p.warnings) }() // of the last plan: those of earlier ones no longer hold
 	asked, err := p.configure(ctx)
 	if err != nil {
 		return failed(Usage, err)
@@ -116,7 +116,7 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) (asked facts, err er
 	}
 	if fromStdin(r) && !p.idle {
 		return asked, loader.Final(fmt.Errorf("run %s has read standard input, which cannot be read again, "+
-			"so it cannot be resumed: load a file, or begin anew; terapush forget removes its claims", r.Run))
+			"so it cannot be resumed: load a file, or start a new run; terapush forget removes its claims", r.Run))
 	}
 	return p.adopt(r)
 }

@@ -77,6 +77,10 @@ func (d fromDataset) choose(ctx context.Context) (spec run.Spec, err error) {
 			return spec, err
 		}
 	}
+	if _, column := dataset.OwnParents(p.plan.Data); first != 0 && !p.Config.Append && column != "" {
+		return spec, fmt.Errorf("--first-key %d: column %s refers to the first rows of its own table, from key 0 on: "+
+			"leave --first-key out, or --append to a table that has them", first, column)
+	}
 	if p.Config.Append && !behind {
 		err = p.keysUnused(ctx, first)
 	}

@@ -105,7 +105,7 @@ func TestSequencesBehindTheRows(t *testing.T) {
 	p.succeeds(small)
 	p.forgetFolder()
 	p.owns(errors.New("you may not"))
-	r := p.fails(small+" --append --sync-sequences", report.Failed, "the rows are in, and the sequence of the key is not moved: you may not")
+	r := p.fails(small+" --append --sync-sequences", report.Failed, "the rows were loaded, but the sequence of the key was not advanced: you may not")
 	require.True(t, r.Verify.OK)
 
 	p = newFixture(t)

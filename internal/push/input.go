@@ -11,11 +11,10 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// input is where the rows of a run come from: a dataset, or the user's files. All in which the two differ for a run is
-// here, chosen once; what they do not say of themselves is in the plan. Its methods are called in this order.
+// input is where the rows of a run come from: a dataset, or the user's files. Everything in which the two differ for a
+// run is here, chosen once; what they do not say of themselves is in the plan. A run calls its methods in this order; one
+// that is resumed has its spec, and neither spec nor choose is called.
 type input interface {
-	// command is the one that the run is resumed with.
-	command() string
 	// spec returns that of a run that begins.
 	spec(ctx context.Context) (run.Spec, error)
 	// check returns what is wrong with what the user asks for, once the run is known and before a server is asked.
@@ -41,14 +40,17 @@ type input interface {
 
 	// verify compares what arrived with the rows, into push.verified.
 	verify(ctx context.Context) error
-	// leftOut returns an error if the run is at its end without some of the rows.
+	// leftOut returns an error if the run has ended with rows left out.
 	leftOut() error
-	// report adds what the plan is of to a report, however far the run came.
-	report(r *report.Plan)
-	// explain returns what else is to be said of a run that has failed.
-	explain(err error) error
 	// close releases what is open, but the source.
 	close() error
+	// explain returns what else is to be said of a run that has failed.
+	explain(err error) error
+	// report adds what the plan is of to a report, however far the run came.
+	report(r *report.Plan)
+
+	// command is the one that the run is resumed with, at any time.
+	command() string
 }
 
 // rowSource is the source of a run, with what the meters show of it.

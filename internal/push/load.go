@@ -71,7 +71,7 @@ func (p *push) load(ctx context.Context) error {
 	}
 	err = errors.Join(err, p.whoseRun(ctx, err))
 	if n := p.meters.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.plan.Dedup == loader.DedupNone {
-		p.notes.Warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n)
+		p.notes.Warnf("the answers to %d attempts were lost, and delivery is at least once: their rows may be duplicated", n)
 	}
 	if result.UndeletedGroups > 0 {
 		p.notes.Warnf("the objects of %d commit groups that are in the table could not be removed: %v",
@@ -119,6 +119,12 @@ func (p *push) whoseRun(ctx context.Context, err error) error {
 	if !unexplained || !p.progress.Owned() {
 		return nil
 	}
+	return p.takenOver(ctx)
+}
+
+// takenOver asks whether another process has the run, which is then a *loader.TakenOverError. What the database does not
+// answer is none.
+func (p *push) takenOver(ctx context.Context) error {
 	taken := (*loader.TakenOverError)(nil)
 	owned := target.Within(ctx, p.target.Can.Claims.Owned)
 	if errors.As(owned, &taken) {
@@ -229,7 +235,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 	})
 	switch {
 	case err != nil && move:
-		return failed(report.Failed, fmt.Errorf("the rows are in, and the sequence of the key is not moved: %w", err))
+		return failed(report.Failed, fmt.Errorf("the rows were loaded, but the sequence of the key was not advanced: %w", err))
 	case err != nil:
 		p.notes.Warnf("whether a sequence is behind the rows' keys is not known: %v", err)
 	case move && len(statements) > 0:

@@ -81,7 +81,7 @@ func (p *push) replanRun(r runlog.Record, f facts) error {
 	err := p.replan(f)
 	if weaker := (*run.DeliveryError)(nil); errors.As(err, &weaker) {
 		return failed(report.PreflightFailed,
-			fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", r.Run, r.Table, weaker.Reason))
+			fmt.Errorf("run %s promises exactly once, which table %s no longer supports: %s", r.Run, r.Table, weaker.Reason))
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *push) replanRun(r runlog.Record, f facts) error {
 	is := rows{p.plan.DistinctRows, p.plan.RowBytes, p.plan.EncodedRowBytes}
 	if was != is {
 		return failed(report.PreflightFailed, loader.Final(fmt.Errorf("run %s was begun by another version of terapush, "+
-			"whose batches this one would make otherwise: take that version", r.Run)))
+			"and this one would make other batches of it: resume it with that version", r.Run)))
 	}
 	return nil
 }

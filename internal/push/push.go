@@ -240,19 +240,19 @@ func (p *push) refersToFirst() bool {
 	return first > 0
 }
 
-// awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it.
+// awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it, for as long as the run is this
+// process's.
 func (p *push) awaitFirst(soft context.Context) error {
 	first, _ := p.plan.Part()
 	if first == 0 || !p.refersToFirst() || p.plan.Dedup == loader.DedupKey { // which no database that checks references has
 		return nil
 	}
-	if !p.claimsBatches() {
-		return errors.New("--shard: rows refer to rows of batch 0, and without claims this shard cannot see whether that is in: " +
-			"send the run by one process, or --delivery exactly-once")
-	}
 	for logged := false; ; logged = true {
 		is, err := p.progress.FirstIn(soft)
 		if is || err != nil {
+			return err
+		}
+		if err := p.takenOver(soft); err != nil {
 			return err
 		}
 		if !logged {

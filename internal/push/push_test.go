@@ -190,7 +190,7 @@ func TestAtLeastOnceWithALostAnswer(t *testing.T) {
 		p.memory.Script = first(3, loadertest.Fault{After: loadertest.ErrConnection})
 		r := p.fails(small+" --delivery at-least-once", report.VerificationFailed, "")
 		require.Contains(t, r.Warnings,
-			"the answers to 1 attempts were lost, and delivery is at least once: their rows may be there twice")
+			"the answers to 1 attempts were lost, and delivery is at least once: their rows may be duplicated")
 		require.EqualValues(t, 205, r.Verify.FoundRows)
 	})
 }

@@ -78,7 +78,7 @@ func (p *push) warnOfDoubles() {
 		acked = " and those acknowledged in its last two seconds,"
 	}
 	p.notes.Warnf("delivery is at least once: batches that were on their way when the earlier process ended, "+
-		"%d at most,%s may be there twice",
+		"%d at most,%s may be duplicated",
 		onTheWay, acked)
 }
 

@@ -95,7 +95,7 @@ func TestResumeAtLeastOnce(t *testing.T) {
 	run := p.kill(small+" --delivery at-least-once", 5)
 	r := p.fails("--resume "+run, report.VerificationFailed, "")
 	require.Contains(t, r.Warnings, "delivery is at least once: "+
-		"batches that were on their way when the earlier process ended, 1 at most, may be there twice")
+		"batches that were on their way when the earlier process ended, 1 at most, may be duplicated")
 }
 
 // The claim table was emptied, and the rows are there: to send them again would double them.
@@ -231,7 +231,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 		"not counted": {after: 5, change: func(p *fixture) { p.failOn("count", errors.New("not now")) }, refused: "looking for rows of run"},
 		"another engine": {after: 5, change: func(p *fixture) {
 			p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1000, Reason: "MyISAM keeps rows"}
-		}, refused: "cannot any more: MyISAM keeps rows"},
+		}, refused: "no longer supports: MyISAM keeps rows"},
 		"claims and rows are gone": {after: 5, change: func(p *fixture) { p.memory.Crash() }, refused: nothing},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -177,12 +177,12 @@ func headerError(file files.File, delimiter string, table []loader.Column, err e
 func (f *Files) likely(first First, table []loader.Column) error {
 	columns, err := match(first.Fields, table)
 	if err == nil && !slices.Contains(columns, "") {
-		return fmt.Errorf("%s: its first line has the names of the table's columns: give --header", first.File)
+		return fmt.Errorf("%s: its first line looks like a header: give --header", first.File)
 	}
 	if len(first.Fields) == len(f.Columns) {
 		return nil
 	}
-	text := fmt.Sprintf("%s: its first record has %s, and %d go into the table's columns",
+	text := fmt.Sprintf("%s: its first record has %s, but %d columns are to be filled",
 		first.File, plural(len(first.Fields), "field"), len(f.Columns))
 	if len(first.Fields) == 1 {
 		text += fmt.Sprintf(": is --delimiter %q right?", f.Delimiter)

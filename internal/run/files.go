@@ -233,8 +233,8 @@ func (f *Files) refuse(method string, caps loader.Caps) error {
 	case f.Wire(caps) == "":
 		return fmt.Errorf("method %s does not take files of format %s", method, f.Format)
 	case caps.Delivery() != loader.ExactlyOnce:
-		return fmt.Errorf("a load goes in exactly once or not at all, and method %s, the only one that takes files, "+
-			"cannot do that here: %s",
+		return fmt.Errorf("a load needs exactly-once delivery, which method %s, the only one that takes files, "+
+			"cannot give here: %s",
 			method, caps.Reason)
 	}
 	return nil
@@ -252,6 +252,12 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		return Plan{}, warnings, err
 	}
 	if !s.agreed() {
+		if caps.MaxBytes > 0 && s.Wish.BatchBytes > caps.MaxBytes {
+			return Plan{}, warnings, fmt.Errorf("batches of %s are more than the %s that method %s takes here: "+
+				"lower --batch-bytes", humanize.IBytes(uint64(s.Wish.BatchBytes)),
+				humanize.IBytes(uint64(caps.MaxBytes)), s.methodName())
+		}
+
 		bytes := own.Bytes()
 		if bytes == 0 {
 			bytes = math.MaxInt64

@@ -34,13 +34,13 @@ func (s Spec) contract(
 	for _, c := range d.Dataset.Schema().Columns {
 		if slices.Contains(caps.Lacks, c.Type) {
 			return loader.Contract{}, nil, &loader.Error{
-				Op: "plan", Applied: loader.No, Hint: "make it text; of dataset documents by --payload-kind text",
+				Op: "plan", Applied: loader.No, Hint: "declare it as text; for dataset documents use --payload-kind text",
 				Err: fmt.Errorf("column %s holds %s, and the database has no type for them", c.Name, c.Type),
 			}
 		}
 		if c.Nullable && caps.NoNulls {
 			return loader.Contract{}, nil, &loader.Error{
-				Op: "plan", Applied: loader.No, Hint: "leave nulls out of the dataset's file, and every row has a value",
+				Op: "plan", Applied: loader.No, Hint: "remove nulls from the dataset's file, so that every row has a value",
 				Err: fmt.Errorf("some values of column %s are NULL, which method %s does not send to this database",
 					c.Name, s.Wish.Method),
 			}

@@ -145,10 +145,23 @@ func (p *Plan) check(schema rows.Schema) error {
 			"give more --rows, larger --batch-rows, or fewer rows in the file, as ref: {column: …, rows: %d}",
 			column, first, min(p.BatchRows, p.Rows), min(p.BatchRows, p.Rows))
 	}
+	if column := p.refersAcross(); column != "" {
+		return fmt.Errorf("--shard: column %s refers to rows of batch 0, and without claims a shard cannot tell whether that "+
+			"is applied: use one process, or --delivery exactly-once", column)
+	}
 	if pieces, size := p.pieces(); pieces < p.Shard.Count {
 		return &FewBatchesError{p.Shard, pieces, size}
 	}
 	return nil
+}
+
+// refersAcross returns a column whose values refer to rows that another shard sends, which has no claims to show that they
+// are in. A database that loads by labels checks no references.
+func (p *Plan) refersAcross() (column string) {
+	if p.Shard.Count > 1 && p.Dedup == loader.DedupNone {
+		_, column = dataset.OwnParents(p.Data)
+	}
+	return column
 }
 
 // FewBatchesError reports a run with fewer parts than shards, to each of these.
@@ -197,7 +210,7 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	}
 
 	p.Workers = int(min(int64(workers), batches))
-	if r.Workers == 0 { // of a default nobody is told that it became less
+	if r.Workers == 0 { // a default may shrink without a warning
 		p.Workers = int(min(int64(p.Workers), most))
 	}
 	if most < int64(p.Workers) {

@@ -330,6 +330,10 @@ func TestRowsThatOthersReferToAreInBatchZero(t *testing.T) {
 	in.Wish.BatchRows, in.Rows = 0, 500
 	_, _, err = in.plan()
 	require.ErrorContains(t, err, "and it has 500: give more --rows")
+
+	in.Wish.Delivery, in.Rows, in.Shard = loader.AtLeastOnce, 1_000_000, config.Shard{Index: 1, Count: 2}
+	_, _, err = in.plan()
+	require.ErrorContains(t, err, "--shard: column up refers to rows of batch 0, and without claims a shard cannot tell")
 }
 
 func TestWorkers(t *testing.T) {

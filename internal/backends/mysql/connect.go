@@ -48,7 +48,7 @@ func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 	return all, nil
 }
 
-// reach calls connect, and says if it is no MySQL that listens there.
+// reach calls connect, and reports a listener that does not speak MySQL.
 func (e endpoint) reach(ctx context.Context, d loader.Deps, connect func(context.Context) error) error {
 	if e.config.Net != "tcp" {
 		return connect(ctx)

@@ -29,7 +29,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	l.hosts.List = []endpoint{l.home}
 
 	r := sqlload.NewRecorder(l.Table)
-	r.Missing = &mysql.MySQLError{Number: notThere[2]}
+	r.Missing = &mysql.MySQLError{Number: noSuchTable}
 	l.openConn = func(ctx context.Context, _ *mysql.Config) (driver.Conn, error) { return r.Connector().Connect(ctx) }
 	var s *session
 	l.Open = func(ctx context.Context, c loader.Contract) (_ sqlload.Session, err error) {

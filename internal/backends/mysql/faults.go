@@ -68,11 +68,7 @@ var readOnly = regexp.MustCompile(`(?i)read[-_ ]only`)
 // Numbers that the code compares with.
 const (
 	diskFull       = 1021
-	tableExists    = 1050
-	duplicateKey   = 1062
-	noSuchThread   = 1094
-	lockTimeout    = 1205
-	deadlock       = 1213
+	noSuchTable    = 1146
 	optionPrevents = 1290
 )
 
@@ -81,7 +77,7 @@ var accessDenied = []uint16{1044, 1142, 1143, 1227}
 
 // notThere are the numbers of an unknown column and of an unknown table: also of information_schema, which has other
 // views on every server of the family.
-var notThere = []uint16{1054, 1109, 1146}
+var notThere = []uint16{1054, 1109, noSuchTable}
 
 var is = mysqlconn.Is
 

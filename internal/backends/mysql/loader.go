@@ -212,7 +212,8 @@ func (l *opened) losesEmpty() bool { return l.server.flavour == oceanBase && l.m
 
 func (l *opened) lastIsNull(last rows.Column) error {
 	return sqlload.Refuse("put another column last, make it NOT NULL, or take --method insert",
-		"LOAD DATA of OceanBase takes an empty value at the end of a line for a NULL, and the last column, %s, may have either", last.Name)
+		"LOAD DATA of OceanBase reads an empty value at the end of a line as NULL, and the last column, %s, may hold both",
+		last.Name)
 }
 
 // hidesWarnings reports whether a setting keeps the warnings of LOAD DATA from the client.
@@ -233,7 +234,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if l.method.Name == pipeline && p.Shard != "" && p.Shard != "0/1" {
 		return loader.Table{}, loader.Final(&loader.Error{
 			Op: "prepare", Applied: loader.No, Hint: "leave --shard out, or choose load-data",
-			Err: fmt.Errorf("run %s has one pipeline, which its shards would stop under each other", p.Run),
+			Err: fmt.Errorf("run %s has one pipeline, and its shards would stop it for one another", p.Run),
 		})
 	}
 	if err := l.refuses(p.Schema); err != nil {
