@@ -121,7 +121,7 @@ func TestRowsThatASessionWouldChange(t *testing.T) {
 		return &opened{server: server{flavour: f}, method: loader.Method{Name: method}, target: loader.Target{Settings: settings}}
 	}
 	zone := loader.Setting{Name: "Time_Zone", Value: "SYSTEM"}
-	assert.ErrorContains(t, to(oceanBase, loadData).refuses(schema(number, null)), "the last column, note, may have either")
+	assert.ErrorContains(t, to(oceanBase, loadData).refuses(schema(number, null)), "the last column, note, may hold both")
 	assert.NoError(t, to(oceanBase, loadData).refuses(schema(null, number)))
 	assert.NoError(t, to(oceanBase, insert).refuses(schema(number, null)))
 	assert.NoError(t, to(mySQL, loadData).refuses(schema(number, null)))
@@ -134,7 +134,7 @@ func TestRowsThatASessionWouldChange(t *testing.T) {
 	}
 	nullable, plain := sqlload.ColumnOf("NOTE", "varchar(5)"), sqlload.ColumnOf("note", "varchar(5)")
 	nullable.Nullable = true
-	assert.ErrorContains(t, fits(loadData, last, nullable), "the last column, note, may have either")
+	assert.ErrorContains(t, fits(loadData, last, nullable), "the last column, note, may hold both")
 	assert.NoError(t, fits(loadData, last, plain))
 	assert.NoError(t, fits(insert, last, nullable))
 	id := rows.Column{Name: "u", Type: rows.UUID}
