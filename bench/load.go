@@ -38,9 +38,10 @@ func againstFiles(ctx context.Context, o options, stdout io.Writer) error {
 // loadTable is what the csv files of benchLoad go into.
 const loadTable = "CREATE TABLE " + benchTable + " (id bigint NOT NULL, name text NOT NULL, total decimal(12,2) NOT NULL, note text NOT NULL)"
 
-// benchLoad lets terapush load, the server's own command line and, if it is installed, timescaledb-parallel-copy load the same
-// csv file. What terapush reads, cuts and sends, over one connection into a sink, is compared in client CPU with a loop that
-// reads the file and writes it there. The sink knows no tables, so that is done without the command around it.
+// benchLoad lets terapush load, the server's own command line and, if it is installed, timescaledb-parallel-copy load
+// the same csv file. What terapush reads, cuts and sends, over one connection into a sink, is compared in client CPU
+// with a loop that reads the file and writes it there. The sink knows no tables, so that is done without the command
+// around it.
 func (s server) benchLoad(ctx context.Context, o options, stdout io.Writer) error {
 	s.create = loadTable
 	for _, kind := range []struct {

@@ -6,18 +6,19 @@
 //	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
 //	bench -terabyte 2147483648 [-only postgres|mysql]
 //
-// The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that discards,
-// by every method beside a plain write loop of as many bytes and iperf3, all with as many connections; the second is the
-// same over TLS, beside a loop of crypto/tls. Tables of what others wrote for the same protocols follow, over one connection each. Then come real servers. Where
-// TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
-// beside the server's own command line loading the same bytes from a file, and terapush load beside it with csv files; where TERAPUSH_TEST_DATABEND does, beside a PUT
-// loop and Databend's own driver in the Python that TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a
-// store, objects put beside the SDK's default client and s5cmd, if there is one. Oracle is measured alone, where somebody
-// names a server: its methods beside each other, by duration.
+// The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that
+// discards, by every method beside a plain write loop of as many bytes and iperf3, all with as many connections; the
+// second is the same over TLS, beside a loop of crypto/tls. Tables of what others wrote for the same protocols follow,
+// over one connection each. Then come real servers. Where TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is
+// rows per second beside the server's own command line loading the same bytes from a file, and terapush load beside it
+// with csv files; where TERAPUSH_TEST_DATABEND does, beside a PUT loop and Databend's own driver in the Python that
+// TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a store, objects put beside the SDK's default
+// client and s5cmd, if there is one. Oracle is measured alone, where somebody names a server: its methods beside each
+// other, by duration.
 //
-// All contenders take a turn in every round, forwards and backwards, so that whatever else the machine does hits all of them; a contender's
-// ratio is the median of its ratios to the first one of the same round. Tables are Markdown. Where the first contender's
-// own turns differ by more than a quarter, the table says that it is not to be believed.
+// All contenders take a turn in every round, forwards and backwards, so that whatever else the machine does hits all of
+// them; a contender's ratio is the median of its ratios to the first one of the same round. Tables are Markdown. Where
+// the first contender's own turns differ by more than a quarter, the table says that it is not to be believed.
 //
 // -terabyte rehearses a long run instead, and prints what it costs in time, memory and journal.
 package main
@@ -118,8 +119,9 @@ var (
 // wants reports whether a family takes part.
 func (o options) wants(family string) bool { return o.only == "" || o.only == family }
 
-// takeTurns gives every contender its turns; the first round only warms up. Every other round goes backwards: whoever comes
-// after a process that has just given a gigabyte back to the kernel pays some of that, and it must not always be the same.
+// takeTurns gives every contender its turns; the first round only warms up. Every other round goes backwards: whoever
+// comes after a process that has just given a gigabyte back to the kernel pays some of that, and it must not always be
+// the same.
 func takeTurns(ctx context.Context, rounds int, contenders []contender) ([][]cost, error) {
 	costs := make([][]cost, len(contenders))
 	for round := -1; round < rounds; round++ {

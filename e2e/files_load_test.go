@@ -86,7 +86,8 @@ func (d *database) makeRecordTable(t *testing.T) {
 	d.must(t, fmt.Sprintf("CREATE TABLE orders (id bigint NOT NULL, name %s, total decimal(12,2) NULL, placed %s, note %s)", text, at, text))
 }
 
-// holdsRecords asserts that the table has these records, each once, and nothing else, by the server's own client library.
+// holdsRecords asserts that the table has these records, each once, and nothing else, by the server's own client
+// library.
 func (d *database) holdsRecords(t *testing.T, want []record) {
 	t.Helper()
 	query := "SELECT id::text, name, total::text, to_char(placed, 'YYYY-MM-DD HH24:MI:SS.US'), note FROM orders ORDER BY orders.id"
@@ -230,8 +231,8 @@ func TestFilesInBucketsExactlyOnce(t *testing.T) {
 	})
 }
 
-// The shards of a load have every record once between them, of a few files and of many, whichever of them is killed, and
-// their reports become one.
+// The shards of a load have every record once between them, of a few files and of many, whichever of them is killed,
+// and their reports become one.
 func TestFilesInShards(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		want := records(scaled(6000, 400_000))
@@ -334,8 +335,8 @@ func TestFilesLostAnswers(t *testing.T) {
 	})
 }
 
-// Another program adds rows to a table that was empty: the claims prove the load all the same, unless the user asked for the
-// rows.
+// Another program adds rows to a table that was empty: the claims prove the load all the same, unless the user asked
+// for the rows.
 func TestFilesBesideOthers(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		d.makeRecordTable(t)

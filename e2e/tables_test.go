@@ -99,7 +99,8 @@ func (d *database) shopIsExact(t *testing.T) {
 	assert.Positive(t, d.number(t, "SELECT COUNT(friend) FROM customers"))
 }
 
-// A run of several tables that is killed in the third goes on there: what was proven is left alone, and the rest follows.
+// A run of several tables that is killed in the third goes on there: what was proven is left alone, and the rest
+// follows.
 func TestTablesAfterAKill(t *testing.T) {
 	t.Parallel()
 	onServers(t, []kind{postgres, mySQL}, func(t *testing.T, d *database) {
@@ -127,8 +128,8 @@ func TestTablesAfterAKill(t *testing.T) {
 	})
 }
 
-// Four shards of a run of several tables are killed at random and started again with an empty disk: none begins a table before
-// the one before is in, so that no row refers to one that is not there yet.
+// Four shards of a run of several tables are killed at random and started again with an empty disk: none begins a table
+// before the one before is in, so that no row refers to one that is not there yet.
 func TestTablesByShards(t *testing.T) {
 	t.Parallel()
 	onServers(t, []kind{postgres, mySQL}, func(t *testing.T, d *database) {

@@ -66,9 +66,9 @@ func (a *app) stateStore(url string, c *config.Connect) func(context.Context) (p
 // uploadTime bounds the upload of a report, with its retries.
 const uploadTime = time.Minute
 
-// reportWriter returns what writes the report of a run, or of a shard, to --report-to, a folder or an object store, where
-// report merge finds it. It finds out before the run whether it can. err is the run's: a process that lost its shard to
-// another one leaves the other's report alone.
+// reportWriter returns what writes the report of a run, or of a shard, to --report-to, a folder or an object store,
+// where report merge finds it. It finds out before the run whether it can. err is the run's: a process that lost its
+// shard to another one leaves the other's report alone.
 func (a *app) reportWriter(ctx context.Context, to string, c *config.Connect) (
 	write func(ctx context.Context, r *report.Report, err error) error, err error,
 ) {

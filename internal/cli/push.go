@@ -211,8 +211,8 @@ func hasRun(state, name string) bool {
 	})
 }
 
-// readRecord finds the run of c.Resume, and completes the flags from its record. The user's dataset is in it, too: a file is
-// read only if the command line names one, whatever the environment says.
+// readRecord finds the run of c.Resume, and completes the flags from its record. The user's dataset is in it, too: a
+// file is read only if the command line names one, whatever the environment says.
 func (a *app) readRecord(f *pflag.FlagSet, c *config.Push, typed func(flag string) bool) (err error) {
 	if c.Resume, err = runlog.Find(c.State, c.Resume, a.fits(c, f.Lookup("run") != nil)); err != nil {
 		return err
@@ -249,8 +249,8 @@ func sameKind(c *config.Push, f *pflag.FlagSet, r runlog.Record) error {
 	return nil
 }
 
-// ofKind returns the flags of a run without those that only a load has, unless c is one: what is forgotten needs none of
-// them.
+// ofKind returns the flags of a run without those that only a load has, unless c is one: what is forgotten needs none
+// of them.
 func ofKind(c *config.Push, r runlog.Record) map[string][]string {
 	if r.Plan.Files == nil || c.Files != nil {
 		return r.Flags
@@ -490,8 +490,8 @@ func next(command string, r *report.Report, found string) string {
 	}
 }
 
-// recordsRefused reports whether the server did not take some records of files. A new load of files that were corrected would
-// double those that are in.
+// recordsRefused reports whether the server did not take some records of files. A new load of files that were corrected
+// would double those that are in.
 func recordsRefused(r *report.Report) bool {
 	for _, class := range []loader.Class{loader.ClassData, loader.ClassConstraint, loader.ClassRows} {
 		if r.Result.Errors[string(class)] > 0 {

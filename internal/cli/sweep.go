@@ -228,8 +228,8 @@ func (s *sweeper) run(ctx context.Context) error {
 	return nil
 }
 
-// speedTime is how long the machine's speed is measured: long beside a time slice of the cores, short beside a push that is
-// worth measuring.
+// speedTime is how long the machine's speed is measured: long beside a time slice of the cores, short beside a push
+// that is worth measuring.
 var speedTime = 50 * time.Millisecond
 
 func (s *sweeper) sweepCases(stop stop, file *results.File) error {

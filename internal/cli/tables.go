@@ -23,8 +23,8 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 )
 
-// A run of several tables is a sequence of ordinary runs, ID.1, ID.2 …, one a table in the order of their references. Each has
-// claims and a journal of its own. The record of the first one has all tables, so that a resume needs no file.
+// A run of several tables is a sequence of ordinary runs, ID.1, ID.2 …, one a table in the order of their references.
+// Each has claims and a journal of its own. The record of the first one has all tables, so that a resume needs no file.
 
 // tablesRun is such a run in this process.
 type tablesRun struct {
@@ -148,8 +148,8 @@ func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, 
 	return replaceTables(c, r.Tables)
 }
 
-// replaceTables takes the tables of a file that was corrected since the run has begun. Those that have begun are to be as they
-// were.
+// replaceTables takes the tables of a file that was corrected since the run has begun. Those that have begun are to be
+// as they were.
 func replaceTables(c *config.Push, were *dataset.Tables) error {
 	c.Tables, c.Rows, c.Times = nil, were.Scale.Rows, config.Times(were.Scale.Times)
 	if err := c.ReadSpec(); err != nil {
@@ -175,8 +175,8 @@ func replaceTables(c *config.Push, were *dataset.Tables) error {
 	return runlog.SaveTables(c.State, c.Resume, c.Tables)
 }
 
-// plainWarnings is a log that passes on a warning without attributes once: what a server's settings mean for one table they mean
-// for all.
+// plainWarnings is a log that passes on a warning without attributes once: what a server's settings mean for one table
+// they mean for all.
 type plainWarnings struct {
 	slog.Handler
 	said sync.Map
@@ -262,8 +262,9 @@ func (t *tablesRun) pushOne(s stop, j push.Job, into *report.TableResult) error 
 	return errors.Join(err, write(context.WithoutCancel(s.hard), into.Report, err))
 }
 
-// await waits until the other shards have sent their parts of a table, and so, since they do the same, of all before it: rows
-// may refer to any of these. It also keeps a shard from waiting, for --retry-for, for a table that the first one has not begun.
+// await waits until the other shards have sent their parts of a table, and so, since they do the same, of all before
+// it: rows may refer to any of these. It also keeps a shard from waiting, for --retry-for, for a table that the first
+// one has not begun.
 func (t *tablesRun) await(s stop, table int) error {
 	const pause = 2 * time.Second
 	one := t.config.Tables.Tables[table]
@@ -315,8 +316,8 @@ func (t *tablesRun) records() (all []results.Record) {
 	return all
 }
 
-// eachAgain does something to every part of a run of several tables that has begun, and goes on where one fails. What is
-// forgotten goes from the last to the first, which has the tables.
+// eachAgain does something to every part of a run of several tables that has begun, and goes on where one fails. What
+// is forgotten goes from the last to the first, which has the tables.
 func (a *app) eachAgain(c *config.Push, forget bool, do func(c *config.Push) (*report.Report, error)) error {
 	var parts []config.Push
 	t := &tablesRun{app: a, id: cmp.Or(c.Resume, c.RunID)}

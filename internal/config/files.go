@@ -99,8 +99,8 @@ var loadPage = []struct{ group, flags string }{
 	{GroupOutput, "progress json dry-run metrics-addr metrics-linger server-metrics fail-below report report-to"},
 }
 
-// LoadFlags declares every flag of load, and sets what is not its user's to choose: nothing is made, dropped or emptied,
-// other runs may fill the table as well, and batches go in exactly once.
+// LoadFlags declares every flag of load, and sets what is not its user's to choose: nothing is made, dropped or
+// emptied, other runs may fill the table as well, and batches go in exactly once.
 func (p *Push) LoadFlags(f *pflag.FlagSet, drivers *loader.Registry) {
 	p.Files = new(Files)
 	shared, own := pflag.NewFlagSet("push", pflag.ContinueOnError), pflag.NewFlagSet("load", pflag.ContinueOnError)

@@ -87,9 +87,9 @@ func (d *Data) flags(f *pflag.FlagSet) {
 		"add to a table that has rows, from --first-key or else after its largest key")
 }
 
-// ReadSpec reads the file of the user's dataset into Own; of a built-in one it only checks that it has no parameters. Who reads
-// flags calls it once they are complete, so that a file is read once. What --like reads is not its business: that takes a
-// connection.
+// ReadSpec reads the file of the user's dataset into Own; of a built-in one it only checks that it has no parameters.
+// Who reads flags calls it once they are complete, so that a file is read once. What --like reads is not its business:
+// that takes a connection.
 func (d *Data) ReadSpec() error {
 	if d.Stats && d.Like == "" || d.KeepValues && !d.Stats {
 		return errors.New("--stats is for --like TABLE, and --keep-values for --stats")

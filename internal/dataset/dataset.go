@@ -1,9 +1,9 @@
 // Package dataset generates the rows that are pushed.
 //
-// A dataset is a pure function: a seed and a row number give the same row for any caller and number of rows, on any day and
-// machine. Verification depends on that, since it generates the rows again instead of keeping them. So nothing here may
-// read a clock, a global random source, the order of a map or the machine's byte order. Changing a single byte changes
-// every recorded run; golden tests prevent that.
+// A dataset is a pure function: a seed and a row number give the same row for any caller and number of rows, on any day
+// and machine. Verification depends on that, since it generates the rows again instead of keeping them. So nothing here
+// may read a clock, a global random source, the order of a map or the machine's byte order. Changing a single byte
+// changes every recorded run; golden tests prevent that.
 //
 // There are two kinds of columns. Drawn columns follow from the seed and the row number; a run with more rows than D
 // distinct ones draws row i as row i mod D. Derived columns follow from the row number alone and never repeat; they are
@@ -24,8 +24,8 @@
 //	  total:    {type: "decimal(12,2)", uniform: {min: 0.50, max: 20000}}
 //	  note:     {type: text(400), words: {length: 20..400}}
 //
-// Columns with a sequence are derived, all others drawn. A drawn column's stream follows from the seed and the column's name,
-// so others may come, go and change places. Whatever is unique has to be derived: drawn rows repeat.
+// Columns with a sequence are derived, all others drawn. A drawn column's stream follows from the seed and the column's
+// name, so others may come, go and change places. Whatever is unique has to be derived: drawn rows repeat.
 package dataset
 
 import (
@@ -36,8 +36,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Dataset is all rows of one table, 0 … Schema().MaxNumber(). It is a pointer, safe for concurrent use, and never changes; the
-// blocks belong to callers.
+// Dataset is all rows of one table, 0 … Schema().MaxNumber(). It is a pointer, safe for concurrent use, and never
+// changes; the blocks belong to callers.
 type Dataset interface {
 	Schema() rows.Schema // whose columns callers do not change
 	// Fill resets dst to n rows and fills the drawn columns of rows first … first+n−1, 0 ≤ first. The derived columns are
@@ -117,8 +117,8 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 	d.Derive(dst, firstKey+row)
 }
 
-// Widest makes dst one row with the largest derived numbers of rows 0 … last, so that every row's have at most its digits. They
-// are those of the last row, except in columns of specs that start over or are in no order.
+// Widest makes dst one row with the largest derived numbers of rows 0 … last, so that every row's have at most its
+// digits. They are those of the last row, except in columns of specs that start over or are in no order.
 func Widest(dst *rows.Block, d Dataset, last int64) {
 	dst.Reset(1)
 	d.Derive(dst, last)

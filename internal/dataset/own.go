@@ -9,11 +9,12 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// A reference to a row's own table draws among the first rows of it, which are all in batch 0. How many these are is in the
-// spec, since no value may depend on how rows are divided into batches. In the first rows themselves it is NULL, or, in a
-// column without nulls, their own key.
+// A reference to a row's own table draws among the first rows of it, which are all in batch 0. How many these are is in
+// the spec, since no value may depend on how rows are divided into batches. In the first rows themselves it is NULL,
+// or, in a column without nulls, their own key.
 
-// ownRows is how many first rows a reference draws from where the spec does not say it, or a tenth of all if that is less.
+// ownRows is how many first rows a reference draws from where the spec does not say it, or a tenth of all if that is
+// less.
 const ownRows = 1000
 
 // ownColumns gives each reference to the table itself what its column says, and returns why one cannot be made.
@@ -137,8 +138,8 @@ func OwnParents(d Dataset) (first int64, column string) {
 	return first, column
 }
 
-// WithParents returns some drawn rows with all those of the same table that they refer to, and these in turn, in ascending
-// order. Each row comes after its parents.
+// WithParents returns some drawn rows with all those of the same table that they refer to, and these in turn, in
+// ascending order. Each row comes after its parents.
 func WithParents(d Dataset, drawn []int64) (all []int64) {
 	own, isOwn := d.(*specDataset)
 	if !isOwn || len(own.parents) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// A reference to the same table points to one of its first rows, whose own is NULL or themselves, wherever in the run a row
-// is drawn; and what finds the parents of a row, for the probe, finds the ones that it has.
+// A reference to the same table points to one of its first rows, whose own is NULL or themselves, wherever in the run a
+// row is drawn; and what finds the parents of a row, for the probe, finds the ones that it has.
 func TestReferencesToTheSameTable(t *testing.T) {
 	const own = 40
 	for key, at := range map[string]func(c *rows.Column, v *rows.Vector, i int) string{

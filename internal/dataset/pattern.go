@@ -13,9 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SpecPattern is a text that matches a regular expression as a whole. The members of a class are equally frequent, as are the
-// numbers of repetitions and the alternatives, once what they begin with in common is taken out of them: regexp/syntax does
-// that. Golden rows tell if another version of it would do it in another way.
+// SpecPattern is a text that matches a regular expression as a whole. The members of a class are equally frequent, as
+// are the numbers of repetitions and the alternatives, once what they begin with in common is taken out of them:
+// regexp/syntax does that. Golden rows tell if another version of it would do it in another way.
 type SpecPattern string
 
 func readPattern(r *specReader, _ *SpecColumn, e entry, where string) Generator {
@@ -63,14 +63,16 @@ type drawer interface {
 	appendTo(dst []byte, w *words) []byte
 }
 
-// words are the random words of one row. Choices among a few share a word: each takes the upper bits of what the last one left.
+// words are the random words of one row. Choices among a few share a word: each takes the upper bits of what the last
+// one left.
 type words struct {
 	state uint64
 	rest  uint64
 	used  int // bits of the current word
 }
 
-// A word serves choices of up to wordBits in all, so that what it leaves still decides fairly, each of up to choiceBits.
+// A word serves choices of up to wordBits in all, so that what it leaves still decides fairly, each of up to
+// choiceBits.
 const wordBits, choiceBits = 32, 16
 
 // below returns a number below n.
@@ -84,7 +86,8 @@ func (w *words) below(n uint64) (k uint64) {
 	return k
 }
 
-// wordsOf returns how many words choices of some bits take at most: each but the last serves more than wordBits − choiceBits.
+// wordsOf returns how many words choices of some bits take at most: each but the last serves more than wordBits −
+// choiceBits.
 func wordsOf(bits int) uint64 { return 1 + uint64(bits)/(wordBits-choiceBits+1) }
 
 // patternText takes the same number of words in every row, as many as the value that needs the most.

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SpecRef draws a key of another table: the value of the parent's derived column in any of its rows. It is computed, and no
-// table is asked. Without UUID and Stride the parent's column is a sequence.
+// SpecRef draws a key of another table: the value of the parent's derived column in any of its rows. It is computed,
+// and no table is asked. Without UUID and Stride the parent's column is a sequence.
 type SpecRef struct {
 	Table  string `json:"table"`
 	Column string `json:"column"`

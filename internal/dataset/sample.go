@@ -2,8 +2,8 @@ package dataset
 
 import "github.com/terapush/terapush/pkg/rows"
 
-// Sample is some rows of a dataset, one behind the other and then again from the first: row i of it is row Rows[i] of a run. Fill
-// fills in the derived columns as well, and Derive leaves them, so that a sample is for one batch.
+// Sample is some rows of a dataset, one behind the other and then again from the first: row i of it is row Rows[i] of a
+// run. Fill fills in the derived columns as well, and Derive leaves them, so that a sample is for one batch.
 type Sample struct {
 	Dataset
 	FirstKey int64   // of the run

@@ -199,7 +199,8 @@ func (f *sampleFile) readCSV(file io.Reader) error {
 // measuredRows is how many rows say what memory the others will need.
 const measuredRows = 10_000
 
-// reserve makes room for more rows, times as many as there are. What grows step by step is copied, and for a while there twice.
+// reserve makes room for more rows, times as many as there are. What grows step by step is copied, and for a while
+// there twice.
 func (f *sampleFile) reserve(times float64) {
 	times *= 1.05
 	n := int(times * float64(len(f.lines)))

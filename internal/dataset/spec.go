@@ -47,8 +47,8 @@ type SpecSequence struct {
 	Every  int64  `json:"every"`
 	Cycle  int64  `json:"cycle,omitempty"`  // 0 = the sequence does not start over
 	Format string `json:"format,omitempty"` // of a text: a prefix, {:0N} for N digits, a suffix
-	// Of is table.column, a key of the same file that the rows refer to one after the other, until ParseTables has replaced it
-	// by its start, step and format.
+	// Of is table.column, a key of the same file that the rows refer to one after the other, until ParseTables has
+	// replaced it by its start, step and format.
 	Of string `json:"of,omitempty"`
 }
 
@@ -220,8 +220,8 @@ func quoted(word string) string {
 	return fmt.Sprintf("%q", word)
 }
 
-// Differences lists how the rows of a spec differ from those of an earlier one, a column or another topic each; none if they are
-// equal.
+// Differences lists how the rows of a spec differ from those of an earlier one, a column or another topic each; none if
+// they are equal.
 func (s *Spec) Differences(was *Spec) (all []string) {
 	s, was = s.Portable(), was.Portable()
 	differ := func(what string, was, is any) {
@@ -256,8 +256,8 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// Digest identifies the rows of a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON without their default
-// number, on which no row depends.
+// Digest identifies the rows of a spec: the first 16 hexadecimal digits of the SHA-256 of its JSON without their
+// default number, on which no row depends.
 func (s *Spec) Digest() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(asJSON(s.Portable().Unsized()))))[:16]
 }

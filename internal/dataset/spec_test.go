@@ -105,8 +105,8 @@ func forEachSpec[T testing.TB](t T, run func(name string, f func(T)) bool, f fun
 	}
 }
 
-// TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. Programs in Python, of
-// the same names, made the rows.
+// TestGoldenRowsOfASpec pins all generators of version 1, as TestGoldenRows pins the built-in datasets. Programs in
+// Python, of the same names, made the rows.
 func TestGoldenRowsOfASpec(t *testing.T) {
 	for _, name := range []string{"everything", "more", "shapes", "newer"} {
 		t.Run(name, func(t *testing.T) { requireGolden(t, name, specsForTests(t)[name]) })
@@ -550,8 +550,8 @@ func TestDifferences(t *testing.T) {
 	}, is.Differences(was))
 }
 
-// BenchmarkSpecBesideBuiltIn fills a spec and the built-in dataset of the same columns in turns, and reports the ratio of the
-// fastest rounds, which other work on the machine does not slow.
+// BenchmarkSpecBesideBuiltIn fills a spec and the built-in dataset of the same columns in turns, and reports the ratio
+// of the fastest rounds, which other work on the machine does not slow.
 func BenchmarkSpecBesideBuiltIn(b *testing.B) {
 	for _, name := range []string{"documents", "lineitem"} {
 		b.Run(name, func(b *testing.B) {
@@ -572,7 +572,8 @@ func BenchmarkSpecBesideBuiltIn(b *testing.B) {
 	}
 }
 
-// A type with fewer digits after its seconds has no value with more, whatever makes it; one with all six is what it is without.
+// A type with fewer digits after its seconds has no value with more, whatever makes it; one with all six is what it is
+// without.
 func TestDigitsOfSeconds(t *testing.T) {
 	const text = `version: 1
 name: digits
@@ -625,8 +626,8 @@ columns:
 	require.JSONEq(t, `{"name":"full","type":"timestamp","uniform":{"min":"2026-01-01 00:00:00.000000","max":"2026-01-02 00:00:00.000000","step":"1us"}}`, written("full"))
 }
 
-// A reference of two columns is to one row of the parent, or NULL in both, whatever the row is made of and in whatever order the
-// columns stand.
+// A reference of two columns is to one row of the parent, or NULL in both, whatever the row is made of and in whatever
+// order the columns stand.
 func TestReferencesOfTwoColumns(t *testing.T) {
 	const text = `version: 1
 name: tasks
@@ -673,7 +674,8 @@ columns:
 	}
 }
 
-// A type that is narrower than ours takes a column whose bounds are known, as they are of every drawn column of integers.
+// A type that is narrower than ours takes a column whose bounds are known, as they are of every drawn column of
+// integers.
 func TestBoundsOfIntegers(t *testing.T) {
 	for generator, want := range map[string][2]int64{
 		"constant: 0":                          {0, 1},
@@ -735,8 +737,8 @@ func TestNumbersInDocuments(t *testing.T) {
 	}
 }
 
-// Fields are drawn for as many documents at a time as have a megabyte, and for one that is longer; the documents are the same
-// however many that are.
+// Fields are drawn for as many documents at a time as have a megabyte, and for one that is longer; the documents are
+// the same however many that are.
 func TestScratchOfDocuments(t *testing.T) {
 	for length, together := range map[int]int{9: documentRows, 10_000: documentBytes / 10_012, 65_000: documentBytes / 65_012} {
 		s, err := ParseSpec("f", []byte(fmt.Sprintf("version: 1\nname: t\nkey: [id]\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n"+
@@ -758,7 +760,8 @@ func TestScratchOfDocuments(t *testing.T) {
 	}
 }
 
-// Flow maps are read as they are written, however many a file has: one library for YAML has given some of many back empty.
+// Flow maps are read as they are written, however many a file has: one library for YAML has given some of many back
+// empty.
 func TestManyFlowMaps(t *testing.T) {
 	const n = 900
 	var text strings.Builder

@@ -112,8 +112,8 @@ func (p *columnPlanner) endAt(row int64) {
 	}
 }
 
-// isSQLType reports whether a text is the name of a type, with numbers and what belongs to a type alone: no constraint, default
-// or other word of a column's definition, which would change or hide rows.
+// isSQLType reports whether a text is the name of a type, with numbers and what belongs to a type alone: no constraint,
+// default or other word of a column's definition, which would change or hide rows.
 func isSQLType(text string) bool { return len(text) <= maxName && sqlType.MatchString(text) }
 
 // setLabel is a literal without what ends it on one server or another.

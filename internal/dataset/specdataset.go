@@ -80,7 +80,8 @@ func (p *specPlan) dataset(seed uint64) *specDataset {
 	return d
 }
 
-// meanBytes returns the mean column data of the first rows of seed 1, and whether rows differ. d is the dataset of a seed.
+// meanBytes returns the mean column data of the first rows of seed 1, and whether rows differ. d is the dataset of a
+// seed.
 func (p *specPlan) meanBytes(d *specDataset, seed uint64) (mean int64, varies bool) {
 	sum := int64(0)
 	for _, one := range d.drawn {
@@ -124,8 +125,8 @@ func (p *specPlan) sampledBytes(d *specDataset, seed uint64) int64 {
 	return (sum + n/2) / n
 }
 
-// SampleMemory returns how many bytes of memory the files of a spec's samples take while they are read and prepared, which is
-// twice what stays.
+// SampleMemory returns how many bytes of memory the files of a spec's samples take while they are read and prepared,
+// which is twice what stays.
 func SampleMemory(d Dataset) int64 {
 	own, isOwn := d.(*specDataset)
 	if !isOwn {
@@ -140,8 +141,8 @@ type Want struct {
 	Values int64
 }
 
-// Wants lists the columns of a spec whose readers would miss values: integers, keys of other tables, and what is distinct. A
-// run of fewer distinct rows has fewer of them.
+// Wants lists the columns of a spec whose readers would miss values: integers, keys of other tables, and what is
+// distinct. A run of fewer distinct rows has fewer of them.
 func Wants(d Dataset) (all []Want) {
 	own, isOwn := d.(*specDataset)
 	if !isOwn {

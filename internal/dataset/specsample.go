@@ -14,7 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SpecSample is a column of a user's file, of which whole rows are drawn: the columns of one file have values of one row.
+// SpecSample is a column of a user's file, of which whole rows are drawn: the columns of one file have values of one
+// row.
 type SpecSample struct {
 	File   string `json:"file"`   // its absolute path: a process that resumes finds it there
 	Column string `json:"column"` // of the file
@@ -264,8 +265,8 @@ func parseUUID(text string) ([]byte, error) {
 	return value, nil
 }
 
-// Portable returns the spec without the folders of its samples' files, which may differ between machines: their hashes say
-// what they are.
+// Portable returns the spec without the folders of its samples' files, which may differ between machines: their hashes
+// say what they are.
 func (s *Spec) Portable() *Spec {
 	if s == nil || !slices.ContainsFunc(s.Columns, func(c SpecColumn) bool { return isSample(c.Generator) }) {
 		return s

@@ -250,8 +250,8 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 	}
 }
 
-// own resolves a reference to the table itself. It reports false where that draws one column of a key of two, of which not
-// every pair is among the first rows: that one is NULL.
+// own resolves a reference to the table itself. It reports false where that draws one column of a key of two, of which
+// not every pair is among the first rows: that one is NULL.
 func (f *tableFile) own(t *readTable, c *SpecColumn, ref *SpecRef) bool {
 	_, of := f.parentOf(t, c, cmp.Or(ref.short, t.Name+"."+ref.Column), true)
 	if of == nil {
@@ -267,8 +267,8 @@ func (f *tableFile) own(t *readTable, c *SpecColumn, ref *SpecRef) bool {
 	return true
 }
 
-// pair resolves a reference to a column of a key of two, and leaves out the parent's last rows if they are fewer than the
-// column that starts over has values. Of the others every pair is there, so that the two columns are drawn apart.
+// pair resolves a reference to a column of a key of two, and leaves out the parent's last rows if they are fewer than
+// the column that starts over has values. Of the others every pair is there, so that the two columns are drawn apart.
 func (f *tableFile) pair(t *readTable, c *SpecColumn, ref *SpecRef, of *SpecSequence) {
 	if of.Every == 1 && of.Cycle == 0 {
 		return

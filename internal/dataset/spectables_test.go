@@ -110,7 +110,8 @@ func TestManyTablesAreRead(t *testing.T) {
 	require.Len(t, all.Tables, 300)
 }
 
-// Both columns of a key of two are drawn apart, and every pair of them is a row of the parent, whose last rows are not whole.
+// Both columns of a key of two are drawn apart, and every pair of them is a row of the parent, whose last rows are not
+// whole.
 func TestReferencesToPairs(t *testing.T) {
 	const text = `version: 1
 tables:

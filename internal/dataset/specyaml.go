@@ -51,8 +51,8 @@ func (r *specReader) add(line int, format string, args ...any) {
 	}
 }
 
-// unknown adds that a word is none of the valid ones. Once there are enough problems it looks for no other word: a file may
-// have thousands.
+// unknown adds that a word is none of the valid ones. Once there are enough problems it looks for no other word: a file
+// may have thousands.
 func (r *specReader) unknown(line int, before, kind, word string, valid []string) {
 	if len(r.problems) <= maxProblems {
 		r.add(line, "%s%s", before, unknown(kind, word, valid))

@@ -1,9 +1,9 @@
 // Package encode turns blocks of rows into the bytes of a format, and rewrites the derived fields of bytes that are
 // already encoded.
 //
-// Formats of rows share one loop (rows.go). Such a format is a layout, the bytes around the values, and a writer for each
-// column, which New chooses, so that the loop does not depend on types. Parquet and columns keep the values of a column
-// together and have loops of their own. Each format names the source of its rules.
+// Formats of rows share one loop (rows.go). Such a format is a layout, the bytes around the values, and a writer for
+// each column, which New chooses, so that the loop does not depend on types. Parquet and columns keep the values of a
+// column together and have loops of their own. Each format names the source of its rules.
 package encode
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Encoder writes one schema in one format. It is immutable and safe for concurrent use; buffers, blocks and offsets belong
-// to the callers. It allocates nothing as long as dst and at have room.
+// Encoder writes one schema in one format. It is immutable and safe for concurrent use; buffers, blocks and offsets
+// belong to the callers. It allocates nothing as long as dst and at have room.
 //
 // A buffer is encoded from its start: AppendHead to an empty dst, AppendRows once or more with the same at, AppendTail.
 type Encoder interface {
@@ -24,32 +24,32 @@ type Encoder interface {
 	// MaxRow is the most bytes of a row, including the separator before it. It is exact if the variable columns are Plain.
 	MaxRow() int
 	AppendHead(dst []byte) []byte
-	// AppendRows appends the rows of b and records in at where their derived fields are. dst begins with the head, and must
-	// stay shorter than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned digits,
-	// a derived text of another length, a decimal with more digits than its column, a date without a four-digit year, a bool
-	// that is neither 0 nor 1, and a float that is not finite.
-	// It may overwrite up to 8 bytes of dst's capacity after the result.
+	// AppendRows appends the rows of b and records in at where their derived fields are. dst begins with the head, and
+	// must stay shorter than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned
+	// digits, a derived text of another length, a decimal with more digits than its column, a date without a four-digit
+	// year, a bool that is neither 0 nor 1, and a float that is not finite. It may overwrite up to 8 bytes of dst's
+	// capacity after the result.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
 
 // PerBatch is implemented by encoders of formats whose rows are not contiguous (Parquet, columns). ForBatch returns the
-// encoder of one buffer; the Append methods of a PerBatch itself panic. Its Stamp takes the offsets that ForBatch's encoder
-// recorded.
+// encoder of one buffer; the Append methods of a PerBatch itself panic. Its Stamp takes the offsets that ForBatch's
+// encoder recorded.
 type PerBatch interface {
 	// MaxBytes is the most bytes of a buffer of n rows, with head and tail.
 	MaxBytes(n int64) int64
-	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once, by one goroutine: AppendHead to
-	// an empty dst, AppendRows until it has had n rows, AppendTail. Only AppendTail completes the bytes, and the offsets of
-	// its last AppendRows: Rows, and in Fields at most one place for each derived column.
+	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once, by one goroutine:
+	// AppendHead to an empty dst, AppendRows until it has had n rows, AppendTail. Only AppendTail completes the bytes,
+	// and the offsets of its last AppendRows: Rows, and in Fields at most one place for each derived column.
 	ForBatch(n int) Encoder
 }
 
 // Stamper is implemented by encoders whose derived fields have one length in every row and can be rewritten in place.
 // Without it every batch has to be encoded again.
 type Stamper interface {
-	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b, and ignores
-	// the other columns. buf and at are as AppendRows left them. It panics like AppendRows.
+	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b, and
+	// ignores the other columns. buf and at are as AppendRows left them. It panics like AppendRows.
 	Stamp(buf []byte, at *Offsets, from int, b *rows.Block)
 }
 
@@ -64,8 +64,8 @@ func (o *Offsets) Reset() { o.Fields, o.Rows = o.Fields[:0], 0 }
 
 // Options shape an encoder.
 type Options struct {
-	// Digits is the number of decimal digits of each derived column in text formats: 1 … MaxDigits, padded, so that stamping
-	// never changes a length. 0 means MaxDigits, and nil that for all columns. See Digits.
+	// Digits is the number of decimal digits of each derived column in text formats: 1 … MaxDigits, padded, so that
+	// stamping never changes a length. 0 means MaxDigits, and nil that for all columns. See Digits.
 	Digits []int
 }
 

@@ -239,7 +239,8 @@ type deadline struct {
 }
 
 // An attempt may take twenty times as long as the slowest so far, but at least two minutes plus a second per MiB: short
-// enough to detect a hanging server overnight, long enough for a busy or distant one. Twenty times is an hour at most; twice may be more.
+// enough to detect a hanging server overnight, long enough for a busy or distant one. Twenty times is an hour at most;
+// twice may be more.
 const (
 	deadlineFloor   = 2 * time.Minute
 	deadlinePerMiB  = time.Second

@@ -76,8 +76,8 @@ func (c *cutter) cutMine(ctx context.Context, b *buffer) (bool, error) {
 	}
 }
 
-// open opens the file at an offset, unless it is open. One that was replaced since the run began is refused before a batch
-// of it is sent.
+// open opens the file at an offset, unless it is open. One that was replaced since the run began is refused before a
+// batch of it is sent.
 func (c *cutter) open(ctx context.Context, from int64) (err error) {
 	if c.in != nil {
 		return nil

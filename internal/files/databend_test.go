@@ -19,8 +19,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// Databend reads csv as this program's encoders write it. Its own reading differs: it skips empty lines, and a quote within
-// a field is data. All files are loaded at once: a statement takes it long.
+// Databend reads csv as this program's encoders write it. Its own reading differs: it skips empty lines, and a quote
+// within a field is data. All files are loaded at once: a statement takes it long.
 func TestOneMeaningInDatabend(t *testing.T) {
 	address, err := url.Parse(backendtest.Server(t, "TERAPUSH_TEST_DATABEND"))
 	require.NoError(t, err)

@@ -20,9 +20,9 @@ func Find(patterns []string) ([]File, error) {
 }
 
 // Find returns the files that patterns name, in their order, those of a glob or folder sorted by name, none twice. A
-// pattern is a path, a glob, a folder (its files, not those of folders in it) or Stdin, which stands alone; or s3:// with
-// one of an object, a glob, or what all objects below it begin with. A missing file, a pattern or folder without files,
-// and what is not a regular file are errors. The files have no Header yet; see ReadHeaders.
+// pattern is a path, a glob, a folder (its files, not those of folders in it) or Stdin, which stands alone; or s3://
+// with one of an object, a glob, or what all objects below it begin with. A missing file, a pattern or folder without
+// files, and what is not a regular file are errors. The files have no Header yet; see ReadHeaders.
 func (b *Buckets) Find(ctx context.Context, patterns []string) ([]File, error) {
 	if len(patterns) == 0 {
 		return nil, errors.New("no files are named")

@@ -64,7 +64,8 @@ func utf16(path string, head []byte) error {
 }
 
 // ReadHeaders sets the Header of every file, if the files have headers or name their columns: the names in its first
-// record, unquoted and unescaped. An empty file has none, and no records. A name that is empty or there twice is an error.
+// record, unquoted and unescaped. An empty file has none, and no records. A name that is empty or there twice is an
+// error.
 func (s *Spec) ReadHeaders(ctx context.Context) error {
 	if err := s.Check(); err != nil || !s.Header && !s.Format.Named() {
 		return err

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// objects appends the JSON objects of a batch, a line each. It looks at their names, and leaves values to the server, but
-// that a number for a Quoted column goes as a text. some says that names of no column are left to the server, which
+// objects appends the JSON objects of a batch, a line each. It looks at their names, and leaves values to the server,
+// but that a number for a Quoted column goes as a text. some says that names of no column are left to the server, which
 // leaves them out.
 func (w *rewriter) objects(out []byte, some bool) []byte {
 	found := make([]bool, len(w.columns))
@@ -46,8 +46,8 @@ func (w *rewriter) objects(out []byte, some bool) []byte {
 	return out
 }
 
-// column returns the index of a column, −1 if no column has the name, whatever the case of its letters. likely is where it
-// is if objects have their names in one order.
+// column returns the index of a column, −1 if no column has the name, whatever the case of its letters. likely is where
+// it is if objects have their names in one order.
 func (w *rewriter) column(name []byte, likely int) int {
 	if likely < len(w.columns) && w.columns[likely].Column == string(name) {
 		return likely

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is sent of a line is what another author reads in it, but that numbers for a quoted column are texts; what is bad
-// has names of no column or one twice, or is not JSON.
+// What is sent of a line is what another author reads in it, but that numbers for a quoted column are texts; what is
+// bad has names of no column or one twice, or is not JSON.
 func FuzzObjects(f *testing.F) {
 	for _, line := range []string{
 		`{"id":1,"total":-8.29,"note":"x"}`, `{ "total" : 1e3 , "id":[1,{"total":2},"]}\"\\"] }` + "\r", `{}`, ` {"t\u006ftal":12}`,

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Records returns the records of bytes that begin at one, each with its line end, and the number of line ends before it.
-// The last one may lack its line end.
+// Records returns the records of bytes that begin at one, each with its line end, and the number of line ends before
+// it. The last one may lack its line end.
 func (s Spec) Records(p []byte) iter.Seq2[int64, []byte] {
 	return func(yield func(int64, []byte) bool) {
 		how := s.dialect()

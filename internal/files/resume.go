@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// readAll makes all batches: those that are known and not delivered, in the order of their numbers, and then new ones. A
-// compressed file that was begun is decompressed once for both.
+// readAll makes all batches: those that are known and not delivered, in the order of their numbers, and then new ones.
+// A compressed file that was begun is decompressed once for both.
 func (s *Source) readAll(ctx context.Context) error {
 	begun, err := s.begun(ctx)
 	defer func() {

@@ -1,8 +1,8 @@
 // Package files finds the user's files, reads and decompresses them, and splits them at record boundaries into batches
 // that a database parses itself.
 //
-// A batch is a Range: whole records of one file. Which bytes it has is decided when the file is first read, and
-// written ahead of the batch's first send, so that a repeat, also by another process, sends the same bytes or is refused.
+// A batch is a Range: whole records of one file. Which bytes it has is decided when the file is first read, and written
+// ahead of the batch's first send, so that a repeat, also by another process, sends the same bytes or is refused.
 //
 // One file has one meaning, whatever the database. It is PostgreSQL's: see Format. A Source turns the records into what
 // the database's method parses (Config.Wire), which for most is the bytes as they are.
@@ -53,8 +53,8 @@ type Spec struct {
 	Header bool   `json:"header,omitempty"` // the first record of each file names its columns, and is not data
 }
 
-// NewSpec returns the usual way to write a format, without files: csv with commas, doubled quotes and an empty NULL; tsv
-// and text with tabs and \N.
+// NewSpec returns the usual way to write a format, without files: csv with commas, doubled quotes and an empty NULL;
+// tsv and text with tabs and \N.
 func NewSpec(f Format) Spec {
 	switch {
 	case f.Named():
@@ -114,8 +114,8 @@ type File struct {
 	Store       string      `json:"store,omitempty"`       // of an object: what follows the question mark of its URL
 	Size        int64       `json:"size"`                  // bytes as stored, −1 if not known
 	Compression Compression `json:"compression,omitempty"` // by its first bytes, not its name
-	// Ends is the CRC-32C of the file's first and last 64 KiB. A file rewritten with the same length is found by it at once;
-	// one changed in between, by the hash of the range.
+	// Ends is the CRC-32C of the file's first and last 64 KiB. A file rewritten with the same length is found by it at
+	// once; one changed in between, by the hash of the range.
 	Ends   uint32   `json:"ends,omitempty"`
 	ETag   string   `json:"etag,omitempty"`   // of an object, in place of Ends
 	Header []string `json:"header,omitempty"` // its names, in the first record if Spec.Header, or by Format.Named

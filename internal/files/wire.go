@@ -73,7 +73,8 @@ func (w *rewriter) refuse(at int, why string) int {
 	return at + n
 }
 
-// A carriage return outside of quotes that ends no line ends one for PostgreSQL if it comes first, and is an error later.
+// A carriage return outside of quotes that ends no line ends one for PostgreSQL if it comes first, and is an error
+// later.
 const bareCR = "a carriage return that is not before a newline: PostgreSQL reads it as the end of a line"
 
 // csvDiffers reports whether COPY would not read csv as it is.

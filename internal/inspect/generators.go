@@ -99,8 +99,8 @@ const uuidText = 36
 // sequenceDigits is how many digits a derived text has that may be longer.
 const sequenceDigits = 12
 
-// sequences lists the generators that make a column different in every row, the best first. key says that the row has to be
-// found by it.
+// sequences lists the generators that make a column different in every row, the best first. key says that the row has
+// to be found by it.
 func (c *column) sequences(key bool) (all []string) {
 	if c.parent != nil {
 		return []string{"sequence: {of: " + c.parent.short() + "}"}

@@ -1,5 +1,5 @@
-// Package inspect writes the spec of a dataset whose rows fit a table that exists: in the order of its columns, with its keys
-// derived, its references and CHECKs as ranges and lists, and comments for what a spec cannot say.
+// Package inspect writes the spec of a dataset whose rows fit a table that exists: in the order of its columns, with
+// its keys derived, its references and CHECKs as ranges and lists, and comments for what a spec cannot say.
 package inspect
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Write returns the file of a dataset for the table, with server as what it was read from. Where columns have shapes it imitates
-// them; keepValues writes the texts of common values, in place of v1, v2 … The error names every column that needs a value
-// which no generator makes.
+// Write returns the file of a dataset for the table, with server as what it was read from. Where columns have shapes it
+// imitates them; keepValues writes the texts of common values, in place of v1, v2 … The error names every column that
+// needs a value which no generator makes.
 func Write(d *loader.Description, server string, keepValues bool) ([]byte, error) {
 	w := newWriter(d, nil)
 	w.keepValues = keepValues
@@ -87,7 +87,8 @@ type column struct {
 	examples []string
 }
 
-// newWriter reads a table. inFile reports whether a reference of two columns is to a table of the same file; nil: none is.
+// newWriter reads a table. inFile reports whether a reference of two columns is to a table of the same file; nil: none
+// is.
 func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *writer {
 	w := &writer{Description: d, name: specName(d.Table)}
 	for i := range d.Columns {

@@ -22,9 +22,9 @@ type Table struct {
 // unknownRows is how many rows a table gets of which the server does not know the number.
 const unknownRows = 1000
 
-// WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that it
-// cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a dot. keepValues
-// is that of Write.
+// WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that
+// it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
+// dot. keepValues is that of Write.
 func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([]byte, error) {
 	left := make(map[string]error) // why tables are left out
 	for _, t := range all {
@@ -95,8 +95,8 @@ func (s *schema) isPair(from string, r *loader.Reference) bool {
 	return len(r.Columns) == 2 && r.Schema == from && slices.ContainsFunc(s.tables, in)
 }
 
-// linkPair links the columns of such a reference. Each is drawn by itself: of a key of two, of which one starts over, every
-// pair is there. A column that refers to a table alone, as a tenant's, keeps that.
+// linkPair links the columns of such a reference. Each is drawn by itself: of a key of two, of which one starts over,
+// every pair is there. A column that refers to a table alone, as a tenant's, keeps that.
 func (s *schema) linkPair(w *writer, r *loader.Reference) {
 	for i, name := range r.Columns {
 		if c := w.find(name); c != nil && c.omitted == "" && c.parent == nil {
@@ -297,8 +297,8 @@ func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
 	return false
 }
 
-// pairOf makes a key of two columns of which one or both refer to tables of the file: the fast one starts over behind the
-// last row of its parent.
+// pairOf makes a key of two columns of which one or both refer to tables of the file: the fast one starts over behind
+// the last row of its parent.
 func (w *writer) pairOf(slow, fast *column) bool {
 	if fast.parent == nil {
 		slow, fast = fast, slow
@@ -383,7 +383,8 @@ func (w *writer) parsed(text string, all []entry) error {
 // stubs are the columns that others refer to, as lines of a file, by table.
 type stubs map[*writer]map[string]string
 
-// add adds a column, and the key that it is a part of: the slow column of a key of two has the rows of the fast one's parent.
+// add adds a column, and the key that it is a part of: the slow column of a key of two has the rows of the fast one's
+// parent.
 func (all stubs) add(p *parent) error {
 	if p == nil {
 		return nil

@@ -22,8 +22,8 @@ func described(name string, rows int64, keys []loader.Key, columns []loader.Colu
 	}}
 }
 
-// What references become: they follow the parent's key wherever that can be computed, and nothing refers to what is left
-// out.
+// What references become: they follow the parent's key wherever that can be computed, and nothing refers to what is
+// left out.
 func TestWriteSchema(t *testing.T) {
 	key := func(columns ...string) []loader.Key { return []loader.Key{primary(columns...)} }
 	id := []loader.Column{bigint("id")}
@@ -76,8 +76,8 @@ func TestWriteSchema(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, "# Schema s of Server 1, as terapush inspect has read it."))
 }
 
-// Small tables that many refer to, as of countries or states, have few keys: they get as many rows as that, or are left out
-// with the reason, and never take the rest with them without one.
+// Small tables that many refer to, as of countries or states, have few keys: they get as many rows as that, or are left
+// out with the reason, and never take the rest with them without one.
 func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	code := loader.Column{Name: "code", Type: "character(2)", Values: &rows.Column{Type: rows.Char, MaxBytes: 2}}
 	tiny := loader.Column{Name: "code", Type: "tinyint", Values: &rows.Column{Type: rows.Int16, Most: 127}}
@@ -105,7 +105,8 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 		"--rows and --times are for all tables: without them each has the rows that the file says")
 }
 
-// A reference of a table to itself needs no keys that are there: they are its own rows', however it is empty or full of gaps.
+// A reference of a table to itself needs no keys that are there: they are its own rows', however it is empty or full of
+// gaps.
 func TestReferencesToTheSameTable(t *testing.T) {
 	table := described("staff", 0, []loader.Key{primary("id")},
 		[]loader.Column{bigint("id"), null(bigint("boss")), bigint("founder")}, to("staff", "boss", "id"), to("staff", "founder", "id"))

@@ -22,8 +22,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// expectContinue is how long to wait until Amazon asks for the body. One round trip a batch keeps 64 MiB from being sent
-// into a "slow down". Other servers are not asked: some never answer, and each batch would wait this long.
+// expectContinue is how long to wait until Amazon asks for the body. One round trip a batch keeps 64 MiB from being
+// sent into a "slow down". Other servers are not asked: some never answer, and each batch would wait this long.
 const expectContinue = time.Second
 
 // connections is how many stay open while idle. The number of workers is not known yet, and with a lower limit nearly
@@ -121,8 +121,8 @@ func (s *Store) tlsConfig(t loader.Target, d loader.Deps) (*tls.Config, error) {
 	return config, err
 }
 
-// payload stands for a batch in the SDK: a seekable body of its length that is never read. So no reader of the SDK holds
-// on to the batch.
+// payload stands for a batch in the SDK: a seekable body of its length that is never read. So no reader of the SDK
+// holds on to the batch.
 type payload int64
 
 var errRead = &refusal{errors.New("the SDK tries to read the body, for a checksum or a signature that was not requested")}
@@ -146,9 +146,9 @@ type sender struct {
 	batch *batch.Batch // that this request puts; nil for others
 }
 
-// Do sends a signed request with the batch as its body. The SDK's wrappers around a body would copy it once more, and the
-// transport may read for longer than this call, when a server answers early; httpload holds on to the batch as long.
-// Where signature or framing depend on the bytes, the body cannot be exchanged, and nothing is sent.
+// Do sends a signed request with the batch as its body. The SDK's wrappers around a body would copy it once more, and
+// the transport may read for longer than this call, when a server answers early; httpload holds on to the batch as
+// long. Where signature or framing depend on the bytes, the body cannot be exchanged, and nothing is sent.
 func (s *sender) Do(r *http.Request) (*http.Response, error) {
 	if s.batch != nil {
 		if signed := r.Header.Get("X-Amz-Content-Sha256"); signed != "UNSIGNED-PAYLOAD" {

@@ -122,8 +122,8 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	require.Equal(t, []string{"it was not checked that the keys from 200 on are free in table memory"}, r.Warnings)
 }
 
-// A run has its table alone while it is open, whatever has become of its process; runs that append share it. Who is refused
-// reads which run it is, whose, and the command that frees the table.
+// A run has its table alone while it is open, whatever has become of its process; runs that append share it. Who is
+// refused reads which run it is, whose, and the command that frees the table.
 func TestTableOfAnOpenRun(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)

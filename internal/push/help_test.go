@@ -273,8 +273,8 @@ func (p *fixture) states(name string) (all []loader.RunState) {
 	return all
 }
 
-// killed runs a process of one worker until die is called. Its journal remains as it was when keep was first called. prepare
-// sets up when both are.
+// killed runs a process of one worker until die is called. Its journal remains as it was when keep was first called.
+// prepare sets up when both are.
 func (p *fixture) killed(args string, prepare func(keep, die func())) (run string) {
 	p.Helper()
 	ctx, die := context.WithCancel(p.Context())

@@ -12,8 +12,8 @@ import (
 )
 
 // input is where the rows of a run come from: a dataset, or the user's files. Everything in which the two differ for a
-// run is here, chosen once; what they do not say of themselves is in the plan. A run calls its methods in this order; one
-// that is resumed has its spec, and neither spec nor choose is called.
+// run is here, chosen once; what they do not say of themselves is in the plan. A run calls its methods in this order;
+// one that is resumed has its spec, and neither spec nor choose is called.
 type input interface {
 	// spec returns that of a run that begins.
 	spec(ctx context.Context) (run.Spec, error)

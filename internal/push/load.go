@@ -122,8 +122,8 @@ func (p *push) whoseRun(ctx context.Context, err error) error {
 	return p.takenOver(ctx)
 }
 
-// takenOver asks whether another process has the run, which is then a *loader.TakenOverError. What the database does not
-// answer is none.
+// takenOver asks whether another process has the run, which is then a *loader.TakenOverError. What the database does
+// not answer is none.
 func (p *push) takenOver(ctx context.Context) error {
 	taken := (*loader.TakenOverError)(nil)
 	owned := target.Within(ctx, p.target.Can.Claims.Owned)

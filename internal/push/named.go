@@ -44,8 +44,8 @@ func (p *push) announced(ctx context.Context) (row loader.RunRow, err error) {
 	return p.lookUp(ctx)
 }
 
-// lookUp finds a row of a named run in the database; the zero row if it has none. A run that is over is an error to a shard: its
-// name stands for nothing until somebody begins a run again.
+// lookUp finds a row of a named run in the database; the zero row if it has none. A run that is over is an error to a
+// shard: its name stands for nothing until somebody begins a run again.
 func (p *push) lookUp(ctx context.Context) (row loader.RunRow, err error) {
 	if p.target.Can.Claims == nil || p.bare {
 		return row, nil

@@ -230,8 +230,8 @@ func (p *push) awaitStart(soft context.Context) error {
 	return nil
 }
 
-// refersToFirst reports whether rows refer to those of batch 0, so that no other may be sent before that is in. No database
-// that loads from a store checks references.
+// refersToFirst reports whether rows refer to those of batch 0, so that no other may be sent before that is in. No
+// database that loads from a store checks references.
 func (p *push) refersToFirst() bool {
 	if p.plan.Files != nil || p.plan.Staged() {
 		return false
@@ -240,8 +240,8 @@ func (p *push) refersToFirst() bool {
 	return first > 0
 }
 
-// awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it, for as long as the run is this
-// process's.
+// awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it, for as long as the run is
+// this process's.
 func (p *push) awaitFirst(soft context.Context) error {
 	first, _ := p.plan.Part()
 	if first == 0 || !p.refersToFirst() || p.plan.Dedup == loader.DedupKey { // which no database that checks references has

@@ -97,7 +97,8 @@ func TestPreflightThatFailsTouchesNothing(t *testing.T) {
 	}
 }
 
-// A question that hangs is named. To look at a table has a bound; to empty or drop a large one takes as long as it takes.
+// A question that hangs is named. To look at a table has a bound; to empty or drop a large one takes as long as it
+// takes.
 func TestPreflightThatHangs(t *testing.T) {
 	for _, c := range []struct{ op, create, want string }{
 		{"open", "if-missing", "opening memory://u@h/d: no answer within 30s"},

@@ -312,7 +312,8 @@ func TestKilledDurationRun(t *testing.T) {
 	p.fails("--resume "+p.kill(timed+"1h", 0), report.PreflightFailed, "the run had not begun to load: start a new one")
 }
 
-// A resume neither drops nor empties again: what the first process has loaded is not sent twice, and the table is the same.
+// A resume neither drops nor empties again: what the first process has loaded is not sent twice, and the table is the
+// same.
 func TestResumeKeepsWhatItsRunHasMade(t *testing.T) {
 	t.Parallel()
 	for _, create := range []string{"recreate", "truncate"} {

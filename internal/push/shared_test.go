@@ -36,8 +36,8 @@ func (p *fixture) crash(args string, after int) {
 	p.forgetFolder()
 }
 
-// Where no claims say which batches are in, the journals in common files do: shards that die with their disks go on, and
-// nothing is sent twice that was acknowledged or can be asked for.
+// Where no claims say which batches are in, the journals in common files do: shards that die with their disks go on,
+// and nothing is sent twice that was acknowledged or can be asked for.
 func TestSharedJournal(t *testing.T) {
 	t.Parallel()
 	for _, d := range []loader.Dedup{loader.DedupKey, loader.DedupTx, loader.DedupNone} {
@@ -113,8 +113,8 @@ func TestNamedRunWithoutClaimsOrFiles(t *testing.T) {
 	p.files = nil
 }
 
-// A process that comes while another one of its shard is at work ends that one, before its next attempt.
-// Shared files that cannot be opened are waited for if the error says that the store is away, and no Files come with it.
+// A process that comes while another one of its shard is at work ends that one, before its next attempt. Shared files
+// that cannot be opened are waited for if the error says that the store is away, and no Files come with it.
 func TestSharedFilesThatCannotBeOpened(t *testing.T) {
 	closed := errors.New("closed")
 	for waited, refusal := range map[bool]error{false: closed, true: loader.Judged(closed, loader.Lost(loader.ClassConnection))} {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Results keeps the last Most results, by what they were made of. It is safe for concurrent use; who asks while a result
-// is made waits for it.
+// Results keeps the last Most results, by what they were made of. It is safe for concurrent use; who asks while a
+// result is made waits for it.
 type Results[K comparable, V any] struct {
 	Most int
 

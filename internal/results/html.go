@@ -69,8 +69,8 @@ func asHTML(tables []Table) (string, error) {
 	return b.String(), err
 }
 
-// pageTitle returns what all titles begin with: that of the sweep precedes that of the part. Several single runs are the
-// tables of one push.
+// pageTitle returns what all titles begin with: that of the sweep precedes that of the part. Several single runs are
+// the tables of one push.
 func pageTitle(tables []Table) string {
 	if run := tables[0].run; run != nil && len(tables) > 1 {
 		return titleOfTables(tables)

@@ -13,8 +13,8 @@ const Near = 0.05
 
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
-// KneeOf returns the index of the knee in a row of rates, which are in the order of their axis and at least one: the first
-// that is within near, a share, of the best.
+// KneeOf returns the index of the knee in a row of rates, which are in the order of their axis and at least one: the
+// first that is within near, a share, of the best.
 func KneeOf(rates []float64, near float64) int {
 	best := slices.Max(rates)
 	return slices.IndexFunc(rates, func(rate float64) bool { return rate >= (1-near)*best })

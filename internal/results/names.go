@@ -15,10 +15,10 @@ import (
 // LeftOut replaces a text that WithoutNames leaves out.
 const LeftOut = "(left out, see --full)"
 
-// WithoutNames returns copies of records for others to see, without what names hosts, users, databases, tables and files,
-// and without the texts of servers, which may quote such names. Flags, axes and settings that hold a name get numbers
-// instead, as in postgres 2 and table 1, equal values the same one in all records, so that differences remain visible.
-// Names, titles and facts of plans stay. The error is that of a figure that JSON has no word for.
+// WithoutNames returns copies of records for others to see, without what names hosts, users, databases, tables and
+// files, and without the texts of servers, which may quote such names. Flags, axes and settings that hold a name get
+// numbers instead, as in postgres 2 and table 1, equal values the same one in all records, so that differences remain
+// visible. Names, titles and facts of plans stay. The error is that of a figure that JSON has no word for.
 //
 // Names are found by their fields only: patterns for names in free text would miss some.
 func WithoutNames(records []Record) ([]Record, error) {

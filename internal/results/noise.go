@@ -11,8 +11,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// How often pushes of one speed may be called different: by a comparison of two records, where it is a false alarm and in
-// half of these says "slower", and within a table, where it keeps a difference from being shown as noise.
+// How often pushes of one speed may be called different: by a comparison of two records, where it is a false alarm and
+// in half of these says "slower", and within a table, where it keeps a difference from being shown as noise.
 const (
 	alphaCompare = 0.01
 	alpha        = 0.05
@@ -65,8 +65,8 @@ type change struct {
 // changeOf finds the change from a to b, with a confidence of 1-alphaCompare.
 //
 // Pushes in turns are compared in pairs, so that what the machine does meanwhile falls on both. For others the rates
-// alone say how pushes of one hour differ: if the machine was slower while b was pushed, all of b is. So the range covers
-// both that the rate follows the machine's speed and that it does not.
+// alone say how pushes of one hour differ: if the machine was slower while b was pushed, all of b is. So the range
+// covers both that the rate follows the machine's speed and that it does not.
 func changeOf(a, b Point) change {
 	if inTurns(a, b) {
 		return ofPairs(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
@@ -109,8 +109,8 @@ func followed(rates, speeds [2][]float64) float64 {
 	return 1
 }
 
-// width returns how far apart, as logarithms, the middle half of the values lies around the median of their record, which
-// a single slow push does not widen.
+// width returns how far apart, as logarithms, the middle half of the values lies around the median of their record,
+// which a single slow push does not widen.
 func width(records [2][]float64) float64 {
 	var around []float64
 	for _, values := range records {

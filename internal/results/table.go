@@ -163,8 +163,8 @@ func (g group) axes() []Axis {
 	return axes
 }
 
-// points returns the cases of the part in order. Cases without entries are included unless the part is sparse or the plan
-// leaves them out.
+// points returns the cases of the part in order. Cases without entries are included unless the part is sparse or the
+// plan leaves them out.
 func (p piece) points() (points []Point) {
 	cells := map[int][]Entry{}
 	for _, e := range p.entries {

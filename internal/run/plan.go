@@ -155,8 +155,8 @@ func (p *Plan) check(schema rows.Schema) error {
 	return nil
 }
 
-// refersAcross returns a column whose values refer to rows that another shard sends, which has no claims to show that they
-// are in. A database that loads by labels checks no references.
+// refersAcross returns a column whose values refer to rows that another shard sends, which has no claims to show that
+// they are in. A database that loads by labels checks no references.
 func (p *Plan) refersAcross() (column string) {
 	if p.Shard.Count > 1 && p.Dedup == loader.DedupNone {
 		_, column = dataset.OwnParents(p.Data)

@@ -102,7 +102,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Rows, batches and guarantee of a run that has begun do not depend on what another machine has, or another version prefers.
+// Rows, batches and guarantee of a run that has begun do not depend on what another machine has, or another version
+// prefers.
 func TestAPlanIsMadeAgain(t *testing.T) {
 	for name, change := range map[string]func(*input){
 		"as it is":                     func(*input) {},

@@ -35,8 +35,8 @@ type ratioOf struct {
 
 // CompressionRatio returns the size of encoded rows over their size after zstd at its default level: 1 means
 // incompressible, 3 that a third remains. It takes the first n rows of the dataset in a format, or the first few MiB if
-// that is less, in tens of milliseconds, unless it was asked for the same just before. Of a compressed format it is that of
-// the bytes before.
+// that is less, in tens of milliseconds, unless it was asked for the same just before. Of a compressed format it is
+// that of the bytes before.
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
 	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))

@@ -24,12 +24,12 @@ const (
 	sizedBytes = 16 << 20 // of the longest rows
 )
 
-// measured are the last sizes, since a push asks for those of one dataset and format ten times. A choice between formats
-// asks for a few of each dataset.
+// measured are the last sizes, since a push asks for those of one dataset and format ten times. A choice between
+// formats asks for a few of each dataset.
 var measured = recent.Results[measuredOf, Sizes]{Most: 8}
 
-// measuredOf says what was measured. Encoders of one dataset and format differ in the digits of derived columns only, and
-// so in the longest row.
+// measuredOf says what was measured. Encoders of one dataset and format differ in the digits of derived columns only,
+// and so in the longest row.
 type measuredOf struct {
 	dataset dataset.Dataset
 	format  batch.Format

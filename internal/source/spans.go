@@ -1,7 +1,7 @@
 package source
 
-// Spans divides the rows of a run into batches. Only the last one may be short. A run asks nobody else which rows a batch
-// has. All keys and the product of Batches and BatchRows fit into an int64.
+// Spans divides the rows of a run into batches. Only the last one may be short. A run asks nobody else which rows a
+// batch has. All keys and the product of Batches and BatchRows fit into an int64.
 type Spans struct {
 	FirstKey  int64 // key of the run's first row, ≥ 0
 	Rows      int64 // of the run, ≥ 0; an upper bound if the run ends by time

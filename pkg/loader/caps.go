@@ -25,7 +25,8 @@ func (d Dedup) String() string {
 // Caps is what a method can do: the differences between databases that are not wire protocol, as data.
 type Caps struct {
 	Formats []batch.Format // accepted, best first
-	// Files are those formats in which a session takes the records of a user's file, with their Layout; none: it takes none.
+	// Files are those formats in which a session takes the records of a user's file, with their Layout; none: it takes
+	// none.
 	Files []batch.Format
 	// PlainFiles reports whether these have no Layout but the columns: the server reads csv in a way of its own, and
 	// gets all records as this program's encoders write them.

@@ -33,8 +33,8 @@ type Rereader interface {
 	Reread(ctx context.Context, columns []rows.Column, key int, texts []string, f func(values []any) error) error
 }
 
-// Description is a table as the server's catalog has it. Names and expressions are the server's, without quotation marks
-// around names; they may hold any character.
+// Description is a table as the server's catalog has it. Names and expressions are the server's, without quotation
+// marks around names; they may hold any character.
 type Description struct {
 	Schema, Table string
 	Rows          int64 // the server's estimate; 0 if it has none

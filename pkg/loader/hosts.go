@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ConnectTimeout bounds an attempt to connect to one host: some accept a connection and then say nothing. It is also the
-// time for the end of a session that somebody waits for.
+// ConnectTimeout bounds an attempt to connect to one host: some accept a connection and then say nothing. It is also
+// the time for the end of a session that somebody waits for.
 const ConnectTimeout = 10 * time.Second
 
 // Hosts are the servers of a target, any of which will do. Sessions take them in turn; what one host cannot answer,

@@ -49,8 +49,8 @@ func Is(err error, numbers ...uint16) bool {
 	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
 }
 
-// Redacted returns err, where it is a server's, with redact done to its text: a server quotes pieces of a statement that
-// it cannot parse, whatever secrets are in it.
+// Redacted returns err, where it is a server's, with redact done to its text: a server quotes pieces of a statement
+// that it cannot parse, whatever secrets are in it.
 func Redacted(err error, redact func(text string) string) error {
 	var server *mysql.MySQLError
 	if !errors.As(err, &server) {

@@ -113,9 +113,9 @@ func isClaimKey(k loader.Key) bool {
 	return k.Only == "" && k.Prefix == 0 && slices.EqualFunc(names, []string{"batch", "run"}, strings.EqualFold)
 }
 
-// WaitForClaim implements Claims.ResolveBatch: it inserts the claim as well, which waits for whoever has inserted it and
-// neither committed nor rolled back, and takes that back. Only then is "not there" final. taken reports whether an error
-// says that the key is there.
+// WaitForClaim implements Claims.ResolveBatch: it inserts the claim as well, which waits for whoever has inserted it
+// and neither committed nor rolled back, and takes that back. Only then is "not there" final. taken reports whether an
+// error says that the key is there.
 func (s *State) WaitForClaim(
 	ctx context.Context, c Conn, ref loader.Ref, taken func(error) bool,
 ) (none loader.Resolution, err error) {

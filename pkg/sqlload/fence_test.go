@@ -72,8 +72,8 @@ func TestTableLock(t *testing.T) {
 	}
 }
 
-// A fence waits for as long as it says that it has waited: a killed process's transaction may take the whole of it to be
-// rolled back.
+// A fence waits for as long as it says that it has waited: a killed process's transaction may take the whole of it to
+// be rolled back.
 func TestFenceWaitsItsWholeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, ended := time.Now(), 0

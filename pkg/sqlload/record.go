@@ -218,8 +218,8 @@ func (r *Recorder) Count(p loader.Preparation) {
 	})
 }
 
-// Statements returns all that was written down. What is asked after a lost answer until it is another one is in it once.
-// A block of PL/SQL has its own semicolon, which whoever prints it adds.
+// Statements returns all that was written down. What is asked after a lost answer until it is another one is in it
+// once. A block of PL/SQL has its own semicolon, which whoever prints it adds.
 func (r *Recorder) Statements() (all []loader.Statement) {
 	for _, s := range r.written {
 		s.Text = strings.TrimSuffix(r.plain(s.Text), ";")

@@ -20,8 +20,9 @@ const (
 	endMaxPause = time.Second
 )
 
-// EndSessions ends the sessions that list names, and waits until it names none: a server shows one until its transaction
-// has ended. end is called after every look, and takes a session that is gone for ended. nil: they end by themselves.
+// EndSessions ends the sessions that list names, and waits until it names none: a server shows one until its
+// transaction has ended. end is called after every look, and takes a session that is gone for ended. nil: they end by
+// themselves.
 func EndSessions(
 	ctx context.Context, list func(context.Context) ([]string, error), end func(ctx context.Context, id string) error,
 ) error {
@@ -49,8 +50,8 @@ func EndSessions(
 }
 
 // Uncommitted returns the sessions whose claims are not committed, where a claim names its session (InsertClaimBy): the
-// last values of those rows that dirty sees, which reads what is not committed, and committed does not see. The session of
-// a committed claim has gone on to other batches, or is another's by now.
+// last values of those rows that dirty sees, which reads what is not committed, and committed does not see. The session
+// of a committed claim has gone on to other batches, or is another's by now.
 func Uncommitted(ctx context.Context, dirty, committed Conn, query string) (sessions []string, err error) {
 	seen, err := Rows(ctx, dirty, query) // first: what is committed meanwhile is among both
 	if err != nil || len(seen) == 0 {

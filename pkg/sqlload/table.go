@@ -24,20 +24,20 @@ type Table struct {
 	Connect  Connect                          // to the first host that answers
 	Failed   func(op string, err error) error // adds what was being done, and a hint; nil stays nil
 	Classify func(error) loader.Verdict
-	// SQLState returns the code of a server's error, "" for any other error; nil: the error's method of this name does. By 22003
-	// a table is known whose last key leaves no room for another.
+	// SQLState returns the code of a server's error, "" for any other error; nil: the error's method of this name does.
+	// By 22003 a table is known whose last key leaves no room for another.
 	SQLState func(error) string
 	Log      *slog.Logger
-	// Split returns conditions that split a scan of a range into at most n parts, none if it cannot be split. nil: it never
-	// can.
+	// Split returns conditions that split a scan of a range into at most n parts, none if it cannot be split. nil: it
+	// never can.
 	Split func(ctx context.Context, c Conn, s *State, r loader.KeyRange, n int) ([]string, error)
 	// Indexed reports whether an index finds the rows of a table by their numbers; nil: one does, or the server
 	// needs none.
 	Indexed func(ctx context.Context, c Conn, s *State) (bool, error)
 	// Others returns the target's other hosts, which have to be of the same database; nil if there are none.
 	Others func() []Other
-	// Effects is a query for what on the table may change, divert or hide rows: what it is, what it may do, and what helps; nil:
-	// there is nothing like that.
+	// Effects is a query for what on the table may change, divert or hide rows: what it is, what it may do, and what
+	// helps; nil: there is nothing like that.
 	Effects func(s *State) string
 	// Behind returns the statements that move a sequence of the key's column behind its largest value, where one is before
 	// it; nil: the server moves them by itself.
@@ -158,8 +158,8 @@ func (t *Table) Parts(ctx context.Context, r loader.KeyRange, n int) (parts []st
 	return parts, err
 }
 
-// refused reports whether a server that can be asked does not answer: no reason to stop where the answer would only save
-// time. It knows other views than we ask, or shows them to others.
+// refused reports whether a server that can be asked does not answer: no reason to stop where the answer would only
+// save time. It knows other views than we ask, or shows them to others.
 func (t *Table) refused(err error) bool {
 	v := t.Classify(err)
 	if v.Retry || v.SessionDead || loader.Ended(err) {

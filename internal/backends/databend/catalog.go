@@ -39,8 +39,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 // lookups: the server has no keys, references, CHECKs or triggers.
 var lookups = sqlload.Lookups{Rows: "SELECT COALESCE(num_rows, 0) FROM system.tables WHERE database = $schema AND name = $table"}
 
-// Columns implements sqlload.Catalog. A column's kind is DEFAULT, STORED or VIRTUAL; of the last two the server computes
-// the values by the expression.
+// Columns implements sqlload.Catalog. A column's kind is DEFAULT, STORED or VIRTUAL; of the last two the server
+// computes the values by the expression.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	return sqlload.ReadColumns(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable, NULLIF(default_expression, ''),"+
 		" default_kind, default_expression, comment FROM system.columns WHERE database = %s AND `table` = %s", literal(r.Schema), literal(r.Name)),

@@ -41,8 +41,8 @@ func dialect() sqlload.Dialect {
 	}
 }
 
-// hexNumber adds up digit by digit: the server has no function that reads hexadecimal digits as a number, and CAST takes no
-// 0x (tried on 1.2.895). It takes some 4 µs a row.
+// hexNumber adds up digit by digit: the server has no function that reads hexadecimal digits as a number, and CAST
+// takes no 0x (tried on 1.2.895). It takes some 4 µs a row.
 func hexNumber() string {
 	const digits = 15
 	var sum []string
@@ -59,8 +59,8 @@ func newStatements(n tableName, s rows.Schema) statements {
 	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
-// createTable makes every column NOT NULL that has no NULLs, so that a value that is read as NULL by accident is an error. Databend has
-// no primary keys.
+// createTable makes every column NOT NULL that has no NULLs, so that a value that is read as NULL by accident is an
+// error. Databend has no primary keys.
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
@@ -148,7 +148,8 @@ func formatOptions(f batch.Format) []formatOption {
 // fileFormat is the options as SQL, on one line and in visible ASCII: a streaming load sends it in a header.
 func fileFormat(f batch.Format) string { return inSQL(formatOptions(f)) }
 
-// recordFormat is the options for users' files, in which a name that a JSON object lacks is NULL; the encoder writes all.
+// recordFormat is the options for users' files, in which a name that a JSON object lacks is NULL; the encoder writes
+// all.
 func recordFormat(f batch.Format) string {
 	options := formatOptions(f)
 	for i, o := range options {

@@ -21,8 +21,9 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// likeDoris is a connection to MySQL or MariaDB that takes Doris' statements. What those servers lack is replaced: LARGEINT
-// by a decimal, BIGINT as a type of CAST by SIGNED, MICROSECONDS_DIFF(a, b) by TIMESTAMPDIFF(MICROSECOND, b, a).
+// likeDoris is a connection to MySQL or MariaDB that takes Doris' statements. What those servers lack is replaced:
+// LARGEINT by a decimal, BIGINT as a type of CAST by SIGNED, MICROSECONDS_DIFF(a, b) by TIMESTAMPDIFF(MICROSECOND, b,
+// a).
 type likeDoris struct{ sqlload.SQL }
 
 var difference = regexp.MustCompile("MICROSECONDS_DIFF\\((`\\w+`), ('[^']+')\\)")

@@ -121,8 +121,8 @@ func (r *refusal) fault() loader.Fault {
 	return f
 }
 
-// faults lists words, the more special ones first, and the numbers of the MySQL protocol that Doris keeps to. Nearly all
-// failures have one number (1105) and one Status (Fail), so words decide (Doris' sources: be/src/load/stream_load,
+// faults lists words, the more special ones first, and the numbers of the MySQL protocol that Doris keeps to. Nearly
+// all failures have one number (1105) and one Status (Fail), so words decide (Doris' sources: be/src/load/stream_load,
 // be/src/common/status.h, fe DatabaseTransactionMgr and LoadAction).
 var faults = loader.Faults{
 	{Codes: "1040 1203 1226", Verdict: loader.Reconnect(loader.ClassThrottled), Hint: "lower --workers"},

@@ -62,12 +62,12 @@ func (s *insertSession) insert(ctx context.Context, label string, b *batch.Batch
 	return s.conn.Insert(ctx, s.text.insertHead(label), b)
 }
 
-// checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of
-// the OK packet that says so, and SHOW LAST INSERT repeats it. The rows are in, so a question without an answer is no
-// reason to send them again; the ack says what is not known.
+// checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text
+// of the OK packet that says so, and SHOW LAST INSERT repeats it. The rows are in, so a question without an answer is
+// no reason to send them again; the ack says what is not known.
 //
-// Under group commit it is asked once a session: table, settings and the form of the statement decide, which do not change,
-// and the question would double the round trips of small INSERTs.
+// Under group commit it is asked once a session: table, settings and the form of the statement decide, which do not
+// change, and the question would double the round trips of small INSERTs.
 func (s *insertSession) checkLast(ctx context.Context, ack *loader.Ack, label string) error {
 	if s.merged {
 		return nil

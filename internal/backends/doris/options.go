@@ -91,7 +91,8 @@ func readOptions(t loader.Target) (m loader.Method, o options, err error) {
 	return m, o, errors.Join(append(problems, o.readBackends())...)
 }
 
-// readBackends parses --backend-hosts: addresses, and pairs of addresses. There may be both: a backend may redirect as well.
+// readBackends parses --backend-hosts: addresses, and pairs of addresses. There may be both: a backend may redirect as
+// well.
 func (o *options) readBackends() error {
 	if o.Backends == "" {
 		return nil
@@ -178,8 +179,8 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
-// checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end the
-// literal.
+// checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end
+// the literal.
 func checkVia(t loader.Target) error {
 	if t.Method != s3Load {
 		return nil

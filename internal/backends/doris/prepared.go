@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// preparedInsert is a session's INSERT on the server. It has as many parameters as a batch has values, so the run's last
-// batch, which is smaller, needs another one.
+// preparedInsert is a session's INSERT on the server. It has as many parameters as a batch has values, so the run's
+// last batch, which is smaller, needs another one.
 type preparedInsert struct {
 	statement *sql.Stmt // nil before the first batch, and after an error
 	rows      int
@@ -21,10 +21,10 @@ type preparedInsert struct {
 	texts     []byte // of dates, times and decimals among the arguments
 }
 
-// insert sends a batch's rows as parameters. The driver takes each as an interface, which allocates: there is no other way
-// into its COM_STMT_EXECUTE. It sends a value by COM_STMT_SEND_LONG_DATA, which Doris does not know and whose answer
-// would be taken for that of the statement, from 1 GiB / (parameters + 1) on (MaxAllowedPacket); caps keeps batches far
-// below that.
+// insert sends a batch's rows as parameters. The driver takes each as an interface, which allocates: there is no other
+// way into its COM_STMT_EXECUTE. It sends a value by COM_STMT_SEND_LONG_DATA, which Doris does not know and whose
+// answer would be taken for that of the statement, from 1 GiB / (parameters + 1) on (MaxAllowedPacket); caps keeps
+// batches far below that.
 func (p *preparedInsert) insert(ctx context.Context, c mysqlconn.Conn, text statements, b *batch.Batch) (int64, error) {
 	values, err := b.Columns(text.Schema)
 	if err != nil {

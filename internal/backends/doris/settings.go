@@ -17,8 +17,8 @@ func loadingSetup(g groupCommit, settings []loader.Setting) []string {
 	return append(ours, sessionSettings(settings)...)
 }
 
-// controlSetup lists what every other session says first. A query, as of the proof, may take a day; by default it is a quarter of
-// an hour.
+// controlSetup lists what every other session says first. A query, as of the proof, may take a day; by default it is a
+// quarter of an hour.
 func controlSetup(settings []loader.Setting) []string {
 	return append([]string{"SET query_timeout = 86400"}, sessionSettings(settings)...)
 }

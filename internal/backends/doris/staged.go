@@ -58,7 +58,8 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	})
 }
 
-// withoutObject returns the outcome of a group that lacks an object: it may be applied, and its objects deleted already.
+// withoutObject returns the outcome of a group that lacks an object: it may be applied, and its objects deleted
+// already.
 func (l *staged) withoutObject(ctx context.Context, g loader.Group, name string, cause error) (loader.Ack, error) {
 	if cause != nil {
 		return loader.Ack{}, &loader.Error{Op: "look for " + name, Applied: loader.No, Err: cause}
@@ -105,8 +106,8 @@ type source struct {
 	format batch.Format
 }
 
-// alternatives writes names in one folder as folder{a,b,…}, and a single name as it is. Releases from 4.1 on ask for each
-// by HEAD (apache/doris#60414); earlier ones list the run's folder, which is what precedes the first wildcard.
+// alternatives writes names in one folder as folder{a,b,…}, and a single name as it is. Releases from 4.1 on ask for
+// each by HEAD (apache/doris#60414); earlier ones list the run's folder, which is what precedes the first wildcard.
 func alternatives(folder string, names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -118,8 +119,8 @@ func alternatives(folder string, names []string) string {
 	return folder + "{" + strings.Join(short, ",") + "}"
 }
 
-// loadObjects returns the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, those of Parquet have
-// the file's types: each is cast to the table's.
+// loadObjects returns the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, those of Parquet
+// have the file's types: each is cast to the table's.
 func (s statements) loadObjects(label string, from source) string {
 	columns := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
@@ -133,7 +134,8 @@ func (s statements) loadObjects(label string, from source) string {
 		s.Table, withLabel(label), s.Columns(s.Schema), strings.Join(columns, ", "), from.properties())
 }
 
-// castType is a column's type without VARCHAR's length: a cast would cut a value that is too long, where the table refuses it.
+// castType is a column's type without VARCHAR's length: a cast would cut a value that is too long, where the table
+// refuses it.
 func castType(c rows.Column) string {
 	if c.Type == rows.Text {
 		return "STRING"

@@ -29,8 +29,8 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 }
 
 // ResolveBatch implements sqlload.Claims by a locking read, which waits for a session that has inserted the claim and
-// neither committed nor rolled back: only then is "not there" final. OceanBase's does not see what is not committed; its
-// key does.
+// neither committed nor rolled back: only then is "not there" final. OceanBase's does not see what is not committed;
+// its key does.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	if l.server.flavour == oceanBase {
 		return s.WaitForClaim(ctx, c, ref, mysqlconn.Taken)

@@ -132,8 +132,8 @@ func (f flavour) types() sqlload.Types {
 	}
 }
 
-// vectorType is VECTOR. MySQL's VECTOR_TO_STRING shows six digits only, and so does all that OceanBase has (seekdb 1.4.0), whose
-// vectors could not be proven. No server with MariaDB's has been asked.
+// vectorType is VECTOR. MySQL's VECTOR_TO_STRING shows six digits only, and so does all that OceanBase has (seekdb
+// 1.4.0), whose vectors could not be proven. No server with MariaDB's has been asked.
 func vectorType(read string) sqlload.Types {
 	return sqlload.Types{{Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 16_383, Fits: sqlload.SameDims, Read: read}}
 }
@@ -148,8 +148,8 @@ var unsignedTypes = sqlload.Types{
 // mostScale is how many digits a DECIMAL may have behind the point.
 const mostScale = 30
 
-// commonTypes are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer digits of
-// a second, would round in silence.
+// commonTypes are those of the family. A TIMESTAMP would be moved by the session's time zone; another scale, or fewer
+// digits of a second, would round in silence.
 var commonTypes = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "BIGINT"},
 	{Ours: rows.Int64, Name: "bigint unsigned", Unsigned: true}, // a difference below 0 is an error (1690)
@@ -163,9 +163,9 @@ var commonTypes = sqlload.Types{
 	},
 }
 
-// moreTypes are those of all but SingleStore. A float whose digits are given rounds to them. A UUID is its text, which MariaDB's
-// own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment, which sessions
-// in UTC write and read as it is.
+// moreTypes are those of all but SingleStore. A float whose digits are given rounds to them. A UUID is its text, which
+// MariaDB's own type takes, too; of a BINARY(16) see loadData. MariaDB's JSON is a LONGTEXT. A TIMESTAMP is a moment,
+// which sessions in UTC write and read as it is.
 var moreTypes = sqlload.Types{
 	{Ours: rows.Text, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
 	{Ours: rows.Char, Name: narrowTexts[0], Also: narrowTexts[1:], Fits: asciiFits},
@@ -220,9 +220,9 @@ func (s statements) loadData(reader string, l *batch.Layout) string {
 		reader, s.Table, charset, columns, set)
 }
 
-// loadedColumns returns the list of columns and the SET clause, for those whose values have to be converted: MySQL takes a JSON
-// document only as text (error 3144), which nothing is in a file of "binary", a BINARY(16) only the bytes of a UUID, and a VECTOR no text.
-// MariaDB's UUID, INET6 and the like take what is no text for their 16 bytes.
+// loadedColumns returns the list of columns and the SET clause, for those whose values have to be converted: MySQL
+// takes a JSON document only as text (error 3144), which nothing is in a file of "binary", a BINARY(16) only the bytes
+// of a UUID, and a VECTOR no text. MariaDB's UUID, INET6 and the like take what is no text for their 16 bytes.
 func (s statements) loadedColumns(charset string) (columns, set string) {
 	var names, sets []string
 	for i, c := range s.Schema.Columns {
@@ -266,8 +266,8 @@ const (
 	countClaims = "GET DIAGNOSTICS @terapush_claims = ROW_COUNT"
 )
 
-// claimAndLoad is, in one message, the claim and the load, and what is to be known of both before the commit. The server
-// shows each statement by itself, so both have the tag.
+// claimAndLoad is, in one message, the claim and the load, and what is to be known of both before the commit. The
+// server shows each statement by itself, so both have the tag.
 func (s statements) claimAndLoad(r loader.Ref, connection int64, reader string, l *batch.Layout) string {
 	return strings.Join([]string{
 		tag(r.ID) + s.insertClaim(r, connection), countClaims, tag(r.ID) + s.loadData(reader, l), countRows, "SHOW WARNINGS",

@@ -124,8 +124,8 @@ func (s *session) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts
 	return ack, failed("load", err)
 }
 
-// atRow finds the record at the end of an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at row 3.
-// A value, which comes before, may say the same.
+// atRow finds the record at the end of an error or a warning: Incorrect integer value: 'x' for column `d`.`t`.`a` at
+// row 3. A value, which comes before, may say the same.
 var atRow = regexp.MustCompile("(?:column '?(?:`[^`]*`\\.)*`?([^`']+)`?'? )?at row (\\d+)\\s*$")
 
 // ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it.

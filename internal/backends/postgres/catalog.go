@@ -98,9 +98,9 @@ func (l catalog) may(privilege, oid string, s *sqlload.State) string {
 		"WHERE attrelid = " + oid + " AND attname IN (" + sqlload.Literals(s.Schema.Names()) + ")), has_any_column_privilege(" + oid + ", '" + privilege + "'))"
 }
 
-// Columns implements sqlload.Catalog. A domain takes what its base type takes, of which its CHECKs are a part, and may have
-// a default of its own, and NOT NULL. COPY refuses generated
-// columns; those GENERATED ALWAYS AS IDENTITY it fills, and so does our INSERT.
+// Columns implements sqlload.Catalog. A domain takes what its base type takes, of which its CHECKs are a part, and may
+// have a default of its own, and NOT NULL. COPY refuses generated columns; those GENERATED ALWAYS AS IDENTITY it fills,
+// and so does our INSERT.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	query := selectColumns
 	if l.flavour == redshift {

@@ -153,7 +153,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 }
 
-// What a finding about a table says to do is what undoes it: an index that a constraint has made goes with the constraint.
+// What a finding about a table says to do is what undoes it: an index that a constraint has made goes with the
+// constraint.
 func TestDoctorFixesTheTable(t *testing.T) {
 	to, schema, role := ordinary(t)
 	names := strings.NewReplacer("$s", schema, "$r", role)

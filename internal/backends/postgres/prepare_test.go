@@ -474,7 +474,8 @@ func TestAppendReadsNothing(t *testing.T) {
 	assert.False(t, table.LongScan)
 }
 
-// A large table is counted by ranges of blocks, and a small run in an indexed one by ranges of keys; neither scans the rest.
+// A large table is counted by ranges of blocks, and a small run in an indexed one by ranges of keys; neither scans the
+// rest.
 func TestSplit(t *testing.T) {
 	to := target(t)
 	l := prepared(t, to, preparation(t, loader.CreateIfMissing))

@@ -158,12 +158,12 @@ func (s *session) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts
 	return ack, nil
 }
 
-// copyContext finds line and column in the context of an error: COPY orders, line 3, column total: "x". Its words are in
-// the server's language.
+// copyContext finds line and column in the context of an error: COPY orders, line 3, column total: "x". Its words are
+// in the server's language.
 var copyContext = regexp.MustCompile(`(?m)^COPY [^\n]*?, [^,:\d]* ?(\d+)(?:, [^,:\s]+ ([^:\n]+))?(?::|$)`)
 
-// ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it. What helps is
-// in the server's words.
+// ofRecord adds to an error about a batch of a user's file which record it is about, if the server says it. What helps
+// is in the server's words.
 func ofRecord(b *batch.Batch, err error) error {
 	server := (*pgconn.PgError)(nil)
 	if b.Layout == nil || !errors.As(err, &server) {
@@ -205,8 +205,8 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (sent sqlload.Sent,
 	return sqlload.Sent{Claimed: n == 1}, nil
 }
 
-// Send implements sqlload.Session. Claim and rows go in one message, and the data of a COPY behind it: the batch is sent
-// and dropped if the claim fails.
+// Send implements sqlload.Session. Claim and rows go in one message, and the data of a COPY behind it: the batch is
+// sent and dropped if the claim fails.
 func (s *session) Send(ctx context.Context, ref loader.Ref, b *batch.Batch) (sent sqlload.Sent, err error) {
 	if !s.ahead {
 		return sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })(ctx, ref)
