@@ -19,6 +19,9 @@ func log2(x uint64) int64 {
 	exponent := bits.Len64(x) - 1
 	m := x << (63 - exponent) // 1 ≤ m < 2, with 63 bits after the point
 	result := uint64(exponent)
+	if m == 1<<63 { // as most parts of a distribution have one value
+		return int64(result << fractionBits)
+	}
 	for range fractionBits {
 		high, low := bits.Mul64(m, m)
 		result <<= 1
