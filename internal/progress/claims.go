@@ -147,11 +147,11 @@ func (p *Progress) acknowledged(number int64) bool {
 
 // countRows returns, by one scan, the number of rows of every batch of this process that has some.
 func (p *Progress) countRows(ctx context.Context) (map[int64]int64, error) {
-	counted, err := p.target.RowsIn(ctx, "rows", p.plan.PartKeys(), p.plan.BatchRows)
+	counted, err := p.target.RowsIn(ctx, "rows", p.plan.ShardKeys(), p.plan.BatchRows)
 	if err != nil {
 		return nil, fmt.Errorf("looking for rows of run %s: %w", p.id, err)
 	}
-	first, _ := p.plan.Part()
+	first, _ := p.plan.ShardRange()
 	numbered := make(map[int64]int64, len(counted))
 	for n, rows := range counted {
 		numbered[first+n] = rows

@@ -106,7 +106,7 @@ func (p *Progress) Stage() runlog.Stage { return p.log.Record().Stage }
 func (p *Progress) In() int64 { return p.done.Len() }
 
 // Left returns how many are still to be sent.
-func (p *Progress) Left() int64 { return p.plan.PartBatches() - p.done.Len() }
+func (p *Progress) Left() int64 { return p.plan.ShardBatches() - p.done.Len() }
 
 // ToUpload returns how many of these are not in the store yet.
 func (p *Progress) ToUpload() int64 { return p.Left() - int64(len(p.stored)) }
@@ -134,7 +134,7 @@ func (p *Progress) NeedsNoBuffer(number int64) bool {
 
 // ours reports whether a batch is one of those that this process sends.
 func (p *Progress) ours(number int64) bool {
-	first, end := p.plan.Part()
+	first, end := p.plan.ShardRange()
 	return first <= number && number < end
 }
 
@@ -150,7 +150,7 @@ func (p *Progress) Before() Amount {
 		return p.AmountOf(&p.done)
 	}
 	if p.plan.Files == nil {
-		return Amount{Batches: p.plan.PartBatches(), Rows: p.plan.PartRows()}
+		return Amount{Batches: p.plan.ShardBatches(), Rows: p.plan.ShardRows()}
 	}
 	a := Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
 	p.mu.Lock()
@@ -238,22 +238,24 @@ func (p *Progress) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	return batches, nil
 }
 
-// Part returns the batches that this process sends: from first on, up to and without end.
-func (p *Progress) Part() (first, end int64) { return p.plan.Part() }
+// Range returns the batches that this process sends: from first on, up to and without end.
+func (p *Progress) Range() (first, end int64) { return p.plan.ShardRange() }
 
 // Done reports whether a batch is in.
 func (p *Progress) Done(number int64) bool { return p.done.Has(number) }
 
-// Begun returns the attempts of earlier processes at a batch.
-func (p *Progress) Begun(number int64) engine.Begun { return p.history.begun[number].begun() }
+// Attempts returns those of earlier processes at a batch.
+func (p *Progress) Attempts(number int64) engine.Attempts { return p.history.batches[number].known() }
 
-// BegunGroup returns the attempts of earlier processes at a commit group.
-func (p *Progress) BegunGroup(number int64) engine.Begun { return p.history.groups[number].begun() }
+// GroupAttempts returns those of earlier processes at a commit group.
+func (p *Progress) GroupAttempts(number int64) engine.Attempts {
+	return p.history.groups[number].known()
+}
 
 // Stored returns the batches that are in the store and not in the table.
 func (p *Progress) Stored() []engine.Stored { return p.stored }
 
-// Resumed reports whether another process may have sent batches of this one's part, or this one some that were lost.
+// Resumed reports whether another process may have sent batches of this one's range, or this one some that were lost.
 func (p *Progress) Resumed() bool { return p.continued || p.lost || p.name != "" }
 
 // Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere

@@ -21,7 +21,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.input.check(asked); err != nil {
+	if err := p.input.openRejects(asked); err != nil {
 		return failed(Usage, err)
 	}
 	if p.named() && p.empties() {
@@ -39,7 +39,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
-	if err := p.markBegun(ctx); err != nil {
+	if err := p.makeDraft(ctx); err != nil {
 		return err
 	}
 	begun, err := p.find(ctx)
@@ -66,7 +66,7 @@ func (p *push) configure(ctx context.Context) (facts, error) {
 
 // configureNew is configure for a run that may begin.
 func (p *push) configureNew(ctx context.Context, id string) (asked facts, err error) {
-	if asked, err = p.describe(config.Earlier{}); err != nil {
+	if asked, err = p.gatherFacts(config.Earlier{}); err != nil {
 		return asked, err
 	}
 	p.progress.Identify(id)
@@ -76,9 +76,9 @@ func (p *push) configureNew(ctx context.Context, id string) (asked facts, err er
 	return asked, asked.spec.Check(asked.caps)
 }
 
-// describe finds driver and method, what they can do on any server, and what this process has.
-func (p *push) describe(earlier config.Earlier) (found facts, err error) {
-	p.target.Driver, p.target.Target, found, err = describe(&p.Config, p.Drivers, earlier, p.link)
+// gatherFacts finds driver and method, what they can do on any server, and what this process has.
+func (p *push) gatherFacts(earlier config.Earlier) (found facts, err error) {
+	p.target.Driver, p.target.Target, found, err = gatherFacts(&p.Config, p.Drivers, earlier, p.link)
 	found.resources.Unfilled = p.idle
 	return found, err
 }
@@ -123,7 +123,7 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) (asked facts, err er
 
 // adopt takes the spec from a record, and not from the flags: this version may have other defaults.
 func (p *push) adopt(r runlog.Record) (asked facts, err error) {
-	asked, err = p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+	asked, err = p.gatherFacts(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
 	if err != nil {
 		return asked, failed(Usage, err)
 	}
@@ -222,11 +222,11 @@ func (p *push) own(ctx context.Context, begun bool) error {
 // proven is only looked at.
 func (p *push) take(ctx context.Context) error {
 	if p.progress.Continued() && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
-		_, err := p.closed(ctx)
+		_, err := p.closedEpochs(ctx)
 		return err
 	}
 	claims := p.target.Can.Claims
-	if claims == nil || p.bare {
+	if claims == nil || p.silent {
 		return p.samePlace()
 	}
 	row, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
@@ -239,13 +239,13 @@ func (p *push) take(ctx context.Context) error {
 	return err
 }
 
-// launch makes a run of what markBegun has begun.
+// launch makes a run of its draft.
 func (p *push) launch(ctx context.Context) error {
-	if err := p.marked.Launch(p.newRecord(), p.Trial); err != nil {
+	if err := p.draft.Launch(p.newRecord(), p.Trial); err != nil {
 		p.giveBack(ctx)
 		return err
 	}
-	p.progress.Keep(p.marked, false)
+	p.progress.Keep(p.draft, false)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err != nil && !errors.Is(err, loader.ErrUnknownRun) {
 		return err
 	}
-	if err := errors.Join(err, runlog.RemoveBegun(p.Config.State, id)); err != nil {
+	if err := errors.Join(err, runlog.RemoveDraft(p.Config.State, id)); err != nil {
 		return err
 	}
 	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, id))

@@ -90,9 +90,9 @@ type push struct {
 	target  *target.Target
 	link    host.Link // what it says is looked for only when it is asked
 	planned
-	bare bool // the user asked for nothing but the load, so nothing else is asked of the database
-	idle bool // this process sends nothing
-	beginning
+	silent bool // the user asked for nothing but the load, so nothing else is asked of the database
+	idle   bool // this process sends nothing
+	preflight
 	progress *progress.Progress
 	common   common
 	input    input
@@ -101,9 +101,9 @@ type push struct {
 	proof
 }
 
-// beginning is what a run that begins has left before its record is written.
-type beginning struct {
-	marked  *runlog.Log // the mark that it begins; nil of one that is resumed or named
+// preflight is what a run that begins has done before its record is written.
+type preflight struct {
+	draft   *runlog.Log // until it is launched; nil of a run that is resumed or named
 	checked bool        // the server was asked what would stop the push, once however often the run is begun
 	unfreed bool        // it could not be removed from the database: the next run does that
 	probed  int         // rows that were sent and rolled back
@@ -125,12 +125,12 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	defer end()
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
-	if p.Trial && p.marked != nil {
+	if p.Trial && p.draft != nil {
 		p.unfreed = p.free(ctx, p.progress.ID()) != nil
 	}
 	err = errors.Join(err, p.close(), p.input.explain(err))
 	if !p.unfreed {
-		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID())
+		_ = runlog.RemoveDraft(p.Config.State, p.progress.ID())
 	}
 	r := p.report(err)
 	r.Run.Resumable = r.Run.Resumable && !p.Trial
@@ -242,7 +242,7 @@ func (p *push) refersToFirst() bool {
 // awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it, for as long as the run is
 // this process's.
 func (p *push) awaitFirst(soft context.Context) error {
-	first, _ := p.plan.Part()
+	first, _ := p.plan.ShardRange()
 	if first == 0 || !p.refersToFirst() || p.plan.Dedup == loader.DedupKey { // which no database that checks references has
 		return nil
 	}
@@ -292,7 +292,7 @@ func (p *push) close() error {
 		problems = append(problems, p.source.Close())
 	}
 	problems = append(problems, p.input.close())
-	if log := cmp.Or(p.progress.Log(), p.marked); log != nil {
+	if log := cmp.Or(p.progress.Log(), p.draft); log != nil {
 		problems = append(problems, log.Close())
 	}
 	if p.common.store != nil {

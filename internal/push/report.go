@@ -23,7 +23,7 @@ func (p *push) report(err error) *report.Report {
 	}
 	if shard := p.plan.Sends(); !shard.Whole() {
 		r.Run.Shard = &report.Shard{
-			Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows(),
+			Index: shard.Index, Count: shard.Count, FirstKey: p.plan.ShardKeys().First, Rows: p.plan.ShardRows(),
 		}
 	}
 	if p.meters.stats != nil {

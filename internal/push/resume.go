@@ -46,7 +46,7 @@ func (p *push) catchUp(ctx context.Context) error {
 	}
 
 	left := p.facts
-	left.resources.Made, left.resources.Unfilled = p.plan.PartBatches()-s.ToUpload(), s.ToUpload() == 0
+	left.resources.Made, left.resources.Unfilled = p.plan.ShardBatches()-s.ToUpload(), s.ToUpload() == 0
 	if err := p.replan(left); err != nil {
 		return err
 	}

@@ -46,10 +46,10 @@ func (p *push) share(ctx context.Context) error {
 			"say which are in, and to outlive this machine: give --state-dir s3://bucket/prefix, the same to every process",
 			p.plan.Method, p.target.Driver.Name()))
 	}
-	return p.openFiles(ctx)
+	return p.openStateStore(ctx)
 }
 
-func (p *push) openFiles(ctx context.Context) error {
+func (p *push) openStateStore(ctx context.Context) error {
 	if p.common.shared != nil {
 		return nil
 	}
@@ -73,16 +73,16 @@ func (p *push) claimsBatches() bool {
 	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.Can.Claims != nil
 }
 
-// announceIn is Shared.Announce. The run has its id from then on.
-func (p *push) announceIn(number int64) (kept int64, err error) {
+// announceInStore is Shared.Announce. The run has its id from then on.
+func (p *push) announceInStore(number int64) (kept int64, err error) {
 	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
 		p.progress.Identify(p.common.shared.ID)
 	}
 	return kept, err
 }
 
-func (p *push) announcedInFiles(ctx context.Context) (row loader.RunRow, err error) {
-	fingerprint, err := p.announceIn(0)
+func (p *push) announcedInStore(ctx context.Context) (row loader.RunRow, err error) {
+	fingerprint, err := p.announceInStore(0)
 	if err != nil {
 		return row, err
 	}
@@ -121,12 +121,13 @@ func (p *push) letOthersIn(err error) error {
 	return p.common.shared.GiveUp()
 }
 
-// begunMeanwhile returns an error if the process that this one has waited for in the database has announced the run.
-func (p *push) begunMeanwhile() error {
+// announcedMeanwhile returns an error if the process that this one has waited for in the database has announced the
+// run.
+func (p *push) announcedMeanwhile() error {
 	if p.common.shared == nil {
 		return nil
 	}
-	announced, err := p.announceIn(0)
+	announced, err := p.announceInStore(0)
 	if err != nil || announced == 0 {
 		return err
 	}
@@ -162,10 +163,10 @@ func (p *push) adoptShared(ctx context.Context) (asked facts, err error) {
 	if p.StateStore == nil {
 		return asked, nil
 	}
-	if err := p.openFiles(ctx); err != nil {
+	if err := p.openStateStore(ctx); err != nil {
 		return asked, err
 	}
-	if announced, err := p.announceIn(0); err != nil || announced == 0 {
+	if announced, err := p.announceInStore(0); err != nil || announced == 0 {
 		return asked, err
 	}
 	record, err := p.common.shared.Record()

@@ -47,7 +47,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if err := p.verifyClosed(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	return p.rejected()
+	return p.allTaken()
 }
 
 // reattach finds the record of an earlier process, and the table.
@@ -79,7 +79,7 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if p.verified.Proves() {
 		err = p.settle(ctx, loader.RunProven)
 	}
-	return errors.Join(p.orInterrupted(report.Failed, err), p.rejected())
+	return errors.Join(p.orInterrupted(report.Failed, err), p.allTaken())
 }
 
 // Complete reports whether every batch of a named run is in, whichever of its shards has sent it. It changes nothing.

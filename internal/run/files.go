@@ -26,7 +26,7 @@ type Files struct {
 	// Columns are the table's, one for each field of a record; "" leaves the field out. Without any the Header of every
 	// file has them.
 	Columns []string `json:"columns,omitempty"`
-	// Shard is the part of the files that this load has: see Share.
+	// Shard says which of the files this load sends: see Share.
 	Shard config.Shard `json:"shard,omitzero"`
 	// BatchBytes are those of the files in a batch; 0 until the back-end has agreed.
 	BatchBytes int64 `json:"batch_bytes"`
