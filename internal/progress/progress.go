@@ -23,7 +23,7 @@ import (
 type Progress struct {
 	name   string // that the user has given the run; "" without
 	target *target.Target
-	plan   *run.Plan // as it is at the time
+	plan   run.Plan // the newest
 	notes  *notes.Notes
 
 	id        string
@@ -49,15 +49,17 @@ type known struct {
 	rejected map[int64]int64 // of files: how many records batches went in without
 }
 
-// New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
-func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
+// New returns the progress of a run of which nothing is known, with the name that the user has given it, or "".
+func New(name string, t *target.Target, n *notes.Notes) *Progress {
 	return &Progress{
-		id: name, name: name, target: t, plan: plan, notes: n,
-		known: known{history: newHistory(), rejected: make(map[int64]int64)},
+		name: name, target: t, notes: n, known: known{history: newHistory(), rejected: make(map[int64]int64)},
 	}
 }
 
-// Identify gives the run its id. One in shared files has it once it is announced, and before that its name.
+// SetPlan takes the run's plan, whenever it is made anew.
+func (p *Progress) SetPlan(plan run.Plan) { p.plan = plan }
+
+// Identify gives the run its id. One in shared files has its name until it is announced.
 func (p *Progress) Identify(id string) { p.id = id }
 
 // ID returns the run's id.
@@ -69,8 +71,8 @@ func (p *Progress) Own(row loader.RunRow) { p.row = row }
 // Owned reports whether this process owns the run's row.
 func (p *Progress) Owned() bool { return p.row.Epoch != "" }
 
-// Follow says whose claims are read of a run that this process does not own.
-func (p *Progress) Follow(run string) { p.row.Run = run }
+// ReadClaimsOf says whose claims are read of a run that this process does not own.
+func (p *Progress) ReadClaimsOf(run string) { p.row.Run = run }
 
 // Keep takes the log of the run, on which an earlier process has worked if it is continued.
 func (p *Progress) Keep(log *runlog.Log, continued bool) {

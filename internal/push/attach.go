@@ -66,20 +66,22 @@ func (p *push) configure(ctx context.Context) (facts, error) {
 
 // configureNew is configure for a run that may begin.
 func (p *push) configureNew(ctx context.Context, id string) (asked facts, err error) {
-	if asked, err = p.gatherFacts(config.Earlier{}); err != nil {
+	if asked, err = p.gatherFacts(config.Earlier{}, p.idle); err != nil {
 		return asked, err
 	}
 	p.progress.Identify(id)
+	p.takeInput(p.Config.Files != nil)
 	if asked.spec, err = p.input.spec(ctx); err != nil {
 		return asked, err
 	}
 	return asked, asked.spec.Check(asked.caps)
 }
 
-// gatherFacts finds driver and method, what they can do on any server, and what this process has.
-func (p *push) gatherFacts(earlier config.Earlier) (found facts, err error) {
+// gatherFacts finds driver and method, what they can do on any server, and what this process has. unfilled is
+// run.Resources.Unfilled.
+func (p *push) gatherFacts(earlier config.Earlier, unfilled bool) (found facts, err error) {
 	p.target.Driver, p.target.Target, found, err = gatherFacts(&p.Config, p.Drivers, earlier, p.link)
-	found.resources.Unfilled = p.idle
+	found.resources.Unfilled = unfilled
 	return found, err
 }
 
@@ -123,12 +125,12 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) (asked facts, err er
 
 // adopt takes the spec from a record, and not from the flags: this version may have other defaults.
 func (p *push) adopt(r runlog.Record) (asked facts, err error) {
-	asked, err = p.gatherFacts(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+	of := config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method}
+	asked, err = p.gatherFacts(of, true) // until it is known what is left
 	if err != nil {
 		return asked, failed(Usage, err)
 	}
 	asked.spec = r.Plan.Spec
-	asked.resources.Unfilled = true // until it is known what is left
 	p.progress.Identify(r.Run)
 	p.takeInput(r.Plan.Files != nil)
 	return asked, p.replanRun(r, asked)

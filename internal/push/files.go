@@ -67,7 +67,6 @@ func (p *push) leavesOut(asked facts) (*rejects, error) {
 // what is prepared for are these columns.
 func (f *fromFiles) connected(ctx context.Context) error {
 	p := f.p
-	p.target.Can = p.target.Can.WithoutNumbers()
 	if p.spec.Method != "" || p.idle { // the run has begun, or does not begin
 		return nil
 	}
@@ -195,5 +194,4 @@ func (f *fromFiles) explain(err error) error {
 			"terapush forget removes its claims", p.progress.ID(), in))
 }
 
-// close gives the file of --rejects free, and closes the stores.
-func (f *fromFiles) close() error { return errors.Join(f.rejected.close(), f.p.Buckets.Close()) }
+func (f *fromFiles) close() error { return f.rejected.close() }

@@ -62,10 +62,11 @@ type rowSource interface {
 	Refills() int64
 }
 
-// takeInput chooses the input.
+// takeInput chooses the input, once, when it is known what the run is and before its target is open.
 func (p *push) takeInput(files bool) {
-	p.input = fromDataset{p}
 	if files {
-		p.input = &fromFiles{p: p}
+		p.input, p.target.OfFiles = &fromFiles{p: p}, true
+		return
 	}
+	p.input = fromDataset{p}
 }

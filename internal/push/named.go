@@ -69,7 +69,7 @@ func (p *push) lookUp(ctx context.Context) (row loader.RunRow, err error) {
 	case over:
 		return loader.RunRow{}, nil
 	}
-	p.progress.Follow(row.Run) // its claims can be read
+	p.progress.ReadClaimsOf(row.Run) // its claims can be read
 	return row, nil
 }
 

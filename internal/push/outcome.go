@@ -52,6 +52,14 @@ func (p *push) orInterrupted(o report.Outcome, err error) error {
 	return failed(o, err)
 }
 
+// explained adds to the error of a run what its input has to say of that.
+func (p *push) explained(err error) error {
+	if p.input == nil {
+		return err
+	}
+	return errors.Join(err, p.input.explain(err))
+}
+
 // stopped reports whether the user has asked to stop.
 func (p *push) stopped() bool {
 	select {

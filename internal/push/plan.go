@@ -62,7 +62,7 @@ func (p *push) replan(f facts) error {
 		p.planned = planned{p.facts, p.plan, warnings}
 		return unplanned(err)
 	}
-	p.planned = planned{f, made, warnings}
+	p.setPlan(planned{f, made, warnings})
 	return nil
 }
 
@@ -100,7 +100,13 @@ func (p *push) replanRun(r runlog.Record, f facts) error {
 // endAt ends a run by duration, or of files, behind so many batches.
 func (p *push) endAt(batches int64) {
 	ended := p.plan.EndedAt(batches)
-	p.planned = planned{facts{ended.Spec, p.caps, p.resources}, ended, p.warnings}
+	p.setPlan(planned{facts{ended.Spec, p.caps, p.resources}, ended, p.warnings})
+}
+
+// setPlan replaces the plan, here and where the run's batches are known.
+func (p *push) setPlan(made planned) {
+	p.planned = made
+	p.progress.SetPlan(made.plan)
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.

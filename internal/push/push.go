@@ -95,7 +95,7 @@ type push struct {
 	preflight
 	progress *progress.Progress
 	common   common
-	input    input
+	input    input     // nil until it is known what the run is
 	source   rowSource // nil until the plan is final
 	meters   meters
 	proof
@@ -123,12 +123,13 @@ type proof struct {
 func Run(ctx context.Context, j Job) (*report.Report, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
+	p.mode = verify.Mode(j.Config.Verify)
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
 	if p.Trial && p.draft != nil {
 		p.unfreed = p.free(ctx, p.progress.ID()) != nil
 	}
-	err = errors.Join(err, p.close(), p.input.explain(err))
+	err = errors.Join(p.explained(err), p.close())
 	if !p.unfreed {
 		_ = runlog.RemoveDraft(p.Config.State, p.progress.ID())
 	}
@@ -152,11 +153,9 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 func assemble(j Job, l host.Link) *push {
 	p := &push{
 		Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: l,
-		proof: proof{mode: verify.Mode(j.Config.Verify)},
 	}
 	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
-	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
-	p.takeInput(p.Config.Files != nil)
+	p.progress = progress.New(p.Config.RunID, p.target, &p.notes)
 	return p
 }
 
@@ -291,7 +290,10 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	problems = append(problems, p.input.close())
+	if p.input != nil {
+		problems = append(problems, p.input.close())
+	}
+	problems = append(problems, p.Buckets.Close())
 	if log := cmp.Or(p.progress.Log(), p.draft); log != nil {
 		problems = append(problems, log.Close())
 	}

@@ -18,9 +18,9 @@ import (
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	p.idle = true
-	if p.mode != verify.Full {
-		p.mode = verify.Count // the run's own mode may prove nothing
+	p.idle, p.mode = true, verify.Count // the run's own mode may prove nothing
+	if j.Config.Verify == string(verify.Full) {
+		p.mode = verify.Full
 	}
 	again := p.verifyEarlier
 	if p.named() {

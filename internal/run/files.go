@@ -273,13 +273,14 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		if err != nil {
 			return Plan{}, warnings, err
 		}
-		own.BatchBytes, contract.BatchRows = contract.BatchRows, 0
+		size := contract.BatchRows
 		switch {
 		case own.Format == files.Parquet:
-			own.BatchBytes = own.largest()
+			size = own.largest()
 		case s.Wish.BatchBytes == 0:
-			own.BatchBytes = max(own.BatchBytes, smallestBatch)
+			size = max(size, smallestBatch)
 		}
+		own.BatchBytes, contract.BatchRows = size, 0
 		made.Wish, made.Contract = Wish{}, contract
 	}
 
@@ -312,8 +313,7 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	}
 
 	p.Workers = int(min(int64(workers), most-1))
-	p.Buffers = int(min(2*int64(p.Workers), most))
-	p.Buffers = max(p.Buffers, p.Workers+1)
+	p.Buffers = max(int(min(2*int64(p.Workers), most)), p.Workers+1)
 	p.Memory = int64(p.Buffers) * min(max(r.Memory/int64(p.Buffers), one), maxBatchBytes)
 	return nil
 }

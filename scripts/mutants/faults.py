@@ -387,7 +387,7 @@ FAULTS = [Fault(*f) for f in [
     ("pu08", PU, "load.go", "if err == nil && !result.Drained {\n\t\tr.Stage", "if err == nil {\n\t\tr.Stage",
      "an interrupted run is recorded as loaded"),
 
-    ("pu20", PU, "attach.go", "asked.resources.Unfilled = true // until", "_ = true // until",
+    ("pu20", PU, "attach.go", "p.gatherFacts(of, true) // until", "p.gatherFacts(of, false) // until",
      "a run of a large machine cannot be verified or forgotten by a small one"),
     ("pu21", PU, "plan.go", "if was != is {", "if was == (rows{}) {",
      "a version that encodes rows otherwise goes on with a run"),
