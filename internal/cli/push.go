@@ -150,10 +150,10 @@ func (a *app) print(r interface {
 		return r.WriteJSON(a.Stdout)
 	}
 	var text bytes.Buffer
-	err := r.WriteText(&text)
-	if err == nil {
-		_, err = a.Stdout.Write(a.colored(text.Bytes()))
+	if err := r.WriteText(&text); err != nil {
+		return err
 	}
+	_, err := a.Stdout.Write(a.colored(text.Bytes()))
 	return err
 }
 

@@ -40,11 +40,11 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 	names, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]string, error) {
 		return can.Tables(ctx, schema)
 	})
-	if err == nil && len(names) == 0 {
-		err = failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
-	}
 	if err != nil {
 		return nil, "", err
+	}
+	if len(names) == 0 {
+		return nil, "", failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
 	}
 
 	for _, name := range names {

@@ -64,10 +64,10 @@ func (p *push) verifyClosed(ctx context.Context) error {
 		return err
 	}
 	after, err := p.closedEpochs(ctx)
-	if err == nil && !slices.Equal(before, after) {
-		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.progress.Name())
+	if err != nil || slices.Equal(before, after) {
+		return err
 	}
-	return err
+	return fmt.Errorf("run %s was opened while it was counted: verify it again", p.progress.Name())
 }
 
 // recordProof says that the run is verified, in the database and then on disk: what was counted proves nothing if

@@ -75,10 +75,12 @@ func (p *push) claimsBatches() bool {
 
 // announceInStore is Shared.Announce. The run has its id from then on.
 func (p *push) announceInStore(number int64) (kept int64, err error) {
-	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
-		p.progress.Identify(p.common.shared.ID)
+	kept, err = p.common.shared.Announce(number)
+	if err != nil || kept == 0 {
+		return 0, err
 	}
-	return kept, err
+	p.progress.Identify(p.common.shared.ID)
+	return kept, nil
 }
 
 func (p *push) announcedInStore(ctx context.Context) (row loader.RunRow, err error) {

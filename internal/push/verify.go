@@ -119,10 +119,10 @@ func (p *push) recallNamed(ctx context.Context) (remove func(), err error) {
 		return func() {}, err
 	}
 	folder, err := os.MkdirTemp("", "terapush-proof-")
-	if err == nil {
-		err = p.createLog(folder, true)
+	if err != nil {
+		return func() {}, err
 	}
-	return func() { _ = os.RemoveAll(folder) }, err
+	return func() { _ = os.RemoveAll(folder) }, p.createLog(folder, true)
 }
 
 // errShardNotLoaded is that of a journal that some shard goes on with.

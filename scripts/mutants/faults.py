@@ -153,7 +153,7 @@ FAULTS = [Fault(*f) for f in [
      "any error of COMMIT counts as not applied"),
     ("or07", OR, "session.go", "&loader.Error{Op: op, Applied: loader.Unknown, Err: err}", "&loader.Error{Op: op, Applied: loader.No, Err: err}",
      "single: a batch whose first rows are committed is reported as not applied"),
-    ("or08", OR, "session.go", "err == nil && n != 1 {", "err == nil && n > 1 {",
+    ("or08", OR, "session.go", "case n != 1:", "case n > 1:",
      "single: a row that the server did not take goes unnoticed"),
     ("or09", OR, "bind.go", "slices.Contains(v.Ints, yearOne/unit)", "slices.Contains(v.Ints, yearOne)",
      "a date of the year 1 is bound as NULL"),
