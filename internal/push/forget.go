@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
@@ -22,14 +21,12 @@ func Forget(ctx context.Context, j Job) error {
 	if name {
 		j.Config.RunID, j.Config.Resume = j.Config.Resume, ""
 	}
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	forget := p.forgetEarlier
-	if name {
-		forget = p.forgetNamed
-	}
-	return errors.Join(p.orInterrupted(report.PreflightFailed, forget(ctx)), p.close())
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error {
+		if name {
+			return p.forgetNamed(ctx)
+		}
+		return p.forgetEarlier(ctx)
+	})
 }
 
 func (p *push) forgetEarlier(ctx context.Context) error {
@@ -142,14 +139,13 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 // FreeKilled frees what processes with this state folder have left in the target when they were killed, as the next run
 // would.
 func FreeKilled(ctx context.Context, j Job) error {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	err := p.reach(ctx)
-	if err == nil {
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error {
+		if err := p.reach(ctx); err != nil {
+			return err
+		}
 		p.freeKilled(ctx)
-	}
-	return errors.Join(err, p.close())
+		return nil
+	})
 }
 
 // freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and
@@ -191,10 +187,7 @@ func (p *push) free(ctx context.Context, run string) error {
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders
 // stay.
 func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetOlder(ctx, age)), p.close())
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error { return p.forgetOlder(ctx, age) })
 }
 
 func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -51,7 +52,17 @@ func (p *push) allTaken() error {
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
-	return p.input.verify(ctx)
+	if err := p.input.verify(ctx); err != nil || p.verified.Mode == verify.None {
+		return err
+	}
+	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
+	p.meters.stats.Verified(event.Verification{
+		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+	})
+	if p.verified.OK {
+		return nil
+	}
+	return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
 }
 
 // verifyClosed is verify for a run that this process does not own, and that nobody may have opened meanwhile.

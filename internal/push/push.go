@@ -141,7 +141,9 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
-	p = assemble(j, host.FullLink(soft))
+	p = &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: host.FullLink(soft)}
+	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
+	p.progress = progress.New(p.Config.RunID, p.target, &p.notes)
 	// The store of --state-dir may be away while the database answers: its outage is its own.
 	store := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
 	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: store}}
@@ -149,14 +151,12 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	return p, soft, func() { cancel(nil) }
 }
 
-// assemble makes the parts of a push, and does nothing.
-func assemble(j Job, l host.Link) *push {
-	p := &push{
-		Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: l,
-	}
-	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
-	p.progress = progress.New(p.Config.RunID, p.target, &p.notes)
-	return p
+// withoutLoad does something about a run or a target of which this process sends nothing.
+func withoutLoad(ctx context.Context, j Job, do func(*push, context.Context) error) error {
+	p, soft, end := newPush(ctx, j)
+	defer end()
+	p.idle = true
+	return errors.Join(p.orInterrupted(report.PreflightFailed, do(p, soft)), p.close())
 }
 
 // Until returns a context that also ends, with the cause, when drain is closed.

@@ -83,12 +83,12 @@ func (p *push) verifyNamed(ctx context.Context) error {
 }
 
 // Complete reports whether every batch of a named run is in, whichever of its shards has sent it. It changes nothing.
-func Complete(ctx context.Context, j Job) (bool, error) {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	complete, err := p.complete(ctx)
-	return complete, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
+func Complete(ctx context.Context, j Job) (complete bool, err error) {
+	err = withoutLoad(ctx, j, func(p *push, ctx context.Context) (err error) {
+		complete, err = p.complete(ctx)
+		return err
+	})
+	return complete, err
 }
 
 func (p *push) complete(ctx context.Context) (bool, error) {

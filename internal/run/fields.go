@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/pkg/batch"
@@ -183,7 +185,7 @@ func (f *Files) likely(first FirstRecord, table []loader.Column) error {
 		return nil
 	}
 	text := fmt.Sprintf("%s: its first record has %s, but %d columns are to be filled",
-		first.File, plural(len(first.Fields), "field"), len(f.Columns))
+		first.File, english.Plural(len(first.Fields), "field", ""), len(f.Columns))
 	if len(first.Fields) == 1 {
 		text += fmt.Sprintf(": is --delimiter %q right?", f.Delimiter)
 		for _, other := range [...]string{",", ";", "\t", "|"} {
@@ -194,13 +196,6 @@ func (f *Files) likely(first FirstRecord, table []loader.Column) error {
 		return errors.New(text)
 	}
 	return errors.New(text + ": choose them with --columns")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // quoted shows the beginning of a record.
