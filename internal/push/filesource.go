@@ -38,7 +38,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	}
 	if p.progress.Continued() && p.plan.Dedup == loader.DedupTx {
 		// From then on it is known which of their records batches went in without.
-		if _, _, err := p.progress.CountClaims(p.common.ctx); err != nil {
+		if _, _, err := p.progress.CountClaims(p.store.ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -2,14 +2,15 @@
 // have these names:
 //
 //	attach   what the run is (configure), a connection, a plan, the run's row: begin makes the table and proves the
-//	         transactions (probe), resume finds what is in, named and shared are runs of several processes
+//	         transactions (probe), resume finds what is in, named and shared are runs of several processes; same
+//	         refuses flags that a resume cannot change
 //	load     the engine, until every batch is in
 //	prove    every row has arrived
-//	report
+//	report   with meters, which run from load on, and the outcome of an error
 //
-// Where the rows come from is an input: dataset, or files with filespec, filesource, fileproof and rejects. Beside a
-// run there are outline (a dry run), check (the doctor), describe, verify and forget. Decisions are those of
-// run.MakePlan and of the back-end.
+// The newest plan is in plan. Where the rows come from is an input: dataset, or files with filespec, filesource,
+// fileproof and rejects. Beside a run there are outline (a dry run), check (the doctor), describe, verify and forget.
+// Decisions are those of run.MakePlan and of the back-end.
 package push
 
 import (
@@ -94,9 +95,10 @@ type push struct {
 	idle   bool // this process sends nothing
 	preflight
 	progress *progress.Progress
-	common   common
-	input    input     // nil until it is known what the run is
-	source   rowSource // nil until the plan is final
+	store    store          // of --state-dir
+	shared   *runlog.Shared // what the processes of a named run share in it; nil where claims show each batch
+	input    input          // nil until it is known what the run is
+	source   rowSource      // nil until the plan is final
 	meters   meters
 	proof
 }
@@ -145,8 +147,8 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
 	p.progress = progress.New(p.Config.RunID, p.target, &p.notes)
 	// The store of --state-dir may be away while the database answers: its outage is its own.
-	store := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
-	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: store}}
+	away := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
+	p.store = store{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: away}}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
@@ -297,8 +299,8 @@ func (p *push) close() error {
 	if log := cmp.Or(p.progress.Log(), p.draft); log != nil {
 		problems = append(problems, log.Close())
 	}
-	if p.common.store != nil {
-		problems = append(problems, p.common.store.Close())
+	if p.store.StateStore != nil {
+		problems = append(problems, p.store.Close())
 	}
 	if p.target.Loader != nil {
 		problems = append(problems, p.target.Judged(p.target.Loader.Close()))

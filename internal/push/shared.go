@@ -13,27 +13,26 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// common is what the processes of a named run have in common where no claims show its batches.
-type common struct {
-	ctx    context.Context // of the push
-	log    *slog.Logger
-	policy retry.Policy
-	store  StateStore     // nil until it is open
-	shared *runlog.Shared // nil without
+// store is a StateStore that is asked until it answers.
+type store struct {
+	StateStore                 // nil until it is open
+	ctx        context.Context // of the push
+	log        *slog.Logger
+	policy     retry.Policy
 }
 
 // finalWriteTimeout bounds what is kept in the shared files after the user asked a second time to stop.
 const finalWriteTimeout = 10 * time.Second
 
 // ask asks the store until it answers. The journal is kept while batches are finished, and for a moment longer.
-func (c *common) ask(what string, f func(context.Context) error) error {
-	bound, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+func (s *store) ask(what string, f func(context.Context) error) error {
+	bound, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(finalWriteTimeout, cancel) })()
+	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(finalWriteTimeout, cancel) })()
 	lost := func(err error) {
-		c.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
+		s.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
 	}
-	return failed(report.Failed, c.policy.Ask(bound, c.store.Classify, lost, f)) // another start may help
+	return failed(report.Failed, s.policy.Ask(bound, s.Classify, lost, f)) // another start may help
 }
 
 // share opens the shared files of a named run if no claims show its every batch.
@@ -50,21 +49,21 @@ func (p *push) share(ctx context.Context) error {
 }
 
 func (p *push) openStateStore(ctx context.Context) error {
-	if p.common.shared != nil {
+	if p.shared != nil {
 		return nil
 	}
 	err := p.waiting(ctx, func() error {
-		store, err := p.StateStore(ctx)
+		opened, err := p.StateStore(ctx)
 		if err != nil {
 			return failed(report.Failed, err)
 		}
-		p.common.store = store
+		p.store.StateStore = opened
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	p.common.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.common.store, Ask: p.common.ask}, Name: p.Config.RunID}
+	p.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.store.StateStore, Ask: p.store.ask}, Name: p.Config.RunID}
 	return nil
 }
 
@@ -75,11 +74,11 @@ func (p *push) claimsBatches() bool {
 
 // announceInStore is Shared.Announce. The run has its id from then on.
 func (p *push) announceInStore(number int64) (kept int64, err error) {
-	kept, err = p.common.shared.Announce(number)
+	kept, err = p.shared.Announce(number)
 	if err != nil || kept == 0 {
 		return 0, err
 	}
-	p.progress.Identify(p.common.shared.ID)
+	p.progress.Identify(p.shared.ID)
 	return kept, nil
 }
 
@@ -105,28 +104,28 @@ func (p *push) announcedInStore(ctx context.Context) (row loader.RunRow, err err
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no
 // claims.
 func (p *push) keepOthersOff() error {
-	if p.common.shared == nil || !p.empties() {
+	if p.shared == nil || !p.empties() {
 		return nil
 	}
-	return p.common.shared.Prepare()
+	return p.shared.Prepare()
 }
 
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
-	if p.common.shared == nil || !p.empties() {
+	if p.shared == nil || !p.empties() {
 		return nil
 	}
 	refused := (*loader.Error)(nil)
 	if !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
-	return p.common.shared.GiveUp()
+	return p.shared.GiveUp()
 }
 
 // announcedMeanwhile returns an error if the process that this one has waited for in the database has announced the
 // run.
 func (p *push) announcedMeanwhile() error {
-	if p.common.shared == nil {
+	if p.shared == nil {
 		return nil
 	}
 	announced, err := p.announceInStore(0)
@@ -144,7 +143,7 @@ func (p *push) announcedMeanwhile() error {
 func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
-	shards, err := p.common.shared.Shards(count)
+	shards, err := p.shared.Shards(count)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (p *push) takeJournal() error {
 		return failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: "+
 			"give --shard I/%d", p.progress.ID(), shards, shards))
 	}
-	log, begun, err := p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
+	log, begun, err := p.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err != nil {
 		return err
 	}
@@ -171,7 +170,7 @@ func (p *push) adoptShared(ctx context.Context) (asked facts, err error) {
 	if announced, err := p.announceInStore(0); err != nil || announced == 0 {
 		return asked, err
 	}
-	record, err := p.common.shared.Record()
+	record, err := p.shared.Record()
 	if err != nil || record == nil {
 		return asked, err
 	}
