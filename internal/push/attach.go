@@ -197,13 +197,13 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		return p.launch(ctx)
 	}
 	return p.waiting(ctx, func() error {
-		if p.named() && p.shared == nil { // the claims say what is in
+		if p.named() && p.store.shared == nil { // the claims say what is in
 			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.progress.ID(), p.Config.Shard)); err != nil {
 				return err
 			}
 		}
 		ours := p.preparation(loader.CreateNever)
-		ours.Resume = p.progress.Continued() || p.shared != nil // there may be rows or objects of the run
+		ours.Resume = p.progress.Continued() || p.store.shared != nil // there may be rows or objects of the run
 		if err := p.target.Prepare(ctx, ours); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 			return err
 		}
 		switch {
-		case p.shared != nil:
+		case p.store.shared != nil:
 			return p.takeJournal()
 		case p.named():
 			return p.createLog(p.Config.State, begun)

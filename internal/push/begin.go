@@ -88,7 +88,7 @@ func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.canSyncSequences(ctx); err != nil {
 		return err
 	}
-	if p.named() && p.shared == nil && !p.claimsBatches() {
+	if p.named() && p.store.shared == nil && !p.claimsBatches() {
 		return failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
 			"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.Found.Name))
 	}

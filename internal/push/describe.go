@@ -83,7 +83,9 @@ func describing[T any](
 
 		s := t.Loader.Server()
 		server = strings.TrimSpace(s.Product + " " + s.Version)
-		answer, err = target.Ask(ctx, t, "table", func(ctx context.Context) (T, error) { return ask(ctx, t.Can.Describer) })
+		answer, err = target.Ask(ctx, t, "table", func(ctx context.Context) (T, error) {
+			return ask(ctx, t.Can.Describer)
+		})
 		return err
 	})
 	return answer, server, err

@@ -98,7 +98,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		return err
 	}
 	claims := p.target.Can.Claims
-	if claims == nil && p.shared == nil {
+	if claims == nil && p.store.shared == nil {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are "+
 			"in an object store: give --state-dir s3://bucket/prefix",
 			p.progress.ID(), p.target.Driver.Name()))
@@ -106,22 +106,22 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
-	if p.shared == nil { // processes on this machine hold the folders; those on others are fenced off
+	if p.store.shared == nil { // processes on this machine hold the folders; those on others are fenced off
 		state, id := p.Config.State, p.progress.ID()
 		if err := errors.Join(runlog.RemoveRest(state, id), runlog.RemoveShards(state, id)); err != nil {
 			return err
 		}
 	}
 	if claims != nil {
-		rows, err := p.forgetClaims(ctx, p.progress.Name(), p.shared == nil || p.plan.Dedup == loader.DedupTx)
+		rows, err := p.forgetClaims(ctx, p.progress.Name(), p.store.shared == nil || p.plan.Dedup == loader.DedupTx)
 		if err != nil {
 			return err
 		}
 		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID()))
 	}
-	if p.shared != nil {
+	if p.store.shared != nil {
 		p.progress.WarnOfObjects(ctx, p.progress.ID())
-		if err := p.shared.Remove(); err != nil {
+		if err := p.store.shared.Remove(); err != nil {
 			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID(), err)
 		}
 	}

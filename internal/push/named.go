@@ -29,7 +29,7 @@ func (p *push) announced(ctx context.Context) (row loader.RunRow, err error) {
 	if !p.named() {
 		return row, nil
 	}
-	if p.shared != nil {
+	if p.store.shared != nil {
 		return p.announcedInStore(ctx)
 	}
 	look := p.preparation(loader.CreateNever)
@@ -96,7 +96,7 @@ func (p *push) sameRun(announced int64) error {
 // announce says to the other processes of a named run what it was begun with.
 func (p *push) announce(ctx context.Context) error {
 	fingerprint := p.plan.Fingerprint(p.place())
-	if p.shared != nil {
+	if p.store.shared != nil {
 		kept, err := p.announceInStore(fingerprint)
 		if err != nil {
 			return err

@@ -57,7 +57,8 @@ func (p *push) verify(ctx context.Context) error {
 	}
 	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
 	p.meters.stats.Verified(event.Verification{
-		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+		OK:           p.verified.OK && p.verified.Untaken == 0,
+		ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
 	})
 	if p.verified.OK {
 		return nil

@@ -95,10 +95,9 @@ type push struct {
 	idle   bool // this process sends nothing
 	preflight
 	progress *progress.Progress
-	store    store          // of --state-dir
-	shared   *runlog.Shared // what the processes of a named run share in it; nil where claims show each batch
-	input    input          // nil until it is known what the run is
-	source   rowSource      // nil until the plan is final
+	store    store     // of --state-dir
+	input    input     // nil until it is known what the run is
+	source   rowSource // nil until the plan is final
 	meters   meters
 	proof
 }
@@ -107,7 +106,7 @@ type push struct {
 type preflight struct {
 	draft   *runlog.Log // until it is launched; nil of a run that is resumed or named
 	checked bool        // the server was asked what would stop the push, once however often the run is begun
-	unfreed bool        // it could not be removed from the database: the next run does that
+	unfreed bool        // the run could not be removed from the database: the next one does that
 	probed  int         // rows that were sent and rolled back
 }
 

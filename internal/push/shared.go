@@ -16,6 +16,7 @@ import (
 // store is a StateStore that is asked until it answers.
 type store struct {
 	StateStore                 // nil until it is open
+	shared     *runlog.Shared  // what the processes of a named run share in it; nil where claims show each batch
 	ctx        context.Context // of the push
 	log        *slog.Logger
 	policy     retry.Policy
@@ -49,7 +50,7 @@ func (p *push) share(ctx context.Context) error {
 }
 
 func (p *push) openStateStore(ctx context.Context) error {
-	if p.shared != nil {
+	if p.store.shared != nil {
 		return nil
 	}
 	err := p.waiting(ctx, func() error {
@@ -63,7 +64,8 @@ func (p *push) openStateStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.store.StateStore, Ask: p.store.ask}, Name: p.Config.RunID}
+	files := runlog.Bucket{Store: p.store.StateStore, Ask: p.store.ask}
+	p.store.shared = &runlog.Shared{Files: files, Name: p.Config.RunID}
 	return nil
 }
 
@@ -74,11 +76,11 @@ func (p *push) claimsBatches() bool {
 
 // announceInStore is Shared.Announce. The run has its id from then on.
 func (p *push) announceInStore(number int64) (kept int64, err error) {
-	kept, err = p.shared.Announce(number)
+	kept, err = p.store.shared.Announce(number)
 	if err != nil || kept == 0 {
 		return 0, err
 	}
-	p.progress.Identify(p.shared.ID)
+	p.progress.Identify(p.store.shared.ID)
 	return kept, nil
 }
 
@@ -104,28 +106,28 @@ func (p *push) announcedInStore(ctx context.Context) (row loader.RunRow, err err
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no
 // claims.
 func (p *push) keepOthersOff() error {
-	if p.shared == nil || !p.empties() {
+	if p.store.shared == nil || !p.empties() {
 		return nil
 	}
-	return p.shared.Prepare()
+	return p.store.shared.Prepare()
 }
 
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
-	if p.shared == nil || !p.empties() {
+	if p.store.shared == nil || !p.empties() {
 		return nil
 	}
 	refused := (*loader.Error)(nil)
 	if !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
-	return p.shared.GiveUp()
+	return p.store.shared.GiveUp()
 }
 
 // announcedMeanwhile returns an error if the process that this one has waited for in the database has announced the
 // run.
 func (p *push) announcedMeanwhile() error {
-	if p.shared == nil {
+	if p.store.shared == nil {
 		return nil
 	}
 	announced, err := p.announceInStore(0)
@@ -143,7 +145,7 @@ func (p *push) announcedMeanwhile() error {
 func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
-	shards, err := p.shared.Shards(count)
+	shards, err := p.store.shared.Shards(count)
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,7 @@ func (p *push) takeJournal() error {
 		return failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: "+
 			"give --shard I/%d", p.progress.ID(), shards, shards))
 	}
-	log, begun, err := p.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
+	log, begun, err := p.store.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (p *push) adoptShared(ctx context.Context) (asked facts, err error) {
 	if announced, err := p.announceInStore(0); err != nil || announced == 0 {
 		return asked, err
 	}
-	record, err := p.shared.Record()
+	record, err := p.store.shared.Record()
 	if err != nil || record == nil {
 		return asked, err
 	}

@@ -100,7 +100,7 @@ func (p *push) complete(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p.shared != nil {
+	if p.store.shared != nil {
 		err := p.readJournals()
 		if errors.Is(err, errShardNotLoaded) {
 			return false, nil
@@ -152,7 +152,7 @@ func (p *push) findNamed(ctx context.Context) error {
 // readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows
 // are counted. The shards of one that is not at its end are left alone: what is missing is seen when it is counted.
 func (p *push) readAll(ctx context.Context) error {
-	if p.shared != nil {
+	if p.store.shared != nil {
 		if err := p.readJournals(); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (p *push) readAll(ctx context.Context) error {
 
 // readJournals reads the journals of all shards, which have to be loaded.
 func (p *push) readJournals() error {
-	shards, err := p.shared.All()
+	shards, err := p.store.shared.All()
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (p *push) readJournals() error {
 	}
 	replay := p.progress.Replayer(p.plan.Contract)
 	for i, shard := range shards {
-		record, err := p.shared.Replay(shard, replay)
+		record, err := p.store.shared.Replay(shard, replay)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (p *push) readJournals() error {
 
 // recordedIn returns where a named run is announced.
 func (p *push) recordedIn() string {
-	if p.shared != nil {
+	if p.store.shared != nil {
 		return p.Config.Shared
 	}
 	return "the claim table beside " + p.target.Table
