@@ -149,10 +149,10 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 				return nil
 			}
 			text, err := files.Read(ctx, name)
-			if err == nil {
-				err = read(name, text)
+			if err != nil {
+				return err
 			}
-			return err
+			return read(name, text)
 		})
 		return all, err
 	}
@@ -169,10 +169,10 @@ func (a *app) reports(ctx context.Context, from string) (all []report.Report, er
 	}
 	for _, name := range paths {
 		text, err := file.Read(name, maxReport)
-		if err == nil {
-			err = read(name, text)
-		}
 		if err != nil {
+			return nil, err
+		}
+		if err := read(name, text); err != nil {
 			return nil, err
 		}
 	}

@@ -188,7 +188,7 @@ func (a *app) possible(preset, scheme string, via []string) bool {
 		if err != nil {
 			return false
 		}
-		if push.Check(&p, a.drivers) != nil {
+		if push.CheckFlags(&p, a.drivers) != nil {
 			return false
 		}
 	}

@@ -82,7 +82,7 @@ func listed(r runlog.Summary) listedRun {
 		PayloadBytes: r.Bytes, Target: r.Target, Table: r.Table, Method: r.Plan.Method,
 	}
 	if !r.Plan.Open() {
-		one.PlannedRows = r.Plan.PartRows()
+		one.PlannedRows = r.Plan.ShardRows()
 	}
 	switch {
 	case r.Running:

@@ -197,7 +197,7 @@ func (a *app) checkTables(c *config.Push) error {
 	if err := c.CheckTables(); err != nil {
 		return err
 	}
-	return eachTable(c, func(_ int, c *config.Push) error { return push.Check(c, a.drivers) })
+	return eachTable(c, func(_ int, c *config.Push) error { return push.CheckFlags(c, a.drivers) })
 }
 
 // push makes, resumes or leaves out the run of one table.

@@ -35,7 +35,7 @@ func (r *run) commitGroups(ctx context.Context) {
 
 // commit loads a group into the table, and removes its objects when the commit is in the journal.
 func (d *deliverer) commit(ctx context.Context, g *group) error {
-	t := newGroupDelivery(g, d.Progress.BegunGroup(g.number))
+	t := newGroupDelivery(g, d.Progress.GroupAttempts(g.number))
 	_, err := d.load(ctx, t)
 	if err == nil && t.unrecorded == nil {
 		d.discard(ctx, t)
@@ -43,10 +43,10 @@ func (d *deliverer) commit(ctx context.Context, g *group) error {
 	return err
 }
 
-func newGroupDelivery(g *group, begun Begun) *delivery {
+func newGroupDelivery(g *group, earlier Attempts) *delivery {
 	first := g.batches[0]
-	t := &delivery{unresolved: begun.Unknown, Ref: loader.Ref{
-		ID: batch.ID{Run: first.ID.Run, Number: g.number}, First: first.First, Attempt: begun.Attempt,
+	t := &delivery{unresolved: earlier.Unknown, Ref: loader.Ref{
+		ID: batch.ID{Run: first.ID.Run, Number: g.number}, First: first.First, Attempt: earlier.Attempt,
 	}}
 	for _, b := range g.batches {
 		t.members = append(t.members, b.Ref)

@@ -28,9 +28,9 @@ type delivery struct {
 	unrecorded error
 }
 
-func newDelivery(b *batch.Batch, begun Begun) *delivery {
+func newDelivery(b *batch.Batch, earlier Attempts) *delivery {
 	t := &delivery{Ref: loader.RefOf(b), batch: b, payload: b.Payload, encoded: int64(len(b.Encoded))}
-	t.Attempt, t.unresolved = begun.Attempt, begun.Unknown
+	t.Attempt, t.unresolved = earlier.Attempt, earlier.Unknown
 	return t
 }
 
@@ -175,7 +175,7 @@ func (d *deliverer) judged(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		ack, err := next(ctx, t)
 		if err != nil {
-			err = &loader.JudgedError{Verdict: d.classify(err), Err: err}
+			err = &loader.JudgedError{Verdict: d.judge(err), Err: err}
 		}
 		return ack, err
 	}
@@ -222,8 +222,8 @@ func (d *deliverer) eventOf(t *delivery, start time.Time, ack loader.Ack, err er
 	return e
 }
 
-// classify returns the back-end's verdict. A failed upload never puts rows into the table.
-func (d *deliverer) classify(err error) loader.Verdict {
+// judge returns the back-end's verdict. A failed upload never puts rows into the table.
+func (d *deliverer) judge(err error) loader.Verdict {
 	v := d.Classify(err)
 	if d.upload {
 		v.Applied = loader.No

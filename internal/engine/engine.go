@@ -48,17 +48,17 @@ type Target struct {
 // Progress knows what of the run is applied, begun or stored, and keeps what happens to it. It is safe for concurrent
 // use.
 type Progress interface {
-	// Part returns the batches that this process sends: from first on, up to and without end.
-	Part() (first, end int64)
+	// Range returns the batches that this process sends: from first on, up to and without end.
+	Range() (first, end int64)
 	// Done reports whether a batch is applied already and need not be sent.
 	Done(number int64) bool
-	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group. The count of attempts
-	// continues from there, and where Started events announce them (DedupKey, groups) the database is asked first.
-	Begun(number int64) Begun
-	BegunGroup(number int64) Begun
+	// Attempts returns those of earlier processes at a batch, GroupAttempts those at a commit group. They are counted
+	// on from there, and where Started events announce them (DedupKey, groups) the database is asked first.
+	Attempts(number int64) Attempts
+	GroupAttempts(number int64) Attempts
 	// Stored returns the batches of a staged contract that are in the store and not in the table.
 	Stored() []Stored
-	// Resumed reports whether another process may have sent batches of this one's part: an earlier one, any of a named
+	// Resumed reports whether another process may have sent batches of this one's range: an earlier one, any of a named
 	// run, or this one itself some that were lost. With claims (DedupTx) the first attempt in the journal may then find
 	// the batch applied.
 	Resumed() bool
@@ -67,9 +67,8 @@ type Progress interface {
 	Note(e event.Event) error
 }
 
-// Begun describes the attempts of earlier processes at a batch or commit group that is not applied. The zero value is
-// none.
-type Begun struct {
+// Attempts are those of earlier processes at a batch or commit group that is not applied. The zero value is none.
+type Attempts struct {
 	Attempt int  // the newest one
 	Unknown bool // the outcome of one of them is still unknown
 }
@@ -101,10 +100,10 @@ type Config struct {
 	// Until is closed to begin no more batches. Unlike a drain it does not end the retries of those on their way: the
 	// end of a run by duration is no request to stop.
 	Until <-chan struct{}
-	// Deadline bounds one attempt; with 0 the engine derives it from the attempts so far.
-	Deadline time.Duration
-	Rate     Rate
-	Rejects  Rejects // nil: a batch with a bad record fails
+	// BatchTimeout bounds one attempt; with 0 the engine derives it from the attempts so far.
+	BatchTimeout time.Duration
+	Rate         Rate
+	Rejects      Rejects // nil: a batch with a bad record fails
 	// FirstAlone says that rows of other batches refer to those of batch 0: none is begun before that is in, if it is this
 	// process's.
 	FirstAlone bool
@@ -130,8 +129,8 @@ type Result struct {
 // ctx ends the connections are closed, and Run returns the cause of ctx unless a batch has failed. The first error that
 // no retry could fix drains the run as well and is returned beside the result.
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
-	running, end := context.WithCancel(ctx)
-	defer end()
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
 	r, err := newRun(running, c)
 	if err != nil {
 		return Result{}, err
@@ -152,10 +151,10 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	workers.Wait()
 	if r.groups != nil {
 		c.Stats.Phase(event.Commit)
-		r.groups.close(r.end())
+		r.groups.close(r.sentEnd())
 		committers.Wait()
 	}
-	end()
+	cancel()
 	helpers.Wait()
 
 	slices.Sort(r.result.Unknown)
@@ -164,10 +163,10 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 }
 
 func newRun(running context.Context, c Config) (*run, error) {
-	first, end := c.Progress.Part()
+	first, end := c.Progress.Range()
 	r := &run{
 		Config: c, numbers: numbers{next: first, end: end, done: c.Progress.Done},
-		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
+		batchDeadline: deadline{fixed: c.BatchTimeout}, groupDeadline: deadline{fixed: c.BatchTimeout},
 	}
 	if c.Contract.Staged() && c.Features.Committer == nil {
 		return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
@@ -212,11 +211,11 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 // run is shared by workers and committers.
 type run struct {
 	Config
-	numbers  numbers
-	firstIn  chan struct{} // closed once batch 0 is in; nil if nothing waits for that
-	groups   *groups       // nil unless the contract is staged
-	schedule *schedule     // nil without a rate
-	deadline deadline
+	numbers       numbers
+	firstIn       chan struct{} // closed once batch 0 is in; nil if nothing waits for that
+	groups        *groups       // nil unless the contract is staged
+	schedule      *schedule     // nil without a rate
+	batchDeadline deadline
 	// storeOutage is that of a staged contract's store, which may answer while the database is away.
 	storeOutage *retry.Outage
 	// groupDeadline is learned from groups only: the time to load many batches does not predict that to upload one.
@@ -229,9 +228,9 @@ type run struct {
 	outcome
 }
 
-// end returns the number behind the last batch that this process has sent, or 0 if it was stopped before the end. A run
-// by duration ends where its time was over.
-func (r *run) end() int64 {
+// sentEnd returns the number behind the last batch that this process has sent, or 0 if it was stopped before the end. A
+// run by duration ends where its time was over.
+func (r *run) sentEnd() int64 {
 	next, end, stopped := r.numbers.state()
 	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
 	if next < end && !inTime {

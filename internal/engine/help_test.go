@@ -225,21 +225,21 @@ func (s *spySession) Close() error {
 type progress struct {
 	end     int64
 	done    func(number int64) bool // nil: none is
-	begun   map[int64]engine.Begun
-	groups  map[int64]engine.Begun
+	begun   map[int64]engine.Attempts
+	groups  map[int64]engine.Attempts
 	stored  []engine.Stored
 	resumed bool
 	note    func(event.Event) error
 	journal journal
 }
 
-func (p *progress) Part() (first, end int64)             { return 0, p.end }
-func (p *progress) Done(number int64) bool               { return p.done != nil && p.done(number) }
-func (p *progress) Begun(number int64) engine.Begun      { return p.begun[number] }
-func (p *progress) BegunGroup(number int64) engine.Begun { return p.groups[number] }
-func (p *progress) Stored() []engine.Stored              { return p.stored }
-func (p *progress) Resumed() bool                        { return p.resumed }
-func (p *progress) Note(e event.Event) error             { return p.note(e) }
+func (p *progress) Range() (first, end int64)                  { return 0, p.end }
+func (p *progress) Done(number int64) bool                     { return p.done != nil && p.done(number) }
+func (p *progress) Attempts(number int64) engine.Attempts      { return p.begun[number] }
+func (p *progress) GroupAttempts(number int64) engine.Attempts { return p.groups[number] }
+func (p *progress) Stored() []engine.Stored                    { return p.stored }
+func (p *progress) Resumed() bool                              { return p.resumed }
+func (p *progress) Note(e event.Event) error                   { return p.note(e) }
 
 // journal keeps the events.
 type journal struct {

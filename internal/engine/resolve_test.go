@@ -61,7 +61,7 @@ func TestResumeResolvesBegunBatches(t *testing.T) {
 		loader.No:  {event.Started, event.Applied},
 	} {
 		b := labelled(t, 3, &loadertest.Memory{})
-		b.begun = map[int64]engine.Begun{1: {Attempt: 3}}
+		b.begun = map[int64]engine.Attempts{1: {Attempt: 3}}
 		asked := 0
 		b.loader.resolve = func(_ context.Context, ref loader.Ref, _ loader.Resolver) (loader.Resolution, error) {
 			asked++
@@ -102,7 +102,7 @@ func TestUndecidedBatchStopsNoOther(t *testing.T) {
 	for name, begun := range map[string]bool{"of an earlier process": true, "of this process": false} {
 		subtest(t, name, func(t *testing.T) {
 			b := labelled(t, 40, &loadertest.Memory{})
-			undecided := map[int64]engine.Begun{3: {Attempt: 1}, 7: {Attempt: 2}}
+			undecided := map[int64]engine.Attempts{3: {Attempt: 1}, 7: {Attempt: 2}}
 			if begun {
 				b.begun = undecided
 			}
@@ -137,7 +137,7 @@ func TestLabelThatLocksIsItsOwnAnswer(t *testing.T) {
 		require.Zero(t, b.memory.Resolved())
 
 		b.journal.events = nil // another process: the journal knows that batch 2 was begun and not how it ended
-		b.begun = map[int64]engine.Begun{2: {Attempt: 1}}
+		b.begun = map[int64]engine.Attempts{2: {Attempt: 1}}
 		b.done = func(number int64) bool { return number != 2 }
 		_, _, err = b.run(t.Context())
 		require.NoError(t, err)
@@ -182,14 +182,14 @@ func TestUnknownOfAnEarlierProcess(t *testing.T) {
 	rejected := always(loadertest.Fault{Before: loadertest.ErrRejected})
 	for _, c := range []struct {
 		b     *bench
-		begun engine.Begun
+		begun engine.Attempts
 		want  []int64
 	}{
-		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2}, nil},
-		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2, Unknown: true}, []int64{0}},
-		{locking(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2}, []int64{0}},
+		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Attempts{Attempt: 2}, nil},
+		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Attempts{Attempt: 2, Unknown: true}, []int64{0}},
+		{locking(t, 1, &loadertest.Memory{Script: rejected}), engine.Attempts{Attempt: 2}, []int64{0}},
 	} {
-		c.b.begun = map[int64]engine.Begun{0: c.begun}
+		c.b.begun = map[int64]engine.Attempts{0: c.begun}
 		result, _, err := c.b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
 		require.Equal(t, c.want, result.Unknown)

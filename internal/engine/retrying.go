@@ -27,7 +27,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 		if t.unresolved && d.Contract.Dedup == loader.DedupNone && !d.upload {
 			applied = loader.Unknown // and without deduplication the database cannot be asked
 		}
-		if d.begunEarlier(t) {
+		if d.mustResolveFirst(t) {
 			found, err := d.resolveEarlier(ctx, t, waits)
 			if err != nil {
 				return loader.Ack{}, d.giveUp(t, found, err)
@@ -108,9 +108,9 @@ func (e *unconnectedError) Unwrap() error { return e.error }
 
 func isUnconnected(err error) bool { return errors.As(err, new(*unconnectedError)) }
 
-// begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx)
-// report an applied batch when it is sent again.
-func (d *deliverer) begunEarlier(t *delivery) bool {
+// mustResolveFirst reports whether only the database knows the outcome of an earlier process's attempt. Claims
+// (DedupTx) report an applied batch when it is sent again.
+func (d *deliverer) mustResolveFirst(t *delivery) bool {
 	return t.Attempt > 0 && d.announced(t) && d.Contract.Dedup != loader.DedupNone
 }
 
@@ -217,7 +217,7 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery, waits *retry.Waits
 	found, err := d.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
-		return loader.Unknown, fmt.Errorf("resolving %s: %w", t, &loader.JudgedError{Verdict: d.classify(err), Err: err})
+		return loader.Unknown, fmt.Errorf("resolving %s: %w", t, &loader.JudgedError{Verdict: d.judge(err), Err: err})
 	case found.Applied == loader.Yes:
 		t.unrecorded = d.record(d.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
 		return loader.Yes, nil

@@ -76,7 +76,7 @@ func (w *worker) leaveOut(t *delivery, bad []batch.Bad) error {
 // error of the whole, nil if it was not sent. The deadline is that of a batch, for each part.
 func (w *worker) sift(ctx context.Context, t *delivery, refusal error) (loader.Ack, error) {
 	if err := w.connect(ctx); err != nil {
-		return loader.Ack{}, loader.Judged(err, w.classify(err))
+		return loader.Ack{}, loader.Judged(err, w.judge(err))
 	}
 	session, can := w.session.(loader.Sifter)
 	if !can {
@@ -92,7 +92,7 @@ func (w *worker) sift(ctx context.Context, t *delivery, refusal error) (loader.A
 		err := w.findBad(t, refusal, func(part *batch.Batch) error {
 			late.Reset(limit)
 			err := put(bound, part)
-			return loader.Judged(err, w.classify(err))
+			return loader.Judged(err, w.judge(err))
 		})
 		return t.Rows, err
 	})
@@ -104,10 +104,10 @@ func (w *worker) sift(ctx context.Context, t *delivery, refusal error) (loader.A
 		if ctx.Err() == nil {
 			err = &lateError{limit: limit, err: err}
 		}
-	case w.classify(err).SessionDead:
+	case w.judge(err).SessionDead:
 		w.closeSession()
 	}
-	return ack, loader.Judged(err, w.classify(err))
+	return ack, loader.Judged(err, w.judge(err))
 }
 
 // findBad puts the records of a batch, keeps those that the server refuses, and makes the batch anew without them.

@@ -151,7 +151,7 @@ func TestResumeOfStagedGroups(t *testing.T) {
 		piece.Release()
 	}
 	require.NoError(t, s.Close())
-	b.groups = map[int64]engine.Begun{0: {Attempt: 2}}
+	b.groups = map[int64]engine.Attempts{0: {Attempt: 2}}
 	b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
 		require.Equal(t, loader.Ref{ID: batch.ID{Run: "r", Number: 0}, First: 0, Rows: 40, Attempt: 2}, ref)
 		return next.Resolve(ctx, ref)

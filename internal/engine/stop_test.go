@@ -134,14 +134,14 @@ func TestDeadlines(t *testing.T) {
 		require.Equal(t, 1, strings.Count(b.log.String(), "no answer within 3m20s"), b.log.String())
 
 		b = staged(t, 4, &loadertest.Memory{GroupScript: at(0, loadertest.Fault{Stall: true})})
-		b.config.Deadline = time.Minute
+		b.config.BatchTimeout = time.Minute
 		_, _, err = b.run(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, b.log.String(), "no answer within 4m0s")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1, &loadertest.Memory{Script: at(0, loadertest.Fault{Stall: true})})
-		b.config.Deadline = time.Second
+		b.config.BatchTimeout = time.Second
 		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
 			ack, err := next.Load(ctx, batch)
 			if err != nil {

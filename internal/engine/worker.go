@@ -25,7 +25,7 @@ func newWorker(r *run, index int) *worker {
 	w := &worker{account: account}
 	w.deliverer = deliverer{
 		run: r, index: index, enter: account.Enter, closeSession: w.endSession,
-		deadline: &r.deadline, upload: r.Contract.Staged(), policy: r.Retry,
+		deadline: &r.batchDeadline, upload: r.Contract.Staged(), policy: r.Retry,
 	}
 	if w.upload {
 		w.policy.Outage = r.storeOutage
@@ -140,7 +140,7 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	w.account.Hold(b)
 	defer w.account.Hold(nil)
 	b.AllRead = func() { w.enter(event.WaitAck) }
-	t := newDelivery(b, w.Progress.Begun(number))
+	t := newDelivery(b, w.Progress.Attempts(number))
 	if w.schedule != nil {
 		w.schedule.correct(p, t.encoded)
 		t.intended = p.intended

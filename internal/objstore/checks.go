@@ -117,15 +117,16 @@ func (s *Store) checkLifecycle(ctx context.Context) loader.Finding {
 	if err != nil && read(err).code != "NoSuchLifecycleConfiguration" {
 		return s.unanswered(check, "s3:GetLifecycleConfiguration", err)
 	}
-	if err == nil {
-		for _, r := range answer.Rules {
-			if expires(r, s.under()) {
-				return finding(check, loader.GradeWarn,
-					fmt.Sprintf("rule %q removes objects below %s: a run that is resumed or verified later does not find them",
-						aws.ToString(r.ID), s),
-					"choose another prefix, or end the rule: aws s3api get-bucket-lifecycle-configuration --bucket "+
-						s.bucket+" shows it")
-			}
+	if err != nil { // there are no rules
+		answer = new(s3.GetBucketLifecycleConfigurationOutput)
+	}
+	for _, r := range answer.Rules {
+		if expires(r, s.under()) {
+			return finding(check, loader.GradeWarn,
+				fmt.Sprintf("rule %q removes objects below %s: a run that is resumed or verified later does not find them",
+					aws.ToString(r.ID), s),
+				"choose another prefix, or end the rule: aws s3api get-bucket-lifecycle-configuration --bucket "+
+					s.bucket+" shows it")
 		}
 	}
 	return finding(check, loader.GradeOK, "no rule removes objects below "+s.String(), "")

@@ -12,23 +12,34 @@ import (
 
 // TakeClaims replaces what the journal has as applied by the claims, if the contract makes any.
 func (p *Progress) TakeClaims(ctx context.Context) error {
-	claimed, ok, err := p.claimed(ctx)
+	lost, ok, err := p.replaceByClaims(ctx)
 	if err != nil || !ok {
 		return err
 	}
-	if lost := p.done.Without(&claimed); lost.Len() > 0 {
-		if err := p.requireNoRows(ctx, lost.Has); err != nil {
-			return err
-		}
+	if lost.Len() > 0 {
 		p.WarnOfLoss(lost.Len())
 	}
-	if p.log.Damage() != nil { // acknowledged batches are not known, so none can be missed
-		if err := p.requireNoRows(ctx, func(number int64) bool { return !claimed.Has(number) }); err != nil {
-			return err
+	if p.log.Damage() == nil {
+		return nil
+	}
+	// Acknowledged batches are not known, so none can be missed.
+	return p.requireNoRows(ctx, func(number int64) bool { return !p.done.Has(number) })
+}
+
+// replaceByClaims replaces the batches that are known to be in by those with claims, and returns those of them that
+// have none any more. ok is false if the contract makes none.
+func (p *Progress) replaceByClaims(ctx context.Context) (lost runlog.Done, ok bool, err error) {
+	claimed, ok, err := p.claimed(ctx)
+	if err != nil || !ok {
+		return lost, ok, err
+	}
+	if lost = p.done.Without(&claimed); lost.Len() > 0 {
+		if err := p.requireNoRows(ctx, lost.Has); err != nil {
+			return lost, true, err
 		}
 	}
 	p.done = claimed
-	return nil
+	return lost, true, nil
 }
 
 // FirstIn reports whether batch 0 is in, whichever shard sends it.
@@ -50,18 +61,9 @@ func (p *Progress) FirstIn(ctx context.Context) (is bool, err error) {
 func (p *Progress) FindLost(ctx context.Context) (lost runlog.Done, err error) {
 	p.done.Merge(&p.acked)
 	p.acked = runlog.Done{}
-	claimed, ok, err := p.claimed(ctx)
-	if err != nil || !ok {
-		return lost, err
-	}
-	if lost = p.done.Without(&claimed); lost.Len() > 0 {
-		if err := p.requireNoRows(ctx, lost.Has); err != nil {
-			return runlog.Done{}, err
-		}
-		p.lost = true
-	}
-	p.done = claimed
-	return lost, nil
+	lost, _, err = p.replaceByClaims(ctx)
+	p.lost = p.lost || lost.Len() > 0
+	return lost, err
 }
 
 // CountClaims reads how many rows the claims of the run have, and how many records of files those batches left
@@ -147,11 +149,11 @@ func (p *Progress) acknowledged(number int64) bool {
 
 // countRows returns, by one scan, the number of rows of every batch of this process that has some.
 func (p *Progress) countRows(ctx context.Context) (map[int64]int64, error) {
-	counted, err := p.target.RowsIn(ctx, "rows", p.plan.PartKeys(), p.plan.BatchRows)
+	counted, err := p.target.RowsIn(ctx, "rows", p.plan.ShardKeys(), p.plan.BatchRows)
 	if err != nil {
 		return nil, fmt.Errorf("looking for rows of run %s: %w", p.id, err)
 	}
-	first, _ := p.plan.Part()
+	first, _ := p.plan.ShardRange()
 	numbered := make(map[int64]int64, len(counted))
 	for n, rows := range counted {
 		numbered[first+n] = rows

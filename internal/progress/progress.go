@@ -23,7 +23,7 @@ import (
 type Progress struct {
 	name   string // that the user has given the run; "" without
 	target *target.Target
-	plan   *run.Plan // as it is at the time
+	plan   run.Plan // the newest
 	notes  *notes.Notes
 
 	id        string
@@ -49,15 +49,17 @@ type known struct {
 	rejected map[int64]int64 // of files: how many records batches went in without
 }
 
-// New returns the progress of a run of which nothing is known. plan is read whenever it is needed: it may be made anew.
-func New(name string, t *target.Target, plan *run.Plan, n *notes.Notes) *Progress {
+// New returns the progress of a run of which nothing is known, with the name that the user has given it, or "".
+func New(name string, t *target.Target, n *notes.Notes) *Progress {
 	return &Progress{
-		id: name, name: name, target: t, plan: plan, notes: n,
-		known: known{history: newHistory(), rejected: make(map[int64]int64)},
+		name: name, target: t, notes: n, known: known{history: newHistory(), rejected: make(map[int64]int64)},
 	}
 }
 
-// Identify gives the run its id. One in shared files has it once it is announced, and before that its name.
+// SetPlan takes the run's plan, whenever it is made anew.
+func (p *Progress) SetPlan(plan run.Plan) { p.plan = plan }
+
+// Identify gives the run its id. One in shared files has its name until it is announced.
 func (p *Progress) Identify(id string) { p.id = id }
 
 // ID returns the run's id.
@@ -69,8 +71,8 @@ func (p *Progress) Own(row loader.RunRow) { p.row = row }
 // Owned reports whether this process owns the run's row.
 func (p *Progress) Owned() bool { return p.row.Epoch != "" }
 
-// Follow says whose claims are read of a run that this process does not own.
-func (p *Progress) Follow(run string) { p.row.Run = run }
+// ReadClaimsOf says whose claims are read of a run that this process does not own.
+func (p *Progress) ReadClaimsOf(run string) { p.row.Run = run }
 
 // Keep takes the log of the run, on which an earlier process has worked if it is continued.
 func (p *Progress) Keep(log *runlog.Log, continued bool) {
@@ -106,7 +108,7 @@ func (p *Progress) Stage() runlog.Stage { return p.log.Record().Stage }
 func (p *Progress) In() int64 { return p.done.Len() }
 
 // Left returns how many are still to be sent.
-func (p *Progress) Left() int64 { return p.plan.PartBatches() - p.done.Len() }
+func (p *Progress) Left() int64 { return p.plan.ShardBatches() - p.done.Len() }
 
 // ToUpload returns how many of these are not in the store yet.
 func (p *Progress) ToUpload() int64 { return p.Left() - int64(len(p.stored)) }
@@ -134,7 +136,7 @@ func (p *Progress) NeedsNoBuffer(number int64) bool {
 
 // ours reports whether a batch is one of those that this process sends.
 func (p *Progress) ours(number int64) bool {
-	first, end := p.plan.Part()
+	first, end := p.plan.ShardRange()
 	return first <= number && number < end
 }
 
@@ -150,7 +152,7 @@ func (p *Progress) Before() Amount {
 		return p.AmountOf(&p.done)
 	}
 	if p.plan.Files == nil {
-		return Amount{Batches: p.plan.PartBatches(), Rows: p.plan.PartRows()}
+		return Amount{Batches: p.plan.ShardBatches(), Rows: p.plan.ShardRows()}
 	}
 	a := Amount{Batches: p.plan.Cut.Len(), Rows: p.plan.Rows, Bytes: p.plan.Cut.All()}
 	p.mu.Lock()
@@ -238,22 +240,24 @@ func (p *Progress) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	return batches, nil
 }
 
-// Part returns the batches that this process sends: from first on, up to and without end.
-func (p *Progress) Part() (first, end int64) { return p.plan.Part() }
+// Range returns the batches that this process sends: from first on, up to and without end.
+func (p *Progress) Range() (first, end int64) { return p.plan.ShardRange() }
 
 // Done reports whether a batch is in.
 func (p *Progress) Done(number int64) bool { return p.done.Has(number) }
 
-// Begun returns the attempts of earlier processes at a batch.
-func (p *Progress) Begun(number int64) engine.Begun { return p.history.begun[number].begun() }
+// Attempts returns those of earlier processes at a batch.
+func (p *Progress) Attempts(number int64) engine.Attempts { return p.history.batches[number].known() }
 
-// BegunGroup returns the attempts of earlier processes at a commit group.
-func (p *Progress) BegunGroup(number int64) engine.Begun { return p.history.groups[number].begun() }
+// GroupAttempts returns those of earlier processes at a commit group.
+func (p *Progress) GroupAttempts(number int64) engine.Attempts {
+	return p.history.groups[number].known()
+}
 
 // Stored returns the batches that are in the store and not in the table.
 func (p *Progress) Stored() []engine.Stored { return p.stored }
 
-// Resumed reports whether another process may have sent batches of this one's part, or this one some that were lost.
+// Resumed reports whether another process may have sent batches of this one's range, or this one some that were lost.
 func (p *Progress) Resumed() bool { return p.continued || p.lost || p.name != "" }
 
 // Note keeps an event on disk. An announced attempt is there before it is sent, since a resume knows it from nowhere

@@ -20,7 +20,7 @@ func (p *Progress) SameTable(ctx context.Context, r *runlog.Record) error {
 		table.Name, r.Run, r.Identity, table.Identity)
 	were, in := p.done.Len(), p.done.Has
 	if r.Stage == runlog.Verified {
-		were, in = p.plan.PartBatches(), func(int64) bool { return true }
+		were, in = p.plan.ShardBatches(), func(int64) bool { return true }
 	}
 	switch {
 	case p.plan.Files != nil && were == 0:

@@ -21,7 +21,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.input.check(asked); err != nil {
+	if err := p.input.openRejects(asked); err != nil {
 		return failed(Usage, err)
 	}
 	if p.named() && p.empties() {
@@ -39,7 +39,7 @@ func (p *push) attach(ctx context.Context) error {
 	if err := p.connect(ctx, asked); err != nil {
 		return err
 	}
-	if err := p.markBegun(ctx); err != nil {
+	if err := p.makeDraft(ctx); err != nil {
 		return err
 	}
 	begun, err := p.find(ctx)
@@ -66,20 +66,22 @@ func (p *push) configure(ctx context.Context) (facts, error) {
 
 // configureNew is configure for a run that may begin.
 func (p *push) configureNew(ctx context.Context, id string) (asked facts, err error) {
-	if asked, err = p.describe(config.Earlier{}); err != nil {
+	if asked, err = p.gatherFacts(config.Earlier{}, p.idle); err != nil {
 		return asked, err
 	}
 	p.progress.Identify(id)
+	p.takeInput(p.Config.Files != nil)
 	if asked.spec, err = p.input.spec(ctx); err != nil {
 		return asked, err
 	}
 	return asked, asked.spec.Check(asked.caps)
 }
 
-// describe finds driver and method, what they can do on any server, and what this process has.
-func (p *push) describe(earlier config.Earlier) (found facts, err error) {
-	p.target.Driver, p.target.Target, found, err = describe(&p.Config, p.Drivers, earlier, p.link)
-	found.resources.Unfilled = p.idle
+// gatherFacts finds driver and method, what they can do on any server, and what this process has. unfilled is
+// run.Resources.Unfilled.
+func (p *push) gatherFacts(earlier config.Earlier, unfilled bool) (found facts, err error) {
+	p.target.Driver, p.target.Target, found, err = gatherFacts(&p.Config, p.Drivers, earlier, p.link)
+	found.resources.Unfilled = unfilled
 	return found, err
 }
 
@@ -123,12 +125,12 @@ func (p *push) reopen(dispensable func(runlog.Record) bool) (asked facts, err er
 
 // adopt takes the spec from a record, and not from the flags: this version may have other defaults.
 func (p *push) adopt(r runlog.Record) (asked facts, err error) {
-	asked, err = p.describe(config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method})
+	of := config.Earlier{Target: r.Target, Via: r.Via, Table: tableOf(r), Method: r.Plan.Method}
+	asked, err = p.gatherFacts(of, true) // until it is known what is left
 	if err != nil {
 		return asked, failed(Usage, err)
 	}
 	asked.spec = r.Plan.Spec
-	asked.resources.Unfilled = true // until it is known what is left
 	p.progress.Identify(r.Run)
 	p.takeInput(r.Plan.Files != nil)
 	return asked, p.replanRun(r, asked)
@@ -195,13 +197,13 @@ func (p *push) own(ctx context.Context, begun bool) error {
 		return p.launch(ctx)
 	}
 	return p.waiting(ctx, func() error {
-		if p.named() && p.common.shared == nil { // the claims say what is in
+		if p.named() && p.store.shared == nil { // the claims say what is in
 			if err := runlog.RemoveRest(p.Config.State, runlog.FolderOf(p.progress.ID(), p.Config.Shard)); err != nil {
 				return err
 			}
 		}
 		ours := p.preparation(loader.CreateNever)
-		ours.Resume = p.progress.Continued() || p.common.shared != nil // there may be rows or objects of the run
+		ours.Resume = p.progress.Continued() || p.store.shared != nil // there may be rows or objects of the run
 		if err := p.target.Prepare(ctx, ours); err != nil {
 			return err
 		}
@@ -209,7 +211,7 @@ func (p *push) own(ctx context.Context, begun bool) error {
 			return err
 		}
 		switch {
-		case p.common.shared != nil:
+		case p.store.shared != nil:
 			return p.takeJournal()
 		case p.named():
 			return p.createLog(p.Config.State, begun)
@@ -222,11 +224,11 @@ func (p *push) own(ctx context.Context, begun bool) error {
 // proven is only looked at.
 func (p *push) take(ctx context.Context) error {
 	if p.progress.Continued() && p.progress.Stage() == runlog.Verified { // before the rows of another database are counted
-		_, err := p.closed(ctx)
+		_, err := p.closedEpochs(ctx)
 		return err
 	}
 	claims := p.target.Can.Claims
-	if claims == nil || p.bare {
+	if claims == nil || p.silent {
 		return p.samePlace()
 	}
 	row, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) (loader.RunRow, error) {
@@ -239,13 +241,13 @@ func (p *push) take(ctx context.Context) error {
 	return err
 }
 
-// launch makes a run of what markBegun has begun.
+// launch makes a run of its draft.
 func (p *push) launch(ctx context.Context) error {
-	if err := p.marked.Launch(p.newRecord(), p.Trial); err != nil {
+	if err := p.draft.Launch(p.newRecord(), p.Trial); err != nil {
 		p.giveBack(ctx)
 		return err
 	}
-	p.progress.Keep(p.marked, false)
+	p.progress.Keep(p.draft, false)
 	return nil
 }
 

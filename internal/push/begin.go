@@ -17,14 +17,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// markBegun keeps in the state folder that a run begins, and frees what killed processes have left. A named run needs
-// none of that: it is begun again by its name.
-func (p *push) markBegun(ctx context.Context) (err error) {
+// makeDraft keeps the run in the state folder before the database knows it, and frees what killed processes have left.
+// A named run needs none of that: it is begun again by its name.
+func (p *push) makeDraft(ctx context.Context) (err error) {
 	if p.progress.Continued() || p.named() {
 		return nil
 	}
 	p.freeKilled(ctx)
-	p.marked, err = runlog.Begin(p.Config.State, p.newRecord())
+	p.draft, err = runlog.NewDraft(p.Config.State, p.newRecord())
 	return err
 }
 
@@ -49,14 +49,14 @@ func (p *push) begin(ctx context.Context) error {
 // makeTable makes or empties the table, if the checks find nothing that would stop the push. Even CREATE TABLE may
 // never end where commits wait for a standby that is not there, and a table that was made is in the replication.
 func (p *push) makeTable(ctx context.Context) error {
-	stops := p.check(ctx)
+	stops := p.checkServer(ctx)
 	if stops != nil && !p.target.Says(loader.SinkMark) { // in a sink nothing can be made, and Prepare says so
 		return stops
 	}
 	if err := p.keepOthersOff(); err != nil {
 		return err
 	}
-	if err := p.target.Prepare(ctx, p.begins()); err != nil {
+	if err := p.target.Prepare(ctx, p.preparationOfNew()); err != nil {
 		return errors.Join(err, p.letOthersIn(err))
 	}
 	p.progress.Own(p.target.Found.Row)
@@ -64,7 +64,7 @@ func (p *push) makeTable(ctx context.Context) error {
 		p.giveBack(ctx)
 		return stops
 	}
-	return p.begunMeanwhile()
+	return p.announcedMeanwhile()
 }
 
 // empties reports whether the run begins by removing the rows of the table.
@@ -88,7 +88,7 @@ func (p *push) chooseRows(ctx context.Context) error {
 	if err := p.canSyncSequences(ctx); err != nil {
 		return err
 	}
-	if p.named() && p.common.shared == nil && !p.claimsBatches() {
+	if p.named() && p.store.shared == nil && !p.claimsBatches() {
 		return failed(Usage, fmt.Errorf("--run-id: table %s does not roll back, so claims say nothing of its batches: "+
 			"give --delivery at-least-once and --state-dir s3://bucket/prefix", p.target.Found.Name))
 	}
@@ -98,7 +98,7 @@ func (p *push) chooseRows(ctx context.Context) error {
 // preparation returns what the back-end is to make or check.
 func (p *push) preparation(mode loader.CreateMode) loader.Preparation {
 	made := preparation(&p.Config, p.progress.ID(), &p.plan, mode)
-	made.Began, made.Resume, made.Silent = p.began(), p.progress.Continued(), p.bare
+	made.Began, made.Resume, made.Silent = p.runStarted(), p.progress.Continued(), p.silent
 	return made
 }
 
@@ -114,28 +114,28 @@ func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMo
 	}
 }
 
-// began is when the run began.
-func (p *push) began() time.Time {
+// runStarted is when the first process of the run began.
+func (p *push) runStarted() time.Time {
 	if log := p.progress.Log(); log != nil {
 		return log.Record().Started
 	}
 	return p.started
 }
 
-// withBeginning adds to a preparation that the run begins.
-func withBeginning(c *config.Push, begins loader.Preparation) loader.Preparation {
-	if c.FillsLike() && begins.Create == loader.CreateIfMissing { // it has just been read
-		begins.Create = loader.CreateNever
+// asNew adds to a preparation that the run begins.
+func asNew(c *config.Push, p loader.Preparation) loader.Preparation {
+	if c.FillsLike() && p.Create == loader.CreateIfMissing { // it has just been read
+		p.Create = loader.CreateNever
 	}
-	if !begins.Silent {
-		begins.Begin = &loader.Beginning{Appends: c.Append, Shards: int(max(shardOf(c).Count, 1))}
+	if !p.Silent {
+		p.Begin = &loader.Beginning{Appends: c.Append, Shards: int(max(shardOf(c).Count, 1))}
 	}
-	return begins
+	return p
 }
 
-// begins is preparation for a run that begins as the user says.
-func (p *push) begins() loader.Preparation {
-	return withBeginning(&p.Config, p.preparation(loader.CreateMode(p.Config.Create)))
+// preparationOfNew is preparation for a run that begins as the user says.
+func (p *push) preparationOfNew() loader.Preparation {
+	return asNew(&p.Config, p.preparation(loader.CreateMode(p.Config.Create)))
 }
 
 // owner names this process to others.
@@ -193,7 +193,7 @@ func (p *push) reserve(ctx context.Context, behind bool) (first int64, err error
 // keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
 // from the run's own. The run's row keeps other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
-	if p.target.Can.Counter == nil || p.bare {
+	if p.target.Can.Counter == nil || p.silent {
 		p.notes.Warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.Found.Name)
 		return nil
 	}

@@ -45,7 +45,7 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	if err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
-	checks := p.checkServer(soft, asked)
+	checks := p.diagnose(soft, asked)
 	_ = p.close() // nothing was changed over this connection
 	if soft.Err() != nil {
 		return checks, failed(report.Interrupted, errStopped)
@@ -53,7 +53,7 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	return checks, nil
 }
 
-func (p *push) checkServer(ctx context.Context, asked facts) (c ServerChecks) {
+func (p *push) diagnose(ctx context.Context, asked facts) (c ServerChecks) {
 	c.Workers, _ = asked.resources.Connections(asked.caps)
 	c.Memory = asked.resources.Memory
 	if err := p.target.Open(ctx); err != nil {
@@ -103,7 +103,7 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) ([]loader.Finding
 // intent describes the push to a back-end's checks.
 func (p *push) intent() loader.Intent {
 	return loader.Intent{
-		Preparation: p.begins(),
+		Preparation: p.preparationOfNew(),
 		Workers:     p.plan.Workers, BatchBytes: p.plan.BatchBytes(), TotalBytes: p.plan.TotalBytes(),
 	}
 }
@@ -112,7 +112,7 @@ func (p *push) intent() loader.Intent {
 // since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
 // an AUTO_INCREMENT.
 func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
-	if p.bare || p.empties() {
+	if p.silent || p.empties() {
 		return nil
 	}
 	look := p.preparation(loader.CreateNever)
@@ -144,10 +144,10 @@ func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loade
 // maxWarnings bounds a server's warnings in a run; doctor lists all.
 const maxWarnings = 3
 
-// check asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks that
-// cannot be made do not stop a push.
-func (p *push) check(ctx context.Context) error {
-	if p.target.Can.Checker == nil || p.bare || p.checked {
+// checkServer asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks
+// that cannot be made do not stop a push.
+func (p *push) checkServer(ctx context.Context) error {
+	if p.target.Can.Checker == nil || p.silent || p.checked {
 		return nil
 	}
 	p.checked = true

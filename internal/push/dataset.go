@@ -35,17 +35,14 @@ func specOf(c *config.Push, method string) run.Spec {
 	return run.NewSpec(&c.Data, &c.Batches, method, c.RunID != "")
 }
 
-func (fromDataset) check(facts) error { return nil }
-
+// What concerns files alone.
+func (fromDataset) openRejects(facts) error         { return nil }
 func (fromDataset) connected(context.Context) error { return nil }
-
-func (fromDataset) recall() error { return nil }
-
-func (fromDataset) rejects() engine.Rejects { return nil }
-
-func (fromDataset) leftOut() error { return nil }
-
-func (fromDataset) explain(error) error { return nil }
+func (fromDataset) recall() error                   { return nil }
+func (fromDataset) rejects() engine.Rejects         { return nil }
+func (fromDataset) leftOut() error                  { return nil }
+func (fromDataset) explain(error) error             { return nil }
+func (fromDataset) close() error                    { return nil }
 
 // report measures how far the rows can be compressed, after the run and on rows made again: it costs tens of
 // milliseconds.
@@ -59,8 +56,6 @@ func (d fromDataset) report(r *report.Plan) {
 	}
 }
 
-func (fromDataset) close() error { return nil }
-
 // choose takes the user's first key, or the first one behind those of a table that is appended to. From then on no
 // other run gets these keys.
 func (d fromDataset) choose(ctx context.Context) (spec run.Spec, err error) {
@@ -72,7 +67,7 @@ func (d fromDataset) choose(ctx context.Context) (spec run.Spec, err error) {
 			"%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.Driver.Name())
 	}
-	if claims != nil && !p.bare {
+	if claims != nil && !p.silent {
 		if first, err = p.reserve(ctx, behind); err != nil {
 			return spec, err
 		}
@@ -87,9 +82,10 @@ func (d fromDataset) choose(ctx context.Context) (spec run.Spec, err error) {
 	return p.spec.From(first), err
 }
 
-// probe makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB does
-// not roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads it.
-func (d fromDataset) probe(ctx context.Context, sample []int64) (one *batch.Batch, free func(), err error) {
+// probeBatch makes a batch of some rows. They are the run's own: other keys would move an AUTO_INCREMENT, which InnoDB
+// does not roll back, and partitions and constraints might refuse them. free releases the memory once no driver reads
+// it.
+func (d fromDataset) probeBatch(ctx context.Context, sample []int64) (one *batch.Batch, free func(), err error) {
 	p := d.p
 	n := int64(len(sample))
 	spans := source.Spans{FirstKey: p.plan.FirstKey + sample[0], Rows: n, BatchRows: n}
@@ -118,9 +114,9 @@ func (d fromDataset) open(context.Context) (rowSource, error) {
 	})
 }
 
-func (d fromDataset) measure(o *stats.Options) {
+func (d fromDataset) setTotals(o *stats.Options) {
 	if plan := &d.p.plan; !plan.ByDuration() {
-		o.PlannedRows, o.PlannedBytes = plan.PartRows(), plan.PayloadTotal()
+		o.PlannedRows, o.PlannedBytes = plan.ShardRows(), plan.PayloadTotal()
 	}
 }
 
@@ -147,7 +143,7 @@ func (d fromDataset) verify(ctx context.Context) error {
 	}
 	spans := p.plan.Spans()
 	if !p.plan.Shard.Whole() && mode != verify.None { // what the others have sent is not to be expected yet
-		mode, spans.Rows = verify.Ack, p.plan.PartRows()
+		mode, spans.Rows = verify.Ack, p.plan.ShardRows()
 	}
 	var err error
 	p.verified, err = verify.Run(ctx, p.target.Can, mode, verify.Expect{
@@ -162,18 +158,6 @@ func (d fromDataset) verify(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
-	}
-	if mode == verify.None {
-		return nil
-	}
-	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
-	v := event.Verification{
-		OK: p.verified.OK && p.verified.Untaken == 0, ExpectedRows: p.verified.ExpectedRows,
-		FoundRows: p.verified.FoundRows,
-	}
-	p.meters.stats.Verified(v)
-	if !p.verified.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,11 +39,11 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 	names, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]string, error) {
 		return can.Tables(ctx, schema)
 	})
-	if err == nil && len(names) == 0 {
-		err = failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
-	}
 	if err != nil {
 		return nil, "", err
+	}
+	if len(names) == 0 {
+		return nil, "", failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
 	}
 
 	for _, name := range names {
@@ -67,34 +66,27 @@ func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described,
 func describing[T any](
 	ctx context.Context, j Job, ask func(context.Context, loader.Describer) (T, error),
 ) (answer T, server string, err error) {
-	p, soft, end := newPush(ctx, j)
-	defer end()
-	p.target.Driver, p.target.Target, err = p.Config.LoaderTarget(p.Drivers, config.Earlier{})
-	if err == nil {
-		_, err = p.target.Driver.Check(p.target.Target)
-	}
-	if err != nil {
-		return answer, "", failed(Usage, err)
-	}
+	err = withoutLoad(ctx, j, func(p *push, ctx context.Context) (err error) {
+		t := p.target
+		if t.Driver, t.Target, err = p.Config.LoaderTarget(p.Drivers, config.Earlier{}); err != nil {
+			return failed(Usage, err)
+		}
+		if _, err := t.Driver.Check(t.Target); err != nil {
+			return failed(Usage, err)
+		}
+		if err := p.waiting(ctx, func() error { return t.Open(ctx) }); err != nil {
+			return err
+		}
+		if t.Can.Describer == nil {
+			return fmt.Errorf("%s has no tables that could be described", t.Driver.Name())
+		}
 
-	answer, err = openDescriber(soft, p, ask)
-	if err == nil {
-		s := p.target.Loader.Server()
+		s := t.Loader.Server()
 		server = strings.TrimSpace(s.Product + " " + s.Version)
-	}
-	return answer, server, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
-}
-
-func openDescriber[T any](
-	ctx context.Context, p *push, ask func(context.Context, loader.Describer) (T, error),
-) (none T, err error) {
-	if err := p.waiting(ctx, func() error { return p.target.Open(ctx) }); err != nil {
-		return none, err
-	}
-	if p.target.Can.Describer == nil {
-		return none, fmt.Errorf("%s has no tables that could be described", p.target.Driver.Name())
-	}
-	return target.Ask(ctx, p.target, "table", func(ctx context.Context) (T, error) {
-		return ask(ctx, p.target.Can.Describer)
+		answer, err = target.Ask(ctx, t, "table", func(ctx context.Context) (T, error) {
+			return ask(ctx, t.Can.Describer)
+		})
+		return err
 	})
+	return answer, server, err
 }

@@ -27,8 +27,7 @@ type fromFiles struct {
 
 func (*fromFiles) command() string { return "load" }
 
-// check opens the file of --rejects, before anything is begun.
-func (f *fromFiles) check(asked facts) error {
+func (f *fromFiles) openRejects(asked facts) error {
 	r, err := f.p.leavesOut(asked)
 	if err != nil || r == nil {
 		return err
@@ -68,7 +67,6 @@ func (p *push) leavesOut(asked facts) (*rejects, error) {
 // what is prepared for are these columns.
 func (f *fromFiles) connected(ctx context.Context) error {
 	p := f.p
-	p.target.Can = p.target.Can.WithoutNumbers()
 	if p.spec.Method != "" || p.idle { // the run has begun, or does not begin
 		return nil
 	}
@@ -100,20 +98,20 @@ func (f *fromFiles) connected(ctx context.Context) error {
 
 // firstRecords reads the first record of each file, where no header is declared. What cannot be read is found when the
 // file is.
-func firstRecords(ctx context.Context, f *run.Files) (all []run.First) {
+func firstRecords(ctx context.Context, f *run.Files) (all []run.FirstRecord) {
 	if f.Header || f.Format.Named() {
 		return nil
 	}
 	for _, file := range f.Files {
 		if fields, err := f.First(ctx, file); err == nil && fields != nil {
-			all = append(all, run.First{File: file.Name(), Fields: fields})
+			all = append(all, run.FirstRecord{File: file.Name(), Fields: fields})
 		}
 	}
 	return all
 }
 
-// probe makes a batch without records: the probe is of the claim alone.
-func (f *fromFiles) probe(context.Context, []int64) (*batch.Batch, func(), error) {
+// probeBatch makes a batch without records: the probe is of the claim alone.
+func (f *fromFiles) probeBatch(context.Context, []int64) (*batch.Batch, func(), error) {
 	return &batch.Batch{ID: batch.ID{Run: f.p.progress.ID(), Number: math.MaxInt64}, Rows: 1}, func() {}, nil
 }
 
@@ -196,5 +194,4 @@ func (f *fromFiles) explain(err error) error {
 			"terapush forget removes its claims", p.progress.ID(), in))
 }
 
-// close gives the file of --rejects free, and closes the stores.
-func (f *fromFiles) close() error { return errors.Join(f.rejected.close(), f.p.Buckets.Close()) }
+func (f *fromFiles) close() error { return f.rejected.close() }

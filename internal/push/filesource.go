@@ -38,7 +38,7 @@ func (f *fromFiles) open(ctx context.Context) (rowSource, error) {
 	}
 	if p.progress.Continued() && p.plan.Dedup == loader.DedupTx {
 		// From then on it is known which of their records batches went in without.
-		if _, _, err := p.progress.CountClaims(p.common.ctx); err != nil {
+		if _, _, err := p.progress.CountClaims(p.store.ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -150,8 +150,8 @@ func (s *fileSource) Close() error {
 // Refills returns 0: nothing is made twice.
 func (*fileSource) Refills() int64 { return 0 }
 
-// measure estimates how many bytes there are in the files, by the share of them that is read.
-func (f *fromFiles) measure(o *stats.Options) {
+// setTotals estimates how many bytes there are in the files, by the share of them that is read.
+func (f *fromFiles) setTotals(o *stats.Options) {
 	cut, from, spec := f.p.plan.Cut, f.p.source.(*fileSource), f.p.plan.Files
 	o.Planned = func() int64 {
 		made := cut.All()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
 	"github.com/terapush/terapush/pkg/loader"
@@ -22,14 +21,12 @@ func Forget(ctx context.Context, j Job) error {
 	if name {
 		j.Config.RunID, j.Config.Resume = j.Config.Resume, ""
 	}
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	forget := p.forgetEarlier
-	if name {
-		forget = p.forgetNamed
-	}
-	return errors.Join(p.orInterrupted(report.PreflightFailed, forget(ctx)), p.close())
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error {
+		if name {
+			return p.forgetNamed(ctx)
+		}
+		return p.forgetEarlier(ctx)
+	})
 }
 
 func (p *push) forgetEarlier(ctx context.Context) error {
@@ -79,7 +76,7 @@ func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	if err != nil && !errors.Is(err, loader.ErrUnknownRun) {
 		return err
 	}
-	if err := errors.Join(err, runlog.RemoveBegun(p.Config.State, id)); err != nil {
+	if err := errors.Join(err, runlog.RemoveDraft(p.Config.State, id)); err != nil {
 		return err
 	}
 	p.Log.Info(fmt.Sprintf("%d claims of run %s removed; the state folder has no such run", rows, id))
@@ -101,7 +98,7 @@ func (p *push) forgetNamed(ctx context.Context) error {
 		return err
 	}
 	claims := p.target.Can.Claims
-	if claims == nil && p.common.shared == nil {
+	if claims == nil && p.store.shared == nil {
 		return failed(Usage, fmt.Errorf("--run %s: %s keeps no claims, and the journals of its runs are "+
 			"in an object store: give --state-dir s3://bucket/prefix",
 			p.progress.ID(), p.target.Driver.Name()))
@@ -109,22 +106,22 @@ func (p *push) forgetNamed(ctx context.Context) error {
 	if err := p.prepareToForget(ctx, p.progress.ID()); err != nil {
 		return err
 	}
-	if p.common.shared == nil { // processes on this machine hold the folders; those on others are fenced off
+	if p.store.shared == nil { // processes on this machine hold the folders; those on others are fenced off
 		state, id := p.Config.State, p.progress.ID()
 		if err := errors.Join(runlog.RemoveRest(state, id), runlog.RemoveShards(state, id)); err != nil {
 			return err
 		}
 	}
 	if claims != nil {
-		rows, err := p.forgetClaims(ctx, p.progress.Name(), p.common.shared == nil || p.plan.Dedup == loader.DedupTx)
+		rows, err := p.forgetClaims(ctx, p.progress.Name(), p.store.shared == nil || p.plan.Dedup == loader.DedupTx)
 		if err != nil {
 			return err
 		}
 		p.Log.Info(fmt.Sprintf("%d claims of run %s removed", rows, p.progress.ID()))
 	}
-	if p.common.shared != nil {
+	if p.store.shared != nil {
 		p.progress.WarnOfObjects(ctx, p.progress.ID())
-		if err := p.common.shared.Remove(); err != nil {
+		if err := p.store.shared.Remove(); err != nil {
 			return fmt.Errorf("removing the journals of run %s: %w", p.progress.ID(), err)
 		}
 	}
@@ -142,14 +139,13 @@ func (p *push) prepareToForget(ctx context.Context, id string) error {
 // FreeKilled frees what processes with this state folder have left in the target when they were killed, as the next run
 // would.
 func FreeKilled(ctx context.Context, j Job) error {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	err := p.reach(ctx)
-	if err == nil {
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error {
+		if err := p.reach(ctx); err != nil {
+			return err
+		}
 		p.freeKilled(ctx)
-	}
-	return errors.Join(err, p.close())
+		return nil
+	})
 }
 
 // freeKilled frees what processes with this state folder have left in the target when they were killed: trials, and
@@ -191,10 +187,7 @@ func (p *push) free(ctx context.Context, run string) error {
 // ForgetOlder removes the claims of all runs of the target's schema that were proven at least so long ago. Folders
 // stay.
 func ForgetOlder(ctx context.Context, j Job, age time.Duration) error {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetOlder(ctx, age)), p.close())
+	return withoutLoad(ctx, j, func(p *push, ctx context.Context) error { return p.forgetOlder(ctx, age) })
 }
 
 func (p *push) forgetOlder(ctx context.Context, age time.Duration) error {

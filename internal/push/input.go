@@ -17,22 +17,22 @@ import (
 type input interface {
 	// spec returns that of a run that begins.
 	spec(ctx context.Context) (run.Spec, error)
-	// check returns what is wrong with what the user asks for, once the run is known and before a server is asked.
-	check(asked facts) error
+	// openRejects opens the file of --rejects, once the run is known and before a server is asked.
+	openRejects(asked facts) error
 	// connected is called once the target is open, and before its table is looked at.
 	connected(ctx context.Context) error
 	// choose returns the spec of a run whose table is known: its first key follows from what that holds.
 	choose(ctx context.Context) (run.Spec, error)
-	// probe makes a batch that is only tried, of some rows of the run. free releases the memory once no driver reads
-	// it.
-	probe(ctx context.Context, rows []int64) (one *batch.Batch, free func(), err error)
+	// probeBatch makes a batch that is only tried, of some rows of the run. free releases the memory once no driver
+	// reads it.
+	probeBatch(ctx context.Context, rows []int64) (one *batch.Batch, free func(), err error)
 	// recall reads what earlier processes of the run have left of it on disk.
 	recall() error
 
 	// open makes the run's source, which has no memory before it is filled.
 	open(ctx context.Context) (rowSource, error)
-	// measure says to the meters how much there is.
-	measure(o *stats.Options)
+	// setTotals says to the meters how much there is.
+	setTotals(o *stats.Options)
 	// rejects takes rows that the server refuses; nil if the first ends the run.
 	rejects() engine.Rejects
 	// sent is called when the engine has ended; result and err are its.
@@ -62,10 +62,11 @@ type rowSource interface {
 	Refills() int64
 }
 
-// takeInput chooses the input.
+// takeInput chooses the input, once, when it is known what the run is and before its target is open.
 func (p *push) takeInput(files bool) {
-	p.input = fromDataset{p}
 	if files {
-		p.input = &fromFiles{p: p}
+		p.input, p.target.OfFiles = &fromFiles{p: p}, true
+		return
 	}
+	p.input = fromDataset{p}
 }

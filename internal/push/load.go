@@ -35,7 +35,7 @@ func (p *push) startMeters() {
 		amount.Rows -= amount.MissingRows
 		earlier = &amount
 	}
-	p.input.measure(&o)
+	p.input.setTotals(&o)
 	p.meters.start(o, earlier, &p.target.Wire)
 }
 
@@ -53,7 +53,7 @@ func (p *push) fill(ctx context.Context) error {
 	if p.progress.ToUpload() == 0 || p.filled {
 		return nil
 	}
-	p.meters.pause(event.Fill)
+	p.meters.stopWork(event.Fill)
 	p.filled = true
 	return p.source.Fill(ctx, runtime.GOMAXPROCS(0), nil)
 }
@@ -64,7 +64,7 @@ func (p *push) load(ctx context.Context) error {
 	if p.plan.Staged() {
 		phase = event.Stage
 	}
-	p.meters.resume(phase)
+	p.meters.startWork(phase)
 	result, err := p.send(ctx)
 	if err == nil {
 		result, err = p.sendLost(ctx, phase, result)
@@ -77,7 +77,7 @@ func (p *push) load(ctx context.Context) error {
 		p.notes.Warnf("the objects of %d commit groups that are in the table could not be removed: %v",
 			result.UndeletedGroups, result.DeleteErr)
 	}
-	p.meters.pause(event.Finish)
+	p.meters.stopWork(event.Finish)
 	if p.meters.servers != nil {
 		p.meters.servers.Stop() // the report waits for the last answers
 	}
@@ -88,7 +88,7 @@ func (p *push) load(ctx context.Context) error {
 // result of what was sent before.
 func (p *push) sendLost(ctx context.Context, phase event.Phase, sent engine.Result) (engine.Result, error) {
 	for !sent.Drained {
-		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
+		p.meters.stopWork(event.Finish) // the workers have ended, so the search for lost batches is not their time
 		lost, err := p.progress.FindLost(ctx)
 		if err != nil || lost.Len() == 0 {
 			return sent, err
@@ -101,7 +101,7 @@ func (p *push) sendLost(ctx context.Context, phase event.Phase, sent engine.Resu
 		if err := p.fill(ctx); err != nil {
 			return sent, err
 		}
-		p.meters.resume(phase)
+		p.meters.startWork(phase)
 		again, err := engine.Run(ctx, p.Drain, p.engineConfig())
 		again.UndeletedGroups += sent.UndeletedGroups
 		again.DeleteErr = cmp.Or(again.DeleteErr, sent.DeleteErr)
@@ -170,8 +170,8 @@ func (p *push) engineConfig() engine.Config {
 		},
 		Source: p.source, Progress: p.progress, Rejects: p.input.rejects(),
 		Stats: p.meters.stats, Log: p.Log, Workers: p.plan.Workers, Retry: p.target.Retries(),
-		FirstAlone: p.refersToFirst(),
-		Deadline:   p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
+		FirstAlone:   p.refersToFirst(),
+		BatchTimeout: p.Config.BatchTimeout, Rate: engine.Rate{PerSecond: p.maxRate(), BatchBytes: p.plan.BatchBytes()},
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 		return nil
 	}
 	ours := p.target.Found.Created && p.Config.LikeTable.Name == "" // a copy has what its model has
-	if !move && (p.bare || ours) {                                  // a table of ours has none
+	if !move && (p.silent || ours) {                                // a table of ours has none
 		return nil
 	}
 
@@ -256,7 +256,7 @@ func (p *push) awaitRows(ctx context.Context) error {
 	}
 	p.meters.stats.Phase(event.Finish)
 	began := time.Now()
-	notes, err := finisher.Finish(ctx, p.plan.PartKeys(), p.plan.PartRows())
+	notes, err := finisher.Finish(ctx, p.plan.ShardKeys(), p.plan.ShardRows())
 	p.notes.WarnAll(notes)
 	if err != nil {
 		return fmt.Errorf("waiting until the rows are visible: %w", p.target.Judged(err))

@@ -55,15 +55,15 @@ func (m *meters) reading() stats.Reading {
 	}
 }
 
-// resume begins a phase in which workers run: their time and the machine's load count from now on.
-func (m *meters) resume(p event.Phase) {
+// startWork begins a phase in which workers run: their time and the machine's load count from now on.
+func (m *meters) startWork(p event.Phase) {
 	m.account.Sample()
 	m.machine.Start()
 	m.stats.Phase(p)
 }
 
-// pause ends such a phase, if one is on, and begins the next.
-func (m *meters) pause(next event.Phase) {
+// stopWork ends such a phase, if one is on, and begins the next.
+func (m *meters) stopWork(next event.Phase) {
 	m.stats.Phase(next)
 	m.account.Sample()
 	m.machine.Stop()

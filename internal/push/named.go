@@ -29,8 +29,8 @@ func (p *push) announced(ctx context.Context) (row loader.RunRow, err error) {
 	if !p.named() {
 		return row, nil
 	}
-	if p.common.shared != nil {
-		return p.announcedInFiles(ctx)
+	if p.store.shared != nil {
+		return p.announcedInStore(ctx)
 	}
 	look := p.preparation(loader.CreateNever)
 	look.Shard = ""
@@ -47,7 +47,7 @@ func (p *push) announced(ctx context.Context) (row loader.RunRow, err error) {
 // lookUp finds a row of a named run in the database; the zero row if it has none. A run that is over is an error to a
 // shard: its name stands for nothing until somebody begins a run again.
 func (p *push) lookUp(ctx context.Context) (row loader.RunRow, err error) {
-	if p.target.Can.Claims == nil || p.bare {
+	if p.target.Can.Claims == nil || p.silent {
 		return row, nil
 	}
 	name := p.progress.Name()
@@ -69,7 +69,7 @@ func (p *push) lookUp(ctx context.Context) (row loader.RunRow, err error) {
 	case over:
 		return loader.RunRow{}, nil
 	}
-	p.progress.Follow(row.Run) // its claims can be read
+	p.progress.ReadClaimsOf(row.Run) // its claims can be read
 	return row, nil
 }
 
@@ -96,8 +96,8 @@ func (p *push) sameRun(announced int64) error {
 // announce says to the other processes of a named run what it was begun with.
 func (p *push) announce(ctx context.Context) error {
 	fingerprint := p.plan.Fingerprint(p.place())
-	if p.common.shared != nil {
-		kept, err := p.announceIn(fingerprint)
+	if p.store.shared != nil {
+		kept, err := p.announceInStore(fingerprint)
 		if err != nil {
 			return err
 		}

@@ -25,15 +25,17 @@ type Outline struct {
 
 const outlinedRun = "RUN"
 
-// Check returns what is wrong with a push whatever its size, its server and this machine are.
-func Check(c *config.Push, drivers *loader.Registry) error {
-	_, _, _, err := asked(c, drivers)
+// CheckFlags returns what is wrong with a push whatever its size, its server and this machine are.
+func CheckFlags(c *config.Push, drivers *loader.Registry) error {
+	_, _, _, err := offlineFacts(c, drivers)
 	return err
 }
 
-// asked is what a push asks for, and of which database.
-func asked(c *config.Push, drivers *loader.Registry) (driver loader.Driver, to loader.Target, f facts, err error) {
-	driver, to, f, err = describe(c, drivers, config.Earlier{}, host.LocalLink(context.Background()))
+// offlineFacts is what a push asks for, and of which database, as far as no server has to be asked.
+func offlineFacts(
+	c *config.Push, drivers *loader.Registry,
+) (driver loader.Driver, to loader.Target, f facts, err error) {
+	driver, to, f, err = gatherFacts(c, drivers, config.Earlier{}, host.LocalLink(context.Background()))
 	if err != nil {
 		return driver, to, f, err
 	}
@@ -43,7 +45,7 @@ func asked(c *config.Push, drivers *loader.Registry) (driver loader.Driver, to l
 
 // NewOutline plans a push without connecting. The error has every problem that can be found so.
 func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
-	driver, to, f, err := asked(c, drivers)
+	driver, to, f, err := offlineFacts(c, drivers)
 	if err != nil {
 		return Outline{}, err
 	}
@@ -52,10 +54,10 @@ func NewOutline(c *config.Push, drivers *loader.Registry) (Outline, error) {
 		return Outline{}, unplanned(err)
 	}
 
-	begins := preparation(c, outlinedRun, &made, loader.CreateMode(c.Create))
-	begins.Began, begins.Silent = time.Now(), asksNothing(c, f.caps)
+	first := preparation(c, outlinedRun, &made, loader.CreateMode(c.Create))
+	first.Began, first.Silent = time.Now(), asksNothing(c, f.caps)
 	return Outline{
-		Target: to, Plan: made, Warnings: warnings, Statements: driver.Explain(to, withBeginning(c, begins)),
+		Target: to, Plan: made, Warnings: warnings, Statements: driver.Explain(to, asNew(c, first)),
 	}, nil
 }
 
@@ -90,10 +92,10 @@ func (p *push) outlineFiles(ctx context.Context) (Outline, error) {
 		return Outline{}, err
 	}
 
-	begins := withBeginning(&p.Config, p.preparation(loader.CreateNever))
-	begins.Layout = p.plan.Files.Example()
+	first := asNew(&p.Config, p.preparation(loader.CreateNever))
+	first.Layout = p.plan.Files.Example()
 	return Outline{
 		Target: p.target.Target, Plan: p.plan, Warnings: p.warnings,
-		Statements: p.target.Driver.Explain(p.target.Target, begins), Unread: unread,
+		Statements: p.target.Driver.Explain(p.target.Target, first), Unread: unread,
 	}, nil
 }

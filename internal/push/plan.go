@@ -30,8 +30,9 @@ type planned struct {
 	warnings []string // of the plan that was made last, if only in vain
 }
 
-// describe finds driver and method, what that can do on any server, and what this process has: all facts but the spec.
-func describe(
+// gatherFacts finds driver and method, what that can do on any server, and what this process has: all facts but the
+// spec.
+func gatherFacts(
 	c *config.Push, drivers *loader.Registry, earlier config.Earlier, link host.Link,
 ) (driver loader.Driver, to loader.Target, found facts, err error) {
 	driver, to, err = c.LoaderTarget(drivers, earlier)
@@ -47,7 +48,7 @@ func describe(
 
 // firstPlan is replan, unless the run has begun: that has a plan, and is planned again once its table is known.
 func (p *push) firstPlan(asked facts) error {
-	p.bare = asksNothing(&p.Config, asked.caps)
+	p.silent = asksNothing(&p.Config, asked.caps)
 	if asked.spec.Method != "" {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (p *push) replan(f facts) error {
 		p.planned = planned{p.facts, p.plan, warnings}
 		return unplanned(err)
 	}
-	p.planned = planned{f, made, warnings}
+	p.setPlan(planned{f, made, warnings})
 	return nil
 }
 
@@ -99,7 +100,13 @@ func (p *push) replanRun(r runlog.Record, f facts) error {
 // endAt ends a run by duration, or of files, behind so many batches.
 func (p *push) endAt(batches int64) {
 	ended := p.plan.EndedAt(batches)
-	p.planned = planned{facts{ended.Spec, p.caps, p.resources}, ended, p.warnings}
+	p.setPlan(planned{facts{ended.Spec, p.caps, p.resources}, ended, p.warnings})
+}
+
+// setPlan replaces the plan, here and where the run's batches are known.
+func (p *push) setPlan(made planned) {
+	p.planned = made
+	p.progress.SetPlan(made.plan)
 }
 
 // machine returns what this process has for a run. linkBits is called only if the number of workers depends on it.
@@ -122,7 +129,7 @@ func memory(given config.Bytes) int64 {
 	return 1 << 30
 }
 
-// shardOf returns the part of a named run that this process sends. A shard of a load is a run of its own.
+// shardOf returns the shard of a named run that this process sends. Of a load it is a run of its own.
 func shardOf(c *config.Push) config.Shard {
 	if c.Files != nil {
 		return config.Shard{}

@@ -240,7 +240,7 @@ type asking func(
 // probeRows sends some rows of the run in a transaction that is rolled back.
 func (p *push) probeRows(ctx context.Context, sample []int64, ask asking) (loader.Proof, error) {
 	sample = p.withParents(sample)
-	one, free, err := p.input.probe(ctx, sample)
+	one, free, err := p.input.probeBatch(ctx, sample)
 	if err != nil {
 		return loader.Proof{}, err
 	}

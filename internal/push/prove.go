@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
+	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -33,14 +34,14 @@ func (p *push) prove(ctx context.Context) error {
 	}
 	var err error
 	if p.verified.Proves() {
-		err = failed(report.Failed, p.finish(ctx))
+		err = failed(report.Failed, p.recordProof(ctx))
 	}
-	return errors.Join(err, p.rejected())
+	return errors.Join(err, p.allTaken())
 }
 
-// rejected returns an error if the server did not take each row that it was sent. Such a row may be counted all the
+// allTaken returns an error if the server did not take each row that it was sent. Such a row may be counted all the
 // same: another program's, with the same key.
-func (p *push) rejected() error {
+func (p *push) allTaken() error {
 	n := p.meters.stats.Snapshot().MissingRows
 	if n == 0 {
 		return p.input.leftOut()
@@ -51,28 +52,39 @@ func (p *push) rejected() error {
 
 func (p *push) verify(ctx context.Context) error {
 	p.meters.stats.Phase(event.Verify)
-	return p.input.verify(ctx)
+	if err := p.input.verify(ctx); err != nil || p.verified.Mode == verify.None {
+		return err
+	}
+	p.verified.Untaken = p.meters.stats.Snapshot().MissingRows
+	p.meters.stats.Verified(event.Verification{
+		OK:           p.verified.OK && p.verified.Untaken == 0,
+		ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows,
+	})
+	if p.verified.OK {
+		return nil
+	}
+	return &Error{Outcome: report.VerificationFailed, Err: p.target.Suspect(errors.New(p.verified.Failure()))}
 }
 
 // verifyClosed is verify for a run that this process does not own, and that nobody may have opened meanwhile.
 func (p *push) verifyClosed(ctx context.Context) error {
-	before, err := p.closed(ctx)
+	before, err := p.closedEpochs(ctx)
 	if err != nil {
 		return err
 	}
 	if err := p.verify(ctx); err != nil {
 		return err
 	}
-	after, err := p.closed(ctx)
-	if err == nil && !slices.Equal(before, after) {
-		err = fmt.Errorf("run %s was opened while it was counted: verify it again", p.progress.Name())
+	after, err := p.closedEpochs(ctx)
+	if err != nil || slices.Equal(before, after) {
+		return err
 	}
-	return err
+	return fmt.Errorf("run %s was opened while it was counted: verify it again", p.progress.Name())
 }
 
-// finish records that the run is verified, in the database and then on disk: what was counted proves nothing if another
-// process has the run by now.
-func (p *push) finish(ctx context.Context) error {
+// recordProof says that the run is verified, in the database and then on disk: what was counted proves nothing if
+// another process has the run by now.
+func (p *push) recordProof(ctx context.Context) error {
 	if err := p.settle(ctx, loader.RunProven); err != nil {
 		return err
 	}
@@ -92,11 +104,11 @@ func (p *push) settle(ctx context.Context, state loader.RunState) error {
 	})
 }
 
-// closed returns the epochs of a run that this process does not own, and an error unless it is closed: a proof does not
-// count rows to which a process may still add some.
-func (p *push) closed(ctx context.Context) (epochs []string, err error) {
+// closedEpochs returns the epochs of a run that this process does not own, and an error unless it is closed: a proof
+// does not count rows to which a process may still add some.
+func (p *push) closedEpochs(ctx context.Context) (epochs []string, err error) {
 	claims, name := p.target.Can.Claims, p.progress.Name()
-	if claims == nil || p.bare {
+	if claims == nil || p.silent {
 		return nil, p.samePlace()
 	}
 	found, err := target.Ask(ctx, p.target, "run", func(ctx context.Context) ([]loader.RunRow, error) {

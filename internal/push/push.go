@@ -2,14 +2,15 @@
 // have these names:
 //
 //	attach   what the run is (configure), a connection, a plan, the run's row: begin makes the table and proves the
-//	         transactions (probe), resume finds what is in, named and shared are runs of several processes
+//	         transactions (probe), resume finds what is in, named and shared are runs of several processes; same
+//	         refuses flags that a resume cannot change
 //	load     the engine, until every batch is in
 //	prove    every row has arrived
-//	report
+//	report   with meters, which run from load on, and the outcome of an error
 //
-// Where the rows come from is an input: dataset, or files with filespec, filesource, fileproof and rejects. Beside a
-// run there are outline (a dry run), check (the doctor), describe, verify and forget. Decisions are those of
-// run.MakePlan and of the back-end.
+// The newest plan is in plan. Where the rows come from is an input: dataset, or files with filespec, filesource,
+// fileproof and rejects. Beside a run there are outline (a dry run), check (the doctor), describe, verify and forget.
+// Decisions are those of run.MakePlan and of the back-end.
 package push
 
 import (
@@ -17,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
@@ -91,22 +91,22 @@ type push struct {
 	target  *target.Target
 	link    host.Link // what it says is looked for only when it is asked
 	planned
-	bare bool // the user asked for nothing but the load, so nothing else is asked of the database
-	idle bool // this process sends nothing
-	beginning
+	silent bool // the user asked for nothing but the load, so nothing else is asked of the database
+	idle   bool // this process sends nothing
+	preflight
 	progress *progress.Progress
-	common   common
-	input    input
+	store    store     // of --state-dir
+	input    input     // nil until it is known what the run is
 	source   rowSource // nil until the plan is final
 	meters   meters
 	proof
 }
 
-// beginning is what a run that begins has left before its record is written.
-type beginning struct {
-	marked  *runlog.Log // the mark that it begins; nil of one that is resumed or named
+// preflight is what a run that begins has done before its record is written.
+type preflight struct {
+	draft   *runlog.Log // until it is launched; nil of a run that is resumed or named
 	checked bool        // the server was asked what would stop the push, once however often the run is begun
-	unfreed bool        // it could not be removed from the database: the next run does that
+	unfreed bool        // the run could not be removed from the database: the next one does that
 	probed  int         // rows that were sent and rolled back
 }
 
@@ -124,14 +124,15 @@ type proof struct {
 func Run(ctx context.Context, j Job) (*report.Report, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
+	p.mode = verify.Mode(j.Config.Verify)
 	err := p.run(ctx, soft)
 	p.measureCost(ctx)
-	if p.Trial && p.marked != nil {
+	if p.Trial && p.draft != nil {
 		p.unfreed = p.free(ctx, p.progress.ID()) != nil
 	}
-	err = errors.Join(err, p.close(), p.input.explain(err))
+	err = errors.Join(p.explained(err), p.close())
 	if !p.unfreed {
-		_ = runlog.RemoveBegun(p.Config.State, p.progress.ID())
+		_ = runlog.RemoveDraft(p.Config.State, p.progress.ID())
 	}
 	r := p.report(err)
 	r.Run.Resumable = r.Run.Resumable && !p.Trial
@@ -141,24 +142,22 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 // newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
-	p = assemble(j, host.FullLink(soft))
+	p = &push{Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: host.FullLink(soft)}
+	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
+	p.progress = progress.New(p.Config.RunID, p.target, &p.notes)
 	// The store of --state-dir may be away while the database answers: its outage is its own.
-	store := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
-	p.common = common{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: store}}
+	away := &retry.Outage{Most: j.Config.RetryFor, Log: j.Log}
+	p.store = store{ctx: ctx, log: j.Log, policy: retry.Policy{Retries: j.Config.Retries, Outage: away}}
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
 
-// assemble makes the parts of a push, and does nothing.
-func assemble(j Job, l host.Link) *push {
-	p := &push{
-		Job: j, started: time.Now(), notes: notes.Notes{Log: j.Log}, link: l,
-		proof: proof{mode: verify.Mode(j.Config.Verify)},
-	}
-	p.target = target.New(&p.Config.Connect, &p.Config.Patience, &p.notes)
-	p.progress = progress.New(p.Config.RunID, p.target, &p.plan, &p.notes)
-	p.takeInput(p.Config.Files != nil)
-	return p
+// withoutLoad does something about a run or a target of which this process sends nothing.
+func withoutLoad(ctx context.Context, j Job, do func(*push, context.Context) error) error {
+	p, soft, end := newPush(ctx, j)
+	defer end()
+	p.idle = true
+	return errors.Join(p.orInterrupted(report.PreflightFailed, do(p, soft)), p.close())
 }
 
 // Until returns a context that also ends, with the cause, when drain is closed.
@@ -243,7 +242,7 @@ func (p *push) refersToFirst() bool {
 // awaitFirst waits until another shard has sent batch 0, if rows of this one refer to it, for as long as the run is
 // this process's.
 func (p *push) awaitFirst(soft context.Context) error {
-	first, _ := p.plan.Part()
+	first, _ := p.plan.ShardRange()
 	if first == 0 || !p.refersToFirst() || p.plan.Dedup == loader.DedupKey { // which no database that checks references has
 		return nil
 	}
@@ -292,99 +291,18 @@ func (p *push) close() error {
 	if p.source != nil {
 		problems = append(problems, p.source.Close())
 	}
-	problems = append(problems, p.input.close())
-	if log := cmp.Or(p.progress.Log(), p.marked); log != nil {
+	if p.input != nil {
+		problems = append(problems, p.input.close())
+	}
+	problems = append(problems, p.Buckets.Close())
+	if log := cmp.Or(p.progress.Log(), p.draft); log != nil {
 		problems = append(problems, log.Close())
 	}
-	if p.common.store != nil {
-		problems = append(problems, p.common.store.Close())
+	if p.store.StateStore != nil {
+		problems = append(problems, p.store.Close())
 	}
 	if p.target.Loader != nil {
 		problems = append(problems, p.target.Judged(p.target.Loader.Close()))
 	}
 	return errors.Join(problems...)
-}
-
-// Usage is the outcome of a push with wrong flags. Nothing was tried, so there is no report.
-const Usage report.Outcome = "usage"
-
-// precedence lists the outcomes, the gravest first.
-func precedence() []report.Outcome {
-	return []report.Outcome{
-		Usage, report.PreflightFailed, report.Interrupted, report.Unknown, report.VerificationFailed, report.Rejected,
-		report.Failed,
-	}
-}
-
-// Error is an error with the outcome of the run.
-type Error struct {
-	Outcome report.Outcome
-	Err     error
-}
-
-// Error returns the cause's text.
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// errStopped is the cause of every context that ends because the user asked to stop.
-var errStopped = errors.New("stopped by a signal")
-
-// failed gives an error an outcome unless it has one.
-func failed(o report.Outcome, err error) error {
-	if err == nil || errors.As(err, new(*Error)) {
-		return err
-	}
-	return &Error{Outcome: o, Err: err}
-}
-
-// orInterrupted gives an error an outcome unless it has one: Interrupted if the user asked to stop, whatever a driver
-// says when its context ends.
-func (p *push) orInterrupted(o report.Outcome, err error) error {
-	if err != nil && p.stopped() && !errors.As(err, new(*Error)) {
-		return failed(report.Interrupted, errStopped)
-	}
-	return failed(o, err)
-}
-
-// stopped reports whether the user has asked to stop.
-func (p *push) stopped() bool {
-	select {
-	case <-p.Drain:
-		return true
-	default:
-		return false
-	}
-}
-
-// OutcomeOf returns the gravest outcome in an error.
-func OutcomeOf(err error) report.Outcome {
-	if err == nil {
-		return report.OK
-	}
-	if errors.As(err, new(*loader.TakenOverError)) || errors.Is(err, runlog.ErrTakenOver) {
-		return report.TakenOver
-	}
-	all := outcomes(err)
-	for _, o := range precedence() {
-		if slices.Contains(all, o) {
-			return o
-		}
-	}
-	return report.Failed
-}
-
-func outcomes(err error) (all []report.Outcome) {
-	switch e := err.(type) { //nolint:errorlint // this walks the tree of joined errors itself
-	case *Error:
-		all = append(outcomes(e.Err), e.Outcome)
-	case interface{ Unwrap() error }:
-		all = outcomes(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			all = append(all, outcomes(one)...)
-		}
-	}
-	return all
 }

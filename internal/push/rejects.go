@@ -131,11 +131,11 @@ func (r *rejects) rewrite(kept map[int64][][]byte) error {
 		return errors.Join(fmt.Errorf("locking %s", temp), err)
 	}
 	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_APPEND, 0)
-	if err == nil {
-		err = os.Rename(temp, r.path)
-	}
 	if err != nil {
 		return errors.Join(err, lock.Close())
+	}
+	if err := os.Rename(temp, r.path); err != nil {
+		return errors.Join(err, out.Close(), lock.Close())
 	}
 	_, _ = r.file.Close(), r.lock.Close() // all of it is replaced
 	r.file, r.lock, r.lines, r.all, r.length = out, lock, kept, all, int64(len(text))

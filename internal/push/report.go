@@ -23,7 +23,7 @@ func (p *push) report(err error) *report.Report {
 	}
 	if shard := p.plan.Sends(); !shard.Whole() {
 		r.Run.Shard = &report.Shard{
-			Index: shard.Index, Count: shard.Count, FirstKey: p.plan.PartKeys().First, Rows: p.plan.PartRows(),
+			Index: shard.Index, Count: shard.Count, FirstKey: p.plan.ShardKeys().First, Rows: p.plan.ShardRows(),
 		}
 	}
 	if p.meters.stats != nil {
@@ -130,7 +130,9 @@ func (p *push) reportPlan(r *report.Report) {
 		Distinct: made.DistinctRows * made.RowBytes,
 		MaxRate:  int64(p.Config.MaxRate), Options: p.target.Options,
 	}
-	p.input.report(&r.Plan)
+	if p.input != nil {
+		p.input.report(&r.Plan)
+	}
 	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
 		r.Plan.Rows = 0
 	}

@@ -46,7 +46,7 @@ func (p *push) catchUp(ctx context.Context) error {
 	}
 
 	left := p.facts
-	left.resources.Made, left.resources.Unfilled = p.plan.PartBatches()-s.ToUpload(), s.ToUpload() == 0
+	left.resources.Made, left.resources.Unfilled = p.plan.ShardBatches()-s.ToUpload(), s.ToUpload() == 0
 	if err := p.replan(left); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (p *push) catchUp(ctx context.Context) error {
 
 // emptied returns an error if a named run has claims and no rows. The record of a run without a name knows the table.
 func (p *push) emptied() error {
-	if !p.named() || p.common.shared != nil || p.progress.In() == 0 || p.target.Found.HasRows {
+	if !p.named() || p.store.shared != nil || p.progress.In() == 0 || p.target.Found.HasRows {
 		return nil
 	}
 	return loader.Final(fmt.Errorf("run %s has claims and table %s has no rows: it was emptied or made again; "+
@@ -74,7 +74,7 @@ func (p *push) warnOfDoubles() {
 		onTheWay = int64(p.plan.Commits) * min(p.plan.GroupBatches, s.Left())
 	}
 	acked := ""
-	if p.common.shared != nil {
+	if p.store.shared != nil {
 		acked = " and those acknowledged in its last two seconds,"
 	}
 	p.notes.Warnf("delivery is at least once: batches that were on their way when the earlier process ended, "+

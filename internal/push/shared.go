@@ -13,27 +13,27 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// common is what the processes of a named run have in common where no claims show its batches.
-type common struct {
-	ctx    context.Context // of the push
-	log    *slog.Logger
-	policy retry.Policy
-	store  StateStore     // nil until it is open
-	shared *runlog.Shared // nil without
+// store is a StateStore that is asked until it answers.
+type store struct {
+	StateStore                 // nil until it is open
+	shared     *runlog.Shared  // what the processes of a named run share in it; nil where claims show each batch
+	ctx        context.Context // of the push
+	log        *slog.Logger
+	policy     retry.Policy
 }
 
 // finalWriteTimeout bounds what is kept in the shared files after the user asked a second time to stop.
 const finalWriteTimeout = 10 * time.Second
 
 // ask asks the store until it answers. The journal is kept while batches are finished, and for a moment longer.
-func (c *common) ask(what string, f func(context.Context) error) error {
-	bound, cancel := context.WithCancel(context.WithoutCancel(c.ctx))
+func (s *store) ask(what string, f func(context.Context) error) error {
+	bound, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(finalWriteTimeout, cancel) })()
+	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(finalWriteTimeout, cancel) })()
 	lost := func(err error) {
-		c.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
+		s.log.Warn("asking the object store of --state-dir again", "what", what, "error", err)
 	}
-	return failed(report.Failed, c.policy.Ask(bound, c.store.Classify, lost, f)) // another start may help
+	return failed(report.Failed, s.policy.Ask(bound, s.Classify, lost, f)) // another start may help
 }
 
 // share opens the shared files of a named run if no claims show its every batch.
@@ -46,25 +46,26 @@ func (p *push) share(ctx context.Context) error {
 			"say which are in, and to outlive this machine: give --state-dir s3://bucket/prefix, the same to every process",
 			p.plan.Method, p.target.Driver.Name()))
 	}
-	return p.openFiles(ctx)
+	return p.openStateStore(ctx)
 }
 
-func (p *push) openFiles(ctx context.Context) error {
-	if p.common.shared != nil {
+func (p *push) openStateStore(ctx context.Context) error {
+	if p.store.shared != nil {
 		return nil
 	}
 	err := p.waiting(ctx, func() error {
-		store, err := p.StateStore(ctx)
+		opened, err := p.StateStore(ctx)
 		if err != nil {
 			return failed(report.Failed, err)
 		}
-		p.common.store = store
+		p.store.StateStore = opened
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	p.common.shared = &runlog.Shared{Files: runlog.Bucket{Store: p.common.store, Ask: p.common.ask}, Name: p.Config.RunID}
+	files := runlog.Bucket{Store: p.store.StateStore, Ask: p.store.ask}
+	p.store.shared = &runlog.Shared{Files: files, Name: p.Config.RunID}
 	return nil
 }
 
@@ -73,16 +74,18 @@ func (p *push) claimsBatches() bool {
 	return p.plan.Dedup == loader.DedupTx && !p.plan.Staged() && p.target.Can.Claims != nil
 }
 
-// announceIn is Shared.Announce. The run has its id from then on.
-func (p *push) announceIn(number int64) (kept int64, err error) {
-	if kept, err = p.common.shared.Announce(number); err == nil && kept != 0 {
-		p.progress.Identify(p.common.shared.ID)
+// announceInStore is Shared.Announce. The run has its id from then on.
+func (p *push) announceInStore(number int64) (kept int64, err error) {
+	kept, err = p.store.shared.Announce(number)
+	if err != nil || kept == 0 {
+		return 0, err
 	}
-	return kept, err
+	p.progress.Identify(p.store.shared.ID)
+	return kept, nil
 }
 
-func (p *push) announcedInFiles(ctx context.Context) (row loader.RunRow, err error) {
-	fingerprint, err := p.announceIn(0)
+func (p *push) announcedInStore(ctx context.Context) (row loader.RunRow, err error) {
+	fingerprint, err := p.announceInStore(0)
 	if err != nil {
 		return row, err
 	}
@@ -103,30 +106,31 @@ func (p *push) announcedInFiles(ctx context.Context) (row loader.RunRow, err err
 // keepOthersOff keeps another prepare from removing rows at the same time: no lock does that, where there are no
 // claims.
 func (p *push) keepOthersOff() error {
-	if p.common.shared == nil || !p.empties() {
+	if p.store.shared == nil || !p.empties() {
 		return nil
 	}
-	return p.common.shared.Prepare()
+	return p.store.shared.Prepare()
 }
 
 // letOthersIn takes keepOthersOff back if the server has refused, and nothing was removed.
 func (p *push) letOthersIn(err error) error {
-	if p.common.shared == nil || !p.empties() {
+	if p.store.shared == nil || !p.empties() {
 		return nil
 	}
 	refused := (*loader.Error)(nil)
 	if !errors.As(err, &refused) || refused.Applied != loader.No {
 		return nil
 	}
-	return p.common.shared.GiveUp()
+	return p.store.shared.GiveUp()
 }
 
-// begunMeanwhile returns an error if the process that this one has waited for in the database has announced the run.
-func (p *push) begunMeanwhile() error {
-	if p.common.shared == nil {
+// announcedMeanwhile returns an error if the process that this one has waited for in the database has announced the
+// run.
+func (p *push) announcedMeanwhile() error {
+	if p.store.shared == nil {
 		return nil
 	}
-	announced, err := p.announceIn(0)
+	announced, err := p.announceInStore(0)
 	if err != nil || announced == 0 {
 		return err
 	}
@@ -141,7 +145,7 @@ func (p *push) begunMeanwhile() error {
 func (p *push) takeJournal() error {
 	c := &p.Config
 	count := max(c.Shard.Count, 1)
-	shards, err := p.common.shared.Shards(count)
+	shards, err := p.store.shared.Shards(count)
 	if err != nil {
 		return err
 	}
@@ -149,7 +153,7 @@ func (p *push) takeJournal() error {
 		return failed(Usage, fmt.Errorf("run %s was begun with %d shards, and its journals are kept by shard: "+
 			"give --shard I/%d", p.progress.ID(), shards, shards))
 	}
-	log, begun, err := p.common.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
+	log, begun, err := p.store.shared.Open(c.Shard, p.newRecord(), p.progress.Replayer(p.plan.Contract))
 	if err != nil {
 		return err
 	}
@@ -162,13 +166,13 @@ func (p *push) adoptShared(ctx context.Context) (asked facts, err error) {
 	if p.StateStore == nil {
 		return asked, nil
 	}
-	if err := p.openFiles(ctx); err != nil {
+	if err := p.openStateStore(ctx); err != nil {
 		return asked, err
 	}
-	if announced, err := p.announceIn(0); err != nil || announced == 0 {
+	if announced, err := p.announceInStore(0); err != nil || announced == 0 {
 		return asked, err
 	}
-	record, err := p.common.shared.Record()
+	record, err := p.store.shared.Record()
 	if err != nil || record == nil {
 		return asked, err
 	}

@@ -18,9 +18,9 @@ import (
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	p.idle = true
-	if p.mode != verify.Full {
-		p.mode = verify.Count // the run's own mode may prove nothing
+	p.idle, p.mode = true, verify.Count // the run's own mode may prove nothing
+	if j.Config.Verify == string(verify.Full) {
+		p.mode = verify.Full
 	}
 	again := p.verifyEarlier
 	if p.named() {
@@ -47,7 +47,7 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 	if err := p.verifyClosed(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	return p.rejected()
+	return p.allTaken()
 }
 
 // reattach finds the record of an earlier process, and the table.
@@ -79,16 +79,16 @@ func (p *push) verifyNamed(ctx context.Context) error {
 	if p.verified.Proves() {
 		err = p.settle(ctx, loader.RunProven)
 	}
-	return errors.Join(p.orInterrupted(report.Failed, err), p.rejected())
+	return errors.Join(p.orInterrupted(report.Failed, err), p.allTaken())
 }
 
 // Complete reports whether every batch of a named run is in, whichever of its shards has sent it. It changes nothing.
-func Complete(ctx context.Context, j Job) (bool, error) {
-	p, ctx, end := newPush(ctx, j)
-	defer end()
-	p.idle = true
-	complete, err := p.complete(ctx)
-	return complete, errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
+func Complete(ctx context.Context, j Job) (complete bool, err error) {
+	err = withoutLoad(ctx, j, func(p *push, ctx context.Context) (err error) {
+		complete, err = p.complete(ctx)
+		return err
+	})
+	return complete, err
 }
 
 func (p *push) complete(ctx context.Context) (bool, error) {
@@ -100,7 +100,7 @@ func (p *push) complete(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p.common.shared != nil {
+	if p.store.shared != nil {
 		err := p.readJournals()
 		if errors.Is(err, errShardNotLoaded) {
 			return false, nil
@@ -119,10 +119,10 @@ func (p *push) recallNamed(ctx context.Context) (remove func(), err error) {
 		return func() {}, err
 	}
 	folder, err := os.MkdirTemp("", "terapush-proof-")
-	if err == nil {
-		err = p.createLog(folder, true)
+	if err != nil {
+		return func() {}, err
 	}
-	return func() { _ = os.RemoveAll(folder) }, err
+	return func() { _ = os.RemoveAll(folder) }, p.createLog(folder, true)
 }
 
 // errShardNotLoaded is that of a journal that some shard goes on with.
@@ -152,7 +152,7 @@ func (p *push) findNamed(ctx context.Context) error {
 // readAll reads what is in of the whole run, and closes it if that is all of it, so that none is added while its rows
 // are counted. The shards of one that is not at its end are left alone: what is missing is seen when it is counted.
 func (p *push) readAll(ctx context.Context) error {
-	if p.common.shared != nil {
+	if p.store.shared != nil {
 		if err := p.readJournals(); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (p *push) readAll(ctx context.Context) error {
 
 // readJournals reads the journals of all shards, which have to be loaded.
 func (p *push) readJournals() error {
-	shards, err := p.common.shared.All()
+	shards, err := p.store.shared.All()
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (p *push) readJournals() error {
 	}
 	replay := p.progress.Replayer(p.plan.Contract)
 	for i, shard := range shards {
-		record, err := p.common.shared.Replay(shard, replay)
+		record, err := p.store.shared.Replay(shard, replay)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (p *push) readJournals() error {
 
 // recordedIn returns where a named run is announced.
 func (p *push) recordedIn() string {
-	if p.common.shared != nil {
+	if p.store.shared != nil {
 		return p.Config.Shared
 	}
 	return "the claim table beside " + p.target.Table

@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/files"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// First is what the first record of a file looks like, where no header is declared.
-type First struct {
+// FirstRecord is what the first record of a file looks like, where no header is declared.
+type FirstRecord struct {
 	File   string
 	Fields []string
 }
@@ -21,7 +23,7 @@ type First struct {
 // ForTable returns the files with the columns of a table that is there: those of --columns, of the headers, or else all
 // of the table, in its order. Names are the table's, whatever the case in a header. first are first records of files
 // without a header.
-func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First) (*Files, error) {
+func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []FirstRecord) (*Files, error) {
 	made := *f
 	made.Files = slices.Clone(f.Files)
 	switch {
@@ -174,7 +176,7 @@ func headerError(file files.File, delimiter string, table []loader.Column, err e
 
 // likely returns an error if the first record of a file cannot be one of the table's, as with a header that was not
 // declared or another delimiter.
-func (f *Files) likely(first First, table []loader.Column) error {
+func (f *Files) likely(first FirstRecord, table []loader.Column) error {
 	columns, err := match(first.Fields, table)
 	if err == nil && !slices.Contains(columns, "") {
 		return fmt.Errorf("%s: its first line looks like a header: give --header", first.File)
@@ -183,7 +185,7 @@ func (f *Files) likely(first First, table []loader.Column) error {
 		return nil
 	}
 	text := fmt.Sprintf("%s: its first record has %s, but %d columns are to be filled",
-		first.File, plural(len(first.Fields), "field"), len(f.Columns))
+		first.File, english.Plural(len(first.Fields), "field", ""), len(f.Columns))
 	if len(first.Fields) == 1 {
 		text += fmt.Sprintf(": is --delimiter %q right?", f.Delimiter)
 		for _, other := range [...]string{",", ";", "\t", "|"} {
@@ -194,13 +196,6 @@ func (f *Files) likely(first First, table []loader.Column) error {
 		return errors.New(text)
 	}
 	return errors.New(text + ": choose them with --columns")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // quoted shows the beginning of a record.

@@ -26,7 +26,7 @@ type Files struct {
 	// Columns are the table's, one for each field of a record; "" leaves the field out. Without any the Header of every
 	// file has them.
 	Columns []string `json:"columns,omitempty"`
-	// Shard is the part of the files that this load has: see Share.
+	// Shard says which of the files this load sends: see Share.
 	Shard config.Shard `json:"shard,omitzero"`
 	// BatchBytes are those of the files in a batch; 0 until the back-end has agreed.
 	BatchBytes int64 `json:"batch_bytes"`
@@ -273,13 +273,14 @@ func planFiles(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		if err != nil {
 			return Plan{}, warnings, err
 		}
-		own.BatchBytes, contract.BatchRows = contract.BatchRows, 0
+		size := contract.BatchRows
 		switch {
 		case own.Format == files.Parquet:
-			own.BatchBytes = own.largest()
+			size = own.largest()
 		case s.Wish.BatchBytes == 0:
-			own.BatchBytes = max(own.BatchBytes, smallestBatch)
+			size = max(size, smallestBatch)
 		}
+		own.BatchBytes, contract.BatchRows = size, 0
 		made.Wish, made.Contract = Wish{}, contract
 	}
 
@@ -312,8 +313,7 @@ func (p *Plan) fitFiles(workers int, r Resources) error {
 	}
 
 	p.Workers = int(min(int64(workers), most-1))
-	p.Buffers = int(min(2*int64(p.Workers), most))
-	p.Buffers = max(p.Buffers, p.Workers+1)
+	p.Buffers = max(int(min(2*int64(p.Workers), most)), p.Workers+1)
 	p.Memory = int64(p.Buffers) * min(max(r.Memory/int64(p.Buffers), one), maxBatchBytes)
 	return nil
 }

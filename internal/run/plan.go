@@ -19,7 +19,7 @@ import (
 type Plan struct {
 	Spec
 
-	// Shard is the part of the batches that this process sends.
+	// Shard says which of the batches this process sends.
 	Shard config.Shard `json:"shard,omitzero"`
 	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches; 0 if
 	// every row is distinct.
@@ -100,7 +100,7 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 		Spec: made, Shard: r.Shard, Data: d.Dataset, Encoder: e,
 		RowBytes: schema.RowBytes(), EncodedRowBytes: d.RowBytes(e),
 	}
-	if err := p.check(schema); err != nil {
+	if err := p.refuse(schema); err != nil {
 		return Plan{}, warnings, err
 	}
 	p.DistinctRows = p.distinctRows()
@@ -119,8 +119,8 @@ func MakePlan(s Spec, caps loader.Caps, r Resources) (Plan, []string, error) {
 // maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and it holds head and tail, too.
 const maxBatchBytes = 4<<30 - 1<<20
 
-// check returns what makes the run impossible on any machine.
-func (p *Plan) check(schema rows.Schema) error {
+// refuse returns what makes the run impossible on any machine.
+func (p *Plan) refuse(schema rows.Schema) error {
 	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
 	if most := math.MaxInt64 / widest; p.Rows < 1 || p.Rows > most { // all sizes are counted in bytes
 		return fmt.Errorf("%d rows: a run has 1 to %d rows if a row takes up to %d bytes (--rows, --bytes)",
@@ -164,17 +164,17 @@ func (p *Plan) refersAcross() (column string) {
 	return column
 }
 
-// FewBatchesError reports a run with fewer parts than shards, to each of these.
+// FewBatchesError reports a run with fewer pieces than shards, to each of these.
 type FewBatchesError struct {
-	Shard          config.Shard
-	Parts, Batches int64 // of a part
+	Shard           config.Shard
+	Pieces, Batches int64 // of a piece
 }
 
 // Error implements error.
 func (e *FewBatchesError) Error() string {
 	return fmt.Sprintf("--shard %s: the run has only %d parts of %d batches: take fewer shards, or smaller batches or "+
 		"commit groups",
-		&e.Shard, e.Parts, e.Batches)
+		&e.Shard, e.Pieces, e.Batches)
 }
 
 // distinctRows returns whole batches, so that a template is always a whole batch of distinct rows.
@@ -191,7 +191,7 @@ func (p *Plan) fit(workers int, r Resources) (warnings []string, err error) {
 	if workers < 1 {
 		return nil, errors.New("--workers: at least 1")
 	}
-	batches := max(p.PartBatches()-r.Made, 1)
+	batches := max(p.ShardBatches()-r.Made, 1)
 	one := source.Memory(source.Config{Spans: p.Spans(), Dataset: p.Data, Encoder: p.Encoder, Buffers: 1})
 	p.Samples = dataset.SampleMemory(p.Data)
 	most := max(r.Memory-p.Samples, 0) / one
@@ -269,7 +269,7 @@ func (p *Plan) keys(from, to int64) loader.KeyRange {
 	return loader.KeyRange{First: first, Last: last}
 }
 
-// Sends returns the part of the run, or of the files, that this process sends.
+// Sends returns the shard of the run, or of the files, that this process sends.
 func (p *Plan) Sends() config.Shard {
 	if p.Files != nil {
 		return p.Files.Shard
@@ -277,9 +277,9 @@ func (p *Plan) Sends() config.Shard {
 	return p.Shard
 }
 
-// Part returns the batches that this process sends: from first on, up to and without end. A commit group is one
+// ShardRange returns the batches that this process sends: from first on, up to and without end. A commit group is one
 // shard's.
-func (p *Plan) Part() (first, end int64) {
+func (p *Plan) ShardRange() (first, end int64) {
 	if p.Shard.Whole() {
 		return 0, p.Batches()
 	}
@@ -295,21 +295,21 @@ func (p *Plan) pieces() (n, size int64) {
 	return source.DivideUp(p.Batches(), size), size
 }
 
-// PartBatches returns how many batches this process sends.
-func (p *Plan) PartBatches() int64 {
-	first, end := p.Part()
+// ShardBatches returns how many batches this process sends.
+func (p *Plan) ShardBatches() int64 {
+	first, end := p.ShardRange()
 	return end - first
 }
 
-// PartKeys returns the keys of the rows that this process sends.
-func (p *Plan) PartKeys() loader.KeyRange { return p.keys(p.Part()) }
+// ShardKeys returns the keys of the rows that this process sends.
+func (p *Plan) ShardKeys() loader.KeyRange { return p.keys(p.ShardRange()) }
 
-// PartRows returns the number of rows that this process sends.
-func (p *Plan) PartRows() int64 {
+// ShardRows returns the number of rows that this process sends.
+func (p *Plan) ShardRows() int64 {
 	if p.Files != nil {
 		return p.Rows
 	}
-	keys := p.PartKeys()
+	keys := p.ShardKeys()
 	return keys.Last - keys.First + 1
 }
 
@@ -347,4 +347,4 @@ func (p *Plan) TotalBytes() int64 {
 }
 
 // PayloadTotal returns the column data that this process sends, by the average row.
-func (p *Plan) PayloadTotal() int64 { return p.PartRows() * p.RowBytes }
+func (p *Plan) PayloadTotal() int64 { return p.ShardRows() * p.RowBytes }

@@ -64,7 +64,7 @@ func TestMakePlan(t *testing.T) {
 	require.EqualValues(t, 10, p.Templates())
 	require.EqualValues(t, 100*p.EncodedRowBytes, p.BatchBytes())
 	require.EqualValues(t, 10_000*p.RowBytes, p.PayloadTotal())
-	require.EqualValues(t, 9_999, p.PartKeys().Last)
+	require.EqualValues(t, 9_999, p.ShardKeys().Last)
 	require.EqualValues(t, 100, p.BatchSize(99))
 	require.Equal(t, []int{4, 14}, []int{p.Workers, p.Buffers})
 }
@@ -249,7 +249,7 @@ func TestKeysOfADataset(t *testing.T) {
 	in.Dataset = "httplogs"
 	in.FirstKey = most/2 - in.Rows + 1
 	p := in.make(t)
-	require.EqualValues(t, most/2, p.PartKeys().Last)
+	require.EqualValues(t, most/2, p.ShardKeys().Last)
 	in.FirstKey++
 	_, _, err := in.plan()
 	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: dataset httplogs has rows 0 to 125817537599999999")
@@ -406,13 +406,13 @@ func TestParts(t *testing.T) {
 				if count > 1 {
 					p.Shard = config.Shard{Index: i, Count: count}
 				}
-				first, end := p.Part()
+				first, end := p.ShardRange()
 				require.Equal(t, batches, first)
-				require.InDelta(t, float64(p.Batches())/float64(count), p.PartBatches(), 1)
+				require.InDelta(t, float64(p.Batches())/float64(count), p.ShardBatches(), 1)
 				if end > first {
-					require.Equal(t, 7+first*10, p.PartKeys().First)
+					require.Equal(t, 7+first*10, p.ShardKeys().First)
 				}
-				batches, sum = end, sum+p.PartRows()
+				batches, sum = end, sum+p.ShardRows()
 			}
 			require.Equal(t, next.Batches(), batches)
 			if next.Batches() >= count {

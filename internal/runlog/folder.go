@@ -21,7 +21,7 @@ import (
 const (
 	// tempPrefix begins the names of folders that are no runs; no id has such a dot.
 	tempPrefix  = ".new-"
-	begunSuffix = "-begun"
+	draftSuffix = "-begun"
 	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
 	abandonedAfter = 24 * time.Hour
 	// lookTime is longer than Runs holds the lock of a run to look whether a process has it: some microseconds, more
@@ -84,12 +84,12 @@ func (l *Log) rename(dir string) error {
 	return file.SyncFolder(filepath.Dir(dir))
 }
 
-// Begin keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed
-// leaves a table to which nobody else may write. Launch makes it a run; Killed finds what a killed process has left.
+// NewDraft keeps a run before it has a row in the database, in a folder with a temporary name: a process that is killed
+// leaves a table to which nobody else may write. Launch makes a run of it; Killed finds what a killed process has left.
 // The caller closes the log.
-func Begin(stateDir string, r Record) (*Log, error) { return begin(stateDir, begunSuffix, r) }
+func NewDraft(stateDir string, r Record) (*Log, error) { return begin(stateDir, draftSuffix, r) }
 
-// Launch gives a run that has begun its record, and takes its events from then on. The folder gets the run's name, so
+// Launch gives a draft the run's record, and takes its events from then on. The folder gets the run's name, so
 // that it can be resumed. Hidden keeps the temporary name: then it is one of those that Killed finds, to its end.
 func (l *Log) Launch(r Record, hidden bool) error {
 	if err := l.Save(r); err != nil {
@@ -104,13 +104,13 @@ func (l *Log) Launch(r Record, hidden bool) error {
 	return nil
 }
 
-// Killed calls free with every run in a state folder that has begun, was not launched by its name, and has no process
-// any more. It removes what free returns no error for. Its error joins those of free and of records that cannot be
+// Killed calls free with every draft in a state folder, and every run that was launched hidden, that has no process any
+// more. It removes what free returns no error for. Its error joins those of free and of records that cannot be
 // read.
 func Killed(stateDir string, free func(Record) error) (all error) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), begunSuffix) {
+		if strings.HasSuffix(e.Name(), draftSuffix) {
 			all = errors.Join(all, freeKilled(filepath.Join(stateDir, e.Name()), free))
 		}
 	}
@@ -142,7 +142,7 @@ func removeAbandoned(stateDir string) {
 	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
 		info, err := e.Info()
-		temporary := strings.HasPrefix(e.Name(), tempPrefix) && !strings.HasSuffix(e.Name(), begunSuffix)
+		temporary := strings.HasPrefix(e.Name(), tempPrefix) && !strings.HasSuffix(e.Name(), draftSuffix)
 		if err != nil || !e.IsDir() || !temporary || time.Since(info.ModTime()) < abandonedAfter {
 			continue
 		}
@@ -235,9 +235,9 @@ func RemoveRest(stateDir, run string) error {
 	return errors.Join(os.RemoveAll(dir), l.Close())
 }
 
-// RemoveBegun removes what Begin has kept of a run, once the database has freed what it left there.
-func RemoveBegun(stateDir, run string) error {
-	return os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+begunSuffix))
+// RemoveDraft removes the draft of a run, once the database has freed what the run left there.
+func RemoveDraft(stateDir, run string) error {
+	return os.RemoveAll(filepath.Join(stateDir, tempPrefix+run+draftSuffix))
 }
 
 // RemoveShards removes the folders that shards of a run have in a state folder, unless a process works on one.

@@ -109,10 +109,10 @@ func (l *Log) Mark(number int64, o event.Outcome) error {
 // cannot be reached: what it has not got may be sent again by another process.
 func (l *Log) write(encode func([]byte) ([]byte, error)) error {
 	behind, err := l.add(encode)
-	if err == nil && behind {
-		return l.Sync()
+	if err != nil || !behind {
+		return err
 	}
-	return err
+	return l.Sync()
 }
 
 func (l *Log) add(encode func([]byte) ([]byte, error)) (behind bool, err error) {

@@ -186,7 +186,7 @@ func TestKilledWhenItHadBegun(t *testing.T) {
 		"hidden":       func(l *runlog.Log) { require.NoError(t, l.Launch(record(), true)) },
 	} {
 		dir := t.TempDir()
-		l, err := runlog.Begin(dir, record())
+		l, err := runlog.NewDraft(dir, record())
 		require.NoError(t, err, name)
 		launch(l)
 		found := func(answer error) (all []string) {
@@ -205,7 +205,7 @@ func TestKilledWhenItHadBegun(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	l, err := runlog.Begin(dir, runlog.Record{Run: runID})
+	l, err := runlog.NewDraft(dir, runlog.Record{Run: runID})
 	require.NoError(t, err)
 	require.NoError(t, l.Launch(record(), false))
 	require.NoError(t, l.Mark(7, event.Applied))

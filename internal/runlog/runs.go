@@ -85,7 +85,7 @@ func summary(stateDir string, r Record) (Summary, error) {
 		return s, fmt.Errorf("reading run %s: %w", run, err)
 	}
 	if s.Stage != Loading {
-		s.Rows = s.Plan.PartRows()
+		s.Rows = s.Plan.ShardRows()
 		s.Bytes = s.Rows * s.Plan.RowBytes
 		if s.Plan.Files != nil {
 			s.Bytes = s.Plan.Cut.All()

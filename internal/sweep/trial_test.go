@@ -49,7 +49,7 @@ func TestALabLeavesNothing(t *testing.T) {
 // What killed trials left and these cannot free stays, and is told. Close tries once more, over connections of its own.
 func TestWhatALabCannotForget(t *testing.T) {
 	l := newLab(t)
-	begun, err := runlog.Begin(l.State, runlog.Record{Run: "20260101-000000-aaaaaa", Target: "discard://u@h/"})
+	begun, err := runlog.NewDraft(l.State, runlog.Record{Run: "20260101-000000-aaaaaa", Target: "discard://u@h/"})
 	require.NoError(t, err)
 	require.NoError(t, begun.Close())
 	require.EqualError(t, l.Close(t.Context(), nil), "claims of these runs may still be in the claim table; "+

@@ -25,8 +25,10 @@ type Target struct {
 	Driver loader.Driver
 	Loader loader.Loader // nil until it is open
 	Can    loader.Features
-	Found  loader.Table // as Prepare has found or made it
-	Wire   netio.Dialer
+	// OfFiles says that its rows are of files, and have no numbers: nothing that needs some is in Can.
+	OfFiles bool
+	Found   loader.Table // as Prepare has found or made it
+	Wire    netio.Dialer
 
 	connect   *config.Connect
 	patience  *config.Patience
@@ -56,6 +58,9 @@ func (t *Target) Open(ctx context.Context) error {
 		return fmt.Errorf("opening %s: %w", t, t.Judged(err))
 	}
 	t.Can = loader.FeaturesOf(t.Loader)
+	if t.OfFiles {
+		t.Can = t.Can.WithoutNumbers()
+	}
 	if t.Uncounted() {
 		t.notes.Warn("the target is a sink that drops the data unseen: no row is counted there, and the figures " +
 			"are a ceiling, no database's")

@@ -285,8 +285,9 @@ func (t ClaimedTable) GiveBack(ctx context.Context) error {
 		_, err := c.Exec(ctx, "DELETE FROM "+s.Runs()+" WHERE "+s.every())
 		return err
 	})
-	if err == nil {
-		t.own(s, loader.RunRow{})
+	if err != nil {
+		return err
 	}
-	return err
+	t.own(s, loader.RunRow{})
+	return nil
 }

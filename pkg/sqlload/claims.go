@@ -53,16 +53,7 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 	if err != nil {
 		return res, err
 	}
-	if err = t.owned(ctx, s); err == nil {
-		err = t.Claims.EndOthers(ctx, s, ref)
-	}
-	if err == nil {
-		err = t.connect(ctx, func(c Conn) error {
-			res, err = t.Claims.ResolveBatch(ctx, c, s, ref)
-			return err
-		})
-	}
-	if err == nil {
+	if res, err = t.lookFor(ctx, s, ref); err == nil {
 		return res, nil
 	}
 	e := &loader.Error{Op: "look for the batch", Applied: loader.Unknown, Err: err}
@@ -70,6 +61,20 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 		e.Err, e.Hint = known.Err, known.Hint
 	}
 	return res, e
+}
+
+func (t ClaimedTable) lookFor(ctx context.Context, s *State, ref loader.Ref) (res loader.Resolution, err error) {
+	if err := t.owned(ctx, s); err != nil {
+		return res, err
+	}
+	if err := t.Claims.EndOthers(ctx, s, ref); err != nil {
+		return res, err
+	}
+	err = t.connect(ctx, func(c Conn) (err error) {
+		res, err = t.Claims.ResolveBatch(ctx, c, s, ref)
+		return err
+	})
+	return res, err
 }
 
 // CheckKeys implements Claims.CheckClaims by Lookups.Keys, or else InformationSchema's: the claim table of a schema is

@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -37,27 +38,28 @@ func (s *Sifting) Sift(ctx context.Context, b *batch.Batch, load loader.PutParts
 	var rows int64
 	ack, err := Load(ctx, s, loader.RefOf(b), func(ctx context.Context, ref loader.Ref) (Sent, error) {
 		sent, err := s.Claim(ctx, ref)
-		if err == nil && sent.Claimed && s.Begin != "" {
-			_, err = s.Conn.Exec(ctx, s.Begin)
-		}
 		if err != nil || !sent.Claimed {
 			return sent, err
 		}
+		if s.Begin != "" {
+			if _, err := s.Conn.Exec(ctx, s.Begin); err != nil {
+				return sent, err
+			}
+		}
 
+		sent.Rows = ref.Rows // those of each part are compared
 		rows, err = load(s.put)
-		if err == nil {
-			err = s.broken
+		if err = cmp.Or(err, s.broken); err != nil || rows == ref.Rows {
+			return sent, err
 		}
-		if err == nil && rows != ref.Rows {
-			sent.Claimed, err = s.claimAgain(ctx, ref, rows)
-		}
-		sent.Rows = ref.Rows // those of each part were compared
+		sent.Claimed, err = s.claimAgain(ctx, ref, rows)
 		return sent, err
 	})
-	if err == nil && !ack.AlreadyApplied {
-		ack.Rows = rows
+	if err != nil || ack.AlreadyApplied {
+		return ack, err
 	}
-	return ack, err
+	ack.Rows = rows
+	return ack, nil
 }
 
 // claimAgain claims the batch with another number of rows, in the same transaction.

@@ -76,25 +76,34 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 		return err
 	}
 	s.Tx = sqlload.Tx{Conn: s.conn, Taken: mysqlconn.Taken}
+	if err := s.prepareClaims(ctx); err != nil {
+		_ = s.conn.Close()
+		return err
+	}
+	return nil
+}
+
+// prepareClaims finds out who the session is, for claims, and how these begin their transactions.
+func (s *session) prepareClaims(ctx context.Context) (err error) {
 	if s.claims {
-		s.id, err = sqlload.Number(ctx, s.conn, selectConnection)
-	}
-	if err == nil && s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
-		err = sqlload.ExecAll(ctx, s.conn, s.insertSession(s.id), "COMMIT")
-	}
-	if err == nil && s.joined {
-		_, err = s.conn.Exec(ctx, autocommit(false)+"; "+countRows)
-		if mysqlconn.Answered(err) { // something else that passes for the flavour
-			s.joined, err = false, nil
+		if s.id, err = sqlload.Number(ctx, s.conn, selectConnection); err != nil {
+			return err
 		}
 	}
-	if err == nil && !s.joined {
-		// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
-		_, err = s.conn.Exec(ctx, autocommit(!s.claims))
+	if s.claims && !s.flavour.locksTables() && s.Row.Epoch != "" {
+		if err := sqlload.ExecAll(ctx, s.conn, s.insertSession(s.id), "COMMIT"); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		_ = s.conn.Close()
+	if s.joined {
+		_, err := s.conn.Exec(ctx, autocommit(false)+"; "+countRows)
+		if !mysqlconn.Answered(err) {
+			return err
+		}
+		s.joined = false // something else that passes for the flavour
 	}
+	// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
+	_, err = s.conn.Exec(ctx, autocommit(!s.claims))
 	return err
 }
 

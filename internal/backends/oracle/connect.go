@@ -121,13 +121,13 @@ func (k *link) Exec(ctx context.Context, statement string) (rows int64, err erro
 	default:
 		return k.exec(ctx, statement)
 	}
-	if err = k.begin(ctx); err == nil {
-		rows, err = k.exec(ctx, statement)
+	if err := k.begin(ctx); err != nil {
+		return 0, err
 	}
-	if err == nil {
-		err = k.commit(ctx)
+	if rows, err = k.exec(ctx, statement); err != nil {
+		return rows, err
 	}
-	return rows, err
+	return rows, k.commit(ctx)
 }
 
 // Query implements sqlload.Conn. An empty value is NULL in Oracle, whatever a driver returns.

@@ -168,29 +168,34 @@ func (s *session) loadSingly(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	}
 	defer done()
 	for i := range c.Rows {
-		op := "begin"
-		if err = s.begin(ctx); err == nil {
-			op = "load"
-			var n int64
-			if n, err = s.row(ctx, c, i); err == nil && n != 1 {
-				err = &loader.RowsError{Sent: 1, Acknowledged: n}
-			}
-		}
+		op, err := s.loadOne(ctx, c, i)
 		if err == nil {
-			err = ctx.Err()
+			continue
 		}
-		if err == nil {
-			op, err = "commit", s.commit(ctx)
+		_ = s.rollback(ctx)
+		if i > 0 {
+			err = fmt.Errorf("%w; %d rows of the batch were committed before", err, i)
 		}
-		if err != nil {
-			_ = s.rollback(ctx)
-			if i > 0 {
-				err = fmt.Errorf("%w; %d rows of the batch were committed before", err, i)
-			}
-			return loader.Ack{}, &loader.Error{Op: op, Applied: loader.Unknown, Err: err}
-		}
+		return loader.Ack{}, &loader.Error{Op: op, Applied: loader.Unknown, Err: err}
 	}
 	return loader.Ack{Rows: b.Rows}, nil
+}
+
+// loadOne commits a row. op is what it was at when it failed.
+func (s *session) loadOne(ctx context.Context, c *batch.Columns, row int) (op string, err error) {
+	if err := s.begin(ctx); err != nil {
+		return "begin", err
+	}
+	n, err := s.row(ctx, c, row)
+	switch {
+	case err != nil:
+		return "load", err
+	case n != 1:
+		return "load", &loader.RowsError{Sent: 1, Acknowledged: n}
+	case ctx.Err() != nil:
+		return "load", ctx.Err()
+	}
+	return "commit", s.commit(ctx)
 }
 
 // passed reports to the batch that all rows before row are sent: when the driver begins to wait for the answer, or,

@@ -84,13 +84,7 @@ func (l catalog) fenceInYugabyteDB(
 ) error {
 	return l.alone(ctx, func(c sqlload.Conn) (err error) {
 		for range fenceAttempts {
-			if _, err = c.Exec(ctx, "BEGIN ISOLATION LEVEL SERIALIZABLE"); err == nil {
-				err = change(c)
-			}
-			if err == nil {
-				_, err = c.Exec(ctx, "COMMIT")
-			}
-			if err == nil {
+			if err = serialized(ctx, c, change); err == nil {
 				return l.endRun(ctx, f)
 			}
 			_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
@@ -100,6 +94,17 @@ func (l catalog) fenceInYugabyteDB(
 		}
 		return err
 	})
+}
+
+func serialized(ctx context.Context, c sqlload.Conn, change func(sqlload.Conn) error) error {
+	if _, err := c.Exec(ctx, "BEGIN ISOLATION LEVEL SERIALIZABLE"); err != nil {
+		return err
+	}
+	if err := change(c); err != nil {
+		return err
+	}
+	_, err := c.Exec(ctx, "COMMIT")
+	return err
 }
 
 func (s statements) createRuns() string {

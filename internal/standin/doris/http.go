@@ -286,10 +286,10 @@ func format(name, comma, newline string) standin.Format {
 // decode reads a body or an object. It does not look at the rows of the table, so nothing is locked.
 func (t *table) decode(f standin.Format, columns []string, data []byte) ([]standin.Row, error) {
 	loaded, err := t.Decode(f, columns, data)
-	if err == nil {
-		err = t.fits(loaded)
+	if err != nil {
+		return nil, err
 	}
-	return loaded, err
+	return loaded, t.fits(loaded)
 }
 
 // fits refuses a text that is longer than its VARCHAR.
