@@ -42,8 +42,8 @@ func planOf(t loader.Target) (plan, error) {
 	p.tls, noMode = tlsMode(t)
 	switch {
 	case t.Via == nil:
-	case p.method.Name != stageLoad:
-		noStore = fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", p.method.Name, stageLoad)
+	case p.method.Name != methodStageLoad:
+		noStore = fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", p.method.Name, methodStageLoad)
 	default:
 		noStore = objstore.Check(*t.Via)
 	}
@@ -94,23 +94,23 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 }
 
 // tableName is a table with its database, unquoted.
-type tableName struct{ database, table string }
+type tableName struct{ schema, table string }
 
 // targetTable reads the target's table: table or database.table.
 func targetTable(t loader.Target) (tableName, error) {
-	name := tableName{database: cmp.Or(t.Database, defaultDatabase), table: t.Table}
+	name := tableName{schema: cmp.Or(t.Database, defaultDatabase), table: t.Table}
 	if database, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{database: cmp.Or(database, defaultDatabase), table: table}
+		name = tableName{schema: cmp.Or(database, defaultDatabase), table: table}
 	}
 	switch {
 	case strings.Contains(t.Table, ","):
 		return name, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
 	case name.table == "", strings.Contains(name.table, "."):
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
-	case !isASCII(name.database + name.table):
+	case !isASCII(name.schema + name.table):
 		return name, fmt.Errorf("table %q: streaming loads carry it in a header, which must be ASCII", name)
 	}
-	return name, sqlload.CheckTable(sqlload.Length{}, name.database, name.table)
+	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
 func isASCII(s string) bool {
@@ -118,6 +118,6 @@ func isASCII(s string) bool {
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.
-func (n tableName) String() string { return n.database + "." + n.table }
+func (n tableName) String() string { return n.schema + "." + n.table }
 
-func (n tableName) quoted() string { return quote(n.database) + "." + quote(n.table) }
+func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }

@@ -33,7 +33,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	defer func() { _ = l.Close() }()
 	l.openConn = func(ctx context.Context, _ *mysql.Config) (driver.Conn, error) { return r.Connector().Connect(ctx) }
 	config := mysql.NewConfig()
-	l.frontends.List = []frontend{{config: config, loading: config, http: url.URL{Scheme: "http", Host: atFrontend}}}
+	l.hosts.List = []endpoint{{config: config, loading: config, http: url.URL{Scheme: "http", Host: atFrontend}}}
 	e.whens(p)
 
 	r.Prepare(p, l.Prepare)

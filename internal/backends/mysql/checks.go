@@ -118,11 +118,11 @@ func (d *doctor) checkMethod() {
 	if d.caps.Reason != "" {
 		fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
 		if d.server.flavour == tiDB || d.server.flavour == oceanBase {
-			fix = "--method " + insert
+			fix = "--method " + methodInsert
 		}
 		d.warn("delivery", fix, "a push is at least once here: %s", d.caps.Reason)
 	}
-	if d.method.Name == loadData && d.server.infileOff() {
+	if d.method.Name == methodLoadData && d.server.infileOff() {
 		d.note("local_infile", sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint))
 	}
 }

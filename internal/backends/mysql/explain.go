@@ -50,7 +50,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 
 	r.Prepare(p, l.Prepare)
-	if p.Contract.Method != pipeline {
+	if p.Contract.Method != methodPipeline {
 		r.Load(l, p)
 		r.Count(p)
 		return r.Statements()

@@ -17,7 +17,7 @@ import (
 
 // Explain lets a run load a batch or a group over connections that write down what is sent. It knows the flavour from
 // scheme and method only.
-func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	_, o, _ := planOf(t) // Check returns the error
 	l := unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, p.Contract.Method, o)
 	switch {
@@ -80,7 +80,7 @@ func (c recorded) commit(ctx context.Context) (tag string, err error) {
 	return "COMMIT", err
 }
 
-// IsClosed implements link.
+// IsClosed implements sessionConn.
 func (recorded) IsClosed() bool { return false }
 
 // load answers as the server does to claimAndLoad, or to the load alone.

@@ -47,7 +47,7 @@ type options struct {
 
 // planOf reads method and options of a target. It returns all that cannot work on any server as one error.
 func planOf(t loader.Target) (method string, o options, err error) {
-	m, unread := loader.ReadOptions(driver{}, t, &o)
+	m, unread := loader.ReadOptions(Driver{}, t, &o)
 	var unusable error
 	switch {
 	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
@@ -55,13 +55,13 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	case o.S3Keys && o.IAMRole != defaultRole:
 		unusable = errors.New("options iam-role and s3-keys exclude each other")
 	}
-	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), checkTable(t), ofTarget(t).check(),
-		sqlload.CheckSettings(t.Settings))
+	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), targetTable(t), ofTarget(t).check(),
+		checkSettings(t.Settings))
 }
 
-// checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
+// targetTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
 // mean one table.
-func checkTable(t loader.Target) error {
+func targetTable(t loader.Target) error {
 	most := 63
 	if t.Scheme == schemeRedshift {
 		most = 127

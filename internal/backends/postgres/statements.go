@@ -21,6 +21,19 @@ type statements struct {
 	primaryKey bool
 }
 
+// statements returns those about a planned or prepared table.
+func (l *opened) statements(s *sqlload.State) statements {
+	st := statements{
+		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
+		unlogged:   l.options.Unlogged,
+		primaryKey: s.Want.PrimaryKey, like: s.Want.Like,
+	}
+	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
+		st.unlogged = s.Relation.Traits[traitPersistence] == "u"
+	}
+	return st
+}
+
 // claimsTable returns the quoted claim table in a schema. It is unlogged where the target is: after a crash a logged
 // claim would call rows applied that are gone.
 func claimsTable(schema string, unlogged bool) string {
