@@ -36,18 +36,23 @@ type plan struct {
 // planOf reads a target. Its error names everything that cannot work on any server.
 func planOf(t loader.Target) (plan, error) {
 	p := plan{user: cmp.Or(t.User, defaultUser)}
-	var noMethod, noTable, noMode, noStore error
+	var noMethod, noTable, noMode error
 	p.method, noMethod = loader.ReadOptions(New(), t, &p.options)
 	p.name, noTable = targetTable(t)
 	p.tls, noMode = tlsMode(t)
+	return p, errors.Join(noMethod, noTable, p.checkStage(t), checkVia(t, p.method), checkParams(t),
+		checkSettings(t.Settings), noMode)
+}
+
+// checkVia refuses an object store that the method has no use for.
+func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case t.Via == nil:
-	case p.method.Name != methodStageLoad:
-		noStore = fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", p.method.Name, methodStageLoad)
-	default:
-		noStore = objstore.Check(*t.Via)
+		return nil
+	case m.Name != methodStageLoad:
+		return fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", m.Name, methodStageLoad)
 	}
-	return p, errors.Join(noMethod, noTable, p.checkStage(t), noStore, checkParams(t), checkSettings(t.Settings), noMode)
+	return objstore.Check(*t.Via)
 }
 
 // plainName is a name without quotation marks: the server takes no other one for a stage.

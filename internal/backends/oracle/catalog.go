@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// catalog reads the server's dictionary.
+// catalog reads the server's dictionary. No server has been asked Lookups.
 type catalog struct{ *opened }
 
 // traitUser is the trait of a relation that names the session's user, whatever current_schema is.

@@ -73,7 +73,7 @@ func checkAddress(c client, t loader.Target) error {
 		refuse("the target names no host: write oracle://user@host:%s/service", defaultPort)
 	}
 	for name, values := range t.Params {
-		if reason := checkParam(c, name, values); reason != "" {
+		if reason := checkParams(c, name, values); reason != "" {
 			refuse("parameter %s of the target: %s", name, reason)
 		}
 	}
@@ -81,8 +81,8 @@ func checkAddress(c client, t loader.Target) error {
 	return errors.Join(append(bad, err)...)
 }
 
-// checkParam returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
-func checkParam(c client, name string, values []string) string {
+// checkParams returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
+func checkParams(c client, name string, values []string) string {
 	switch {
 	case !slices.Contains(params, name):
 		return "it is unknown; valid are " + strings.Join(params, ", ")

@@ -142,7 +142,7 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		delete(config.RuntimeParams, name)
 	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
-	if err := s.check(); err != nil {
+	if err := s.checkParams(); err != nil {
 		return nil, a.unreadable(err)
 	}
 	if e.host == "" { // the caller only wants the server's address

@@ -119,8 +119,8 @@ func own() []string {
 		"sslcert", "sslkey", "sslpassword", "sslcrl", "sslcrldir", "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version")
 }
 
-// check refuses, by name, what libpq would do and terapush cannot, since a user may rely on it.
-func (s parameters) check() error {
+// checkParams refuses, by name, what libpq would do and terapush cannot, since a user may rely on it.
+func (s parameters) checkParams() error {
 	var all []error
 	refuse := func(name, why string) { all = append(all, fmt.Errorf("parameter %s=%s: %s", name, s[name], why)) }
 	if s["gssencmode"] == "require" {

@@ -55,7 +55,7 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	case o.S3Keys && o.IAMRole != defaultRole:
 		unusable = errors.New("options iam-role and s3-keys exclude each other")
 	}
-	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), targetTable(t), ofTarget(t).check(),
+	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), targetTable(t), ofTarget(t).checkParams(),
 		checkSettings(t.Settings))
 }
 
