@@ -42,7 +42,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		r.Step("once, if the table is there with another value", l.alterTable)
 	}
 	if p.Contract.Staged() {
-		all := &staged{inner{l}, &objstore.Staging{Store: objstore.Recorded(*t.Via, e.object)}}
+		all := &staged{inner{l}, objstore.RecordStaging(l, t, e.object)}
 		r.Load(all, p)
 		r.Commit(all, p.Contract)
 	} else {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -51,25 +50,14 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 
 	r.Prepare(p, l.Prepare)
 	if p.Contract.Staged() {
-		r.Step("per group", func(ctx context.Context) error { return l.explainGroup(ctx, p.Contract) })
+		all := newStaged(l, objstore.RecordStaging(l, t, r.Write))
+		r.Load(all, p)
+		r.Commit(all, p.Contract)
 	} else {
 		r.Load(l, p)
 	}
 	r.Count(p)
 	return r.Statements()
-}
-
-// explainGroup commits the first group. Region and keys are not known before the store is opened.
-func (l *opened) explainGroup(ctx context.Context, c loader.Contract) error {
-	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
-	folder := "RUN/g000000000000/"
-	if via := l.target.Via; via != nil {
-		a.Bucket, a.Region = strings.Join(via.Hosts, ","), cmp.Or(via.Params.Get("region"), a.Region)
-		folder = strings.TrimPrefix(strings.Trim(via.Database, "/")+"/", "/") + folder
-	}
-	group := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * c.GroupBatches}}
-	_, err := l.commitGroup(ctx, group, folder, a)
-	return err
 }
 
 // recorded is a session's connection that writes down what is sent.

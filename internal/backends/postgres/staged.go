@@ -28,11 +28,16 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		return nil, err
 	}
 
-	staging.Folders = true
 	if endpoint := staging.Store.Endpoint(); endpoint != "" {
 		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --staging is", "endpoint", endpoint)
 	}
-	return &staged{inner{l}, staging}, nil
+	return newStaged(l, staging), nil
+}
+
+// newStaged gives every group a folder: Redshift takes no list of names.
+func newStaged(l *opened, staging *objstore.Staging) *staged {
+	staging.Folders = true
+	return &staged{inner{l}, staging}
 }
 
 // Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
@@ -42,13 +47,6 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	if err != nil {
 		return ack, err
 	}
-	return l.commitGroup(ctx, g, l.Place(g.ID).Folder(), access)
-}
-
-// commitGroup is Commit of the objects in a folder.
-func (l *opened) commitGroup(
-	ctx context.Context, g loader.Group, folder string, access objstore.Access,
-) (ack loader.Ack, err error) {
 	st, err := l.State()
 	if err != nil {
 		return ack, err
@@ -60,7 +58,7 @@ func (l *opened) commitGroup(
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
 	ack, err = sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
-		rows, err := s.copyGroup(ctx, folder, access)
+		rows, err := s.copyGroup(ctx, l.Place(g.ID).Folder(), access)
 		return rows, nil, err
 	}))
 	if err != nil {
