@@ -128,9 +128,7 @@ func (l *opened) identify(ctx context.Context, t loader.Target) error {
 	for _, row := range settings {
 		l.server.Settings[row[0]] = row[1]
 	}
-	for _, s := range t.Settings {
-		l.server.Settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(l.server.Settings, t.Settings)
 	if l.caps.Staged { // uploads take no slot of the query queue
 		return nil
 	}

@@ -17,9 +17,7 @@ func fixedSettings() map[string]string {
 // sessionSettings are those of every session: the fixed ones, and those of --set.
 func sessionSettings(settings []loader.Setting) map[string]string {
 	all := fixedSettings()
-	for _, s := range settings {
-		all[s.Name] = s.Value
-	}
+	loader.ApplySettings(all, settings)
 	return all
 }
 

@@ -125,9 +125,7 @@ func (l *opened) identify(ctx context.Context) error {
 		return err
 	}
 	settings := map[string]string{"group_commit": string(l.options.group)}
-	for _, s := range l.target.Settings {
-		settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(settings, l.target.Settings)
 	if err := l.control.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err == nil {
 		settings["max_allowed_packet"] = packet
 		l.limitPacket(packet)

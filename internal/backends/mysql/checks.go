@@ -34,9 +34,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	}
 	defer func() { _ = c.Close() }()
 	d := &doctor{opened: l, intent: i, conn: c, vars: maps.Clone(l.server.vars)}
-	for _, s := range l.target.Settings {
-		d.vars[strings.ToLower(s.Name)] = s.Value
-	}
+	loader.ApplySettings(d.vars, l.target.Settings)
 	err = d.run(ctx)
 	return d.findings, failed("check the server", err)
 }

@@ -194,9 +194,7 @@ func (l *opened) findCaps(ctx context.Context) error {
 // Server implements loader.Loader.
 func (l *opened) Server() loader.Server {
 	settings := l.server.settings()
-	for _, s := range l.target.Settings {
-		settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(settings, l.target.Settings)
 	return loader.Server{
 		Product: string(l.server.flavour), Version: l.server.vars["version"], Endpoint: l.home.config.Addr, Settings: settings,
 	}

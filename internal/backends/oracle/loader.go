@@ -126,9 +126,7 @@ func (l *opened) identify(ctx context.Context, k *conn) error {
 			}
 		}
 	}
-	for _, s := range l.target.Settings {
-		l.server.Settings[strings.ToLower(s.Name)] = s.Value
-	}
+	loader.ApplySettings(l.server.Settings, l.target.Settings)
 	return nil
 }
 

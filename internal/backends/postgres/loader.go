@@ -108,9 +108,7 @@ func identify(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) 
 	case strings.Contains(text, "Redshift"): // "PostgreSQL 8.0.2 on …, Redshift 1.0.117891"
 		_, s.Version, _ = strings.Cut(text, "Redshift ")
 		s.Product = "Redshift"
-		for _, set := range settings {
-			s.Settings[set.Name] = set.Value
-		}
+		loader.ApplySettings(s.Settings, settings)
 		return redshift, s, nil // its sessions cannot choose durability
 	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
 		f, s.Product = yugabyteDB, "YugabyteDB"
