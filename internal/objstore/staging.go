@@ -79,6 +79,11 @@ func OpenStaging(ctx context.Context, database Database, t loader.Target, d load
 	return &Staging{Store: store, database: database}, nil
 }
 
+// RecordStaging is OpenStaging with a store of Recorded.
+func RecordStaging(database Database, t loader.Target, write func(request string)) *Staging {
+	return &Staging{Store: Recorded(*t.Via, write), database: database}
+}
+
 // Close closes the connections to the database and to the store.
 func (s *Staging) Close() error { return errors.Join(s.database.Close(), s.Store.Close()) }
 

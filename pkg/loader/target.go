@@ -55,6 +55,13 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
+// ApplySettings writes those of --set over settings by name, in small letters: to a server SQL_MODE is sql_mode.
+func ApplySettings(to map[string]string, set []Setting) {
+	for _, s := range set {
+		to[strings.ToLower(s.Name)] = s.Value
+	}
+}
+
 // Target is where rows go and how to connect.
 type Target struct {
 	Scheme   string

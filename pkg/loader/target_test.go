@@ -102,6 +102,12 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
+func TestApplySettings(t *testing.T) {
+	said := map[string]string{"sql_mode": "ANSI", "log_bin": "ON"}
+	loader.ApplySettings(said, []loader.Setting{{Name: "SQL_MODE", Value: "''"}, {Name: "sql_mode", Value: "STRICT"}})
+	require.Equal(t, map[string]string{"sql_mode": "STRICT", "log_bin": "ON"}, said)
+}
+
 func TestInvalidTargets(t *testing.T) {
 	for _, text := range []string{
 		"", "h/db", "u:hunter2@h/db", "://u:hunter2@h", "postgres:/u:hunter2@h", "u:hunter2@h/db?a=http://b", "u:hunt://hunter2@h",

@@ -39,7 +39,7 @@ func stageName(run string) string {
 	}, run)
 }
 
-func (b *bucket) store(ctx context.Context, _ *node, batch *batch.Batch) error {
+func (b *bucket) store(ctx context.Context, _ *endpoint, batch *batch.Batch) error {
 	return b.run.Put(ctx, batch)
 }
 

@@ -21,13 +21,13 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	n := l.plan.name
 	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT table_id, engine, comment FROM system.tables"+
-		" WHERE database = %s AND name = %s", literal(n.database), literal(n.table)))
+		" WHERE database = %s AND name = %s", literal(n.schema), literal(n.table)))
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	id, engine, comment := found[0][0], found[0][1], found[0][2]
 	r := &sqlload.Relation{
-		Schema: n.database, Name: n.table, Table: n.quoted(),
+		Schema: n.schema, Name: n.table, Table: n.quoted(),
 		Identity: "table id " + id, Comment: comment, Traits: []string{engine},
 	}
 	if engine == "VIEW" {
@@ -81,13 +81,13 @@ func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) 
 }
 
 func (l *opened) grant(privileges string) string {
-	return fmt.Sprintf("GRANT %s ON %s.* TO USER %s", privileges, l.plan.name.database, literal(l.plan.user))
+	return fmt.Sprintf("GRANT %s ON %s.* TO USER %s", privileges, l.plan.name.schema, literal(l.plan.user))
 }
 
 // Stored reads the size in the object store.
 func (l catalog) Stored(*sqlload.State) []string {
 	return []string{fmt.Sprintf("SELECT COALESCE(data_compressed_size, 0) + COALESCE(index_size, 0)"+
-		" FROM system.tables WHERE database = %s AND name = %s", literal(l.plan.name.database), literal(l.plan.name.table))}
+		" FROM system.tables WHERE database = %s AND name = %s", literal(l.plan.name.schema), literal(l.plan.name.table))}
 }
 
 // fetchBytes is the column data in one answer of Fetch. JSON makes up to six bytes of one, and httpload.MaxAnswer is

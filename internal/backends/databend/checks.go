@@ -49,7 +49,7 @@ func (l *opened) check(ctx context.Context, c sqlload.Conn, i loader.Intent) ([]
 	if err != nil {
 		return findings, err
 	}
-	more, err := l.Ask(ctx, c, i, []sqlload.Check{l.privileges(table)}, fix)
+	more, err := l.Ask(ctx, c, i, []sqlload.Check{l.checkPrivileges(table)}, fix)
 	return append(findings, more...), err
 }
 
@@ -144,7 +144,7 @@ func setting(values []string, name string) (n int64, known bool) {
 
 // privileges asks for the plan of a statement, which checks the privileges of the user and all their roles without
 // running it.
-func (l *opened) privileges(table *sqlload.TableCheck) sqlload.Check {
+func (l *opened) checkPrivileges(table *sqlload.TableCheck) sqlload.Check {
 	statement, privileges := fmt.Sprintf("INSERT INTO %s SELECT * FROM %[1]s", l.plan.name.quoted()), "INSERT, SELECT"
 	if len(table.Missing) > 0 { // the user who creates a table owns it
 		statement, privileges = statements{table.Statements}.createTable(), "CREATE"

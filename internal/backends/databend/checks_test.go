@@ -33,7 +33,7 @@ func configured(sessions, storage string) string {
 // check returns the findings that are not all right: check, grade: what was found; what to do.
 func check(t *testing.T, c loader.Checker, workers int) string {
 	t.Helper()
-	findings, err := c.CheckServer(t.Context(), loader.Intent{Preparation: preparation(streamingLoad), Workers: workers})
+	findings, err := c.CheckServer(t.Context(), loader.Intent{Preparation: preparation(methodStreamingLoad), Workers: workers})
 	require.NoError(t, err)
 	var all, checks []string
 	for _, f := range findings {
@@ -51,26 +51,26 @@ func TestChecks(t *testing.T) {
 	limit := func(name, value string) string { return result([]any{resultTimeout, "60"}, []any{name, value}) }
 	denied := failure(permissionDenied, "no")
 	for _, c := range []struct{ method, ask, answer, want string }{
-		{streamingLoad, "", "", ""},
-		{insert, "", "", ""},
-		{insertNoPresign, "", "", ""},
-		{stageLoad, "", "", ""},
-		{streamingLoad, askConfigs, configured("4", "s3"), "sessions, warn: max_active_sessions = 4 on each host: sessions above it " +
+		{methodStreamingLoad, "", "", ""},
+		{methodInsert, "", "", ""},
+		{methodInsertNoPresign, "", "", ""},
+		{methodStageLoad, "", "", ""},
+		{methodStreamingLoad, askConfigs, configured("4", "s3"), "sessions, warn: max_active_sessions = 4 on each host: sessions above it " +
 			"are refused; [query] max_active_sessions = 12 in databend-query.toml and restart the server, or --workers 4"},
-		{streamingLoad, askConfigs, configured("256", "memory"), "storage, warn: type memory: the rows are gone when the server ends; " +
+		{methodStreamingLoad, askConfigs, configured("256", "memory"), "storage, warn: type memory: the rows are gone when the server ends; " +
 			`[storage] type = "s3" (or fs) in databend-query.toml`},
-		{streamingLoad, askSettings, limit(executeTimeout, "30"), executeTimeout + ", warn: max_execute_time_in_seconds = 30: " +
+		{methodStreamingLoad, askSettings, limit(executeTimeout, "30"), executeTimeout + ", warn: max_execute_time_in_seconds = 30: " +
 			"the server ends a longer statement, also one that loads; --set max_execute_time_in_seconds=0"},
-		{streamingLoad, askSettings, limit(queueTimeout, "5"), queueTimeout + ", warn: statement_queued_timeout_in_seconds = 5: " +
+		{methodStreamingLoad, askSettings, limit(queueTimeout, "5"), queueTimeout + ", warn: statement_queued_timeout_in_seconds = 5: " +
 			"a statement that waits longer for its turn is refused; --set statement_queued_timeout_in_seconds=0"},
-		{streamingLoad, askSettings, result([]any{resultTimeout, "5"}), resultTimeout + ", warn: http_handler_result_timeout_secs = 5: " +
+		{methodStreamingLoad, askSettings, result([]any{resultTimeout, "5"}), resultTimeout + ", warn: http_handler_result_timeout_secs = 5: " +
 			"the answer of a long statement may be lost between two polls; --set http_handler_result_timeout_secs=60"},
-		{stageLoad, askSettings, limit(fileMemory, "2"), "file names, warn: load_file_metadata_expire_hours = 2: " +
+		{methodStageLoad, askSettings, limit(fileMemory, "2"), "file names, warn: load_file_metadata_expire_hours = 2: " +
 			"a run that is resumed later loads files twice; SET GLOBAL load_file_metadata_expire_hours = 24"},
-		{streamingLoad, "EXPLAIN INSERT", denied, "privileges, fail: server error 1063: no; GRANT INSERT, SELECT ON db.* TO USER 'root'"},
-		{streamingLoad, "EXPLAIN CREATE TABLE", denied, "privileges, fail: server error 1063: no; GRANT CREATE ON db.* TO USER 'root'"},
-		{streamingLoad, "EXPLAIN", failure(1005, "no"), "privileges, unknown: the server does not say: server error 1005: no; "},
-		{streamingLoad, askConfigs, denied, "sessions, unknown: the server does not say: server error 1063: no; " + role},
+		{methodStreamingLoad, "EXPLAIN INSERT", denied, "privileges, fail: server error 1063: no; GRANT INSERT, SELECT ON db.* TO USER 'root'"},
+		{methodStreamingLoad, "EXPLAIN CREATE TABLE", denied, "privileges, fail: server error 1063: no; GRANT CREATE ON db.* TO USER 'root'"},
+		{methodStreamingLoad, "EXPLAIN", failure(1005, "no"), "privileges, unknown: the server does not say: server error 1005: no; "},
+		{methodStreamingLoad, askConfigs, denied, "sessions, unknown: the server does not say: server error 1063: no; " + role},
 	} {
 		t.Run(c.method+" "+c.want, func(t *testing.T) {
 			f := newHealthy(t)
@@ -89,13 +89,13 @@ func TestChecks(t *testing.T) {
 // A server that lets one question wait is asked no more.
 func TestChecksOfABusyServer(t *testing.T) {
 	f := newHealthy(t)
-	checker := openTarget(t, f.target(streamingLoad))
+	checker := openTarget(t, f.target(methodStreamingLoad))
 	require.Equal(t, checkTimeout, checker.checking)
 	checker.checking = 100 * time.Millisecond
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	f.call(askConfigs, func(seen) string { <-held; return result() })
-	findings, err := checker.CheckServer(t.Context(), loader.Intent{Preparation: preparation(streamingLoad)})
+	findings, err := checker.CheckServer(t.Context(), loader.Intent{Preparation: preparation(methodStreamingLoad)})
 	require.NoError(t, err)
 	require.Equal(t, "answers", findings[len(findings)-1].Check)
 	require.Empty(t, f.asked("EXPLAIN"))
@@ -103,7 +103,7 @@ func TestChecksOfABusyServer(t *testing.T) {
 
 // The real server answers all questions, with nothing wrong.
 func TestChecksOfServers(t *testing.T) {
-	for _, method := range []string{streamingLoad, insertNoPresign, stageLoad} {
+	for _, method := range []string{methodStreamingLoad, methodInsertNoPresign, methodStageLoad} {
 		t.Run(method, func(t *testing.T) {
 			target := realServer(t)
 			target.Method, target.Table = method, "checked"
@@ -113,7 +113,7 @@ func TestChecksOfServers(t *testing.T) {
 	t.Run("through a bucket", func(t *testing.T) {
 		target := realServer(t)
 		via := urlOf(t, "TERAPUSH_TEST_S3")
-		target.Method, target.Table, target.Via = stageLoad, "checked", &via
+		target.Method, target.Table, target.Via = methodStageLoad, "checked", &via
 		found := check(t, openTarget(t, target), 4)
 		require.Contains(t, found, "store from the server")
 		require.NotContains(t, found, ", fail: ")

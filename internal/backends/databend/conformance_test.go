@@ -47,15 +47,15 @@ func (w way) String() string { return w.method + " " + string(w.format) + " " + 
 // end's, all else the engine's.
 func TestConformance(t *testing.T) {
 	for _, w := range []way{
-		{streamingLoad, batch.CSV, "lineitem"}, // a part of a batch is deleted, by a number of two columns
-		{insert, batch.CSV, "httplogs"},        // URLs that the engine signs, and rows found by a timestamp
-		{insertNoPresign, batch.Parquet, "people"},
-		{stageLoad, batch.CSV, "people"}, // COPY knows files by their names, and fails as a whole
+		{methodStreamingLoad, batch.CSV, "lineitem"}, // a part of a batch is deleted, by a number of two columns
+		{methodInsert, batch.CSV, "httplogs"},        // URLs that the engine signs, and rows found by a timestamp
+		{methodInsertNoPresign, batch.Parquet, "people"},
+		{methodStageLoad, batch.CSV, "people"}, // COPY knows files by their names, and fails as a whole
 	} {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting for the server
 			target := realServer(t)
-			if w.method == insert {
+			if w.method == methodInsert {
 				target.Options = map[string]string{"stage": objectStage(t, target)}
 			}
 			w.holds(t, patientDriver{impatient()}, target)
@@ -67,14 +67,14 @@ func TestConformance(t *testing.T) {
 // TestArithmetic.
 func TestFormats(t *testing.T) {
 	for _, w := range []way{
-		{streamingLoad, batch.NDJSON, "httplogs"},
-		{streamingLoad, batch.Parquet, "httplogs"},
-		{insertNoPresign, batch.NDJSON, "lineitem"},
-		{insertNoPresign, batch.Parquet, "people"},
-		{stageLoad, batch.NDJSON, "documents"},
-		{stageLoad, batch.Parquet, "lineitem"},
-		{stageLoad, batch.CSVGzip, "lineitem"},
-		{stageLoad, batch.NDJSONZstd, "people"},
+		{methodStreamingLoad, batch.NDJSON, "httplogs"},
+		{methodStreamingLoad, batch.Parquet, "httplogs"},
+		{methodInsertNoPresign, batch.NDJSON, "lineitem"},
+		{methodInsertNoPresign, batch.Parquet, "people"},
+		{methodStageLoad, batch.NDJSON, "documents"},
+		{methodStageLoad, batch.Parquet, "lineitem"},
+		{methodStageLoad, batch.CSVGzip, "lineitem"},
+		{methodStageLoad, batch.NDJSONZstd, "people"},
 	} {
 		t.Run(w.String(), func(t *testing.T) { w.arrives(t, realServer(t)) })
 	}
@@ -82,16 +82,16 @@ func TestFormats(t *testing.T) {
 		target, via := realServer(t), urlOf(t, "TERAPUSH_TEST_S3")
 		via.Database = "databend-" + strings.ToLower(rand.Text())
 		target.Via = &via
-		way{stageLoad, batch.CSV, "people"}.arrives(t, target)
+		way{methodStageLoad, batch.CSV, "people"}.arrives(t, target)
 	})
 }
 
 // Every type of the engine, through each method and format.
 func TestTypes(t *testing.T) {
 	for _, w := range []way{
-		{streamingLoad, batch.CSV, ""}, {streamingLoad, batch.NDJSON, ""}, {streamingLoad, batch.Parquet, ""},
-		{insertNoPresign, batch.CSV, ""}, {insertNoPresign, batch.NDJSON, ""}, {insertNoPresign, batch.Parquet, ""},
-		{stageLoad, batch.CSV, ""}, {stageLoad, batch.NDJSON, ""}, {stageLoad, batch.Parquet, ""}, {stageLoad, batch.CSVZstd, ""},
+		{methodStreamingLoad, batch.CSV, ""}, {methodStreamingLoad, batch.NDJSON, ""}, {methodStreamingLoad, batch.Parquet, ""},
+		{methodInsertNoPresign, batch.CSV, ""}, {methodInsertNoPresign, batch.NDJSON, ""}, {methodInsertNoPresign, batch.Parquet, ""},
+		{methodStageLoad, batch.CSV, ""}, {methodStageLoad, batch.NDJSON, ""}, {methodStageLoad, batch.Parquet, ""}, {methodStageLoad, batch.CSVZstd, ""},
 	} {
 		t.Run(w.String(), func(t *testing.T) {
 			target, p := realServer(t), preparation(w.method)
@@ -114,7 +114,7 @@ func TestTypes(t *testing.T) {
 // A table of the engine is read as its columns are, and another one is made like it.
 func TestDescribe(t *testing.T) {
 	target := realServer(t)
-	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	target.Method, target.Table = methodInsertNoPresign, "t_"+strings.ToLower(rand.Text())
 	statementOn(t, target, "CREATE TABLE "+target.Table+` (id BIGINT UNSIGNED NOT NULL, n INT, s SMALLINT UNSIGNED, y TINYINT, d DECIMAL(38, 10),
 		e DECIMAL(9, 2), v VARCHAR NOT NULL, j VARIANT, t TIMESTAMP, day DATE DEFAULT '2026-01-31', b BINARY, f FLOAT, g DOUBLE, o BOOLEAN,
 		a ARRAY(INT))`)
@@ -137,7 +137,7 @@ func TestDescribe(t *testing.T) {
 	like := loader.TableName{Schema: d.Schema, Name: d.Table}
 	target.Table += "_like"
 	t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+target.Table) })
-	p, l := preparation(insertNoPresign), openTarget(t, target)
+	p, l := preparation(methodInsertNoPresign), openTarget(t, target)
 	p.Schema = rows.Schema{
 		Dataset: "d", Number: []rows.Term{{Times: 1}},
 		Columns: []rows.Column{{Name: "id", Type: rows.Uint64, Derived: true}, {Name: "v", Type: rows.Text, MaxBytes: 9}},
@@ -197,9 +197,9 @@ func (w way) dataset(t *testing.T) dataset.Dataset {
 // The proof's statements on a real server, which has no sums beyond 64 bits.
 func TestArithmetic(t *testing.T) {
 	target := realServer(t)
-	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	target.Method, target.Table = methodInsertNoPresign, "t_"+strings.ToLower(rand.Text())
 	table := backendtest.Tables{
-		Driver: New(), Deps: backendtest.Deps(), Target: target, Preparation: preparation(insertNoPresign), Name: target.Table,
+		Driver: New(), Deps: backendtest.Deps(), Target: target, Preparation: preparation(methodInsertNoPresign), Name: target.Table,
 		Exec: func(statement string) { statementOn(t, target, statement) },
 	}
 	t.Cleanup(func() { table.Exec("DROP TABLE IF EXISTS " + table.Name) })
@@ -259,7 +259,7 @@ func (w way) holds(t *testing.T, driver loader.Driver, target loader.Target) {
 		contract.BatchRows = 2000
 	}
 	target.Method = w.method
-	commit := map[string]string{streamingLoad: "X-Databend-Sql: INSERT", stageLoad: `"sql":"COPY INTO`}[w.method]
+	commit := map[string]string{methodStreamingLoad: "X-Databend-Sql: INSERT", methodStageLoad: `"sql":"COPY INTO`}[w.method]
 	loadertest.Run(t, backendtest.Harness(d, loadertest.Harness{
 		Driver: driver, Deps: backendtest.Deps(), Contract: contract, Overlap: true, Commit: cmp.Or(commit, `"sql":"INSERT`),
 		Target: func(t *testing.T) loader.Target {
@@ -287,7 +287,7 @@ func statementOn(t *testing.T, target loader.Target, sql string) {
 	t.Helper()
 	c := &clients{deps: backendtest.Deps(), mode: loader.TLSOff}
 	defer c.close()
-	nodes, err := c.nodes(t.Context(), target)
+	nodes, err := c.endpoints(t.Context(), target)
 	require.NoError(t, err)
 	_, err = nodes[0].run(context.WithoutCancel(t.Context()), statement{sql: sql}, nil)
 	require.NoError(t, err)

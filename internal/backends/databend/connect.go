@@ -24,8 +24,8 @@ const (
 	securePort = "443"
 )
 
-// node is one server of the target.
-type node struct {
+// endpoint is one server of the target.
+type endpoint struct {
 	address string // host:port
 	base    string // http://host:port
 	http    *httpload.Client
@@ -48,21 +48,18 @@ func newLogin(t loader.Target) (*login, error) {
 		}
 	}
 	state := sessionState{
-		Database: cmp.Or(t.Database, defaultDatabase), Role: t.Params.Get("role"), Settings: fixedSettings(),
+		Database: cmp.Or(t.Database, defaultDatabase), Role: t.Params.Get("role"), Settings: sessionSettings(t.Settings),
 	}
 	if state.Role != "" {
 		state.SecondaryRoles = &[]string{}
-	}
-	for _, s := range t.Settings {
-		state.Settings[s.Name] = s.Value
 	}
 	session, err := json.Marshal(state)
 	return &login{header: r.Header, session: session}, err
 }
 
-// request makes a request to the node. A path, which may come from the server, must begin with a slash, so that the
+// request makes a request to the server. A path, which may come from the server, must begin with a slash, so that the
 // credentials go nowhere else.
-func (n *node) request(ctx context.Context, method, path string) (*http.Request, error) {
+func (n *endpoint) request(ctx context.Context, method, path string) (*http.Request, error) {
 	if !strings.HasPrefix(path, "/") {
 		return nil, &unreadableError{fmt.Errorf("%q is not a path of the server", path)}
 	}
@@ -128,22 +125,22 @@ func (c *clients) close() {
 	}
 }
 
-// nodes returns a node for each host of the target.
-func (c *clients) nodes(ctx context.Context, t loader.Target) ([]*node, error) {
+// endpoints returns one for each host of the target.
+func (c *clients) endpoints(ctx context.Context, t loader.Target) ([]*endpoint, error) {
 	l, err := newLogin(t)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*node, max(len(t.Hosts), 1))
+	all := make([]*endpoint, max(len(t.Hosts), 1))
 	for i := range all {
-		if all[i], err = c.node(ctx, t, i, l); err != nil {
+		if all[i], err = c.endpoint(ctx, t, i, l); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (c *clients) node(ctx context.Context, t loader.Target, i int, l *login) (*node, error) {
+func (c *clients) endpoint(ctx context.Context, t loader.Target, i int, l *login) (*endpoint, error) {
 	host, _, err := net.SplitHostPort(t.Address(i, plainPort))
 	if err != nil {
 		return nil, fmt.Errorf("host %d of the target: %w", i+1, err)
@@ -155,32 +152,32 @@ func (c *clients) node(ctx context.Context, t loader.Target, i int, l *login) (*
 	// HTTP cannot negotiate TLS. By default the connection to this machine is plain; where TLS is asked for as a
 	// preference, a query finds out.
 	if config == nil || plain && c.mode == loader.TLSAuto {
-		return c.newNode("http", t.Address(i, plainPort), l)
+		return c.newEndpoint("http", t.Address(i, plainPort), l)
 	}
-	n, err := c.newNode("https", t.Address(i, securePort), l)
+	n, err := c.newEndpoint("https", t.Address(i, securePort), l)
 	if err != nil || !plain {
 		return n, err
 	}
 	_, err = n.run(ctx, statement{sql: "SELECT 1"}, nil)
 	if record := (tls.RecordHeaderError{}); errors.As(err, &record) {
-		return c.newNode("http", t.Address(i, plainPort), l)
+		return c.newEndpoint("http", t.Address(i, plainPort), l)
 	}
 	return n, nil // Open reports any other failure
 }
 
-func (c *clients) newNode(scheme, address string, l *login) (*node, error) {
+func (c *clients) newEndpoint(scheme, address string, l *login) (*endpoint, error) {
 	u := &url.URL{Scheme: scheme, Host: address}
 	client, err := c.client(u)
 	if err != nil {
 		return nil, err
 	}
-	return &node{address: address, base: u.String(), http: client, login: l}, nil
+	return &endpoint{address: address, base: u.String(), http: client, login: l}, nil
 }
 
-// run is node.run on the host that has answered last, or on another one that can be reached. A statement may take as
+// run is endpoint.run on the host that has answered last, or on another one that can be reached. A statement may take as
 // long as ctx allows, whatever its host's share of the time to connect.
 func (l *opened) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
-	err = l.hosts.Ask(ctx, func(_ context.Context, n *node) (err error) {
+	err = l.hosts.Ask(ctx, func(_ context.Context, n *endpoint) (err error) {
 		written, err = n.run(ctx, s, each)
 		return err
 	})

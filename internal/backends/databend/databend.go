@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	streamingLoad   = "streaming-load"
-	insert          = "insert"
-	insertNoPresign = "insert-no-presign"
-	stageLoad       = "stage-load"
+	methodStreamingLoad   = "streaming-load"
+	methodInsert          = "insert"
+	methodInsertNoPresign = "insert-no-presign"
+	methodStageLoad       = "stage-load"
 )
 
 // Driver is Databend's loader.Driver.
@@ -55,10 +55,10 @@ func (Driver) Methods() []loader.Method {
 		return loader.Method{Name: name, Help: help, Caps: capsOf(name), Options: options}
 	}
 	return []loader.Method{
-		method(streamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781", nil),
-		method(insert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
-		method(insertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
-		method(stageLoad,
+		method(methodStreamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781", nil),
+		method(methodInsert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
+		method(methodInsertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
+		method(methodStageLoad,
 			"files put into an object store (--staging s3://…) or a stage of the server, then COPY INTO of many at once", stage),
 	}
 }
@@ -87,9 +87,9 @@ func capsOf(method string) loader.Caps {
 		Lacks:             types.Lacks(),
 	}
 	switch method {
-	case insertNoPresign: // users' files go in by COPY, which remembers names: see records.go
+	case methodInsertNoPresign: // users' files go in by COPY, which remembers names: see records.go
 		c.Files, c.PlainFiles = []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet}, true
-	case stageLoad:
+	case methodStageLoad:
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30
 		c.DefaultBatchBytes, c.MaxGroupBatches = 32<<20, maxFiles
 		c.Formats = append(c.Formats, batch.CSVGzip, batch.CSVZstd, batch.NDJSONGzip, batch.NDJSONZstd)

@@ -30,7 +30,7 @@ func (d Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statemen
 	const host = "http://node"
 	client := httpload.Recorded(e.answer)
 	login, _ := newLogin(t)
-	l.hosts.List = []*node{{base: host, http: client, login: login}}
+	l.hosts.List = []*endpoint{{base: host, http: client, login: login}}
 	l.clients.open = map[string]*httpload.Client{host: client}
 	if t.Via != nil {
 		l.store = objstore.Recorded(*t.Via, r.Write)
@@ -89,7 +89,7 @@ func (e explained) lostAnswer() {
 	*e.running = nil
 	e.Resolve(again, e.owner, e.contract)
 
-	if e.owner.plan.method.Name != streamingLoad {
+	if e.owner.plan.method.Name != methodStreamingLoad {
 		return
 	}
 	const removal = ":removal-ATTEMPT\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try"

@@ -58,16 +58,16 @@ func TestExplain(t *testing.T) {
 		stage  map[string]string
 		via    *loader.Target
 	}{
-		"streaming-load":               {method: streamingLoad, format: csv, dedup: labelled},
-		"streaming-load-ndjson":        {method: streamingLoad, format: batch.NDJSON, dedup: labelled, create: loader.CreateRecreate},
-		"streaming-load-at-least-once": {method: streamingLoad, format: batch.Parquet, create: loader.CreateNever},
-		"streaming-load-text-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: textKey},
-		"streaming-load-time-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: timeKey, create: loader.CreateTruncate},
-		"streaming-load-two-terms":     {method: streamingLoad, format: csv, dedup: labelled, schema: twoTerms},
-		"insert":                       {method: insert, format: csv, dedup: labelled, stage: map[string]string{"stage": "loads"}},
-		"insert-no-presign":            {method: insertNoPresign, format: csv, dedup: labelled},
-		"stage-load":                   {method: stageLoad, format: csv, dedup: labelled},
-		"stage-load-via":               {method: stageLoad, format: csv, dedup: labelled, via: &via},
+		"streaming-load":               {method: methodStreamingLoad, format: csv, dedup: labelled},
+		"streaming-load-ndjson":        {method: methodStreamingLoad, format: batch.NDJSON, dedup: labelled, create: loader.CreateRecreate},
+		"streaming-load-at-least-once": {method: methodStreamingLoad, format: batch.Parquet, create: loader.CreateNever},
+		"streaming-load-text-key":      {method: methodStreamingLoad, format: csv, dedup: labelled, schema: textKey},
+		"streaming-load-time-key":      {method: methodStreamingLoad, format: csv, dedup: labelled, schema: timeKey, create: loader.CreateTruncate},
+		"streaming-load-two-terms":     {method: methodStreamingLoad, format: csv, dedup: labelled, schema: twoTerms},
+		"insert":                       {method: methodInsert, format: csv, dedup: labelled, stage: map[string]string{"stage": "loads"}},
+		"insert-no-presign":            {method: methodInsertNoPresign, format: csv, dedup: labelled},
+		"stage-load":                   {method: methodStageLoad, format: csv, dedup: labelled},
+		"stage-load-via":               {method: methodStageLoad, format: csv, dedup: labelled, via: &via},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := loader.Target{

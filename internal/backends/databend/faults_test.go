@@ -65,7 +65,7 @@ func TestARefusedPage(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 429, 503} {
 		f := newFake(t)
 		f.uploads(t, "")
-		db, s := f.open(t, insertNoPresign)
+		db, s := f.open(t, methodInsertNoPresign)
 		f.on("INSERT INTO", `{"id":"q","state":"Starting","data":[],"next_uri":"/v1/query/q/page/1"}`)
 		f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 		running := f.runs(queryIDs(batchKind, testBatch(1).ID, 1), 1)
@@ -79,7 +79,7 @@ func TestARefusedPage(t *testing.T) {
 		require.Zero(t, running.Load())
 		require.Len(t, f.asked("REMOVE"), 1)
 		f.on("INSERT INTO", wrote(3))
-		_, err = newSession(t, db, insertNoPresign).Load(t.Context(), testBatch(2))
+		_, err = newSession(t, db, methodInsertNoPresign).Load(t.Context(), testBatch(2))
 		require.NoError(t, err)
 	}
 }
@@ -91,7 +91,7 @@ func TestALoadThatTheServerBeginsLate(t *testing.T) {
 	proxy, err := faultproxy.New(f.Listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
-	_, s := f.open(t, streamingLoad, func(t *loader.Target) { t.Hosts = []string{proxy.Addr()} })
+	_, s := f.open(t, methodStreamingLoad, func(t *loader.Target) { t.Hosts = []string{proxy.Addr()} })
 	head, late := make(chan struct{}), make(chan struct{})
 	f.routes["/v1/streaming_load"] = func(_ http.ResponseWriter, r *http.Request) {
 		close(head)
@@ -118,7 +118,7 @@ func TestALoadThatTheServerBeginsLate(t *testing.T) {
 // A deletion whose answer is lost must not run after the batch is in.
 func TestALateDeletion(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
+	db, _ := f.open(t, methodStreamingLoad)
 	ref := loader.RefOf(testBatch(1))
 	var removals []string
 	for n := range maxRemovals {
@@ -153,8 +153,8 @@ func TestADeletionRunsOnce(t *testing.T) {
 	proxy, err := faultproxy.New(target.Hosts[0], lost)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
-	target.Hosts, target.Method, target.Table = []string{proxy.Addr()}, streamingLoad, "t_"+strings.ToLower(rand.Text())
-	db, p := openTarget(t, target), preparation(streamingLoad)
+	target.Hosts, target.Method, target.Table = []string{proxy.Addr()}, methodStreamingLoad, "t_"+strings.ToLower(rand.Text())
+	db, p := openTarget(t, target), preparation(methodStreamingLoad)
 	p.Run = target.Table
 	_, err = db.Prepare(t.Context(), p)
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestADeletionRunsOnce(t *testing.T) {
 	}
 	resolvesTo(0)
 	b.Attempt = 2
-	_, err = newSession(t, db, streamingLoad).Load(t.Context(), b)
+	_, err = newSession(t, db, methodStreamingLoad).Load(t.Context(), b)
 	require.NoError(t, err)
 	late := statement{
 		sql:  statements{state.Statements}.deleteRows(keysOf(loader.RefOf(b))),
@@ -189,7 +189,7 @@ func TestADeletionRunsOnce(t *testing.T) {
 // A deletion that fails again and again ends with its statement in the user's hands.
 func TestADeletionThatFails(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
+	db, _ := f.open(t, methodStreamingLoad)
 	f.counts(t, "2", nil)
 	f.on("DELETE", failure(2001, "meta service: timeout"))
 	for range maxRemovals {
@@ -206,7 +206,7 @@ func TestADeletionThatFails(t *testing.T) {
 // An INSERT that is still listed after its kill may be committing, however long that takes.
 func TestACommitThatIsRunning(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, insertNoPresign)
+	db, _ := f.open(t, methodInsertNoPresign)
 	db.grace = time.Nanosecond
 	running := f.runs(queryIDs(batchKind, testBatch(1).ID, 1), 4)
 	f.counts(t, "3", running)
@@ -217,7 +217,7 @@ func TestACommitThatIsRunning(t *testing.T) {
 // A streaming load that waits for a client which is gone would be listed until the kernel gives up the connection.
 func TestAStreamingLoadWithoutItsClient(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
+	db, _ := f.open(t, methodStreamingLoad)
 	db.grace = time.Nanosecond
 	f.runs(queryIDs(batchKind, testBatch(1).ID, 1), math.MaxInt64)
 	f.counts(t, "0", nil)
@@ -233,7 +233,7 @@ func TestAHostThatIsDown(t *testing.T) {
 	f := newFake(t)
 	f.uploads(t, "")
 	first := func(t *loader.Target) { t.Hosts = append([]string{down}, t.Hosts...) }
-	for method, found := range map[string]string{stageLoad: "0", streamingLoad: "3"} {
+	for method, found := range map[string]string{methodStageLoad: "0", methodStreamingLoad: "3"} {
 		db, s := f.open(t, method, first)
 		f.streams(http.StatusOK, streamed(3))
 		f.on("LIST", result([]any{"terapush/r-1/000000000002.csv", strconv.Itoa(len(threeRows))}))
@@ -243,10 +243,10 @@ func TestAHostThatIsDown(t *testing.T) {
 		_, err = s.Load(t.Context(), testBatch(2))
 		require.NoError(t, err, "the same session goes to the next host")
 		f.counts(t, found, nil)
-		resolves(t, db, 2, map[string]loader.Applied{stageLoad: loader.No, streamingLoad: loader.Yes}[method])
+		resolves(t, db, 2, map[string]loader.Applied{methodStageLoad: loader.No, methodStreamingLoad: loader.Yes}[method])
 		f.streams(http.StatusBadRequest, missingSQL)
 	}
-	db, _ := f.open(t, streamingLoad, first)
+	db, _ := f.open(t, methodStreamingLoad, first)
 	f.Close()
 	_, err = db.Resolve(t.Context(), loader.RefOf(testBatch(2)))
 	require.ErrorContains(t, err, "end earlier attempts: "+down, "one host has to show its list")
@@ -255,7 +255,7 @@ func TestAHostThatIsDown(t *testing.T) {
 // Every host lists the whole warehouse, so a query is waited for once and not once a host.
 func TestGraceDoesNotAddUp(t *testing.T) {
 	f, other := newFake(t), newFake(t)
-	db, _ := f.open(t, streamingLoad, other.alsoHost)
+	db, _ := f.open(t, methodStreamingLoad, other.alsoHost)
 	db.grace = 10 * time.Millisecond
 	for _, server := range []*fake{f, other} {
 		server.on(selectProcesses(queryIDs(batchKind, testBatch(1).ID, 1)), result([]any{"s1"}))
@@ -280,7 +280,7 @@ func TestRowsOfOthersStay(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.on("SELECT COUNT(*)", result([]any{"1"}))
-		db, p := openTarget(t, f.target(streamingLoad)), preparation(streamingLoad)
+		db, p := openTarget(t, f.target(methodStreamingLoad)), preparation(methodStreamingLoad)
 		change(f, &p)
 		_, err := db.Prepare(t.Context(), p)
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ const folder = "terapush"
 func fileName(number int64, f batch.Format) string { return fmt.Sprintf("%012d.%s", number, f) }
 
 // upload puts the batch into a stage through the node.
-func (n *node) upload(ctx context.Context, stage, path string, b *batch.Batch) error {
+func (n *endpoint) upload(ctx context.Context, stage, path string, b *batch.Batch) error {
 	r, err := n.request(ctx, http.MethodPut, "/v1/upload_to_stage")
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ type fileError struct{ text string }
 func (e *fileError) Error() string { return e.text }
 
 // presign returns a request that uploads a file without credentials. It has no body yet.
-func (n *node) presign(ctx context.Context, stage, path string) (*http.Request, error) {
+func (n *endpoint) presign(ctx context.Context, stage, path string) (*http.Request, error) {
 	rows, err := sqlload.Rows(ctx, conn{run: n.run}, "PRESIGN UPLOAD @"+stage+"/"+path)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (n *node) presign(ctx context.Context, stage, path string) (*http.Request, 
 
 // uploadPresigned puts the batch into the object store behind the stage.
 func (s *session) uploadPresigned(ctx context.Context, stage, path string, b *batch.Batch) error {
-	r, err := s.node.presign(ctx, stage, path)
+	r, err := s.endpoint.presign(ctx, stage, path)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func storeError(r *httpload.Response) error {
 
 // probePresign asks for a presigned URL and connects to its host, which may have a name that only the server knows.
 func (l *opened) probePresign(ctx context.Context) error {
-	const advice = "take --method " + insertNoPresign + ", which uploads through the node"
+	const advice = "take --method " + methodInsertNoPresign + ", which uploads through the node"
 	r, err := l.hosts.Current().presign(ctx, l.plan.Stage, folder+"/preflight")
 	if is(err, storageUnsupported) {
 		return &loader.Error{Op: "presign an upload", Applied: loader.No,
@@ -156,15 +156,15 @@ func (l *opened) probePresign(ctx context.Context) error {
 // insertFile uploads the batch and inserts the rows of the file. The server removes the file when they are in. After a
 // failure it is removed here, unless the statement may still be reading it.
 func (s *session) insertFile(ctx context.Context, b *batch.Batch, t tags) (int64, error) {
-	stage, path, upload := s.owner.plan.Stage, attemptPath(b), s.node.upload
-	if s.owner.plan.method.Name == insert {
+	stage, path, upload := s.owner.plan.Stage, attemptPath(b), s.endpoint.upload
+	if s.owner.plan.method.Name == methodInsert {
 		upload = s.uploadPresigned
 	}
 	if err := upload(ctx, stage, path, b); err != nil {
 		return 0, failedBefore("upload", err)
 	}
 	location := "@" + stage + "/" + path
-	written, err := s.node.run(ctx, statement{sql: s.insertAttached(), tags: t, attachment: &attachment{
+	written, err := s.endpoint.run(ctx, statement{sql: s.insertAttached(), tags: t, attachment: &attachment{
 		Location: location, Format: attachedFormat(b.Format), Copy: map[string]string{"purge": "true"},
 	}}, nil)
 	if err == nil && written == 0 || err != nil && verdict(err).Applied == loader.No {

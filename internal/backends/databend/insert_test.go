@@ -34,7 +34,7 @@ func TestInsertOfAPresignedUpload(t *testing.T) {
 			t.Errorf("%s %s %s %v: %q", r.Method, r.Host, r.URL, r.Header, content)
 		}
 	})
-	_, s := f.open(t, insert)
+	_, s := f.open(t, methodInsert)
 	f.on("INSERT INTO", wrote(3))
 	ack, err := s.Load(t.Context(), testBatch(2))
 	require.NoError(t, err)
@@ -61,8 +61,8 @@ func TestInsertOfAPresignedUpload(t *testing.T) {
 func TestPresignIsTriedBeforehand(t *testing.T) {
 	f := newFake(t)
 	f.presigns(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing is put there yet") }).Close()
-	_, err := New().Open(t.Context(), f.target(insert), backendtest.Deps())
-	require.Contains(t, loader.Explain(err), insertNoPresign)
+	_, err := New().Open(t.Context(), f.target(methodInsert), backendtest.Deps())
+	require.Contains(t, loader.Explain(err), methodInsertNoPresign)
 	require.NotContains(t, err.Error(), "sig-na-ture")
 }
 
@@ -74,7 +74,7 @@ func TestTheStoreRefusesAnUpload(t *testing.T) {
 		_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message>"+
 			"<StringToSign>secret-to-sign</StringToSign></Error>")
 	})
-	_, s := f.open(t, insert)
+	_, s := f.open(t, methodInsert)
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.ErrorContains(t, err, "Request has expired")
 	require.NotContains(t, err.Error(), "secret-to-sign")
@@ -98,7 +98,7 @@ func (f *fake) uploads(t *testing.T, listed string) {
 func TestAnUploadThatIsNotListed(t *testing.T) {
 	f := newFake(t)
 	f.uploads(t, "[]")
-	_, s := f.open(t, insertNoPresign)
+	_, s := f.open(t, methodInsertNoPresign)
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.ErrorContains(t, err, "the server stored the files []")
 	require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true}, New().Classify(err))
@@ -120,7 +120,7 @@ func TestAnswersToAnInsert(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			f.uploads(t, "")
-			_, s := f.open(t, insertNoPresign)
+			_, s := f.open(t, methodInsertNoPresign)
 			f.on("INSERT INTO", c.answer)
 			_, err := s.Load(t.Context(), testBatch(1))
 			require.Equal(t, c.want, New().Classify(err), "%v", err)
@@ -133,7 +133,7 @@ func TestAnswersToAnInsert(t *testing.T) {
 func TestPages(t *testing.T) {
 	f := newFake(t)
 	f.uploads(t, "")
-	_, s := f.open(t, insertNoPresign)
+	_, s := f.open(t, methodInsertNoPresign)
 	f.on("INSERT INTO", `{"id":"q","node_id":"n7","state":"Starting","data":[],"next_uri":"/v1/query/q/page/1"}`)
 	f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-DATABEND-STICKY-NODE") != "n7" || r.Header.Get("Authorization") == "" {

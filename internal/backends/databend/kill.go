@@ -23,7 +23,7 @@ const killGrace = 20 * time.Second
 
 // endAttempts ends the queries of the attempts 1 … attempt, and of the deletions that may have followed each of them.
 func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt int) error {
-	if l.plan.method.Name != streamingLoad {
+	if l.plan.method.Name != methodStreamingLoad {
 		return l.endQueries(ctx, queryIDs(k, id, attempt), 0)
 	}
 	if err := l.endQueries(ctx, queryIDs(k, id, attempt), l.grace); err != nil {
@@ -63,7 +63,7 @@ func (l *opened) endQueries(ctx context.Context, ids []string, grace time.Durati
 	return nil
 }
 
-func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration, agreed map[string]time.Time) error {
+func (n *endpoint) endQueries(ctx context.Context, ids []string, grace time.Duration, agreed map[string]time.Time) error {
 	for _, id := range ids {
 		if err := n.cancel(ctx, id); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration
 }
 
 // kill kills a query without waiting for its end.
-func (n *node) kill(ctx context.Context, id string) error {
+func (n *endpoint) kill(ctx context.Context, id string) error {
 	sessions, err := n.running(ctx, []string{id})
 	for _, session := range sessions {
 		_, failed := n.run(ctx, statement{sql: killQuery(session)}, nil)
@@ -101,7 +101,7 @@ func killQuery(session string) string { return "KILL QUERY " + literal(session) 
 
 // cancel ends a query of /v1/query, which users may do to their own; it does not reach streaming loads. A node keeps a
 // query for a minute after its end, and answers 404 if it has none of this id.
-func (n *node) cancel(ctx context.Context, id string) error {
+func (n *endpoint) cancel(ctx context.Context, id string) error {
 	r, err := n.request(ctx, http.MethodGet, "/v1/query/"+id+"/kill")
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (n *node) cancel(ctx context.Context, id string) error {
 
 // running lists the sessions that run one of the queries, on all nodes of the warehouse, with streaming loads and
 // queries that wait for a slot.
-func (n *node) running(ctx context.Context, ids []string) ([]string, error) {
+func (n *endpoint) running(ctx context.Context, ids []string) ([]string, error) {
 	rows, err := sqlload.Rows(ctx, conn{run: n.run}, selectProcesses(ids))
 	sessions := make([]string, len(rows))
 	for i, row := range rows {

@@ -65,7 +65,7 @@ func label(t tableName, k kind, id batch.ID) string {
 	if k == groupKind {
 		group = "group-"
 	}
-	return fmt.Sprintf("terapush:%s:%s.%s:%s%d", id.Run, url.PathEscape(t.database), url.PathEscape(t.table), group, id.Number)
+	return fmt.Sprintf("terapush:%s:%s.%s:%s%d", id.Run, url.PathEscape(t.schema), url.PathEscape(t.table), group, id.Number)
 }
 
 // removalLabel is the label of the deletion of what an attempt has left. Of two with one label the second does nothing.

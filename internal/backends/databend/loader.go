@@ -24,7 +24,7 @@ type opened struct {
 	*sqlload.Table
 	plan     plan
 	clients  *clients
-	hosts    loader.Hosts[*node]
+	hosts    loader.Hosts[*endpoint]
 	grace    time.Duration // killGrace, or less in tests
 	checking time.Duration // checkTimeout, or less in tests
 	log      *slog.Logger
@@ -73,11 +73,11 @@ func (d Driver) unconnected(p plan, deps loader.Deps) *opened {
 }
 
 func (l *opened) open(ctx context.Context, t loader.Target, deps loader.Deps) (err error) {
-	if l.hosts.List, err = l.clients.nodes(ctx, t); err != nil {
+	if l.hosts.List, err = l.clients.endpoints(ctx, t); err != nil {
 		return err
 	}
 	probe := func(ctx context.Context) error {
-		if err := l.probeServer(ctx, t); err != nil {
+		if err := l.identify(ctx, t); err != nil {
 			return loader.ConnectError(l.hosts.Current().address, err, faultOf)
 		}
 		return nil
@@ -107,8 +107,8 @@ const (
 	selectMaxRunning = "SELECT value FROM system.configs WHERE `group` = 'query' AND name = 'max_running_queries'"
 )
 
-// probeServer reads version and settings.
-func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
+// identify reads version and settings.
+func (l *opened) identify(ctx context.Context, t loader.Target) error {
 	version, err := l.rows(ctx, "SELECT version()")
 	if err != nil {
 		return err
@@ -128,9 +128,7 @@ func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
 	for _, row := range settings {
 		l.server.Settings[row[0]] = row[1]
 	}
-	for _, s := range t.Settings {
-		l.server.Settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(l.server.Settings, t.Settings)
 	if l.caps.Staged { // uploads take no slot of the query queue
 		return nil
 	}
@@ -148,9 +146,9 @@ func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
 // probeMethod checks before anything is created that the server takes what the method sends.
 func (l *opened) probeMethod(ctx context.Context) error {
 	switch {
-	case l.plan.method.Name == streamingLoad:
+	case l.plan.method.Name == methodStreamingLoad:
 		return l.probeStreaming(ctx)
-	case l.plan.method.Name == insert:
+	case l.plan.method.Name == methodInsert:
 		return l.probePresign(ctx)
 	case l.plan.Stage != userStage:
 		return l.exec(ctx, "DESC STAGE "+l.plan.Stage)

@@ -36,18 +36,23 @@ type plan struct {
 // planOf reads a target. Its error names everything that cannot work on any server.
 func planOf(t loader.Target) (plan, error) {
 	p := plan{user: cmp.Or(t.User, defaultUser)}
-	var noMethod, noTable, noMode, noStore error
+	var noMethod, noTable, noMode error
 	p.method, noMethod = loader.ReadOptions(New(), t, &p.options)
 	p.name, noTable = targetTable(t)
 	p.tls, noMode = tlsMode(t)
+	return p, errors.Join(noMethod, noTable, p.checkStage(t), checkVia(t, p.method), checkParams(t),
+		checkSettings(t.Settings), noMode)
+}
+
+// checkVia refuses an object store that the method has no use for.
+func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case t.Via == nil:
-	case p.method.Name != stageLoad:
-		noStore = fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", p.method.Name, stageLoad)
-	default:
-		noStore = objstore.Check(*t.Via)
+		return nil
+	case m.Name != methodStageLoad:
+		return fmt.Errorf("method %s puts nothing into an object store: --staging is for %s", m.Name, methodStageLoad)
 	}
-	return p, errors.Join(noMethod, noTable, p.checkStage(t), noStore, checkParams(t), checkSettings(t.Settings), noMode)
+	return objstore.Check(*t.Via)
 }
 
 // plainName is a name without quotation marks: the server takes no other one for a stage.
@@ -94,23 +99,23 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 }
 
 // tableName is a table with its database, unquoted.
-type tableName struct{ database, table string }
+type tableName struct{ schema, table string }
 
 // targetTable reads the target's table: table or database.table.
 func targetTable(t loader.Target) (tableName, error) {
-	name := tableName{database: cmp.Or(t.Database, defaultDatabase), table: t.Table}
+	name := tableName{schema: cmp.Or(t.Database, defaultDatabase), table: t.Table}
 	if database, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{database: cmp.Or(database, defaultDatabase), table: table}
+		name = tableName{schema: cmp.Or(database, defaultDatabase), table: table}
 	}
 	switch {
 	case strings.Contains(t.Table, ","):
 		return name, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
 	case name.table == "", strings.Contains(name.table, "."):
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
-	case !isASCII(name.database + name.table):
+	case !isASCII(name.schema + name.table):
 		return name, fmt.Errorf("table %q: streaming loads carry it in a header, which must be ASCII", name)
 	}
-	return name, sqlload.CheckTable(sqlload.Length{}, name.database, name.table)
+	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
 func isASCII(s string) bool {
@@ -118,6 +123,6 @@ func isASCII(s string) bool {
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.
-func (n tableName) String() string { return n.database + "." + n.table }
+func (n tableName) String() string { return n.schema + "." + n.table }
 
-func (n tableName) quoted() string { return quote(n.database) + "." + quote(n.table) }
+func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }

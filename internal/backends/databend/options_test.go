@@ -32,11 +32,11 @@ func TestCheck(t *testing.T) {
 		{loader.Target{Settings: set("enable_query_result_cache")}, "counted and read back"},
 		{loader.Target{Settings: set("deduplicate_label")}, "label"},
 		{loader.Target{Options: stage("x")}, "--stage is not an option of method streaming-load"},
-		{loader.Target{Method: insert, Options: stage("a'b")}, "not the name of a stage"},
+		{loader.Target{Method: methodInsert, Options: stage("a'b")}, "not the name of a stage"},
 		{loader.Target{Via: via}, "--staging is for stage-load"},
-		{loader.Target{Method: stageLoad, Via: via, Options: stage("x")}, "two places"},
-		{loader.Target{Method: stageLoad, Via: via}, ""},
-		{loader.Target{Method: stageLoad, Via: &loader.Target{Scheme: "gs"}}, "s3://"},
+		{loader.Target{Method: methodStageLoad, Via: via, Options: stage("x")}, "two places"},
+		{loader.Target{Method: methodStageLoad, Via: via}, ""},
+		{loader.Target{Method: methodStageLoad, Via: &loader.Target{Scheme: "gs"}}, "s3://"},
 	} {
 		c.target.Scheme, c.target.Hosts, c.target.Database = "databend", []string{"h"}, "db"
 		if c.target.Table == "" {
@@ -74,7 +74,7 @@ func TestWhereNodesAre(t *testing.T) {
 		}
 		mode, err := tlsMode(target)
 		require.NoError(t, err)
-		nodes, err := (&clients{deps: backendtest.Deps(), mode: mode}).nodes(t.Context(), target)
+		nodes, err := (&clients{deps: backendtest.Deps(), mode: mode}).endpoints(t.Context(), target)
 		require.NoError(t, err)
 		require.Equal(t, c.want, nodes[0].base)
 	}
@@ -82,7 +82,7 @@ func TestWhereNodesAre(t *testing.T) {
 	// An authority is checked on this machine, too.
 	deps := backendtest.Deps()
 	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
-	nodes, err := (&clients{deps: deps}).nodes(t.Context(), loader.Target{Hosts: []string{"127.0.0.1"}})
+	nodes, err := (&clients{deps: deps}).endpoints(t.Context(), loader.Target{Hosts: []string{"127.0.0.1"}})
 	require.NoError(t, err)
 	require.Equal(t, "https://127.0.0.1:443", nodes[0].base)
 }

@@ -49,11 +49,11 @@ func TestPrepareReadsTheCatalog(t *testing.T) {
 			if c.columns != "" {
 				f.on("SELECT name, data_type", c.columns)
 			}
-			p := preparation(insertNoPresign)
+			p := preparation(methodInsertNoPresign)
 			if c.change != nil {
 				c.change(&p)
 			}
-			got, err := openTarget(t, f.target(insertNoPresign)).Prepare(t.Context(), p)
+			got, err := openTarget(t, f.target(methodInsertNoPresign)).Prepare(t.Context(), p)
 			if c.says != "" {
 				require.ErrorContains(t, err, c.says)
 				require.Equal(t, loader.No, New().Classify(err).Applied)
@@ -70,14 +70,14 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	f := newFake(t)
 	f.on("SELECT table_id", result())
 	f.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
-	l := openTarget(t, f.target(insertNoPresign))
-	_, err := l.Prepare(t.Context(), preparation(insertNoPresign))
+	l := openTarget(t, f.target(methodInsertNoPresign))
+	_, err := l.Prepare(t.Context(), preparation(methodInsertNoPresign))
 	require.ErrorContains(t, err, "not allowed")
 	require.Contains(t, loader.Explain(err), "--delivery at-least-once")
 	require.Equal(t, loader.No, New().Classify(err).Applied)
 	require.Empty(t, f.asked("CREATE TABLE"))
 
-	p := preparation(insertNoPresign)
+	p := preparation(methodInsertNoPresign)
 	p.Contract.Delivery, p.Contract.Dedup, p.Create = loader.AtLeastOnce, loader.DedupNone, loader.CreateNever
 	f.on("SELECT table_id", result([]any{"7", "FUSE", loader.MadeBy}))
 	_, err = l.Prepare(t.Context(), p)
@@ -87,16 +87,16 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 func TestServer(t *testing.T) {
 	f := newFake(t)
 	f.on(selectMaxRunning, failure(1063, "not allowed"))
-	db, _ := f.open(t, streamingLoad, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}} })
+	db, _ := f.open(t, methodStreamingLoad, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}} })
 	require.Equal(t, loader.Server{
 		Product: "Databend", Version: "v1.2.900", Endpoint: f.target("").Hosts[0], Settings: map[string]string{"max_threads": "2"},
 	}, db.Server())
 	require.Zero(t, db.Caps().MaxInFlight, "no bound is known")
 	for said, want := range map[string]int{"0": 0, "3": 3} {
 		f.on(selectMaxRunning, result([]any{said}))
-		db, _ := f.open(t, streamingLoad)
+		db, _ := f.open(t, methodStreamingLoad)
 		require.Equal(t, want, db.Caps().MaxInFlight, said)
-		db, _ = f.open(t, stageLoad)
+		db, _ = f.open(t, methodStageLoad)
 		require.Zero(t, db.Caps().MaxInFlight, "uploads take no slot")
 	}
 }
@@ -104,8 +104,8 @@ func TestServer(t *testing.T) {
 // Rows are read back as they went in, and the wider they are, the fewer come in one answer.
 func TestFetch(t *testing.T) {
 	f := newFake(t)
-	l := openTarget(t, f.target(streamingLoad))
-	p := preparation(streamingLoad)
+	l := openTarget(t, f.target(methodStreamingLoad))
+	p := preparation(methodStreamingLoad)
 	p.Schema, p.Silent = everyType(), true
 	p.Schema.Columns[1].MaxBytes = 1 << 20
 	_, err := l.Prepare(t.Context(), p)

@@ -62,7 +62,7 @@ type queryPage struct {
 
 // run sends a statement, calls each for every row of the result until it returns an error, and returns the number of
 // rows that the server has written. A nil value is NULL; each may be nil.
-func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
+func (n *endpoint) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
 	page, err := n.start(ctx, s)
 	for {
 		if err != nil {
@@ -96,7 +96,7 @@ func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) err
 	return written, nil
 }
 
-func (n *node) start(ctx context.Context, s statement) (*queryPage, error) {
+func (n *endpoint) start(ctx context.Context, s statement) (*queryPage, error) {
 	request := queryRequest{SQL: s.sql, Session: n.login.session, Attachment: s.attachment}
 	request.Pagination.MaxRows = s.pageRows
 	body, err := json.Marshal(request)
@@ -125,7 +125,7 @@ func (e *lostError) Unwrap() error { return e.cause }
 
 // nextPage returns the next answer, from the node that runs the query, which a balancer may hide. An error of the
 // statement is a serverError, as from start; every other error is a lostError.
-func (n *node) nextPage(ctx context.Context, last *queryPage) (*queryPage, error) {
+func (n *endpoint) nextPage(ctx context.Context, last *queryPage) (*queryPage, error) {
 	r, err := n.request(ctx, http.MethodGet, last.Next)
 	if err != nil {
 		return nil, &lostError{err}
@@ -147,7 +147,7 @@ func (n *node) nextPage(ctx context.Context, last *queryPage) (*queryPage, error
 }
 
 // query sends a request of the query protocol. A failed statement is a status 200 with an error inside.
-func (n *node) query(r *http.Request) (*queryPage, error) {
+func (n *endpoint) query(r *http.Request) (*queryPage, error) {
 	answer, err := n.http.Do(r)
 	if err != nil {
 		return nil, err

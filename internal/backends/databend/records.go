@@ -49,12 +49,12 @@ func (s *recordsSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, 
 func (s *recordsSession) copyFile(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	stage := s.owner.recordsStage(s.run, b.Format)
 	path := stage.path(b.ID.Number)
-	if err := stage.store(ctx, s.node, b); err != nil {
+	if err := stage.store(ctx, s.endpoint, b); err != nil {
 		return loader.Ack{}, failedBefore("upload", err)
 	}
 
 	t := tags{queryID: queryID(batchKind, b.ID, max(b.Attempt, 1))}
-	loaded, err := sqlload.Rows(ctx, conn{s.node.run, statement{tags: t}}, s.copyRecords(stage.name, path, b))
+	loaded, err := sqlload.Rows(ctx, conn{s.endpoint.run, statement{tags: t}}, s.copyRecords(stage.name, path, b))
 	if err != nil {
 		if verdict(err).Applied == loader.No {
 			_ = s.owner.exec(ctx, "REMOVE @"+stage.name+"/"+path)

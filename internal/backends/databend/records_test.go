@@ -21,11 +21,11 @@ import (
 func openRecords(t *testing.T, columns string, ago time.Duration, names ...string) (*opened, loader.Session) {
 	t.Helper()
 	target := realServer(t)
-	target.Method, target.Table = insertNoPresign, "t_"+strings.ToLower(rand.Text())
+	target.Method, target.Table = methodInsertNoPresign, "t_"+strings.ToLower(rand.Text())
 	statementOn(t, target, "CREATE TABLE "+target.Table+" ("+columns+")")
 	t.Cleanup(func() { statementOn(t, target, "DROP TABLE "+target.Table) })
 	db := openTarget(t, target)
-	p := preparation(insertNoPresign)
+	p := preparation(methodInsertNoPresign)
 	p.Run, p.Records, p.Began, p.Create = target.Table, true, time.Now().Add(-ago), loader.CreateNever
 	p.Schema = rows.Schema{}
 	for _, name := range names {
@@ -103,7 +103,7 @@ func TestFragileColumns(t *testing.T) {
 		b.Layout = &batch.Layout{Columns: []string{column}}
 		b.Hold()
 		require.NoError(t, db.exec(t.Context(), "TRUNCATE TABLE "+st.Table))
-		s := &recordsSession{session: &session{statements: statements{st.Statements}, owner: db, node: db.hosts.Current()}, run: b.ID.Run}
+		s := &recordsSession{session: &session{statements: statements{st.Statements}, owner: db, endpoint: db.hosts.Current()}, run: b.ID.Run}
 		_, err := s.Load(t.Context(), b)
 		return err == nil
 	}
@@ -142,8 +142,8 @@ func TestRecordsSkippedForNothing(t *testing.T) {
 	f.routes["/v1/upload_to_stage"] = func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"state":"SUCCESS","files":["000000000002.csv"]}`))
 	}
-	db := openTarget(t, f.target(insertNoPresign))
-	p := preparation(insertNoPresign)
+	db := openTarget(t, f.target(methodInsertNoPresign))
+	p := preparation(methodInsertNoPresign)
 	p.Records, p.Create = true, loader.CreateNever
 	_, err := db.Prepare(t.Context(), p)
 	require.NoError(t, err)

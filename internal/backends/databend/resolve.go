@@ -35,7 +35,7 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 	case applied != loader.Unknown:
 		l.removeUploads(ctx, s, ref)
 		return loader.Resolution{Applied: applied}, nil
-	case found < ref.Rows && l.plan.method.Name == streamingLoad:
+	case found < ref.Rows && l.plan.method.Name == methodStreamingLoad:
 		return l.removePart(ctx, s, ref, found)
 	}
 	return unresolved(ref, found, partialHint), nil
@@ -107,7 +107,7 @@ func (l *opened) removePart(
 // removeUploads removes the files that earlier attempts have left in the stage. No query reads them any more, and one
 // that cannot be removed does no harm.
 func (l *opened) removeUploads(ctx context.Context, s *sqlload.State, ref loader.Ref) {
-	if m := l.plan.method.Name; m != insert && m != insertNoPresign {
+	if m := l.plan.method.Name; m != methodInsert && m != methodInsertNoPresign {
 		return
 	}
 	if err := l.exec(ctx, removeAttempts(l.plan.Stage, ref.ID, s.Want.Contract.Format)); err != nil {

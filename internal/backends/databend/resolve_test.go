@@ -12,7 +12,7 @@ import (
 
 func TestResolveEndsEveryAttemptAndThenLooks(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
+	db, _ := f.open(t, methodStreamingLoad)
 	ids := queryIDs(batchKind, testBatch(2).ID, 2)
 	var order []string
 	note := func(what, answer string) func(seen) string {
@@ -40,7 +40,7 @@ func TestResolveEndsEveryAttemptAndThenLooks(t *testing.T) {
 // An insert that was killed, or lost its answer, leaves a file.
 func TestResolveRemovesFilesOfEarlierAttempts(t *testing.T) {
 	const remove = "REMOVE @~/terapush/r-1/ PATTERN = '[0-9]+-000000000002[.]csv'"
-	for method, want := range map[string]string{insert: remove, insertNoPresign: remove, streamingLoad: "", stageLoad: ""} {
+	for method, want := range map[string]string{methodInsert: remove, methodInsertNoPresign: remove, methodStreamingLoad: "", methodStageLoad: ""} {
 		f := newFake(t)
 		f.on("PRESIGN UPLOAD", result([]any{"PUT", "{}", f.URL + "/store"}))
 		db, _ := f.open(t, method)
@@ -60,7 +60,7 @@ func TestResolveRemovesFilesOfEarlierAttempts(t *testing.T) {
 func TestResolveNeedsItsAnswers(t *testing.T) {
 	for _, refused := range []string{"SELECT id FROM system.processes", "SELECT COUNT(*)"} {
 		f := newFake(t)
-		db, _ := f.open(t, streamingLoad)
+		db, _ := f.open(t, methodStreamingLoad)
 		f.on("SELECT COUNT(*)", result([]any{"0"}))
 		f.on(refused, failure(1063, "not allowed"))
 		got, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
@@ -74,7 +74,7 @@ func TestResolveNeedsItsAnswers(t *testing.T) {
 
 func TestResolveLooksOnEveryHost(t *testing.T) {
 	f, other := newFake(t), newFake(t)
-	db, _ := f.open(t, streamingLoad, other.alsoHost)
+	db, _ := f.open(t, methodStreamingLoad, other.alsoHost)
 	other.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
 	_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 	require.ErrorContains(t, err, strings.TrimPrefix(other.URL, "http://"))
@@ -82,8 +82,8 @@ func TestResolveLooksOnEveryHost(t *testing.T) {
 
 func TestSessionsTakeHostsInTurn(t *testing.T) {
 	f, other := newFake(t), newFake(t)
-	db, s := f.open(t, streamingLoad, other.alsoHost)
-	for _, session := range []loader.Session{s, newSession(t, db, streamingLoad)} {
+	db, s := f.open(t, methodStreamingLoad, other.alsoHost)
+	for _, session := range []loader.Session{s, newSession(t, db, methodStreamingLoad)} {
 		f.streams(http.StatusOK, streamed(3))
 		other.streams(http.StatusOK, streamed(3))
 		_, err := session.Load(t.Context(), testBatch(1))

@@ -13,7 +13,7 @@ type session struct {
 	statements
 	owner    *opened
 	turn     int // the number of its host
-	node     *node
+	endpoint *endpoint
 	labelled bool
 	send     func(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error)
 	ended    bool // by a failed attempt: the next session is on the next host
@@ -28,13 +28,13 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 	s := &session{
 		statements: statements{st.Statements}, owner: l, labelled: c.Dedup == loader.DedupKey, turn: l.hosts.Turn(),
 	}
-	s.node = l.hosts.At(s.turn)
+	s.endpoint = l.hosts.At(s.turn)
 	switch {
 	case st.Want.Records:
 		return &recordsSession{session: s, run: st.Want.Run}, nil
-	case l.plan.method.Name == stageLoad:
+	case l.plan.method.Name == methodStageLoad:
 		return &storingSession{s}, nil
-	case l.plan.method.Name != streamingLoad:
+	case l.plan.method.Name != methodStreamingLoad:
 		s.send = s.insertFile
 	default:
 		s.send = s.streamingLoad
@@ -67,7 +67,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 func (s *session) after(err error) {
 	if unreachable(err) {
 		s.turn++
-		s.node = s.owner.hosts.At(s.turn)
+		s.endpoint = s.owner.hosts.At(s.turn)
 	}
 	s.ended = verdict(err).SessionDead
 }
@@ -86,7 +86,7 @@ func (s *storingSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, 
 	if s.ended {
 		return loader.Ack{}, &loader.Error{Op: "store", Applied: loader.No, Err: errSessionEnded}
 	}
-	if err := s.owner.files.store(ctx, s.node, b); err != nil {
+	if err := s.owner.files.store(ctx, s.endpoint, b); err != nil {
 		s.after(err)
 		return loader.Ack{}, failedBefore("store", err)
 	}

@@ -14,6 +14,13 @@ func fixedSettings() map[string]string {
 	return map[string]string{"timezone": "UTC", "enable_query_result_cache": "0", "max_result_rows": "0"}
 }
 
+// sessionSettings are those of every session: the fixed ones, and those of --set.
+func sessionSettings(settings []loader.Setting) map[string]string {
+	all := fixedSettings()
+	loader.ApplySettings(all, settings)
+	return all
+}
+
 func checkSettings(settings []loader.Setting) error {
 	for _, s := range settings {
 		switch fixed, is := fixedSettings()[strings.ToLower(s.Name)]; {

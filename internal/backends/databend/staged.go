@@ -18,7 +18,7 @@ import (
 // stage and bucket that was. So the root is above the run's folder, and the path holds the run's id.
 type files interface {
 	// store puts a batch where COPY finds it. Storing the same batch again changes nothing.
-	store(ctx context.Context, n *node, b *batch.Batch) error
+	store(ctx context.Context, n *endpoint, b *batch.Batch) error
 	// stage creates the run's own stage, if it has one, and returns its name.
 	stage(ctx context.Context) (string, error)
 	// path is a batch's file, from the root of the stage.
@@ -53,7 +53,7 @@ func (s *serverStage) close() error                          { return nil }
 // store uploads the batch. The committer has to know the name, so all attempts share it, and an earlier upload that
 // broke may be written later than this one. So a batch that is sent again is measured afterwards. A file that is
 // overwritten after that is found by COPY's count of the rows.
-func (s *serverStage) store(ctx context.Context, n *node, b *batch.Batch) error {
+func (s *serverStage) store(ctx context.Context, n *endpoint, b *batch.Batch) error {
 	path := s.path(b.ID.Number)
 	if err := n.upload(ctx, s.name, path, b); err != nil || b.Attempt <= 1 {
 		return err

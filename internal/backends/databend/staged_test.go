@@ -34,7 +34,7 @@ func TestStageLoadThroughTheNode(t *testing.T) {
 	f := newFake(t)
 	f.on("DESC STAGE loads", result([]any{"loads"}))
 	f.uploads(t, "")
-	db, s := f.open(t, stageLoad, func(t *loader.Target) { t.Options = map[string]string{"stage": "loads"} })
+	db, s := f.open(t, methodStageLoad, func(t *loader.Target) { t.Options = map[string]string{"stage": "loads"} })
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Stored: true, Rows: 3}, ack)
@@ -69,7 +69,7 @@ func TestStageLoadThroughTheNode(t *testing.T) {
 func TestAFileThatIsSentAgainIsMeasured(t *testing.T) {
 	f := newFake(t)
 	f.uploads(t, "")
-	_, s := f.open(t, stageLoad)
+	_, s := f.open(t, methodStageLoad)
 	const file = "terapush/r-1/000000000002.csv"
 	f.on("LIST @~/"+file, result([]any{file, "7"}))
 	_, err := s.Load(t.Context(), testBatch(2))
@@ -101,7 +101,7 @@ func TestAnswersToACopy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			db, _ := f.open(t, stageLoad)
+			db, _ := f.open(t, methodStageLoad)
 			f.on(copyInto, c.answer)
 			f.on("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 10", result([]any{c.found}))
 			ack, err := db.Commit(t.Context(), testGroup(c.attempt))
@@ -131,7 +131,7 @@ func TestStageLoadThroughABucket(t *testing.T) {
 	f := newFake(t)
 	f.on(copyInto, result([]any{"r-1/000000000002.csv", "3", "0", nil, nil}, []any{"r-1/000000000003.csv", "2", "0", nil, nil}))
 	store, via := f.newBucket(t)
-	db, s := f.open(t, stageLoad, via)
+	db, s := f.open(t, methodStageLoad, via)
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Stored: true, Rows: 3}, ack)
@@ -165,12 +165,12 @@ func hidesCredentials(t *testing.T, err error, says string) {
 // The server repeats statements, and a store's own words can hold what was signed.
 func TestCredentialsInNoError(t *testing.T) {
 	f := newFake(t)
-	target := f.target(stageLoad)
+	target := f.target(methodStageLoad)
 	_, via := f.newBucket(t)
 	via(&target)
 	f.call("CREATE OR REPLACE STAGE", func(s seen) string { return failure(1005, "error in: "+s.query.SQL) })
 	l := openTarget(t, target)
-	_, err := l.Prepare(t.Context(), preparation(stageLoad))
+	_, err := l.Prepare(t.Context(), preparation(methodStageLoad))
 	hidesCredentials(t, err, "CREATE OR REPLACE STAGE")
 	require.NoError(t, l.Close())
 	require.Empty(t, f.asked("DROP STAGE"), "no stage was made")
@@ -178,7 +178,7 @@ func TestCredentialsInNoError(t *testing.T) {
 	f = newFake(t)
 	f.on(copyInto, failure(4000, "GET http://store/?X-Amz-Credential="+backendtest.S3Key+": connection refused; "+testSecret))
 	_, via = f.newBucket(t)
-	db, _ := f.open(t, stageLoad, via)
+	db, _ := f.open(t, methodStageLoad, via)
 	_, err = db.Commit(t.Context(), testGroup(1))
 	hidesCredentials(t, err, "connection refused")
 	require.Equal(t, loader.Unknown, New().Classify(err).Applied)

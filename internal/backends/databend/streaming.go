@@ -26,17 +26,17 @@ import (
 func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error) {
 	sending, done := s.killOnCancel(ctx, t)
 	defer done()
-	r, err := s.node.request(sending, http.MethodPut, "/v1/streaming_load")
+	r, err := s.endpoint.request(sending, http.MethodPut, "/v1/streaming_load")
 	if err != nil {
 		return 0, err
 	}
 	r.Header.Set("X-DATABEND-SQL", s.insertStreamed(b.Format))
 	// Without it the database is "default", and there are no settings.
-	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session))
+	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.endpoint.login.session))
 	r.Header.Set("Expect", "100-continue")
 	t.set(r.Header)
 	attachForm(r, b.ID.Run+"-"+fileName(b.ID.Number, b.Format), b)
-	answer, err := s.node.http.Do(r)
+	answer, err := s.endpoint.http.Do(r)
 	if ended := ctx.Err(); ended != nil {
 		return 0, cancelled(ended, answer, err)
 	}
@@ -83,7 +83,7 @@ func (s *session) killOnCancel(ctx context.Context, t tags) (sending context.Con
 		}
 		limit, release := context.WithTimeout(sending, min(killTimeout, s.owner.grace))
 		defer release()
-		if s.node.kill(limit, t.queryID) == nil { // after an error Resolve tries again
+		if s.endpoint.kill(limit, t.queryID) == nil { // after an error Resolve tries again
 			select { // a killed query answers, unless its client is gone
 			case <-answered:
 			case <-limit.Done():
@@ -127,7 +127,7 @@ func (l *opened) probeStreaming(ctx context.Context) error {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return &loader.Error{Op: "look for /v1/streaming_load", Applied: loader.No,
 			Err:  fmt.Errorf("this server (%s) has no streaming load: %w", l.server.Version, refusal(answer)),
-			Hint: "it came with version 1.2.782; take --method " + insertNoPresign + ", which every server has"}
+			Hint: "it came with version 1.2.782; take --method " + methodInsertNoPresign + ", which every server has"}
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return refusal(answer)
 	}

@@ -30,7 +30,7 @@ const (
 
 func TestStreamingLoadOnTheWire(t *testing.T) {
 	f := newFake(t)
-	_, s := f.open(t, streamingLoad, func(t *loader.Target) {
+	_, s := f.open(t, methodStreamingLoad, func(t *loader.Target) {
 		t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}}
 		t.Params = map[string][]string{"warehouse": {"w1"}, "tenant": {"t1"}}
 	})
@@ -77,13 +77,13 @@ func TestProxyThatNeverAsks(t *testing.T) {
 		c, err := dial(ctx, network, address)
 		return &swallowing{c}, err
 	}
-	l := backendtest.Open(t, New(), f.target(streamingLoad), deps)
-	_, err := l.Prepare(t.Context(), preparation(streamingLoad))
+	l := backendtest.Open(t, New(), f.target(methodStreamingLoad), deps)
+	_, err := l.Prepare(t.Context(), preparation(methodStreamingLoad))
 	require.NoError(t, err)
 	f.streams(http.StatusOK, streamed(3))
 	before := len(f.asked("/v1/streaming_load"))
 	for range 2 {
-		s := backendtest.Session(t, l, contractOf(streamingLoad))
+		s := backendtest.Session(t, l, contractOf(methodStreamingLoad))
 		for range 2 {
 			ack, err := s.Load(t.Context(), testBatch(1))
 			require.NoError(t, err)
@@ -133,8 +133,8 @@ func (c *swallowing) Read(p []byte) (int, error) {
 // At least once promises nothing that a label or an id would be for, and counts nothing.
 func TestAtLeastOnce(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
-	c := contractOf(streamingLoad)
+	db, _ := f.open(t, methodStreamingLoad)
+	c := contractOf(methodStreamingLoad)
 	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	s, err := db.Session(t.Context(), c)
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestAnswersToAStreamingLoad(t *testing.T) {
 		{502, `<html>bad gateway</html>`, loader.Verdict{Class: loader.ClassOther, Retry: true}, "bad gateway"},
 	} {
 		f := newFake(t)
-		_, s := f.open(t, streamingLoad)
+		_, s := f.open(t, methodStreamingLoad)
 		f.streams(c.status, c.body)
 		_, err := s.Load(t.Context(), testBatch(1))
 		require.ErrorContains(t, err, c.says)
@@ -181,7 +181,7 @@ func TestAServerWithoutStreamingLoad(t *testing.T) {
 	f := newFake(t)
 	f.on("SELECT version()", result([]any{"Databend Query v1.2.700"}))
 	delete(f.routes, "/v1/streaming_load")
-	_, err := New().Open(t.Context(), f.target(streamingLoad), backendtest.Deps())
+	_, err := New().Open(t.Context(), f.target(methodStreamingLoad), backendtest.Deps())
 	for _, says := range []string{"1.2.700", "streaming load", "--method insert-no-presign"} {
 		require.Contains(t, loader.Explain(err), says)
 	}
@@ -205,7 +205,7 @@ func TestSkippedByTheServer(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("attempt %d, %s rows are in", c.attempt, c.found), func(t *testing.T) {
 			f := newFake(t)
-			_, s := f.open(t, streamingLoad)
+			_, s := f.open(t, methodStreamingLoad)
 			probes := len(f.asked("/v1/streaming_load"))
 			f.on("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", result([]any{c.found}))
 			f.streams(http.StatusOK, streamed(0))
@@ -237,7 +237,7 @@ func TestSkippedByTheServer(t *testing.T) {
 // Where a load is cancelled the query ends first: a connection that breaks makes the server keep what it has.
 func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 	f := newFake(t)
-	_, s := f.open(t, streamingLoad)
+	_, s := f.open(t, methodStreamingLoad)
 	arrived, killed := make(chan struct{}), make(chan struct{})
 	gone := false
 	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
@@ -267,14 +267,14 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 func TestWordsOfErrors(t *testing.T) {
 	f := newFake(t)
 	f.on("SELECT version()", failure(4000, "Unexpected at stat\n\nSource:\n   connection refused\n\nBacktrace:\n   0: <unknown>"))
-	_, err := New().Open(t.Context(), f.target(stageLoad), backendtest.Deps())
+	_, err := New().Open(t.Context(), f.target(methodStageLoad), backendtest.Deps())
 	require.ErrorContains(t, err, "connection refused")
 	require.Contains(t, loader.Explain(err), "server_endpoint")
 	require.NotContains(t, err.Error(), "<unknown>")
 
 	f = newFake(t)
 	f.streams(http.StatusUnauthorized, strings.Repeat("x", 100<<10))
-	_, err = New().Open(t.Context(), f.target(streamingLoad), backendtest.Deps())
+	_, err = New().Open(t.Context(), f.target(methodStreamingLoad), backendtest.Deps())
 	require.ErrorContains(t, err, "HTTP status 401")
 	require.Less(t, len(err.Error()), 2*maxErrorText)
 }

@@ -12,15 +12,20 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// Driver is the loader.Driver of discard://.
+type Driver struct{}
+
 // New returns the driver.
-func New() loader.Driver { return driver{} }
+func New() loader.Driver { return Driver{} }
 
-type driver struct{}
+// Name implements loader.Driver.
+func (Driver) Name() string { return "discard" }
 
-func (driver) Name() string      { return "discard" }
-func (driver) Schemes() []string { return []string{"discard"} }
+// Schemes implements loader.Driver.
+func (Driver) Schemes() []string { return []string{"discard"} }
 
-func (driver) Methods() []loader.Method {
+// Methods implements loader.Driver.
+func (Driver) Methods() []loader.Method {
 	return []loader.Method{{
 		Name: "discard",
 		Help: "encode and drop: measures this machine",
@@ -39,20 +44,24 @@ func caps() loader.Caps {
 	}
 }
 
-func (driver) Check(t loader.Target) (loader.Caps, error) {
+// Check implements loader.Driver.
+func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	if len(t.Settings) > 0 {
 		return loader.Caps{}, fmt.Errorf("--set: discard:// has no sessions to set %s in", t.Settings[0].Name)
 	}
 	return caps(), nil
 }
 
-func (driver) Explain(loader.Target, loader.Preparation) []loader.Statement { return nil }
+// Explain implements loader.Driver.
+func (Driver) Explain(loader.Target, loader.Preparation) []loader.Statement { return nil }
 
-func (driver) Classify(error) loader.Verdict {
+// Classify implements loader.Driver.
+func (Driver) Classify(error) loader.Verdict {
 	return loader.Verdict{Applied: loader.No, Class: loader.ClassOther}
 }
 
-func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
+// Open implements loader.Driver.
+func (d Driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
 	_, err := d.Check(t)
 	return opened{}, err
 }

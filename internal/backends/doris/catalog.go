@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// catalog reads the server's catalog about the target table.
+// catalog reads the server's catalog about the target table. No server has been asked Lookups.
 type catalog struct{ *opened }
 
 // Plan implements sqlload.Catalog.

@@ -39,7 +39,7 @@ type doctor struct {
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	d := &doctor{opened: l, intent: i, answers: map[string][]map[string]string{}, refused: map[string]error{}}
 	findings, err := d.check(ctx)
-	return findings, failed("check "+l.frontends.List[0].address, err)
+	return findings, failed("check "+l.hosts.List[0].address, err)
 }
 
 func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {
@@ -57,7 +57,7 @@ func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {
 		}
 	}
 	d.findRoute(ctx)
-	cluster, _ := d.Ask(ctx, c, d.intent, slices.Concat(d.clusterChecks(ctx), d.limitChecks()), nil)
+	cluster, _ := d.Ask(ctx, c, d.intent, slices.Concat(d.serverChecks(ctx), d.limitChecks()), nil)
 	bound, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	d.table, err = d.Check(bound, c, d.intent)
@@ -105,7 +105,7 @@ func (d *doctor) cloud() bool {
 	})
 }
 
-func (d *doctor) clusterChecks(ctx context.Context) []sqlload.Check {
+func (d *doctor) serverChecks(ctx context.Context) []sqlload.Check {
 	checks := []sqlload.Check{
 		{Name: "version", Judge: func([]string) loader.Finding {
 			return sqlload.OK(fmt.Sprintf("Apache Doris %s at %s", d.server.Version, d.server.Endpoint))
@@ -114,7 +114,7 @@ func (d *doctor) clusterChecks(ctx context.Context) []sqlload.Check {
 		{Name: "backends", Judge: d.checkBackends},
 		{Name: "disks", Judge: d.checkDisks},
 	}
-	if d.method.Name == streamLoad {
+	if d.method.Name == methodStreamLoad {
 		checks = append(checks,
 			sqlload.Check{Name: "stream-load route", Judge: d.checkRoute},
 			sqlload.Check{Name: "backend ports", Judge: func([]string) loader.Finding { return d.checkPorts(ctx) }})
@@ -213,14 +213,14 @@ func (d *doctor) limitChecks() []sqlload.Check {
 	if d.options.group.on() { // has no labels, and merges loads into fewer versions
 		labels, labelSeconds, newVersions = 0, 0, 0
 	}
-	if d.method.Name == streamLoad {
+	if d.method.Name == methodStreamLoad {
 		body = (i.BatchBytes + 1<<20 - 1) >> 20
 	}
 	maxBody, _ := d.setting(bodySize)
 	maxVersions, _ := d.setting(versions)
 	fewer := fmt.Sprintf("--batch-bytes %dMiB", min(i.TotalBytes/max(maxVersions/2, 1)>>20+1, maxStreamBytes>>20))
-	if d.method.Name == insert {
-		fewer = "--method " + streamLoad + " " + fewer
+	if d.method.Name == methodInsert {
+		fewer = "--method " + methodStreamLoad + " " + fewer
 	}
 	set := func(setting string, value int64) string {
 		return fmt.Sprintf(`ADMIN SET ALL FRONTENDS CONFIG ("%s" = "%d"), and the same in fe.conf`, setting, value)
@@ -256,7 +256,7 @@ func (d *doctor) limitChecks() []sqlload.Check {
 			return loader.Finding{Grade: l.grade, Found: found + ", and " + l.warning, Fix: l.fix}
 		}})
 	}
-	if d.method.Name == insert {
+	if d.method.Name == methodInsert {
 		checks = append(checks, sqlload.Check{Name: "statement size", Judge: d.checkPacket})
 	}
 	return checks

@@ -22,7 +22,7 @@ const (
 
 // findRoute asks a frontend where it redirects a load, as every stream load does first.
 func (d *doctor) findRoute(ctx context.Context) {
-	if d.method.Name != streamLoad || len(d.options.direct) > 0 {
+	if d.method.Name != methodStreamLoad || len(d.options.direct) > 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
@@ -39,7 +39,7 @@ func (d *doctor) checkRoute([]string) (none loader.Finding) {
 		return none
 	case err == nil:
 		return sqlload.OK(fmt.Sprintf(
-			"frontend %s redirects loads to %s", d.frontends.List[0].http.Host, d.backend.Host))
+			"frontend %s redirects loads to %s", d.hosts.List[0].http.Host, d.backend.Host))
 	}
 	f, v := sqlload.Fail("no frontend named a backend: "+loader.Explain(err), ""), verdict(err)
 	if known := (*loader.Error)(nil); errors.As(err, &known) {
@@ -100,7 +100,7 @@ func (d *doctor) checkPorts(ctx context.Context) (none loader.Finding) {
 func (d *doctor) dial(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	conn, err := d.frontends.List[0].config.DialFunc(ctx, "tcp", address)
+	conn, err := d.hosts.List[0].config.DialFunc(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

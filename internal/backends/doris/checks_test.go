@@ -55,13 +55,13 @@ func TestCheckServer(t *testing.T) {
 		want     loader.Finding
 	}{
 		"healthy":                     {},
-		"healthy, insert":             {method: insert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 1<<20, 1<<30 }},
+		"healthy, insert":             {method: methodInsert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 1<<20, 1<<30 }},
 		"healthy, by --backend-hosts": {options: map[string]string{optBackends: "BE0"}},
 		"nothing is intended":         {intent: nothing},
 		"a body too large": {shows: [2]string{"streaming_load_max_mb", "50"},
 			want: fail("body size", "streaming_load_max_mb = 50, and batches have 64MiB", "--batch-bytes 50MiB, or on every backend: "+
 				"curl -X POST 'http://BACKEND:8040/api/update_config?streaming_load_max_mb=65&persist=true'")},
-		"a statement too large": {method: insert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 20<<20, 1<<30 },
+		"a statement too large": {method: methodInsert, intent: func(i *loader.Intent) { i.BatchBytes, i.TotalBytes = 20<<20, 1<<30 },
 			want: fail("statement size", "max_allowed_packet leaves 16 MiB for the rows of an INSERT, and batches have 20 MiB",
 				"--batch-bytes 16711680, or SET GLOBAL max_allowed_packet = 21037056")},
 		"more loads than versions": {shows: [2]string{"max_tablet_version_num", "500"},
@@ -88,13 +88,13 @@ func TestCheckServer(t *testing.T) {
 		"rights that are given elsewhere": {shows: [2]string{"GlobalPrivs", ""},
 			want: unknown("privileges", "SELECT_PRIV, CREATE_PRIV on d.t is not granted by Doris, but something else decides",
 				"GRANT SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'")},
-		"no right to read, nor to insert": {method: insert, shows: [2]string{"GlobalPrivs", ""}, intent: nothing,
+		"no right to read, nor to insert": {method: methodInsert, shows: [2]string{"GlobalPrivs", ""}, intent: nothing,
 			want: fail("privileges", "LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on d.t is not granted",
 				"GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'")},
 		"no right to alter": {options: map[string]string{optGroupInterval: "1000"}, create: id,
 			shows: [2]string{"GlobalPrivs", "Load_priv,Select_priv"},
 			want:  fail("privileges", "ALTER_PRIV on d.t is not granted", "GRANT ALTER_PRIV ON d.* TO 'root'")},
-		"grants that are hidden": {method: insert, refuses: "SHOW GRANTS", intent: nothing,
+		"grants that are hidden": {method: methodInsert, refuses: "SHOW GRANTS", intent: nothing,
 			want: unknown("privileges", "SHOW GRANTS: Error 1105", "GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'")},
 		"a closed port of a backend by hand": {options: map[string]string{optBackends: "127.0.0.9:1"},
 			want: fail("backend ports", "0 of 1 backends answer; not 127.0.0.9:1", "take 127.0.0.9:1 out of --backend-hosts")},
@@ -128,7 +128,7 @@ func TestCheckServer(t *testing.T) {
 					options[k] = strings.ReplaceAll(options[k], fmt.Sprint("BE", i), address)
 				}
 			}
-			target := s.table(cmp.Or(c.method, streamLoad), options)
+			target := s.table(cmp.Or(c.method, methodStreamLoad), options)
 			target.Table = "t"
 			if c.create != nil {
 				s.CreateTable("t", "", c.create...)
@@ -145,13 +145,13 @@ func TestCheckServer(t *testing.T) {
 // Without a backend nothing can be loaded, which several checks see.
 func TestCheckWithoutABackend(t *testing.T) {
 	s := startStandIn(t, fake.Options{Shows: map[string]string{"Alive": "false", "ErrMsg": "connection refused"}})
-	require.Contains(t, s.check(t, s.table(streamLoad, nil), intended()), backendtest.Fail("backends",
+	require.Contains(t, s.check(t, s.table(methodStreamLoad, nil), intended()), backendtest.Fail("backends",
 		"0 of 1 take loads; not 127.0.0.2 (alive: false, connection refused)", "read be.out and be.INFO there, then SHOW BACKENDS"))
 }
 
 func TestCheckThroughAStore(t *testing.T) {
 	s, via, _ := startWithStore(t)
-	target := s.table(s3Load, nil)
+	target := s.table(methodS3Load, nil)
 	target.Via = via
 	found := s.check(t, target, intended())
 	require.Len(t, found, 1)
@@ -160,7 +160,7 @@ func TestCheckThroughAStore(t *testing.T) {
 
 func TestCheckOfAClusterThatIsGone(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	l := backendtest.Open(t, New(), s.table(streamLoad, nil), testDeps())
+	l := backendtest.Open(t, New(), s.table(methodStreamLoad, nil), testDeps())
 	s.Close()
 	_, err := l.(loader.Checker).CheckServer(t.Context(), intended())
 	var gone *net.OpError

@@ -29,17 +29,17 @@ func TestConformance(t *testing.T) {
 		options map[string]string
 		commit  string
 	}{
-		"stream-load, csv":      {streamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
-		"stream-load, gzip":     {streamLoad, batch.DorisCSVGzip, documents(t), nil, "label: terapush_"},
-		"stream-load, grouped":  {streamLoad, batch.DorisCSV, documents(t), merged, ""},
-		"stream-load, lineitem": {streamLoad, batch.NDJSON, named(t, "lineitem"), nil, "label: terapush_"},
-		"stream-load, httplogs": {streamLoad, batch.Parquet, named(t, "httplogs"), nil, "label: terapush_"},
-		"insert":                {insert, batch.Values, documents(t), nil, "INSERT INTO `d`.`t_"},
-		"insert, lineitem":      {insert, batch.Values, named(t, "lineitem"), nil, "INSERT INTO `d`.`t_"},
-		"insert, httplogs":      {insert, batch.Values, named(t, "httplogs"), nil, "INSERT INTO `d`.`t_"},
-		"insert, grouped items": {insert, batch.Values, named(t, "lineitem"), merged, ""},
-		"prepared, people":      {insert, batch.ColumnArrays, named(t, "people"), bound, ""},
-		"prepared, lineitem":    {insert, batch.ColumnArrays, named(t, "lineitem"), bound, ""},
+		"stream-load, csv":      {methodStreamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
+		"stream-load, gzip":     {methodStreamLoad, batch.DorisCSVGzip, documents(t), nil, "label: terapush_"},
+		"stream-load, grouped":  {methodStreamLoad, batch.DorisCSV, documents(t), merged, ""},
+		"stream-load, lineitem": {methodStreamLoad, batch.NDJSON, named(t, "lineitem"), nil, "label: terapush_"},
+		"stream-load, httplogs": {methodStreamLoad, batch.Parquet, named(t, "httplogs"), nil, "label: terapush_"},
+		"insert":                {methodInsert, batch.Values, documents(t), nil, "INSERT INTO `d`.`t_"},
+		"insert, lineitem":      {methodInsert, batch.Values, named(t, "lineitem"), nil, "INSERT INTO `d`.`t_"},
+		"insert, httplogs":      {methodInsert, batch.Values, named(t, "httplogs"), nil, "INSERT INTO `d`.`t_"},
+		"insert, grouped items": {methodInsert, batch.Values, named(t, "lineitem"), merged, ""},
+		"prepared, people":      {methodInsert, batch.ColumnArrays, named(t, "people"), bound, ""},
+		"prepared, lineitem":    {methodInsert, batch.ColumnArrays, named(t, "lineitem"), bound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, fake.Options{Backends: 2})
@@ -65,9 +65,9 @@ func TestConformanceOnAServer(t *testing.T) {
 	if text == "" {
 		t.Skip("TERAPUSH_TEST_DORIS is not set")
 	}
-	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
+	for method, format := range map[string]batch.Format{methodStreamLoad: batch.DorisCSV, methodInsert: batch.Values} {
 		t.Run(method, func(t *testing.T) {
-			commit := map[string]string{streamLoad: "label: terapush_", insert: "WITH LABEL"}[method]
+			commit := map[string]string{methodStreamLoad: "label: terapush_", methodInsert: "WITH LABEL"}[method]
 			loadertest.Run(t, harness(named(t, "people"), contractOf(method, format, 1000), commit, func(t *testing.T) loader.Target {
 				target, err := loader.ParseTarget(text)
 				require.NoError(t, err)
@@ -85,9 +85,9 @@ func TestConformanceOnAServer(t *testing.T) {
 func TestConformanceOfStagedLoads(t *testing.T) {
 	s, via, _ := startWithStore(t)
 	d := named(t, "people")
-	contract := contractOf(s3Load, batch.DorisCSV, 500)
+	contract := contractOf(methodS3Load, batch.DorisCSV, 500)
 	loadertest.Run(t, harness(d, contract, "INSERT INTO `d`.`t_", func(*testing.T) loader.Target {
-		target := s.table(s3Load, nil)
+		target := s.table(methodS3Load, nil)
 		target.Via = via
 		return target
 	}))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -22,16 +23,16 @@ const (
 	httpsPort = "8050"
 )
 
-// frontend is one FE of the target: how to reach its MySQL protocol and its HTTP server.
-type frontend struct {
+// endpoint is one frontend of the target: how to reach its MySQL protocol and its HTTP server.
+type endpoint struct {
 	address string // host:port of the MySQL protocol
 	config  *mysql.Config
 	loading *mysql.Config // for insert, by any frontend that the host's name stands for: labels are the cluster's
 	http    url.URL       // scheme and host
 }
 
-// frontends makes the configuration of every host, and that of TLS for every https server.
-func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
+// endpoints makes the configuration of every host, and that of TLS for every https server.
+func endpoints(t loader.Target, d loader.Deps) (all []endpoint, secure *tls.Config, err error) {
 	configs, err := mysqlconn.Configs(t, d, queryPort)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +48,7 @@ func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Conf
 		loading := c.Clone()
 		loading.DialFunc = d.DialAny()
 		web := httpURL(t, host, c.TLS != nil && !c.AllowFallbackToPlaintext)
-		all = append(all, frontend{address: c.Addr, config: c, loading: loading, http: web})
+		all = append(all, endpoint{address: c.Addr, config: c, loading: loading, http: web})
 	}
 	return all, secure, nil
 }
@@ -67,7 +68,7 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 
 // connector makes connections to the first frontend that can be reached, from a given one on. Those that load go to any
 // address of its name; to the others what one statement did the next one must find.
-func connector(all []frontend, first int, loads bool, setup []string) mysqlconn.Connector {
+func connector(all []endpoint, first int, loads bool, setup []string) mysqlconn.Connector {
 	c := mysqlconn.Connector{First: first, Setup: setup}
 	for _, f := range all {
 		if loads {
@@ -127,4 +128,11 @@ func shown(ctx context.Context, from querier, query string) (all []map[string]st
 		all = append(all, row)
 	}
 	return all, list.Err()
+}
+
+// unreachable reports whether another frontend may answer: one hangs, is shutting down or cannot be reached. A refusal
+// would be the same at the next one.
+func unreachable(err error) bool {
+	down := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
+	return slices.Contains(down, verdict(err).Class)
 }

@@ -18,7 +18,7 @@ func TestWhichConnectionsTakeAnyFrontendOfAName(t *testing.T) {
 	deps := testDeps()
 	deps.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("the one") }
 	deps.Spread = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("any") }
-	all, _, err := frontends(target, deps)
+	all, _, err := endpoints(target, deps)
 	require.NoError(t, err)
 	_, err = connector(all, 0, false, nil).Connect(t.Context())
 	require.ErrorContains(t, err, "the one")

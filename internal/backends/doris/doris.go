@@ -15,7 +15,6 @@
 package doris
 
 import (
-	"errors"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -24,9 +23,9 @@ import (
 
 // The methods.
 const (
-	streamLoad = "stream-load"
-	insert     = "insert"
-	s3Load     = "s3-load"
+	methodStreamLoad = "stream-load"
+	methodInsert     = "insert"
+	methodS3Load     = "s3-load"
 )
 
 // labelLife is how long a frontend remembers the label of an applied load: streaming_label_keep_max_second. The three
@@ -67,15 +66,15 @@ func (Driver) Methods() []loader.Method {
 	staged.Staged, staged.Commits, staged.DefaultBatchBytes, staged.DefaultGroupBytes = true, 2, 64<<20, 2<<30
 	return []loader.Method{
 		{
-			Name: streamLoad, Caps: stream, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, routeOptions{}),
+			Name: methodStreamLoad, Caps: stream, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, routeOptions{}),
 			Help: "Stream Load over HTTP: a frontend names a backend, which takes the rows",
 		},
 		{
-			Name: insert, Caps: inserts, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, insertOptions{}),
+			Name: methodInsert, Caps: inserts, Options: loader.OptionsOf(tableOptions{}, groupOptions{}, insertOptions{}),
 			Help: "multi-row INSERT statements over the MySQL protocol: for small batches and comparison",
 		},
 		{
-			Name: s3Load, Caps: staged, Options: loader.OptionsOf(tableOptions{}),
+			Name: methodS3Load, Caps: staged, Options: loader.OptionsOf(tableOptions{}),
 			Help: "objects on --staging s3://…, loaded by INSERT … SELECT FROM S3(…)",
 		},
 	}
@@ -83,7 +82,6 @@ func (Driver) Methods() []loader.Method {
 
 // Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
-	method, o, err := readOptions(t)
-	_, name := targetTable(t)
-	return o.caps(method.Caps), errors.Join(err, name, checkParams(t), checkSettings(t), checkVia(t))
+	method, o, err := planOf(t)
+	return o.caps(method.Caps), err
 }

@@ -59,7 +59,7 @@ var batchOf = backendtest.Batch
 // contractOf is what a session is opened with.
 func contractOf(method string, f batch.Format, batchRows int64) loader.Contract {
 	c := loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupKey, BatchRows: batchRows}
-	if method == s3Load {
+	if method == methodS3Load {
 		c.GroupBatches, c.Commits = 4, 2
 	}
 	return c
@@ -83,7 +83,7 @@ func load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, er
 }
 
 func TestGroupCommitIsAtLeastOnce(t *testing.T) {
-	for _, method := range []string{streamLoad, insert} {
+	for _, method := range []string{methodStreamLoad, methodInsert} {
 		target := loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: method}
 		caps, err := New().Check(target)
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestGroupCommitIsAtLeastOnce(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	good := func() loader.Target {
-		return loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: streamLoad, Params: map[string][]string{}}
+		return loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: methodStreamLoad, Params: map[string][]string{}}
 	}
 	for want, change := range map[string]func(*loader.Target){
 		`method "bulk" does not exist`:                      func(t *loader.Target) { t.Method = "bulk" },
@@ -115,19 +115,21 @@ func TestCheckRefuses(t *testing.T) {
 		"--backend-hosts : want addresses as host:port":     func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
 		"--set x: a stream load has no session":             func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
 		"--prepared: Doris prepares no INSERT with a label": func(t *loader.Target) {
-			t.Method, t.Options = insert, map[string]string{optPrepared: "true"}
+			t.Method, t.Options = methodInsert, map[string]string{optPrepared: "true"}
 		},
 		"--set group_commit is refused": func(t *loader.Target) {
-			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
+			t.Method, t.Settings = methodInsert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
 		},
 		"all that is sent and read is UTF-8": func(t *loader.Target) {
-			t.Method, t.Settings = insert, []loader.Setting{{Name: "collation_connection", Value: "x"}}
+			t.Method, t.Settings = methodInsert, []loader.Setting{{Name: "collation_connection", Value: "x"}}
 		},
-		"not the name of a session variable": func(t *loader.Target) { t.Method, t.Settings = insert, []loader.Setting{{Name: "a b", Value: "x"}} },
+		"not the name of a session variable": func(t *loader.Target) {
+			t.Method, t.Settings = methodInsert, []loader.Setting{{Name: "a b", Value: "x"}}
+		},
 		"NO_BACKSLASH_ESCAPES is refused": func(t *loader.Target) {
-			t.Method, t.Settings = insert, []loader.Setting{{Name: "sql_mode", Value: "no_backslash_escapes"}}
+			t.Method, t.Settings = methodInsert, []loader.Setting{{Name: "sql_mode", Value: "no_backslash_escapes"}}
 		},
-		"needs an object store": func(t *loader.Target) { t.Method = s3Load },
+		"needs an object store": func(t *loader.Target) { t.Method = methodS3Load },
 	} {
 		target := good()
 		change(&target)
@@ -138,7 +140,7 @@ func TestCheckRefuses(t *testing.T) {
 	for _, char := range []byte("*?[]{}\\\"'`\n") {
 		via := loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "a-b/c.d,e" + string(char)}
 		target := good()
-		target.Method, target.Via = s3Load, &via
+		target.Method, target.Via = methodS3Load, &via
 		_, err := New().Check(target)
 		assert.ErrorContains(t, err, fmt.Sprintf("Doris reads %q as part of a pattern", char))
 	}
@@ -178,7 +180,7 @@ func TestFrontendURLs(t *testing.T) {
 		if c.port != "" {
 			target.Params.Set("http_port", c.port)
 		}
-		all, _, err := frontends(target, testDeps())
+		all, _, err := endpoints(target, testDeps())
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, all[0].http.String(), name)
 	}
@@ -186,7 +188,7 @@ func TestFrontendURLs(t *testing.T) {
 	// An authority is checked on this machine, too, by both protocols.
 	deps := testDeps()
 	deps.TLS = netio.Trust{CAFile: backendtest.NewAuthority(t).File}.TLS
-	all, secure, err := frontends(loader.Target{Hosts: []string{"127.0.0.1"}}, deps)
+	all, secure, err := endpoints(loader.Target{Hosts: []string{"127.0.0.1"}}, deps)
 	require.NoError(t, err)
 	assert.Equal(t, "https://127.0.0.1:8050", all[0].http.String())
 	assert.False(t, secure.InsecureSkipVerify || all[0].config.TLS.InsecureSkipVerify || all[0].config.AllowFallbackToPlaintext)

@@ -33,7 +33,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	defer func() { _ = l.Close() }()
 	l.openConn = func(ctx context.Context, _ *mysql.Config) (driver.Conn, error) { return r.Connector().Connect(ctx) }
 	config := mysql.NewConfig()
-	l.frontends.List = []frontend{{config: config, loading: config, http: url.URL{Scheme: "http", Host: atFrontend}}}
+	l.hosts.List = []endpoint{{config: config, loading: config, http: url.URL{Scheme: "http", Host: atFrontend}}}
 	e.whens(p)
 
 	r.Prepare(p, l.Prepare)
@@ -42,7 +42,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		r.Step("once, if the table is there with another value", l.alterTable)
 	}
 	if p.Contract.Staged() {
-		all := &staged{inner{l}, &objstore.Staging{Store: objstore.Recorded(*t.Via, e.object)}}
+		all := &staged{inner{l}, objstore.RecordStaging(l, t, e.object)}
 		r.Load(all, p)
 		r.Commit(all, p.Contract)
 	} else {

@@ -61,7 +61,7 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 	d := documents(t)
 	s := startStandIn(t, fake.Options{Script: script})
 	format := batch.DorisCSV
-	if method == insert {
+	if method == methodInsert {
 		format = batch.Values
 	}
 	c := contractOf(method, format, 10)
@@ -99,9 +99,9 @@ func TestFaultsOfTheServer(t *testing.T) {
 		"statement not sent": {fake.Statement, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			method := streamLoad
+			method := methodStreamLoad
 			if c.kind == fake.Statement {
-				method = insert
+				method = methodInsert
 			}
 			s, db, b, contract, err := oneBatch(t, method, nil, firstOnly(c.kind, c.fault))
 			require.Error(t, err)
@@ -125,7 +125,7 @@ func TestLabelExists(t *testing.T) {
 			for _, commits := range outcomes {
 				linger <- commits
 			}
-			s, db, b, c, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: linger}))
+			s, db, b, c, err := oneBatch(t, methodStreamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: linger}))
 			require.Error(t, err)
 			found, err := db.Resolve(t.Context(), loader.RefOf(b))
 			require.NoError(t, err)
@@ -135,12 +135,12 @@ func TestLabelExists(t *testing.T) {
 		})
 	}
 	t.Run("under way, then gone", func(t *testing.T) { // the server says RUNNING, and knows the label no more when asked
-		s, db, _, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
+		s, db, _, _, err := oneBatch(t, methodStreamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
 		require.NoError(t, err)
 		assert.EqualValues(t, 10, s.Rows(db.name.table))
 	})
 	t.Run("for ever", func(t *testing.T) {
-		_, _, _, _, err := oneBatch(t, streamLoad, nil, func(r fake.Request) fake.Fault {
+		_, _, _, _, err := oneBatch(t, methodStreamLoad, nil, func(r fake.Request) fake.Fault {
 			if r.Kind == fake.Load {
 				return fake.Fault{Existing: "RUNNING"}
 			}
@@ -161,9 +161,9 @@ func TestReplacedLabelsEndTheRun(t *testing.T) {
 		follower bool
 		by       string
 	}{
-		"stream load":        {streamLoad, batch.DorisCSV, false, "made_up"},
-		"insert":             {insert, batch.Values, false, "made_up"},
-		"insert, a follower": {insert, batch.Values, true, "another one"},
+		"stream load":        {methodStreamLoad, batch.DorisCSV, false, "made_up"},
+		"insert":             {methodInsert, batch.Values, false, "made_up"},
+		"insert, a follower": {methodInsert, batch.Values, true, "another one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, fake.Options{Follower: c.follower, Script: func(r fake.Request) (f fake.Fault) {
@@ -187,8 +187,8 @@ func TestReplacedLabelsEndTheRun(t *testing.T) {
 func TestForgottenLabels(t *testing.T) {
 	d := documents(t)
 	s := startStandIn(t, fake.Options{})
-	c := contractOf(streamLoad, batch.DorisCSV, 10)
-	target := s.table(streamLoad, nil)
+	c := contractOf(methodStreamLoad, batch.DorisCSV, 10)
+	target := s.table(methodStreamLoad, nil)
 	db := s.open(t, target, d, c)
 	require.NoError(t, attempts(t.Context(), db, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r"}, 0, 10)))
 	s.ForgetLabels()
@@ -205,7 +205,7 @@ func TestForgottenLabels(t *testing.T) {
 }
 
 func TestGroupCommitOfTheServer(t *testing.T) {
-	for _, method := range []string{streamLoad, insert} {
+	for _, method := range []string{methodStreamLoad, methodInsert} {
 		t.Run(method, func(t *testing.T) {
 			async := map[string]string{optGroupCommit: "async", optGroupInterval: "50"}
 			s, db, _, _, err := oneBatch(t, method, async, nil)

@@ -16,7 +16,7 @@ import (
 // Rows that are committed and cannot be read yet are applied. Finish looks for them, whatever this process was told.
 func TestPublishTimeout(t *testing.T) {
 	visible := make(chan struct{})
-	s, db, b, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{PublishTimeout: visible}))
+	s, db, b, _, err := oneBatch(t, methodStreamLoad, nil, firstOnly(fake.Load, fake.Fault{PublishTimeout: visible}))
 	require.NoError(t, err)
 	assert.Zero(t, s.Rows(db.name.table))
 	found, err := db.Resolve(t.Context(), loader.RefOf(b))
@@ -38,7 +38,7 @@ func TestPublishTimeout(t *testing.T) {
 
 // Rows that a write-ahead log has lost are named, and are no error: verification says which they are.
 func TestFinishGivesUp(t *testing.T) {
-	_, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: "async", optGroupInterval: "10"},
+	_, db, _, _, err := oneBatch(t, methodStreamLoad, map[string]string{optGroupCommit: "async", optGroupInterval: "10"},
 		func(fake.Request) fake.Fault { return fake.Fault{LoseWAL: true} })
 	require.NoError(t, err)
 	db.finishTime = time.Millisecond
@@ -53,7 +53,7 @@ func TestPatience(t *testing.T) {
 	for options, want := range map[[2]string]time.Duration{
 		{"off", ""}: time.Minute, {"async", ""}: time.Minute, {"async", "60000"}: 6 * time.Minute,
 	} {
-		_, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: options[0], optGroupInterval: options[1]}, nil)
+		_, db, _, _, err := oneBatch(t, methodStreamLoad, map[string]string{optGroupCommit: options[0], optGroupInterval: options[1]}, nil)
 		require.NoError(t, err)
 		assert.Equal(t, want, db.patience(), options)
 	}
@@ -62,7 +62,7 @@ func TestPatience(t *testing.T) {
 // What is left in the write-ahead log is counted, of an async run alone, and who may not ask is told.
 func TestFilesOfTheLogAreCounted(t *testing.T) {
 	for mode, want := range map[string]map[string]float64{"async": {"wal_files": 1}, "off": nil} {
-		s, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: mode, optGroupInterval: "3600000"}, nil)
+		s, db, _, _, err := oneBatch(t, methodStreamLoad, map[string]string{optGroupCommit: mode, optGroupInterval: "3600000"}, nil)
 		require.NoError(t, err)
 		cost, notes := db.Measured(t.Context())
 		assert.Equal(t, want, cost)
@@ -75,7 +75,7 @@ func TestFilesOfTheLogAreCounted(t *testing.T) {
 		assert.Equal(t, map[string]float64{"wal_files": 0}, cost)
 
 		fe := listen(t, says(`{"msg":"Unauthorized","code":401,"data":"Access denied","count":0}`))
-		db.frontends.List[0].http.Host = fe.address()
+		db.hosts.List[0].http.Host = fe.address()
 		cost, notes = db.Measured(t.Context())
 		assert.Empty(t, cost)
 		require.Len(t, notes, 1)
@@ -87,7 +87,7 @@ func TestFilesOfTheLogAreCounted(t *testing.T) {
 // How long rows take until they can be read is measured, so nothing else is waited for. Only where an attempt has failed,
 // here or in an earlier process, a second copy of its rows may still be in the log, for an hour here.
 func TestFinishWaitsForSecondCopies(t *testing.T) {
-	for _, method := range []string{streamLoad, insert} {
+	for _, method := range []string{methodStreamLoad, methodInsert} {
 		for _, doubt := range []string{"nothing failed", "an attempt failed", "an earlier process"} {
 			t.Run(method+", "+doubt, func(t *testing.T) {
 				script := func(r fake.Request) fake.Fault {

@@ -19,14 +19,14 @@ import (
 func groupTable(t *testing.T, n int64) *staged {
 	s, via, _ := startWithStore(t)
 	d := documents(t)
-	target := s.table(streamLoad, nil)
+	target := s.table(methodStreamLoad, nil)
 	if n > 0 {
-		c := contractOf(streamLoad, batch.DorisCSV, n)
+		c := contractOf(methodStreamLoad, batch.DorisCSV, n)
 		b := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other"}, 0, n)
 		require.NoError(t, attempts(t.Context(), s.open(t, target, d, c), c, b))
 	}
-	target.Method, target.Via = s3Load, via
-	return prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)
+	target.Method, target.Via = methodS3Load, via
+	return prepared(t, target, d, contractOf(methodS3Load, batch.DorisCSV, 5)).(*staged)
 }
 
 func tenOfAGroup() loader.Group {
@@ -49,7 +49,7 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 			fmt.Fprintf(w, `{"msg":"success","code":0,"data":%q}`, state)
 		})
 		db := groupTable(t, n)
-		db.frontends.List[0].http.Host = fe.address()
+		db.hosts.List[0].http.Host = fe.address()
 		found, err := db.Resolve(t.Context(), tenOfAGroup().Ref)
 		require.NoError(t, err)
 		assert.Equal(t, want, found.Applied, "%d rows", n)
@@ -64,7 +64,7 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 func TestLabelUsedForNothing(t *testing.T) {
 	db := groupTable(t, 0)
 	g := tenOfAGroup()
-	session := backendtest.Session(t, db, contractOf(s3Load, batch.DorisCSV, 5))
+	session := backendtest.Session(t, db, contractOf(methodS3Load, batch.DorisCSV, 5))
 	for _, m := range g.Members {
 		_, err := load(t.Context(), session, batchOf(t, documents(t), batch.DorisCSV, m.ID, m.First, m.Rows))
 		require.NoError(t, err)

@@ -35,7 +35,7 @@ func (n tableName) path(rest string) string { return "/api/" + url.PathEscape(n.
 func (n tableName) loadPath() string { return n.path(url.PathEscape(n.table) + "/_stream_load") }
 
 // at returns the address of an escaped path, with a label to ask about unless it is "".
-func (f frontend) at(path, label string) *url.URL {
+func (f endpoint) at(path, label string) *url.URL {
 	to := f.http
 	to.RawPath = path
 	to.Path, _ = url.PathUnescape(path)
@@ -107,7 +107,7 @@ func (l *opened) redirect(from *url.URL, answer *httpload.Response) (*url.URL, e
 	if to.Scheme != "http" && to.Scheme != "https" {
 		return nil, &refusal{http: answer.Status, message: "a redirect to neither http nor https"}
 	}
-	encrypted := l.frontends.List[0].http.Scheme == "https" // not with --tls prefer, see httpURL
+	encrypted := l.hosts.List[0].http.Scheme == "https" // not with --tls prefer, see httpURL
 	if encrypted && from.Scheme == "https" && to.Scheme == "http" {
 		return nil, &loader.Error{
 			Op: "follow the redirect", Applied: loader.No,
@@ -127,7 +127,7 @@ func (l *opened) reachable(address string) string {
 // question asks a frontend about a label. Only the master knows labels; others redirect. It begins with the frontend that
 // answered the last question. What is asked may be asked twice.
 func (l *opened) question(ctx context.Context, method, path, label string) (a answer, err error) {
-	err = l.frontends.Ask(ctx, func(ctx context.Context, fe frontend) error {
+	err = l.hosts.Ask(ctx, func(ctx context.Context, fe endpoint) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
 		if err == nil {
 			a, err = parseAnswer(got.Status, got.Body)
@@ -141,18 +141,11 @@ func (l *opened) question(ctx context.Context, method, path, label string) (a an
 }
 
 // failed says which frontend an error is of.
-func (f frontend) failed(err error) error {
+func (f endpoint) failed(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("frontend %s: %w", f.http.Host, err)
-}
-
-// frontendDown reports whether another frontend may answer: one hangs, is shutting down or cannot be reached. A refusal
-// would be the same at the next one.
-func frontendDown(err error) bool {
-	down := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
-	return slices.Contains(down, verdict(err).Class)
 }
 
 // dialError adds to an error what to do about a backend that cannot be reached. Frontends name backends by the cluster's

@@ -24,13 +24,13 @@ type insertSession struct {
 
 // openInsert connects to the next frontend.
 func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
-	first := l.frontends.Turn()
-	setup := loadingSetup(l.options.group, l.target.Settings)
-	c := connector(l.frontends.List, first, true, setup)
+	first := l.hosts.Turn()
+	setup := sessionSetup(l.options.group, l.target.Settings)
+	c := connector(l.hosts.List, first, true, setup)
 	c.Open = l.openConn
 	conn, err := c.Dial(ctx)
 	if err != nil {
-		return nil, loader.ConnectError(l.frontends.At(first).address, err, faultOf)
+		return nil, loader.ConnectError(l.hosts.At(first).address, err, faultOf)
 	}
 	return &insertSession{opened: l, text: text, labels: labels, conn: conn}, nil
 }

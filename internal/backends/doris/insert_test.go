@@ -32,11 +32,11 @@ func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
 		for _, mode := range []string{"off", "sync"} {
 			t.Run(name+" "+mode, func(t *testing.T) {
 				s := startStandIn(t, o)
-				c := contractOf(insert, batch.Values, 10)
+				c := contractOf(methodInsert, batch.Values, 10)
 				if mode != "off" {
 					c.Dedup, c.Delivery = loader.DedupNone, loader.AtLeastOnce
 				}
-				target := s.table(insert, map[string]string{optGroupCommit: mode, optGroupInterval: "20"})
+				target := s.table(methodInsert, map[string]string{optGroupCommit: mode, optGroupInterval: "20"})
 				db := s.open(t, target, d, c)
 				ack, err := load(t.Context(), backendtest.Session(t, db, c), batchOf(t, d, batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
 				require.NoError(t, err)

@@ -2,18 +2,15 @@ package doris
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // label names a batch, or a commit group, on the server, within ^[-_A-Za-z0-9:]{1,128}$: a run id has lower-case letters,
@@ -119,90 +116,4 @@ func (l *opened) earlier(ctx context.Context, ref loader.Ref, label string) (loa
 		err = fmt.Errorf("label %s: %w", label, errLabelSpent)
 	}
 	return found, err
-}
-
-// Resolve asks the frontend about the label, cancels a load that is under way, and asks again. "Not applied" is final:
-// nothing of the batch is applied, and nothing that was sent so far will be.
-//
-// The client has given such a load up, and until the server notices, which may take until its timeout, no other load gets
-// the label. A load that was committed in the meantime stays.
-func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Resolution, err error) {
-	label := l.name.label(ref, l.caps.Staged)
-	state, err := l.labelState(ctx, label)
-	if err == nil && state.running() {
-		// CancelLoadAction; it needs LOAD_PRIV on the database.
-		if _, err := l.question(ctx, http.MethodPost, l.name.cancelPath(), label); err != nil {
-			l.log.Warn("an abandoned load cannot be canceled; waiting for the server to end it", "label", label, "error", err)
-		}
-	}
-	if err == nil && l.pending(state) {
-		state, err = l.waitLabel(ctx, label)
-	}
-	if err == nil {
-		found, err = l.outcome(ctx, ref, state)
-	}
-	return found, failed("look up the label", err)
-}
-
-// outcome returns what the state of a label means for the rows, once nothing is pending.
-//
-// An unknown label was never used, or is forgotten: after twelve hours by default, but streaming_label_keep_max_second is
-// often lowered, and label_num_threshold applies on a busy day. Reading either needs an administrator's rights, so the
-// rows are counted. Those of a group are counted as well: a statement that found some of its objects, or none, has used
-// its label all the same, and the objects of an applied group are deleted.
-func (l *opened) outcome(ctx context.Context, ref loader.Ref, state txnState) (loader.Resolution, error) {
-	switch {
-	case state == stateAborted:
-		return loader.Resolution{Applied: loader.No}, nil
-	case !l.caps.Staged && (state == stateCommitted || state == stateVisible):
-		return loader.Resolution{Applied: loader.Yes}, nil
-	}
-	n, err := l.CountRows(ctx, loader.KeyRange{First: ref.First, Last: ref.First + ref.Rows - 1})
-	if err != nil {
-		return loader.Resolution{}, fmt.Errorf("counting the rows of %s: %w", ref.ID, err)
-	}
-	found := loader.Resolution{Applied: sqlload.Outcome(n, ref.Rows)}
-	if found.Applied == loader.Unknown {
-		found.Reason = fmt.Sprintf("%d of %d rows are in the key range of %s", n, ref.Rows, ref.ID)
-	}
-	return found, nil
-}
-
-// Pauses between two questions about a load that is under way.
-const (
-	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
-)
-
-// waitLabel waits until no load is pending under the label.
-func (l *opened) waitLabel(ctx context.Context, label string) (state txnState, err error) {
-	for range sqlload.Poll(ctx, firstPause, lastPause) {
-		state, err = l.labelState(ctx, label)
-		if err != nil || !l.pending(state) {
-			return state, err
-		}
-	}
-	return state, fmt.Errorf("load %s is still under way (%s): %w", label, state, ctx.Err())
-}
-
-// Where a frontend returns the state of a label, and cancels its load.
-func (n tableName) labelPath() string  { return n.path("get_load_state") }
-func (n tableName) cancelPath() string { return n.path("_cancel") }
-
-// labelState asks a frontend, which asks the master: GET /api/{db}/get_load_state. Every release has it, and it needs no
-// more rights than the load. SHOW TRANSACTION needs an administrator, and SHOW LOAD does not list stream loads.
-func (l *opened) labelState(ctx context.Context, label string) (txnState, error) {
-	a, err := l.question(ctx, http.MethodGet, l.name.labelPath(), label)
-	if err != nil {
-		return "", err
-	}
-	var state txnState
-	if err := json.Unmarshal(a.Data, &state); err != nil {
-		return "", fmt.Errorf("%w: state of label %s: %w", errUnreadable, label, err)
-	}
-	switch state {
-	case stateUnknown, statePrepare, statePrecommitted, stateCommitted, stateVisible, stateAborted:
-		return state, nil
-	}
-	return "", fmt.Errorf("label %s is in unknown state %q", label, state)
 }

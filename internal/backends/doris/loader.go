@@ -27,14 +27,14 @@ import (
 // opened is the back-end on one table.
 type opened struct {
 	*sqlload.Table
-	target    loader.Target
-	method    loader.Method
-	options   options
-	frontends loader.Hosts[frontend]
-	log       *slog.Logger
-	name      tableName
-	caps      loader.Caps
-	server    loader.Server
+	target  loader.Target
+	method  loader.Method
+	options options
+	hosts   loader.Hosts[endpoint]
+	log     *slog.Logger
+	name    tableName
+	caps    loader.Caps
+	server  loader.Server
 
 	http    *httpload.Client
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
@@ -69,13 +69,13 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	probe := func(ctx context.Context) error {
-		return loader.ConnectError(l.frontends.List[0].address, l.probe(ctx), faultOf)
+		return loader.ConnectError(l.hosts.List[0].address, l.identify(ctx), faultOf)
 	}
-	if err := netio.Reach(ctx, d.Dial, l.frontends.List[0].address, netio.MySQL, mysqlconn.Answered, probe); err != nil {
+	if err := netio.Reach(ctx, d.Dial, l.hosts.List[0].address, netio.MySQL, mysqlconn.Answered, probe); err != nil {
 		_ = l.Close()
 		return nil, err
 	}
-	if l.method.Name == s3Load {
+	if l.method.Name == methodS3Load {
 		return openStaged(ctx, l, d)
 	}
 	return l, nil
@@ -87,12 +87,12 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, config, err := frontends(t, d)
+	all, config, err := endpoints(t, d)
 	if err != nil {
 		return nil, err
 	}
 	l := newLoader(t, d.Log)
-	l.caps, l.frontends.List = caps, all
+	l.caps, l.hosts.List = caps, all
 	l.http = httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns})
 	l.control = sql.OpenDB(connector(all, 0, false, controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
@@ -102,9 +102,9 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 // newLoader makes a loader without hosts and clients.
 func newLoader(t loader.Target, log *slog.Logger) *opened {
 	name, _ := targetTable(t)
-	method, o, _ := readOptions(t)
+	method, o, _ := planOf(t)
 	l := &opened{target: t, method: method, options: o, log: log, name: name, caps: method.Caps}
-	l.frontends.Another, l.frontends.Patience = frontendDown, frontendTime
+	l.hosts.Another, l.hosts.Patience = unreachable, frontendTime
 	if len(o.direct) == 0 {
 		l.backendTime = backendTime
 	}
@@ -116,7 +116,7 @@ func newLoader(t loader.Target, log *slog.Logger) *opened {
 }
 
 // probe identifies the server. Only the version comment names Doris: the version is MySQL's for every client.
-func (l *opened) probe(ctx context.Context) error {
+func (l *opened) identify(ctx context.Context) error {
 	var comment, packet string
 	if err := l.control.QueryRowContext(ctx, "SELECT @@version_comment").Scan(&comment); err != nil {
 		return err
@@ -125,9 +125,7 @@ func (l *opened) probe(ctx context.Context) error {
 		return err
 	}
 	settings := map[string]string{"group_commit": string(l.options.group)}
-	for _, s := range l.target.Settings {
-		settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(settings, l.target.Settings)
 	if err := l.control.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err == nil {
 		settings["max_allowed_packet"] = packet
 		l.limitPacket(packet)
@@ -135,7 +133,7 @@ func (l *opened) probe(ctx context.Context) error {
 		l.log.Debug("max_allowed_packet cannot be read", "error", err)
 	}
 	l.server = loader.Server{
-		Product: "Apache Doris", Version: version(comment), Endpoint: l.frontends.List[0].address, Settings: settings,
+		Product: "Apache Doris", Version: version(comment), Endpoint: l.hosts.List[0].address, Settings: settings,
 	}
 	return nil
 }
@@ -164,7 +162,7 @@ func version(comment string) string {
 // limitPacket lowers the largest INSERT to what the server takes.
 func (l *opened) limitPacket(packet string) {
 	bytes, err := strconv.ParseInt(packet, 10, 64)
-	if err != nil || l.method.Name != insert || bytes <= packetRoom {
+	if err != nil || l.method.Name != methodInsert || bytes <= packetRoom {
 		return
 	}
 	l.caps.MaxBytes = bytes - packetRoom
@@ -241,20 +239,4 @@ func (l *opened) alterTable(ctx context.Context) error {
 	}
 	l.altered = true
 	return nil
-}
-
-// Session opens one worker, on the next frontend.
-func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.State()
-	if err != nil {
-		return nil, err
-	}
-	if err := l.alterTable(ctx); err != nil {
-		return nil, err
-	}
-	text, labels := statements{s.Statements}, c.Dedup == loader.DedupKey
-	if l.method.Name == insert {
-		return l.openInsert(ctx, text, labels)
-	}
-	return &streamSession{opened: l, text: text, labels: labels, first: l.frontends.Turn()}, nil
 }

@@ -71,10 +71,11 @@ type options struct {
 	reachable map[string]string // address a frontend names → address to use
 }
 
-// readOptions reads a target's method and options, and returns all problems.
-func readOptions(t loader.Target) (m loader.Method, o options, err error) {
-	m, err = loader.ReadOptions(New(), t, &o)
-	problems := []error{err}
+// planOf reads method and options of a target. Its error names all that cannot work on any server.
+func planOf(t loader.Target) (m loader.Method, o options, err error) {
+	m, unread := loader.ReadOptions(New(), t, &o)
+	_, noTable := targetTable(t)
+	problems := []error{unread, noTable, checkParams(t), checkSettings(t), checkVia(t)}
 	choice := func(name, value string, known ...string) {
 		if value != "" && !slices.Contains(known, value) {
 			problems = append(problems, fmt.Errorf("--%s %s: want one of %s", name, value, strings.Join(known, ", ")))
@@ -182,11 +183,11 @@ func checkParams(t loader.Target) error {
 // checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end
 // the literal.
 func checkVia(t loader.Target) error {
-	if t.Method != s3Load {
+	if t.Method != methodS3Load {
 		return nil
 	}
 	if t.Via == nil {
-		return fmt.Errorf("method %s needs an object store that Doris can read from: --staging s3://bucket/prefix", s3Load)
+		return fmt.Errorf("method %s needs an object store that Doris can read from: --staging s3://bucket/prefix", methodS3Load)
 	}
 	if err := objstore.Check(*t.Via); err != nil {
 		return err
@@ -197,3 +198,11 @@ func checkVia(t loader.Target) error {
 	}
 	return nil
 }
+
+// tableName is an unquoted table with its database.
+type tableName struct{ schema, table string }
+
+// String returns the name as Table.Name and Preparation.MayDrop have it.
+func (n tableName) String() string { return n.schema + "." + n.table }
+
+func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }

@@ -23,7 +23,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	target := s.table(insert, nil)
+	target := s.table(methodInsert, nil)
 	target.Settings = []loader.Setting{{Name: "exec_mem_limit", Value: "1073741824"}}
 	server := backendtest.Open(t, New(), target, testDeps()).Server()
 	assert.Equal(t, "Apache Doris", server.Product)
@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 // What --set says holds on every connection of a run: those that load, the one that looks at the table and the proof's.
 func TestSettingsReachEveryConnection(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	target := s.table(insert, nil)
+	target := s.table(methodInsert, nil)
 	target.Settings = []loader.Setting{{Name: "enable_nereids_planner", Value: "false"}}
 	var connections atomic.Int64
 	deps := testDeps()
@@ -54,7 +54,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	l := backendtest.Open(t, New(), target, deps)
 	_, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateIfMissing})
 	require.NoError(t, err)
-	backendtest.Session(t, l, contractOf(insert, batch.Values, 5))
+	backendtest.Session(t, l, contractOf(methodInsert, batch.Values, 5))
 	assert.GreaterOrEqual(t, connections.Load(), int64(2), "one loads, another one does not")
 	set := 0
 	for _, r := range s.Requests() {
@@ -81,7 +81,7 @@ func TestPrepareReadsTheCatalog(t *testing.T) {
 	s.CreateTable("other", "", standin.Column{Name: "id", Type: "INT"})
 	s.Append("fits", standin.Row{Number: 1})
 	prepare := func(table string, create loader.CreateMode) (loader.Table, error) {
-		target := s.table(streamLoad, nil)
+		target := s.table(methodStreamLoad, nil)
 		target.Table = table
 		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create}
 		return backendtest.Open(t, New(), target, testDeps()).Prepare(t.Context(), p)
@@ -111,13 +111,13 @@ func TestPropertiesOfATableThatIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, fake.Options{})
-			target := s.table(insert, map[string]string{optGroupInterval: c.interval, optGroupBytes: "1048576"})
+			target := s.table(methodInsert, map[string]string{optGroupInterval: c.interval, optGroupBytes: "1048576"})
 			s.CreateTable(target.Table, `"group_commit_interval_ms" = "1000"`, ofDocuments...)
 			var logged bytes.Buffer
 			deps := testDeps()
 			deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
 			l := backendtest.Open(t, New(), target, deps)
-			contract := contractOf(insert, batch.Values, 10)
+			contract := contractOf(methodInsert, batch.Values, 10)
 			p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contract, Create: loader.CreateNever, Silent: c.silent}
 			_, err := l.Prepare(t.Context(), p)
 			require.NoError(t, err)
@@ -151,10 +151,10 @@ func TestAlterRefused(t *testing.T) {
 		}
 		return f
 	}})
-	target := s.table(streamLoad, map[string]string{optGroupInterval: "1000"})
+	target := s.table(methodStreamLoad, map[string]string{optGroupInterval: "1000"})
 	s.CreateTable(target.Table, "", ofDocuments...)
-	db := s.open(t, target, documents(t), contractOf(streamLoad, batch.DorisCSV, 10))
-	_, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
+	db := s.open(t, target, documents(t), contractOf(methodStreamLoad, batch.DorisCSV, 10))
+	_, err := db.Session(t.Context(), contractOf(methodStreamLoad, batch.DorisCSV, 10))
 	require.ErrorContains(t, err, "ALTER")
 	var refused *loader.Error
 	require.ErrorAs(t, err, &refused)
@@ -171,7 +171,7 @@ func TestIdentity(t *testing.T) {
 		require.NoError(t, err)
 		return table, l.Server().Settings
 	}
-	target := s.table(streamLoad, nil)
+	target := s.table(methodStreamLoad, nil)
 	table, settings := prepared(target, loader.CreateIfMissing)
 	assert.Regexp(t, `^partitions \d+$`, table.Identity)
 	assert.Equal(t, "tag.location.default: 1", settings["replication_allocation"])
@@ -183,7 +183,7 @@ func TestIdentity(t *testing.T) {
 		filled = anew
 	}
 
-	target = s.table(streamLoad, nil)
+	target = s.table(methodStreamLoad, nil)
 	s.CreateTable(target.Table, `"dynamic_partition.enable" = "true"`, ofDocuments...)
 	table, _ = prepared(target, loader.CreateIfMissing)
 	assert.Regexp(t, "^created 20", table.Identity)

@@ -17,10 +17,10 @@ import (
 // startPrepared opens a session of prepared INSERTs.
 func startPrepared(t *testing.T, script func(fake.Request) fake.Fault) (*standIn, loader.Session) {
 	s := startStandIn(t, fake.Options{Script: script})
-	c := contractOf(insert, batch.ColumnArrays, 10)
+	c := contractOf(methodInsert, batch.ColumnArrays, 10)
 	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	options := map[string]string{optGroupCommit: "async", optGroupInterval: "20", optPrepared: "true"}
-	return s, backendtest.Session(t, s.open(t, s.table(insert, options), documents(t), c), c)
+	return s, backendtest.Session(t, s.open(t, s.table(methodInsert, options), documents(t), c), c)
 }
 
 // A session prepares its INSERT once, the run's smaller last batch another one, and a retry the one that may be gone.
@@ -71,7 +71,7 @@ func TestPrepareRefused(t *testing.T) {
 // The bounds on a batch leave every dataset within the parameters of the protocol and the packet of the server.
 func TestBoundsOfAPreparedInsert(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	target := s.table(insert, map[string]string{optPrepared: "true", optGroupCommit: "sync"})
+	target := s.table(methodInsert, map[string]string{optPrepared: "true", optGroupCommit: "sync"})
 	caps := backendtest.Open(t, New(), target, testDeps()).Caps()
 	for _, name := range dataset.Names() {
 		d := documents(t)

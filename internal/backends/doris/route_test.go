@@ -128,7 +128,7 @@ func TestQuestionsGoToTheNextFrontend(t *testing.T) {
 			first, second := listen(t, bad), listen(t, says(`{"msg":"success","code":0,"data":"VISIBLE"}`))
 			db := pointed(t, nil, first.address(), second.address())
 			if name == "hangs" {
-				db.frontends.Patience = 50 * time.Millisecond
+				db.hosts.Patience = 50 * time.Millisecond
 			}
 			for range 2 {
 				found, err := db.Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "r"}, Rows: 10})

@@ -11,8 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// loadingSetup lists what a loading session says first. The user's settings come later and win.
-func loadingSetup(g groupCommit, settings []loader.Setting) []string {
+// sessionSetup lists what a loading session says first. The user's settings come later and win.
+func sessionSetup(g groupCommit, settings []loader.Setting) []string {
 	ours := []string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}
 	return append(ours, sessionSettings(settings)...)
 }
@@ -35,8 +35,8 @@ func sessionSettings(settings []loader.Setting) []string {
 func checkSettings(t loader.Target) error {
 	for _, s := range t.Settings {
 		switch {
-		case t.Method == streamLoad:
-			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, insert, s3Load)
+		case t.Method == methodStreamLoad:
+			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, methodInsert, methodS3Load)
 		case strings.EqualFold(s.Name, "group_commit"):
 			return errors.New("--set group_commit is refused: take --group-commit")
 		}

@@ -1,17 +1,13 @@
 package doris
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/mysqlconn"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // staged is the loader of s3-load: sessions store objects, and Commit makes Doris read them.
@@ -97,69 +93,4 @@ func (l *staged) insertSelect(ctx context.Context, g loader.Group, statement str
 		}
 	}
 	return loader.Ack{Rows: n}, nil
-}
-
-// source is what a statement reads.
-type source struct {
-	uri    string
-	access objstore.Access
-	format batch.Format
-}
-
-// alternatives writes names in one folder as folder{a,b,…}, and a single name as it is. Releases from 4.1 on ask for
-// each by HEAD (apache/doris#60414); earlier ones list the run's folder, which is what precedes the first wildcard.
-func alternatives(folder string, names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	short := make([]string, len(names))
-	for i, n := range names {
-		short[i] = strings.TrimPrefix(n, folder)
-	}
-	return folder + "{" + strings.Join(short, ",") + "}"
-}
-
-// loadObjects returns the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, those of Parquet
-// have the file's types: each is cast to the table's.
-func (s statements) loadObjects(label string, from source) string {
-	columns := make([]string, len(s.Schema.Columns))
-	for i, c := range s.Schema.Columns {
-		name := fmt.Sprintf("c%d", i+1)
-		if from.format == batch.Parquet {
-			name = quote(c.Name)
-		}
-		columns[i] = fmt.Sprintf("CAST(%s AS %s)", name, castType(c))
-	}
-	return fmt.Sprintf("INSERT INTO %s%s (%s) SELECT %s FROM S3(%s)",
-		s.Table, withLabel(label), s.Columns(s.Schema), strings.Join(columns, ", "), from.properties())
-}
-
-// castType is a column's type without VARCHAR's length: a cast would cut a value that is too long, where the table
-// refuses it.
-func castType(c rows.Column) string {
-	if c.Type == rows.Text {
-		return "STRING"
-	}
-	return dialect().SQL(c)
-}
-
-// properties returns those of the table function.
-func (f source) properties() string {
-	a, region := f.access, cmp.Or(f.access.Region, "us-east-1")
-	all := map[string]string{
-		"uri": f.uri, "s3.endpoint": cmp.Or(a.Endpoint, "https://s3."+region+".amazonaws.com"), "s3.region": region,
-		"s3.access_key": a.KeyID, "s3.secret_key": a.Secret.Reveal(), "use_path_style": fmt.Sprint(a.PathStyle),
-	}
-	if a.Token != "" {
-		all["s3.session_token"] = a.Token.Reveal()
-	}
-	all["format"] = "parquet"
-	if f.format != batch.Parquet {
-		// The bytes themselves, not \x01: Doris' two parsers differ in how often they read a property's backslashes.
-		all["format"], all["column_separator"], all["line_delimiter"] = "csv", "\x01", "\x02"
-	}
-	for name, value := range all {
-		all[name] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
-	}
-	return properties(all)
 }

@@ -92,9 +92,9 @@ func (l *opened) findBackend(ctx context.Context, first int, headers map[string]
 	if direct := l.options.direct; len(direct) > 0 {
 		// The turn is the loader's: the session that replaces one with a dead backend must not begin there again.
 		be := direct[(l.loads.Add(1)-1)%uint64(len(direct))]
-		return url.Parse(l.frontends.List[0].http.Scheme + "://" + be + l.name.loadPath())
+		return url.Parse(l.hosts.List[0].http.Scheme + "://" + be + l.name.loadPath())
 	}
-	err = l.frontends.From(ctx, first, func(ctx context.Context, fe frontend) error {
+	err = l.hosts.From(ctx, first, func(ctx context.Context, fe endpoint) error {
 		answer, at, err := l.follow(ctx, http.MethodPut, fe.at(l.name.loadPath(), ""), headers, nil)
 		if err == nil && answer != nil { // no redirect, but a server that takes loads itself may say success
 			_, err = parseLoad(answer.Status, answer.Body)

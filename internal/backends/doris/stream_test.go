@@ -82,7 +82,7 @@ func loads(n int) http.HandlerFunc {
 // only, so they are set behind the target's back.
 func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	target := loader.Target{
-		Scheme: "doris", User: "admin", Password: password, Database: "shop", Table: "docu ments", Method: streamLoad,
+		Scheme: "doris", User: "admin", Password: password, Database: "shop", Table: "docu ments", Method: methodStreamLoad,
 		TLS: loader.TLSOff, Options: options, Hosts: make([]string, len(fes)), Params: map[string][]string{},
 	}
 	for i := range fes {
@@ -90,7 +90,7 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	}
 	db := silent(t, target, documents(t))
 	for i, fe := range fes {
-		db.frontends.List[i].http.Host = fe
+		db.hosts.List[i].http.Host = fe
 	}
 	return db
 }
@@ -101,7 +101,7 @@ func redirected(t *testing.T, to string) *opened {
 }
 
 func session(t *testing.T, db *opened) loader.Session {
-	return backendtest.Session(t, db, contractOf(streamLoad, batch.DorisCSV, 10))
+	return backendtest.Session(t, db, contractOf(methodStreamLoad, batch.DorisCSV, 10))
 }
 
 func ten(t *testing.T) *batch.Batch {
@@ -196,12 +196,12 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		be := listen(t, loads(10))
 		fe := httptest.NewTLSServer(redirect(be.URL))
 		t.Cleanup(fe.Close)
-		target := loader.Target{Scheme: "doris", Hosts: []string{"127.0.0.1"}, Database: "d", Table: "t", Method: streamLoad, TLS: mode}
+		target := loader.Target{Scheme: "doris", Hosts: []string{"127.0.0.1"}, Database: "d", Table: "t", Method: methodStreamLoad, TLS: mode}
 		db := silent(t, target, documents(t))
 		entry := listen(t, redirect(fe.URL)) // prefer: an http frontend that sends to its https port
-		db.frontends.List[0].http.Host = entry.address()
+		db.hosts.List[0].http.Host = entry.address()
 		if refused {
-			db.frontends.List[0].http.Host = fe.Listener.Addr().String()
+			db.hosts.List[0].http.Host = fe.Listener.Addr().String()
 		}
 		err := send(t, db)
 		if refused {

@@ -26,22 +26,22 @@ func TestExplain(t *testing.T) {
 		options map[string]string
 		create  loader.CreateMode
 	}{
-		"stream-load":       {streamLoad, batch.DorisCSV, named(t, "people"), nil, loader.CreateRecreate},
-		"stream-load-group": {streamLoad, batch.NDJSON, documents(t), merged, loader.CreateRecreate},
-		"insert":            {insert, batch.Values, documents(t), nil, loader.CreateRecreate},
-		"insert-group":      {insert, batch.Values, documents(t), merged, loader.CreateRecreate},
-		"insert-prepared":   {insert, batch.ColumnArrays, documents(t), bound, loader.CreateIfMissing},
-		"s3-load-parquet":   {s3Load, batch.Parquet, documents(t), nil, loader.CreateRecreate},
-		"journal":           {streamLoad, batch.NDJSON, named(t, "journal"), nil, loader.CreateRecreate},
-		"lineitem":          {s3Load, batch.DorisCSV, named(t, "lineitem"), nil, loader.CreateIfMissing},
-		"httplogs":          {streamLoad, batch.DorisCSV, named(t, "httplogs"), nil, loader.CreateTruncate},
+		"stream-load":       {methodStreamLoad, batch.DorisCSV, named(t, "people"), nil, loader.CreateRecreate},
+		"stream-load-group": {methodStreamLoad, batch.NDJSON, documents(t), merged, loader.CreateRecreate},
+		"insert":            {methodInsert, batch.Values, documents(t), nil, loader.CreateRecreate},
+		"insert-group":      {methodInsert, batch.Values, documents(t), merged, loader.CreateRecreate},
+		"insert-prepared":   {methodInsert, batch.ColumnArrays, documents(t), bound, loader.CreateIfMissing},
+		"s3-load-parquet":   {methodS3Load, batch.Parquet, documents(t), nil, loader.CreateRecreate},
+		"journal":           {methodStreamLoad, batch.NDJSON, named(t, "journal"), nil, loader.CreateRecreate},
+		"lineitem":          {methodS3Load, batch.DorisCSV, named(t, "lineitem"), nil, loader.CreateIfMissing},
+		"httplogs":          {methodStreamLoad, batch.DorisCSV, named(t, "httplogs"), nil, loader.CreateTruncate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := loader.Target{
 				Scheme: "doris", User: "root", Password: "hunter2", Database: "shop", Table: "documents", Method: c.method, Options: c.options,
 				Settings: []loader.Setting{{Name: "exec_mem_limit", Value: "8G"}},
 			}
-			if c.method == s3Load {
+			if c.method == methodS3Load {
 				target.Via = &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "pre/fix", Params: map[string][]string{"path_style": {"true"}}}
 			}
 			contract := contractOf(c.method, c.format, 1000)

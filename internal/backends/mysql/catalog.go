@@ -31,17 +31,6 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return newStatements(l.name, l.server.flavour, p.Schema).Statements
 }
 
-// statements are those about the table in its state.
-func (l *opened) statements(s *sqlload.State) statements {
-	st := statements{Statements: s.Statements, flavour: l.server.flavour, binary: make(map[string]bool)}
-	if s.Relation != nil {
-		for _, c := range s.Relation.Columns {
-			st.binary[strings.ToLower(c.Name)] = c.Is.Name == "binary"
-		}
-	}
-	return st
-}
-
 // selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; the probe
 // finds out whether they roll back.
 func (l *opened) selectTable(n tableName) string {
@@ -61,7 +50,7 @@ func (l *opened) relation(ctx context.Context, c sqlload.Conn) (*sqlload.Relatio
 	}
 	r := &sqlload.Relation{
 		Schema: l.name.schema, Name: l.name.table, Comment: found[0][1], Traits: found[0][2:],
-		Table: l.name.quoted(), Claims: l.name.claims().quoted(),
+		Table: l.name.quoted(), Claims: l.name.claimsTable().quoted(),
 	}
 	if strings.Contains(found[0][0], "VIEW") {
 		r.Kind = "view"
@@ -215,7 +204,7 @@ func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sq
 		case !known:
 		case l.losesEmpty() && want.Name == last.Name && last.Type.Variable() && !last.Derived && have.Nullable:
 			return l.lastIsNull(last)
-		case want.Type == rows.UUID && have.Is.Name == "binary" && l.method.Name != loadData:
+		case want.Type == rows.UUID && have.Is.Name == "binary" && l.method.Name != methodLoadData:
 			return sqlload.Refuse("take --method load-data, or make it CHAR(36)",
 				"column %s is %s, and method %s sends the text of a UUID", have.Name, have.Type, l.method.Name)
 		}
@@ -226,7 +215,7 @@ func (l catalog) Fits(_ context.Context, _ sqlload.Conn, s *sqlload.State, r *sq
 // textsOfVectors refuses vectors where they would be texts to MySQL, whose VECTOR takes none.
 func (l catalog) textsOfVectors(s *sqlload.State) error {
 	i := slices.IndexFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Float32s })
-	if i < 0 || l.server.flavour != mySQL || l.method.Name == loadData {
+	if i < 0 || l.server.flavour != mySQL || l.method.Name == methodLoadData {
 		return nil
 	}
 	return sqlload.Refuse("take --method load-data", "column %s is a VECTOR, and method %s sends the text of a vector",

@@ -121,12 +121,12 @@ func TestRowsThatASessionWouldChange(t *testing.T) {
 		return &opened{server: server{flavour: f}, method: loader.Method{Name: method}, target: loader.Target{Settings: settings}}
 	}
 	zone := loader.Setting{Name: "Time_Zone", Value: "SYSTEM"}
-	assert.ErrorContains(t, to(oceanBase, loadData).refuses(schema(number, null)), "the last column, note, may hold both")
-	assert.NoError(t, to(oceanBase, loadData).refuses(schema(null, number)))
-	assert.NoError(t, to(oceanBase, insert).refuses(schema(number, null)))
-	assert.NoError(t, to(mySQL, loadData).refuses(schema(number, null)))
-	assert.ErrorContains(t, to(mySQL, loadData, zone).refuses(schema(moment)), "--set time_zone would move them")
-	assert.NoError(t, to(mySQL, loadData, zone).refuses(schema(number)))
+	assert.ErrorContains(t, to(oceanBase, methodLoadData).refuses(schema(number, null)), "the last column, note, may hold both")
+	assert.NoError(t, to(oceanBase, methodLoadData).refuses(schema(null, number)))
+	assert.NoError(t, to(oceanBase, methodInsert).refuses(schema(number, null)))
+	assert.NoError(t, to(mySQL, methodLoadData).refuses(schema(number, null)))
+	assert.ErrorContains(t, to(mySQL, methodLoadData, zone).refuses(schema(moment)), "--set time_zone would move them")
+	assert.NoError(t, to(mySQL, methodLoadData, zone).refuses(schema(number)))
 
 	fits := func(method string, want rows.Column, have sqlload.Column) error {
 		s := &sqlload.State{Statements: sqlload.Statements{Schema: schema(number, want)}}
@@ -134,10 +134,10 @@ func TestRowsThatASessionWouldChange(t *testing.T) {
 	}
 	nullable, plain := sqlload.ColumnOf("NOTE", "varchar(5)"), sqlload.ColumnOf("note", "varchar(5)")
 	nullable.Nullable = true
-	assert.ErrorContains(t, fits(loadData, last, nullable), "the last column, note, may hold both")
-	assert.NoError(t, fits(loadData, last, plain))
-	assert.NoError(t, fits(insert, last, nullable))
+	assert.ErrorContains(t, fits(methodLoadData, last, nullable), "the last column, note, may hold both")
+	assert.NoError(t, fits(methodLoadData, last, plain))
+	assert.NoError(t, fits(methodInsert, last, nullable))
 	id := rows.Column{Name: "u", Type: rows.UUID}
-	assert.ErrorContains(t, fits(insert, id, sqlload.ColumnOf("u", "binary(16)")), "method insert sends the text of a UUID")
-	assert.NoError(t, fits(loadData, id, sqlload.ColumnOf("u", "binary(16)")))
+	assert.ErrorContains(t, fits(methodInsert, id, sqlload.ColumnOf("u", "binary(16)")), "method insert sends the text of a UUID")
+	assert.NoError(t, fits(methodLoadData, id, sqlload.ColumnOf("u", "binary(16)")))
 }

@@ -34,9 +34,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	}
 	defer func() { _ = c.Close() }()
 	d := &doctor{opened: l, intent: i, conn: c, vars: maps.Clone(l.server.vars)}
-	for _, s := range l.target.Settings {
-		d.vars[strings.ToLower(s.Name)] = s.Value
-	}
+	loader.ApplySettings(d.vars, l.target.Settings)
 	err = d.run(ctx)
 	return d.findings, failed("check the server", err)
 }
@@ -118,11 +116,11 @@ func (d *doctor) checkMethod() {
 	if d.caps.Reason != "" {
 		fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
 		if d.server.flavour == tiDB || d.server.flavour == oceanBase {
-			fix = "--method " + insert
+			fix = "--method " + methodInsert
 		}
 		d.warn("delivery", fix, "a push is at least once here: %s", d.caps.Reason)
 	}
-	if d.method.Name == loadData && d.server.infileOff() {
+	if d.method.Name == methodLoadData && d.server.infileOff() {
 		d.note("local_infile", sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint))
 	}
 }

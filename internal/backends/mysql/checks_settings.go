@@ -12,7 +12,7 @@ import (
 // checkSizes compares a batch, which is one statement and one transaction, with the server's limits.
 func (d *doctor) checkSizes() {
 	batch := d.intent.BatchBytes
-	if d.method.Name == insert && batch > d.caps.MaxBytes {
+	if d.method.Name == methodInsert && batch > d.caps.MaxBytes {
 		packet := d.number("max_allowed_packet")
 		d.note("max_allowed_packet", sqlload.Fail(
 			fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", units.Size(packet), units.Size(batch)),

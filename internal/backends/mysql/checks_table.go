@@ -56,7 +56,7 @@ func (d *doctor) checkPrivileges() {
 	}
 	want(d.name, onTable...)
 	fills := len(missing) == 0
-	claims, claiming := d.name.claims(), d.intent.Contract.Dedup == loader.DedupTx
+	claims, claiming := d.name.claimsTable(), d.intent.Contract.Dedup == loader.DedupTx
 	if claiming {
 		locks := []string{}
 		if d.server.flavour.locksTables() {

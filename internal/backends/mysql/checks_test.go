@@ -96,7 +96,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"INSERTs larger than a packet": {
 			change: func(to *loader.Target, i *loader.Intent) {
-				to.Method, i.Contract, i.BatchBytes = insert, contractOf(insert, 1000), 512<<20
+				to.Method, i.Contract, i.BatchBytes = methodInsert, contractOf(methodInsert, 1000), 512<<20
 			},
 			want: fail("max_allowed_packet", "a batch is one INSERT of 512 MiB", "SET GLOBAL max_allowed_packet = 536936448"),
 		},
@@ -110,7 +110,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 						s.exec(t, names.Replace(text))
 					}
 				}
-				i, want := intentOf(t, loadData), c.want
+				i, want := intentOf(t, methodLoadData), c.want
 				if c.create != "" {
 					i.Create = c.create
 				}
@@ -133,9 +133,9 @@ func TestDoctorKnowsRoles(t *testing.T) {
 		defer s.exec(t, "DROP ROLE "+role)
 		s.exec(t, "GRANT INSERT ON "+quote(s.target.Database)+".* TO "+role)
 		s.exec(t, "GRANT "+role+" TO "+account)
-		backendtest.Only(t, fail("privileges", "lacks INSERT on", "GRANT INSERT ON"), complaints(t, to, intentOf(t, loadData)))
+		backendtest.Only(t, fail("privileges", "lacks INSERT on", "GRANT INSERT ON"), complaints(t, to, intentOf(t, methodLoadData)))
 		s.exec(t, "SET DEFAULT ROLE "+role+map[bool]string{true: " FOR ", false: " TO "}[strings.HasSuffix(t.Name(), "mariadb")]+account)
-		backendtest.Only(t, loader.Finding{}, complaints(t, to, intentOf(t, loadData)))
+		backendtest.Only(t, loader.Finding{}, complaints(t, to, intentOf(t, methodLoadData)))
 		require.Zero(t, s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ?", s.target.Database))
 	})
 }
@@ -156,7 +156,7 @@ func TestDoctorOfAServerThatHangs(t *testing.T) {
 			armed.Store(true)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			findings, err := l.(loader.Checker).CheckServer(ctx, intentOf(t, loadData))
+			findings, err := l.(loader.Checker).CheckServer(ctx, intentOf(t, methodLoadData))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			for _, f := range findings {
 				require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
@@ -260,7 +260,7 @@ func TestDoctorReadsVariables(t *testing.T) {
 			if variable, value, set := strings.Cut(c.set, "="); set {
 				to.Settings = []loader.Setting{{Name: variable, Value: value}}
 			}
-			i := intentOf(t, loadData)
+			i := intentOf(t, methodLoadData)
 			if c.change != nil {
 				c.change(&i)
 			}
@@ -293,7 +293,7 @@ func TestDoctorOfTiDB(t *testing.T) {
 		"commits by itself": {version: "v7.5.0", want: warn("delivery", "commits LOAD DATA by itself", "--method insert")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := intentOf(t, loadData)
+			i := intentOf(t, methodLoadData)
 			s := &fakeServer{vars: map[string]string{"version": "8.0.11-TiDB-v8.5.1", "max_connections": "0", "tidb_mem_quota_query": "1073741824"}}
 			if c.version != "" {
 				s.vars["version"], i.Contract.Dedup = "8.0.11-TiDB-"+c.version, loader.DedupNone
@@ -330,7 +330,7 @@ func TestDoctorOfSingleStore(t *testing.T) {
 		s.mu.Lock()
 		s.fakeServer.answer = fakeGrants(grants, nil)
 		s.mu.Unlock()
-		findings, err := p.CheckServer(t.Context(), intentOf(t, pipeline))
+		findings, err := p.CheckServer(t.Context(), intentOf(t, methodPipeline))
 		require.NoError(t, err)
 		findings = slices.DeleteFunc(findings, func(f loader.Finding) bool { return f.Check == "store from the server" }) // never known
 		backendtest.Only(t, want, backendtest.Complaints(findings, "no such beginning"))

@@ -18,7 +18,7 @@ func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).
 // CheckClaims implements sqlload.Claims. Without the key a batch could be claimed twice; without transactions claims
 // stay after a rollback.
 func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (there bool, err error) {
-	found, err := sqlload.Rows(ctx, c, l.selectTable(l.name.claims()))
+	found, err := sqlload.Rows(ctx, c, l.selectTable(l.name.claimsTable()))
 	if err != nil || len(found) == 0 {
 		return false, err
 	}

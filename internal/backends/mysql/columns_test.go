@@ -44,7 +44,7 @@ func (s *testServer) fits(t *testing.T, columns, want string) {
 	s.exec(t, "DROP TABLE IF EXISTS "+s.table1())
 	s.exec(t, "CREATE TABLE "+s.table1()+" ("+columns+")")
 	tables := s.tables(t)
-	tables.Preparation = preparation(documents(t, 512), contractOf(loadData, 2))
+	tables.Preparation = preparation(documents(t, 512), contractOf(methodLoadData, 2))
 	tables.Preparation.Create = loader.CreateIfMissing
 	_, _, err := tables.Prepare(t, nil)
 	if want == "" {

@@ -19,7 +19,7 @@ var vanishes = []string{"client vanished", "client vanished, another process res
 // Both methods, whole numbers and keys of two columns. What differs for other keys is shown by TestTables and by the
 // arithmetic of the proof.
 func TestConformance(t *testing.T) {
-	for method, d := range map[string]dataset.Dataset{loadData: sourceOf(t, "lineitem"), insert: documents(t, 512)} {
+	for method, d := range map[string]dataset.Dataset{methodLoadData: sourceOf(t, "lineitem"), methodInsert: documents(t, 512)} {
 		t.Run(method, func(t *testing.T) {
 			everyServer(t, func(t *testing.T, s *testServer) {
 				h := loadertest.Harness{
@@ -35,16 +35,16 @@ func TestConformance(t *testing.T) {
 					},
 				}
 				rows := []string{"LOAD DATA LOCAL", "\n\x00\x00\x00"} // an empty packet ends the rows
-				if method == insert {
+				if method == methodInsert {
 					rows = []string{"`payload`) VALUES"}
 				}
 				h.Answers = rows
-				if method == insert || !s.flavour.joins() {
+				if method == methodInsert || !s.flavour.joins() {
 					h.Answers = slices.Concat([]string{"first_key, row_count, connection"}, rows, []string{"SHOW WARNINGS"})
 				}
 				switch s.flavour {
 				case oceanBase:
-					if method == loadData {
+					if method == methodLoadData {
 						h.Contract.Delivery, h.Contract.Dedup, h.Answers = loader.AtLeastOnce, loader.DedupNone, nil
 					}
 					h.Without = append(vanishes, "stored") // of rows in memory it counts none

@@ -19,7 +19,7 @@ func TestEffects(t *testing.T) {
 		}
 		on("after it", "AFTER INSERT")
 		on("update", "BEFORE UPDATE")
-		i := loader.Intent{Preparation: preparation(documents(t, 20), contractOf(loadData, 2)), Workers: 1, BatchBytes: 1000}
+		i := loader.Intent{Preparation: preparation(documents(t, 20), contractOf(methodLoadData, 2)), Workers: 1, BatchBytes: 1000}
 		names := func() (all []string) {
 			for _, f := range backendtest.Doctor(t, New(), s.deps, s.table("t"), i) {
 				if f.Check == "triggers, policies" {
@@ -44,7 +44,7 @@ func TestSequences(t *testing.T) {
 	own := tableName{s.target.Database, "a`b"}.quoted()
 	s.exec(t, "CREATE SEQUENCE "+own)
 	s.exec(t, "CREATE TABLE "+s.table1()+" (document_id BIGINT DEFAULT NEXTVAL("+own+") PRIMARY KEY, payload LONGBLOB)")
-	db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+	db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(methodLoadData, 2)))
 	found, err := db.Sequences(t.Context(), 1099, false)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"SELECT SETVAL(" + own + ", 1099)"}, found)
@@ -60,7 +60,7 @@ func TestSequences(t *testing.T) {
 
 	s.exec(t, "DROP TABLE "+s.table1())
 	s.exec(t, "CREATE TABLE "+s.table1()+" (document_id BIGINT AUTO_INCREMENT PRIMARY KEY, payload LONGBLOB)")
-	db = s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+	db = s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(methodLoadData, 2)))
 	found, err = db.Sequences(t.Context(), 1099, true)
 	require.NoError(t, err)
 	assert.Empty(t, found)

@@ -37,7 +37,7 @@ func TestInitConnectInAnotherEncoding(t *testing.T) {
 				require.Greater(t, len(row[i].([]byte)), utf8.RuneCount(row[i].([]byte)), "it is not ASCII alone")
 			}
 		}
-		for number, method := range []string{insert, loadData} {
+		for number, method := range []string{methodInsert, methodLoadData} {
 			to.Method, to.Table = method, "übung "+method
 			contract := contractOf(method, 20)
 			db := s.open(t, to, preparation(d, contract))

@@ -1,8 +1,8 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"log/slog"
 	"strconv"
@@ -11,13 +11,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// Explain lets a run load a batch over connections that write down what is sent. The scheme stands for the flavour,
-// mysql:// for MySQL.
+// Explain lets a run load a batch or a group over connections that write down what is sent. The scheme stands for the
+// flavour, mysql:// for MySQL.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	t.Method = p.Contract.Method
 	l := unconnected(t, slog.New(slog.DiscardHandler))
@@ -50,34 +49,36 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 
 	r.Prepare(p, l.Prepare)
-	if p.Contract.Method != pipeline {
+	if p.Contract.Method != methodPipeline {
 		r.Load(l, p)
 		r.Count(p)
 		return r.Statements()
 	}
-	if st, err := l.State(); err == nil {
-		first := loader.Ref{ID: batch.ID{Run: st.Want.Run}, Rows: p.Contract.BatchRows * p.Contract.GroupBatches}
-		l.statements(st).explainPipeline(r.Add, l.name, t, first)
-	}
+	l.control = sql.OpenDB(r.Connector())
+	all := &staged{inner: inner{l}, Staging: objstore.RecordStaging(l, t, r.Write)}
+	r.Answer = func(query string) [][]string { return all.explained(query, p.Contract) }
+	r.When("per session", "", "once, with the first session")
+	r.Load(all, p)
+	r.Commit(all, p.Contract)
 	r.Count(p)
-	r.Add("afterwards", dropPipeline(pipelineName("RUN")))
+	r.Step("afterwards", func(context.Context) error { return all.Close() })
 	return r.Statements()
 }
 
-// explainPipeline lists what starts the pipeline, and what is asked about the first group. Region and keys are known
-// only once the store is opened.
-func (s statements) explainPipeline(add func(when string, texts ...string), name tableName, t loader.Target, group loader.Ref) {
-	p := pipe{
-		statements: s, name: pipelineName("RUN"), into: name.table, folder: "RUN/",
-		access: objstore.Access{Region: "…", KeyID: "…", Secret: "…"},
+// explained answers as a server whose pipeline has loaded the first group.
+func (p *staged) explained(query string, c loader.Contract) (found [][]string) {
+	group := sqlload.First(c)
+	switch pipe := p.started; {
+	case pipe == nil: // not even there
+	case strings.HasPrefix(query, "SELECT state "):
+		found = [][]string{{running}}
+	case strings.HasPrefix(query, "SELECT file_name, "):
+		names, _ := p.members(group) // Prepare has made the State
+		for _, name := range names {
+			found = append(found, []string{name, fileLoaded, ""})
+		}
+	case query == pipe.countOf(group):
+		found = [][]string{{strconv.FormatInt(group.Rows, 10)}}
 	}
-	_, _ = loader.ReadOptions(New(), t, &p.options) // Check returns the error
-	if t.Via != nil {
-		p.access.Bucket = strings.Join(t.Via.Hosts, ",")
-		p.access.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
-		p.access.Region = cmp.Or(t.Via.Params.Get("region"), p.access.Region)
-		p.folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + p.folder
-	}
-	add("once", p.create(), p.start())
-	add("per group", "SELECT file_name, file_state, file_size FROM information_schema.pipelines_files …", p.countOf(group))
+	return found
 }

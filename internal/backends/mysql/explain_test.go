@@ -14,15 +14,15 @@ import (
 // What a run says on the other flavours is in the golden files of their sessions.
 func TestExplain(t *testing.T) {
 	for name, c := range map[string]struct{ scheme, method, dataset string }{
-		"mysql-load-data":       {"mysql", loadData, "documents"},
-		"mysql-insert":          {"mysql", insert, "documents"},
-		"mysql-journal":         {"mysql", loadData, "journal"},  // a LONGTEXT cannot be a key
-		"mysql-httplogs":        {"mysql", loadData, "httplogs"}, // a key that is a timestamp
-		"mysql-lineitem":        {"mysql", loadData, "lineitem"}, // a key of two columns
-		"singlestore-load-data": {"singlestore", loadData, "documents"},
-		"singlestore-lineitem":  {"singlestore", loadData, "lineitem"},
-		"singlestore-pipeline":  {"singlestore", pipeline, "documents"},
-		"tidb-load-data":        {"tidb", loadData, "documents"},
+		"mysql-load-data":       {"mysql", methodLoadData, "documents"},
+		"mysql-insert":          {"mysql", methodInsert, "documents"},
+		"mysql-journal":         {"mysql", methodLoadData, "journal"},  // a LONGTEXT cannot be a key
+		"mysql-httplogs":        {"mysql", methodLoadData, "httplogs"}, // a key that is a timestamp
+		"mysql-lineitem":        {"mysql", methodLoadData, "lineitem"}, // a key of two columns
+		"singlestore-load-data": {"singlestore", methodLoadData, "documents"},
+		"singlestore-lineitem":  {"singlestore", methodLoadData, "lineitem"},
+		"singlestore-pipeline":  {"singlestore", methodPipeline, "documents"},
+		"tidb-load-data":        {"tidb", methodLoadData, "documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := loader.Target{Scheme: c.scheme, Password: "hunter2", Database: "shop", Table: "shop." + c.dataset}
@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 			} else {
 				p.Schema, p.PrimaryKey = sourceOf(t, c.dataset).Schema(), c.scheme != "singlestore"
 			}
-			if c.method == pipeline {
+			if c.method == methodPipeline {
 				to.Via = &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "in/2026/"}
 			}
 			var b strings.Builder
@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 			golden.Equal(t, "explain-"+name+".sql", b.String())
 		})
 	}
-	c := contractOf(loadData, 1000)
+	c := contractOf(methodLoadData, 1000)
 	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	all := New().Explain(loader.Target{Scheme: "mysql", Table: "shop.documents"},
 		loader.Preparation{Schema: documents(t, 512).Schema(), Contract: c, Create: loader.CreateTruncate})

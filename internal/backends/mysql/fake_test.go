@@ -64,7 +64,7 @@ func (s *fakeServer) start(t testing.TB, scheme string) loader.Target {
 	}()
 	return loader.Target{
 		Scheme: scheme, Hosts: []string{listener.Addr().String()}, User: "root", Database: "db", Table: "documents",
-		Method: loadData, TLS: loader.TLSOff,
+		Method: methodLoadData, TLS: loader.TLSOff,
 	}
 }
 

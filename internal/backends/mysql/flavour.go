@@ -41,26 +41,6 @@ type server struct {
 	vars    map[string]string
 }
 
-// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0
-// and OceanBase's 5.7.25-OceanBase-v4.2.1.0, 5.7.25-OceanBase_CE-v4.2.1.0 or 5.7.25-OceanBase seekdb-v1.4.0.0, of which
-// only the end is their own.
-func identify(vars map[string]string) server {
-	version := vars["version"]
-	if own, found := vars["memsql_version"]; found {
-		return server{singleStore, own, vars}
-	}
-	if _, own, found := strings.Cut(version, "-TiDB-"); found {
-		return server{tiDB, own, vars}
-	}
-	if _, own, found := strings.Cut(version, "-OceanBase"); found {
-		return server{oceanBase, strings.TrimLeft(own, "-_ "), vars}
-	}
-	if strings.Contains(version, "MariaDB") || strings.Contains(strings.ToLower(vars["version_comment"]), "mariadb") {
-		return server{mariaDB, version, vars}
-	}
-	return server{mySQL, version, vars}
-}
-
 // check refuses a server that cannot be what scheme and method ask for.
 func (s server) check(scheme, method string) error {
 	e := &loader.Error{Op: "probe", Applied: loader.No}
@@ -68,9 +48,9 @@ func (s server) check(scheme, method string) error {
 	case scheme != "mysql" && ofScheme(scheme) != s.flavour:
 		e.Err = fmt.Errorf("the target says %s://, but the server is %s %s", scheme, s.flavour, s.version)
 		e.Hint = "use mysql://, which takes every server of the family, or point the URL at the right one"
-	case method == pipeline && s.flavour != singleStore:
-		e.Err = fmt.Errorf("method %s is SingleStore's, and the server is %s %s", pipeline, s.flavour, s.version)
-		e.Hint = "take --method " + loadData
+	case method == methodPipeline && s.flavour != singleStore:
+		e.Err = fmt.Errorf("method %s is SingleStore's, and the server is %s %s", methodPipeline, s.flavour, s.version)
+		e.Hint = "take --method " + methodLoadData
 	default:
 		return nil
 	}
@@ -81,7 +61,7 @@ func (s server) check(scheme, method string) error {
 func (s server) caps(m loader.Method) loader.Caps {
 	c := m.Caps
 	c.Lacks, c.NoNulls = s.flavour.types().Lacks(), s.flavour == singleStore
-	if m.Name == insert {
+	if m.Name == methodInsert {
 		if packet, err := strconv.ParseInt(s.vars["max_allowed_packet"], 10, 64); err == nil {
 			c.MaxBytes = max(packet-packetRoom, packet/2)
 		}

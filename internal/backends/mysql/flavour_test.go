@@ -41,12 +41,12 @@ func TestFlavour(t *testing.T) {
 func TestSchemeAssertsFlavour(t *testing.T) {
 	mine := identify(map[string]string{"version": "10.11.19-MariaDB"})
 	for _, scheme := range []string{"mysql", "mariadb"} {
-		assert.NoError(t, mine.check(scheme, loadData))
+		assert.NoError(t, mine.check(scheme, methodLoadData))
 	}
 	assert.Equal(t, "probe: the target says tidb://, but the server is MariaDB 10.11.19-MariaDB"+
-		" (use mysql://, which takes every server of the family, or point the URL at the right one)", loader.Explain(mine.check("tidb", loadData)))
+		" (use mysql://, which takes every server of the family, or point the URL at the right one)", loader.Explain(mine.check("tidb", methodLoadData)))
 	assert.Equal(t, "probe: method pipeline is SingleStore's, and the server is MariaDB 10.11.19-MariaDB"+
-		" (take --method load-data)", loader.Explain(mine.check("mysql", pipeline)))
+		" (take --method load-data)", loader.Explain(mine.check("mysql", methodPipeline)))
 }
 
 func TestBefore(t *testing.T) {
@@ -68,15 +68,15 @@ func TestCaps(t *testing.T) {
 		atomic                  bool
 		most                    int64
 	}{
-		{insert, "", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
-		{insert, "", "2048", loader.DedupTx, true, 1024},
-		{loadData, "", "67108864", loader.DedupTx, true, 0},
-		{loadData, "5.7.25-TiDB-v6.5.0", "", loader.DedupNone, false, 80 << 20},
-		{loadData, "8.0.11-TiDB-v7.5.0", "", loader.DedupNone, true, 80 << 20},
-		{loadData, "8.0.11-TiDB-v8.5.1", "", loader.DedupTx, true, 80 << 20},
-		{loadData, "5.7.25-OceanBase-v4.3.5.1", "", loader.DedupNone, false, 0},
-		{insert, "5.7.25-OceanBase-v4.3.5.1", "16777216", loader.DedupTx, true, 16<<20 - packetRoom},
-		{insert, "8.0.11-TiDB-v7.5.0", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
+		{methodInsert, "", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
+		{methodInsert, "", "2048", loader.DedupTx, true, 1024},
+		{methodLoadData, "", "67108864", loader.DedupTx, true, 0},
+		{methodLoadData, "5.7.25-TiDB-v6.5.0", "", loader.DedupNone, false, 80 << 20},
+		{methodLoadData, "8.0.11-TiDB-v7.5.0", "", loader.DedupNone, true, 80 << 20},
+		{methodLoadData, "8.0.11-TiDB-v8.5.1", "", loader.DedupTx, true, 80 << 20},
+		{methodLoadData, "5.7.25-OceanBase-v4.3.5.1", "", loader.DedupNone, false, 0},
+		{methodInsert, "5.7.25-OceanBase-v4.3.5.1", "16777216", loader.DedupTx, true, 16<<20 - packetRoom},
+		{methodInsert, "8.0.11-TiDB-v7.5.0", "67108864", loader.DedupTx, true, 64<<20 - packetRoom},
 	} {
 		m, _ := loader.FindMethod(New(), c.method)
 		got := identify(map[string]string{"version": c.version, "max_allowed_packet": c.packet}).caps(m)
@@ -99,7 +99,7 @@ func TestLocalInfileOff(t *testing.T) {
 	}
 	assert.Equal(t, "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")", loader.Explain(prepare()))
 
-	target.Method = insert // needs no such thing
+	target.Method = methodInsert // needs no such thing
 	require.NoError(t, prepare())
 
 	assert.False(t, identify(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
@@ -131,7 +131,7 @@ func TestFlavoursWithoutServer(t *testing.T) {
 				}
 				return nil
 			}
-			d, contract := documents(t, 10), contractOf(loadData, 3)
+			d, contract := documents(t, 10), contractOf(methodLoadData, 3)
 			db := prepared(t, s.start(t, c.scheme), backendtest.Deps(), preparation(d, contract))
 			session := db.testSession(t, contract)
 			session.reader = "reader"
@@ -150,7 +150,7 @@ func TestHostsInTurn(t *testing.T) {
 	master, child := &fakeServer{vars: vars}, &fakeServer{vars: vars}
 	target := master.start(t, "singlestore")
 	target.Hosts = append(target.Hosts, child.start(t, "singlestore").Hosts...)
-	p := silent(t, contractOf(loadData, 1))
+	p := silent(t, contractOf(methodLoadData, 1))
 	db := prepared(t, target, backendtest.Deps(), p)
 	before := len(master.statements())
 	for range 4 {

@@ -18,7 +18,7 @@ import (
 // LOAD DATA LOCAL calls all of these a success.
 func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
 	transactional(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
+		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload VARBINARY(20) NOT NULL) ENGINE=InnoDB",
 			tableName{s.target.Database, "narrow"}.quoted()))
 		db := s.open(t, s.table("narrow"), preparation(d, contract))
@@ -51,7 +51,7 @@ func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
 
 func TestAtLeastOnce(t *testing.T) {
 	transactional(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
+		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 		contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload BLOB NOT NULL)",
 			tableName{s.target.Database, "plain"}.quoted()))
@@ -84,7 +84,7 @@ func TestHalfSentLoadLeavesNoRows(t *testing.T) {
 		faults := loadertest.NewFaults(s.deps.Dial)
 		defer faults.Close()
 		s.deps.Dial = faults.Dial
-		d, contract := documents(t, 512), contractOf(loadData, 20000)
+		d, contract := documents(t, 512), contractOf(methodLoadData, 20000)
 		contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 		db := s.open(t, s.table("half"), preparation(d, contract))
 		session := db.testSession(t, contract)
@@ -109,7 +109,7 @@ func TestHalfSentLoadLeavesNoRows(t *testing.T) {
 // Where dirty reads are not to be had, the tag is what finds an attempt that a dead process left behind.
 func TestTagFindsStatement(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
+		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 		db := s.open(t, s.table("t"), preparation(d, contract))
 		session := db.testSession(t, contract)
 		ended := make(chan error)
@@ -133,7 +133,7 @@ func TestTagFindsStatement(t *testing.T) {
 
 func TestStoredIsNotStale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 512), contractOf(loadData, 10000)
+		d, contract := documents(t, 512), contractOf(methodLoadData, 10000)
 		db := s.open(t, s.table("t"), preparation(d, contract))
 		session := db.testSession(t, contract)
 		var payload int64

@@ -45,7 +45,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err != nil {
 		return nil, err
 	}
-	if _, err := (Driver{}).Check(t); err != nil {
+	if _, _, err := planOf(t); err != nil {
 		return nil, err
 	}
 	l := unconnected(t, d.Log)
@@ -86,7 +86,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, failed("probe", err)
 	}
 	if l.method.Caps.Staged {
-		return openPipelines(ctx, l, d)
+		return openStaged(ctx, l, d)
 	}
 	return l, nil
 }
@@ -94,7 +94,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 // unconnected makes the loader without connecting.
 func unconnected(t loader.Target, log *slog.Logger) *opened {
 	l := &opened{target: t, log: log}
-	l.method, _ = loader.ReadOptions(New(), t, &l.options)
+	l.method, l.options, _ = planOf(t) // Check returns the error
 	l.name, _ = targetTable(t)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Split: l.split, Indexed: l.indexed,
@@ -141,6 +141,26 @@ func variables(
 	return vars, err
 }
 
+// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0
+// and OceanBase's 5.7.25-OceanBase-v4.2.1.0, 5.7.25-OceanBase_CE-v4.2.1.0 or 5.7.25-OceanBase seekdb-v1.4.0.0, of which
+// only the end is their own.
+func identify(vars map[string]string) server {
+	version := vars["version"]
+	if own, found := vars["memsql_version"]; found {
+		return server{singleStore, own, vars}
+	}
+	if _, own, found := strings.Cut(version, "-TiDB-"); found {
+		return server{tiDB, own, vars}
+	}
+	if _, own, found := strings.Cut(version, "-OceanBase"); found {
+		return server{oceanBase, strings.TrimLeft(own, "-_ "), vars}
+	}
+	if strings.Contains(version, "MariaDB") || strings.Contains(strings.ToLower(vars["version_comment"]), "mariadb") {
+		return server{mariaDB, version, vars}
+	}
+	return server{mySQL, version, vars}
+}
+
 // logWarnings logs settings that are allowed and probably not wanted.
 func (l *opened) logWarnings() {
 	if l.server.flavour.locksEmptyTable(l.target.Settings) {
@@ -174,9 +194,7 @@ func (l *opened) findCaps(ctx context.Context) error {
 // Server implements loader.Loader.
 func (l *opened) Server() loader.Server {
 	settings := l.server.settings()
-	for _, s := range l.target.Settings {
-		settings[s.Name] = s.Value
-	}
+	loader.ApplySettings(settings, l.target.Settings)
 	return loader.Server{
 		Product: string(l.server.flavour), Version: l.server.vars["version"], Endpoint: l.home.config.Addr, Settings: settings,
 	}
@@ -208,7 +226,9 @@ func hasMoments(s rows.Schema) bool {
 
 // losesEmpty reports whether an empty text at the end of a line becomes a NULL: in LOAD DATA of OceanBase (seekdb
 // 1.4.0), if the column takes one.
-func (l *opened) losesEmpty() bool { return l.server.flavour == oceanBase && l.method.Name == loadData }
+func (l *opened) losesEmpty() bool {
+	return l.server.flavour == oceanBase && l.method.Name == methodLoadData
+}
 
 func (l *opened) lastIsNull(last rows.Column) error {
 	return sqlload.Refuse("put another column last, make it NOT NULL, or take --method insert",
@@ -225,13 +245,13 @@ func hidesWarnings(s loader.Setting) bool {
 // Prepare refuses what the method cannot do on this server.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	// Not in Open: CheckServer names this among everything else that is wrong.
-	if l.method.Name == loadData && l.server.infileOff() {
+	if l.method.Name == methodLoadData && l.server.infileOff() {
 		return loader.Table{}, &loader.Error{
 			Op: "probe", Applied: loader.No, Hint: localInfileHint,
 			Err: fmt.Errorf("local_infile is OFF on this %s, so it refuses LOAD DATA LOCAL", l.server.flavour),
 		}
 	}
-	if l.method.Name == pipeline && p.Shard != "" && p.Shard != "0/1" {
+	if l.method.Name == methodPipeline && p.Shard != "" && p.Shard != "0/1" {
 		return loader.Table{}, loader.Final(&loader.Error{
 			Op: "prepare", Applied: loader.No, Hint: "leave --shard out, or choose load-data",
 			Err: fmt.Errorf("run %s has one pipeline, and its shards would stop it for one another", p.Run),

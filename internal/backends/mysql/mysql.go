@@ -15,17 +15,15 @@
 package mysql
 
 import (
-	"errors"
-
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // The methods.
 const (
-	loadData = "load-data"
-	insert   = "insert"
-	pipeline = "pipeline"
+	methodLoadData = "load-data"
+	methodInsert   = "insert"
+	methodPipeline = "pipeline"
 )
 
 const (
@@ -53,7 +51,7 @@ func (Driver) Schemes() []string {
 func (Driver) Methods() []loader.Method {
 	return []loader.Method{
 		{
-			Name: loadData,
+			Name: methodLoadData,
 			Help: "LOAD DATA LOCAL INFILE from memory; needs local_infile=1 on the server",
 			Caps: loader.Caps{
 				Formats: []batch.Format{batch.TSV},
@@ -66,7 +64,7 @@ func (Driver) Methods() []loader.Method {
 			},
 		},
 		{
-			Name: insert,
+			Name: methodInsert,
 			Help: "multi-row INSERT statements, bounded by the server's max_allowed_packet",
 			Caps: loader.Caps{
 				Formats:           []batch.Format{batch.Values},
@@ -77,13 +75,13 @@ func (Driver) Methods() []loader.Method {
 			},
 		},
 		{
-			Name: pipeline,
+			Name: methodPipeline,
 			Help: "SingleStore: objects in S3 (--staging s3://…), which a pipeline of the server loads",
 			Caps: loader.Caps{
 				Formats: []batch.Format{batch.TSV},
 				Dedup:   loader.DedupKey, // the pipeline remembers its files as long as it lives, and a group's rows are counted
 				Staged:  true,
-				Commits: 1, // the pipeline loads ahead by itself: see pipelines.Resolve
+				Commits: 1, // the pipeline loads ahead by itself: see staged.Resolve
 				// Every partition of the database reads a file at a time, so a group should hold many of them.
 				DefaultBatchBytes: 32 << 20,
 				DefaultGroupBytes: 4 << 30,
@@ -95,12 +93,10 @@ func (Driver) Methods() []loader.Method {
 
 // Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
-	var o options
-	method, unread := loader.ReadOptions(New(), t, &o)
+	method, _, err := planOf(t)
 	caps := method.Caps
 	if f := ofScheme(t.Scheme); f == oceanBase || f == singleStore { // of all versions
 		caps = server{flavour: f}.caps(method)
 	}
-	name, err := targetTable(t)
-	return caps, errors.Join(unread, err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name, o))
+	return caps, err
 }

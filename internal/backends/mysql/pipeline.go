@@ -18,7 +18,7 @@ import (
 type pipe struct {
 	statements
 	options
-	l      *opened // nil for Explain
+	l      *opened
 	name   string
 	into   string // the table, without its database
 	folder string // of the run's objects in the bucket

@@ -146,13 +146,13 @@ func (s *pipelineServer) locked(f func()) {
 }
 
 // newPipelineServer is a server without a pipeline, and a loader that has sent nothing.
-func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
+func newPipelineServer(t *testing.T) (*pipelineServer, *staged) {
 	s := &pipelineServer{
 		bucket: backendtest.StoreAndKeys(t, nil), fail: make(map[string]uint16), broken: make(map[string]bool), loaded: make(map[int64]int64),
 	}
 	s.fakeServer = &fakeServer{vars: map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, answer: s.answer}
 	s.target = s.start(t, "singlestore")
-	s.target.Method, s.target.Via = pipeline, s.bucket.Via()
+	s.target.Method, s.target.Via = methodPipeline, s.bucket.Via()
 	p := s.process(t, loader.DedupKey)
 	s.fakeServer.mu.Lock()
 	s.said = nil
@@ -161,9 +161,9 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 }
 
 // process is another process of the run.
-func (s *pipelineServer) process(t *testing.T, dedup loader.Dedup) *pipelines {
-	p := backendtest.Open(t, New(), s.target, backendtest.Deps()).(*pipelines)
-	want := silent(t, contractOf(pipeline, rowsPerFile))
+func (s *pipelineServer) process(t *testing.T, dedup loader.Dedup) *staged {
+	p := backendtest.Open(t, New(), s.target, backendtest.Deps()).(*staged)
+	want := silent(t, contractOf(methodPipeline, rowsPerFile))
 	want.Contract.Dedup = dedup
 	_, err := p.Prepare(t.Context(), want)
 	require.NoError(t, err)
@@ -171,8 +171,8 @@ func (s *pipelineServer) process(t *testing.T, dedup loader.Dedup) *pipelines {
 }
 
 // put stores the run's five batches: group 0 is 0, 1, 2 and group 1 is 3, 4.
-func put(t *testing.T, p *pipelines) {
-	session, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+func put(t *testing.T, p *staged) {
+	session, err := p.Session(t.Context(), contractOf(methodPipeline, rowsPerFile))
 	require.NoError(t, err)
 	for n := range int64(5) {
 		ack, err := session.Load(t.Context(), batchOf(t, documents(t, 10), batch.TSV, id(n), n*rowsPerFile, rowsPerFile))
@@ -182,7 +182,7 @@ func put(t *testing.T, p *pipelines) {
 }
 
 // stored is newPipelineServer with the batches in the store.
-func stored(t *testing.T) (*pipelineServer, *pipelines) {
+func stored(t *testing.T) (*pipelineServer, *staged) {
 	s, p := newPipelineServer(t)
 	put(t, p)
 	return s, p
@@ -202,7 +202,7 @@ func group(number, first, n int64) loader.Group {
 }
 
 // commits commits a group, which goes in or is in.
-func (p *pipelines) commits(t *testing.T, g loader.Group) {
+func (p *staged) commits(t *testing.T, g loader.Group) {
 	t.Helper()
 	ack, err := p.Commit(t.Context(), g)
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestPipelineIsGone(t *testing.T) {
 	s.locked(s.work)
 	s.locked(func() { s.state, s.files = absent, nil })
 	p := s.process(t, loader.DedupKey)
-	_, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	_, err := p.Session(t.Context(), contractOf(methodPipeline, rowsPerFile))
 	const gone = "pipeline terapush_test is gone, and only it knew which of the 5 objects in in/test/ are loaded"
 	require.ErrorContains(t, err, gone)
 	_, err = p.Commit(t.Context(), groupOne())
@@ -310,7 +310,7 @@ func TestPipelineGoesOn(t *testing.T) {
 func TestPipelineErrorsKeepSecrets(t *testing.T) {
 	s, p := newPipelineServer(t)
 	s.fail["CREATE PIPELINE"] = 1064
-	_, err := p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	_, err := p.Session(t.Context(), contractOf(methodPipeline, rowsPerFile))
 	require.ErrorContains(t, err, "create the pipeline: Error 1064 (HY000): near 'CREATE PIPELINE")
 	shown := fmt.Sprintf("%v %+v %#v", err, err, err)
 	assert.NotContains(t, shown, backendtest.S3Secret)
@@ -375,7 +375,7 @@ func TestPipelineDeadline(t *testing.T) {
 	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
 
 	backendtest.Resolves(t, p, groupOne().Ref, loader.No)
-	_, err = p.Session(t.Context(), contractOf(pipeline, rowsPerFile))
+	_, err = p.Session(t.Context(), contractOf(methodPipeline, rowsPerFile))
 	require.NoError(t, err)
 	s.locked(func() { assert.Equal(t, "Stopped", s.state) })
 }
@@ -453,7 +453,7 @@ func TestPipelineIsRefused(t *testing.T) {
 			t.Options = map[string]string{"batch-interval": "-1"}
 		},
 	} {
-		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Via()}
+		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: methodPipeline, Via: b.Via()}
 		change(&target)
 		_, err := New().Open(t.Context(), target, backendtest.Deps())
 		assert.ErrorContains(t, err, text)
@@ -463,7 +463,7 @@ func TestPipelineIsRefused(t *testing.T) {
 // The shards of a run would stop its pipeline under each other.
 func TestPipelineOfShardsIsRefused(t *testing.T) {
 	_, p := newPipelineServer(t)
-	want := silent(t, contractOf(pipeline, rowsPerFile))
+	want := silent(t, contractOf(methodPipeline, rowsPerFile))
 	want.Shard = "1/3"
 	_, err := p.Prepare(t.Context(), want)
 	require.Contains(t, loader.Explain(err), "leave --shard out, or choose load-data")

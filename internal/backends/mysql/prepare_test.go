@@ -27,12 +27,12 @@ func TestMyISAM(t *testing.T) {
 		d := documents(t, 20)
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT, payload LONGBLOB) ENGINE=MyISAM",
 			tableName{s.target.Database, "old"}.quoted()))
-		db := s.open(t, s.table("old"), preparation(d, contractOf(loadData, 1)))
+		db := s.open(t, s.table("old"), preparation(d, contractOf(methodLoadData, 1)))
 		assert.Equal(t, loader.DedupNone, db.Caps().Dedup)
 		assert.False(t, db.Caps().Atomic)
 		assert.Equal(t, "engine MyISAM of table "+db.name.String()+" keeps rows after a rollback", db.Caps().Reason)
 
-		_, err := db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
+		_, err := db.Probe(t.Context(), contractOf(methodLoadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
 		assert.Error(t, err, "MySQL warns of the engine besides")
 		assert.EqualValues(t, 1, s.rowsIn(t, "old"), "the row stays, since it may be somebody's")
 	})
@@ -66,13 +66,13 @@ func TestTables(t *testing.T) {
 			with := s.tables(t)
 			with.Target.Settings = []loader.Setting{{Name: "time_zone", Value: "-11:30"}}
 			if s.flavour == oceanBase { // the rows are written in load-data's format
-				with.Target.Method, with.Preparation.Contract = loadData, contractOf(loadData, 2)
+				with.Target.Method, with.Preparation.Contract = methodLoadData, contractOf(methodLoadData, 2)
 				with.Preparation.Contract.Dedup = loader.DedupNone
 			}
 			with.Dates(t, "%s", "MODIFY t DATETIME(3) NOT NULL", "MODIFY d DATETIME NOT NULL",
 				"MODIFY t TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)")
 		})
-		for _, method := range []string{loadData, insert} {
+		for _, method := range []string{methodLoadData, methodInsert} {
 			t.Run("types by "+method, func(t *testing.T) {
 				with := s.tables(t)
 				with.Target.Method, with.Preparation.Contract = method, contractOf(method, 2)
@@ -83,11 +83,11 @@ func TestTables(t *testing.T) {
 					others += ", MODIFY doc LONGTEXT CHARACTER SET utf8mb4 NULL"
 				}
 				binary := "MODIFY u BINARY(16) NULL"
-				if method == insert {
+				if method == methodInsert {
 					binary += " -- method insert sends the text of a UUID"
 				}
 				var lacks []rows.Type
-				if s.flavour != tiDB && (s.flavour != mySQL || method == insert) {
+				if s.flavour != tiDB && (s.flavour != mySQL || method == methodInsert) {
 					lacks = append(lacks, rows.Float32s)
 				}
 				with.Types(t, lacks, others, binary,
@@ -144,15 +144,15 @@ func TestIdentityIsOfThisTable(t *testing.T) {
 		}
 		const halves = " PARTITION BY HASH (document_id) PARTITIONS 2"
 		create("a_b", halves)
-		before := identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(loadData, 2))))
+		before := identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(methodLoadData, 2))))
 		assert.Regexp(t, `^table id \d+,\d+$`, before)
 		for _, other := range []string{"aXb", "A_B", "A_b", "a_b_", "a_bc"} {
 			create(other, halves)
 		}
 		create("plain", "")
 		create("Plain", "")
-		assert.Equal(t, before, identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(loadData, 2)))))
-		assert.Regexp(t, `^table id \d+$`, identityOf(t, s.open(t, s.table("plain"), preparation(d, contractOf(loadData, 2)))))
+		assert.Equal(t, before, identityOf(t, s.open(t, s.table("a_b"), preparation(d, contractOf(methodLoadData, 2)))))
+		assert.Regexp(t, `^table id \d+$`, identityOf(t, s.open(t, s.table("plain"), preparation(d, contractOf(methodLoadData, 2)))))
 	})
 }
 
@@ -165,7 +165,7 @@ func TestUser(t *testing.T) {
 	password := printable.String()
 	transactional(t, func(t *testing.T, s *testServer) {
 		target, account := s.account(t, password, "SELECT, INSERT")
-		d, contract := documents(t, 20), contractOf(loadData, 2)
+		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable(false))
 
 		for _, mode := range []loader.TLSMode{loader.TLSOff, loader.TLSPrefer} {
@@ -230,7 +230,7 @@ func TestRefusals(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	transactional(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
+		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 		target := s.table("t")
 		target.Settings = []loader.Setting{{Name: "unique_checks", Value: "0"}, {Name: "innodb_lock_wait_timeout", Value: "7"}}
 		db := s.open(t, target, preparation(d, contract))
@@ -262,7 +262,7 @@ func TestUnderSettingsOfTheServer(t *testing.T) {
 	t.Run("arithmetic", func(t *testing.T) { with.Arithmetic(t) })
 	s.exec(t, "DROP TABLE "+s.table1())
 	t.Run("claims", func(t *testing.T) {
-		contract := contractOf(loadData, 2)
+		contract := contractOf(methodLoadData, 2)
 		l := s.open(t, account, preparation(documents(t, 20), contract))
 		session, b := l.testSession(t, contract), batchOf(t, documents(t, 20), batch.TSV, id(0), 0, 2)
 		for _, want := range []loader.Ack{{Rows: 2}, {Rows: 2, AlreadyApplied: true}} {
@@ -290,7 +290,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 		connections.Add(1)
 		return dial(ctx, network, address)
 	}
-	contract := contractOf(loadData, 2)
+	contract := contractOf(methodLoadData, 2)
 	db := prepared(t, target, d, silent(t, contract))
 	backendtest.Session(t, db, contract)
 	backendtest.Resolves(t, db, loader.Ref{ID: id(1), Rows: 2}, loader.No)
@@ -327,10 +327,10 @@ func TestWishesThatAreRefused(t *testing.T) {
 		}}
 	}
 	s := unknown("sql_select_limit", "sql_big_selects", "net_read_timeout")
-	contract := contractOf(insert, 2)
+	contract := contractOf(methodInsert, 2)
 	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	target := s.start(t, "mysql")
-	target.Method = insert
+	target.Method = methodInsert
 	db := prepared(t, target, backendtest.Deps(), preparation(documents(t, 10), contract))
 	db.testSession(t, contract)
 	assert.Equal(t, "created 2026-01-01", identityOf(t, db))
@@ -356,7 +356,7 @@ func TestSeveralHosts(t *testing.T) {
 	transactional(t, func(t *testing.T, s *testServer) {
 		good := s.target.Hosts[0]
 		for i, hosts := range [][]string{{good, "127.0.0.1:1"}, {"127.0.0.1:1", good}} {
-			d, contract := documents(t, 20), contractOf(loadData, 2)
+			d, contract := documents(t, 20), contractOf(methodLoadData, 2)
 			target := s.table(fmt.Sprintf("t%d", i))
 			target.Hosts = hosts
 			db := s.open(t, target, preparation(d, contract))
@@ -375,7 +375,7 @@ func TestSeveralHosts(t *testing.T) {
 // A statement that would be longer than the server's max_allowed_packet is sent in pieces.
 func TestFetchInPieces(t *testing.T) {
 	s := &fakeServer{vars: map[string]string{"version": "8.4.0", "max_allowed_packet": "1024"}}
-	db := prepared(t, s.start(t, "mysql"), backendtest.Deps(), silent(t, contractOf(insert, 2)))
+	db := prepared(t, s.start(t, "mysql"), backendtest.Deps(), silent(t, contractOf(methodInsert, 2)))
 	numbers := make([]int64, 1000)
 	for i := range numbers {
 		numbers[i] = int64(i)
@@ -393,7 +393,7 @@ func TestFetchInPieces(t *testing.T) {
 
 func TestSocket(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 512), contractOf(loadData, 2000)
+		d, contract := documents(t, 512), contractOf(methodLoadData, 2000)
 		var socket string
 		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT @@socket").Scan(&socket))
 		if _, err := os.Stat(socket); err != nil {
@@ -413,7 +413,7 @@ func TestSplit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d := documents(t, 10)
 		for number, primary := range []bool{false, true} {
-			p := preparation(d, contractOf(loadData, 100))
+			p := preparation(d, contractOf(methodLoadData, 100))
 			p.PrimaryKey, p.Create = primary, loader.CreateRecreate
 			l := s.open(t, s.table("t"), p)
 			_, err := l.testSession(t, p.Contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(int64(number)), 0, 100))
@@ -432,7 +432,7 @@ func TestSplit(t *testing.T) {
 // Without an index on the key rows are read at places, not by a scan; a gap is a place without a row.
 func TestSample(t *testing.T) {
 	onServers(t, []flavour{tiDB}, func(t *testing.T, s *testServer) {
-		contract := contractOf(loadData, 100)
+		contract := contractOf(methodLoadData, 100)
 		db := s.open(t, s.table("t"), preparation(documents(t, 20), contract))
 		numbers := func() (found []int64) {
 			require.NoError(t, db.Sample(t.Context(), 10, func(number int64, values []any) error {
@@ -465,7 +465,7 @@ func TestSample(t *testing.T) {
 		assert.Empty(t, numbers(), "the index finds rows by their numbers")
 	})
 	eachServer(t, func(t *testing.T, s *testServer) {
-		db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(loadData, 2)))
+		db := s.open(t, s.table("t"), preparation(documents(t, 20), contractOf(methodLoadData, 2)))
 		require.NoError(t, db.Sample(t.Context(), 10, func(int64, []any) error { panic("only a scan would find it") }))
 	})
 }

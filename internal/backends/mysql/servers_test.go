@@ -37,7 +37,7 @@ func onServers(t *testing.T, all []flavour, test func(t *testing.T, s *testServe
 			s := newTestServer(t, backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(f))))
 			s.flavour = f
 			if f == oceanBase { // where it alone is exactly once
-				s.target.Method = insert
+				s.target.Method = methodInsert
 			}
 			test(t, s)
 		})
@@ -55,7 +55,7 @@ type testServer struct {
 func newTestServer(t testing.TB, url string) *testServer {
 	target, err := loader.ParseTarget(url)
 	require.NoError(t, err)
-	target.TLS, target.Method = loader.TLSOff, loadData
+	target.TLS, target.Method = loader.TLSOff, methodLoadData
 	s := &testServer{target: target, deps: backendtest.Deps()}
 	all, err := endpoints(target, s.deps)
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		statements: l.statements(st), owner: l, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text(),
 	}
 	s.send = s.loadData
-	if l.method.Name == insert {
+	if l.method.Name == methodInsert {
 		s.send = s.insert
 	}
 	err = l.hosts.From(ctx, l.hosts.Turn(), func(ctx context.Context, e endpoint) error {
@@ -63,7 +63,7 @@ const selectConnection = "SELECT CONNECTION_ID()"
 
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	config := e.loadingConfig(s.flavour)
-	s.joined = s.claims && s.owner.method.Name == loadData && s.flavour.joins()
+	s.joined = s.claims && s.owner.method.Name == methodLoadData && s.flavour.joins()
 	config.MultiStatements = s.joined
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -183,7 +183,7 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	switch {
 	case err != nil && !s.owner.caps.Atomic: // the part of a failed statement stays in such a table
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
-	case err != nil, rows == b.Rows && s.owner.method.Name == insert:
+	case err != nil, rows == b.Rows && s.owner.method.Name == methodInsert:
 		return loader.Ack{Rows: rows}, err
 	}
 	warnings, err := s.warnings(ctx, maxWarnings)

@@ -44,9 +44,9 @@ type setup struct {
 	statements []string // the user's settings among them, which come last and win
 }
 
-// setup is that of a loading session. Without moments its time zone is the server's, for the values that it fills in
-// itself.
-func (f flavour) setup(settings []loader.Setting, moments bool) setup {
+// sessionSetup is that of a loading session. Without moments its time zone is the server's, for the values that it
+// fills in itself.
+func (f flavour) sessionSetup(settings []loader.Setting, moments bool) setup {
 	first := f.strict()
 	if moments {
 		first += f.inUTC()
@@ -81,7 +81,7 @@ func (s *session) recordSetup() setup {
 	if st, err := s.owner.State(); err == nil {
 		records = st.Want.Records
 	}
-	first := s.flavour.setup(s.owner.target.Settings, records || hasMoments(s.Schema))
+	first := s.flavour.sessionSetup(s.owner.target.Settings, records || hasMoments(s.Schema))
 	if records {
 		first.wishes = append(first.wishes, fmt.Sprintf("max_error_count = %d", maxTold))
 	}

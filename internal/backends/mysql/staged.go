@@ -13,14 +13,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// pipelines is the loader of method pipeline: sessions put objects into the run's folder, and one pipeline of
+// staged is the loader of method pipeline: sessions put objects into the run's folder, and one pipeline of
 // SingleStore loads them as they come. It runs in the background: it then outlives the connection that started it, and
 // reports every file. To commit a group is to wait for its files.
 //
 // The server knows a pipeline's files by their names as long as the pipeline lives, and loads none of them twice. So a
 // pipeline that failed is started again, it is made only over an empty folder, and it is dropped only over one: at any
 // other time its list of files is what tells which objects are in the table.
-type pipelines struct {
+type staged struct {
 	inner
 	*objstore.Staging
 
@@ -31,17 +31,17 @@ type pipelines struct {
 // inner is opened, deeper than Staging.
 type inner struct{ *opened }
 
-func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
+func openStaged(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
 	staging, err := objstore.OpenStaging(ctx, l, l.target, d)
 	if err != nil {
 		return nil, err
 	}
-	return &pipelines{inner: inner{l}, Staging: staging}, nil
+	return &staged{inner: inner{l}, Staging: staging}, nil
 }
 
 // Session starts the pipeline before the first object is put. Only the first one does: a pipeline that Resolve has
 // stopped must stand still until the next Commit.
-func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+func (p *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
 	session, err := p.Staging.Session(ctx, c)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Sess
 }
 
 // pipe is the run's pipeline, before it has credentials.
-func (p *pipelines) pipe() (*pipe, error) {
+func (p *staged) pipe() (*pipe, error) {
 	s, err := p.State()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (p *pipelines) pipe() (*pipe, error) {
 }
 
 // start starts the pipeline: a new one, or the one that an attempt or an earlier process has left. mu is held.
-func (p *pipelines) start(ctx context.Context) (*pipe, error) {
+func (p *staged) start(ctx context.Context) (*pipe, error) {
 	pipe, err := p.pipe()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (p *pipelines) start(ctx context.Context) (*pipe, error) {
 }
 
 // create makes the pipeline over an empty folder: a new one would load again what another has loaded.
-func (p *pipelines) create(ctx context.Context, pipe *pipe) error {
+func (p *staged) create(ctx context.Context, pipe *pipe) error {
 	objects, err := p.objects(ctx)
 	switch {
 	case err != nil:
@@ -118,7 +118,7 @@ func (p *pipelines) create(ctx context.Context, pipe *pipe) error {
 }
 
 // objects counts what is in the run's folder.
-func (p *pipelines) objects(ctx context.Context) (n int, err error) {
+func (p *staged) objects(ctx context.Context) (n int, err error) {
 	s, err := p.State()
 	if err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (p *pipelines) objects(ctx context.Context) (n int, err error) {
 }
 
 // Commit waits until the pipeline has loaded the group's objects. The caller commits one group at a time: see Resolve.
-func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+func (p *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
 	p.mu.Lock()
 	pipe, err := p.start(ctx)
 	p.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 
 // members names the group's objects, without their folder: what PIPELINES_FILES shows before it differs between
 // versions.
-func (p *pipelines) members(group loader.Ref) (names []string, err error) {
+func (p *staged) members(group loader.Ref) (names []string, err error) {
 	s, err := p.State()
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (p *pipelines) members(group loader.Ref) (names []string, err error) {
 
 // compare compares the lengths of loaded files with those of the objects. A repeated PUT has the same bytes. But the
 // pipeline may have seen what some servers keep of a PUT whose connection broke, and it looks at no name again.
-func (p *pipelines) compare(ctx context.Context, run string, files map[string]file) error {
+func (p *staged) compare(ctx context.Context, run string, files map[string]file) error {
 	var wrong []error
 	err := p.Objects(ctx, run, func(name string, number, bytes int64) error {
 		f, of := files[path.Base(name)]
@@ -197,7 +197,7 @@ func (p *pipelines) compare(ctx context.Context, run string, files map[string]fi
 // Resolve stops the pipeline, so that nothing is loaded after its answer, looks at the group's files and counts its
 // rows. A group of which files are missing is not applied: Commit starts the pipeline again, which loads those only.
 // With two groups at a time it would stop the pipeline under the other one's Commit.
-func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resolution, error) {
+func (p *staged) Resolve(ctx context.Context, group loader.Ref) (loader.Resolution, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pipe, err := p.pipe()
@@ -239,7 +239,7 @@ func (p *pipelines) Resolve(ctx context.Context, group loader.Ref) (loader.Resol
 }
 
 // Forget drops the run's pipeline, and the credentials with it.
-func (p *pipelines) Forget(ctx context.Context, run string) (int64, bool, error) {
+func (p *staged) Forget(ctx context.Context, run string) (int64, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := p.control.ExecContext(ctx, dropPipeline(pipelineName(run))); err != nil {
@@ -250,7 +250,7 @@ func (p *pipelines) Forget(ctx context.Context, run string) (int64, bool, error)
 }
 
 // Close ends the pipeline that this process has started, and closes the connections to server and store.
-func (p *pipelines) Close() error {
+func (p *staged) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.started != nil {
@@ -261,7 +261,7 @@ func (p *pipelines) Close() error {
 
 // end drops the pipeline if the folder is empty. Otherwise a resume needs its list of files, and it is stopped: it
 // would go on by itself, with credentials.
-func (p *pipelines) end(pipe *pipe) {
+func (p *staged) end(pipe *pipe) {
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()
 	objects, err := p.objects(ctx)

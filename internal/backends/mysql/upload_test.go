@@ -80,7 +80,7 @@ func TestUploads(t *testing.T) {
 func uploadSession(t *testing.T, target loader.Target, dial dialer) *session {
 	deps := backendtest.Deps()
 	deps.Dial = dial
-	contract := contractOf(loadData, 1)
+	contract := contractOf(methodLoadData, 1)
 	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 	return prepared(t, target, deps, silent(t, contract)).testSession(t, contract)
 }

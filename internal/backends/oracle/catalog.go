@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// catalog reads the server's dictionary.
+// catalog reads the server's dictionary. No server has been asked Lookups.
 type catalog struct{ *opened }
 
 // traitUser is the trait of a relation that names the session's user, whatever current_schema is.
@@ -20,7 +20,7 @@ const anotherTable = "choose another --table"
 
 // Plan implements sqlload.Catalog.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
-	s := planned(cmp.Or(l.target.Table, p.Schema.Dataset), p.Schema)
+	s := newStatements(cmp.Or(l.target.Table, p.Schema.Dataset), p.Schema)
 	if l.method == methodFast {
 		s.Flush = flushWrites
 	}
@@ -214,7 +214,7 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 }
 
 // Exists implements sqlload.Catalog.
-func (l catalog) Exists(err error) bool { return isORA(err, codeNameTaken) }
+func (l catalog) Exists(err error) bool { return is(err, codeNameTaken) }
 
 // Grant implements sqlload.Catalog.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table string) string {

@@ -33,21 +33,21 @@ type doctor struct {
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	err = l.withLink(ctx, func(k *link) error {
+	err = l.withConn(ctx, func(k *conn) error {
 		who, err := sqlload.Rows(ctx, k, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), "+ownerOf("")+" FROM DUAL")
 		if err != nil || len(who) != 1 {
 			return err
 		}
-		x := &doctor{opened: l, intent: i, user: who[0][0], owner: who[0][1]}
-		findings = append(findings, x.version())
-		x.checked, err = l.Check(ctx, k, i)
-		findings = append(findings, x.checked.Findings...)
+		d := &doctor{opened: l, intent: i, user: who[0][0], owner: who[0][1]}
+		findings = append(findings, d.version())
+		d.checked, err = l.Check(ctx, k, i)
+		findings = append(findings, d.checked.Findings...)
 		if err != nil {
 			return err
 		}
-		schema, _ := sqlload.Unquoted(x.checked.Table)
-		x.owner = cmp.Or(schema, x.owner)
-		more, err := l.Ask(ctx, k, i, slices.Concat(x.tableChecks(), x.serverChecks()), x.grant)
+		schema, _ := sqlload.Unquoted(d.checked.Table)
+		d.owner = cmp.Or(schema, d.owner)
+		more, err := l.Ask(ctx, k, i, slices.Concat(d.tableChecks(), d.serverChecks()), d.grant)
 		findings = append(findings, more...)
 		return err
 	})
@@ -55,18 +55,18 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 }
 
 // grant is the fix for a view that cannot be read.
-func (x *doctor) grant(error) string { return "GRANT SELECT_CATALOG_ROLE TO " + x.user }
+func (d *doctor) grant(error) string { return "GRANT SELECT_CATALOG_ROLE TO " + d.user }
 
 // workers is how many sessions load at a time.
-func (x *doctor) workers() int64 {
-	if most := x.Caps().MaxInFlight; most > 0 {
-		return int64(min(x.intent.Workers, most))
+func (d *doctor) workers() int64 {
+	if most := d.Caps().MaxInFlight; most > 0 {
+		return int64(min(d.intent.Workers, most))
 	}
-	return int64(x.intent.Workers)
+	return int64(d.intent.Workers)
 }
 
-func (x *doctor) version() loader.Finding {
-	s := x.server
+func (d *doctor) version() loader.Finding {
+	s := d.server
 	found := fmt.Sprintf("%s %s at %s, by %s", s.Product, s.Version, s.Endpoint, s.Settings["driver"])
 	if cloud := s.Settings[settingCloud]; cloud != "" {
 		found += "; a managed service (" + cloud + ")"
@@ -74,139 +74,50 @@ func (x *doctor) version() loader.Finding {
 	return loader.Finding{Check: "version", Grade: loader.GradeOK, Found: found}
 }
 
-// tableChecks are about privileges and space for the table. Every user can read their views.
-func (x *doctor) tableChecks() []sqlload.Check {
-	checks := []sqlload.Check{{
-		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", Judge: x.checkCreate, // some two hundred rows
-	}}
-	if x.checked.Relation != nil && x.intent.Create != loader.CreateRecreate {
-		checks = append(checks, x.CheckEffects(x.checked.State))
-	}
-	if r := x.checked.Relation; r != nil && r.Schema != x.user {
-		checks = append(checks, sqlload.Check{
-			Name: "privileges",
-			Ask: "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + sqlload.Literal(r.Schema) +
-				" AND p.table_name = " + sqlload.Literal(r.Name) + // or on columns
-				" UNION ALL SELECT q.privilege FROM all_col_privs q WHERE q.table_schema = " + sqlload.Literal(r.Schema) +
-				" AND q.table_name = " + sqlload.Literal(r.Name),
-			Judge: x.checkGrants,
-		})
-	}
-	if x.owner == x.user { // the quota of another owner cannot be read
-		checks = append(checks, sqlload.Check{
-			Name: "quota",
-			Ask: "SELECT u.default_tablespace, " +
-				"(SELECT TO_CHAR(MAX(q.bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace), " +
-				"(SELECT TO_CHAR(MAX(q.max_bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace) " +
-				"FROM user_users u",
-			Judge: x.checkQuota,
-		})
-	}
-	return checks
-}
-
-// checkCreate compares the session's privileges with the tables that the run creates.
-func (x *doctor) checkCreate(privileges []string) loader.Finding {
-	x.privileges = privileges
-	create := "CREATE TABLE"
-	if x.owner != x.user {
-		create = "CREATE ANY TABLE"
-	}
-	if len(x.checked.Missing) == 0 || slices.Contains(privileges, create) ||
-		slices.Contains(privileges, "CREATE ANY TABLE") {
-		return sqlload.OK(fmt.Sprintf("as %s, into schema %s", x.user, x.owner))
-	}
-	fix := fmt.Sprintf("GRANT %s TO %s", create, x.user)
-	if slices.Equal(x.checked.Missing, []string{x.checked.Claims}) {
-		fix += ", or --delivery at-least-once"
-	}
-	return x.missing(fmt.Sprintf("the run creates %s in schema %s, for which %s needs %s",
-		strings.Join(x.checked.Missing, " and "), x.owner, x.user, create), fix)
-}
-
-// missing is the finding of a missing privilege. In another schema it may have been granted for the whole schema (23ai,
-// SESSION_SCHEMA_PRIVS), which is not read.
-func (x *doctor) missing(found, fix string) loader.Finding {
-	if x.owner != x.user {
-		return sqlload.Warn(found, fix)
-	}
-	return sqlload.Fail(found, fix)
-}
-
-// checkGrants checks the privileges on another user's table.
-func (x *doctor) checkGrants(granted []string) (f loader.Finding) {
-	if slices.Contains(granted, "INSERT") && (slices.Contains(granted, "SELECT") || slices.Contains(granted, "READ")) ||
-		slices.Contains(x.privileges, "INSERT ANY TABLE") {
-		return f
-	}
-	table := x.checked.Relation.String()
-	return x.missing(fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, table,
-		cmp.Or(strings.Join(granted, ", "), "nothing")), fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", table, x.user))
-}
-
-// checkQuota compares the user's quota with the rows. Without a quota the first row fails (ORA-01950).
-func (x *doctor) checkQuota(row []string) (f loader.Finding) {
-	if row == nil {
-		return f
-	}
-	space, fix := row[0], fmt.Sprintf("ALTER USER %s QUOTA UNLIMITED ON %s", x.user, row[0])
-	used, most := sqlload.Integer(row[1]), sqlload.Integer(row[2])
-	switch {
-	case most < 0 || slices.Contains(x.privileges, "UNLIMITED TABLESPACE"):
-		return sqlload.OK("unlimited on " + space)
-	case most == 0 && x.checked.Relation == nil:
-		return sqlload.Fail(fmt.Sprintf("%s has no quota on %s: the first row would fail (ORA-01950)", x.user, space), fix)
-	case most-used < max(x.intent.TotalBytes, 1): // an existing table may be in another tablespace
-		return sqlload.Warn(fmt.Sprintf("%s of quota are left on %s, for %s of rows",
-			sized(most-used), space, sized(x.intent.TotalBytes)), fix)
-	}
-	return sqlload.OK(fmt.Sprintf("%s left on %s", sized(most-used), space))
-}
-
 // serverChecks compare the workers with the limits of profile and instance, and the rows with its settings.
-func (x *doctor) serverChecks() []sqlload.Check {
+func (d *doctor) serverChecks() []sqlload.Check {
 	limit := func(resource string) sqlload.Check {
 		return sqlload.Check{
 			Name: resource,
 			Ask: "SELECT r.resource_name, TO_CHAR(r.current_utilization), r.limit_value FROM v$resource_limit r " +
 				"WHERE r.resource_name IN ('processes', 'sessions')",
-			Judge: func(values []string) loader.Finding { return x.checkLimit(resource, values) },
+			Judge: func(values []string) loader.Finding { return d.checkLimit(resource, values) },
 		}
 	}
 	return []sqlload.Check{
 		{
 			Name:  "sessions per user",
 			Ask:   "SELECT r.limit FROM user_resource_limits r WHERE r.resource_name = 'SESSIONS_PER_USER'",
-			Judge: x.checkProfile,
+			Judge: d.checkProfile,
 		},
 		limit("processes"), limit("sessions"),
-		{Name: "commit", Judge: x.checkCommit},
-		{Name: "character set", Judge: x.checkCharset},
-		{Name: "max_string_size", Judge: x.checkStringSize},
+		{Name: "commit", Judge: d.checkCommit},
+		{Name: "character set", Judge: d.checkCharset},
+		{Name: "max_string_size", Judge: d.checkStringSize},
 	}
 }
 
 // checkProfile compares SESSIONS_PER_USER with the workers. It is enforced only with resource_limit = TRUE.
-func (x *doctor) checkProfile(row []string) (f loader.Finding) {
+func (d *doctor) checkProfile(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
-	need := x.workers() + extraSessions
+	need := d.workers() + extraSessions
 	if n := sqlload.Integer(row[0]); n > 0 && need > n {
 		return sqlload.Warn(fmt.Sprintf("the profile allows %s, and the push needs %d (ORA-02391)", row[0], need),
 			fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), "+
-				"or --workers %d", need, x.user, max(n-extraSessions, 1)))
+				"or --workers %d", need, d.user, max(n-extraSessions, 1)))
 	}
 	return sqlload.OK(row[0])
 }
 
 // checkLimit compares a limit of the instance with what is in use and what the push adds.
-func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
+func (d *doctor) checkLimit(name string, values []string) (f loader.Finding) {
 	i := slices.Index(values, name)
 	if i < 0 {
 		return f
 	}
-	used, limit, need := sqlload.Integer(values[i+1]), sqlload.Integer(values[i+2]), x.workers()+extraSessions
+	used, limit, need := sqlload.Integer(values[i+1]), sqlload.Integer(values[i+2]), d.workers()+extraSessions
 	found := fmt.Sprintf("%d of %s are in use, and the push needs %d", used, strings.TrimSpace(values[i+2]), need)
 	if limit == 0 || used+need <= limit { // 0: UNLIMITED
 		return sqlload.OK(found)
@@ -217,12 +128,12 @@ func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
 }
 
 // checkCommit checks that a commit is acknowledged only when it is durable, as the contract says.
-func (x *doctor) checkCommit([]string) loader.Finding {
-	wait, known := x.server.Settings["commit_wait"]
+func (d *doctor) checkCommit([]string) loader.Finding {
+	wait, known := d.server.Settings["commit_wait"]
 	const found = "commit_wait = %s: a commit is acknowledged before it is durable, and a crash loses acknowledged batches"
 	switch {
 	case !known:
-		return loader.Finding{Grade: loader.GradeUnknown, Found: "V$PARAMETER cannot be read", Fix: x.grant(nil)}
+		return loader.Finding{Grade: loader.GradeUnknown, Found: "V$PARAMETER cannot be read", Fix: d.grant(nil)}
 	case strings.EqualFold(wait, "NOWAIT"):
 		return sqlload.Warn(fmt.Sprintf(found, wait), "--set commit_wait=WAIT")
 	case strings.EqualFold(wait, "FORCE_NOWAIT"):
@@ -232,8 +143,8 @@ func (x *doctor) checkCommit([]string) loader.Finding {
 }
 
 // checkCharset warns of a character set that cannot store all texts.
-func (x *doctor) checkCharset([]string) loader.Finding {
-	switch name := x.server.Settings[settingCharset]; name {
+func (d *doctor) checkCharset([]string) loader.Finding {
+	switch name := d.server.Settings[settingCharset]; name {
 	case "", "AL32UTF8", "UTF8":
 		return sqlload.OK(name)
 	default:
@@ -244,11 +155,11 @@ func (x *doctor) checkCharset([]string) loader.Finding {
 
 // checkStringSize checks that the columns can be as long as their values: a text of MAX_STRING_SIZE = STANDARD has 4000
 // bytes, a RAW 2000.
-func (x *doctor) checkStringSize([]string) (f loader.Finding) {
-	if !strings.EqualFold(x.server.Settings["max_string_size"], "STANDARD") {
+func (d *doctor) checkStringSize([]string) (f loader.Finding) {
+	if !strings.EqualFold(d.server.Settings["max_string_size"], "STANDARD") {
 		return f
 	}
-	for _, c := range x.intent.Schema.Columns {
+	for _, c := range d.intent.Schema.Columns {
 		most := 4000
 		if c.Type == rows.Bytes {
 			most = 2000
@@ -260,7 +171,7 @@ func (x *doctor) checkStringSize([]string) (f loader.Finding) {
 			fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
 			fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode "+
 				"with utl32k.sql", most))
-		if x.checked.Relation != nil { // its columns may be of another type
+		if d.checked.Relation != nil { // its columns may be of another type
 			f.Grade = loader.GradeWarn
 		}
 		return f

@@ -33,9 +33,6 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, err
 }
 
-// EndOthers implements sqlload.Claims. It does not kill sessions, which would need the privilege ALTER SYSTEM.
-func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { return nil }
-
 // ResolveBatch implements sqlload.Claims. It waits until no earlier attempt can change anything, and then looks.
 //
 // The answer is final because a session sends COMMIT only after the answers to everything before it: an attempt that
@@ -44,22 +41,22 @@ func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { 
 func (l catalog) ResolveBatch(
 	ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref,
 ) (loader.Resolution, error) {
-	found, err := s.WaitForClaim(ctx, begun{c.(*link)}, ref, func(err error) bool { return isORA(err, codeUnique) })
+	found, err := s.WaitForClaim(ctx, begun{c.(*conn)}, ref, func(err error) bool { return is(err, codeUnique) })
 	return found, waitError("wait for the claim of the batch", err)
 }
 
 // insertClaim begins a transaction with the claim of a batch, from the run's row.
-func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (sqlload.Sent, error) {
+func (k *conn) insertClaim(ctx context.Context, s statements, ref loader.Ref) (sqlload.Sent, error) {
 	if err := k.begin(ctx); err != nil {
 		return sqlload.Sent{}, err
 	}
 	row := s.Row
 	_, err := k.execPrepared(ctx, &k.claim, s.claim(), cmp.Or(row.Run, ref.ID.Run), ref.ID.Number, ref.First, ref.Rows,
 		row.Run, row.Part, row.Epoch)
-	if isORA(err, codeMayNotWrite) {
+	if is(err, codeMayNotWrite) {
 		return sqlload.Sent{}, nil
 	}
-	if !isORA(err, codeUnique) {
+	if !is(err, codeUnique) {
 		return sqlload.Sent{Claimed: err == nil}, err
 	}
 	if err := k.rollback(ctx); err != nil {
@@ -72,7 +69,7 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (s
 // waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the
 // client is gone, for which only these two settings help.
 func waitError(op string, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) && !isORA(err, codeBusy, codeWaitedForLock) {
+	if !errors.Is(err, context.DeadlineExceeded) && !is(err, codeBusy, codeWaitedForLock) {
 		return failed(op, err)
 	}
 	return &loader.Error{

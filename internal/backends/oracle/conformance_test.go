@@ -21,9 +21,9 @@ import (
 // MAX_IDLE_BLOCKER_TIME, which a database has to have set where clients vanish.
 const idleBlocker = 300 * time.Millisecond
 
-func (b backend) harness(d dataset.Dataset, c loader.Contract, target func(*testing.T) loader.Target) loadertest.Harness {
-	return backendtest.Harness(d, loadertest.Harness{
-		Driver: b, Deps: backendtest.Deps(), Contract: c, Commit: fake.CommitSent, Target: target,
+func (d Driver) harness(rows dataset.Dataset, c loader.Contract, target func(*testing.T) loader.Target) loadertest.Harness {
+	return backendtest.Harness(rows, loadertest.Harness{
+		Driver: d, Deps: backendtest.Deps(), Contract: c, Commit: fake.CommitSent, Target: target,
 	})
 }
 
@@ -87,7 +87,7 @@ func TestConformanceOnAServer(t *testing.T) {
 					t.Skip("not with this driver")
 				}
 				contract := contractOf(method, 500)
-				h := New().(backend).harness(datasetOf(t, name, ""), contract, func(t *testing.T) loader.Target {
+				h := New().(Driver).harness(datasetOf(t, name, ""), contract, func(t *testing.T) loader.Target {
 					target.Table = "t_" + strings.ToLower(rand.Text()[:12])
 					t.Cleanup(func() { dropOnServer(t, target) })
 					return target
@@ -105,7 +105,7 @@ func dropOnServer(t *testing.T, target loader.Target) {
 	l, err := New().Open(ctx, target, backendtest.Deps())
 	if err == nil {
 		defer l.Close()
-		err = l.(*opened).withLink(ctx, func(k *link) error {
+		err = l.(*opened).withConn(ctx, func(k *conn) error {
 			_, err := k.exec(ctx, "DROP TABLE "+dialect().Identifier(target.Table)+" PURGE")
 			return err
 		})

@@ -13,9 +13,12 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// link is one connection, a sqlload.Conn. It has a pool of its own and is pinned, so that package sql never repeats a
+// defaultPort is the listener's.
+const defaultPort = "1521"
+
+// conn is one connection, a sqlload.Conn. It has a pool of its own and is pinned, so that package sql never repeats a
 // statement on another connection.
-type link struct {
+type conn struct {
 	client client
 	pool   *sql.DB
 	conn   *sql.Conn
@@ -27,8 +30,16 @@ type link struct {
 	dead  bool
 }
 
-// withLink runs f on a connection of its own to the first host that answers.
-func (l *opened) withLink(ctx context.Context, f func(*link) error) error {
+// endpoints numbers the target's hosts. Without one it is 0, for the address in tnsnames.ora.
+func endpoints(t loader.Target) (all []int) {
+	for host := range max(len(t.Hosts), 1) {
+		all = append(all, host)
+	}
+	return all
+}
+
+// withConn runs f on a connection of its own to the first host that answers.
+func (l *opened) withConn(ctx context.Context, f func(*conn) error) error {
 	k, err := l.dial(ctx, 0)
 	if err != nil {
 		return err
@@ -38,7 +49,7 @@ func (l *opened) withLink(ctx context.Context, f func(*link) error) error {
 }
 
 // dial connects to the first host that answers, beginning with the one numbered first.
-func (l *opened) dial(ctx context.Context, first int) (k *link, err error) {
+func (l *opened) dial(ctx context.Context, first int) (k *conn, err error) {
 	err = l.hosts.From(ctx, first, func(ctx context.Context, host int) (err error) {
 		connect := func(ctx context.Context) error {
 			k, err = l.connect(ctx, host)
@@ -54,8 +65,8 @@ func (l *opened) dial(ctx context.Context, first int) (k *link, err error) {
 }
 
 // connect connects to one host of the target. --set applies to every connection, whatever it is for.
-func (l *opened) connect(ctx context.Context, host int) (*link, error) {
-	k := &link{client: l.client, where: where(l.target, host)}
+func (l *opened) connect(ctx context.Context, host int) (*conn, error) {
+	k := &conn{client: l.client, where: where(l.target, host)}
 	connector, err := l.client.connector(l.target, l.deps, host)
 	if err != nil { // in the target or a file: nothing was sent
 		return nil, &loader.Error{Op: "connect to " + k.where, Applied: loader.No, Err: err}
@@ -68,19 +79,11 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 		_ = k.pool.Close()
 		return nil, k.connectError(err)
 	}
-	for _, statement := range sessionSettings(l.target.Settings) {
-		if err := k.setUp(ctx, statement); err != nil {
-			_ = k.Close()
-			return nil, err
-		}
+	if err := k.setUp(ctx, sessionSettings(l.target.Settings)...); err != nil {
+		_ = k.Close()
+		return nil, err
 	}
 	return k, nil
-}
-
-// setUp runs a statement that sets up the session.
-func (k *link) setUp(ctx context.Context, statement string) error {
-	_, err := k.exec(ctx, statement)
-	return failed("", loader.Mark("set up the session: "+statement, loader.No, err))
 }
 
 // where names a host of the target with service and user, without secrets.
@@ -96,13 +99,13 @@ func where(t loader.Target, host int) string {
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (k *link) exec(ctx context.Context, text string, args ...any) (rows int64, err error) {
+func (k *conn) exec(ctx context.Context, text string, args ...any) (rows int64, err error) {
 	result, err := k.conn.ExecContext(ctx, text, args...)
 	return k.affected(ctx, result, err)
 }
 
 // affected returns how many rows a statement has changed. package sql panics at the nil result of an unguarded driver.
-func (k *link) affected(ctx context.Context, result sql.Result, err error) (rows int64, failure error) {
+func (k *conn) affected(ctx context.Context, result sql.Result, err error) (rows int64, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
 			rows, failure = 0, k.observe(ctx, driverPanic{p})
@@ -115,7 +118,7 @@ func (k *link) affected(ctx context.Context, result sql.Result, err error) (rows
 }
 
 // Exec implements sqlload.Conn. A change of rows gets its own transaction; DDL commits by itself.
-func (k *link) Exec(ctx context.Context, statement string) (rows int64, err error) {
+func (k *conn) Exec(ctx context.Context, statement string) (rows int64, err error) {
 	switch word, _, _ := strings.Cut(statement, " "); word {
 	case "INSERT", "UPDATE", "DELETE":
 	default:
@@ -131,7 +134,7 @@ func (k *link) Exec(ctx context.Context, statement string) (rows int64, err erro
 }
 
 // Query implements sqlload.Conn. An empty value is NULL in Oracle, whatever a driver returns.
-func (k *link) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+func (k *conn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
 	return k.observe(ctx, sqlload.SQL{Conn: k.conn}.Query(ctx, query, func(row [][]byte) error {
 		for i, value := range row {
 			if len(value) == 0 {
@@ -143,7 +146,7 @@ func (k *link) Query(ctx context.Context, query string, each func(row [][]byte) 
 }
 
 // execPrepared runs a statement that is prepared once, and again after an error.
-func (k *link) execPrepared(ctx context.Context, s **sql.Stmt, text string, args ...any) (rows int64, err error) {
+func (k *conn) execPrepared(ctx context.Context, s **sql.Stmt, text string, args ...any) (rows int64, err error) {
 	if *s == nil {
 		if *s, err = k.conn.PrepareContext(ctx, text); err != nil {
 			*s = nil
@@ -164,7 +167,7 @@ func (k *link) execPrepared(ctx context.Context, s **sql.Stmt, text string, args
 // begin opens a transaction. Oracle begins one by itself at the first change; this makes the driver stop sending the
 // order to commit with each statement. godror sends SET TRANSACTION READ WRITE the first time, which ctx interrupts; it
 // does not keep ctx.
-func (k *link) begin(ctx context.Context) error {
+func (k *conn) begin(ctx context.Context) error {
 	if k.tx != nil && k.client.endsByStatement {
 		return nil
 	}
@@ -181,11 +184,11 @@ func (k *link) begin(ctx context.Context) error {
 
 // commit ends the transaction. After an error other than errNotSent it is unknown whether the server has committed, and
 // whether a transaction is still open to which the next batch would be added, so the connection is closed.
-func (k *link) commit(ctx context.Context) error { return k.end(ctx, "COMMIT", driver.Tx.Commit) }
+func (k *conn) commit(ctx context.Context) error { return k.end(ctx, "COMMIT", driver.Tx.Commit) }
 
 // rollback rolls back the transaction, if there is one, even if ctx has ended. A connection that cannot roll back is
 // closed, and the server rolls back.
-func (k *link) rollback(ctx context.Context) error {
+func (k *conn) rollback(ctx context.Context) error {
 	if k.tx == nil {
 		return nil
 	}
@@ -198,7 +201,7 @@ func (k *link) rollback(ctx context.Context) error {
 var errNotSent = errors.New("the connection broke before, and nothing was sent")
 
 // end ends the transaction, and closes the connection after an error.
-func (k *link) end(ctx context.Context, statement string, end func(driver.Tx) error) (err error) {
+func (k *conn) end(ctx context.Context, statement string, end func(driver.Tx) error) (err error) {
 	switch tx := k.tx; {
 	case k.dead || tx == nil:
 		err = errNotSent
@@ -221,7 +224,7 @@ func (k *link) end(ctx context.Context, statement string, end func(driver.Tx) er
 
 // onAnswer calls f when the driver begins to wait for the answer to its next request. It returns false where that
 // cannot be observed.
-func (k *link) onAnswer(f func()) (seen bool) {
+func (k *conn) onAnswer(f func()) (seen bool) {
 	_ = k.conn.Raw(func(c any) error {
 		var w watcher
 		if w, seen = c.(watcher); seen {
@@ -233,7 +236,7 @@ func (k *link) onAnswer(f func()) (seen bool) {
 }
 
 // observe closes a connection that err shows to be broken, and adds the error of ctx if that has ended.
-func (k *link) observe(ctx context.Context, err error) error {
+func (k *conn) observe(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -249,7 +252,7 @@ func (k *link) observe(ctx context.Context, err error) error {
 
 // abandon closes the connection at once, and not only when its session is closed: until then the server keeps its
 // transaction, whose locks a Resolve waits for.
-func (k *link) abandon() {
+func (k *conn) abandon() {
 	if k.dead {
 		return
 	}
@@ -263,7 +266,7 @@ func (k *link) abandon() {
 }
 
 // Close implements sqlload.Conn. It rolls back first: Oracle commits when a session logs off.
-func (k *link) Close() error {
+func (k *conn) Close() error {
 	_ = k.rollback(context.Background())
 	if k.dead {
 		return nil

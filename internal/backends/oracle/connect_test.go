@@ -48,8 +48,8 @@ func (n *native) ExecContext(context.Context, string, []driver.NamedValue) (driv
 	return n.result, nil
 }
 
-// linkBy connects a link by a driver of a test's own.
-func linkBy(t *testing.T, by driver.Connector, endsByStatement bool) *link {
+// connBy connects a conn by a driver of a test's own.
+func connBy(t *testing.T, by driver.Connector, endsByStatement bool) *conn {
 	t.Helper()
 	l := &opened{client: reading(), target: loader.Target{Hosts: []string{"h"}, Database: "s", User: "u"}}
 	l.client.endsByStatement = endsByStatement
@@ -60,15 +60,15 @@ func linkBy(t *testing.T, by driver.Connector, endsByStatement bool) *link {
 	return k
 }
 
-func linkOverNative(t *testing.T, n *native) *link {
+func connOverNative(t *testing.T, n *native) *conn {
 	t.Helper()
 	n.closed = make(chan struct{})
-	return linkBy(t, interruptible{n}, true)
+	return connBy(t, interruptible{n}, true)
 }
 
 // A server that says nothing does not keep whoever begins a transaction.
 func TestBeginEndsWithItsContext(t *testing.T) {
-	k := linkOverNative(t, &native{})
+	k := connOverNative(t, &native{})
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := make(chan error, 1)
 	go func() { begun <- k.begin(ctx) }()
@@ -80,14 +80,14 @@ func TestBeginEndsWithItsContext(t *testing.T) {
 
 // A driver that reports neither an error nor a result costs the session, and not the process.
 func TestNoResult(t *testing.T) {
-	k := linkOverNative(t, &native{})
+	k := connOverNative(t, &native{})
 	_, err := k.exec(t.Context(), "X")
 	require.Error(t, err)
 	assert.True(t, k.dead)
-	v := backend{client: reading()}.Classify(err)
+	v := Driver{client: reading()}.Classify(err)
 	assert.True(t, v.SessionDead && v.Retry, "%+v", v)
 
-	k = linkOverNative(t, &native{result: driver.RowsAffected(3)})
+	k = connOverNative(t, &native{result: driver.RowsAffected(3)})
 	rows, err := k.exec(t.Context(), "X")
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, rows)

@@ -12,9 +12,9 @@ import (
 )
 
 // Explain lets a run load a batch over connections that write down what is sent. Transactions begin implicitly.
-func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	method, o, _ := planOf(b.client, t) // Check returns the error
-	l := b.unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, method, o)
+func (d Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+	method, o, _ := planOf(d.client, t) // Check returns the error
+	l := d.unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, method, o)
 	l.server.Product = "Oracle" // which needs no look at what listens
 
 	const selectClaim = "SELECT TO_CHAR(row_count)"

@@ -19,7 +19,7 @@ import (
 func TestExplainOfLongValues(t *testing.T) {
 	s := every()
 	s.Columns[1].MaxBytes = 40_000
-	shown := backend{client: builtIn()}.Explain(loader.Target{}, loader.Preparation{
+	shown := Driver{client: builtIn()}.Explain(loader.Target{}, loader.Preparation{
 		Schema: s, Contract: loader.Contract{Method: methodArray, Format: batch.ColumnArrays, Dedup: loader.DedupTx, BatchRows: 10},
 	})
 	require.Len(t, shown, 1)
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 			if contract.Method == "" {
 				contract.Method = methodArray
 			}
-			driver := backend{client: builtIn()}
+			driver := Driver{client: builtIn()}
 			driver.client.directPath = true
 			var b strings.Builder
 			p := loader.Preparation{

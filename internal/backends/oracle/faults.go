@@ -14,7 +14,7 @@ import (
 )
 
 // Classify implements loader.Driver.
-func (b backend) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+func (d Driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 // faultOf judges errors of the server and the drivers. A failed statement leaves nothing behind; a session may end at
 // any moment, even between a commit and its answer.
@@ -54,7 +54,7 @@ func failed(op string, err error) error {
 }
 
 // connectError names host, service and user. It leaves out text of the driver, which may quote the connection string.
-func (k *link) connectError(err error) error {
+func (k *conn) connectError(err error) error {
 	err = k.client.serverError(err)
 	_, answered := errorNumber(err)
 	hint := ""
@@ -115,8 +115,8 @@ func errorNumber(err error) (number int, ok bool) {
 	return 0, false
 }
 
-// isORA reports whether err is one of the ORA errors.
-func isORA(err error, numbers ...int) bool {
+// is reports whether err is one of the ORA errors.
+func is(err error, numbers ...int) bool {
 	number, ok := errorNumber(err)
 	return ok && slices.Contains(numbers, number)
 }

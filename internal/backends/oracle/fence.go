@@ -25,11 +25,11 @@ func (catalog) Guard(*sqlload.State) sqlload.Guard { return sqlload.Guard{} }
 // that a claim waits for in its turn, before it reads the run's row; see statements.claim. All take them in the same
 // order.
 func (l catalog) Fence(ctx context.Context, s *sqlload.State, f sqlload.Fence, change func(sqlload.Conn) error) error {
-	return l.withLink(ctx, func(k *link) error {
+	return l.withConn(ctx, func(k *conn) error {
 		lock := sqlload.TableLock{
 			Lock: lockTables,
-			Late: func(err error) bool { return isORA(err, codeBusy, codeWaitedForLock, codeDeadlock) },
-			End:  holders,
+			Late: func(err error) bool { return is(err, codeBusy, codeWaitedForLock, codeDeadlock) },
+			End:  endHolders,
 		}
 		return lock.Fence(ctx, begun{k}, append([]string{s.Runs()}, f.Claims...), change)
 	})
@@ -44,15 +44,8 @@ func lockTables(wait time.Duration, tables []string) []string {
 	return statements
 }
 
-// holders says where the sessions are named that hold up a fence: to name or end them takes an administrator's
-// privileges.
-func holders() (string, error) {
-	return "V$LOCKED_OBJECT names their sessions to an administrator; SQLNET.EXPIRE_TIME in the server's sqlnet.ora makes it " +
-		"notice that a client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others", nil
-}
-
-// begun is a link whose statements are part of one transaction, which the driver begins and ends.
-type begun struct{ *link }
+// begun is a conn whose statements are part of one transaction, which the driver begins and ends.
+type begun struct{ *conn }
 
 // Exec implements sqlload.Conn.
 func (b begun) Exec(ctx context.Context, statement string) (rows int64, err error) {

@@ -34,7 +34,7 @@ type fast struct {
 }
 
 // readNumber reads the number of a statement above; 0 for NULL.
-func (k *link) readNumber(ctx context.Context, query string) (int64, error) {
+func (k *conn) readNumber(ctx context.Context, query string) (int64, error) {
 	found, err := sqlload.Rows(ctx, k, query)
 	if err != nil {
 		return 0, err
@@ -80,7 +80,7 @@ func (l *opened) Finish(ctx context.Context, _ loader.KeyRange, _ int64) (notes 
 			"some of their rows may not be on disk yet", state.unknown))
 	}
 	// Even if no session wrote anything: this process may resume a run that was stopped while it waited.
-	err = l.withLink(ctx, func(k *link) error {
+	err = l.withConn(ctx, func(k *conn) error {
 		more, err := k.drain(ctx, state.highest)
 		notes = append(notes, more...)
 		return err
@@ -89,7 +89,7 @@ func (l *opened) Finish(ctx context.Context, _ loader.KeyRange, _ int64) (notes 
 }
 
 // drain asks the server to write its memory to disk, and waits for the row numbered highest while there is progress.
-func (k *link) drain(ctx context.Context, highest int64) (notes []string, err error) {
+func (k *conn) drain(ctx context.Context, highest int64) (notes []string, err error) {
 	_, refused := k.exec(ctx, flushWrites)
 	if k.dead {
 		return nil, refused

@@ -116,11 +116,11 @@ func guardOf(b *bad) (g guard, ends chan net.Conn) {
 	}, ends
 }
 
-// linkOver connects a link by a guard over b.
-func linkOver(t *testing.T, b *bad) (k *link, server net.Conn) {
+// connOver connects a conn by a guard over b.
+func connOver(t *testing.T, b *bad) (k *conn, server net.Conn) {
 	t.Helper()
 	g, ends := guardOf(b)
-	return linkBy(t, g, false), <-ends
+	return connBy(t, g, false), <-ends
 }
 
 // closedAt requires that the server reads the end of its connection.
@@ -130,16 +130,16 @@ func closedAt(t *testing.T, server net.Conn) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// calls are all ways in which a link waits for the driver.
-var calls = map[string]func(context.Context, *link) error{
-	"exec": func(ctx context.Context, k *link) error { _, err := k.exec(ctx, "X"); return err },
-	"prepared": func(ctx context.Context, k *link) error {
+// calls are all ways in which a conn waits for the driver.
+var calls = map[string]func(context.Context, *conn) error{
+	"exec": func(ctx context.Context, k *conn) error { _, err := k.exec(ctx, "X"); return err },
+	"prepared": func(ctx context.Context, k *conn) error {
 		var s *sql.Stmt
 		_, err := k.execPrepared(ctx, &s, "X")
 		return err
 	},
-	"rows": func(ctx context.Context, k *link) error { _, err := sqlload.Rows(ctx, k, "X"); return err },
-	"commit": func(ctx context.Context, k *link) error {
+	"rows": func(ctx context.Context, k *conn) error { _, err := sqlload.Rows(ctx, k, "X"); return err },
+	"commit": func(ctx context.Context, k *conn) error {
 		if err := k.begin(ctx); err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func TestGuardEndsCalls(t *testing.T) {
 					}
 					return fault.act(b)
 				}
-				k, server := linkOver(t, b)
+				k, server := connOver(t, b)
 				require.ErrorContains(t, call(ctx, k), says)
 				cancel()
 				assert.True(t, k.dead)
@@ -302,7 +302,7 @@ func TestSocketRefusesAnotherProtocol(t *testing.T) {
 
 // A rollback that fails leaves a connection that nobody may use.
 func TestFailedRollback(t *testing.T) {
-	k, _ := linkOver(t, &bad{act: func(*bad) error { return nil }})
+	k, _ := connOver(t, &bad{act: func(*bad) error { return nil }})
 	require.NoError(t, k.begin(t.Context()))
 	require.NoError(t, k.conn.Raw(func(c any) error { c.(*guarded).closeSocket(); return nil }))
 	require.Error(t, k.rollback(t.Context()))
@@ -314,20 +314,20 @@ func TestFailedRollback(t *testing.T) {
 func TestNoGoodbyeWithinATransaction(t *testing.T) {
 	fails := errors.New("ORA-00600")
 	for name, c := range map[string]struct {
-		end     func(*link) error
+		end     func(*conn) error
 		fails   error
 		logoffs int64
 	}{
-		"nothing ended it":         {end: func(*link) error { return nil }, fails: fails},
-		"the rollback failed":      {end: func(k *link) error { _ = k.rollback(context.Background()); return nil }, fails: fails},
-		"the commit failed":        {end: func(k *link) error { _ = k.commit(context.Background()); return nil }, fails: fails},
-		"it was rolled back":       {end: func(k *link) error { return k.rollback(context.Background()) }, logoffs: 1},
-		"it was committed":         {end: func(k *link) error { return k.commit(context.Background()) }, logoffs: 1},
-		"closing rolls back first": {end: func(*link) error { return nil }, logoffs: 1},
+		"nothing ended it":         {end: func(*conn) error { return nil }, fails: fails},
+		"the rollback failed":      {end: func(k *conn) error { _ = k.rollback(context.Background()); return nil }, fails: fails},
+		"the commit failed":        {end: func(k *conn) error { _ = k.commit(context.Background()); return nil }, fails: fails},
+		"it was rolled back":       {end: func(k *conn) error { return k.rollback(context.Background()) }, logoffs: 1},
+		"it was committed":         {end: func(k *conn) error { return k.commit(context.Background()) }, logoffs: 1},
+		"closing rolls back first": {end: func(*conn) error { return nil }, logoffs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &bad{act: func(*bad) error { return c.fails }}
-			k, server := linkOver(t, b)
+			k, server := connOver(t, b)
 			require.NoError(t, k.begin(t.Context()))
 			require.NoError(t, c.end(k))
 			require.NoError(t, k.Close())

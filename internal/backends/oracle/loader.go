@@ -38,21 +38,21 @@ var _ interface {
 } = (*opened)(nil)
 
 // Open connects once, and reads version and settings of the server.
-func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
-	method, o, err := planOf(b.client, t)
+func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
+	method, o, err := planOf(d.client, t)
 	if err != nil {
 		return nil, err
 	}
 	t.TLS, _ = tlsMode(t) // Check has validated it
-	if t.TLS, err = modeWith(t, d); err != nil {
+	if t.TLS, err = modeWith(t, deps); err != nil {
 		return nil, err
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	l := b.unconnected(t, d, method, o)
+	l := d.unconnected(t, deps, method, o)
 	l.warnUnencrypted()
-	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
+	err = l.withConn(ctx, func(k *conn) error { return l.identify(ctx, k) })
 	if err != nil {
 		return nil, failed("read the server's version", err)
 	}
@@ -60,13 +60,11 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 }
 
 // unconnected makes the loader without connecting.
-func (b backend) unconnected(t loader.Target, d loader.Deps, method string, o options) *opened {
-	l := &opened{target: t, deps: d, client: b.client, method: method, options: o}
-	for host := range max(len(t.Hosts), 1) {
-		l.hosts.List = append(l.hosts.List, host)
-	}
+func (d Driver) unconnected(t loader.Target, deps loader.Deps, method string, o options) *opened {
+	l := &opened{target: t, deps: deps, client: d.client, method: method, options: o}
+	l.hosts.List = endpoints(t)
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify, Log: d.Log,
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: d.Classify, Log: deps.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
 	l.Effects, l.Behind = l.effects, l.behind
@@ -99,11 +97,11 @@ var selectSettings = [...]string{
 		"'sga_target')",
 }
 
-// readServer reads the server's version and settings.
-func (l *opened) readServer(ctx context.Context, k *link) error {
+// identify reads the server's version and settings.
+func (l *opened) identify(ctx context.Context, k *conn) error {
 	const from = " FROM product_component_version WHERE product LIKE 'Oracle%'"
 	found, err := sqlload.Rows(ctx, k, "SELECT product, version_full"+from)
-	if isORA(err, codeNoColumn) { // before 18c; version is 19.0.0.0.0 for every 19c
+	if is(err, codeNoColumn) { // before 18c; version is 19.0.0.0.0 for every 19c
 		found, err = sqlload.Rows(ctx, k, "SELECT product, version"+from)
 	}
 	if err == nil && len(found) == 0 {
@@ -128,9 +126,7 @@ func (l *opened) readServer(ctx context.Context, k *link) error {
 			}
 		}
 	}
-	for _, s := range l.target.Settings {
-		l.server.Settings[strings.ToLower(s.Name)] = s.Value
-	}
+	loader.ApplySettings(l.server.Settings, l.target.Settings)
 	return nil
 }
 
@@ -155,7 +151,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	table, err := l.Table.Prepare(ctx, p)
 	known := (*loader.Error)(nil)
-	if p.Create == loader.CreateTruncate && isORA(err, codeBusy, codeReferenced) && errors.As(err, &known) {
+	if p.Create == loader.CreateTruncate && is(err, codeBusy, codeReferenced) && errors.As(err, &known) {
 		known.Applied = loader.No // the error of TRUNCATE
 	}
 	if s, _ := l.State(); err == nil && s.Relation != nil && s.Relation.Schema != s.Relation.Traits[traitUser] &&

@@ -59,7 +59,7 @@ func (l *opened) addCost(ctx context.Context, s *session) {
 	switch {
 	case s.dead:
 		l.cost.lost++
-	case isORA(err, codeNoTable):
+	case is(err, codeNoTable):
 		l.cost.refused = "what the run cost the server is unknown: GRANT SELECT ON V_$MYSTAT and V_$STATNAME to the user"
 	case err != nil:
 		l.cost.refused = "what the run cost the server is unknown: " + loader.Explain(err)

@@ -27,24 +27,15 @@ const (
 
 var params = []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSAdmin, paramLibDir}
 
-// defaultPort is the listener's.
-const defaultPort = "1521"
-
 // options are those of method direct.
 type options struct {
 	Partition string `option:"partition" help:"the partition that all rows belong to; it is locked instead of the table"`
 }
 
-// Check validates method and address.
-func (b backend) Check(t loader.Target) (loader.Caps, error) {
-	method, _, err := planOf(b.client, t)
-	return capsOf(method), err
-}
-
 // planOf returns method and options of a target. The error lists everything that no server would accept.
 func planOf(c client, t loader.Target) (method string, o options, err error) {
-	m, err := loader.ReadOptions(backend{client: c}, t, &o)
-	errs := []error{err, checkAddress(c, t), checkTable(t.Table), checkSettings(t.Settings)}
+	m, err := loader.ReadOptions(Driver{client: c}, t, &o)
+	errs := []error{err, checkAddress(c, t), targetTable(t.Table), checkSettings(t.Settings)}
 	if m.Name == methodDirect && !c.directPath {
 		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good "+
 			"rows of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
@@ -82,7 +73,7 @@ func checkAddress(c client, t loader.Target) error {
 		refuse("the target names no host: write oracle://user@host:%s/service", defaultPort)
 	}
 	for name, values := range t.Params {
-		if reason := checkParam(c, name, values); reason != "" {
+		if reason := checkParams(c, name, values); reason != "" {
 			refuse("parameter %s of the target: %s", name, reason)
 		}
 	}
@@ -90,8 +81,8 @@ func checkAddress(c client, t loader.Target) error {
 	return errors.Join(append(bad, err)...)
 }
 
-// checkParam returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
-func checkParam(c client, name string, values []string) string {
+// checkParams returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
+func checkParams(c client, name string, values []string) string {
 	switch {
 	case !slices.Contains(params, name):
 		return "it is unknown; valid are " + strings.Join(params, ", ")
@@ -142,7 +133,7 @@ func encrypted(mode loader.TLSMode) bool {
 // maxNameBytes is the longest name since 12.2; older servers refuse more than 30 themselves.
 const maxNameBytes = 128
 
-func checkTable(table string) error {
+func targetTable(table string) error {
 	if strings.Count(table, ".") > 1 || strings.ContainsAny(table, `,"@`) {
 		return fmt.Errorf("table %q: write table or schema.table, without commas, quotation marks and database links", table)
 	}

@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 		"settings":           {plainURL, func(t *loader.Target) { t.Settings = quoted }, goClient(), methodArray},
 	} {
 		t.Run(name, func(t *testing.T) {
-			caps, err := backend{client: c.client}.Check(target(t, c.url, c.change))
+			caps, err := Driver{client: c.client}.Check(target(t, c.url, c.change))
 			require.NoError(t, err)
 			assert.Equal(t, capsOf(c.caps), caps)
 		})
@@ -91,7 +91,7 @@ func TestCheckRefuses(t *testing.T) {
 		"all of it at once":          {"oracle://h?sid=", table("a,b"), []string{"names no user", "names no service", "without commas", "sid of the target: it takes one value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := backend{client: goClient()}.Check(target(t, c.url, c.change))
+			_, err := Driver{client: goClient()}.Check(target(t, c.url, c.change))
 			require.Error(t, err)
 			for _, says := range c.says {
 				assert.ErrorContains(t, err, says)

@@ -21,15 +21,20 @@ const (
 	methodDirect = "direct"
 )
 
-// New returns the driver, with the client that this binary was built with. It has no state.
-func New() loader.Driver { return backend{client: builtIn()} }
+// Driver is Oracle's loader.Driver.
+type Driver struct{ client client }
 
-type backend struct{ client client }
+// New returns the driver, with the client that this binary was built with.
+func New() loader.Driver { return Driver{client: builtIn()} }
 
-func (backend) Name() string      { return "oracle" }
-func (backend) Schemes() []string { return []string{"oracle"} }
+// Name implements loader.Driver.
+func (Driver) Name() string { return "oracle" }
 
-func (b backend) Methods() []loader.Method {
+// Schemes implements loader.Driver.
+func (Driver) Schemes() []string { return []string{"oracle"} }
+
+// Methods implements loader.Driver. The first one is the default.
+func (Driver) Methods() []loader.Method {
 	methods := []loader.Method{
 		{Name: methodArray, Help: "INSERT of arrays, a commit for each"},
 		{Name: methodSingle, Help: "INSERT of one row, a commit for each"},
@@ -77,4 +82,10 @@ func capsOf(method string) loader.Caps {
 		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
 	}
 	return caps
+}
+
+// Check implements loader.Driver.
+func (d Driver) Check(t loader.Target) (loader.Caps, error) {
+	method, _, err := planOf(d.client, t)
+	return capsOf(method), err
 }

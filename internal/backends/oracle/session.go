@@ -13,7 +13,7 @@ import (
 
 // session is one worker's connection.
 type session struct {
-	*link
+	*conn
 	statements
 	owner      *opened
 	contract   loader.Contract
@@ -36,7 +36,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		return nil, err
 	}
 	s := &session{
-		link: k, statements: l.statements(st), owner: l, contract: c,
+		conn: k, statements: l.statements(st), owner: l, contract: c,
 		binds: newBinds(l.client, st.Schema), unmeasured: st.Want.Silent,
 	}
 	s.text = s.insert()
@@ -44,7 +44,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		return s, nil
 	}
 	// Servers before 18c do not have the parameter, and obey hints.
-	if err := s.setUp(ctx, useHints); err != nil && !isORA(err, codeNoParameter, codeUnsupported) {
+	if err := s.setUp(ctx, useHints); err != nil && !is(err, codeNoParameter, codeUnsupported) {
 		_ = k.Close()
 		return nil, err
 	}
@@ -231,5 +231,5 @@ func (s *session) Close() error {
 	if !s.unmeasured {
 		s.owner.addCost(ctx, s)
 	}
-	return s.link.Close()
+	return s.conn.Close()
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -21,9 +22,20 @@ func checkSettings(settings []loader.Setting) error {
 	return nil
 }
 
-// sessionSettings sets the parameters of --set. Oracle runs one statement a call. Numbers and words are not quoted.
+// sessionSettings sets the parameters of --set, which is all that a session says first. Oracle runs one statement a call.
+// Numbers and words are not quoted.
 func sessionSettings(settings []loader.Setting) []string {
 	return sqlload.SetEach("ALTER SESSION SET", settings, bareValue, sqlload.Literal)
+}
+
+// setUp runs statements that set up the session.
+func (k *conn) setUp(ctx context.Context, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := k.exec(ctx, statement); err != nil {
+			return failed("", loader.Mark("set up the session: "+statement, loader.No, err))
+		}
+	}
+	return nil
 }
 
 // useHints enables the hints that fast and direct depend on. Autonomous databases ignore hints by default.

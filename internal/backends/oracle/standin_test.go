@@ -47,7 +47,7 @@ const patience = 30 * time.Second
 // for a test.
 type standIn struct {
 	*fake.Server
-	backend backend
+	backend Driver
 }
 
 // startStandIn starts a stand-in that ends with the test. With o.Native its client is like godror, with direct path;
@@ -76,7 +76,7 @@ func startStandIn(t testing.TB, o fake.Options) *standIn {
 	} else {
 		likeGoOra(&c, server)
 	}
-	return &standIn{server, backend{c}}
+	return &standIn{server, Driver{c}}
 }
 
 // dialing returns the connector of a client that uses the stand-in's driver as it is.

@@ -22,8 +22,8 @@ func (l *opened) statements(s *sqlload.State) statements {
 	return statements{Statements: s.Statements, method: l.method, options: l.options, primaryKey: s.Want.PrimaryKey}
 }
 
-// planned are the statements before the table is located. table is schema.name or name.
-func planned(table string, s rows.Schema) sqlload.Statements {
+// newStatements are the statements before the table is located. table is schema.name or name.
+func newStatements(table string, s rows.Schema) sqlload.Statements {
 	d := dialect()
 	schema, _, found := strings.Cut(strings.ToUpper(table), ".")
 	if !found {

@@ -42,7 +42,7 @@ func every() rows.Schema {
 
 // planFor are the statements before the server was asked.
 func planFor(table string, s rows.Schema, method string, o options) statements {
-	return statements{Statements: planned(table, s), method: method, options: o}
+	return statements{Statements: newStatements(table, s), method: method, options: o}
 }
 
 // What the golden files of Explain do not show: the statements of Fetch and Reserve.

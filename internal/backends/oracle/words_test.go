@@ -122,7 +122,7 @@ func TestVerdicts(t *testing.T) {
 		{Name: "login without library", Err: errors.New("no library")},
 		{Name: "login with library", Err: reading().serverError(errors.New("ORA-00000: DPI-1080: connection closed"))},
 	}...)
-	k := &link{client: reading(), where: `h:1521, service "svc", as user "scott"`}
+	k := &conn{client: reading(), where: `h:1521, service "svc", as user "scott"`}
 	connect := func(err error) error { return k.connectError(err) }
-	loadertest.Verdicts(t, backend{client: reading()}.Classify, failed, connect, all...)
+	loadertest.Verdicts(t, Driver{client: reading()}.Classify, failed, connect, all...)
 }

@@ -3,12 +3,9 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -37,19 +34,6 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 		s.OtherClaims = claimsTable(schema, !l.options.Unlogged)
 	}
 	return s
-}
-
-// statements returns those about a planned or prepared table.
-func (l *opened) statements(s *sqlload.State) statements {
-	st := statements{
-		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
-		unlogged:   l.options.Unlogged,
-		primaryKey: s.Want.PrimaryKey, like: s.Want.Like,
-	}
-	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
-		st.unlogged = s.Relation.Traits[traitPersistence] == "u"
-	}
-	return st
 }
 
 // Locate implements sqlload.Catalog. DROP changes the first part of the identity, and TRUNCATE the second.
@@ -212,12 +196,6 @@ func (l catalog) Stored(s *sqlload.State) []string {
 		return []string{selectRedshiftSize(s.Table)}
 	}
 	return []string{"SELECT pg_total_relation_size(" + sqlload.Literal(s.Table) + ")"}
-}
-
-// is reports whether err has the SQLSTATE.
-func is(err error, code string) bool {
-	server := (*pgconn.PgError)(nil)
-	return errors.As(err, &server) && server.Code == code
 }
 
 // lookups ask the catalog and not information_schema, which shows the constraints of one's own tables only, and no

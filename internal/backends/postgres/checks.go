@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// checker checks one server for one push.
-type checker struct {
+// doctor checks one server for one push.
+type doctor struct {
 	*opened
 	intent   loader.Intent
 	pid      uint32 // of the connection, as the client knows it
@@ -27,7 +27,7 @@ type checker struct {
 // CheckServer implements loader.Checker. It checks the first host that answers.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
-		d := &checker{opened: l, intent: i, pid: c.PID(), endpoint: e}
+		d := &doctor{opened: l, intent: i, pid: c.PID(), endpoint: e}
 		ask := func(checks []sqlload.Check) error {
 			answers, err := l.Ask(ctx, conn{c}, i, checks, d.monitor)
 			findings = append(findings, answers...)
@@ -50,7 +50,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 }
 
 // monitor is the fix of an unanswered question: pg_monitor may read all monitoring views.
-func (d *checker) monitor(err error) string {
+func (d *doctor) monitor(err error) string {
 	if is(err, "42501") {
 		return "GRANT pg_monitor TO " + d.user()
 	}
@@ -88,7 +88,7 @@ var settingNames = [...]string{
 
 // factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among
 // them must not end the checks.
-func (d *checker) factChecks() []sqlload.Check {
+func (d *doctor) factChecks() []sqlload.Check {
 	unit, reset := "COALESCE(unit, '')", "SET statement_timeout = 0; "
 	if d.flavour == redshift { // a fork of PostgreSQL 8.0, which has no column for the unit
 		unit, reset = "'ms'", ""
@@ -113,7 +113,7 @@ func (d *checker) factChecks() []sqlload.Check {
 	}
 }
 
-func (d *checker) readSettings(values []string) (none loader.Finding) {
+func (d *doctor) readSettings(values []string) (none loader.Finding) {
 	d.settings = make(map[string]setting)
 	for row := range slices.Chunk(values, 4) {
 		n, _ := strconv.ParseInt(row[1], 10, 64)
@@ -123,7 +123,7 @@ func (d *checker) readSettings(values []string) (none loader.Finding) {
 	return none
 }
 
-func (d *checker) readFacts(row []string) (f loader.Finding) {
+func (d *doctor) readFacts(row []string) (f loader.Finding) {
 	switch len(row) {
 	case 4: // Redshift
 		d.facts = facts{user: row[0], sessionUser: row[1], database: row[2], schema: row[3]}
@@ -141,7 +141,7 @@ func (d *checker) readFacts(row []string) (f loader.Finding) {
 }
 
 // user returns the user as GRANT takes it.
-func (d *checker) user() string { return sqlload.Qualified("", d.facts.user) }
+func (d *doctor) user() string { return sqlload.Qualified("", d.facts.user) }
 
-func (d *checker) text(name string) string  { return d.settings[name].text }
-func (d *checker) amount(name string) int64 { return d.settings[name].amount }
+func (d *doctor) text(name string) string  { return d.settings[name].text }
+func (d *doctor) amount(name string) int64 { return d.settings[name].amount }

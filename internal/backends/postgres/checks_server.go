@@ -13,7 +13,7 @@ import (
 )
 
 // sessionChecks judge server, session and settings by what factChecks have read.
-func (d *checker) sessionChecks() []sqlload.Check {
+func (d *doctor) sessionChecks() []sqlload.Check {
 	checks := []sqlload.Check{{Name: "server", Judge: d.checkServer}}
 	if d.flavour != redshift { // it shows no sessions of other users
 		checks = append(checks,
@@ -23,7 +23,7 @@ func (d *checker) sessionChecks() []sqlload.Check {
 	return checks
 }
 
-func (d *checker) checkServer([]string) loader.Finding {
+func (d *doctor) checkServer([]string) loader.Finding {
 	found := fmt.Sprintf("%s %s at %s", d.server.Product, d.server.Version, d.endpoint)
 	switch {
 	case d.facts.standby:
@@ -36,7 +36,7 @@ func (d *checker) checkServer([]string) loader.Finding {
 }
 
 // checkPooler compares the session's two process numbers: a pooler makes up those that it gives to its clients.
-func (d *checker) checkPooler([]string) (f loader.Finding) {
+func (d *doctor) checkPooler([]string) (f loader.Finding) {
 	given := strconv.FormatUint(uint64(d.pid), 10)
 	if given == d.facts.pid {
 		return f
@@ -49,7 +49,7 @@ func (d *checker) checkPooler([]string) (f loader.Finding) {
 
 // sessions returns how many sessions load at the same time, on all hosts together. The workers of a staged method
 // upload; only its commits need the server.
-func (d *checker) sessions() int {
+func (d *doctor) sessions() int {
 	if d.Caps().Staged {
 		return max(d.intent.Contract.Commits, 1)
 	}
@@ -61,7 +61,7 @@ const extraSessions = 2
 
 // checkConnections compares free connections with those that the run opens. Loading sessions are spread over the hosts,
 // and each has its own max_connections. Too few connections stop no push: refused sessions are retried.
-func (d *checker) checkConnections([]string) loader.Finding {
+func (d *doctor) checkConnections([]string) loader.Finding {
 	hosts, f := len(d.hosts.List), d.facts
 	need := (d.sessions()+hosts-1)/hosts + extraSessions
 	reserved := d.amount("superuser_reserved_connections") + d.amount("reserved_connections") +
@@ -104,7 +104,7 @@ func (d *checker) checkConnections([]string) loader.Finding {
 
 // logChecks judge whether the write-ahead log lasts, and whether there is room for it. Only PostgreSQL's own storage
 // has one.
-func (d *checker) logChecks() []sqlload.Check {
+func (d *doctor) logChecks() []sqlload.Check {
 	if d.flavour != postgreSQL {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (d *checker) logChecks() []sqlload.Check {
 }
 
 // change returns how to change a setting of the server, and then what to do for it to take effect.
-func (d *checker) change(name, value, then string) string {
+func (d *doctor) change(name, value, then string) string {
 	if _, managed := d.settings["rds.extensions"]; managed {
 		return fmt.Sprintf("set %s to %s in the parameter group", name, value)
 	}
@@ -129,7 +129,7 @@ func (d *checker) change(name, value, then string) string {
 const reload = "; SELECT pg_reload_conf()"
 
 // checkPages passes over Aurora, whose storage makes its pages from the log.
-func (d *checker) checkPages([]string) (f loader.Finding) {
+func (d *doctor) checkPages([]string) (f loader.Finding) {
 	switch {
 	case d.aurora:
 	case d.text("fsync") == "off":
@@ -142,7 +142,7 @@ func (d *checker) checkPages([]string) (f loader.Finding) {
 	return f
 }
 
-func (d *checker) checkCommits([]string) loader.Finding {
+func (d *doctor) checkCommits([]string) loader.Finding {
 	commit := d.text("synchronous_commit")
 	if commit == "off" {
 		return sqlload.Warn("synchronous_commit is off: a crash loses the batches of its last moments with their claims, "+
@@ -161,7 +161,7 @@ const selectReplication = "SELECT " +
 	"(SELECT last_failed_time > COALESCE(last_archived_time, '-infinity') FROM pg_stat_archiver)"
 
 // checkReplication returns the worst finding. The state of a standby is NULL for users without pg_monitor.
-func (d *checker) checkReplication(row []string) loader.Finding {
+func (d *doctor) checkReplication(row []string) loader.Finding {
 	synchronous, hidden, slots, failing := row[0] != "0", row[1] != "0", row[2], row[4] == "t"
 	names, commit := d.text("synchronous_standby_names"), d.text("synchronous_commit")
 	waits := fmt.Sprintf("every commit waits for standbys (synchronous_standby_names %s)", names)

@@ -12,7 +12,7 @@ import (
 )
 
 // createChecks check the privilege to make what is missing.
-func (d *checker) createChecks() []sqlload.Check {
+func (d *doctor) createChecks() []sqlload.Check {
 	if len(d.table.Missing) == 0 {
 		return nil
 	}
@@ -42,13 +42,13 @@ func (d *checker) createChecks() []sqlload.Check {
 }
 
 // schema returns where missing tables are made.
-func (d *checker) schema() string {
+func (d *doctor) schema() string {
 	schema, _ := sqlload.Unquoted(d.table.Table)
 	return cmp.Or(schema, d.facts.schema)
 }
 
 // makes lists the tables that were not there before.
-func (d *checker) makes() []string {
+func (d *doctor) makes() []string {
 	return slices.DeleteFunc(slices.Clone(d.table.Missing), func(name string) bool {
 		return d.table.Relation != nil && name == d.table.Table
 	})
@@ -69,7 +69,7 @@ const selectLock = "SELECT l.pid, l.mode, COALESCE(a.usename, ''), COALESCE(a.st
 	"AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') LIMIT 1"
 
 // tableChecks check an existing table. Redshift has neither indexes nor triggers.
-func (d *checker) tableChecks() []sqlload.Check {
+func (d *doctor) tableChecks() []sqlload.Check {
 	if d.table.Relation == nil || d.flavour == redshift {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (d *checker) tableChecks() []sqlload.Check {
 	return checks
 }
 
-func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
+func (d *doctor) checkPrivileges(row []string) (f loader.Finding) {
 	name, user := d.table.Relation.Table, d.facts.user
 	switch reads, truncates, drops, secured := row[0] == "t", row[1] == "t", row[2] == "t", row[3] == "t"; {
 	case !reads:
@@ -114,7 +114,7 @@ func (d *checker) checkPrivileges(row []string) (f loader.Finding) {
 }
 
 // checkCosts says besides what indexes and triggers do to options.
-func (d *checker) checkCosts() sqlload.Check {
+func (d *doctor) checkCosts() sqlload.Check {
 	c := d.CheckCosts(d.table.State, d.intent.Advice)
 	judge := c.Judge
 	c.Judge = func(all []string) loader.Finding {
@@ -133,7 +133,7 @@ func (d *checker) checkCosts() sqlload.Check {
 	return c
 }
 
-func (d *checker) checkLock(row []string) (f loader.Finding) {
+func (d *doctor) checkLock(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
@@ -147,7 +147,7 @@ func (d *checker) checkLock(row []string) (f loader.Finding) {
 
 // checkTablets reports whether the rows of a YugabyteDB table are spread over the nodes: with keys in order all nodes
 // but one wait.
-func (d *checker) checkTablets(row []string) (f loader.Finding) {
+func (d *doctor) checkTablets(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}

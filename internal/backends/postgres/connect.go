@@ -142,7 +142,7 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		delete(config.RuntimeParams, name)
 	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
-	if err := s.check(); err != nil {
+	if err := s.checkParams(); err != nil {
 		return nil, a.unreadable(err)
 	}
 	if e.host == "" { // the caller only wants the server's address
@@ -274,8 +274,8 @@ func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, 
 	return results, nil
 }
 
-// link is a session's connection.
-type link interface {
+// sessionConn is a session's connection.
+type sessionConn interface {
 	sqlload.Conn
 	// commit returns the server's answer to COMMIT.
 	commit(ctx context.Context) (tag string, err error)
@@ -283,7 +283,7 @@ type link interface {
 	IsClosed() bool
 }
 
-// conn is a sqlload.Conn, and the link of sessions.
+// conn is a sqlload.Conn, and that of sessions.
 type conn struct{ *pgconn.PgConn }
 
 // Exec implements sqlload.Conn.

@@ -145,7 +145,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 			default:
 				t.Setenv("PGPASSWORD", secret)
 			}
-			_, err := driver{}.Open(t.Context(), a.target, a.deps)
+			_, err := Driver{}.Open(t.Context(), a.target, a.deps)
 			require.Error(t, err, text)
 			assert.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "hush", text)
 		}
@@ -234,7 +234,7 @@ func TestCheckFlavour(t *testing.T) {
 func TestNoHostAnswers(t *testing.T) {
 	noClientFiles(t)
 	a := accessTo(t, "postgres://u@127.0.0.1:1,127.0.0.1:2/d")
-	_, err := driver{}.Open(context.Background(), a.target, a.deps)
+	_, err := Driver{}.Open(context.Background(), a.target, a.deps)
 	assert.Equal(t, `connect to 127.0.0.1:1 as user "u", database "d": dial tcp 127.0.0.1:1: connect: connection refused (is the server up, and is this its port?)
 connect to 127.0.0.1:2 as user "u", database "d": dial tcp 127.0.0.1:2: connect: connection refused (is the server up, and is this its port?)`,
 		loader.Explain(err))

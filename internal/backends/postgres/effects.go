@@ -79,7 +79,7 @@ const publicationVersion, publicationOfSchemas = 100000, 150000
 
 // publicationChecks find publications that take up tables as they are made. A subscriber without such a table stops at
 // its first row, and takes nothing of the other tables either.
-func (d *checker) publicationChecks() []sqlload.Check {
+func (d *doctor) publicationChecks() []sqlload.Check {
 	version, made := d.amount("server_version_num"), d.makes()
 	if len(made) == 0 || version < publicationVersion || d.statements(d.table.State).unlogged {
 		return nil

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 
 // Explain lets a run load a batch or a group over connections that write down what is sent. It knows the flavour from
 // scheme and method only.
-func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	_, o, _ := planOf(t) // Check returns the error
 	l := unconnected(t, loader.Deps{Log: slog.New(slog.DiscardHandler)}, p.Contract.Method, o)
 	switch {
@@ -51,25 +50,14 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 
 	r.Prepare(p, l.Prepare)
 	if p.Contract.Staged() {
-		r.Step("per group", func(ctx context.Context) error { return l.explainGroup(ctx, p.Contract) })
+		all := newStaged(l, objstore.RecordStaging(l, t, r.Write))
+		r.Load(all, p)
+		r.Commit(all, p.Contract)
 	} else {
 		r.Load(l, p)
 	}
 	r.Count(p)
 	return r.Statements()
-}
-
-// explainGroup commits the first group. Region and keys are not known before the store is opened.
-func (l *opened) explainGroup(ctx context.Context, c loader.Contract) error {
-	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
-	folder := "RUN/g000000000000/"
-	if via := l.target.Via; via != nil {
-		a.Bucket, a.Region = strings.Join(via.Hosts, ","), cmp.Or(via.Params.Get("region"), a.Region)
-		folder = strings.TrimPrefix(strings.Trim(via.Database, "/")+"/", "/") + folder
-	}
-	group := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * c.GroupBatches}}
-	_, err := l.commitGroup(ctx, group, folder, a)
-	return err
 }
 
 // recorded is a session's connection that writes down what is sent.
@@ -80,7 +68,7 @@ func (c recorded) commit(ctx context.Context) (tag string, err error) {
 	return "COMMIT", err
 }
 
-// IsClosed implements link.
+// IsClosed implements sessionConn.
 func (recorded) IsClosed() bool { return false }
 
 // load answers as the server does to claimAndLoad, or to the load alone.

@@ -15,7 +15,7 @@ import (
 )
 
 // Classify implements loader.Driver. It does not ask pgconn.SafeToRetry, which says yes to a lost answer (see socket).
-func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+func (Driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 // faultOf reads the errors of the server and of pgconn.
 func faultOf(err error) (loader.Fault, bool) {
@@ -160,6 +160,12 @@ func describe(op string, err error) *loader.Error {
 	var e *loader.Error
 	_ = errors.As(failed(op, err), &e)
 	return e
+}
+
+// is reports whether err has the SQLSTATE.
+func is(err error, code string) bool {
+	server := (*pgconn.PgError)(nil)
+	return errors.As(err, &server) && server.Code == code
 }
 
 // connectError names server, user and database, and drops pgconn's own error: it carries the whole configuration with

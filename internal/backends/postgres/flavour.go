@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/sqlload"
 )
 
 // flavour is a product that speaks PostgreSQL's protocol.
@@ -38,43 +36,6 @@ var reportedSettings = [...]string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_compression", "max_wal_size",
 	"checkpoint_timeout", "shared_buffers", "max_connections", "autovacuum", "data_checksums", "server_encoding",
 	"default_transaction_isolation", "yb_default_copy_from_rows_per_transaction",
-}
-
-// detect returns product, version and settings of the server.
-func detect(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) (flavour, loader.Server, error) {
-	version, err := rowsOf(ctx, c, "SELECT version()")
-	if err != nil {
-		return 0, loader.Server{}, failed("ask for the version", err)
-	}
-	text := version[0][0]
-	product, _, _ := strings.Cut(text, " ")
-	s := loader.Server{Product: product, Version: c.ParameterStatus("server_version"), Settings: make(map[string]string)}
-	f := postgreSQL
-	switch {
-	case strings.Contains(text, "Redshift"): // "PostgreSQL 8.0.2 on …, Redshift 1.0.117891"
-		_, s.Version, _ = strings.Cut(text, "Redshift ")
-		s.Product = "Redshift"
-		for _, set := range settings {
-			s.Settings[set.Name] = set.Value
-		}
-		return redshift, s, nil // its sessions cannot choose durability
-	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
-		f, s.Product = yugabyteDB, "YugabyteDB"
-	}
-
-	names := reportedSettings[:]
-	for _, set := range settings {
-		names = append(slices.Clip(names), strings.ToLower(set.Name))
-	}
-	found, err := rowsOf(ctx, c, "SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN ("+
-		sqlload.Literals(names)+")")
-	if err != nil {
-		return 0, s, failed("read the settings", err)
-	}
-	for _, row := range found {
-		s.Settings[row[0]] = row[1]
-	}
-	return f, s, nil
 }
 
 // checkFlavour compares the product with what scheme, method and options assert.

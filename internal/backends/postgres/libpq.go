@@ -119,44 +119,6 @@ func own() []string {
 		"sslcert", "sslkey", "sslpassword", "sslcrl", "sslcrldir", "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version")
 }
 
-// check refuses, by name, what libpq would do and terapush cannot, since a user may rely on it.
-func (s parameters) check() error {
-	var all []error
-	refuse := func(name, why string) { all = append(all, fmt.Errorf("parameter %s=%s: %s", name, s[name], why)) }
-	if s["gssencmode"] == "require" {
-		refuse("gssencmode", "GSSAPI encryption is not spoken here; TLS is")
-	}
-	if on := s["replication"]; on != "" && !slices.Contains([]string{"false", "off", "no", "0"}, on) {
-		refuse("replication", "such a connection cannot load rows")
-	}
-	if s["ssl"] != "" {
-		refuse("ssl", "write sslmode=disable, prefer, require, verify-ca or verify-full")
-	}
-	for _, name := range []string{"sslcrl", "sslcrldir"} {
-		if s[name] != "" {
-			refuse(name, "lists of revoked certificates are not read")
-		}
-	}
-	if s["sslsni"] == "0" {
-		refuse("sslsni", "the host's name is always sent with TLS")
-	}
-	for _, name := range []string{"ssl_min_protocol_version", "ssl_max_protocol_version"} {
-		if _, known := tlsVersions[strings.ToLower(s[name])]; !known {
-			refuse(name, "it is TLSv1.2 or TLSv1.3")
-		}
-	}
-	if most := tlsVersions[strings.ToLower(s["ssl_max_protocol_version"])]; most > 0 && most < tls.VersionTLS12 {
-		refuse("ssl_max_protocol_version", "nothing older than TLSv1.2 is spoken here")
-	}
-	for name := range s {
-		if strings.HasPrefix(name, "scram_") || strings.HasPrefix(name, "oauth_") {
-			all = append(all, fmt.Errorf("parameter %s: log in with a password or a certificate", name))
-		}
-	}
-	_, err := s.mode()
-	return errors.Join(append(all, err)...)
-}
-
 // tlsVersions are libpq's names in lower case; "" is no limit.
 var tlsVersions = map[string]uint16{
 	"": 0, "tlsv1": tls.VersionTLS10, "tlsv1.1": tls.VersionTLS11, "tlsv1.2": tls.VersionTLS12, "tlsv1.3": tls.VersionTLS13,

@@ -177,7 +177,7 @@ func TestTLSAsInLibpq(t *testing.T) {
 			}
 			a := accessTo(t, "postgres://u@127.0.0.1:"+c.port+"/d?"+c.query)
 			a.target.TLS, a.deps.TLS = c.mode, c.trust.TLS
-			_, err := driver{}.Open(t.Context(), a.target, a.deps)
+			_, err := Driver{}.Open(t.Context(), a.target, a.deps)
 			require.Contains(t, loader.Explain(err), c.want)
 		})
 	}
@@ -198,7 +198,7 @@ func TestClientCertificates(t *testing.T) {
 	}
 	usual := func(t *testing.T) (string, string) { return at(t, filepath.Join(os.Getenv("HOME"), ".postgresql")) }
 	open := func(a access) error {
-		_, err := driver{}.Open(t.Context(), a.target, a.deps)
+		_, err := Driver{}.Open(t.Context(), a.target, a.deps)
 		return err
 	}
 	for name, c := range map[string]struct {

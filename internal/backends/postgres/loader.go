@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,7 +33,7 @@ type opened struct {
 }
 
 // Open connects once and detects the product.
-func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
+func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
 	method, o, err := planOf(t)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
-		if l.flavour, l.server, err = detect(ctx, c, t.Settings); err != nil {
+		if l.flavour, l.server, err = identify(ctx, c, t.Settings); err != nil {
 			return err
 		}
 		l.known = true
@@ -86,10 +88,45 @@ func unconnected(t loader.Target, d loader.Deps, method string, o options) *open
 	}
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Split: l.split, Indexed: l.indexed,
-		Failed: failed, Classify: driver{}.Classify, Log: d.Log,
+		Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
 	}
 	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	return l
+}
+
+// identify returns product, version and settings of the server.
+func identify(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) (flavour, loader.Server, error) {
+	version, err := rowsOf(ctx, c, "SELECT version()")
+	if err != nil {
+		return 0, loader.Server{}, failed("ask for the version", err)
+	}
+	text := version[0][0]
+	product, _, _ := strings.Cut(text, " ")
+	s := loader.Server{Product: product, Version: c.ParameterStatus("server_version"), Settings: make(map[string]string)}
+	f := postgreSQL
+	switch {
+	case strings.Contains(text, "Redshift"): // "PostgreSQL 8.0.2 on …, Redshift 1.0.117891"
+		_, s.Version, _ = strings.Cut(text, "Redshift ")
+		s.Product = "Redshift"
+		loader.ApplySettings(s.Settings, settings)
+		return redshift, s, nil // its sessions cannot choose durability
+	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
+		f, s.Product = yugabyteDB, "YugabyteDB"
+	}
+
+	names := reportedSettings[:]
+	for _, set := range settings {
+		names = append(slices.Clip(names), strings.ToLower(set.Name))
+	}
+	found, err := rowsOf(ctx, c, "SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN ("+
+		sqlload.Literals(names)+")")
+	if err != nil {
+		return 0, s, failed("read the settings", err)
+	}
+	for _, row := range found {
+		s.Settings[row[0]] = row[1]
+	}
+	return f, s, nil
 }
 
 // Server describes the server. After Prepare its settings say whether a crash empties the table, with or without the

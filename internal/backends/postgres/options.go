@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -47,7 +49,7 @@ type options struct {
 
 // planOf reads method and options of a target. It returns all that cannot work on any server as one error.
 func planOf(t loader.Target) (method string, o options, err error) {
-	m, unread := loader.ReadOptions(driver{}, t, &o)
+	m, unread := loader.ReadOptions(Driver{}, t, &o)
 	var unusable error
 	switch {
 	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
@@ -55,13 +57,13 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	case o.S3Keys && o.IAMRole != defaultRole:
 		unusable = errors.New("options iam-role and s3-keys exclude each other")
 	}
-	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), checkTable(t), ofTarget(t).check(),
-		sqlload.CheckSettings(t.Settings))
+	return m.Name, o, errors.Join(unread, unusable, checkVia(t, m), targetTable(t), ofTarget(t).checkParams(),
+		checkSettings(t.Settings))
 }
 
-// checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
+// targetTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
 // mean one table.
-func checkTable(t loader.Target) error {
+func targetTable(t loader.Target) error {
 	most := 63
 	if t.Scheme == schemeRedshift {
 		most = 127
@@ -85,4 +87,42 @@ func checkVia(t loader.Target, m loader.Method) error {
 		return fmt.Errorf("prefix %q: Redshift would read the backslash as an escape", t.Via.Database)
 	}
 	return objstore.Check(*t.Via)
+}
+
+// checkParams refuses, by name, what libpq would do and terapush cannot, since a user may rely on it.
+func (s parameters) checkParams() error {
+	var all []error
+	refuse := func(name, why string) { all = append(all, fmt.Errorf("parameter %s=%s: %s", name, s[name], why)) }
+	if s["gssencmode"] == "require" {
+		refuse("gssencmode", "GSSAPI encryption is not spoken here; TLS is")
+	}
+	if on := s["replication"]; on != "" && !slices.Contains([]string{"false", "off", "no", "0"}, on) {
+		refuse("replication", "such a connection cannot load rows")
+	}
+	if s["ssl"] != "" {
+		refuse("ssl", "write sslmode=disable, prefer, require, verify-ca or verify-full")
+	}
+	for _, name := range []string{"sslcrl", "sslcrldir"} {
+		if s[name] != "" {
+			refuse(name, "lists of revoked certificates are not read")
+		}
+	}
+	if s["sslsni"] == "0" {
+		refuse("sslsni", "the host's name is always sent with TLS")
+	}
+	for _, name := range []string{"ssl_min_protocol_version", "ssl_max_protocol_version"} {
+		if _, known := tlsVersions[strings.ToLower(s[name])]; !known {
+			refuse(name, "it is TLSv1.2 or TLSv1.3")
+		}
+	}
+	if most := tlsVersions[strings.ToLower(s["ssl_max_protocol_version"])]; most > 0 && most < tls.VersionTLS12 {
+		refuse("ssl_max_protocol_version", "nothing older than TLSv1.2 is spoken here")
+	}
+	for name := range s {
+		if strings.HasPrefix(name, "scram_") || strings.HasPrefix(name, "oauth_") {
+			all = append(all, fmt.Errorf("parameter %s: log in with a password or a certificate", name))
+		}
+	}
+	_, err := s.mode()
+	return errors.Join(append(all, err)...)
 }

@@ -19,18 +19,22 @@ const (
 	methodS3Copy = "s3-copy"
 )
 
-// New returns the driver, a value without state.
-func New() loader.Driver { return driver{} }
+// Driver is the PostgreSQL family's loader.Driver.
+type Driver struct{}
 
-type driver struct{}
+// New returns the driver.
+func New() loader.Driver { return Driver{} }
 
-func (driver) Name() string { return "postgres" }
+// Name implements loader.Driver.
+func (Driver) Name() string { return "postgres" }
 
-func (driver) Schemes() []string {
+// Schemes implements loader.Driver.
+func (Driver) Schemes() []string {
 	return []string{schemePostgres, schemePostgreSQL, schemeYugabyte, schemeRedshift}
 }
 
-func (driver) Methods() []loader.Method {
+// Methods implements loader.Driver. The first one is the default.
+func (Driver) Methods() []loader.Method {
 	method := func(name, help string, all []loader.Option) loader.Method {
 		return loader.Method{Name: name, Help: help, Caps: capsOf(name, options{}, postgreSQL), Options: all}
 	}
@@ -42,8 +46,8 @@ func (driver) Methods() []loader.Method {
 	}
 }
 
-// Check reads method and options.
-func (driver) Check(t loader.Target) (loader.Caps, error) {
+// Check implements loader.Driver.
+func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	method, o, err := planOf(t)
 	f := postgreSQL
 	switch t.Scheme {

@@ -22,7 +22,7 @@ type session struct {
 	contract loader.Contract
 	run      string
 	records  bool // batches are of users' files
-	conn     link
+	conn     sessionConn
 	wire     *pgconn.PgConn                                                      // of conn
 	load     func(ctx context.Context, statements string, b *batch.Batch) answer // loadIn over wire
 	backend  backend

@@ -44,6 +44,9 @@ const recordSettings = "SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'"
 // nonTransactional sets up loading sessions, for the option.
 const nonTransactional = "SET yb_disable_transactional_writes = on"
 
+// checkSettings refuses settings that change what is sent.
+var checkSettings = sqlload.CheckSettings
+
 // sessionSettings sets the variables of --set, after other statements.
 func sessionSettings(settings []loader.Setting) (all string) {
 	for _, s := range settings {

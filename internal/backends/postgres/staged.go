@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -29,11 +28,16 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		return nil, err
 	}
 
-	staging.Folders = true
 	if endpoint := staging.Store.Endpoint(); endpoint != "" {
 		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --staging is", "endpoint", endpoint)
 	}
-	return &staged{inner{l}, staging}, nil
+	return newStaged(l, staging), nil
+}
+
+// newStaged gives every group a folder: Redshift takes no list of names.
+func newStaged(l *opened, staging *objstore.Staging) *staged {
+	staging.Folders = true
+	return &staged{inner{l}, staging}
 }
 
 // Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
@@ -43,13 +47,6 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	if err != nil {
 		return ack, err
 	}
-	return l.commitGroup(ctx, g, l.Place(g.ID).Folder(), access)
-}
-
-// commitGroup is Commit of the objects in a folder.
-func (l *opened) commitGroup(
-	ctx context.Context, g loader.Group, folder string, access objstore.Access,
-) (ack loader.Ack, err error) {
 	st, err := l.State()
 	if err != nil {
 		return ack, err
@@ -61,7 +58,7 @@ func (l *opened) commitGroup(
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
 	ack, err = sqlload.Load(ctx, s, g.Ref, sqlload.ClaimThen(s, func(ctx context.Context) (int64, []string, error) {
-		rows, err := s.copyGroup(ctx, folder, access)
+		rows, err := s.copyGroup(ctx, l.Place(g.ID).Folder(), access)
 		return rows, nil, err
 	}))
 	if err != nil {
@@ -91,30 +88,6 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 		})
 	})
 }
-
-// copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if
-// an object is missing, the count of rows shows it before the commit. MAXERROR 0 and no ACCEPTINVCHARS or
-// TRUNCATECOLUMNS keep rows as they were sent. Every group would analyze compression and statistics again.
-func (s statements) copyObjects(a objstore.Access, folder string) string {
-	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
-		s.Table, s.Columns(s.Schema), sqlload.Literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), sqlload.Literal(a.Region))
-}
-
-func (s statements) authorization(a objstore.Access) string {
-	switch {
-	case s.options.S3Keys && a.Token != "":
-		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s SESSION_TOKEN %s",
-			sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()), sqlload.Literal(a.Token.Reveal()))
-	case s.options.S3Keys:
-		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()))
-	case s.options.IAMRole == defaultRole:
-		return "IAM_ROLE default"
-	}
-	return "IAM_ROLE " + sqlload.Literal(s.options.IAMRole)
-}
-
-// copyCount reads the rows of the last COPY, whose answer has no count.
-const copyCount = "SELECT pg_last_copy_count()"
 
 // copyGroup lets the server copy the objects of a folder in the open transaction, and returns its count of rows.
 func (s *session) copyGroup(ctx context.Context, folder string, a objstore.Access) (rows int64, err error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -19,6 +20,19 @@ type statements struct {
 	like       loader.TableName // see loader.Preparation
 	unlogged   bool
 	primaryKey bool
+}
+
+// statements returns those about a planned or prepared table.
+func (l *opened) statements(s *sqlload.State) statements {
+	st := statements{
+		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
+		unlogged:   l.options.Unlogged,
+		primaryKey: s.Want.PrimaryKey, like: s.Want.Like,
+	}
+	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
+		st.unlogged = s.Relation.Traits[traitPersistence] == "u"
+	}
+	return st
 }
 
 // claimsTable returns the quoted claim table in a schema. It is unlogged where the target is: after a crash a logged
@@ -111,3 +125,27 @@ func layout(f batch.Format, l *batch.Layout) string {
 	}
 	return how + fmt.Sprintf(", DELIMITER %s, NULL %s", sqlload.Literal(l.Delimiter), sqlload.Literal(l.Null))
 }
+
+// copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if
+// an object is missing, the count of rows shows it before the commit. MAXERROR 0 and no ACCEPTINVCHARS or
+// TRUNCATECOLUMNS keep rows as they were sent. Every group would analyze compression and statistics again.
+func (s statements) copyObjects(a objstore.Access, folder string) string {
+	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
+		s.Table, s.Columns(s.Schema), sqlload.Literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), sqlload.Literal(a.Region))
+}
+
+func (s statements) authorization(a objstore.Access) string {
+	switch {
+	case s.options.S3Keys && a.Token != "":
+		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s SESSION_TOKEN %s",
+			sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()), sqlload.Literal(a.Token.Reveal()))
+	case s.options.S3Keys:
+		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()))
+	case s.options.IAMRole == defaultRole:
+		return "IAM_ROLE default"
+	}
+	return "IAM_ROLE " + sqlload.Literal(s.options.IAMRole)
+}
+
+// copyCount reads the rows of the last COPY, whose answer has no count.
+const copyCount = "SELECT pg_last_copy_count()"

@@ -47,5 +47,5 @@ func TestVerdicts(t *testing.T) {
 	}
 	config := &pgconn.Config{User: "u", Database: "d"}
 	connect := func(err error) error { return connectError(endpoint{host: "h", port: "5432"}, config, err) }
-	loadertest.Verdicts(t, driver{}.Classify, failed, connect, all...)
+	loadertest.Verdicts(t, Driver{}.Classify, failed, connect, all...)
 }

@@ -15,15 +15,20 @@ import (
 
 const methodPut = "put"
 
+// Driver is the loader.Driver of object stores.
+type Driver struct{}
+
 // New returns the driver.
-func New() loader.Driver { return driver{} }
+func New() loader.Driver { return Driver{} }
 
-type driver struct{}
+// Name implements loader.Driver.
+func (Driver) Name() string { return "s3" }
 
-func (driver) Name() string      { return "s3" }
-func (driver) Schemes() []string { return []string{"s3"} }
+// Schemes implements loader.Driver.
+func (Driver) Schemes() []string { return []string{"s3"} }
 
-func (driver) Methods() []loader.Method {
+// Methods implements loader.Driver.
+func (Driver) Methods() []loader.Method {
 	return []loader.Method{{Name: methodPut, Help: "PutObject, one object a batch", Caps: caps()}}
 }
 
@@ -42,7 +47,7 @@ func caps() loader.Caps {
 }
 
 // Check implements loader.Driver.
-func (driver) Check(t loader.Target) (loader.Caps, error) {
+func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	if t.Method != "" && t.Method != methodPut {
 		return loader.Caps{}, fmt.Errorf("s3:// has one method, %s, and not %q", methodPut, t.Method)
 	}
@@ -53,7 +58,7 @@ func (driver) Check(t loader.Target) (loader.Caps, error) {
 }
 
 // Explain lets a run put a batch into a store that writes down what is sent. RUN stands for the run's id.
-func (driver) Explain(t loader.Target, p loader.Preparation) (all []loader.Statement) {
+func (Driver) Explain(t loader.Target, p loader.Preparation) (all []loader.Statement) {
 	when := "once"
 	o := &opened{store: objstore.Recorded(t, func(request string) {
 		text := strings.Replace(request, "000000000000.", "<batch number, 12 digits>.", 1)
@@ -80,10 +85,10 @@ func (driver) Explain(t loader.Target, p loader.Preparation) (all []loader.State
 }
 
 // Classify implements loader.Driver.
-func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, objstore.FaultOf) }
+func (Driver) Classify(err error) loader.Verdict { return loader.Judge(err, objstore.FaultOf) }
 
 // Open connects to the bucket.
-func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
+func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
 	if _, err := d.Check(t); err != nil {
 		return nil, err
 	}

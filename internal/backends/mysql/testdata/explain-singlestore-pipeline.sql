@@ -51,15 +51,27 @@ CREATE TABLE IF NOT EXISTS `shop`.`documents` (
   SHARD KEY (`document_id`),
   SORT KEY (`document_id`)
 ) COMMENT = 'made by terapush';
--- once
-CREATE PIPELINE `terapush_RUN` AS LOAD DATA S3 'bucket/in/2026/RUN/' CONFIG '{"region":"…"}' CREDENTIALS '{"aws_access_key_id":"…","aws_secret_access_key":"…"}' BATCH_INTERVAL 2500 STOP_ON_ERROR ON INTO TABLE `documents` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (`document_id`, `payload`);
--- once
+-- once, with the first session
+LIST s3://bucket/in/2026/RUN/;
+-- once, with the first session
+CREATE PIPELINE `terapush_RUN` AS LOAD DATA S3 'bucket/in/2026/RUN/' CONFIG '{"region":"REGION"}' CREDENTIALS '{"aws_access_key_id":"***","aws_secret_access_key":"***"}' BATCH_INTERVAL 2500 STOP_ON_ERROR ON INTO TABLE `documents` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (`document_id`, `payload`);
+-- once, with the first session
 START PIPELINE IF NOT RUNNING `terapush_RUN`;
+-- per batch
+PUT s3://bucket/in/2026/RUN/000000000000.tsv;
 -- per group
-SELECT file_name, file_state, file_size FROM information_schema.pipelines_files …;
+SELECT state FROM information_schema.pipelines WHERE database_name = 'shop' AND pipeline_name = 'terapush_RUN';
+-- per group
+SELECT state FROM information_schema.pipelines WHERE database_name = 'shop' AND pipeline_name = 'terapush_RUN';
+-- per group
+SELECT file_name, file_state, file_size FROM information_schema.pipelines_files WHERE database_name = 'shop' AND pipeline_name = 'terapush_RUN' AND SUBSTRING_INDEX(file_name, '/', -1) BETWEEN '000000000000.tsv' AND '000000000002.tsv';
+-- per group
+LIST s3://bucket/in/2026/RUN/;
 -- per group
 SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 2999;
 -- to verify
 SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)) FROM (SELECT (`document_id` - 0) DIV 1000 AS bucket, (`document_id` - 0) % 1000 AS o FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999) t GROUP BY bucket;
+-- afterwards
+LIST s3://bucket/in/2026/RUN/;
 -- afterwards
 DROP PIPELINE IF EXISTS `terapush_RUN`;

@@ -18,6 +18,8 @@ INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appen
 COMMIT;
 -- once
 CREATE TABLE "httplogs" ("ts" timestamp without time zone NOT NULL, "client_ip" character varying(15) NOT NULL, "request" character varying(59) NOT NULL, "status" bigint NOT NULL, "size" bigint NOT NULL) DISTSTYLE EVEN SORTKEY ("ts"); COMMENT ON TABLE "httplogs" IS 'made by terapush';
+-- per batch
+PUT s3://bucket/in/2026/RUN/g000000000000/000000000000.csv;
 -- per group
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group
@@ -31,7 +33,7 @@ SELECT row_count FROM "terapush_claims" WHERE run = 'RUN' AND batch = 0;
 -- per group
 INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 5000000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per group
-COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
+COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION 'REGION' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
 -- per group
 SELECT pg_last_copy_count();
 -- per group

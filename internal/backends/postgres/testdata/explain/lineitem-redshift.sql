@@ -18,6 +18,8 @@ INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appen
 COMMIT;
 -- once
 CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" character varying(1) NOT NULL, "l_linestatus" character varying(1) NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" character varying(17) NOT NULL, "l_shipmode" character varying(7) NOT NULL, "l_comment" character varying(43) NOT NULL) DISTSTYLE EVEN SORTKEY ("l_orderkey", "l_linenumber"); COMMENT ON TABLE "lineitem" IS 'made by terapush';
+-- per batch
+PUT s3://bucket/in/2026/RUN/g000000000000/000000000000.csv;
 -- per group
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group
@@ -31,7 +33,7 @@ SELECT row_count FROM "terapush_claims" WHERE run = 'RUN' AND batch = 0;
 -- per group
 INSERT INTO "terapush_claims" (run, batch, first_key, row_count) SELECT 'RUN', 0, 0, 5000000 FROM "terapush_runs" WHERE run = 'RUN' AND part = '0/1' AND epoch = 'EPOCH' AND state = 'open';
 -- per group
-COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
+COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE default FORMAT AS CSV REGION 'REGION' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
 -- per group
 SELECT pg_last_copy_count();
 -- per group

@@ -16,6 +16,8 @@ INSERT INTO "terapush_runs" (name, run, part, state, epoch, target, owner, appen
 COMMIT;
 -- once
 CREATE TABLE "people" ("id" bigint NOT NULL, "name" character varying(40) NOT NULL, "birthday" date NOT NULL, "t" timestamp without time zone NOT NULL) DISTSTYLE EVEN SORTKEY ("id"); COMMENT ON TABLE "people" IS 'made by terapush';
+-- per batch
+PUT s3://bucket/in/2026/RUN/g000000000000/000000000000.csv;
 -- per group
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush';
 -- per group
@@ -23,7 +25,7 @@ SET application_name = 'terapush/RUN';
 -- per group
 BEGIN;
 -- per group
-COPY "people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/2026/RUN/g000000000000/' ACCESS_KEY_ID '…' SECRET_ACCESS_KEY '…' FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
+COPY "people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/2026/RUN/g000000000000/' ACCESS_KEY_ID '***' SECRET_ACCESS_KEY '***' FORMAT AS CSV REGION 'REGION' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
 -- per group
 SELECT pg_last_copy_count();
 -- per group
