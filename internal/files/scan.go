@@ -74,12 +74,21 @@ func (s *scanner) scan(p []byte) {
 		// In a quoted part an escape that is not the quote makes a quote data, perhaps one in the next chunk.
 		escapes := s.how.format == CSV && s.inQuote && s.how.escape != s.how.quote
 		if s.escaped || escapes || bytes.IndexByte(part, special) >= 0 {
-			s.lineByLine(part)
+			s.special(part)
 		} else {
 			s.plain(part)
 		}
 		s.at += int64(len(part))
 	}
+}
+
+// special takes a chunk in the faster way that there is.
+func (s *scanner) special(p []byte) {
+	if hasMarks && (s.how.format != CSV || s.how.quote == s.how.escape) {
+		s.byWords(p)
+		return
+	}
+	s.lineByLine(p)
 }
 
 func (s *scanner) lineByLine(p []byte) {
