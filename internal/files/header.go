@@ -144,7 +144,7 @@ func (s Spec) First(ctx context.Context, f File) ([]string, error) {
 // peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
 func (f File) peek(ctx context.Context) (*stream, error) {
 	if f.Path != Stdin {
-		return f.open(ctx, 0, nil)
+		return f.open(ctx, 0, nil, 0)
 	}
-	return f.decompress(new(peeked), stdin.until(ctx), 0, nil)
+	return f.decompress(new(peeked), stdin.until(ctx), 0, nil, 0)
 }
