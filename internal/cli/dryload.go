@@ -141,7 +141,7 @@ func writeColumns(to *strings.Builder, f *run.Files) {
 	label := "columns"
 	for _, header := range headers {
 		names := columnNames(header)
-		of := "by the header of " + first[names]
+		of := fmt.Sprintf("by %s of %s", f.Format.Naming(), first[names])
 		if more := count[names] - 1; more > 0 {
 			of += fmt.Sprintf(" and %s", english.Plural(more, "other file", ""))
 		}

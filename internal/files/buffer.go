@@ -65,7 +65,7 @@ func (s *Source) reread(ctx context.Context, b *buffer, r Range) error {
 	if f.Path == Stdin {
 		return errStdin
 	}
-	in, err := f.open(ctx, r.From, nil)
+	in, err := f.open(ctx, r.From, nil, 0)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *cutter) open(ctx context.Context, from int64) (err error) {
 	if err := c.file.Check(); err != nil {
 		return err
 	}
-	c.in, err = c.file.open(ctx, from, &c.read)
+	c.in, err = c.file.open(ctx, from, &c.read, c.c.Parallel)
 	return err
 }
 

@@ -15,7 +15,7 @@ func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"b.csv": "b", "a.csv": "a", "c[1].csv": "c", "folder/2": "2", "folder/10": "10", "folder/.hidden": "h",
-		"nested/x/y": "y", "gz": "\x1f\x8b\x08", "zst": "\x28\xb5\x2f\xfd", "bz2": "BZh9", "xz": "\xfd7zXZ\x00", "zip": "PK\x03\x04",
+		"nested/x/y": "y", "gz": "\x1f\x8b\x08", "zst": "\x28\xb5\x2f\xfd", "pzst": "\x50\x2a\x4d\x18", "bz2": "BZh9", "xz": "\xfd7zXZ\x00", "zip": "PK\x03\x04",
 		"utf16": "\xff\xfea\x00",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
@@ -63,7 +63,9 @@ func TestFind(t *testing.T) {
 		require.Equal(t, c.paths, paths, "%q", c.patterns)
 	}
 
-	for name, want := range map[string]files.Compression{"a.csv": files.Plain, "gz": files.Gzip, "zst": files.Zstd} {
+	for name, want := range map[string]files.Compression{
+		"a.csv": files.Plain, "gz": files.Gzip, "zst": files.Zstd, "pzst": files.Zstd,
+	} {
 		found, err := files.Find([]string{name})
 		require.NoError(t, err)
 		require.Equal(t, want, found[0].Compression)

@@ -49,10 +49,17 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 		}
 		_, _, lacksLineEnd := how.next(slices.Concat(head[h.from:], newline))
 		if len(head) > maxHeader || ended && !lacksLineEnd {
-			return nil, h, fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", in.file.Name())
+			return nil, h, endless(in.file, how.format)
 		}
 	}
 	return head, h, nil
+}
+
+func endless(f File, format Format) error {
+	if format == NDJSON {
+		return fmt.Errorf("%s, line 1: the object does not end within 1 MiB, where the names of columns are read", f.Name())
+	}
+	return fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", f.Name())
 }
 
 // utf16 refuses a file in an encoding that no database reads as it is.
@@ -108,10 +115,10 @@ func (s *Spec) readHeader(ctx context.Context, f File) ([]string, error) {
 	}
 	for i, name := range names {
 		if name == "" {
-			return nil, fmt.Errorf("%s, line 1: column %d of the header has no name", f.Name(), i+1)
+			return nil, fmt.Errorf("%s, line 1: column %d of %s has no name", f.Name(), i+1, s.Format.Naming())
 		}
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("%s, line 1: the header has %q twice", f.Name(), name)
+			return nil, fmt.Errorf("%s, line 1: %s has %q twice", f.Name(), s.Format.Naming(), name)
 		}
 	}
 	return names, nil
@@ -137,7 +144,7 @@ func (s Spec) First(ctx context.Context, f File) ([]string, error) {
 // peek opens the file at its beginning. What is read of standard input is still to be read afterwards.
 func (f File) peek(ctx context.Context) (*stream, error) {
 	if f.Path != Stdin {
-		return f.open(ctx, 0, nil)
+		return f.open(ctx, 0, nil, 0)
 	}
-	return f.decompress(new(peeked), stdin.until(ctx), 0, nil)
+	return f.decompress(new(peeked), stdin.until(ctx), 0, nil, 0)
 }

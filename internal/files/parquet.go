@@ -21,7 +21,7 @@ func readFooter(ctx context.Context, f File) ([]string, error) {
 	case f.Compression != Plain:
 		return nil, fmt.Errorf("%s is compressed by %s, and no Parquet file: decompress it", f.Path, f.Compression)
 	}
-	in, err := f.open(ctx, 0, nil)
+	in, err := f.open(ctx, 0, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s Spec) Reread(ctx context.Context, ranges []Range, f func(r Range, record
 		}
 		if in == nil { // what is compressed is read on
 			var err error
-			if in, err = file.open(ctx, r.From, nil); err != nil {
+			if in, err = file.open(ctx, r.From, nil, 0); err != nil {
 				return err
 			}
 		}

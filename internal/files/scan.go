@@ -61,31 +61,55 @@ var newline = []byte{'\n'}
 // right before them, and the standard library counts bytes 32 at a time.
 func (s *scanner) scan(p []byte) {
 	if s.how.format == NDJSON { // no text of JSON has a line end in it
-		s.plain(p)
+		s.plain(p, int64(bytes.Count(p, newline)))
 		s.at += int64(len(p))
 		return
 	}
-	s.seen.look(p)
-	special := s.how.special()
 	for len(p) > 0 {
 		part := p[:min(chunk, len(p))]
 		p = p[len(part):]
 
 		// In a quoted part an escape that is not the quote makes a quote data, perhaps one in the next chunk.
 		escapes := s.how.format == CSV && s.inQuote && s.how.escape != s.how.quote
-		if s.escaped || escapes || bytes.IndexByte(part, special) >= 0 {
-			s.lineByLine(part)
+		if special, lines := s.look(part); s.escaped || escapes || special {
+			s.special(part)
 		} else {
-			s.plain(part)
+			s.plain(part, lines)
 		}
 		s.at += int64(len(part))
 	}
 }
 
+// look reports whether a chunk has the special byte, and how many line ends it has if it does not.
+func (s *scanner) look(p []byte) (special bool, lines int64) {
+	c := s.how.special()
+	if words := len(p) / 64; hasMarks && words > 0 {
+		specials, returns, backslashes, n := lookWords(&p[0], words, c)
+		special, lines = specials != 0, int64(n)
+		s.seen.cr = s.seen.cr || returns != 0
+		s.seen.backslash = s.seen.backslash || backslashes != 0
+		p = p[words*64:]
+	}
+	s.seen.look(p)
+	if special || bytes.IndexByte(p, c) >= 0 {
+		return true, 0
+	}
+	return false, lines + int64(bytes.Count(p, newline))
+}
+
+// special takes a chunk in the faster way that there is.
+func (s *scanner) special(p []byte) {
+	if hasMarks && (s.how.format != CSV || s.how.quote == s.how.escape) {
+		s.byWords(p)
+		return
+	}
+	s.lineByLine(p)
+}
+
 func (s *scanner) lineByLine(p []byte) {
 	switch {
 	case s.how.format == NDJSON:
-		s.plain(p)
+		s.plain(p, int64(bytes.Count(p, newline)))
 	case s.how.format != CSV:
 		s.backslashes(p)
 	case s.how.quote == s.how.escape:
@@ -108,9 +132,8 @@ func (d dialect) next(p []byte) (n int, lines int64, whole bool) {
 	return n, s.lines, s.end > 0
 }
 
-// plain takes bytes in which no quoted part begins or ends, and nothing is escaped.
-func (s *scanner) plain(p []byte) {
-	n := int64(bytes.Count(p, newline))
+// plain takes bytes with n line ends in which no quoted part begins or ends, and nothing is escaped.
+func (s *scanner) plain(p []byte, n int64) {
 	s.lines += n
 	if s.inQuote {
 		s.open += n

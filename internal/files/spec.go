@@ -37,6 +37,17 @@ const (
 // Named reports whether the data themselves name their columns, without Spec.Header.
 func (f Format) Named() bool { return f == NDJSON || f == Parquet }
 
+// Naming is the part of a file that names its columns, in messages.
+func (f Format) Naming() string {
+	switch f {
+	case NDJSON:
+		return "the first line"
+	case Parquet:
+		return "the footer"
+	}
+	return "the header"
+}
+
 // Spec says which files a run loads and how they are read. It is part of the run's record and fingerprint: the same
 // Spec and the same bytes give the same records.
 type Spec struct {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // stream is the decompressed bytes of a file from an offset on.
@@ -44,14 +40,15 @@ func (c *counter) add(n int64) {
 }
 
 // open opens the file at an offset of its decompressed bytes. A compressed one is decompressed from its beginning. The
-// bytes read are counted, unless count is nil.
-func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*stream, error) {
+// bytes read are counted, unless count is nil. parallel is how many files are read at a time, 0 if this one is only to
+// be decompressed in one go.
+func (f File) open(ctx context.Context, from int64, count *atomic.Int64, parallel int) (*stream, error) {
 	switch {
 	case f.Path == Stdin:
-		return f.decompress(stdin, stdin.until(ctx), from, count)
+		return f.decompress(stdin, stdin.until(ctx), from, count, parallel)
 	case f.object != nil:
 		in := f.object.open(ctx, f)
-		return f.decompress(in, in.Close, from, count)
+		return f.decompress(in, in.Close, from, count, parallel)
 	case InBucket(f.Path):
 		return nil, fmt.Errorf("%s: no object store is connected", f.Path)
 	}
@@ -59,11 +56,11 @@ func (f File) open(ctx context.Context, from int64, count *atomic.Int64) (*strea
 	if err != nil {
 		return nil, f.gone(err)
 	}
-	return f.decompress(in, in.Close, from, count)
+	return f.decompress(in, in.Close, from, count, parallel)
 }
 
 // decompress returns the stream of a file's stored bytes, which it closes, unless nil.
-func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *atomic.Int64) (_ *stream, err error) {
+func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *atomic.Int64, parallel int) (_ *stream, err error) {
 	s := &stream{file: f}
 	s.stored.in, s.stored.all = in, count
 	if closeIn != nil {
@@ -75,16 +72,12 @@ func (f File) decompress(in io.Reader, closeIn func() error, from int64, count *
 		}
 	}()
 
-	switch f.Compression {
-	case Plain:
-		s.Reader = &s.stored
-	case Gzip:
-		s.Reader, err = gzip.NewReader(bufio.NewReaderSize(&s.stored, piece))
-	case Zstd:
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(&s.stored); err == nil {
-			s.Reader = d
-			s.closers = append(s.closers, func() error { d.Close(); return nil })
+	s.Reader = &s.stored
+	if f.Compression != Plain {
+		var plain io.ReadCloser
+		if plain, err = decompressed(&s.stored, f.Compression, parallel); err == nil {
+			s.Reader = plain
+			s.closers = append(s.closers, plain.Close)
 		}
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 		}
 		columns, err := match(file.Header, table)
 		if err != nil {
-			return headerError(file, f.Delimiter, table, err)
+			return f.headerError(file, table, err)
 		}
 		f.Files[i].Header = columns
 		if first < 0 {
@@ -89,9 +89,8 @@ func (f *Files) matchHeaders(from []files.File, table []loader.Column) error {
 		for _, pair := range [][2]int{{first, i}, {i, first}} {
 			for _, name := range f.Files[pair[0]].Header {
 				if !slices.Contains(f.Files[pair[1]].Header, name) {
-					return fmt.Errorf("the header of %s names column %s, and that of %s does not: load files with "+
-						"other columns by themselves",
-						from[pair[0]].Path, name, from[pair[1]].Path)
+					return fmt.Errorf("%s of %s names column %s, and that of %s does not: load files with other columns by "+
+						"themselves", f.Format.Naming(), from[pair[0]].Path, name, from[pair[1]].Path)
 				}
 			}
 		}
@@ -162,16 +161,16 @@ func column(name string, table []loader.Column) (string, error) {
 }
 
 // headerError explains why a header does not fit a table.
-func headerError(file files.File, delimiter string, table []loader.Column, err error) error {
+func (f *Files) headerError(file files.File, table []loader.Column, err error) error {
 	known := slices.ContainsFunc(file.Header, func(name string) bool {
 		_, unknown := column(name, table)
 		return unknown == nil
 	})
-	if known || delimiter == "" {
-		return fmt.Errorf("the header of %s: %w", file.Path, err)
+	if known || f.Format.Named() {
+		return fmt.Errorf("%s of %s: %w", f.Format.Naming(), file.Path, err)
 	}
 	return fmt.Errorf("%s: its first line names no column of the table, %s: is it a header, and is --delimiter %q right?",
-		file.Path, quoted(file.Header), delimiter)
+		file.Path, quoted(file.Header), f.Delimiter)
 }
 
 // likely returns an error if the first record of a file cannot be one of the table's, as with a header that was not

@@ -33,6 +33,16 @@ func TestHeaders(t *testing.T) {
 	}
 	_, err = of(nil)
 	require.ErrorContains(t, err, "the files are empty")
+
+	for format, where := range map[files.Format]string{files.NDJSON: "the first line of ", files.Parquet: "the footer of "} {
+		f := &run.Files{Spec: files.NewSpec(format)}
+		f.Files = []files.File{{Path: "a", Header: []string{"id"}}, {Path: "b", Header: []string{"id", "name"}}}
+		_, err := f.ForTable(table, batch.NDJSON, nil)
+		require.EqualError(t, err, where+"b names column name, and that of a does not: load files with other columns by themselves")
+		f.Files[0].Header = []string{"ids"}
+		_, err = f.ForTable(table, batch.NDJSON, nil)
+		require.ErrorContains(t, err, where+"a: ")
+	}
 }
 
 // What a column must not get follows it into the order of each file.

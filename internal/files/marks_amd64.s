@@ -1,0 +1,83 @@
+#include "textflag.h"
+
+// func markWords(to *uint64, p *byte, words int, c byte)
+TEXT ·markWords(SB), NOSPLIT, $0-25
+	MOVQ to+0(FP), DI
+	MOVQ p+8(FP), SI
+	MOVQ words+16(FP), CX
+	VPBROADCASTB c+24(FP), Y0
+
+next:
+	VPCMPEQB (SI), Y0, Y1
+	VPCMPEQB 32(SI), Y0, Y2
+	VPMOVMSKB Y1, AX
+	VPMOVMSKB Y2, BX
+	SHLQ $32, BX
+	ORQ BX, AX
+	MOVQ AX, (DI)
+	ADDQ $64, SI
+	ADDQ $8, DI
+	DECQ CX
+	JNZ next
+
+	VZEROUPPER
+	RET
+
+// func lookWords(p *byte, words int, special byte) (specials, returns, backslashes uint32, lines uint64)
+TEXT ·lookWords(SB), NOSPLIT, $0-48
+	MOVQ p+0(FP), SI
+	MOVQ words+8(FP), CX
+	VPBROADCASTB special+16(FP), Y0
+	MOVQ $0x0D, AX
+	VMOVQ AX, X1
+	VPBROADCASTB X1, Y1
+	MOVQ $0x5C, AX
+	VMOVQ AX, X2
+	VPBROADCASTB X2, Y2
+	MOVQ $0x0A, AX
+	VMOVQ AX, X3
+	VPBROADCASTB X3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+next:
+	VMOVDQU (SI), Y8
+	VMOVDQU 32(SI), Y9
+	VPCMPEQB Y8, Y0, Y10
+	VPCMPEQB Y9, Y0, Y11
+	VPOR Y10, Y4, Y4
+	VPOR Y11, Y4, Y4
+	VPCMPEQB Y8, Y1, Y10
+	VPCMPEQB Y9, Y1, Y11
+	VPOR Y10, Y5, Y5
+	VPOR Y11, Y5, Y5
+	VPCMPEQB Y8, Y2, Y10
+	VPCMPEQB Y9, Y2, Y11
+	VPOR Y10, Y6, Y6
+	VPOR Y11, Y6, Y6
+	VPCMPEQB Y8, Y3, Y10
+	VPCMPEQB Y9, Y3, Y11
+	VPSUBB Y10, Y7, Y7 // a byte that is equal is -1
+	VPSUBB Y11, Y7, Y7
+	ADDQ $64, SI
+	DECQ CX
+	JNZ next
+
+	VPMOVMSKB Y4, AX
+	MOVL AX, specials+24(FP)
+	VPMOVMSKB Y5, AX
+	MOVL AX, returns+28(FP)
+	VPMOVMSKB Y6, AX
+	MOVL AX, backslashes+32(FP)
+
+	VPXOR Y8, Y8, Y8
+	VPSADBW Y8, Y7, Y7
+	VEXTRACTI128 $1, Y7, X8
+	VPADDQ X8, X7, X7
+	VPSRLDQ $8, X7, X8
+	VPADDQ X8, X7, X7
+	VMOVQ X7, lines+40(FP)
+	VZEROUPPER
+	RET
