@@ -21,7 +21,7 @@ import (
 // hence six in both. Rows are sorted by the key, so a condition on its first column narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Types: types, Fold: true,
+		Types: types, Keys: sqlload.OnlyPrimary, Fold: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
 		HexNumber:  "CAST(CONV(RIGHT(%s, 15), 16, 10) AS BIGINT)",
 		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,
@@ -64,7 +64,7 @@ const (
 
 // plannedShape returns what the options specify of a shape.
 func plannedShape(o options, p loader.Preparation) shape {
-	return shape{unique: p.PrimaryKey, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
+	return shape{unique: len(p.Schema.Primary) > 0, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
 }
 
 // fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas: three,
@@ -84,22 +84,23 @@ func (h shape) fill(alive int64) shape {
 // table's first; loads name their columns, so nothing depends on the order. One column is enough to distribute rows, and
 // keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
-	var key, rest []string
-	for i, c := range s.Schema.Columns {
-		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
-			rest = append(rest, "  "+s.Define(c))
+	names := s.LeadingNames()
+	columns := make([]string, len(names))
+	for _, c := range s.Schema.Columns {
+		text := "  " + s.Define(c)
+		if i := slices.Index(names, c.Name); i >= 0 {
+			columns[i] = text
+		} else {
+			columns = append(columns, text)
 		}
-	}
-	for _, t := range s.Schema.Number {
-		key = append(key, "  "+s.Define(s.Schema.Columns[t.Column]))
 	}
 	model := "DUPLICATE"
 	if h.unique {
 		model = "UNIQUE"
 	}
 	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\n", s.Table,
-		strings.Join(append(key, rest...), ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
-		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(s.Schema.Key().Name), h.buckets)
+		strings.Join(columns, ",\n"), model, s.LeadingColumns(), loader.MadeBy) +
+		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(names[0]), h.buckets)
 	all := map[string]string{}
 	maps.Copy(all, h.properties)
 	if h.replication > 0 {

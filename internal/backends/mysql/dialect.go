@@ -48,12 +48,16 @@ func (n tableName) where() string {
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect(f flavour) sqlload.Dialect {
-	return sqlload.Dialect{
-		Types: f.types(), Fold: true, Backslash: true,
+	d := sqlload.Dialect{
+		Types: f.types(), KeyTypes: keyTypes, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "CASE LENGTH(%[1]s) WHEN 16 THEN HEX(%[1]s) ELSE %[1]s END",
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
+	if f == singleStore {
+		d.Keys, d.Unique = sqlload.ShardedKeys, "UNIQUE KEY (%s) USING HASH"
+	}
+	return d
 }
 
 // statements writes the SQL about one table, with or without a server.
@@ -72,23 +76,17 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 
 // createTable creates the target table. Without a primary key InnoDB stores the rows in the order of their arrival, by
 // a hidden key of six bytes, which is the fastest load there is.
-//
-// A key of text is always a VARCHAR: a LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
-// one go to disk.
-func (s statements) createTable(primaryKey bool) string {
+func (s statements) createTable() string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
-			c.SQL = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
-		}
 		lines = append(lines, "  "+s.Define(c))
 	}
-	keys := s.KeyColumns(s.Schema)
-	if primaryKey {
-		lines = append(lines, "  PRIMARY KEY ("+keys+")")
+	keys, _ := s.Constraints()
+	for _, key := range keys {
+		lines = append(lines, "  "+key)
 	}
 	if s.flavour == singleStore {
-		lines = append(lines, "  SHARD KEY ("+quote(s.Schema.Key().Name)+")", "  SORT KEY ("+keys+")")
+		lines = append(lines, "  SHARD KEY ("+quote(s.LeadingNames()[0])+")", "  SORT KEY ("+s.LeadingColumns()+")")
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
@@ -116,6 +114,15 @@ var narrowTexts = []string{
 // asciiFits fits a text that is long enough, for values of ASCII alone.
 func asciiFits(params []int, want rows.Column) bool {
 	return want.ASCII && sqlload.LongEnough(params, want)
+}
+
+// keyTypes are those of columns in keys. A LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
+// one go to disk. An index of InnoDB and of TiDB has 3,072 bytes, and utf8mb4 four for a character.
+var keyTypes = sqlload.Types{
+	{Ours: rows.Text, SQL: "VARCHAR(%d) CHARACTER SET utf8mb4", Most: 768},
+	{Ours: rows.Bytes, SQL: "VARBINARY(%d)", Most: 3072},
+	{Ours: rows.JSON},
+	{Ours: rows.Float32s},
 }
 
 // types are those of the flavour. SingleStore's others are not known well enough: no server has been asked.
