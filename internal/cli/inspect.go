@@ -66,7 +66,7 @@ func (a *app) inspect() *cobra.Command {
 			if schema != "" {
 				text, err = a.schemaOf(stop, c, schema)
 			} else {
-				text, _, err = a.specOf(stop, c)
+				text, err = a.tableOf(stop, c)
 			}
 			if err != nil {
 				return err
@@ -88,17 +88,27 @@ func (a *app) inspect() *cobra.Command {
 	return cmd
 }
 
-// specOf reads the table of c, and writes the file of a dataset for it.
-func (a *app) specOf(s stop, c config.Push) (text []byte, table loader.TableName, err error) {
-	d, server, err := push.Describe(s.hard, push.Job{Config: c, Drivers: a.drivers, Drain: s.drain, Log: a.log()})
+// describe reads what the table of c is like, and names the server.
+func (a *app) describe(s stop, c config.Push) (d *loader.Description, server string, err error) {
+	return push.Describe(s.hard, push.Job{Config: c, Drivers: a.drivers, Drain: s.drain, Log: a.log()})
+}
+
+// tableOf reads the table of c, and writes the file of a dataset for it.
+func (a *app) tableOf(s stop, c config.Push) ([]byte, error) {
+	d, server, err := a.describe(s, c)
 	if err != nil {
-		return nil, table, err
+		return nil, err
 	}
-	text, err = inspect.Write(d, server, c.KeepValues)
+	return specOf(d, server, c.KeepValues)
+}
+
+// specOf writes the file of a dataset for a table.
+func specOf(d *loader.Description, server string, keepValues bool) ([]byte, error) {
+	text, err := inspect.Write(d, server, keepValues)
 	if err != nil {
-		return nil, table, &push.Error{Outcome: report.PreflightFailed, Err: err}
+		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	return text, loader.TableName{Schema: d.Schema, Name: d.Table}, nil
+	return text, nil
 }
 
 // schemaOf reads all tables of a schema, and writes the file of a dataset for them.
@@ -130,15 +140,26 @@ func (a *app) readRows(ctx context.Context, c *config.Push) error {
 	if err := c.ReadSpec(); err != nil || c.Like == "" {
 		return usage(err)
 	}
+	if c.Tables != nil {
+		return usage(fmt.Errorf("--like with --dataset %s: it makes one table, and the file has several: name one, as %s#%s",
+			c.Dataset, c.Dataset, c.Tables.Tables[0].Name))
+	}
 	like := *c
 	like.Table, like.Own = c.Like, nil
 	stop, release := a.stopping(ctx)
 	defer release()
-	text, table, err := a.specOf(stop, like)
+	d, server, err := a.describe(stop, like)
 	if err != nil {
 		return fmt.Errorf("--like: %w", err)
 	}
-	c.LikeTable = table
+	c.LikeTable = loader.TableName{Schema: d.Schema, Name: d.Table}
+	if !c.RowsOfLike() {
+		return nil
+	}
+	text, err := specOf(d, server, c.KeepValues)
+	if err != nil {
+		return fmt.Errorf("--like: %w", err)
+	}
 	c.Own, err = dataset.ParseSpec(c.Like, text, nil)
 	return usage(err)
 }

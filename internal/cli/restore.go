@@ -76,8 +76,9 @@ func (a *app) restore(ctx context.Context, f *pflag.FlagSet, c *config.Push, fil
 	if err := c.Shard.Resolve(a.LookupEnv); err != nil {
 		return explicit, err
 	}
-	if explicit("like") && explicit("dataset") {
-		return nil, errors.New("--like makes rows for a table, and --dataset names others: give one of them")
+	if explicit("like") && explicit("dataset") && c.RowsOfLike() {
+		return nil, errors.New("--like makes rows for a table, and --dataset names others: " +
+			"give one of them, or a file.yaml whose rows go into a table that is made like the one of --like")
 	}
 	if c.Resume == "" {
 		return explicit, a.readRows(ctx, c)

@@ -70,7 +70,8 @@ func (d *Data) RowFlags(f *pflag.FlagSet) {
 func (d *Data) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
 	f.StringVar(&d.Like, "like", "",
-		"make rows for this table, as inspect describes it, and fill it, or the copy of it that --table names")
+		"make rows for this table, as inspect describes it, and fill it, or the copy of it that --table names; "+
+			"with the file of --dataset, only make a missing table like this one")
 	f.BoolVar(&d.Stats, "stats", false,
 		"imitate the server's statistics of the --like table: NULLs, common values, bounds, lengths; of texts, only lengths")
 	f.BoolVar(&d.KeepValues, "keep-values", false, "with --stats, copy the texts of common values")
@@ -91,11 +92,11 @@ func (d *Data) flags(f *pflag.FlagSet) {
 // Who reads flags calls it once they are complete, so that a file is read once. What --like reads is not its business:
 // that takes a connection.
 func (d *Data) ReadSpec() error {
-	if d.Stats && d.Like == "" || d.KeepValues && !d.Stats {
-		return errors.New("--stats is for --like TABLE, and --keep-values for --stats")
+	if d.Stats && !d.RowsOfLike() || d.KeepValues && !d.Stats {
+		return errors.New("--stats is for --like TABLE without a file of --dataset, and --keep-values for --stats")
 	}
 	payload := d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes)
-	if d.Like != "" {
+	if d.RowsOfLike() {
 		if payload || len(d.Parameters) > 0 {
 			return errors.New("--payload-bytes, --payload-kind and --param are not for --like: the table says what its columns are; " +
 				"terapush inspect writes them into a file, which may have parameters")
@@ -130,6 +131,9 @@ func (d *Data) ReadSpec() error {
 	d.Own, err = dataset.ParseSpec(path, text, parameters)
 	return err
 }
+
+// RowsOfLike reports whether rows are made for the table of --like. With a file only the table is made like it.
+func (d *Data) RowsOfLike() bool { return d.Like != "" && !isFile(d.Dataset) }
 
 // readTables reads a file of several tables, of which a name may choose one, with the rows that the file says.
 func (d *Data) readTables(path, table string, text []byte, parameters map[string]string) error {
@@ -249,7 +253,7 @@ type Destination struct {
 	Table         string // name or schema.name; "": the dataset's name
 	Create        string // a loader.CreateMode
 	AllowDrop     string // a table that Create may drop or empty although terapush did not make it
-	PrimaryKey    bool   // of the key column, in a table that is made
+	PrimaryKey    OnOff  // whether a table that is made has keys; not given: as the dataset says
 	SyncSequences bool   // after the load
 }
 
@@ -263,7 +267,8 @@ func (d *Destination) flags(f *pflag.FlagSet) {
 		"when to create the table; recreate drops it first, truncate empties it and keeps its indexes")
 	f.StringVar(&d.AllowDrop, "allow-drop", "",
 		"name of a table that --create may drop or empty although terapush did not create it")
-	f.BoolVar(&d.PrimaryKey, "primary-key", false, "make the key column a primary key")
+	f.VarPF(&d.PrimaryKey, "primary-key", "",
+		"make the key column of a built-in dataset a primary key; a file has keys of its own, which =false leaves out").NoOptDefVal = "true"
 	f.BoolVar(&d.SyncSequences, "sync-sequences", false,
 		"after the load, advance the sequence or identity of the key column past the run's keys")
 }

@@ -49,7 +49,7 @@ func (p *Push) Validate() error {
 		"a duration cannot be negative")
 	all.refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
 		"--append and --create %s contradict each other", p.Create)
-	all.refuse(p.Like != "" && p.RunID != "",
+	all.refuse(p.RowsOfLike() && p.RunID != "",
 		"--like with --run-id: the table may be another one for the next process: write it with terapush inspect, "+
 			"and give every process the same --dataset file.yaml")
 	all.refuse(p.RunID != "" && p.Duration > 0,
@@ -59,8 +59,12 @@ func (p *Push) Validate() error {
 
 // FillsLike reports whether the table of --like is filled itself, and not one that is like it.
 func (p *Push) FillsLike() bool {
+	table := p.Table
+	if table == "" && !p.RowsOfLike() && p.Own != nil {
+		table = p.Own.Name
+	}
 	own := []string{"", p.Like, p.LikeTable.Schema + "." + p.LikeTable.Name}
-	return p.Like != "" && slices.Contains(own, p.Table)
+	return p.Like != "" && slices.Contains(own, table)
 }
 
 // LastRun stands for the newest run of a state folder, wherever a run is named.

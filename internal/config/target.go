@@ -77,11 +77,14 @@ func (p *Push) LoaderTarget(drivers *loader.Registry, earlier Earlier) (loader.D
 			return nil, target, err
 		}
 	}
-	dataset := p.Dataset
-	if p.Own != nil {
-		dataset = p.Own.Name
+	table := p.Dataset
+	switch {
+	case p.RowsOfLike():
+		table = p.Like
+	case p.Own != nil:
+		table = p.Own.Name
 	}
-	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, p.Like, dataset)
+	target.Method, target.Table = method.Name, cmp.Or(earlier.Table, p.Table, table)
 	if target.Via = staging.Target(); target.Via != nil && !method.Caps.Staged {
 		return nil, target, fmt.Errorf("method %s stages no objects: leave out --staging", method.Name)
 	}

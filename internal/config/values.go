@@ -214,6 +214,30 @@ func (k *FirstKey) String() string {
 // Type implements pflag.Value.
 func (*FirstKey) Type() string { return "int" }
 
+// OnOff is a switch that may be left to something else.
+type OnOff struct{ Given, On bool }
+
+// Set implements pflag.Value.
+func (o *OnOff) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	*o = OnOff{Given: true, On: on}
+	return nil
+}
+
+// String implements pflag.Value.
+func (o *OnOff) String() string {
+	if !o.Given {
+		return ""
+	}
+	return strconv.FormatBool(o.On)
+}
+
+// Type implements pflag.Value.
+func (*OnOff) Type() string { return "bool" }
+
 // ParseStore reads the URL of an object store; of is the flag or argument that has it. Its error does not quote the
 // text, which may contain a secret key.
 func ParseStore(of, text string) (loader.Target, error) {

@@ -40,6 +40,16 @@ func (p *columnPlanner) chance(text *string, at string) (c chance) {
 	return c
 }
 
+// noNulls is the share of a column without NULLs that a table takes nevertheless.
+const noNulls = "0%"
+
+// takesNull reports whether the column may be NULL, and is not.
+func (c *SpecColumn) takesNull() bool {
+	percent, is := strings.CutSuffix(strings.TrimSpace(c.Nulls), "%")
+	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
+	return is && err == nil && share == 0
+}
+
 // of reports whether it is so in a row.
 func (c chance) of(start uint64, row int64) bool {
 	return c.always || row < c.first || mix(at(start, row, 1)+gamma) < c.below
@@ -216,7 +226,7 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 	}
 	plan = *of
 	plan.drawn, plan.stream, plan.follows, plan.of = nil, "", copied{}, p.columnIndex(string(*s))
-	plan.column.Declared, plan.wants = 0, 0
+	plan.column.Declared, plan.column.TakesNull, plan.wants = 0, false, 0
 	return plan
 }
 

@@ -93,7 +93,7 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	case r.Rows != 0 && r.Rows != drawn.Rows:
 		p.wrong([]string{"ref", "rows"}, "ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
 		return plan
-	case r.Skew != nil || p.c.Nulls != "" || p.c.Distinct != 0 || p.c.Common != nil:
+	case r.Skew != nil || p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
 		p.wrong([]string{"ref", "with"}, "ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
 		return plan
 	case first.Distinct != 0 || first.Common != nil:

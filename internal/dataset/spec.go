@@ -21,8 +21,10 @@ type Spec struct {
 	Name    string       `json:"name"`    // the dataset's, and the default name of the table
 	Rows    int64        `json:"rows"`    // default number of rows; 0 = none given
 	Columns []SpecColumn `json:"columns"` // in the table's order
-	Key     []string     `json:"key"`     // one column, or two: the slow one and the fast one
+	Key     []string     `json:"key"`     // up to maxKey columns, the slow ones first
 	Unique  [][]string   `json:"unique"`  // sets of columns of which no two rows have the same values
+	// Primary is the primary key of a table that is made; nil: it is Key; empty: there is none.
+	Primary []string `json:"primary,omitzero"`
 }
 
 // SpecColumn is a column and its generator. In JSON the generator's name is the key of its parameters.
@@ -31,7 +33,7 @@ type SpecColumn struct {
 	Type      string // bigint, text(n) or another of specTypes
 	SQL       string // a type of the server, which parses the column's text; ""
 	Generator Generator
-	Nulls     string     // the share that is NULL, in percent; ""
+	Nulls     string     // the share that is NULL, in percent, of which noNulls is 0; "": the table takes none
 	Distinct  int64      // as many different values at most; 0: as many as the generator makes
 	Absent    string     // of a field of a document: the share of those that do not have it; ""
 	Items     string     // of a field of a document that is an array: how many values it has, as 3 or 0..5; ""
@@ -115,6 +117,7 @@ const (
 	maxSpecBytes   = 128 << 10
 	maxSpecNesting = 256
 	maxColumns     = 1000
+	maxKey         = 4 // columns
 	maxValues      = 4096
 	maxName        = 63       // bytes: PostgreSQL cuts longer ones off
 	maxSpecRow     = 16 << 20 // bytes of column data
@@ -244,6 +247,7 @@ func (s *Spec) Differences(was *Spec) (all []string) {
 	differ("columns", names(was), names(s))
 	differ("name", was.Name, s.Name)
 	differ("key", was.Key, s.Key)
+	differ("primary", was.Primary, s.Primary)
 	differ("unique", was.Unique, s.Unique)
 	return all
 }

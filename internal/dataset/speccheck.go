@@ -88,6 +88,10 @@ func (p *columnPlanner) modify(plan *columnPlan) {
 	if p.c.Nulls == "" {
 		return
 	}
+	if p.c.takesNull() && !p.inside {
+		p.c.Nulls, plan.column.TakesNull = noNulls, true
+		return
+	}
 
 	if plan.derived != nil {
 		p.wrong([]string{"nulls"}, "a derived column has one width and no NULL; draw it, or leave nulls out")

@@ -103,6 +103,11 @@ func (s *Spec) plan() (*specPlan, []problem) {
 	}
 	plan.schema.Number = p.number(plan.columns)
 	p.unique(plan.columns)
+	p.primary(plan.columns)
+	plan.schema.Primary, plan.schema.Unique = p.Primary, p.Unique
+	if p.Primary == nil {
+		plan.schema.Primary = p.Key
+	}
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
@@ -218,13 +223,14 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 	if len(p.Key) == 0 {
 		return nil
 	}
-	if len(p.Key) > 2 {
-		p.add("key", "key: %d columns are not there yet: one, or two", len(p.Key))
+	if len(p.Key) > maxKey {
+		p.add("key", "key: %d columns are not there yet: one to %d", len(p.Key), maxKey)
 		return nil
 	}
 
 	var terms []rows.Term
-	for _, name := range p.Key {
+	var all []numbering
+	for k, name := range p.Key {
 		i := p.index("key", "key", name)
 		if i < 0 {
 			return nil
@@ -234,9 +240,18 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 			p.add("key", "key: %s", why)
 			return nil
 		}
+		if len(p.Key) > 1 && !c.term.Ordered() {
+			p.add("key", "key [%s]: a uuid and a scatter number the rows by themselves: make it a key of one column",
+				strings.Join(p.Key, ", "))
+			return nil
+		}
+		if slices.Contains(p.Key[:k], name) {
+			p.add("key", "key: column %s is here twice", quoted(name))
+			return nil
+		}
 		term := *c.term
 		term.Column = i
-		terms = append(terms, term)
+		terms, all = append(terms, term), append(all, c.numbering)
 	}
 
 	a, b := columns[terms[0].Column].numbering, columns[terms[len(terms)-1].Column].numbering
@@ -245,20 +260,30 @@ func (p *specPlanner) number(columns []columnPlan) []rows.Term {
 		p.add("key", "key [%s]: the column has every %d and cycle %d, so rows share a key: leave both out, "+
 			"or make a key of two columns",
 			p.Key[0], a.every, a.cycle)
-	case len(terms) == 1:
-	case terms[0].Column == terms[1].Column:
-		p.add("key", "key: column %s is here twice", quoted(p.Key[0]))
-	case !terms[0].Ordered() || !terms[1].Ordered():
-		p.add("key", "key [%s, %s]: a uuid and a scatter number the rows by themselves: make it a key of one column",
-			p.Key[0], p.Key[1])
+	case nested(all):
+	case len(terms) > 2:
+		p.add("key", "key [%s]: the first needs no cycle, the last no every, and every of each is every × cycle of the next: "+
+			"rows would share a key, or keys be left out", strings.Join(p.Key, ", "))
 	case b.cycle == 0 && a.cycle > 0 && a.cycle == b.every:
 		p.add("key", "key: the column with every comes first: write key: [%s, %s]", p.Key[1], p.Key[0])
-	case a.cycle != 0 || b.every != 1 || b.cycle != a.every:
+	default:
 		p.add("key", "key [%s, %s]: the first needs every: n and no cycle, and the second cycle: n and no every; "+
 			"here %s has every %d and cycle %d, and %s has every %d and cycle %d: rows would share a key, or keys be left out",
 			p.Key[0], p.Key[1], p.Key[0], a.every, a.cycle, p.Key[1], b.every, b.cycle)
 	}
 	return terms
+}
+
+// nested reports whether each column of a key starts over whenever the one before it moves on, so that together they
+// number the rows.
+func nested(all []numbering) bool {
+	for i, n := range all[1:] {
+		slow := all[i].every
+		if n.cycle == 0 || slow%n.every != 0 || slow/n.every != n.cycle {
+			return false
+		}
+	}
+	return all[0].cycle == 0 && all[len(all)-1].every == 1
 }
 
 // notAKey says why a column cannot be part of a key, "" if it can.
@@ -330,42 +355,67 @@ func (p *specPlanner) index(at, what, name string) int {
 // unique checks that each set of columns holds derived ones that decide the row.
 func (p *specPlanner) unique(columns []columnPlan) {
 	for i, set := range p.Unique {
-		at := path("unique", strconv.Itoa(i))
-		what := "unique [" + strings.Join(set, ", ") + "]"
-		var derived []numbering
-		var drawn string
-		seen := map[string]bool{}
-		ok := len(set) > 0
-		for _, name := range set {
-			if seen[name] {
-				p.add(at, "%s: column %s is here twice", what, quoted(name))
-				ok = false
-				continue
-			}
-			seen[name] = true
-			k := p.index(at, what, name)
-			if k < 0 {
-				ok = false
-				continue
-			}
-			if columns[k].derived == nil {
-				drawn = name
-				continue
-			}
-			derived = append(derived, columns[k].numbering)
+		if len(set) == 0 {
+			p.add(path("unique", strconv.Itoa(i)), "unique: an empty list of columns")
+			continue
 		}
+		p.decided(path("unique", strconv.Itoa(i)), "unique", set, columns)
+	}
+}
 
-		switch {
-		case len(set) == 0:
-			p.add(at, "unique: an empty list of columns")
-		case !ok || decide(derived):
-		case len(set) == 1 && drawn != "":
-			p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text, uuid or scatter",
-				quoted(drawn))
-		default:
-			p.add(at, "%s: these columns do not decide the row: one of them must be a uuid, a scatter or a sequence without every and cycle, "+
-				"or two together (every: n, and cycle: n)", what)
+// primary checks the primary key of a table that is made. That of the rows' numbers needs no word.
+func (p *specPlanner) primary(columns []columnPlan) {
+	at, what, key := "primary", "primary", p.Primary
+	if p.Primary == nil {
+		at, what, key = "key", "key", p.Key
+	} else if len(key) > 0 {
+		p.decided(at, what, key, columns)
+	}
+	for _, name := range key {
+		i := p.columnIndex(name)
+		if i >= 0 && (columns[i].column.Nullable || columns[i].column.TakesNull) {
+			p.add(at, "%s: column %s may be NULL, and a primary key has no NULL: leave nulls out, or write primary: []", what, quoted(name))
 		}
+	}
+	if slices.Equal(p.Primary, p.Key) {
+		p.Primary = nil
+	}
+}
+
+// decided checks that a set of columns holds derived ones that decide the row.
+func (p *specPlanner) decided(at, what string, set []string, columns []columnPlan) {
+	what += " [" + strings.Join(set, ", ") + "]"
+	var derived []numbering
+	var drawn string
+	seen := map[string]bool{}
+	ok := true
+	for _, name := range set {
+		if seen[name] {
+			p.add(at, "%s: column %s is here twice", what, quoted(name))
+			ok = false
+			continue
+		}
+		seen[name] = true
+		k := p.index(at, what, name)
+		if k < 0 {
+			ok = false
+			continue
+		}
+		if columns[k].derived == nil {
+			drawn = name
+			continue
+		}
+		derived = append(derived, columns[k].numbering)
+	}
+
+	switch {
+	case !ok || decide(derived):
+	case len(set) == 1 && drawn != "":
+		p.add(at, "column %s is unique and drawn: drawn values repeat. Derive it: sequence, with format for a text, uuid or scatter",
+			quoted(drawn))
+	default:
+		p.add(at, "%s: these columns do not decide the row: one of them must be a uuid, a scatter or a sequence without every and cycle, "+
+			"or two together (every: n, and cycle: n)", what)
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	case s.File == "":
 		p.wrong(at, "sample needs file, as in {file: customers.csv, column: name}")
 		return plan
-	case p.c.Nulls != "" || p.c.Distinct != 0 || p.c.Common != nil:
+	case p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
 		p.wrong(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
 		return plan
 	}

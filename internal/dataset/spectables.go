@@ -175,7 +175,7 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 	if t.key == "" || strings.ContainsFunc(t.key, func(c rune) bool { return c == ',' || c == ';' || unicode.IsControl(c) }) {
 		r.add(t.line, "table %s: write it as name or schema.name", quoted(t.key))
 	}
-	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "unique", "columns")
+	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "primary", "unique", "columns")
 	if at := slices.IndexFunc(one.keys, func(e entry) bool { return e.key == "rows" }); at >= 0 {
 		one.Spec.Rows = r.rows(one.keys[at])
 	}

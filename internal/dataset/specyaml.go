@@ -98,7 +98,7 @@ func (r *specReader) read(text []byte) *Spec {
 		return nil
 	}
 
-	all := r.mapping(root, "the file", "version", "name", "rows", "parameters", "key", "unique", "columns")
+	all := r.mapping(root, "the file", "version", "name", "rows", "parameters", "key", "primary", "unique", "columns")
 	r.declare(all)
 	version := r.version(all)
 	s := r.spec(all)
@@ -126,6 +126,8 @@ func (r *specReader) spec(all []entry) *Spec {
 			s.Rows = r.rows(e)
 		case "key":
 			s.Key = r.list(e.value, "key")
+		case "primary":
+			s.Primary = r.list(e.value, "primary")
 		case "unique":
 			s.Unique = r.lists(e)
 		case "columns":

@@ -64,8 +64,6 @@ func exampleOf(serverType string, mysql bool) (sql string, values []string) {
 	case name == "set" && mysql:
 		label, _, _ := strings.Cut(params, "','")
 		return full, []string{strings.Trim(label, "'")}
-	case name == "json":
-		return full, []string{"{}"}
 	case name == "binary":
 		return full, []string{"a"} // the server fills it with NUL
 	}

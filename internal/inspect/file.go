@@ -17,7 +17,11 @@ func (e entry) line() string {
 	if e.sql != "" {
 		kind += ", sql: " + quoted(e.sql)
 	}
-	return fmt.Sprintf("  %s: {type: %s, %s}", name(e.Name), kind, e.generator)
+	nulls := ""
+	if e.Nullable && !strings.Contains(e.generator, ", nulls: ") {
+		nulls = ", nulls: 0%"
+	}
+	return fmt.Sprintf("  %s: {type: %s, %s%s}", name(e.Name), kind, e.generator, nulls)
 }
 
 // file writes the spec. rows is its number of rows, unless it is 0.
@@ -54,6 +58,9 @@ func (w *writer) body(rows int64) string {
 		line("rows: %d", rows)
 	}
 	line("key: %s", names(w.key))
+	if !slices.Equal(w.primary, w.key) {
+		line("primary: %s", names(w.primary))
+	}
 	line("columns:")
 	for _, c := range w.columns {
 		if c.omitted != "" {

@@ -64,6 +64,7 @@ type writer struct {
 	keepValues  bool // texts of common values, in place of v1, v2 …
 	columns     []*column
 	key         []string
+	primary     []string // the table's, if its columns are in the spec
 	unique      [][]string
 	unknown     []string // constraints that are not understood
 	problems    []error
@@ -96,6 +97,9 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 		c := &column{Column: &table}
 		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
 			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
+		}
+		if c.Values == nil && c.Type == "json" { // PostgreSQL's, which takes documents as text only
+			c.Values, c.sql = &rows.Column{Name: c.Name, Type: rows.JSON}, c.Type
 		}
 		c.kind = kindOf(c.Values)
 		switch {
@@ -208,7 +212,7 @@ const unkeyed = "version: 1\nname: t\nkey: [terapush_row]\ncolumns:\n  terapush_
 func (w *writer) try(key []string, all ...entry) error {
 	text := unkeyed
 	if key != nil {
-		text = "version: 1\nname: t\nkey: " + names(key) + "\ncolumns:\n"
+		text = "version: 1\nname: t\nkey: " + names(key) + "\nprimary: []\ncolumns:\n"
 	}
 	for _, e := range all {
 		text += e.line() + "\n"

@@ -80,7 +80,7 @@ func TestWrite(t *testing.T) {
 	}{
 		"a table without any key": {
 			loader.Description{Columns: []loader.Column{text("msg", 40), bigint("n")}},
-			"key: [\"n\"]\ncolumns:\n" +
+			"key: [\"n\"]\nprimary: []\ncolumns:\n" +
 				"  msg: {type: text(40), words: {length: 1..40}}\n" +
 				"  \"n\": {type: bigint, sequence: {start: 1}}  # no key of the table does: this column numbers the rows, so that the proof finds them\n",
 		},
@@ -89,7 +89,7 @@ func TestWrite(t *testing.T) {
 				Columns: []loader.Column{bigint("tenant"), bigint("no")}, Keys: []loader.Key{primary("tenant", "no")},
 				References: []loader.Reference{parent("tenant", &loader.ParentKeys{Min: 3, Max: 12, Count: 10})},
 			},
-			"key: [\"no\", tenant]\ncolumns:\n" +
+			"key: [\"no\", tenant]\nprimary: [tenant, \"no\"]\ncolumns:\n" +
 				"  tenant: {type: bigint, sequence: {start: 3, cycle: 10}}  # REFERENCES s.p (id), 10 keys\n" +
 				"  \"no\": {type: bigint, sequence: {start: 1, every: 10}}\n",
 		},
@@ -97,7 +97,7 @@ func TestWrite(t *testing.T) {
 			loader.Description{
 				Columns: []loader.Column{text("a", 9), bigint("b"), bigint("c")}, Keys: []loader.Key{primary("a", "b", "c")},
 			},
-			"key: [b]\ncolumns:\n" +
+			"key: [b]\nprimary: [a, b, c]\ncolumns:\n" +
 				"  a: {type: text(9), text: {length: 1..9}}\n" +
 				"  b: {type: bigint, sequence: {start: 1}}\n" +
 				"  c: {type: bigint, uniform: {min: 1, max: 1000000}}\n",
@@ -119,7 +119,7 @@ func TestWrite(t *testing.T) {
 				"  a: {type: bigint, sequence: {start: 1}}\n" +
 				"  b: {type: text(5), text: {length: 1..5}}\n" +
 				"  day: {type: date, sequence: {start: 2025-01-01, step: 1d}}\n" +
-				"unique:\n  - [mail]\n  - [a, b]\n  - [day]\n",
+				"unique:\n  - [mail]\n  - [a, b]\n  - [id, a]\n  - [day]\n",
 		},
 		"unique columns where a condition holds, and in their first characters": {
 			loader.Description{
@@ -134,7 +134,7 @@ func TestWrite(t *testing.T) {
 				"  id: {type: bigint, sequence: {start: 1}}\n" +
 				"  mail: {type: text(80), sequence: {format: \"{:012}\"}}\n" +
 				"  name: {type: text(80), sequence: {format: \"{:05}\"}}\n" +
-				"  gone: {type: text(9), text: {length: 1..9}}\n" +
+				"  gone: {type: text(9), text: {length: 1..9}, nulls: 0%}\n" +
 				"  \"n\": {type: bigint, uniform: {min: 1, max: 1000000}}\n" +
 				"unique:\n  - [name]\n",
 		},
@@ -164,8 +164,8 @@ func TestWrite(t *testing.T) {
 			},
 			"key: [id]\ncolumns:\n" +
 				"  id: {type: bigint, sequence: {start: 1}}\n" +
-				"  x: {type: bigint, ref: {table: q, column: a, rows: 10, start: 1}}  # REFERENCES s.q (a), 10 keys, of which s.q has every pair\n" +
-				"  \"y\": {type: bigint, ref: {table: q, column: b, rows: 3, start: 5}}  # REFERENCES s.q (b), 3 keys, of which s.q has every pair\n",
+				"  x: {type: bigint, ref: {table: q, column: a, rows: 10, start: 1}}  # REFERENCES s.q (a), 10 keys, of which s.q has every combination\n" +
+				"  \"y\": {type: bigint, ref: {table: q, column: b, rows: 3, start: 5}, nulls: 0%}  # REFERENCES s.q (b), 3 keys, of which s.q has every combination\n",
 		},
 		"CHECKs": {
 			loader.Description{
@@ -246,7 +246,7 @@ func TestWrite(t *testing.T) {
 				"  id: {type: bigint, sequence: {start: 1}}  # identity always\n" +
 				"  # \"g\" bigint is left out: generated as id * 2\n" +
 				"  at: {type: timestamp, uniform: {min: 2025-01-01, max: 2025-12-31}}  # DEFAULT now(); ON UPDATE now(); INVISIBLE\n" +
-				"  # \"p\" point is left out: there is no type of ours for point yet; to fill it write p: {type: text, sql: \"point\", values: [\"(0,0)\", \"(1,2)\"]}\n",
+				"  # \"p\" point is left out: there is no type of ours for point yet; to fill it write p: {type: text, sql: \"point\", values: [\"(0,0)\", \"(1,2)\"], nulls: 0%}\n",
 		},
 		"integers narrower than ours": {
 			loader.Description{
@@ -279,11 +279,11 @@ func TestWrite(t *testing.T) {
 				},
 				Keys: []loader.Key{primary("at"), unique("seen")},
 			},
-			"key: [id]\ncolumns:\n" +
+			"key: [id]\nprimary: [at]\ncolumns:\n" +
 				"  at: {type: timestamp(0), sequence: {start: 2025-01-01, step: 1s}}\n" +
 				"  id: {type: bigint, sequence: {start: 1}}  # no key of the table does: this column numbers the rows, so that the proof finds them\n" +
 				"  seen: {type: timestamptz(3), sequence: {start: 2025-01-01, step: 1s}}\n" +
-				"unique:\n  - [at]\n  - [seen]\n",
+				"unique:\n  - [seen]\n",
 		},
 		"words of YAML": {
 			loader.Description{Columns: []loader.Column{bigint("yes"), bigint("null"), bigint("a: b"), text("#x", 5)}, Keys: []loader.Key{primary("yes")}},

@@ -132,11 +132,13 @@ func (w *writer) deriveUniques() {
 		}
 		columns := w.present(k)
 		switch {
-		case columns == nil || w.hasKey(k.Columns): // a NULL is in no key, and what has the key is unique
-		case w.decided(k.Columns) || w.deriveOne(columns):
-			w.unique = append(w.unique, k.Columns)
-		default:
+		case columns == nil: // a NULL is in no key
+		case !w.hasKey(k.Columns) && !w.decided(k.Columns) && !w.deriveOne(columns):
 			w.refuseUnique(k, columns)
+		case k.Primary:
+			w.primary = k.Columns
+		default:
+			w.unique = append(w.unique, k.Columns)
 		}
 	}
 	for _, c := range w.columns {
@@ -209,7 +211,11 @@ func (w *writer) derive(c *column) bool {
 
 // refuseUnique leaves a column of a unique key out that no generator can make different in every row.
 func (w *writer) refuseUnique(k loader.Key, columns []*column) {
-	why := "no generator makes it different in every row, as UNIQUE " + k.Name + " wants"
+	what := "UNIQUE " + k.Name
+	if k.Primary {
+		what = "the primary key"
+	}
+	why := "no generator makes it different in every row, as " + what + " wants"
 	for _, c := range columns {
 		if c.Nullable && c.generator == "" {
 			w.leaveOut(c, why)
@@ -222,7 +228,7 @@ func (w *writer) refuseUnique(k loader.Key, columns []*column) {
 		}
 		if c.isNarrow() && !c.Optional() {
 			w.problems = append(w.problems, fmt.Errorf("column %q: %s has too few values to be different in every row, "+
-				"as UNIQUE %s wants: fill the table by hand", c.Name, c.Type, k.Name))
+				"as %s wants: fill the table by hand", c.Name, c.Type, what))
 			return
 		}
 		w.leaveOut(c, why)

@@ -30,7 +30,7 @@ func (w *writer) readReferences(inFile func(r *loader.Reference) bool) {
 	}
 }
 
-// split makes two references of one whose parent has every pair of two ranges, and reports whether that can be done.
+// split makes a reference of each column of one whose parent has every combination of some ranges, and reports whether that can be done.
 func (w *writer) split(r *loader.Reference) bool {
 	for i, keys := range r.Grid {
 		c := w.find(r.Columns[i])
@@ -94,7 +94,7 @@ func say(r *loader.Reference) string {
 	case k.Count == 0:
 		return ", which is empty: fill it first"
 	case r.Grid != nil:
-		return fmt.Sprintf(", %s keys, of which %s.%s has every pair", humanize.Comma(k.Count), r.Schema, r.Table)
+		return fmt.Sprintf(", %s keys, of which %s.%s has every combination", humanize.Comma(k.Count), r.Schema, r.Table)
 	case gaps(k) > 0:
 		return fmt.Sprintf(", %s keys from %d to %d: with gaps, in which no row may point",
 			humanize.Comma(k.Count), k.Min, k.Max)

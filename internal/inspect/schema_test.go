@@ -94,7 +94,7 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 		"values for no more than 50 rows, however many others have.\n  s.countries:\n    rows: 50\n",
 		"  s.users:\n    rows: 1000\n",
 		"      code: {type: char(2), ref: s.countries.code}\n",
-		"\"states\" is left out: column \"code\": tinyint has too few values to be different in every row, as UNIQUE pk wants: fill the table by hand\n",
+		"\"states\" is left out: column \"code\": tinyint has too few values to be different in every row, as the primary key wants: fill the table by hand\n",
 		"\"orders\" is left out: column \"code\": it refers to table states, which is left out: once that has rows, ",
 	} {
 		require.Contains(t, string(file), line)

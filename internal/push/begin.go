@@ -108,9 +108,13 @@ func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMo
 	if c.RunID != "" {
 		shard = cmp.Or(c.Shard.String(), "0/1")
 	}
+	schema := plan.Schema()
+	if c.PrimaryKey.Given && !c.PrimaryKey.On {
+		schema.Primary, schema.Unique = nil, nil
+	}
 	return loader.Preparation{
-		Run: id, Shard: shard, Owner: owner(), Schema: plan.Schema(), Contract: plan.Contract,
-		Create: mode, MayDrop: c.AllowDrop, PrimaryKey: c.PrimaryKey, Like: c.LikeTable, Records: plan.Files != nil,
+		Run: id, Shard: shard, Owner: owner(), Schema: schema, Contract: plan.Contract,
+		Create: mode, MayDrop: c.AllowDrop, PrimaryKey: c.PrimaryKey.On, Like: c.LikeTable, Records: plan.Files != nil,
 	}
 }
 

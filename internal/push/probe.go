@@ -197,7 +197,7 @@ func (p *push) refusal(row int64, err error) error {
 	}
 	hint := "correct the generator in the file of --dataset (terapush inspect writes one that fits a table), or what " +
 		"the table demands"
-	if p.Config.Like != "" {
+	if p.Config.RowsOfLike() {
 		hint = "write the file with terapush inspect, correct the generator in it, and give it as --dataset " +
 			"in place of --like"
 	}

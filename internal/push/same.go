@@ -62,7 +62,13 @@ func (p *push) samePlace() error {
 }
 
 // tableOf returns the table as the user names it.
-func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Flag("like"), r.Plan.Dataset) }
+func tableOf(r runlog.Record) string {
+	data := config.Data{Dataset: r.Flag("dataset"), Like: r.Flag("like")}
+	if data.RowsOfLike() {
+		return cmp.Or(r.Flag("table"), data.Like)
+	}
+	return cmp.Or(r.Flag("table"), r.Plan.Dataset)
+}
 
 // refuseOtherFiles is refuseChanges for a load.
 func refuseOtherFiles(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
@@ -133,7 +139,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"commit-batches", was.GroupBatches, c.CommitBatches},
 		{"delivery", string(was.Delivery), delivery},
 		{"create", cmp.Or(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
-		{"primary-key", cmp.Or(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
+		{"primary-key", cmp.Or(r.Flag("primary-key"), "not given"), c.PrimaryKey.String()},
 	}
 	if via := c.Staging.String(); !config.SameStore(r.Via, via) {
 		fixed = append(fixed, value{"staging", cmp.Or(r.Via, "none"), via})

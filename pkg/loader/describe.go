@@ -115,8 +115,8 @@ type Reference struct {
 	Of            []string // the parent's columns
 	// Keys are the parent's values where that is one integer column; nil if it is not, or they could not be read.
 	Keys *ParentKeys
-	// Grid has the values of each of two integer columns, of which the parent has every pair; nil if it has not, or they
-	// could not be read.
+	// Grid has the values of each of several integer columns, of which the parent has every combination; nil if it has
+	// not, or they could not be read.
 	Grid []ParentKeys
 }
 

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -197,10 +198,31 @@ type Beginning struct {
 // MadeBy is the comment on tables that terapush has made.
 const MadeBy = "made by terapush"
 
-// MayRemove returns nil if an existing table may be dropped or emptied: its comment is MadeBy, or MayDrop is one of the
+// madeLike is in the comment on those that are like another, before its name.
+const madeLike = MadeBy + ", like "
+
+// Comment is the comment on the table that is made: MadeBy, and the table of Like, if there is one.
+func (p Preparation) Comment() string {
+	if p.Like.Name == "" {
+		return MadeBy
+	}
+	return madeLike + p.Like.Schema + "." + p.Like.Name
+}
+
+// IsMade reports whether a table with the comment was made by terapush. like is the table that it was made like; "" if
+// there was none.
+func IsMade(comment string) (like string, is bool) {
+	like, copied := strings.CutPrefix(comment, madeLike)
+	if !copied {
+		return "", comment == MadeBy
+	}
+	return like, true
+}
+
+// MayRemove returns nil if an existing table may be dropped or emptied: terapush has made it, or MayDrop is one of the
 // names that users may use for it. table is its name in the error.
 func (p Preparation) MayRemove(table, comment string, names ...string) error {
-	if comment == MadeBy || p.MayDrop != "" && slices.Contains(names, p.MayDrop) {
+	if _, is := IsMade(comment); is || p.MayDrop != "" && slices.Contains(names, p.MayDrop) {
 		return nil
 	}
 	done, do := "emptied", "empty"

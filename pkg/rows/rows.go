@@ -36,6 +36,8 @@ type Column struct {
 	SQL string
 	// Nullable reports whether some values are NULL. Derived columns are not.
 	Nullable bool
+	// TakesNull reports whether a table that is made takes NULL there, although no value is NULL.
+	TakesNull bool
 	// Derived reports whether the value is a function of the row number alone. Derived columns are stamped into filled
 	// buffers; all others are drawn from the seed. A derived value of a variable type is Plain and has MaxBytes bytes in
 	// every row.
@@ -148,6 +150,10 @@ type Schema struct {
 	// The sum of the terms after the first is at least 0 and less than its Times, so that a range of rows is a range of
 	// the first column too, if that is Ordered. A term that is not is the only one.
 	Number []Term
+	// Primary and Unique are the keys of a table that is made, as names of columns: of the primary key, and of each unique
+	// one. Rows keep them. None: the table has columns alone.
+	Primary []string
+	Unique  [][]string
 	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =
 	// MaxRowBytes in every row.
 	MeanRowBytes int64
@@ -166,6 +172,15 @@ func (s Schema) RowBytes() int64 {
 
 // Key returns the column of the row number's first term, for primary keys, shard keys and range conditions.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
+
+// NumberNames lists the columns of the row number.
+func (s Schema) NumberNames() []string {
+	names := make([]string, len(s.Number))
+	for i, t := range s.Number {
+		names[i] = s.Columns[t.Column].Name
+	}
+	return names
+}
 
 // Ordered reports whether a range of rows is a range of the key's column.
 func (s Schema) Ordered() bool { return s.Number[0].Ordered() }

@@ -18,7 +18,7 @@ type Catalog interface {
 	Columns(ctx context.Context, c Conn, s *State, r *Relation) ([]Column, error)
 	// Fits returns why the run cannot or must not use the relation, apart from its columns; nil if it can.
 	Fits(ctx context.Context, c Conn, s *State, r *Relation) error
-	// Create returns the statements that create the table, with the comment loader.MadeBy. It may ask the server, as
+	// Create returns the statements that create the table, with the comment of Preparation.Comment. It may ask the server, as
 	// Doris for the number of its backends; Explain calls it without a connection.
 	Create(ctx context.Context, c Conn, s *State) ([]string, error)
 	// Exists reports whether a statement of Create or CreateClaims failed because another process was quicker.
@@ -99,7 +99,7 @@ func (s *State) isLike(r *Relation) bool {
 // Elsewhere is the advice for a table that cannot take the run's rows. One that terapush has not made is never to be
 // dropped for them.
 func (r *Relation) Elsewhere() string {
-	if r.Comment != loader.MadeBy {
+	if _, is := loader.IsMade(r.Comment); !is {
 		return "choose another --table"
 	}
 	return "choose another --table, or use --create recreate"

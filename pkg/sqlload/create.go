@@ -17,6 +17,11 @@ func (t *Table) make(ctx context.Context, c Conn, s *State, old *Relation) (*Rel
 		return nil, Refuse("choose another --table",
 			"%s is the table that the new one is to be like, and would be gone", old)
 	}
+	if old != nil {
+		if err := t.losesNothing(ctx, c, s, old); err != nil {
+			return nil, err
+		}
+	}
 	begins := t.begins(s)
 	if s.claims() && (old != nil || begins || s.Want.Resume) {
 		if err := t.ensureClaims(ctx, c, s); err != nil {
@@ -29,6 +34,58 @@ func (t *Table) make(ctx context.Context, c Conn, s *State, old *Relation) (*Rel
 		}
 	}
 	return t.create(ctx, c, s, old)
+}
+
+// losesNothing refuses to drop a table that has what the new one would not have, and what somebody has made: it was made
+// like another, or was given indexes, foreign keys or triggers since. Keys do not count, since terapush makes them.
+// --allow-drop overrules it.
+func (t *Table) losesNothing(ctx context.Context, c Conn, s *State, old *Relation) error {
+	if allowed := *old; s.Want.MayDrop != "" {
+		allowed.Comment = ""
+		if t.mayRemove(s, &allowed) == nil {
+			return nil
+		}
+	}
+	hint := "--create truncate keeps the table; --allow-drop " + old.String() + " drops it nevertheless"
+	like, _ := loader.IsMade(old.Comment)
+	if like != "" && s.Want.Like.Name == "" {
+		return Refuse("add --like "+like+"; "+hint,
+			"table %s was made like %s, and the new one would not have its indexes, defaults and CHECKs", old, like)
+	}
+
+	has, err := t.extras(ctx, c, s, old)
+	if err != nil || len(has) == 0 {
+		return t.Failed("look for indexes of "+s.Table, err)
+	}
+	return Refuse(hint, "table %s has %s, which the new one would not have", old, strings.Join(has, ", "))
+}
+
+// extras lists the foreign keys and triggers of a table, and, unless the new one is like another, its indexes that are
+// no keys.
+func (t *Table) extras(ctx context.Context, c Conn, s *State, old *Relation) (all []string, err error) {
+	if t.Lookups == nil || t.Lookups.Costs == "" {
+		return nil, nil
+	}
+	costs, err := Rows(ctx, c, s.fill(t.Lookups.Costs, old))
+	var keys [][]string
+	if err == nil && len(costs) > 0 {
+		keys, err = Rows(ctx, c, s.fill(t.Lookups.Keys, old))
+	}
+	if err != nil && t.refused(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	for _, row := range costs {
+		isKey := slices.ContainsFunc(keys, func(key []string) bool { return key[0] == row[1] })
+		counts := row[0] == "foreign key" || row[0] == "trigger" || row[0] == "index" && s.Want.Like.Name == "" && !isKey
+		if counts {
+			all = append(all, row[0]+" "+row[1])
+		}
+	}
+	return all, nil
 }
 
 // create creates the table, in the place of old unless that is nil.

@@ -213,10 +213,13 @@ func addReference(d *loader.Description, row []string) {
 // parentTime is how long the keys of a parent may be counted: without them a user has to say what they are.
 const parentTime = 5 * time.Second
 
-// countParents reads the keys of a reference of one or two integer columns, over a connection of its own, which may have
+// maxGrid is how many columns a reference may have whose parents are counted.
+const maxGrid = 4
+
+// countParents reads the keys of a reference of a few integer columns, over a connection of its own, which may have
 // to be cut off.
 func (t *Table) countParents(ctx context.Context, s *State, d *loader.Description, r *loader.Reference) {
-	if len(r.Columns) > 2 || slices.ContainsFunc(r.Columns, func(name string) bool { return !hasIntegers(d, name) }) {
+	if len(r.Columns) > maxGrid || slices.ContainsFunc(r.Columns, func(name string) bool { return !hasIntegers(d, name) }) {
 		return
 	}
 

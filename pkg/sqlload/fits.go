@@ -46,10 +46,17 @@ func (s *State) canMake() error {
 		return err
 	}
 
+	if s.Want.Like.Name != "" { // it has its own
+		return nil
+	}
+
 	var without []string
 	for _, c := range s.Schema.Columns {
 		switch {
 		case s.SQL(c) != "":
+		case s.Dialect.SQL(c) != "":
+			return Refuse("take it out of the keys, make it a shorter text, or omit the keys with --primary-key=false",
+				"table %s cannot be made: column %s (%s of at most %d bytes) cannot be in a key there", s.Table, c.Name, c.Type, c.MaxSize())
 		case c.Type == rows.Float32s:
 			without = append(without, fmt.Sprintf("%s (%s of %d numbers)", c.Name, c.Type, c.Dims()))
 		default:

@@ -121,6 +121,7 @@ func (r *Recorder) Prepare(
 			r.Name(strconv.FormatInt(row.Changed.Unix(), 10), "0")
 			r.Name(row.Run, example) // that of a shard has letters behind it
 		}
+		r.server.sayLeftOut()
 		return err
 	}
 
@@ -309,6 +310,18 @@ type emptyServer struct {
 	recorder            *Recorder
 	state               *State // of the newest Prepare
 	table, claims, runs bool
+	made                bool // by the newest Prepare
+}
+
+// sayLeftOut writes down which keys the table that was made does not have.
+func (e *emptyServer) sayLeftOut() {
+	if !e.made {
+		return
+	}
+	e.made = false
+	if left := e.state.leftOut(); left != "" {
+		e.recorder.Add("left out", left)
+	}
 }
 
 // Locate implements Catalog.
@@ -322,7 +335,7 @@ func (e *emptyServer) Locate(_ context.Context, _ Conn, s *State) (*Relation, er
 
 // Create implements Catalog.
 func (e *emptyServer) Create(ctx context.Context, _ Conn, s *State) ([]string, error) {
-	e.table = true
+	e.table, e.made = true, true
 	return e.Catalog.Create(ctx, nil, s)
 }
 

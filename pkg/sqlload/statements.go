@@ -30,6 +30,12 @@ type Dialect struct {
 	Upper bool   // names are quoted in upper case, as the server folds those without quotation marks
 	Fold  bool   // names of columns are compared without case
 	Types Types
+	// KeyTypes are the types of columns that are in a key, where those of Types can be in none; one without SQL stands for a
+	// type of ours that can be in none at all.
+	KeyTypes Types
+	Keys     KeyRule
+	// Unique makes a unique key of columns; UNIQUE (%s). FirstInKey follows the first column of a primary key, as " HASH".
+	Unique, FirstInKey string
 	// AtomicDDL reports whether a transaction can drop a table and create another one.
 	AtomicDDL bool
 	Drop      string // removes a table; DROP TABLE
@@ -114,11 +120,16 @@ func (d Dialect) Identifier(name string) string {
 
 // Columns quotes the schema's column names for a column list.
 func (d Dialect) Columns(s rows.Schema) string {
-	names := s.Names()
-	for i, n := range names {
-		names[i] = d.Column(n)
+	return d.columns(s.Names())
+}
+
+// columns quotes the names of columns of a schema.
+func (d Dialect) columns(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = d.Column(name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(quoted, ", ")
 }
 
 // Names quotes the names of columns for a column list.
@@ -197,11 +208,7 @@ func (d Dialect) integer(t rows.Type, value string) string {
 
 // KeyColumns quotes the columns of a primary key: all those of a row's number, since one alone need not be unique.
 func (d Dialect) KeyColumns(s rows.Schema) string {
-	names := make([]string, len(s.Number))
-	for i, t := range s.Number {
-		names[i] = d.Column(s.Columns[t.Column].Name)
-	}
-	return strings.Join(names, ", ")
+	return d.columns(s.NumberNames())
 }
 
 // Statements writes the SQL about one target table and its claim table, whose names are quoted. Run ids are lower-case

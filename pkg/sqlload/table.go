@@ -69,6 +69,9 @@ type State struct {
 
 // Plan returns the state before the server was asked.
 func (t *Table) Plan(p loader.Preparation) *State {
+	if p.PrimaryKey && len(p.Schema.Primary) == 0 {
+		p.Schema.Primary = p.Schema.NumberNames()
+	}
 	s := &State{Statements: t.Catalog.Plan(p), Want: p}
 	s.Row.Run, s.Row.Part = p.Run, cmp.Or(p.Shard, loader.WholeRun)
 	return s

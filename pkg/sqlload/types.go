@@ -190,13 +190,13 @@ func (all Types) Lacks() (types []rows.Type) {
 }
 
 // Define returns a column as CREATE TABLE has it.
-func (d Dialect) Define(c rows.Column) string {
-	name := d.Column(c.Name)
+func (s Statements) Define(c rows.Column) string {
+	name := s.Column(c.Name)
 	null := " NOT NULL"
-	if c.Nullable {
+	if c.Nullable || c.TakesNull {
 		null = " NULL" // a TIMESTAMP of MySQL may be NOT NULL otherwise
 	}
-	return name + " " + d.SQL(c) + null + d.check(c)
+	return name + " " + s.SQL(c) + null + s.check(c)
 }
 
 // check returns the CHECK of a column, with a blank before it; "" without one.

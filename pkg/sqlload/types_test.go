@@ -140,9 +140,9 @@ func TestDefineQuotes(t *testing.T) {
 	types := Types{{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s)", Check: "%[1]s IN (%[2]s)"}}
 	c := rows.Column{Name: "a.b", Type: rows.Enum, Labels: []string{`\`, `') ) AS SELECT`, "\n"}}
 	plain, escaped := `'\', ''') ) AS SELECT', '`+"\n'", `'\\', '\') ) AS SELECT', '`+"\n'"
-	assert.Equal(t, `"a.b" ENUM(`+plain+`) NOT NULL CHECK ("a.b" IN (`+plain+`))`, Dialect{Quote: `"`, Types: types}.Define(c))
+	assert.Equal(t, `"a.b" ENUM(`+plain+`) NOT NULL CHECK ("a.b" IN (`+plain+`))`, Statements{Dialect: Dialect{Quote: `"`, Types: types}}.Define(c))
 	assert.Equal(t, "`a.b` ENUM("+escaped+") NOT NULL CHECK (`a.b` IN ("+escaped+"))",
-		Dialect{Quote: "`", Types: types, Backslash: true}.Define(c))
+		Statements{Dialect: Dialect{Quote: "`", Types: types, Backslash: true}}.Define(c))
 }
 
 // A table is not replaced by one like itself, in whatever case it is named.
@@ -205,12 +205,13 @@ func TestDefine(t *testing.T) {
 		"`a` ENUM('it''s', '100%') NOT NULL":            {Name: "a", Type: rows.Enum, Labels: labels},
 		"`a``%d` TEXT NOT NULL CHECK (`a``%d` IS JSON)": {Name: "a`%d", Type: rows.JSON},
 		"`a` inet NULL":                                 {Name: "a", Type: rows.Text, SQL: "inet", Nullable: true},
+		"`b` TEXT NULL":                                 {Name: "b", Type: rows.Text, TakesNull: true},
 		"`a` json NOT NULL":                             {Name: "a", Type: rows.JSON, SQL: "json"},
 	} {
-		assert.Equal(t, want, d.Define(c))
+		assert.Equal(t, want, Statements{Dialect: d}.Define(c))
 	}
 	d.Types[2] = Type{Ours: rows.Enum, Name: "text", SQL: "TEXT", Check: "%[1]s IN (%[2]s)"}
-	assert.Equal(t, "`a` TEXT NOT NULL CHECK (`a` IN ('it''s', '100%'))", d.Define(rows.Column{Name: "a", Type: rows.Enum, Labels: labels}))
+	assert.Equal(t, "`a` TEXT NOT NULL CHECK (`a` IN ('it''s', '100%'))", Statements{Dialect: d}.Define(rows.Column{Name: "a", Type: rows.Enum, Labels: labels}))
 	assert.Equal(t, "CASE WHEN `a` IS NOT NULL THEN 1 END", d.Types.read(rows.Column{Type: rows.Text, SQL: "inet"}, "`a`"))
 	assert.Contains(t, d.Types.Lacks(), rows.UUID)
 	assert.NotContains(t, d.Types.Lacks(), rows.JSON)

@@ -66,7 +66,7 @@ func (catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]st
 	if like := s.Want.Like; like.Name != "" {
 		return []string{
 			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),
-			fmt.Sprintf("ALTER TABLE %s COMMENT = '%s'", s.Table, loader.MadeBy),
+			fmt.Sprintf("ALTER TABLE %s COMMENT = %s", s.Table, literal(s.Want.Comment())),
 		}, nil
 	}
 	return []string{statements{s.Statements}.createTable()}, nil

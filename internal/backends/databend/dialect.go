@@ -33,7 +33,7 @@ func literals(texts []string) string {
 func dialect() sqlload.Dialect {
 	const decimal = "DECIMAL(38, 0)"
 	return sqlload.Dialect{
-		Types: types, Hex: true, Backslash: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
+		Types: types, Keys: sqlload.NoKeys, Hex: true, Backslash: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
 		Decimal: decimal, Wide: decimal, Wider: "DECIMAL(76, %d)", BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'", HexNumber: hexNumber(),
 	}

@@ -73,7 +73,10 @@ func (l *opened) removePart(
 ) (loader.Resolution, error) {
 	deletion := statements{s.Statements}.deleteRows(keysOf(ref))
 	// A silent Prepare does not know who made the table.
-	ours := s.Relation != nil && s.Relation.Comment == loader.MadeBy
+	ours := false
+	if s.Relation != nil {
+		_, ours = loader.IsMade(s.Relation.Comment)
+	}
 	if s.Want.Contract.Dedup != loader.DedupKey || !ours {
 		return unresolved(ref, found, fmt.Sprintf("table %s was not made by terapush, so they may be someone else's; "+
 			"if not: %s, and resume", l.plan.name, deletion)), nil

@@ -14,7 +14,7 @@ import (
 // hence six in both. Rows are sorted by the key, so a condition on its first column narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
-		Types: types, Fold: true,
+		Types: types, Keys: sqlload.OnlyPrimary, Fold: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
 		HexNumber:  "CAST(CONV(RIGHT(%s, 15), 16, 10) AS BIGINT)",
 		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,

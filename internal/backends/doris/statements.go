@@ -38,7 +38,7 @@ const (
 
 // plannedShape returns what the options specify of a shape.
 func plannedShape(o options, p loader.Preparation) shape {
-	return shape{unique: p.PrimaryKey, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
+	return shape{unique: len(p.Schema.Primary) > 0, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
 }
 
 // fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas: three,
@@ -58,22 +58,23 @@ func (h shape) fill(alive int64) shape {
 // table's first; loads name their columns, so nothing depends on the order. One column is enough to distribute rows, and
 // keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
-	var key, rest []string
-	for i, c := range s.Schema.Columns {
-		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
-			rest = append(rest, "  "+s.Define(c))
+	names := s.LeadingNames()
+	columns := make([]string, len(names))
+	for _, c := range s.Schema.Columns {
+		text := "  " + s.Define(c)
+		if i := slices.Index(names, c.Name); i >= 0 {
+			columns[i] = text
+		} else {
+			columns = append(columns, text)
 		}
-	}
-	for _, t := range s.Schema.Number {
-		key = append(key, "  "+s.Define(s.Schema.Columns[t.Column]))
 	}
 	model := "DUPLICATE"
 	if h.unique {
 		model = "UNIQUE"
 	}
 	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\n", s.Table,
-		strings.Join(append(key, rest...), ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
-		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(s.Schema.Key().Name), h.buckets)
+		strings.Join(columns, ",\n"), model, s.LeadingColumns(), loader.MadeBy) +
+		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(names[0]), h.buckets)
 	all := map[string]string{}
 	maps.Copy(all, h.properties)
 	if h.replication > 0 {

@@ -230,10 +230,10 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 	if like := s.Want.Like; like.Name != "" {
 		return []string{
 			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),
-			fmt.Sprintf("ALTER TABLE %s COMMENT = '%s'", s.Table, loader.MadeBy),
+			fmt.Sprintf("ALTER TABLE %s COMMENT = %s", s.Table, literal(s.Want.Comment())),
 		}, nil
 	}
-	return []string{l.statements(s).createTable(s.Want.PrimaryKey)}, nil
+	return []string{l.statements(s).createTable()}, nil
 }
 
 // Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so

@@ -14,7 +14,8 @@ func (d *doctor) creates() bool { return slices.Contains(d.tables.Missing, d.nam
 
 // checkKey finds servers that refuse a table without a primary key, if that is what the run creates.
 func (d *doctor) checkKey() {
-	if !d.creates() || d.intent.PrimaryKey || d.on("sql_generate_invisible_primary_key") {
+	keyed := d.intent.PrimaryKey || len(d.intent.Schema.Primary) > 0 || d.intent.Like.Name != ""
+	if !d.creates() || keyed || d.on("sql_generate_invisible_primary_key") {
 		return
 	}
 	for name, wanted := range map[string]bool{

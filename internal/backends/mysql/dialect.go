@@ -12,12 +12,16 @@ import (
 var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect(f flavour) sqlload.Dialect {
-	return sqlload.Dialect{
-		Types: f.types(), Fold: true, Backslash: true,
+	d := sqlload.Dialect{
+		Types: f.types(), KeyTypes: keyTypes, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "CASE LENGTH(%[1]s) WHEN 16 THEN HEX(%[1]s) ELSE %[1]s END",
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
+	if f == singleStore {
+		d.Keys, d.Unique = sqlload.ShardedKeys, "UNIQUE KEY (%s) USING HASH"
+	}
+	return d
 }
 
 // What holds texts and raw bytes, the longest first.
@@ -34,6 +38,15 @@ var narrowTexts = []string{
 // asciiFits fits a text that is long enough, for values of ASCII alone.
 func asciiFits(params []int, want rows.Column) bool {
 	return want.ASCII && sqlload.LongEnough(params, want)
+}
+
+// keyTypes are those of columns in keys. A LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
+// one go to disk. An index of InnoDB and of TiDB has 3,072 bytes, and utf8mb4 four for a character.
+var keyTypes = sqlload.Types{
+	{Ours: rows.Text, SQL: "VARCHAR(%d) CHARACTER SET utf8mb4", Most: 768},
+	{Ours: rows.Bytes, SQL: "VARBINARY(%d)", Most: 3072},
+	{Ours: rows.JSON},
+	{Ours: rows.Float32s},
 }
 
 // types are those of the flavour. SingleStore's others are not known well enough: no server has been asked.

@@ -157,7 +157,7 @@ func TestHostsInTurn(t *testing.T) {
 		db.testSession(t, p.Contract)
 	}
 	assert.Len(t, master.statements()[before:], len(child.statements()), "sessions are spread evenly")
-	_, err := db.control.ExecContext(t.Context(), newStatements(db.name, singleStore, p.Schema).createTable(false))
+	_, err := db.control.ExecContext(t.Context(), newStatements(db.name, singleStore, p.Schema).createTable())
 	require.NoError(t, err)
 	assert.NotContains(t, lines(child.statements()), "CREATE TABLE", "DDL goes to the first host")
 }

@@ -166,7 +166,7 @@ func TestUser(t *testing.T) {
 	transactional(t, func(t *testing.T, s *testServer) {
 		target, account := s.account(t, password, "SELECT, INSERT")
 		d, contract := documents(t, 20), contractOf(methodLoadData, 2)
-		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable(false))
+		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable())
 
 		for _, mode := range []loader.TLSMode{loader.TLSOff, loader.TLSPrefer} {
 			target.TLS = mode

@@ -38,23 +38,17 @@ func (l *opened) statements(s *sqlload.State) statements {
 
 // createTable creates the target table. Without a primary key InnoDB stores the rows in the order of their arrival, by
 // a hidden key of six bytes, which is the fastest load there is.
-//
-// A key of text is always a VARCHAR: a LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
-// one go to disk.
-func (s statements) createTable(primaryKey bool) string {
+func (s statements) createTable() string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
-			c.SQL = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
-		}
 		lines = append(lines, "  "+s.Define(c))
 	}
-	keys := s.KeyColumns(s.Schema)
-	if primaryKey {
-		lines = append(lines, "  PRIMARY KEY ("+keys+")")
+	keys, _ := s.Constraints()
+	for _, key := range keys {
+		lines = append(lines, "  "+key)
 	}
 	if s.flavour == singleStore {
-		lines = append(lines, "  SHARD KEY ("+quote(s.Schema.Key().Name)+")", "  SORT KEY ("+keys+")")
+		lines = append(lines, "  SHARD KEY ("+quote(s.LeadingNames()[0])+")", "  SORT KEY ("+s.LeadingColumns()+")")
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)

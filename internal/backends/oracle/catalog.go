@@ -118,9 +118,9 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	if err := l.checkPartition(ctx, c, r); err != nil || !s.Want.PrimaryKey {
 		return err
 	}
-	names := make([]string, len(s.Schema.Number))
-	for i, t := range s.Schema.Number {
-		names[i] = strings.ToUpper(s.Schema.Columns[t.Column].Name)
+	names := make([]string, len(s.Schema.Primary))
+	for i, name := range s.Schema.Primary {
+		names[i] = strings.ToUpper(name)
 	}
 	there, err := hasUniqueIndex(ctx, c, r, names...)
 	if err == nil && !there {

@@ -12,14 +12,13 @@ import (
 // statements writes the SQL about one table, for the loader and for Explain.
 type statements struct {
 	sqlload.Statements
-	method     string
-	options    options
-	primaryKey bool
+	method  string
+	options options
 }
 
 // statements are those about the table of s.
 func (l *opened) statements(s *sqlload.State) statements {
-	return statements{Statements: s.Statements, method: l.method, options: l.options, primaryKey: s.Want.PrimaryKey}
+	return statements{Statements: s.Statements, method: l.method, options: l.options}
 }
 
 // newStatements are the statements before the table is located. table is schema.name or name.
@@ -46,7 +45,7 @@ func (s statements) createTable() string {
 	for _, c := range s.Schema.Columns {
 		name := s.Column(c.Name)
 		text := name + " " + s.SQL(c)
-		if c.Derived || !c.Type.Variable() {
+		if !c.Nullable && !c.TakesNull && (c.Derived || !c.Type.Variable()) {
 			text += " NOT NULL"
 		}
 		if c.JSON {
@@ -54,9 +53,8 @@ func (s statements) createTable() string {
 		}
 		columns = append(columns, text)
 	}
-	if s.primaryKey {
-		columns = append(columns, "PRIMARY KEY ("+s.KeyColumns(s.Schema)+")")
-	}
+	keys, _ := s.Constraints()
+	columns = append(columns, keys...)
 	text := "CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")"
 	if s.method == methodFast {
 		text += " SEGMENT CREATION IMMEDIATE NOCOMPRESS MEMOPTIMIZE FOR WRITE"

@@ -23,6 +23,9 @@ const (
 // Plan implements sqlload.Catalog. The target's table is schema.name, or a name alone.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	d, name := l.flavour.dialect(), cmp.Or(l.target.Table, p.Schema.Dataset)
+	if l.flavour == yugabyteDB && len(p.Schema.Primary) == 0 { // whose tables are their primary keys
+		p.Schema.Primary = p.Schema.NumberNames()
+	}
 	schema, _, ok := strings.Cut(name, ".")
 	if !ok {
 		schema = ""
@@ -147,11 +150,7 @@ func (catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r 
 		return err
 	}
 
-	names := make([]string, len(s.Schema.Number))
-	for i, t := range s.Schema.Number {
-		names[i] = s.Schema.Columns[t.Column].Name
-	}
-	key := strings.Join(names, ", ")
+	key := strings.Join(s.Schema.Primary, ", ")
 
 	if !slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key }) {
 		return sqlload.Refuse("add it, or "+r.Elsewhere(), "a primary key was asked for, and the table's is not (%s)", key)

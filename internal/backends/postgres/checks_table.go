@@ -155,8 +155,9 @@ func (d *doctor) checkTablets(row []string) (f loader.Finding) {
 	n, _ := strconv.Atoi(row[0])
 	switch {
 	case row[1] == "0":
+		keys, _ := d.table.Constraints()
 		return sqlload.Warn(fmt.Sprintf("the key of %s is not hashed: rows in key order all go to one tablet of %d, on one node", name, n),
-			"a table made with "+d.statements(d.table.State).primary()+", as terapush makes them, would spread them")
+			"a table made with "+strings.Join(keys, ", ")+", as terapush makes them, would spread them")
 	case n < len(d.hosts.List):
 		return sqlload.Warn(
 			fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(d.hosts.List)),

@@ -18,13 +18,16 @@ func (f flavour) dialect() sqlload.Dialect {
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
 		TimeLiteral: "CAST('%s' AS timestamp)", MomentLiteral: "CAST('%s+00' AS timestamp with time zone)",
 	}
+	if f == yugabyteDB { // rows in key order would all go to one tablet
+		d.FirstInKey = " HASH"
+	}
 	if f == redshift {
 		// date_part has no epoch there and reads the fields of a timestamp differently; DATEDIFF counts the
 		// microseconds. A plain numeric has 18 digits.
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
 		d.HexNumber, d.UUIDText = "STRTOL(RIGHT(%s, 15), 16)", "" // a UUID is a text there
-		d.Types, d.Hex = redshiftTypes, false
+		d.Types, d.Hex, d.Keys = redshiftTypes, false, sqlload.NoKeys
 	}
 	return d
 }

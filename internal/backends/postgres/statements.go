@@ -13,21 +13,19 @@ import (
 // statements writes the SQL about one table, for Explain and for the loader.
 type statements struct {
 	sqlload.Statements
-	method     string
-	options    options
-	flavour    flavour
-	ahead      bool             // see takesAhead
-	like       loader.TableName // see loader.Preparation
-	unlogged   bool
-	primaryKey bool
+	method   string
+	options  options
+	flavour  flavour
+	ahead    bool // see takesAhead
+	want     loader.Preparation
+	unlogged bool
 }
 
 // statements returns those about a planned or prepared table.
 func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
 		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour, ahead: l.ahead,
-		unlogged:   l.options.Unlogged,
-		primaryKey: s.Want.PrimaryKey, like: s.Want.Like,
+		unlogged: l.options.Unlogged, want: s.Want,
 	}
 	if s.Relation != nil && s.Want.Create != loader.CreateRecreate {
 		st.unlogged = s.Relation.Traits[traitPersistence] == "u"
@@ -51,27 +49,16 @@ func create(unlogged bool) string {
 	return "CREATE TABLE "
 }
 
-// primary returns the target's key. YugabyteDB hashes the first column: rows in key order would all go to one tablet.
-func (s statements) primary() string {
-	columns := s.KeyColumns(s.Schema)
-	if s.flavour == yugabyteDB {
-		first := s.Column(s.Schema.Key().Name)
-		columns = first + " HASH" + strings.TrimPrefix(columns, first)
-	}
-	return "PRIMARY KEY (" + columns + ")"
-}
-
 func (s statements) createTable() string {
-	if s.like.Name != "" {
-		return create(s.unlogged) + s.Table + " (LIKE " + sqlload.Qualified(s.like.Schema, s.like.Name) + " INCLUDING ALL)"
+	if like := s.want.Like; like.Name != "" {
+		return create(s.unlogged) + s.Table + " (LIKE " + sqlload.Qualified(like.Schema, like.Name) + " INCLUDING ALL)"
 	}
 	var columns []string
 	for _, c := range s.Schema.Columns {
 		columns = append(columns, s.Define(c))
 	}
-	if s.primaryKey || s.flavour == yugabyteDB {
-		columns = append(columns, s.primary())
-	}
+	keys, _ := s.Constraints()
+	columns = append(columns, keys...)
 	text := create(s.unlogged) + s.Table + " (" + strings.Join(columns, ", ") + ")"
 	if s.flavour == redshift {
 		// Slices take rows in turn. Groups come in key order, so that a query of a key range skips the other blocks.
@@ -81,7 +68,7 @@ func (s statements) createTable() string {
 }
 
 func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(s.want.Comment()))
 }
 
 // claimAndLoad is claim and load in one message. After the error of a claim that exists the server runs no other
