@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"runtime"
 
@@ -49,8 +50,8 @@ type unit struct {
 	done          chan error
 }
 
-// decompressed reads a file of several that are read at a time: each has its part of the CPUs and of the
-// memory. 0 reads it in one go.
+// decompressed reads a file of several that are read at a time: each has its part of the CPUs and of the memory. 0 reads
+// it in one go.
 func decompressed(in io.Reader, how Compression, parallel int) (io.ReadCloser, error) {
 	most := runtime.GOMAXPROCS(0) / max(parallel, 1)
 	if parallel == 0 || most < 2 {
@@ -169,7 +170,7 @@ func (f *frames) decode(u *unit) (err error) {
 	if _, err := io.ReadFull(u.gzip, u.plain); err != nil {
 		return err
 	}
-	if n, err := u.gzip.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := u.gzip.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		return gzip.ErrChecksum // it has more than it says
 	}
 	return nil
@@ -265,17 +266,17 @@ func (f *frames) zstdFrame(at int) (stored, plain int) {
 	return stored, plain
 }
 
-// Close waits for units that are being decompressed.
-func (f *frames) Close() error {
+// Close waits for units that are being decompressed, and returns their errors.
+func (f *frames) Close() (err error) {
 	for _, u := range f.units {
-		<-u.done
+		err = errors.Join(err, <-u.done)
 	}
 	f.units, f.err = nil, io.ErrClosedPipe
 	if f.zstd != nil {
 		f.zstd.Close()
 	}
 	if f.last != nil {
-		return f.last.Close()
+		err = errors.Join(err, f.last.Close())
 	}
-	return nil
+	return err
 }
