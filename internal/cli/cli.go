@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -40,7 +42,8 @@ type app struct {
 	Process
 	// terminal is stderr, shared by goroutines and a progress line that is redrawn.
 	terminal *live.Terminal
-	columns  int // of stdout; 0 if it is no terminal
+	columns  int  // of stdout; 0 if it is no terminal
+	together bool // stdout and stderr are one terminal, pipe or file
 	commands *cobra.Command
 	drivers  *loader.Registry
 	signal   caught
@@ -56,9 +59,9 @@ func Run(ctx context.Context, args []string, p Process) int {
 		fmt.Fprintln(p.Stderr, "terapush:", err)
 		return exitFailed
 	}
-	columns := live.Columns(p.Stdout)
+	columns, together := live.Columns(p.Stdout), areOne(p.Stdout, p.Stderr)
 	p.Stdout = &pipe{out: p.Stdout}
-	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), columns: columns, drivers: drivers}
+	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), columns: columns, together: together, drivers: drivers}
 	root := a.root()
 	a.commands = root
 	if isCompletion(args) {
@@ -191,14 +194,43 @@ func usage(err error) error {
 	return &push.Error{Outcome: push.Usage, Err: err}
 }
 
-// exactly accepts n arguments.
+// exactly accepts n arguments. Of one in excess, or in the place of a TARGET, it says which flag it is for.
 func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage(fmt.Errorf("%s: %s given", what, english.Plural(len(args), "argument", "")))
+	return func(cmd *cobra.Command, args []string) error {
+		flag := flagFor(cmd, args)
+		noTarget := len(args) == 0 || len(args) == 1 && flag != ""
+		switch {
+		case strings.HasSuffix(what, "one TARGET") && noTarget:
+			return usage(fmt.Errorf(`%s, the URL of a database: terapush %s "$DATABASE_URL" %s`, what, cmd.Name(), cmp.Or(flag, "…")))
+		case len(args) == n:
+			return nil
+		case len(args) > n && flag != "":
+			return usage(fmt.Errorf("%s: %s given: write %s", what, english.Plural(len(args), "argument", ""), flag))
 		}
-		return nil
+		return usage(fmt.Errorf("%s: %s given", what, english.Plural(len(args), "argument", "")))
 	}
+}
+
+// flagFor returns the flag for the argument that is no TARGET but the name of a table or the file of a dataset, "" if the
+// command has none.
+func flagFor(cmd *cobra.Command, args []string) string {
+	i := slices.IndexFunc(args, func(arg string) bool { return !strings.Contains(arg, "://") })
+	if i < 0 {
+		return ""
+	}
+	names := []string{"table"}
+	switch {
+	case config.IsFile(args[i]):
+		names = []string{"plan", "dataset"}
+	case cmd.Name() == "push" && !cmd.Flags().Changed("dataset"):
+		names = []string{"like"} // what fits the table
+	}
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil && !f.Hidden {
+			return "--" + name + " " + quote(args[i])
+		}
+	}
+	return ""
 }
 
 // log returns the log on stderr, as the flags that are set by then ask for it.

@@ -136,7 +136,18 @@ func TestMistakes(t *testing.T) {
 	s := newShell(t)
 	for command, want := range map[string]string{
 		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
-		"push":                                        "push takes one TARGET: 0 arguments given",
+		"push postgres://h/d orders":                  "push takes one TARGET: 2 arguments given: write --like orders\n",
+		"push postgres://h/d orders.yaml":             "write --dataset orders.yaml\n",
+		"push orders.yaml":                            `terapush push "$DATABASE_URL" --dataset orders.yaml`,
+		"push postgres://h/d --dataset orders":        "for a table that exists write --like orders",
+		"push postgres://h/d --like orders.yaml":      "--like orders.yaml: the name of a table belongs here; a file is --dataset orders.yaml",
+		"push postgres://h/d --table orders.yaml":     "a dataset's file is --dataset orders.yaml",
+		"inspect postgres://h/d orders":               "inspect takes one TARGET: 2 arguments given: write --table orders\n",
+		"inspect orders":                              `terapush inspect "$DATABASE_URL" --table orders`,
+		"doctor postgres://h/d orders":                "write --table orders\n",
+		"preview postgres://h/d":                      "terapush inspect \"$DATABASE_URL\" --table orders > orders.yaml",
+		"preview orders":                              "a file.yaml of your own is named by its path",
+		"push":                                        "push takes one TARGET, the URL of a database: terapush push",
 		"push discard:// --resume=":                   "--resume needs a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"sink --password x":                           "--password was removed: a sink accepts every password",
@@ -188,7 +199,7 @@ func TestMistakes(t *testing.T) {
 		"sweep discard:// --only small --plan " + plan:                "the plan has one part only, without a name",
 		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
 
-		"tune":                                              "tune takes one TARGET: 0 arguments given",
+		"tune":                                              "tune takes one TARGET, the URL of a database: terapush tune",
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
 		"tune discard:// --report x.html":                   "--report is for push and sweep",

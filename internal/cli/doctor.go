@@ -21,9 +21,10 @@ import (
 const doctorHelp = `Check this machine, and the server if there is a TARGET, for what would stop a push or slow it down.
 
 Every check prints ok, warn, fail or unknown, and the command that helps. A check fails only if it would stop a push;
-it warns of what may stop it, may lose acknowledged rows, or costs a fifth of the speed. The doctor changes nothing and
-creates no table. It takes the flags of push, and checks for that push's workers, batches and method. It compares the
-limits of the machine with --gbps, at the measured round trip to the server, or at 1 ms without a server.
+it warns of what may stop it, may lose acknowledged rows, or costs a fifth of the speed. The doctor changes nothing
+and creates no table. If --table exists, rows that fit it are judged, as with --like. It takes the flags of push, and
+checks for that push's workers, batches and method. It compares the limits of the machine with --gbps, at the measured
+round trip to the server, or at 1 ms without a server.
 
 Exit codes: 0 nothing would stop a push, warnings included, 2 usage, 5 something would, 129, 130 or 143 stopped by a
 signal.`
@@ -59,6 +60,9 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
+			if c.Target != "" && c.Table != "" && c.Like == "" && !cmd.Flags().Changed("dataset") {
+				a.likeTable(cmd.Context(), &c)
+			}
 			if err := a.readRows(cmd.Context(), &c); err != nil {
 				return err
 			}
@@ -79,6 +83,16 @@ func (a *app) doctor() *cobra.Command {
 	cmd.Flags().Var(config.Link(&gbps, 50), "gbps", "rate that the machine should reach, in Gbps")
 	addConfig(cmd.Flags(), &file)
 	return cmd
+}
+
+// likeTable has the doctor judge rows that fit the table, if it is there: nobody pushes a built-in dataset into it. What
+// is wrong with the server the checks say.
+func (a *app) likeTable(ctx context.Context, c *config.Push) {
+	stop, release := a.stopping(ctx)
+	defer release()
+	if _, _, err := push.Describe(stop.hard, push.Job{Config: *c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()}); err == nil {
+		c.Like = c.Table
+	}
 }
 
 // check checks the server first, since the connection gives the address that the machine's checks are for.

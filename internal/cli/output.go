@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"syscall"
 
@@ -28,6 +29,18 @@ func (p *pipe) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	return n, err
+}
+
+// areOne reports whether what is written to both ends up in one place.
+func areOne(out, log io.Writer) bool {
+	a, isFile := out.(*os.File)
+	b, areFiles := log.(*os.File)
+	if !isFile || !areFiles {
+		return false
+	}
+	x, errX := a.Stat()
+	y, errY := b.Stat()
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // colors are those of the words with which lines begin that say how something went.

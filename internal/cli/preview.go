@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,13 @@ A derived column follows from the row's number, and never repeats unless it has 
 push's --distinct-bytes.`,
 		Example: `  terapush preview orders.yaml --param customers=1000
   terapush preview lineitem --rows 3`,
-		Args: exactly(1, "preview takes one DATASET, a name or a file"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "://") }) {
+				return usage(errors.New(`preview reads no database: terapush inspect "$DATABASE_URL" --table orders > orders.yaml ` +
+					"writes the file of a table, and terapush preview orders.yaml shows its rows"))
+			}
+			return exactly(1, "preview takes one DATASET, a name or a file")(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if d.Dataset = args[0]; table != "" {
 				d.Dataset += "#" + table
@@ -44,6 +52,9 @@ push's --distinct-bytes.`,
 			spec := run.NewSpec(&d, new(config.Batches), "", false)
 			data, err := spec.Data()
 			if err != nil {
+				if !config.IsFile(d.Dataset) {
+					err = fmt.Errorf("%w; a file.yaml of your own is named by its path, and terapush inspect writes one for a table", err)
+				}
 				return usage(err)
 			}
 

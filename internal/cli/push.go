@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -157,11 +158,15 @@ func (a *app) print(r interface {
 	return err
 }
 
-// printRun prints the report of a run that has just ended. Its error is left to stderr, so that nobody reads it twice.
+// printRun prints the report of a run that has just ended. Its error is left to stderr, and so are its warnings if that
+// is the same terminal or file, so that nobody reads them twice.
 func (a *app) printRun(r *report.Report, asJSON bool) error {
 	if !asJSON {
 		shown := *r
 		shown.Result.Error = ""
+		if n := len(r.Warnings); n > 0 && a.together && a.log().Enabled(context.Background(), slog.LevelWarn) {
+			shown.Warnings = []string{english.Plural(n, "line", "") + " of the log above"}
+		}
 		r = &shown
 	}
 	return a.print(r, asJSON)

@@ -71,7 +71,7 @@ func (d *Data) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.Dataset, "dataset", "documents", "rows to push: a built-in dataset (see terapush list datasets), or a file.yaml of your own")
 	f.StringVar(&d.Like, "like", "",
 		"make rows for this table, as inspect describes it, and fill it, or the copy of it that --table names; "+
-			"with the file of --dataset, only make a missing table like this one")
+			"with the file of --dataset, only make a missing table like this one; with --stats like its values")
 	f.BoolVar(&d.Stats, "stats", false,
 		"imitate the server's statistics of the --like table: NULLs, common values, bounds, lengths; of texts, only lengths")
 	f.BoolVar(&d.KeepValues, "keep-values", false, "with --stats, copy the texts of common values")
@@ -97,13 +97,16 @@ func (d *Data) ReadSpec() error {
 	}
 	payload := d.PayloadBytes != dataset.DefaultPayloadBytes || d.PayloadKind != string(dataset.Bytes)
 	if d.RowsOfLike() {
+		if isYAML(d.Like) {
+			return fmt.Errorf("--like %s: the name of a table belongs here; a file is --dataset %[1]s", d.Like)
+		}
 		if payload || len(d.Parameters) > 0 {
 			return errors.New("--payload-bytes, --payload-kind and --param are not for --like: the table says what its columns are; " +
 				"terapush inspect writes them into a file, which may have parameters")
 		}
 		return nil
 	}
-	if !isFile(d.Dataset) {
+	if !IsFile(d.Dataset) {
 		if len(d.Parameters) > 0 {
 			return fmt.Errorf("--param %s: dataset %s is built in and has no parameters", d.Parameters[0].Name, d.Dataset)
 		}
@@ -133,7 +136,7 @@ func (d *Data) ReadSpec() error {
 }
 
 // RowsOfLike reports whether rows are made for the table of --like. With a file only the table is made like it.
-func (d *Data) RowsOfLike() bool { return d.Like != "" && !isFile(d.Dataset) }
+func (d *Data) RowsOfLike() bool { return d.Like != "" && !isYAML(d.Dataset) }
 
 // readTables reads a file of several tables, of which a name may choose one, with the rows that the file says.
 func (d *Data) readTables(path, table string, text []byte, parameters map[string]string) error {
@@ -155,7 +158,7 @@ func (d *Data) readTables(path, table string, text []byte, parameters map[string
 // cutTable divides file.yaml#table.
 func cutTable(name string) (path, table string) {
 	at := strings.LastIndexByte(name, '#')
-	if at < 0 || !isFile(name[:at]) {
+	if at < 0 || !IsFile(name[:at]) {
 		return name, ""
 	}
 	return name[:at], name[at+1:]
@@ -174,16 +177,20 @@ func readDataset(name string) ([]byte, error) {
 
 // DatasetIn returns the dataset of a plan in a folder, whose files are relative to it.
 func DatasetIn(folder, name string) string {
-	if !isFile(name) || strings.HasPrefix(name, presetDataset) || filepath.IsAbs(name) {
+	if !IsFile(name) || strings.HasPrefix(name, presetDataset) || filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(folder, name)
 }
 
-// isFile reports whether a dataset is named by the path of a file.
-func isFile(name string) bool {
+// IsFile reports whether a dataset is named by the path of a file.
+func IsFile(name string) bool {
 	name, _, _ = strings.Cut(name, "#")
-	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	return strings.ContainsAny(name, `/\`) || isYAML(name)
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
 func (d *Data) validate(p *problems) {
@@ -195,7 +202,9 @@ func (d *Data) validate(p *problems) {
 	case d.Like != "":
 		p.add(fmt.Errorf("--like %s is for push and doctor: write the table with terapush inspect, and give the file as --dataset", d.Like))
 	default:
-		p.add(known("dataset", d.Dataset, dataset.Names()))
+		if err := known("dataset", d.Dataset, dataset.Names()); err != nil {
+			p.add(fmt.Errorf("%w; for a table that exists write --like %s, for a file of your own its path", err, d.Dataset))
+		}
 	}
 	p.refuse(d.PayloadBytes < 1 || d.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", d.PayloadBytes, dataset.MaxPayloadBytes)
@@ -274,6 +283,7 @@ func (d *Destination) flags(f *pflag.FlagSet) {
 }
 
 func (d *Destination) validate(p *problems) {
+	p.refuse(isYAML(d.Table), "--table %s: the name of a table belongs here; a dataset's file is --dataset %[1]s", d.Table)
 	p.refuse(strings.ContainsAny(d.Table, ",;"), "--table %q: name one table; several are described by one file, for --dataset", d.Table)
 }
 

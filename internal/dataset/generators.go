@@ -274,11 +274,7 @@ func (f fields) count(name string, missing int64) int64 {
 		return missing
 	}
 
-	n := f.integer(e)
-	if n < 1 {
-		f.add(e.line, "%s: %s is a whole number of 1 or more", f.where, name)
-	}
-	return n
+	return f.specReader.count(e, f.where+": "+name)
 }
 
 func (f fields) flag(name string) bool {

@@ -29,7 +29,7 @@ func (p *columnPlanner) chance(text *string, at string) (c chance) {
 	percent, is := strings.CutSuffix(strings.TrimSpace(*text), "%")
 	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
 	if !is || err != nil || share <= 0 || share > hundredPercent {
-		p.wrong([]string{at}, "%s: %s is no share: write it as 12.5%%, more than 0%% and at most 100%%", at, quoted(*text))
+		p.wrong([]string{at}, "%s: %s", at, noShare(*text))
 		return c
 	}
 	*text = trimmed(formatDecimal(share, 9)) + "%"

@@ -169,7 +169,7 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 		column.Generator = &SpecSequence{Start: r.Start, Step: r.Step, Every: max(r.Every, 1), Cycle: r.Cycle, Format: r.Format}
 	}
 	table := &specPlanner{Spec: p.Spec, limit: math.MaxInt64}
-	sub := &columnPlanner{specPlanner: table, c: &column, t: p.t}
+	sub := &columnPlanner{specPlanner: table, c: &column, t: p.t, name: "column " + quoted(r.Column)}
 	row := generatorOf(column.Generator)
 	if row.types != nil && !p.need("ref", row.types...) {
 		return nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/terapush/terapush/internal/spelling"
 )
 
 // Spec describes a user's dataset: its columns, their generators and the key. It is frozen: parameters are replaced
@@ -185,7 +183,7 @@ func path(parts ...string) string { return strings.Join(parts, "\x00") }
 
 // unknown says that a word is none of the valid ones.
 func unknown(kind, word string, valid []string) string {
-	if guess := spelling.Nearest(word, valid); guess != "" {
+	if guess := nearest(word, valid); guess != "" {
 		return fmt.Sprintf("%s %s: did you mean %s?", kind, quoted(word), guess)
 	}
 	return fmt.Sprintf("%s %s: there is %s", kind, quoted(word), listed(valid))

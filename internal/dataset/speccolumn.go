@@ -19,8 +19,13 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	r.lines[path(place...)] = at.line
 
 	var generators []string
+	_, known := at.value.(*ast.MappingNode) // all of its keys are
 	all := r.mapping(at.value, where)
 	isRef := slices.ContainsFunc(all, func(e entry) bool { return e.key == "ref" })
+	generator := ""
+	if i := slices.IndexFunc(all, func(e entry) bool { return generatorNamed(e.key) != nil }); i >= 0 {
+		generator = all[i].key
+	}
 	var skew *SpecSkew
 	for _, e := range all {
 		r.lines[path(append(slices.Clip(place), e.key)...)] = e.line
@@ -44,9 +49,7 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 			c.Items = r.scalar(e.value, where+": items")
 			continue
 		case e.key == "distinct":
-			if c.Distinct = r.integer(e); c.Distinct < 1 {
-				r.add(e.line, "%s: distinct is a whole number of 1 or more", where)
-			}
+			c.Distinct = r.count(e, where+": distinct")
 			continue
 		case e.key == "zipf" && isRef:
 			skew = readSkew(r, &c, e, where+": zipf")
@@ -55,8 +58,14 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 			c.Generator = generatorNamed(e.key).parameters(r, &c, e, where+": "+e.key)
 		case slices.Contains(laterNames, e.key):
 			r.add(e.line, "%s: generator %s is not there yet: there is %s", where, e.key, strings.Join(generatorNames(), ", "))
+		case strings.HasSuffix(e.key, ")") && strings.Contains(c.Type, "("):
+			c.Type += "," + e.key
+			r.add(e.line, "%s: a type with a comma needs quotes: type: %q", where, c.Type)
+			continue
 		default:
-			r.unknown(e.line, where+": ", "generator", e.key, generatorNames())
+			r.noKey(e, where, at.key, generator)
+			known = false
+			continue
 		}
 		generators = append(generators, e.key)
 	}
@@ -65,7 +74,7 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	}
 
 	switch {
-	case len(generators) == 0:
+	case len(generators) == 0 && known:
 		r.add(at.line, "%s: a generator is missing: one of %s", where, strings.Join(generatorNames(), ", "))
 	case len(generators) == 2 && slices.Contains(generators, "zipf") && slices.Contains(generators, "values"):
 		r.add(at.line, "%s: the values belong into zipf: {s: …, values: […]}", where)
@@ -122,7 +131,7 @@ func (r *specReader) shares(e entry, where string) []SpecValue {
 		share := r.scalar(one.value, where+": "+quoted(one.key))
 		percent, is := strings.CutSuffix(strings.TrimSpace(share), "%")
 		if percent = strings.TrimSpace(percent); !is || percent == "" {
-			r.add(one.line, "%s: %s: %s is no share: write it as 12.5%%", where, quoted(one.key), quoted(share))
+			r.add(one.line, "%s: %s: %s", where, quoted(one.key), noShare(share))
 			percent = "0"
 		}
 		all = append(all, SpecValue{r.expand(one.key, one.line), percent})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,56 @@ import (
 // withColumn is a file with a key on line 4 and a column c on line 5.
 func withColumn(c string) string {
 	return "version: 1\nname: t\ncolumns:\n  id: {type: bigint, sequence: {}}\n  c: " + c + "\n"
+}
+
+// What people write who know another tool, or have not read the page, gets what to write instead.
+func TestWordsOfOtherTools(t *testing.T) {
+	for column, want := range map[string]string{
+		"{type: int, uniform: {min: 1, max: 9}, null: 30%}":           "null is no key: for NULLs write nulls: 30% beside the generator",
+		"{type: int, uniform: {min: 1, max: 9}, nulls: 0.3}":          "nulls: 0.3 is no share: write 30%, or 0.3%",
+		"{type: int, uniform: {min: 1, max: 9}, nullable: true}":      "key nullable: did you mean nulls, as in nulls: 30%?",
+		"{type: int, uniform: {min: 1, max: 9}, Nulls: 3%}":           "key Nulls: did you mean nulls, as in nulls: 30%?",
+		"{typ: int, type: int, uniform: {min: 1, max: 9}}":            "key typ: did you mean type?",
+		"{type: int, uniform: {min: 1, max: 9, nulls: 3%}}":           "uniform: nulls stands beside uniform, not in it: uniform: {…}, nulls: …",
+		"{type: int, uniform: {minimum: 1, max: 9}}":                  "uniform: key minimum: did you mean min?",
+		"{type: int, uniform: 1..9}":                                  "uniform: keys and values belong here, as uniform: {min: 1, max: 100}",
+		"{type: int, random: {min: 1, max: 9}}":                       "generator random: did you mean uniform, as in uniform: {min: 1, max: 100}?",
+		"{type: int, uniform: {min: 1}, max: 9}":                      "max stands in uniform: {…}, not beside it",
+		"{type: int, uniform: {min: 1, max: 9}, distinct: 5%}":        "distinct: 5% is no whole number below 2^63: write digits, as 1_000_000",
+		"{type: int, uniform: {min: 1, max: 9}, default: 5}":          "leave column c out, and the table's default fills it",
+		"{type: int, uniform: {min: 1, max: 9}, unique: true}":        "derive the column (sequence, uuid, scatter), and list it behind the columns, as unique: [[c]]",
+		"{type: int, ref: {table: t, column: a, rows: 9}, zipf: 1.2}": "zipf: keys and values belong here, as zipf: {s: 1.2} beside ref, or {s: 1.2, min: 1, max: 100}",
+		"{type: int, ref: {table: t, column: a, rows: 9, zipf: 1.2}}": "ref: zipf stands beside ref, not in it: ref: {…}, zipf: …",
+		"{type: text, choice: [a, b]}":                                "generator choice: did you mean values, as in values: {a: 70%, b: 30%}?",
+		"{type: text, words: {min: 1}}":                               "words: key min: did you mean length?",
+		"{type: decimal(9,2), constant: 1}":                           `a type with a comma needs quotes: type: "decimal(9,2)"`,
+		"{type: 'numeric(9,2)', constant: 1}":                         "type numeric(9,2): write decimal(9,2)",
+		"{type: varchar(20), constant: a}":                            "type varchar(20): write text(20)",
+		"{type: date, constant: 01/02/2025}":                          "constant: 01/02/2025 is no date: write 2026-01-31",
+		"{type: timestamptz, constant: now}":                          "constant: now is no date or time: write 2026-01-31, or 2026-01-31 23:59:59.5Z",
+		"int":                                                         "keys and values belong here, as {type: int, uniform: {min: 1, max: 100}}",
+	} {
+		_, err := ParseSpec("t.yaml", []byte(withColumn(column)), nil)
+		assert.EqualError(t, err, "t.yaml:5: column c: "+want, column)
+	}
+}
+
+// What messages show as an example is right for a column of some type.
+func TestExamplesOfMessages(t *testing.T) {
+	types := []string{"int", "text", "timestamp", "bytes", "json", "uuid", "vector(3)", "'int[]'"}
+	for _, row := range generators() {
+		if row.name == "sample" { // whose file is the user's
+			continue
+		}
+		example, _ := behindLast(examples[row.name], ", or ")
+		isRight := slices.ContainsFunc(types, func(kind string) bool {
+			column := "{type: " + kind + ", " + row.name + ": " + example + "}\n" +
+				"  ordered_at: {type: timestamp, constant: 2026-01-31}\n  billing_id: {type: int, constant: 1}"
+			_, err := ParseSpec("t.yaml", []byte("key: [id]\n"+withColumn(column)), nil)
+			return err == nil
+		})
+		assert.True(t, isRight, "%s: %s", row.name, example)
+	}
 }
 
 // Messages have the file, the line and the way out.
@@ -102,7 +153,7 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint, scatter: {start: 1}}":                                                         "scatter needs stride, as stride: 1000 for neighbors that are 1,000 apart, in blocks of 1,000 × 1,000 rows: from 2 to 2147483648",
 		"{type: bigint, scatter: {start: -1, stride: 9}}":                                             "scatter: numbers start at 0 or above, not at -1",
 		"{type: bigint, hash: {min: -1, max: 9}}":                                                     "hash: a derived number is 0 or above, not -1",
-		"{type: bigint, constant: 1, nulls: 3}":                                                       "nulls: 3 is no share: write it as 12.5%, more than 0% and at most 100%",
+		"{type: bigint, constant: 1, nulls: 3}":                                                       "nulls: 3 is no share: write 3%",
 		"{type: bigint, sequence: {}, nulls: 3%}":                                                     "a derived column has one width and no NULL; draw it, or leave nulls out",
 		"{type: bigint, constant: 1, uniform: {min: 1, max: 2}}":                                      "one generator belongs here, and these are 2: constant, uniform",
 		"{type: text(9), values: [a], zipf: {s: 1}}":                                                  "the values belong into zipf: {s: …, values: […]}",
@@ -128,7 +179,7 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint unsigned, uniform: {min: -1, max: 9}}":                                         "uniform: min: -1 is no whole number of 64 bits, from 0 on",
 		"{type: bigint unsigned, zipf: {s: 1, min: 0, max: 9223372036854775808}}":                     "zipf: 9223372036854775808 is beyond 9223372036854775807, where only uniform, values and constant go",
 		"{type: int unsigned, constant: 4294967296}":                                                  "constant: 4294967296 is no whole number of 32 bits",
-		"{type: unsigned, constant: 1}":                                                               "type unsigned is not there yet: write bigint unsigned; there is " + types,
+		"{type: unsigned, constant: 1}":                                                               "type unsigned: write bigint unsigned",
 		"{type: time, constant: 24:00}":                                                               "constant: 24:00 is no time of day: write 23:59:59.000001",
 		"{type: time(0), constant: 23:00:00.5}":                                                       "constant: 23:00:00.5 has more digits after its seconds than time(0)",
 		"{type: 'decimal(9,0)', constant: 1.5}":                                                       "constant: 1.5 has more than 0 digits after the point",
@@ -193,9 +244,9 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint, normal: {mean: 3, stddev: 1, min: 4, max: 9}}":                    "normal: mean 3 is not between min 4 and max 9",
 		"{type: bigint, values: []}":                                                      "values: 0 values: 1 to 4096 belong here",
 		"{type: bigint, values: [1, 1]}":                                                  "values: 1 is here twice",
-		"{type: bigint, values: [1, ~]}":                                                  "values: a value is missing (NULL is not there yet)",
+		"{type: bigint, values: [1, ~]}":                                                  "values: a value is missing, as values: {a: 70%, b: 30%}; for NULLs write nulls: 30% beside the generator",
 		"{type: bigint, values: {1: 50%, 2: 49.5%}}":                                      "values: the shares add up to 99.5%, not to 100%",
-		"{type: bigint, values: {1: 50}}":                                                 "values: 1: 50 is no share: write it as 12.5%",
+		"{type: bigint, values: {1: 50}}":                                                 "values: 1: 50 is no share: write 50%",
 		"{type: text(3), values: [long, tiny]}":                                           "text(3) is too short: its values have up to 4 bytes",
 		"{type: text(3), values: ['']}":                                                   "all of its values are empty",
 		`{type: text(3), values: ["a\0"]}`:                                                `values: "a\x00": a text is UTF-8 without NUL`,
@@ -231,10 +282,12 @@ func TestMistakesInAFile(t *testing.T) {
 		{"version: 1\n---\nversion: 1\n", "t.yaml:1: a dataset is one document of keys and values"},
 		{"version: 1\nversion: 1\n", "t.yaml:2: mapping key \"version\" already defined at [1:1]"},
 		{"columns:\n" + id, "t.yaml:1: version: 1 is missing: it fixes what the generators mean"},
+		{"version: 1\ncolumns:\n" + id + "    c: {type: int, constant: 1}\n", "t.yaml:4: this is not YAML: value is not allowed in this context: " +
+			"look here and above at indentation (blanks, no tabs), at brackets, and for a blank behind each colon"},
 		{"version: 2\ncolumns:\n" + id, "t.yaml:1: version 2 is not there: this terapush knows version 1"},
 		{"version: 1\nkeys: [id]\ncolumns:\n" + id, "t.yaml:2: the file: key keys: did you mean key?"},
 		{"version: 1\nname: a.b\ncolumns:\n" + id, "t.yaml:2: name a.b: a dataset's name has 1 to 63 letters of ASCII, digits, _ and -: write name: …"},
-		{"version: 1\nrows: -1\ncolumns:\n" + id, "t.yaml:2: rows: a whole number of rows, 1 or more, belongs here"},
+		{"version: 1\nrows: -1\ncolumns:\n" + id, "t.yaml:2: rows is a whole number of 1 or more"},
 		{"version: 1\nrows: 1001\ncolumns:\n" + id + "  c: {type: text, sequence: {start: 0, format: '{:03}x'}}\n",
 			"t.yaml:2: rows: 1001 are too many: the sequences have values for 500 rows, since half of them are for probes"},
 		{"version: 1\ncolumns:\n" + id + "  ID: {type: bigint, constant: 1}\n", "t.yaml:4: columns id and ID are one to databases that ignore case"},
@@ -281,8 +334,7 @@ func TestMistakesInAFile(t *testing.T) {
 		{"version: 1\ncolumns:\n" + id + "unique: [id]\n", "t.yaml:4: unique: a list of lists of columns belongs here, as [[a], [b, c]]"},
 		{"version: 1\nparameters: {a: 1}\ncolumns:\n" + id, "t.yaml:2: parameter a is not used: write ${a} where its value belongs"},
 		{"version: 1\nparameters: {rows: 1}\nrows: \"${row}\"\ncolumns:\n" + id, "t.yaml:2: parameter rows is not used: write ${rows} where its value belongs\n" +
-			"t.yaml:3: parameter row: did you mean rows?\nt.yaml:3: rows: \"\" is no whole number below 2^63\n" +
-			"t.yaml:3: rows: a whole number of rows, 1 or more, belongs here"},
+			"t.yaml:3: parameter row: did you mean rows?\nt.yaml:3: rows: \"\" is no whole number below 2^63: write digits, as 1_000_000"},
 	} {
 		_, err := ParseSpec("t.yaml", []byte(c.text), nil)
 		assert.EqualError(t, err, c.want, c.text)

@@ -177,7 +177,7 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 	}
 	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "primary", "unique", "columns")
 	if at := slices.IndexFunc(one.keys, func(e entry) bool { return e.key == "rows" }); at >= 0 {
-		one.Spec.Rows = r.rows(one.keys[at])
+		one.Spec.Rows = r.count(one.keys[at], "rows")
 	}
 	one.Spec.Rows = scale.of(one.Spec.Rows)
 	if one.Spec.Rows == 0 {

@@ -191,7 +191,11 @@ func (t *specType) readSecondDigits(text string, params []int) error {
 
 func unknownType(text, base string) error {
 	if instead, later := laterTypes[base]; later {
-		return fmt.Errorf("type %s is not there yet: write %s; there is %s", quoted(text), instead, strings.Join(shapes(), ", "))
+		name, _, sized := strings.Cut(instead, "(")
+		if _, params, has := strings.Cut(text, "("); has && sized {
+			instead = quoted(name + "(" + params)
+		}
+		return fmt.Errorf("type %s: write %s", quoted(text), instead)
 	}
 	return errors.New(unknown("type", text, shapes()))
 }

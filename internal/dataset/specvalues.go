@@ -222,7 +222,7 @@ func parseMoment(text string) (int64, error) {
 	}
 	v, err := parseTime(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no moment: write 2026-01-31 23:59:59.000001Z", quoted(text))
+		return 0, fmt.Errorf("%s is no date or time: write 2026-01-31, or 2026-01-31 23:59:59.5Z", quoted(text))
 	}
 	return v, nil
 }

@@ -123,7 +123,7 @@ func (r *specReader) spec(all []entry) *Spec {
 		case "name":
 			s.Name = r.scalar(e.value, "name")
 		case "rows":
-			s.Rows = r.rows(e)
+			s.Rows = r.count(e, "rows")
 		case "key":
 			s.Key = r.list(e.value, "key")
 		case "primary":
@@ -147,15 +147,7 @@ func (r *specReader) version(all []entry) int {
 		return SpecVersion
 	}
 	r.lines["version"] = all[at].line
-	return int(r.integer(all[at]))
-}
-
-func (r *specReader) rows(e entry) int64 {
-	rows := r.integer(e)
-	if rows < 1 {
-		r.add(e.line, "rows: a whole number of rows, 1 or more, belongs here")
-	}
-	return rows
+	return int(r.integer(all[at], "version"))
 }
 
 // allUsed adds the parameters that nothing uses.
@@ -223,7 +215,12 @@ func (r *specReader) addYAML(err error) {
 		r.add(1, "this is not YAML")
 		return
 	}
-	r.add(e.GetToken().Position.Line, "%s", e.GetMessage())
+	if strings.Contains(e.GetMessage(), "already defined") {
+		r.add(e.GetToken().Position.Line, "%s", e.GetMessage())
+		return
+	}
+	r.add(e.GetToken().Position.Line, "this is not YAML: %s: look here and above at indentation (blanks, no tabs), at "+
+		"brackets, and for a blank behind each colon", e.GetMessage())
 }
 
 // tooDeep returns the line on which brackets, indentation, or marks that may stand for structure exceed the nesting,
@@ -273,13 +270,16 @@ func nodeLine(n ast.Node) int {
 func (r *specReader) mapping(n ast.Node, where string, known ...string) (all []entry) {
 	m, ok := n.(*ast.MappingNode)
 	if !ok {
-		r.add(nodeLine(n), "%s: keys and values belong here", where)
+		r.add(nodeLine(n), "%s: keys and values belong here%s", where, like(where))
 		return nil
 	}
 
 	seen := map[string]bool{}
 	for _, v := range m.Values {
 		switch v.Key.(type) {
+		case *ast.NullNode:
+			r.add(nodeLine(v.Key), "%s: null is no key: for NULLs write nulls: 30%% beside the generator", where)
+			continue
 		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		default:
 			r.add(nodeLine(v.Key), "%s: a key is a text or a number", where)
@@ -289,6 +289,9 @@ func (r *specReader) mapping(n ast.Node, where string, known ...string) (all []e
 		switch {
 		case seen[e.key]:
 			r.add(e.line, "%s: %s is here twice", where, quoted(e.key))
+			continue
+		case len(known) > 0 && !slices.Contains(known, e.key) && beside(where, e.key) != "":
+			r.add(e.line, "%s: %s", where, beside(where, e.key))
 			continue
 		case len(known) > 0 && !slices.Contains(known, e.key):
 			r.unknown(e.line, where+": ", "key", e.key, known)
@@ -310,7 +313,7 @@ func (r *specReader) scalar(n ast.Node, where string) string {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return n.GetToken().Value
 	case *ast.NullNode:
-		r.add(nodeLine(n), "%s: a value is missing (NULL is not there yet)", where)
+		r.add(nodeLine(n), "%s: a value is missing%s; for NULLs write nulls: 30%% beside the generator", where, like(where))
 	default:
 		why := "one value belongs here"
 		if clock := clockText(n); clock != "" {
@@ -338,11 +341,21 @@ func clockText(n ast.Node) string {
 }
 
 // integer reads a whole number of rows, versions or repetitions.
-func (r *specReader) integer(e entry) int64 {
-	text := r.scalar(e.value, e.key)
+func (r *specReader) integer(e entry, where string) int64 {
+	text := r.scalar(e.value, where)
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 	if err != nil {
-		r.add(e.line, "%s: %s is no whole number below 2^63", e.key, quoted(text))
+		r.add(e.line, "%s: %s is no whole number below 2^63: write digits, as 1_000_000", where, quoted(text))
+		return 1 // says nothing more
+	}
+	return n
+}
+
+// count reads a whole number of 1 or more.
+func (r *specReader) count(e entry, where string) int64 {
+	n := r.integer(e, where)
+	if n < 1 {
+		r.add(e.line, "%s is a whole number of 1 or more", where)
 	}
 	return n
 }

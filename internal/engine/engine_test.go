@@ -248,7 +248,7 @@ func TestPermanentErrorDrainsTheOthers(t *testing.T) {
 		}})
 		result, s, err := b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
-		require.ErrorContains(t, err, "batch 1 (keys 10 to 19) is not applied after 1 attempts")
+		require.ErrorContains(t, err, "batch 1 (rows 10 to 19) is not applied after 1 attempts")
 		require.Equal(t, engine.Result{Handed: 4, Drained: true}, result)
 		require.EqualValues(t, 3, s.Batches, "those on their way are finished")
 		require.EqualValues(t, 1, s.FailedBatches)
@@ -283,7 +283,7 @@ func TestErrorOfAppliedBatch(t *testing.T) {
 			return ack, err
 		}
 		result, s, err := b.run(t.Context())
-		require.ErrorContains(t, err, "batch 2 (keys 20 to 29) is applied after 1 attempts: load: it was not merged")
+		require.ErrorContains(t, err, "batch 2 (rows 20 to 29) is applied after 1 attempts: load: it was not merged")
 		require.Equal(t, engine.Result{Handed: 3, Drained: true}, result)
 		require.EqualValues(t, 3, s.Batches)
 		require.EqualValues(t, 30, s.Rows)
@@ -313,7 +313,7 @@ func TestBatchThatCannotBeMadeEndsTheRun(t *testing.T) {
 	b.config.Workers = 1
 	b.config.Source = broken{b.source, 3}
 	result, s, err := b.run(t.Context())
-	require.EqualError(t, err, "making batch 3 (keys 30 to 39): no such bytes")
+	require.EqualError(t, err, "making batch 3 (rows 30 to 39): no such bytes")
 	require.EqualValues(t, 3, s.Batches)
 	require.Equal(t, engine.Result{Handed: 4, Drained: true}, result)
 }

@@ -270,7 +270,7 @@ func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error
 // place says which rows a batch or group has, or where in the user's file the server found the reason of err.
 func (t *delivery) place(err error) string {
 	if t.batch == nil || t.batch.Origin == nil {
-		return fmt.Sprintf("keys %d to %d", t.First, t.First+t.Rows-1)
+		return fmt.Sprintf("rows %d to %d", t.First, t.First+t.Rows-1)
 	}
 	bad := (*loader.RecordError)(nil)
 	if !errors.As(err, &bad) || t.batch.Origin.Records == nil {

@@ -115,7 +115,7 @@ func TestGroupThatFailsForGoodDrains(t *testing.T) {
 		})
 		result, s, err := b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
-		require.ErrorContains(t, err, "commit group 1 (batches 4 to 7) (keys 40 to 79) is not applied after 1 attempts")
+		require.ErrorContains(t, err, "commit group 1 (batches 4 to 7) (rows 40 to 79) is not applied after 1 attempts")
 		require.True(t, result.Drained)
 		require.Empty(t, result.Unknown)
 		require.EqualValues(t, 4, s.FailedBatches)

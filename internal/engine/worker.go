@@ -157,7 +157,7 @@ func rowsOf(number int64, from source.Source) string {
 	if rows == 0 || from.Proof().Dataset == nil {
 		return strconv.FormatInt(number, 10)
 	}
-	return fmt.Sprintf("%d (keys %d to %d)", number, first, first+rows-1)
+	return fmt.Sprintf("%d (rows %d to %d)", number, first, first+rows-1)
 }
 
 // endSession closes the session. It ignores the error of Close: the connection is dead or done.

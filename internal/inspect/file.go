@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // entry is a column with a generator that may do.
@@ -24,10 +26,55 @@ func (e entry) line() string {
 	return fmt.Sprintf("  %s: {type: %s, %s%s}", name(e.Name), kind, e.generator, nulls)
 }
 
-// file writes the spec. rows is its number of rows, unless it is 0.
-func (w *writer) file(server string, rows int64) string {
+// file writes the spec. n is its number of rows, unless it is 0.
+func (w *writer) file(server string, n int64) string {
 	head := "# " + comment(tableName(w.Description)+" of "+server+", as terapush inspect has read it."+w.contents()) + "\n"
-	return head + w.remarks() + fmt.Sprintf("version: 1\nname: %s\n", name(w.name)) + w.body(rows)
+	return head + w.hints() + w.remarks() + fmt.Sprintf("version: 1\nname: %s\n", name(w.name)) + w.body(n)
+}
+
+// hints say what is usual to edit, with the columns, and which table a push fills.
+func (w *writer) hints() string {
+	var out strings.Builder
+	say := func(format string, args ...any) {
+		fmt.Fprintf(&out, "# %s\n", comment(fmt.Sprintf(format, args...)))
+	}
+	say("Without --table a push fills table %s: for a copy give the name of another.", w.name)
+	if w.hasShapes() {
+		return out.String()
+	}
+
+	var skewed, nullable, shared []string
+	for _, c := range w.columns {
+		if c.omitted != "" || c.derived {
+			continue
+		}
+		if strings.HasPrefix(c.generator, "ref: ") && c.own == nil {
+			skewed = append(skewed, name(c.Name))
+		}
+		if c.Nullable && !strings.Contains(c.generator, ", nulls: ") {
+			nullable = append(nullable, name(c.Name))
+		}
+		if strings.HasPrefix(c.generator, "values: ") && c.Values != nil && c.Values.Type != rows.Bool {
+			shared = append(shared, name(c.Name))
+		}
+	}
+	for _, hint := range []struct {
+		text    string
+		columns []string
+	}{
+		{"For skew add zipf: {s: 1.2} beside ref", skewed},
+		{"For NULLs add nulls: 10%", nullable},
+		{"For shares write values: {a: 70%, b: 30%}", shared},
+	} {
+		const most = 5
+		if n := len(hint.columns); n > most {
+			hint.columns = append(hint.columns[:most:most], "…")
+		}
+		if len(hint.columns) > 0 {
+			say("%s: %s.", hint.text, strings.Join(hint.columns, ", "))
+		}
+	}
+	return out.String()
 }
 
 // remarks are what a spec cannot say of the table.
@@ -51,11 +98,14 @@ func (w *writer) remarks() string {
 }
 
 // body is what a spec says of the table.
-func (w *writer) body(rows int64) string {
+func (w *writer) body(n int64) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	if rows > 0 {
-		line("rows: %d", rows)
+	switch {
+	case n == uncounted && n != w.Rows:
+		line("rows: %d  # the table has none that the server has counted", n)
+	case n > 0:
+		line("rows: %d", n)
 	}
 	line("key: %s", names(w.key))
 	if !slices.Equal(w.primary, w.key) {

@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,9 +36,9 @@ func Write(d *loader.Description, server string, keepValues bool) ([]byte, error
 		return nil, fmt.Errorf("no dataset can be made for table %s: %w", tableName(d), errors.Join(w.problems...))
 	}
 
-	text := w.file(server, d.Rows)
+	text := w.file(server, cmp.Or(max(d.Rows, 0), uncounted))
 	_, err := dataset.ParseSpec(w.name+".yaml", []byte(text), nil)
-	if err != nil && d.Rows > 0 { // more than its sequences have values for
+	if err != nil { // perhaps more than its sequences have values for
 		text = w.file(server, 0)
 		_, err = dataset.ParseSpec(w.name+".yaml", []byte(text), nil)
 	}
@@ -46,6 +47,10 @@ func Write(d *loader.Description, server string, keepValues bool) ([]byte, error
 	}
 	return []byte(text), nil
 }
+
+// uncounted is how many rows a file has for a table that is empty or that the server has not counted: the default of a
+// push, 1 GiB, is many for a narrow table.
+const uncounted = 1_000_000
 
 var errNoKey = errors.New("it has no column by which a row is found again: " +
 	"an integer, a text or a timestamp that no foreign key and no list of values bounds")

@@ -101,6 +101,8 @@ func elsewhere(name string) string {
 	switch filepath.Ext(name) {
 	case ".orc", ".avro":
 		return "; load does not read this one: write it as csv first"
+	case ".yaml", ".yml":
+		return "; a dataset's file is for terapush push --dataset"
 	case ".json":
 		return ", or ndjson if each line is an object; jq -c '.[]' makes such lines of an array"
 	case ".xlsx", ".xls":

@@ -237,7 +237,7 @@ func (p *push) syncSequences(ctx context.Context) error {
 	case err != nil && move:
 		return failed(report.Failed, fmt.Errorf("the rows were loaded, but the sequence of the key was not advanced: %w", err))
 	case err != nil:
-		p.notes.Warnf("whether a sequence is behind the rows' keys is not known: %v", err)
+		p.notes.Warnf("rows of other programs may get keys that are taken: %v", err)
 	case move && len(statements) > 0:
 		p.Log.Info("the sequence of the key was moved behind the rows", "statements", strings.Join(statements, "; "))
 	case len(statements) > 0:

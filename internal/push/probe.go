@@ -203,7 +203,8 @@ func (p *push) refusal(row int64, err error) error {
 	}
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,
-		Err:  fmt.Errorf("row %d is refused: %w; it has %s", row, err, strings.Join(named, ", ")),
+		Err: fmt.Errorf("the row with %s is refused: %w; it has %s",
+			dataset.KeyOf(d, p.plan.FirstKey+row), err, strings.Join(named, ", ")),
 		Hint: hint,
 	}
 }

@@ -353,9 +353,10 @@ type VerifiedFiles struct {
 // BadBatch is a batch that the table does not hold as it was pushed.
 type BadBatch struct {
 	Number   int64  `json:"number"`
-	FirstKey int64  `json:"first_key"`
+	FirstKey int64  `json:"first_key"` // numbers of rows
 	LastKey  int64  `json:"last_key"`
-	Rows     int64  `json:"rows"` // sent
+	Keys     string `json:"keys,omitempty"` // of the table, as id 1 to 500
+	Rows     int64  `json:"rows"`           // sent
 	Found    int64  `json:"found"`
 	Reason   string `json:"reason"` // a verify.Reason
 	Detail   string `json:"detail"`

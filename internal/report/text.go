@@ -258,8 +258,9 @@ func (f VerifiedFiles) parts(mode string) []string {
 
 // String returns the batch and what is wrong with it.
 func (b BadBatch) String() string {
-	text := fmt.Sprintf("batch %d (keys %d to %d) %s: %s of %s",
-		b.Number, b.FirstKey, b.LastKey, b.Reason, units.Count(b.Found), counted(b.Rows, "row"))
+	keys := cmp.Or(b.Keys, fmt.Sprintf("rows %d to %d", b.FirstKey, b.LastKey))
+	text := fmt.Sprintf("batch %d (%s) %s: %s of %s",
+		b.Number, keys, b.Reason, units.Count(b.Found), counted(b.Rows, "row"))
 	if b.Detail != "" {
 		text += ", " + units.OneLine(b.Detail)
 	}

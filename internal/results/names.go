@@ -161,6 +161,7 @@ func (r numbers) report(t *report.Report) {
 	}
 	t.Warnings, t.Verify.Problems = nil, nil
 	for i := range t.Verify.BadBatches {
+		t.Verify.BadBatches[i].Keys = "" // names a column
 		t.Verify.BadBatches[i].Detail = leftOut(t.Verify.BadBatches[i].Detail)
 	}
 }

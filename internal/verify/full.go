@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
@@ -117,12 +118,13 @@ func (l *measures) check(b loader.Bucket, together int64) (detail string, err er
 			want[i].Add(want[i], sum)
 		}
 	}
+	var wrong []string
 	for i, sum := range want {
 		if b.Measures[i].Cmp(sum) != 0 {
-			return l.differ(l.all[i], b.Measures[i], sum), nil
+			wrong = append(wrong, l.differ(l.all[i], b.Measures[i], sum))
 		}
 	}
-	return "", nil
+	return strings.Join(wrong, ", "), nil
 }
 
 func (l *measures) differ(m rows.Measure, found, want *big.Int) string {
@@ -164,7 +166,7 @@ func Spread(n, k int64, seed uint64) []int64 {
 
 // compare reads a sample of rows back and compares each with the regenerated row: those with numbers from all over the
 // run, which one statement fetches, since without an index each statement scans the table; or the back-end's own sample,
-// which needs no scan, if it is at least half as large.
+// which needs no scan, if it is at least half as large. Rows of wrong batches are read back too, to name what is wrong.
 func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) error {
 	keys := Spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
@@ -173,24 +175,50 @@ func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) err
 	for i := range keys {
 		keys[i] += e.FirstKey
 	}
+	suspects := r.suspects()
 	before := *r
 	return e.ask(ctx, "sample", func(ctx context.Context) error {
 		if can.Sampler != nil {
 			*r = before
-			if err := r.sample(ctx, can.Sampler, e, len(keys)); err != nil || r.SampledRows >= int64(len(keys)+1)/2 {
+			if err := r.sample(ctx, can.Sampler, e, len(keys), suspects); err != nil {
 				return err
+			}
+			if r.SampledRows >= int64(len(keys)+1)/2 {
+				return r.fetch(ctx, can.Fetcher, e, suspects)
 			}
 		}
 		*r = before
-		return r.fetch(ctx, can.Fetcher, e, keys)
+		all := slices.Concat(keys, suspects)
+		slices.Sort(all)
+		return r.fetch(ctx, can.Fetcher, e, slices.Compact(all))
 	})
 }
 
-// sample compares rows of the back-end's choice. Whether any is missing or doubled is what the count says.
-func (r *Result) sample(ctx context.Context, s loader.Sampler, e Expect, n int) error {
+// maxSuspects bounds how many rows of wrong batches are read back.
+const maxSuspects = 100_000
+
+// suspects returns the rows of the first wrong batches that are in the table, ascending; no batch in part.
+func (r *Result) suspects() (keys []int64) {
+	for _, b := range r.BadBatches {
+		if b.Reason == string(Missing) || int64(len(keys))+b.Rows > maxSuspects {
+			continue
+		}
+		for key := b.FirstKey; key <= b.LastKey; key++ {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// sample compares rows of the back-end's choice, but for some that are read back anyway. Whether any is missing or
+// doubled is what the count says.
+func (r *Result) sample(ctx context.Context, s loader.Sampler, e Expect, n int, but []int64) error {
 	wanted := rows.NewBlock(e.Dataset.Schema())
 	err := s.Sample(ctx, n, func(key int64, values []any) error {
 		if key < e.FirstKey || key-e.FirstKey >= e.Rows { // another run's
+			return nil
+		}
+		if _, again := slices.BinarySearch(but, key); again {
 			return nil
 		}
 		r.SampledRows++
@@ -203,7 +231,10 @@ func (r *Result) sample(ctx context.Context, s loader.Sampler, e Expect, n int) 
 }
 
 func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []int64) error {
-	r.SampledRows = int64(len(keys))
+	if len(keys) == 0 {
+		return nil
+	}
+	r.SampledRows += int64(len(keys))
 	times := make([]int, len(keys)) // how often each row was found
 	wanted := rows.NewBlock(e.Dataset.Schema())
 	err := f.Fetch(ctx, keys, func(key int64, values []any) error {

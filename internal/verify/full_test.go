@@ -89,19 +89,19 @@ func TestFullNamesWhatDiffers(t *testing.T) {
 		row    string
 	}{
 		{"one byte of the text", func(v []any) { v[0].([]byte)[2] = 'x' }, "", "column a at byte 2: 0x78 instead of 0x72"},
-		{"one byte of the last column", func(v []any) { v[2].([]byte)[0] ^= 0xff }, "", "column b at byte 0: 0x8d instead of 0x72"},
-		{"another number", func(v []any) { v[1] = int64(5) }, "", "column id at byte 0: 5 instead of 1047"},
+		{"one byte of the last column", func(v []any) { v[2].([]byte)[0] ^= 0xff }, "", "column b: 0x8d instead of 0x72"},
+		{"another number", func(v []any) { v[1] = int64(5) }, "", "column id: 5 instead of 1047"},
 		{"a byte cut off", func(v []any) { v[0] = v[0].([]byte)[:2] },
 			"column a holds 32 bytes instead of 33", "column a at byte 2: 2 bytes long instead of 3"},
 		{"other and longer", func(v []any) { v[2] = []byte("rqq") },
 			"column b holds 21 bytes instead of 20", "column b at byte 1: 0x71 instead of 0x72, 3 bytes long instead of 2"},
-		{"a value lost", func(v []any) { v[2] = nil }, "column b holds 18 bytes instead of 20", "column b at byte 0: it is NULL"},
+		{"a value lost", func(v []any) { v[2] = nil }, "column b holds 18 bytes instead of 20", "column b: it is NULL"},
 		{"one byte of a derived text", func(v []any) { v[3].([]byte)[2]++ }, "", "column group at byte 2: 0x33 instead of 0x32"},
 		{"a derived text cut off", func(v []any) { v[3] = v[3].([]byte)[:1] },
 			"column group holds 28 bytes instead of 30", "column group at byte 1: 1 bytes long instead of 3"},
-		{"another day", func(v []any) { v[4] = v[4].(int64) + 1 }, "", "column day at byte 0: 1972-11-14 instead of 1972-11-13"},
+		{"another day", func(v []any) { v[4] = v[4].(int64) + 1 }, "", "column day: 1972-11-14 instead of 1972-11-13"},
 		{"another time", func(v []any) { v[5] = v[5].(int64) - 1 }, "",
-			"column at at byte 0: 1970-01-01 00:17:26.999999 instead of 1970-01-01 00:17:27.000000"},
+			"column at: 1970-01-01 00:17:26.999999 instead of 1970-01-01 00:17:27.000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := raggedRun()
@@ -113,13 +113,14 @@ func TestFullNamesWhatDiffers(t *testing.T) {
 			var batches []report.BadBatch
 			if c.batch != "" {
 				batches = []report.BadBatch{{
-					Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10, Found: 10, Reason: string(Differs), Detail: c.batch,
+					Number: 4, FirstKey: 1040, LastKey: 1049, Keys: "id 1040 to 1049", Rows: 10, Found: 10, Reason: string(Differs),
+					Detail: c.batch,
 				}}
 			}
 			require.Equal(t, batches, r.BadBatches)
 			require.Len(t, r.BadRows, 1)
 			require.EqualValues(t, key, r.BadRows[0].Key)
-			require.Equal(t, "row 1047 differs in "+c.row, r.BadRows[0].String())
+			require.Equal(t, "id = 1047 differs in "+c.row, r.BadRows[0].String())
 		})
 	}
 }
@@ -131,10 +132,10 @@ func TestFullNamesMissingAndDoubledRows(t *testing.T) {
 	table.insert(e, 22)
 	r, err := run(t.Context(), table, Full, e, 0)
 	require.NoError(t, err)
-	require.Equal(t, []BadRow{{Key: 1020, Reason: Missing}, {Key: 1022, Reason: Doubled}}, r.BadRows)
+	require.Equal(t, []BadRow{{Key: 1020, Name: "id = 1020", Reason: Missing}, {Key: 1022, Name: "id = 1022", Reason: Doubled}}, r.BadRows)
 	require.EqualValues(t, 2, r.BadRowCount)
-	require.Equal(t, "row 1020 is missing", r.BadRows[0].String())
-	require.Equal(t, "verify failed: 103 rows found, 103 expected; wrong batches: 1, wrong rows of those read back: 2 of 103", r.Failure())
+	require.Equal(t, "id = 1020 is missing", r.BadRows[0].String())
+	require.Equal(t, "verify failed: 103 rows found, 103 expected; wrong batches: 1, wrong rows of those read back: 2 of 103: id = 1020 is missing", r.Failure())
 }
 
 // 0, 4, 5 and 1, 2, 6 have the same number, sum and sum of squares: only the mix tells them apart where all values have one
@@ -390,13 +391,13 @@ func TestFullOfTypes(t *testing.T) {
 		{"blanks behind a char", func(v []any) { v[4] = []byte("c   ") }, "", ""},
 		{"another spelling of what only the server knows", func(v []any) { v[7] = []byte("10.0.0.1/32") }, "", ""},
 		{"another number in JSON", func(v []any) { v[3] = []byte(`{"a":"x","b":[7.51,true]}`) }, "", "column doc at byte 17: 0x31 instead of 0x2c, 25 bytes long instead of 24"},
-		{"another integer", func(v []any) { v[1] = int64(6) }, "the values of column n sum to 26 instead of 23", "column n at byte 0: 6 instead of 3"},
+		{"another integer", func(v []any) { v[1] = int64(6) }, "the values of column n sum to 26 instead of 23", "column n: 6 instead of 3"},
 		{"another price", func(v []any) { v[2] = int64(16) }, "the values of column price sum to 1.44 instead of 1.45",
-			"column price at byte 0: 0.16 instead of 0.17"},
-		{"a NULL too many", func(v []any) { v[3] = nil }, "column doc has 3 NULLs instead of 2", "column doc at byte 0: it is NULL"},
+			"column price: 0.16 instead of 0.17"},
+		{"a NULL too many", func(v []any) { v[3] = nil }, "column doc has 3 NULLs instead of 2", "column doc: it is NULL"},
 		{"a NULL of what only the server knows", func(v []any) { v[7] = nil }, "column address has 3 NULLs instead of 2",
-			"column address at byte 0: it is NULL"},
-		{"a float that was rounded", func(v []any) { v[5] = int64(math.Float64bits(1.0625001)) }, "", "column ratio at byte 0: 1.0625001 instead of 1.0625"},
+			"column address: it is NULL"},
+		{"a float that was rounded", func(v []any) { v[5] = int64(math.Float64bits(1.0625001)) }, "", "column ratio: 1.0625001 instead of 1.0625"},
 		{"another UUID", func(v []any) { v[6].([]byte)[15]++ }, "", "column ref at byte 15: 0x21 instead of 0x20"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -412,7 +413,7 @@ func TestFullOfTypes(t *testing.T) {
 				require.Equal(t, c.batch, r.BadBatches[0].Detail)
 			}
 			if c.row != "" {
-				require.Equal(t, "row 1047 differs in "+c.row, r.BadRows[0].String())
+				require.Equal(t, "id = 1047 differs in "+c.row, r.BadRows[0].String())
 			}
 		})
 	}
@@ -427,7 +428,7 @@ func TestFullMissesANull(t *testing.T) {
 	r, err := run(t.Context(), table, Full, e, 0)
 	require.NoError(t, err)
 	require.Equal(t, "column n has 2 NULLs instead of 3", r.BadBatches[0].Detail)
-	require.Equal(t, "row 1048 differs in column n at byte 0: it is not NULL", r.BadRows[0].String())
+	require.Equal(t, "id = 1048 differs in column n: it is not NULL", r.BadRows[0].String())
 }
 
 // Numbers that are too long to be compared by value stay as they are.

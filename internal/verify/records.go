@@ -48,9 +48,9 @@ func (r *Result) Compare(ctx context.Context, from loader.Rereader, columns []ro
 		for text, one := range byKey {
 			switch n := found.seen[text]; {
 			case n == 0:
-				found.bad = append(found.bad, BadRow{Key: one.Line, Record: one.named(text), Reason: Missing})
+				found.bad = append(found.bad, BadRow{Key: one.Line, Name: one.named(text), Reason: Missing})
 			case n > 1:
-				found.bad = append(found.bad, BadRow{Key: one.Line, Record: one.named(text), Reason: Doubled})
+				found.bad = append(found.bad, BadRow{Key: one.Line, Name: one.named(text), Reason: Doubled})
 			}
 		}
 		for _, bad := range found.bad {
@@ -146,7 +146,7 @@ func (c *comparison) row(byKey map[string]Record, values []any) error {
 			c.unread[i]++
 		case detail != "":
 			c.bad = append(c.bad, BadRow{
-				Key: one.Line, Record: one.named(key), Reason: Differs,
+				Key: one.Line, Name: one.named(key), Reason: Differs,
 				Column: column.Name, Offset: offset, Detail: detail,
 			})
 			return nil

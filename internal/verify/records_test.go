@@ -114,7 +114,7 @@ func TestCompareRecords(t *testing.T) {
 		said = append(said, bad.String())
 	}
 	require.Equal(t, []string{
-		`the record of a.csv (key "a") is doubled`, `the record of a.csv (key "b") differs in column n at byte 0: 7 instead of 2`,
+		`the record of a.csv (key "a") is doubled`, `the record of a.csv (key "b") differs in column n: 7 instead of 2`,
 		`the record of a.csv (key "c") is missing`,
 	}, said)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -23,7 +24,7 @@ const (
 // BadRow is a row of the sample that did not arrive as it was sent.
 type BadRow struct {
 	Key    int64  // its row number; of a record its line
-	Record string // where it is in the user's files; "" without files
+	Name   string // its key, as a condition of SQL, or a record's place in the user's files
 	Reason Reason
 	// Column, Offset and Detail are of the first difference. Values are not shown whole: they may be long, or another
 	// program's.
@@ -35,11 +36,14 @@ type BadRow struct {
 // String returns the row and what is wrong with it.
 func (b BadRow) String() string {
 	what := fmt.Sprintf("row %d", b.Key)
-	if b.Record != "" {
-		what = b.Record
+	if b.Name != "" {
+		what = b.Name
 	}
-	if b.Reason == Differs {
+	switch {
+	case b.Reason == Differs && b.Offset > 0:
 		return fmt.Sprintf("%s differs in column %s at byte %d: %s", what, b.Column, b.Offset, b.Detail)
+	case b.Reason == Differs:
+		return fmt.Sprintf("%s differs in column %s: %s", what, b.Column, b.Detail)
 	}
 	return fmt.Sprintf("%s is %s", what, b.Reason)
 }
@@ -120,10 +124,36 @@ func (r *Result) Failure() string {
 	case Ack:
 		return fmt.Sprintf("verify failed: %d of %d rows were acknowledged", r.FoundRows, r.ExpectedRows)
 	case Count:
-		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d", r.FoundRows, r.ExpectedRows, r.BadCount)
+		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d%s",
+			r.FoundRows, r.ExpectedRows, r.BadCount, r.first())
 	}
-	return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
-		r.FoundRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
+	return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d%s",
+		r.FoundRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows, r.first())
+}
+
+// first says what is wrong with the first row or batch that is.
+func (r *Result) first() string {
+	switch {
+	case len(r.BadRows) > 0:
+		return ": " + r.BadRows[0].String()
+	case len(r.BadBatches) > 0:
+		return ": " + r.BadBatches[0].String()
+	}
+	return ""
+}
+
+// name gives the rows and batches of a dataset the names by which they are found in the table.
+func (r *Result) name(d dataset.Dataset) {
+	if d == nil {
+		return
+	}
+	for i := range r.BadRows {
+		r.BadRows[i].Name = dataset.KeyOf(d, r.BadRows[i].Key)
+	}
+	for i := range r.BadBatches {
+		b := &r.BadBatches[i]
+		b.Keys = dataset.KeysOf(d, b.FirstKey, b.LastKey)
+	}
 }
 
 // Report returns the report's part.

@@ -135,5 +135,6 @@ func Run(ctx context.Context, can loader.Features, m Mode, e Expect) (Result, er
 		e.Saved.Save(nil)
 	}
 	r.OK = r.holds()
+	r.name(e.Dataset)
 	return r, nil
 }

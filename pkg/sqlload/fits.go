@@ -99,7 +99,7 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 	if wrong := s.differences(columns); len(wrong) > 0 {
 		hint, rows := found.Elsewhere(), "rows of dataset "+s.Schema.Dataset
 		if t.Lookups != nil { // terapush inspect can read it
-			hint += ", or a --dataset that fits it: terapush inspect writes one"
+			hint += ", or a --dataset that fits it: terapush inspect writes one, or --like that table"
 		}
 		if s.Want.Records {
 			hint, rows = "choose the columns with --columns, or load into a table of the files' columns", "records of the files"

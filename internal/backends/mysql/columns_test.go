@@ -13,8 +13,8 @@ import (
 func TestColumnsThatALoadCannotFill(t *testing.T) {
 	const (
 		fits      = ""
-		generated = "column payload is generated: it holds what the server computes, and no row's value (choose another --table, or a --dataset that fits it: terapush inspect writes one)"
-		noDefault = ") is unknown to the dataset and has no default (choose another --table, or a --dataset that fits it: terapush inspect writes one)"
+		generated = "column payload is generated: it holds what the server computes, and no row's value (choose another --table, or a --dataset that fits it: terapush inspect writes one, or --like that table)"
+		noDefault = ") is unknown to the dataset and has no default (choose another --table, or a --dataset that fits it: terapush inspect writes one, or --like that table)"
 	)
 	eachServer(t, func(t *testing.T, s *testServer) {
 		for columns, want := range map[string]string{

@@ -187,5 +187,26 @@ func TestSequenceOfAnotherTable(t *testing.T) {
 	sql(t, "CREATE TABLE "+model+" (document_id bigserial, payload bytea); CREATE TABLE "+to.Table+" (LIKE "+model+" INCLUDING ALL)")
 	l := prepared(t, to, preparation(t, loader.CreateIfMissing))
 	_, err := loader.FeaturesOf(l).Sequencer.Sequences(t.Context(), 1099, false)
-	require.ErrorContains(t, err, "numbers the key and belongs to table "+model+": give ")
+	require.ErrorContains(t, err, "numbers the key and belongs to table "+model+", so rows without a key get its numbers; "+
+		`for numbers of its own: ALTER TABLE "`+schema+`".`)
+	_, fix, _ := strings.Cut(err.Error(), "for numbers of its own: ")
+	sql(t, fix)
+	require.Equal(t, "1100", sql(t, "INSERT INTO "+to.Table+" DEFAULT VALUES RETURNING document_id")[0][0])
+}
+
+// The serial columns of a table that is made like another have numbers of their own, and the original can be dropped.
+func TestCopyHasItsOwnNumbers(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE SEQUENCE "+schema+".shared; CREATE TABLE "+schema+".model (document_id bigserial, payload bytea, \"No\" serial, "+
+		"of int NOT NULL DEFAULT nextval('"+schema+".shared'))")
+	p := preparation(t, loader.CreateIfMissing)
+	p.Like = loader.TableName{Schema: schema, Name: "model"}
+	l := prepared(t, to, p)
+	moves, err := loader.FeaturesOf(l).Sequencer.Sequences(t.Context(), 1099, true)
+	require.NoError(t, err)
+	require.Len(t, moves, 1)
+	sql(t, "INSERT INTO "+schema+".model DEFAULT VALUES; DROP TABLE "+schema+".model")
+	row := sql(t, "INSERT INTO "+to.Table+" DEFAULT VALUES RETURNING document_id, \"No\", of")
+	require.Equal(t, []string{"1100", "1", "2"}, row[0])
 }

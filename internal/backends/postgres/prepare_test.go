@@ -186,7 +186,7 @@ func TestPrepareChecksTheTable(t *testing.T) {
 		"CREATE DOMAIN %s_d AS int NOT NULL DEFAULT 1; " + fitting + ", n %s_d)":           "",
 		"CREATE TABLE %s (document_id bigint GENERATED ALWAYS AS IDENTITY, payload bytea)": "",
 		"CREATE TABLE %s (document_id bigint, payload bytea GENERATED ALWAYS AS ('x') STORED)": "column payload is generated: it holds what the server computes, " +
-			"and no row's value (choose another --table, or a --dataset that fits it: terapush inspect writes one)",
+			"and no row's value (choose another --table, or a --dataset that fits it: terapush inspect writes one, or --like that table)",
 		// With --primary-key.
 		fitting + ", n int)":                                                   noKey,
 		fitting + ", PRIMARY KEY (document_id, payload))":                      noKey,
