@@ -389,7 +389,7 @@ FAULTS = [Fault(*f) for f in [
 
     ("pu20", PU, "attach.go", "p.gatherFacts(of, true) // until", "p.gatherFacts(of, false) // until",
      "a run of a large machine cannot be verified or forgotten by a small one"),
-    ("pu21", PU, "plan.go", "if was != is {", "if was == (rows{}) {",
+    ("pu21", PU, "plan.go", "if was != is {", "if was != is && was == (rows{}) {",
      "a version that encodes rows otherwise goes on with a run"),
     ("pu22", PU, "begin.go", "\t\tp.giveBack(ctx)\n\t} else if p.named() {", "\t} else if p.named() {",
      "a process that fails before its run begins keeps the table"),
