@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
@@ -108,10 +109,14 @@ func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMo
 	if c.RunID != "" {
 		shard = cmp.Or(c.Shard.String(), "0/1")
 	}
-	return loader.Preparation{
+	made := loader.Preparation{
 		Run: id, Shard: shard, Owner: owner(), Schema: plan.Schema(), Contract: plan.Contract,
 		Create: mode, MayDrop: c.AllowDrop, PrimaryKey: c.PrimaryKey, Like: c.LikeTable, Records: plan.Files != nil,
 	}
+	if plan.Files == nil {
+		made.UUID = dataset.UUIDOf(plan.Data)
+	}
+	return made
 }
 
 // began is when the run began.
