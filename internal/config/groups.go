@@ -136,7 +136,7 @@ func (d *Data) ReadSpec() error {
 }
 
 // RowsOfLike reports whether rows are made for the table of --like. With a file only the table is made like it.
-func (d *Data) RowsOfLike() bool { return d.Like != "" && !isYAML(d.Dataset) }
+func (d *Data) RowsOfLike() bool { return d.Like != "" && !IsFile(d.Dataset) }
 
 // readTables reads a file of several tables, of which a name may choose one, with the rows that the file says.
 func (d *Data) readTables(path, table string, text []byte, parameters map[string]string) error {

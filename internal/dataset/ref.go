@@ -41,13 +41,19 @@ func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
 	if _, mapping := e.value.(*ast.MappingNode); !mapping {
 		return &SpecRef{short: r.scalar(e.value, where)}
 	}
-	f := r.fields(c, e, where, "table", "column", "rows", "with", "start", "step", "every", "cycle", "format", "uuid", "stride",
+	f := r.fields(c, e, where, "of", "table", "column", "rows", "with", "start", "step", "every", "cycle", "format", "uuid", "stride",
 		"columns", "values_from")
 	if two, is := f.all["columns"]; is {
 		f.add(two.line, "%s: write a reference of two columns as two, the second beside with: and the name of the first", where)
 	}
 	if later, is := f.all["values_from"]; is {
 		f.add(later.line, "%s: values_from is not there: a reference is computed from the parent's sequence, uuid or scatter", where)
+	}
+	if of, is := f.all["of"]; is {
+		if len(f.all) != 2 || f.all["with"].key == "" {
+			f.add(of.line, "%s: of stands beside with alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat", where)
+		}
+		return &SpecRef{short: f.text("of"), With: f.text("with")}
 	}
 	return &SpecRef{
 		Table: f.text("table"), Column: f.text("column"), Rows: f.count("rows", 0), With: f.text("with"),

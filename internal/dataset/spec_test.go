@@ -220,9 +220,15 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 	t.Helper()
 	s := d.Schema()
 	all := rowOf(d, row)
-	number := int64(0)
-	for _, term := range s.Number {
+	number, values := int64(0), s.KeyValues(row)
+	for i, term := range s.Number {
 		v, is := all[term.Column].(int64)
+		if !is && !term.Hex {
+			v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
+		}
+		if !term.Hex {
+			require.Equal(t, v, values[i])
+		}
 		switch {
 		case term.Hex:
 			text := all[term.Column].(string)
@@ -230,9 +236,8 @@ func requirePromises(t *testing.T, d Dataset, row int64, longest []int) {
 				text = hex.EncodeToString([]byte(text))
 			}
 			text = strings.ReplaceAll(text, "-", "")
+			require.Equal(t, text, strings.ReplaceAll(UUIDOf(d)(row), "-", ""))
 			v, _ = strconv.ParseInt(text[len(text)-15:], 16, 64)
-		case !is:
-			v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
 		case term.Stride > 0:
 			v = rows.Scatter(v-term.Minus, term.Stride) + term.Minus
 		}

@@ -234,6 +234,10 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 		}
 		ref.Table, ref.Rows = parent.Name, parent.Spec.Rows
 		ref.follow(of)
+		if ref.With != "" {
+			ref.Rows = 0 // those of the column that draws the row, which also waits for the parent
+			return
+		}
 		if q, is := of.Generator.(*SpecSequence); is {
 			f.pair(t, c, ref, q)
 		}

@@ -170,3 +170,50 @@ func FuzzParseTables(f *testing.F) {
 		}
 	})
 }
+
+// Columns that refer to a parent together have the values of one of its rows, and NULL together.
+func TestReferencesOfSeveralColumnsOfARow(t *testing.T) {
+	const text = `version: 1
+tables:
+  tickets:
+    rows: 500
+    key: [id]
+    columns:
+      id:   {type: bigint, sequence: {start: 1}}
+      code: {ref: {of: seats.code, with: hall}}
+      hall: {ref: seats.hall, nulls: 20%}
+      seat: {ref: {of: seats.seat, with: hall}}
+  seats:
+    rows: 90
+    key: [id]
+    columns:
+      id:   {type: bigint, sequence: {start: 1}}
+      hall: {type: int, sequence: {start: 100}}
+      seat: {type: int, sequence: {start: 7, cycle: 50}}
+      code: {type: text, sequence: {format: "S{:03}"}}
+`
+	all, err := dataset.ParseTables("seats.yaml", []byte(text), nil, dataset.Scale{})
+	require.NoError(t, err)
+	d, err := all.Tables[1].Spec.Compile(7)
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, 0, 500)
+	code, hall, seat := &block.Columns[1], &block.Columns[2], &block.Columns[3]
+	require.InDelta(t, 100, hall.CountNulls(), 50)
+	for i := range 500 {
+		require.Equal(t, []bool{hall.IsNull(i), hall.IsNull(i)}, []bool{code.IsNull(i), seat.IsNull(i)})
+		if parent := hall.Ints[i] - 100; !hall.IsNull(i) {
+			require.Equal(t, parent%50+7, seat.Ints[i])
+			require.Equal(t, fmt.Sprintf("S%03d", parent+1), string(code.Value(i)))
+		}
+	}
+
+	for from, want := range map[string]string{
+		"{of: seats.seat}":                      "of stands beside with alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat",
+		"{of: seats.seat, with: hall, rows: 3}": "of stands beside with alone",
+		"{of: seats.sea, with: hall}":           "seats.sea: there is no such column in this file",
+	} {
+		_, err := dataset.ParseTables("seats.yaml", []byte(strings.Replace(text, "{of: seats.seat, with: hall}", from, 1)), nil, dataset.Scale{})
+		require.ErrorContains(t, err, want)
+	}
+}

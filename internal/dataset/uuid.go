@@ -135,6 +135,26 @@ func appendUUID(dst, value []byte) []byte {
 	return dst
 }
 
+// UUIDOf returns what writes the text of the key in the row with a number, for any goroutine; nil if the dataset's key is no UUID.
+func UUIDOf(d Dataset) func(number int64) string {
+	schema := d.Schema()
+	key := schema.Number[0]
+	if !key.Hex {
+		return nil
+	}
+
+	return func(number int64) string {
+		row := rows.NewBlock(schema)
+		row.Reset(1)
+		d.Derive(row, number)
+		v := &row.Columns[key.Column]
+		if v.Type == rows.UUID {
+			return UUIDText(v.UUID(0))
+		}
+		return string(v.Value(0))
+	}
+}
+
 func (u *uuids) largest(int64) int64 { return 0 } // it is no number
 
 // UUIDKey reports whether rows are numbered by a UUID.

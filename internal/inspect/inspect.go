@@ -82,6 +82,7 @@ type column struct {
 	reference *loader.Reference // of this column alone
 	own       *column           // of the same table, which the reference is to, if rows can be drawn from its first ones
 	parent    *parent           // in the same file; nil if it is not there
+	with      *column           // which draws the parent's row, for a reference of several columns
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
 	derived   bool
@@ -160,18 +161,24 @@ func (w *writer) find(name string) *column {
 func (w *writer) readChecks() {
 	for _, condition := range w.Checks {
 		found, all := understand(condition, w.Escapes)
-		for name, l := range found {
-			c := w.find(name)
-			if c == nil || len(l.out) > 0 && !c.canBeWithout() {
-				all = false
-				continue
-			}
-			c.limits = merge(map[string]limits{"": c.limits}, map[string]limits{"": l})[""]
-		}
-		if !all {
+		if !w.limit(found) || !all {
 			w.unknown = append(w.unknown, condition)
 		}
 	}
+}
+
+// limit adds limits of columns by name, and reports whether all can be kept.
+func (w *writer) limit(found map[string]limits) bool {
+	all := true
+	for name, l := range found {
+		c := w.find(name)
+		if c == nil || len(l.out) > 0 && !c.canBeWithout() {
+			all = false
+			continue
+		}
+		c.limits = merge(map[string]limits{"": c.limits}, map[string]limits{"": l})[""]
+	}
+	return all
 }
 
 // draw chooses how a column is drawn that is not derived.
@@ -186,6 +193,9 @@ func (w *writer) draw(c *column) {
 	if c.generator != "" {
 		return
 	}
+	if c.with != nil {
+		w.draw(c.with)
+	}
 	if c.reference != nil && c.parent == nil && c.own == nil && !canBeDrawn(c.reference) && c.Nullable {
 		c.omitted = strings.Join(c.notes, ", ") + ": NULL"
 		return
@@ -196,6 +206,9 @@ func (w *writer) draw(c *column) {
 		with := []entry{{c, generator}}
 		if c.own != nil {
 			with = append(with, entry{c.own, c.own.generator})
+		}
+		if c.with != nil && c.with.omitted == "" {
+			with = append(with, entry{c.with, c.with.generator})
 		}
 		err := w.try(nil, with...)
 		if err == nil {

@@ -23,7 +23,8 @@ func (w *writer) chooseKey() {
 		if columns == nil {
 			continue
 		}
-		if len(columns) == 2 && w.pair(columns) || w.numbered(columns) {
+		isJoint := len(columns) == 2 && columns[0].reference != nil && columns[0].reference == columns[1].reference
+		if len(columns) == 2 && !isJoint && w.pair(columns) || w.numbered(columns) {
 			return
 		}
 	}
@@ -122,7 +123,7 @@ func (c *column) choose(generator string) { c.generator, c.derived = generator, 
 // a part of their columns come first: what keeps them keeps those of the whole.
 func (w *writer) deriveUniques() {
 	for _, k := range w.Keys {
-		if k.Only != "" && !w.derivePart(k) {
+		if k.Only != "" && !w.derivePart(k) && !w.avoid(k) {
 			w.unknown = append(w.unknown, fmt.Sprintf("UNIQUE %s, of %s", k.Name, k.Only))
 		}
 	}
@@ -176,6 +177,23 @@ func (w *writer) derivePart(k loader.Key) bool {
 	return false
 }
 
+// avoid keeps all rows out of an index that has those which meet a condition, as the only default, and reports whether that is
+// understood.
+func (w *writer) avoid(k loader.Key) bool {
+	where, is := strings.CutPrefix(k.Only, "where ")
+	if !is {
+		return false
+	}
+
+	found, all := understand("NOT ("+where+")", w.Escapes)
+	for name := range found {
+		if c := w.find(name); c == nil || c.generator != "" {
+			return false
+		}
+	}
+	return all && w.limit(found)
+}
+
 // deriveOne derives one of some columns, if a generator can: one that refers to no parent, whose keys bound it, if
 // there is one.
 func (w *writer) deriveOne(columns []*column) bool {
@@ -197,7 +215,8 @@ func (w *writer) decided(names []string) bool {
 
 // derive makes a column one that is never the same twice, if a generator can.
 func (w *writer) derive(c *column) bool {
-	if c.generator != "" {
+	isOwn := c.parent != nil && c.parent.writer == w
+	if c.generator != "" || isOwn {
 		return false
 	}
 	for _, generator := range c.sequences(false) {

@@ -57,18 +57,19 @@ func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([
 type schema struct {
 	tables  []Table
 	writers map[string]*writer // by name, without those of left
+	joint   map[*writer][]*joint
 	left    map[string]error
 	failed  bool // one more is left out
 }
 
 func newSchema(all []Table, prefix string, left map[string]error, keepValues bool) *schema {
-	s := &schema{tables: all, writers: map[string]*writer{}, left: left}
+	s := &schema{tables: all, writers: map[string]*writer{}, joint: map[*writer][]*joint{}, left: left}
 	for _, t := range all {
 		if left[t.Name] != nil {
 			continue
 		}
 		d := *t.Description // whose number of rows changes
-		w := newWriter(&d, func(r *loader.Reference) bool { return s.isPair(t.Schema, r) })
+		w := newWriter(&d, func(r *loader.Reference) bool { return s.isJoint(&d, r) })
 		w.label, w.keepValues = prefix+t.Name, keepValues
 		if w.Rows < 1 {
 			w.Rows = unknownRows
@@ -81,28 +82,12 @@ func newSchema(all []Table, prefix string, left map[string]error, keepValues boo
 			s.link(w, c)
 		}
 		for i := range w.References {
-			if r := &w.References[i]; s.isPair(w.Schema, r) {
-				s.linkPair(w, r)
+			if r := &w.References[i]; s.isJoint(w.Description, r) {
+				s.linkJoint(w, r)
 			}
 		}
 	}
 	return s
-}
-
-// isPair reports whether a reference of two columns is to a table of the file.
-func (s *schema) isPair(from string, r *loader.Reference) bool {
-	in := func(t Table) bool { return t.Name == r.Table && s.left[t.Name] == nil }
-	return len(r.Columns) == 2 && r.Schema == from && slices.ContainsFunc(s.tables, in)
-}
-
-// linkPair links the columns of such a reference. Each is drawn by itself: of a key of two, of which one starts over,
-// every pair is there. A column that refers to a table alone, as a tenant's, keeps that.
-func (s *schema) linkPair(w *writer, r *loader.Reference) {
-	for i, name := range r.Columns {
-		if c := w.find(name); c != nil && c.omitted == "" && c.parent == nil {
-			c.parent = &parent{s.writers[r.Table], r.Of[i]}
-		}
-	}
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -128,7 +113,7 @@ func (s *schema) link(w *writer, c *column) {
 func (s *schema) write() {
 	keyed := map[*writer]bool{}
 	for _, w := range s.writers {
-		w.derivedAfterParents(keyed)
+		s.derivedAfterParents(w, keyed)
 	}
 	failing := map[string]*writer{}
 	for name, w := range s.writers {
@@ -171,18 +156,23 @@ func (s *schema) leaveOutFirst(failing map[string]*writer) {
 }
 
 // derivedAfterParents chooses the derived columns of a table once those of the tables that it refers to are chosen.
-func (w *writer) derivedAfterParents(keyed map[*writer]bool) {
+func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	if keyed[w] {
 		return
 	}
 	keyed[w] = true
 	for _, c := range w.columns {
 		if c.parent != nil {
-			c.parent.derivedAfterParents(keyed)
+			s.derivedAfterParents(c.parent.writer, keyed)
 		}
 	}
+	s.joint[w] = slices.DeleteFunc(s.joint[w], func(j *joint) bool { return !j.share(w) })
 	w.chooseKey()
+	s.deriveReferred(w)
 	w.deriveUniques()
+	for _, j := range s.joint[w] {
+		j.drawTogether()
+	}
 }
 
 // bound leaves no table more rows than its derived columns have values for, and than those have that they go through.
@@ -276,6 +266,9 @@ func (p *parent) rows() string { return quoted("${" + p.label + ".rows}") }
 // draws lists the generators that refer to any row of the parent. Where the parent leads back to the table, one of the
 // columns that may be NULL will be.
 func (p *parent) draws(c *column) []string {
+	if c.with != nil && c.with.omitted == "" {
+		return c.together()
+	}
 	text := "ref: " + p.short()
 	if p.leadsTo(c, map[*writer]bool{}) {
 		text += c.someNulls()

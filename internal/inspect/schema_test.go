@@ -116,3 +116,52 @@ func TestReferencesToTheSameTable(t *testing.T) {
 	require.Contains(t, string(text), "  id: {type: bigint, sequence: {start: 1}}\n"+
 		"  boss: {type: bigint, ref: {column: id}, nulls: 10%}\n  founder: {type: bigint, ref: {column: id}}\n")
 }
+
+// A reference of several columns to what is unique, but no key of two of which every pair is there, takes them from one row.
+func TestReferencesOfSeveralColumns(t *testing.T) {
+	together := func(name, table string, columns ...string) loader.Reference {
+		return loader.Reference{Name: name, Columns: columns, Schema: "s", Table: table, Of: []string{"tenant", "shelf", "slot"}[:len(columns)]}
+	}
+	id, key := bigint("id"), primary("id")
+	tenant, shelf, slot := bigint("tenant"), bigint("shelf"), bigint("slot")
+	all := []Table{
+		described("tenants", 9, []loader.Key{key}, []loader.Column{id}),
+		described("places", 50, []loader.Key{key, unique("tenant", "shelf", "slot"), unique("tenant", "shelf")},
+			[]loader.Column{id, tenant, shelf, slot}, to("tenants", "tenant", "id")),
+		described("items", 70, []loader.Key{key}, []loader.Column{id, null(tenant), shelf, slot},
+			to("tenants", "tenant", "id"), together("f", "places", "tenant", "shelf", "slot")),
+		described("labels", 70, []loader.Key{primary("shelf", "slot")}, []loader.Column{shelf, slot},
+			loader.Reference{Name: "f", Columns: []string{"shelf", "slot"}, Schema: "s", Table: "places", Of: []string{"shelf", "slot"}}),
+		described("moves", 70, []loader.Key{key}, []loader.Column{id, tenant, shelf, null(bigint("later"))},
+			together("f", "places", "tenant", "shelf"), together("g", "places", "tenant", "later")),
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	for _, lines := range []string{
+		"tenant: {type: bigint, sequence: {of: tenants.id, cycle: \"${tenants.rows}\"}}\n" +
+			"      shelf: {type: bigint, sequence: {start: 1}}\n      slot: {type: bigint, sequence: {start: 1}}\n",
+		"tenant: {type: bigint, ref: {of: places.tenant, with: shelf}}\n" +
+			"      shelf: {type: bigint, ref: places.shelf}\n      slot: {type: bigint, ref: {of: places.slot, with: shelf}}\n",
+		"shelf: {type: bigint, sequence: {of: places.shelf}}\n      slot: {type: bigint, sequence: {of: places.slot}}\n",
+		"# \"later\" bigint is left out: one of a foreign key's columns, which are NULL together",
+	} {
+		require.Contains(t, string(file), lines)
+	}
+	_, err = dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Rows: 40})
+	require.NoError(t, err)
+}
+
+// A table's own reference is no part of what makes its rows unique, and no row is in an index of the one default.
+func TestUniqueOfSomeRows(t *testing.T) {
+	standard := loader.Column{Name: "standard", Type: "boolean", Values: &rows.Column{Type: rows.Bool}}
+	table := described("roles", 30, []loader.Key{
+		primary("id"), unique("parent", "list"), {Name: "one", Columns: []string{"standard"}, Only: "where (standard = true)"},
+	}, []loader.Column{bigint("id"), null(bigint("parent")), null(bigint("list")), standard}, to("roles", "parent", "id"), to("lists", "list", "id"))
+	lists := described("lists", 30, []loader.Key{primary("id")}, []loader.Column{bigint("id")})
+	file, err := WriteSchema([]Table{table, lists}, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	for _, line := range []string{"parent: {type: bigint, ref: roles.id, nulls: 10%}\n", "list: {type: bigint, sequence: {of: lists.id}}\n",
+		"standard: {type: boolean, values: [false]}\n"} {
+		require.Contains(t, string(file), line)
+	}
+}

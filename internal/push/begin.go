@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/target"
@@ -112,10 +113,14 @@ func preparation(c *config.Push, id string, plan *run.Plan, mode loader.CreateMo
 	if c.PrimaryKey.Given && !c.PrimaryKey.On {
 		schema.Primary, schema.Unique = nil, nil
 	}
-	return loader.Preparation{
+	made := loader.Preparation{
 		Run: id, Shard: shard, Owner: owner(), Schema: schema, Contract: plan.Contract,
 		Create: mode, MayDrop: c.AllowDrop, PrimaryKey: c.PrimaryKey.On, Like: c.LikeTable, Records: plan.Files != nil,
 	}
+	if plan.Files == nil {
+		made.UUID = dataset.UUIDOf(plan.Data)
+	}
+	return made
 }
 
 // runStarted is when the first process of the run began.

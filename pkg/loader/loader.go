@@ -159,6 +159,9 @@ type Preparation struct {
 	// Records reports whether the rows are those of a user's files. The server parses them, so the columns of Schema have
 	// names only, and no row has a number.
 	Records bool
+	// UUID returns the text of the key in the row with a number, if that is a UUID: a server with an index on it finds no
+	// row by the number. nil of any other key.
+	UUID func(number int64) string
 	// Layout is how they are written in the first file, for Explain; nil without Records.
 	Layout *batch.Layout
 	// Began is when the run began; it may be zero unless Records is set. What a server has forgotten since is not

@@ -140,6 +140,15 @@ func (t Term) Ordered() bool { return !t.Hex && t.Stride == 0 }
 // Scatter exchanges the last two digits to base stride of v ≥ 0; it undoes itself.
 func Scatter(v, stride int64) int64 { return v + (v%stride-v/stride%stride)*(stride-1) }
 
+// value returns the column's value of a term that is not Hex, and what is left of a row's number for the terms behind it.
+func (t Term) value(number int64) (value, rest int64) {
+	value, rest = number/t.Times, number%t.Times
+	if t.Stride > 0 {
+		value = Scatter(value, t.Stride)
+	}
+	return value + t.Minus, rest
+}
+
 // Schema is the shape of a dataset's table.
 type Schema struct {
 	Dataset string // the dataset's name, which is also the default table name
@@ -184,6 +193,17 @@ func (s Schema) NumberNames() []string {
 
 // Ordered reports whether a range of rows is a range of the key's column.
 func (s Schema) Ordered() bool { return s.Number[0].Ordered() }
+
+// KeyValues returns the values of Number's columns in the row with a number; 0 of a term that is Hex.
+func (s Schema) KeyValues(number int64) []int64 {
+	values := make([]int64, len(s.Number))
+	for i, t := range s.Number {
+		if !t.Hex {
+			values[i], number = t.value(number)
+		}
+	}
+	return values
+}
 
 // TimeKey reports whether the row number is the microseconds between a base and one timestamp column. A row is then
 // found by its timestamp, with an index.

@@ -15,7 +15,7 @@ import (
 // microseconds is the layout of TimeLiteral's text.
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// single reports whether rows are found by the values of one column, which an index may have: their number would be an
+// single reports whether ranges of rows are ranges of one column, which an index may have: their number would be an
 // expression without one.
 func (s Statements) single() bool {
 	return len(s.Schema.Number) == 1 && s.Schema.Number[0].Times == 1 && s.Schema.Ordered()
@@ -35,10 +35,14 @@ func (s Statements) value(number int64) string {
 		return strconv.FormatInt(number, 10)
 	}
 
-	key, value := s.Schema.Key(), number+s.Schema.Number[0].Minus
-	switch key.Type {
+	return s.keyLiteral(s.Schema.Key(), s.Schema.KeyValues(number)[0])
+}
+
+// keyLiteral writes the value of a column of the key.
+func (s Statements) keyLiteral(c rows.Column, value int64) string {
+	switch c.Type {
 	case rows.Text, rows.Char:
-		return fmt.Sprintf("'%0*d'", key.MaxBytes, value)
+		return fmt.Sprintf("'%0*d'", c.MaxBytes, value)
 	case rows.TimestampTZ:
 		return fmt.Sprintf(cmp.Or(s.MomentLiteral, s.TimeLiteral), time.UnixMicro(value).UTC().Format(microseconds))
 	case rows.Timestamp:
@@ -57,7 +61,49 @@ func (s Statements) Within(r loader.KeyRange) string {
 	return in
 }
 
+// hasValues reports whether single rows are found by the values of the key's columns, which an index may have.
+func (s Statements) hasValues() bool {
+	number := s.Schema.Number
+	switch {
+	case len(number) > 1:
+		return s.Tuples != ""
+	case number[0].Hex:
+		return s.UUID != nil
+	default:
+		return number[0].Times == 1
+	}
+}
+
+// values returns the values of the key's columns in the row with a number.
+func (s Statements) values(number int64) []string {
+	if s.Schema.Number[0].Hex {
+		return []string{s.uuidLiteral(s.UUID(number))}
+	}
+	numbers := s.Schema.KeyValues(number)
+	values := make([]string, len(numbers))
+	for i, t := range s.Schema.Number {
+		values[i] = s.keyLiteral(s.Schema.Columns[t.Column], numbers[i])
+	}
+	return values
+}
+
+// uuidLiteral writes a UUID for a column of texts, of the server's own type, or of the 16 bytes.
+func (s Statements) uuidLiteral(text string) string {
+	if s.RawUUID {
+		return "x'" + strings.ReplaceAll(text, "-", "") + "'"
+	}
+	return Literal(text)
+}
+
 func (s Statements) is(number int64) string {
+	if s.hasValues() {
+		all := s.values(number)
+		for i, t := range s.Schema.Number {
+			all[i] = s.Column(s.Schema.Columns[t.Column].Name) + " = " + all[i]
+		}
+		return strings.Join(all, " AND ")
+	}
+
 	is := s.key() + " = " + s.value(number)
 	if column, of, ok := s.leading(); ok {
 		return fmt.Sprintf("%s = %d AND %s", column, of(number), is)
@@ -67,7 +113,11 @@ func (s Statements) is(number int64) string {
 
 // among returns the condition that a row has one of the numbers.
 func (s Statements) among(numbers []int64) string {
-	in := s.in(s.key(), numbers, s.value)
+	if s.hasValues() {
+		return s.amongValues(numbers)
+	}
+
+	in := s.in(s.key(), numbers, "(%s)", s.value)
 	column, of, ok := s.leading()
 	if !ok {
 		return in
@@ -77,11 +127,22 @@ func (s Statements) among(numbers []int64) string {
 		values[i] = of(n)
 	}
 	slices.Sort(values)
-	return s.in(column, slices.Compact(values), func(v int64) string { return strconv.FormatInt(v, 10) }) + " AND " + in
+	digits := func(v int64) string { return strconv.FormatInt(v, 10) }
+	return s.in(column, slices.Compact(values), "(%s)", digits) + " AND " + in
 }
 
-// in returns IN lists of at most MaxList elements.
-func (s Statements) in(expression string, numbers []int64, value func(int64) string) string {
+// amongValues is among by the values of the key's columns.
+func (s Statements) amongValues(numbers []int64) string {
+	if len(s.Schema.Number) == 1 {
+		value := func(number int64) string { return s.values(number)[0] }
+		return s.in(s.KeyColumns(s.Schema), numbers, "(%s)", value)
+	}
+	tuple := func(number int64) string { return "(" + strings.Join(s.values(number), ",") + ")" }
+	return s.in("("+s.KeyColumns(s.Schema)+")", numbers, s.Tuples, tuple)
+}
+
+// in returns IN lists of at most MaxList elements, each in the format of a list.
+func (s Statements) in(expression string, numbers []int64, list string, value func(int64) string) string {
 	size := len(numbers)
 	if s.MaxList > 0 {
 		size = min(size, s.MaxList)
@@ -92,7 +153,7 @@ func (s Statements) in(expression string, numbers []int64, value func(int64) str
 		for i, n := range some {
 			values[i] = value(n)
 		}
-		lists = append(lists, expression+" IN ("+strings.Join(values, ",")+")")
+		lists = append(lists, expression+" IN "+fmt.Sprintf(list, strings.Join(values, ",")))
 	}
 	if len(lists) == 1 {
 		return lists[0]

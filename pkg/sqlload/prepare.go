@@ -108,6 +108,10 @@ func (t *Table) begins(s *State) bool { return s.Want.Begin != nil && t.Claims !
 func (s *State) use(r *Relation) {
 	s.Relation, s.Table = r, r.Table
 	s.Claims, s.OtherClaims = r.Claims, ""
+	if s.UUID != nil {
+		key := s.find(r.Columns, s.Schema.Key().Name)
+		s.RawUUID = key != nil && key.Is.Name == "binary" // 16 bytes, where a UUID fits
+	}
 }
 
 // lookForRows sets table.HasRows. A new table may have rows: with CREATE TABLE IF NOT EXISTS it may be another run's.

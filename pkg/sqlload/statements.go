@@ -70,6 +70,9 @@ type Dialect struct {
 	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column
 	// beside the number, an expression without an index.
 	Leading bool
+	// Tuples is a format of a list of the values of several columns, as in (a, b) IN (…), for which an index on them
+	// serves. "" if none does: single rows of a key of several are then found as ranges are.
+	Tuples string
 	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap
 	// around or fail; "" where sums grow.
 	Wide string
@@ -220,6 +223,10 @@ type Statements struct {
 	Claims string
 	// OtherClaims is the claim table of a target that turns out to be logged or not; "" once that is known.
 	OtherClaims string
+	// UUID returns the text of the key in the row with a number, if that is a UUID; nil if it is none, or not known.
+	UUID func(number int64) string
+	// RawUUID reports whether the table has the 16 bytes of it.
+	RawUUID bool
 	// Row is the row of this process's run: who may write.
 	Row loader.RunRow
 }

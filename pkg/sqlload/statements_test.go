@@ -1,6 +1,7 @@
 package sqlload_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,6 +71,8 @@ func TestKeys(t *testing.T) {
 	text.Digits, text.TextNumber = "D(%s)", "N(%s)"
 	at.TimeNumber, at.TimeLiteral = "MICROS(%s)", "AT '%s'"
 	several.Leading = true
+	tuples := several
+	tuples.Tuples = "(VALUES %s)"
 	for _, c := range []struct {
 		dialect                 sqlload.Dialect
 		schema                  rows.Schema
@@ -100,6 +103,10 @@ func TestKeys(t *testing.T) {
 			dialect: several, schema: lines(), is: `"o" = 2 AND $ = 7`, within: `"o" BETWEEN 2 AND 3 AND $ BETWEEN 5 AND 9`,
 			among: `"o" IN (1,3) AND $ IN (8,1)`, free: `COALESCE(MAX($)` + free,
 		},
+		{ // single rows by both columns, for the sake of their index
+			dialect: tuples, schema: lines(), is: `"o" = 2 AND "n" = 4`, within: `"o" BETWEEN 2 AND 3 AND $ BETWEEN 5 AND 9`,
+			among: `("o", "n") IN (VALUES (3,1),(1,2))`, free: `COALESCE(MAX($)` + free,
+		},
 		{ // no index, no bound
 			dialect: one, schema: lines(), is: `$ = 7`, within: `$ BETWEEN 5 AND 9`, among: `$ IN (8,1)`,
 			free: `COALESCE(MAX($)` + free,
@@ -113,6 +120,21 @@ func TestKeys(t *testing.T) {
 		assert.True(t, strings.HasSuffix(s.SelectRows([]int64{8, 1}), want(" FROM T WHERE "+c.among)), s.SelectRows([]int64{8, 1}))
 		assert.Equal(t, want("SELECT "+c.free), s.SelectNextFree())
 	}
+	at.HexNumber = "HEX(%s)"
+	uuid := sqlload.Statements{Dialect: at, Table: "T", Schema: key(rows.Column{Name: "id", Type: rows.UUID}, 0)}
+	uuid.Schema.Number[0].Hex = true
+	assert.Equal(t, `DELETE FROM T WHERE HEX(REPLACE("id", '-', '')) = 7`, uuid.DeleteRow(7), "the key's values are not known")
+	uuid.UUID = func(number int64) string { return fmt.Sprintf("0a-%d", number) }
+	assert.Equal(t, `DELETE FROM T WHERE "id" = '0a-7'`, uuid.DeleteRow(7))
+	assert.Contains(t, uuid.SelectRows([]int64{8, 1}), `"id" IN ('0a-8','0a-1')`)
+	assert.Contains(t, uuid.Within(loader.KeyRange{First: 5, Last: 9}), ` BETWEEN 5 AND 9`)
+	uuid.RawUUID = true
+	assert.Equal(t, `DELETE FROM T WHERE "id" = x'0a7'`, uuid.DeleteRow(7))
+	scattered := uuid
+	scattered.Schema = key(rows.Column{Name: "id", Type: rows.Int64}, 5)
+	scattered.Schema.Number[0].Stride = 10
+	assert.Equal(t, `DELETE FROM T WHERE "id" = 75`, scattered.DeleteRow(7))
+
 	last := sqlload.Statements{Dialect: at, Table: "T", Schema: key(rows.Column{Name: "ts", Type: rows.Timestamp}, 1_767_225_600_000_000)}
 	assert.Equal(t, `DELETE FROM T WHERE "ts" = AT '9999-12-31 23:59:59.999999'`, last.DeleteRow(last.Schema.MaxNumber()))
 }

@@ -74,6 +74,7 @@ func (t *Table) Plan(p loader.Preparation) *State {
 	}
 	s := &State{Statements: t.Catalog.Plan(p), Want: p}
 	s.Row.Run, s.Row.Part = p.Run, cmp.Or(p.Shard, loader.WholeRun)
+	s.UUID = p.UUID
 	return s
 }
 

@@ -97,7 +97,7 @@ func (s Tables) Life(t *testing.T) {
 func (s Tables) Arithmetic(t *testing.T) {
 	Arithmetic(t, s.Preparation.Contract.Format, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven {
 		s.Exec("DROP TABLE IF EXISTS " + s.Name)
-		s.Preparation.Schema, s.Preparation.Run = d.Schema(), rows[0].ID.Run
+		s.Preparation.Schema, s.Preparation.UUID, s.Preparation.Run = d.Schema(), dataset.UUIDOf(d), rows[0].ID.Run
 		_, l, err := s.Prepare(t, nil)
 		require.NoError(t, err)
 		session := Session(t, l, s.Preparation.Contract)

@@ -16,7 +16,7 @@ func dialect(f flavour) sqlload.Dialect {
 		Types: f.types(), KeyTypes: keyTypes, Fold: true, Backslash: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		HexNumber: "CAST(CONV(RIGHT(%s, 15), 16, 10) AS SIGNED)", UUIDText: "CASE LENGTH(%[1]s) WHEN 16 THEN HEX(%[1]s) ELSE %[1]s END",
-		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
+		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))", Tuples: "(%s)",
 	}
 	if f == singleStore {
 		d.Keys, d.Unique = sqlload.ShardedKeys, "UNIQUE KEY (%s) USING HASH"

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -389,6 +390,38 @@ func TestFetchInPieces(t *testing.T) {
 		}
 	}
 	assert.Equal(t, len(numbers), asked)
+}
+
+// A key of 16 bytes is asked for by those, and one of two columns by both.
+func TestFetchByKey(t *testing.T) {
+	const uuids = "{k: {type: uuid, uuid: v4}, n: {type: int, uniform: {min: 1, max: 9}}}"
+	const pairs = "{k: {type: int, sequence: {start: 1, every: 3}}, n: {type: int, sequence: {start: 1, cycle: 3}}}\nkey: [k, n]"
+	transactional(t, func(t *testing.T, s *testServer) {
+		for i, c := range []struct{ columns, table string }{
+			{uuids, "(k BINARY(16) PRIMARY KEY, n INT NOT NULL)"}, {pairs, "(k INT, n INT, PRIMARY KEY (n, k))"},
+		} {
+			spec, err := dataset.ParseSpec("k.yaml", []byte("version: 1\ncolumns: "+c.columns+"\n"), nil)
+			require.NoError(t, err)
+			d, err := spec.Compile(7)
+			require.NoError(t, err)
+			s.exec(t, "CREATE TABLE "+s.table1()+" "+c.table)
+			contract := contractOf(loadData, 20)
+			p := preparation(d, contract)
+			p.UUID = dataset.UUIDOf(d)
+			db := s.open(t, s.table("t"), p)
+			_, err = db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(int64(i)), 0, 20))
+			require.NoError(t, err)
+
+			found := 0
+			require.NoError(t, db.Fetch(t.Context(), []int64{0, 7, 19, 20}, func(number int64, values []any) error {
+				found++
+				assert.Equal(t, backendtest.Row(d, number), values)
+				return nil
+			}))
+			assert.Equal(t, 3, found, c.table)
+			s.exec(t, "DROP TABLE "+s.table1())
+		}
+	})
 }
 
 func TestSocket(t *testing.T) {

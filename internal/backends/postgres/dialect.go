@@ -16,6 +16,7 @@ func (f flavour) dialect() sqlload.Dialect {
 		HexNumber: "CAST(CAST('x0' || RIGHT(%s, 15) AS bit(64)) AS bigint)", UUIDText: "CAST(%s AS text)",
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
+		Tuples:      "(VALUES %s)", // of ten thousand conditions it makes ten thousand scans of an index
 		TimeLiteral: "CAST('%s' AS timestamp)", MomentLiteral: "CAST('%s+00' AS timestamp with time zone)",
 	}
 	if f == yugabyteDB { // rows in key order would all go to one tablet
@@ -27,7 +28,8 @@ func (f flavour) dialect() sqlload.Dialect {
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
 		d.HexNumber, d.UUIDText = "STRTOL(RIGHT(%s, 15), 16)", "" // a UUID is a text there
-		d.Types, d.Hex, d.Keys = redshiftTypes, false, sqlload.NoKeys
+		d.Types, d.Keys = redshiftTypes, sqlload.NoKeys
+		d.Hex, d.Tuples = false, ""
 	}
 	return d
 }
