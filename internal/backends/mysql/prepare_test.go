@@ -405,7 +405,7 @@ func TestFetchByKey(t *testing.T) {
 			d, err := spec.Compile(7)
 			require.NoError(t, err)
 			s.exec(t, "CREATE TABLE "+s.table1()+" "+c.table)
-			contract := contractOf(loadData, 20)
+			contract := contractOf(methodLoadData, 20)
 			p := preparation(d, contract)
 			p.UUID = dataset.UUIDOf(d)
 			db := s.open(t, s.table("t"), p)
