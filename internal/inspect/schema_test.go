@@ -140,7 +140,7 @@ func TestReferencesOfSeveralColumns(t *testing.T) {
 	for _, lines := range []string{
 		"tenant: {type: bigint, sequence: {of: tenants.id, cycle: \"${tenants.rows}\"}}\n" +
 			"      shelf: {type: bigint, sequence: {start: 1}}\n      slot: {type: bigint, sequence: {start: 1}}\n",
-		"tenant: {type: bigint, ref: {of: places.tenant, with: shelf}}\n" +
+		"tenant: {type: bigint, ref: {of: places.tenant, with: shelf}, nulls: 0%}\n" +
 			"      shelf: {type: bigint, ref: places.shelf}\n      slot: {type: bigint, ref: {of: places.slot, with: shelf}}\n",
 		"shelf: {type: bigint, sequence: {of: places.shelf}}\n      slot: {type: bigint, sequence: {of: places.slot}}\n",
 		"# \"later\" bigint is left out: one of a foreign key's columns, which are NULL together",
@@ -160,7 +160,7 @@ func TestUniqueOfSomeRows(t *testing.T) {
 	lists := described("lists", 30, []loader.Key{primary("id")}, []loader.Column{bigint("id")})
 	file, err := WriteSchema([]Table{table, lists}, "s", "", "Server 1", false)
 	require.NoError(t, err)
-	for _, line := range []string{"parent: {type: bigint, ref: roles.id, nulls: 10%}\n", "list: {type: bigint, sequence: {of: lists.id}}\n",
+	for _, line := range []string{"parent: {type: bigint, ref: roles.id, nulls: 10%}\n", "list: {type: bigint, sequence: {of: lists.id}, nulls: 0%}\n",
 		"standard: {type: boolean, values: [false]}\n"} {
 		require.Contains(t, string(file), line)
 	}

@@ -15,12 +15,12 @@ import (
 // Describe reads what the table of --table is like, and names the server. It changes nothing.
 func Describe(ctx context.Context, j Job) (d *loader.Description, server string, err error) {
 	return describing(ctx, j, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-		return shapeOf(ctx, can, false, j.Config.Stats)
+		return shapeOf(ctx, can, j.Config.Stats)
 	})
 }
 
-func shapeOf(ctx context.Context, can loader.Describer, siblings, stats bool) (*loader.Description, error) {
-	d, err := can.Describe(ctx, siblings)
+func shapeOf(ctx context.Context, can loader.Describer, stats bool) (*loader.Description, error) {
+	d, err := can.Describe(ctx)
 	if err != nil || !stats {
 		return d, err
 	}
@@ -36,28 +36,32 @@ type Described struct {
 
 // DescribeSchema reads what the tables of a schema are like, and names the server. It changes nothing.
 func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described, server string, err error) {
-	names, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]string, error) {
-		return can.Tables(ctx, schema)
+	found, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]*loader.Description, error) {
+		return can.DescribeAll(ctx, schema)
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	if len(names) == 0 {
+	if len(found) == 0 {
 		return nil, "", failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
 	}
 
-	for _, name := range names {
+	for _, d := range found {
+		if !j.Config.Stats {
+			all = append(all, Described{d.Table, d, nil})
+			continue
+		}
 		one := j
-		one.Config.Table = schema + "." + name
-		d, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-			return shapeOf(ctx, can, true, j.Config.Stats)
+		one.Config.Table = schema + "." + d.Table
+		_, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
+			return d, can.Shapes(ctx, d)
 		})
 		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
 		gone := err != nil && slices.Contains(lost, loader.VerdictOf(err).Class)
 		if gone || OutcomeOf(err) == report.Interrupted || ctx.Err() != nil {
 			return nil, "", err
 		}
-		all = append(all, Described{name, d, err})
+		all = append(all, Described{d.Table, d, err})
 	}
 	return all, server, nil
 }

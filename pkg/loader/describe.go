@@ -11,10 +11,10 @@ import (
 type Describer interface {
 	// Describe says all that whoever makes rows has to know. A missing table is ErrNoTable; a view, or anything else
 	// that takes no rows, is an error as well.
-	// siblings says that the keys of parents in its own schema need not be counted.
-	Describe(ctx context.Context, siblings bool) (*Description, error)
-	// Tables lists the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
-	Tables(ctx context.Context, schema string) ([]string, error)
+	Describe(ctx context.Context) (*Description, error)
+	// DescribeAll describes the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
+	// The keys of parents in the same schema are not counted. A server that cannot list tables is an error.
+	DescribeAll(ctx context.Context, schema string) ([]*Description, error)
 	// Shapes adds what the server's statistics say of the columns of a description. What this user may not see is in its
 	// Hidden.
 	Shapes(ctx context.Context, d *Description) error

@@ -36,6 +36,17 @@ func ReadColumns(ctx context.Context, c Conn, query string, complete Complete) (
 	return all, err
 }
 
+// ReadAllColumns is ReadColumns of several relations, whose names come before what ReadColumns reads.
+func ReadAllColumns(ctx context.Context, c Conn, query string, complete Complete) (map[string][]Column, error) {
+	all := make(map[string][]Column)
+	err := c.Query(ctx, query, func(row [][]byte) error {
+		name := string(row[0])
+		all[name] = append(all[name], readColumn(row[1:], complete))
+		return nil
+	})
+	return all, err
+}
+
 // columnWidth is how many values of a row ReadColumns knows.
 const columnWidth = 7
 

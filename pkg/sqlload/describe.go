@@ -15,6 +15,9 @@ import (
 // Lookups are the questions about one table that a server's catalog answers. Where $schema and $table belong, State
 // puts the names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come
 // in the order in which they are to be told.
+//
+// They are asked about all tables of a schema at once as Each says, or else with table_name in place of $table, and where
+// "$of " is.
 type Lookups struct {
 	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only and Prefix, or 0; a column a row
 	References string // constraint, column, the parent's schema, table and column; a column a row
@@ -22,39 +25,50 @@ type Lookups struct {
 	Costs      string // kind, name, what removes it: all that every row pays for
 	Partitions string // by what the table is divided; no row where it is not
 	Rows       string // how many there are, more or less
-	Tables     string // names of a schema's tables that take rows
+	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
+	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its name
+	// before each row.
+	Each string
 }
 
 // InformationSchema asks the views of the standard, with the columns that MySQL has added to them. A server of which
 // some are other, or not there, replaces these.
 var InformationSchema = Lookups{
-	Keys: "SELECT index_name, CASE index_name WHEN 'PRIMARY' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(column_name, ''), " +
+	Keys: "SELECT $of index_name, CASE index_name WHEN 'PRIMARY' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, COALESCE(column_name, ''), " +
 		"CASE WHEN column_name IS NULL THEN 'an expression' WHEN sub_part IS NOT NULL " +
 		"THEN CONCAT('the first ', sub_part, ' characters of ', column_name) ELSE '' END, COALESCE(sub_part, 0) " +
 		"FROM information_schema.statistics WHERE table_schema = $schema AND table_name = $table AND non_unique = 0 " +
 		"ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
-	References: "SELECT constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name " +
+	References: "SELECT $of constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name " +
 		"FROM information_schema.key_column_usage WHERE table_schema = $schema AND table_name = $table " +
 		"AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position",
-	Checks: "SELECT c.check_clause FROM information_schema.check_constraints c JOIN information_schema.table_constraints t " +
+	Checks: "SELECT $of c.check_clause FROM information_schema.check_constraints c JOIN information_schema.table_constraints t " +
 		"ON t.constraint_schema = c.constraint_schema AND t.constraint_name = c.constraint_name " +
 		"WHERE t.constraint_type = 'CHECK' AND t.table_schema = $schema AND t.table_name = $table ORDER BY c.constraint_name",
-	Costs: "SELECT 'foreign key', constraint_name, '--set foreign_key_checks=0, which skips the check' " +
+	Costs: "SELECT $of 'foreign key' AS kind, constraint_name AS name, '--set foreign_key_checks=0, which skips the check' " +
 		"FROM information_schema.table_constraints WHERE table_schema = $schema AND table_name = $table " +
-		"AND constraint_type = 'FOREIGN KEY' UNION SELECT 'index', index_name, CONCAT('ALTER TABLE `', table_schema, '`.`', table_name, " +
+		"AND constraint_type = 'FOREIGN KEY' UNION SELECT $of 'index', index_name, CONCAT('ALTER TABLE `', table_schema, '`.`', table_name, " +
 		"'` DROP INDEX `', index_name, '`') FROM information_schema.statistics WHERE table_schema = $schema AND table_name = $table " +
-		"AND index_name <> 'PRIMARY' UNION SELECT 'trigger', trigger_name, CONCAT('DROP TRIGGER `', trigger_schema, '`.`', " +
-		"trigger_name, '`') FROM information_schema.triggers WHERE event_object_schema = $schema AND event_object_table = $table " +
-		"AND event_manipulation = 'INSERT' ORDER BY 1, 2",
-	Partitions: "SELECT DISTINCT CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
+		"AND index_name <> 'PRIMARY' UNION SELECT $of 'trigger', trigger_name, CONCAT('DROP TRIGGER `', trigger_schema, '`.`', " +
+		"trigger_name, '`') FROM (SELECT trigger_schema, trigger_name, event_object_table AS table_name FROM information_schema.triggers " +
+		"WHERE event_object_schema = $schema AND event_manipulation = 'INSERT') t WHERE table_name = $table ORDER BY kind, name",
+	Partitions: "SELECT DISTINCT $of CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
-	Rows:   "SELECT COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
+	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
 }
 
 // fill puts the names of a relation into a question.
 func (s *State) fill(question string, r *Relation) string {
-	return strings.NewReplacer("$schema", s.literal(r.Schema), "$table", s.literal(r.Name), "$id", r.ID).Replace(question)
+	return strings.NewReplacer("$of ", "", "$schema", s.literal(r.Schema), "$table", s.literal(r.Name), "$id", r.ID).Replace(question)
+}
+
+// fillAll makes a question about one table one about all of a schema, which puts the table's name before each row.
+func (s *State) fillAll(l *Lookups, question, schema string) string {
+	if l.Each != "" {
+		question = strings.NewReplacer("$question", question).Replace(l.Each)
+	}
+	return strings.NewReplacer("$of ", "table_name, ", "$schema", s.literal(schema), "$table", "table_name", "$id", "target.oid").Replace(question)
 }
 
 // CheckCosts says what every row pays for, and with advice, which is the doctor's, how to remove it.
@@ -86,27 +100,8 @@ func (t *Table) describable() error {
 	return nil
 }
 
-// Tables implements loader.Describer.
-func (t *Table) Tables(ctx context.Context, schema string) (names []string, err error) {
-	if err := t.describable(); err != nil {
-		return nil, err
-	}
-
-	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
-	err = t.connect(ctx, func(c Conn) error {
-		found, err := Rows(ctx, c, s.fill(t.Lookups.Tables, &Relation{Schema: schema}))
-		for _, row := range found {
-			if own := []string{ClaimsTable, UnloggedClaims, RunsTable}; !slices.Contains(own, row[0]) {
-				names = append(names, row[0])
-			}
-		}
-		return t.Failed("list the tables of "+schema, err)
-	})
-	return names, err
-}
-
 // Describe implements loader.Describer.
-func (t *Table) Describe(ctx context.Context, siblings bool) (*loader.Description, error) {
+func (t *Table) Describe(ctx context.Context) (*loader.Description, error) {
 	if err := t.describable(); err != nil {
 		return nil, err
 	}
@@ -132,9 +127,7 @@ func (t *Table) Describe(ctx context.Context, siblings bool) (*loader.Descriptio
 	}
 
 	for i := range d.References {
-		if r := &d.References[i]; !siblings || r.Schema != d.Schema {
-			t.countParents(ctx, s, d, r)
-		}
+		t.countParents(ctx, s, d, &d.References[i])
 	}
 	return d, nil
 }
@@ -142,7 +135,19 @@ func (t *Table) Describe(ctx context.Context, siblings bool) (*loader.Descriptio
 // topic is one of the questions of Describe, and what a row of its answer adds.
 type topic struct {
 	name, question string
-	add            func(row []string)
+	add            func(d *loader.Description, row []string)
+}
+
+func (l *Lookups) topics() []topic {
+	all := []topic{
+		{"keys", l.Keys, addKey},
+		{"foreign keys", l.References, addReference},
+		{"CHECKs", l.Checks, func(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }},
+		{"indexes and triggers", l.Costs, func(d *loader.Description, row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
+		{"partitions", l.Partitions, func(d *loader.Description, row []string) { d.Partitions = row[0] }},
+		{"number of rows", l.Rows, func(d *loader.Description, row []string) { d.Rows = max(Integer(row[0]), 0) }},
+	}
+	return slices.DeleteFunc(all, func(t topic) bool { return t.question == "" })
 }
 
 func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*loader.Description, error) {
@@ -152,17 +157,7 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 	}
 
 	d := &loader.Description{Schema: r.Schema, Table: r.Name, Escapes: s.Backslash}
-	for _, one := range []topic{
-		{"keys", t.Lookups.Keys, func(row []string) { addKey(d, row) }},
-		{"foreign keys", t.Lookups.References, func(row []string) { addReference(d, row) }},
-		{"CHECKs", t.Lookups.Checks, func(row []string) { d.Checks = append(d.Checks, row[0]) }},
-		{"indexes and triggers", t.Lookups.Costs, func(row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
-		{"partitions", t.Lookups.Partitions, func(row []string) { d.Partitions = row[0] }},
-		{"number of rows", t.Lookups.Rows, func(row []string) { d.Rows = max(Integer(row[0]), 0) }},
-	} {
-		if one.question == "" {
-			continue
-		}
+	for _, one := range t.Lookups.topics() {
 		found, err := Rows(ctx, c, s.fill(one.question, r))
 		if err != nil && !t.refused(err) {
 			return nil, err
@@ -171,15 +166,18 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 			d.Hidden = append(d.Hidden, one.name)
 		}
 		for _, row := range found {
-			one.add(row)
+			one.add(d, row)
 		}
 	}
+	s.addColumns(d, columns)
+	return d, nil
+}
 
+func (s *State) addColumns(d *loader.Description, columns []Column) {
 	for _, column := range columns {
 		column.Values = s.Types.ours(column)
 		d.Columns = append(d.Columns, column.Column)
 	}
-	return d, nil
 }
 
 func addKey(d *loader.Description, row []string) {

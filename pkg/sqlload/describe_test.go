@@ -118,7 +118,7 @@ func TestDescribe(t *testing.T) {
 			Keys: "keys of $schema $table $id", References: "references", Checks: "refused", Costs: "costs", Rows: "rows",
 		},
 	}
-	d, err := table.Describe(t.Context(), false)
+	d, err := table.Describe(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, &loader.Description{
 		Schema: "s", Table: "t'",

@@ -119,7 +119,7 @@ func TestDescribe(t *testing.T) {
 		e DECIMAL(9, 2), v VARCHAR NOT NULL, j VARIANT, t TIMESTAMP, day DATE DEFAULT '2026-01-31', b BINARY, f FLOAT, g DOUBLE, o BOOLEAN,
 		a ARRAY(INT))`)
 	t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+target.Table) })
-	d, err := loader.FeaturesOf(openTarget(t, target)).Describer.Describe(t.Context(), false)
+	d, err := loader.FeaturesOf(openTarget(t, target)).Describer.Describe(t.Context())
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, c := range d.Columns {
@@ -146,7 +146,7 @@ func TestDescribe(t *testing.T) {
 	made, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	require.True(t, made.Created)
-	d, err = loader.FeaturesOf(l).Describer.Describe(t.Context(), false)
+	d, err = loader.FeaturesOf(l).Describer.Describe(t.Context())
 	require.NoError(t, err)
 	require.Len(t, d.Columns, 15)
 }

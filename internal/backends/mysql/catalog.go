@@ -121,23 +121,35 @@ func storageName(name string) string {
 // a load omits without a value, and LOAD DATA puts a zero there even in the strict sql_mode (tried on MySQL 9.7).
 // MariaDB calls that zero the default of a column with ON UPDATE.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+	query := "SELECT " + l.aboutColumns() + "WHERE " + l.name.where() + " ORDER BY ordinal_position"
+	return sqlload.ReadColumns(ctx, c, query, readType)
+}
+
+// AllColumns implements sqlload.Surveyor.
+func (l catalog) AllColumns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string) (map[string][]sqlload.Column, error) {
+	query := "SELECT table_name, " + l.aboutColumns() + "WHERE table_schema = " + literal(schema) + " ORDER BY table_name, ordinal_position"
+	return sqlload.ReadAllColumns(ctx, c, query, readType)
+}
+
+func (l catalog) aboutColumns() string {
 	// Expressions are shown from MySQL 5.7.6 and MariaDB 10.2.5 on, each of which reads one of the comments.
 	expression := "COALESCE(/*!50706 generation_expression, */ /*M!100205 generation_expression, */ NULL)"
 	if l.server.flavour == singleStore {
 		expression = "NULL"
 	}
-	query := "SELECT column_name, column_type, is_nullable, column_default, extra, " + expression +
+	return "column_name, column_type, is_nullable, column_default, extra, " + expression +
 		", column_comment, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0)" +
-		" FROM information_schema.columns WHERE " + l.name.where() + " ORDER BY ordinal_position"
-	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
-		column.Is = typeOf(column.Type, more[0], more[1])
-		if strings.HasSuffix(column.Is.Name, otherCharset) || strings.HasSuffix(column.Is.Name, narrowCharset) {
-			column.Type += " of character set " + more[0]
-		}
-		if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
-			column.Default = ""
-		}
-	})
+		" FROM information_schema.columns "
+}
+
+func readType(column *sqlload.Column, more []string) {
+	column.Is = typeOf(column.Type, more[0], more[1])
+	if strings.HasSuffix(column.Is.Name, otherCharset) || strings.HasSuffix(column.Is.Name, narrowCharset) {
+		column.Type += " of character set " + more[0]
+	}
+	if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
+		column.Default = ""
+	}
 }
 
 // What a text has in its type's name that is not utf8mb4's: of a character set in which ASCII is what it is everywhere,
@@ -273,7 +285,7 @@ var lookups = map[flavour]*sqlload.Lookups{
 // tiDBLookups: table_constraints has no CHECKs there.
 func tiDBLookups() *sqlload.Lookups {
 	l := sqlload.InformationSchema
-	l.Checks = "SELECT check_clause FROM information_schema.tidb_check_constraints WHERE constraint_schema = $schema " +
+	l.Checks = "SELECT $of check_clause FROM information_schema.tidb_check_constraints WHERE constraint_schema = $schema " +
 		"AND table_name = $table ORDER BY constraint_name"
 	return &l
 }
@@ -281,7 +293,7 @@ func tiDBLookups() *sqlload.Lookups {
 // mariaDBLookups: names of CHECKs are those of a table there, and not of a schema.
 func mariaDBLookups() *sqlload.Lookups {
 	l := sqlload.InformationSchema
-	l.Checks = "SELECT check_clause FROM information_schema.check_constraints WHERE constraint_schema = $schema " +
+	l.Checks = "SELECT $of check_clause FROM information_schema.check_constraints WHERE constraint_schema = $schema " +
 		"AND table_name = $table ORDER BY constraint_name"
 	return &l
 }

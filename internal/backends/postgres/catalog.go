@@ -93,15 +93,24 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	if l.flavour == redshift {
 		query = selectRedshiftColumns
 	}
-	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", func(column *sqlload.Column, more []string) {
-		if len(more) == 0 {
-			return
-		}
-		column.Is = sqlload.ParseType(more[0])
-		if labels := more[1]; labels != "" {
-			column.Is = sqlload.ServerType{Name: "enum", Labels: strings.Split(labels, "\x01")}
-		}
-	})
+	return sqlload.ReadColumns(ctx, c, query+r.ID+" ORDER BY attnum", readType)
+}
+
+// AllColumns implements sqlload.Surveyor.
+func (l catalog) AllColumns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string) (map[string][]sqlload.Column, error) {
+	query := strings.NewReplacer("$question", selectColumns+"target.oid ORDER BY attnum", "$schema", sqlload.Literal(schema)).Replace(eachTable)
+	return sqlload.ReadAllColumns(ctx, c, query, readType)
+}
+
+// readType reads the type of a column below its domains.
+func readType(column *sqlload.Column, more []string) {
+	if len(more) == 0 {
+		return
+	}
+	column.Is = sqlload.ParseType(more[0])
+	if labels := more[1]; labels != "" {
+		column.Is = sqlload.ServerType{Name: "enum", Labels: strings.Split(labels, "\x01")}
+	}
 }
 
 const (
@@ -264,6 +273,13 @@ var lookups = sqlload.Lookups{
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
-	Tables: "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
-		"WHERE n.nspname = $schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname",
+	Tables:     selectTables + " ORDER BY c.relname",
+	Each:       eachTable,
 }
+
+const (
+	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+		"WHERE n.nspname = $schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+	// The rows of a question stay in its order: it can only be asked again for each table.
+	eachTable = "SELECT target.relname, q.* FROM (" + selectTables + ") target CROSS JOIN LATERAL ($question) q"
+)
