@@ -37,7 +37,7 @@ func TestDorisUnknown(t *testing.T) {
 	started <- s
 	l := peopleLoad(200, 20)
 	r := s.push(l.flags("--workers", "1", "--retries", "1")...).run(t).ends(t, 7)
-	r.says(t, "batch 3", "keys 60 to 79", "1 of 20 rows are in the key range")
+	r.says(t, "batch 3", "rows 60 to 79", "1 of 20 rows are in the key range")
 	is := reportOf(t, r)
 	assert.Equal(t, report.Unknown, is.Result.Outcome)
 	assert.EqualValues(t, 1, is.Result.Unknown)

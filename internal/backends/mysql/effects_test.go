@@ -65,3 +65,18 @@ func TestSequences(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, found)
 }
+
+func TestDescribeAll(t *testing.T) {
+	everyServer(t, func(t *testing.T, s *testServer) {
+		in := func(name string) string { return tableName{s.target.Database, name}.quoted() }
+		s.exec(t, "CREATE TABLE "+in("a b")+" (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20) DEFAULT 'x', UNIQUE (a, b(5)))")
+		s.exec(t, "CREATE TABLE "+in("c")+" (x INT, y ENUM('glad', 'sad'), r BIGINT, e INT AS (x + 1) STORED, CHECK (x > 5), KEY (y), "+
+			"FOREIGN KEY (r) REFERENCES "+in("a b")+" (id))")
+		s.exec(t, "CREATE VIEW "+in("v")+" AS SELECT 1")
+		backendtest.DescribedAlike(t, s.target.Database, []string{"a b", "c"}, func(table string) loader.Loader {
+			to := s.target
+			to.Table = table
+			return backendtest.Open(t, New(), to, s.deps)
+		})
+	})
+}

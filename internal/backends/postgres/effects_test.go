@@ -210,3 +210,21 @@ func TestCopyHasItsOwnNumbers(t *testing.T) {
 	row := sql(t, "INSERT INTO "+to.Table+" DEFAULT VALUES RETURNING document_id, \"No\", of")
 	require.Equal(t, []string{"1100", "1", "2"}, row[0])
 }
+
+func TestDescribeAll(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, `SET search_path TO `+schema+`;
+		CREATE TYPE mood AS ENUM ('glad', 'sad');
+		CREATE TABLE "A b" (id bigserial PRIMARY KEY, a int NOT NULL, b text DEFAULT 'x' CHECK (length(b) < 9), UNIQUE (a, b));
+		CREATE TABLE c (x int, y mood, z numeric(9, 2)[], r bigint REFERENCES "A b", e int GENERATED ALWAYS AS (x + 1) STORED);
+		CREATE UNIQUE INDEX c_some ON c (x) WHERE x > 5; CREATE INDEX c_y ON c (abs(x));
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+		CREATE TRIGGER t BEFORE INSERT ON c FOR EACH ROW EXECUTE FUNCTION f();
+		CREATE TABLE p (id int NOT NULL) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9);
+		CREATE VIEW v AS SELECT 1`)
+	backendtest.DescribedAlike(t, schema, []string{"A b", "c", "p"}, func(table string) loader.Loader {
+		to.Table = schema + "." + table
+		return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
+	})
+}
