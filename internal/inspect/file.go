@@ -63,7 +63,7 @@ func (w *writer) hints() string {
 		columns []string
 	}{
 		{"For skew add zipf: {s: 1.2} beside ref", skewed},
-		{"For NULLs add nulls: 10%", nullable},
+		{"For NULLs change nulls: 0%", nullable},
 		{"For shares write values: {a: 70%, b: 30%}", shared},
 	} {
 		const most = 5

@@ -378,7 +378,7 @@ func TestWriteHints(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `# Without --table a push fills table t: for a copy give the name of another.
 # For skew add zipf: {s: 1.2} beside ref: p_id.
-# For NULLs add nulls: 10%: p_id, status.
+# For NULLs change nulls: 0%: p_id, status.
 # For shares write values: {a: 70%, b: 30%}: status.
 version: 1
 name: t
