@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 
 	for k, files := range scripts {
 		t.Run(string(k), func(t *testing.T) {
+			t.Parallel() // or the scripts of one server would wait for the slowest of another
 			testscript.Run(t, testscript.Params{
 				Files: files,
 				Cmds:  scriptCommands,
