@@ -166,7 +166,7 @@ func Spread(n, k int64, seed uint64) []int64 {
 
 // compare reads a sample of rows back and compares each with the regenerated row: those with numbers from all over the
 // run, which one statement fetches, since without an index each statement scans the table; or the back-end's own sample,
-// which needs no scan, if it is at least half as large. Rows of wrong batches are read back too, to name what is wrong.
+// which needs no scan, if it is at least half as large.
 func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) error {
 	keys := Spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
@@ -177,33 +177,60 @@ func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) err
 	}
 	suspects := r.suspects()
 	before := *r
-	return e.ask(ctx, "sample", func(ctx context.Context) error {
+	err := e.ask(ctx, "sample", func(ctx context.Context) error {
 		if can.Sampler != nil {
 			*r = before
 			if err := r.sample(ctx, can.Sampler, e, len(keys), suspects); err != nil {
 				return err
 			}
 			if r.SampledRows >= int64(len(keys)+1)/2 {
-				return r.fetch(ctx, can.Fetcher, e, suspects)
+				return nil
 			}
 		}
 		*r = before
-		all := slices.Concat(keys, suspects)
-		slices.Sort(all)
-		return r.fetch(ctx, can.Fetcher, e, slices.Compact(all))
+		return r.fetch(ctx, can.Fetcher, e, without(keys, suspects))
+	})
+	if err != nil {
+		return err
+	}
+	return r.nameWrongRows(ctx, can.Fetcher, e, suspects)
+}
+
+// nameWrongRows reads the rows of wrong batches back, as many at a time as a sample has. Their batches are wrong whatever
+// becomes of this, so an error of the server ends it and no more.
+func (r *Result) nameWrongRows(ctx context.Context, can loader.Fetcher, e Expect, suspects []int64) error {
+	for some := range slices.Chunk(suspects, cmp.Or(e.VerifyRows, DefaultVerifyRows)) {
+		before := *r
+		err := e.ask(ctx, "sample", func(ctx context.Context) error {
+			*r = before
+			return r.fetch(ctx, can, e, some)
+		})
+		if err != nil {
+			*r = before
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// without returns the keys that are not among others, which are ascending.
+func without(keys, others []int64) []int64 {
+	return slices.DeleteFunc(keys, func(key int64) bool {
+		_, among := slices.BinarySearch(others, key)
+		return among
 	})
 }
 
 // maxSuspects bounds how many rows of wrong batches are read back.
 const maxSuspects = 100_000
 
-// suspects returns the rows of the first wrong batches that are in the table, ascending; no batch in part.
+// suspects returns the first rows of wrong batches that are in the table, ascending.
 func (r *Result) suspects() (keys []int64) {
 	for _, b := range r.BadBatches {
-		if b.Reason == string(Missing) || int64(len(keys))+b.Rows > maxSuspects {
+		if b.Reason == string(Missing) {
 			continue
 		}
-		for key := b.FirstKey; key <= b.LastKey; key++ {
+		for key := b.FirstKey; key <= b.LastKey && len(keys) < maxSuspects; key++ {
 			keys = append(keys, key)
 		}
 	}

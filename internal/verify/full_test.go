@@ -138,6 +138,33 @@ func TestFullNamesMissingAndDoubledRows(t *testing.T) {
 	require.Equal(t, "verify failed: 103 rows found, 103 expected; wrong batches: 1, wrong rows of those read back: 2 of 103: id = 1020 is missing", r.Failure())
 }
 
+// refuses is a table that fetches no row of a key.
+type refuses struct {
+	*table
+	key int64
+}
+
+func (r refuses) Fetch(ctx context.Context, keys []int64, each func(int64, []any) error) error {
+	if slices.Contains(keys, r.key) {
+		return errors.New("too many rows")
+	}
+	return r.table.Fetch(ctx, keys, each)
+}
+
+// A wrong batch is wrong whether or not its rows can be read back.
+func TestFullOfABatchThatCannotBeReadBack(t *testing.T) {
+	e := raggedRun()
+	e.VerifyRows = 1
+	table := load(e)
+	table.remove(1020)
+	table.insert(e, 22)
+	r, err := run(t.Context(), refuses{table, 1020}, Full, e, 0)
+	require.NoError(t, err)
+	require.False(t, r.OK)
+	require.EqualValues(t, 1, r.BadCount)
+	require.Empty(t, r.BadRows)
+}
+
 // 0, 4, 5 and 1, 2, 6 have the same number, sum and sum of squares: only the mix tells them apart where all values have one
 // length.
 func TestFullFindsWhatCountCannot(t *testing.T) {

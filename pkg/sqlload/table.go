@@ -46,6 +46,8 @@ type Table struct {
 	Lookups *Lookups
 	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
 	MaxStatement int64
+	// MaxFetch is how many rows one statement may ask for by their keys; 0 is no limit.
+	MaxFetch int
 
 	state atomic.Pointer[State]
 }
@@ -269,7 +271,8 @@ func (t *Table) stored(ctx context.Context, c Conn, s *State) (int64, error) {
 	return Number(ctx, c, statements[last])
 }
 
-// Fetch implements loader.Fetcher in one statement, unless it would be longer than MaxStatement.
+// Fetch implements loader.Fetcher in one statement, unless it would be longer than MaxStatement or ask for more than
+// MaxFetch.
 func (t *Table) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
 	return t.FetchOver(ctx, t.Connect, numbers, f)
 }
@@ -283,7 +286,9 @@ func (t *Table) FetchOver(
 		return err
 	}
 	query := s.SelectRows(numbers)
-	if half := len(numbers) / 2; half > 0 && t.MaxStatement > 0 && int64(len(query)) > t.MaxStatement {
+	tooLong := t.MaxStatement > 0 && int64(len(query)) > t.MaxStatement
+	tooMany := t.MaxFetch > 0 && len(numbers) > t.MaxFetch
+	if half := len(numbers) / 2; half > 0 && (tooLong || tooMany) {
 		if err := t.FetchOver(ctx, connect, numbers[:half], f); err != nil {
 			return err
 		}

@@ -111,11 +111,12 @@ func newLoader(t loader.Target, log *slog.Logger) *opened {
 	l.Table = &sqlload.Table{
 		Name: name.table, Catalog: catalog{l}, Connect: l.connect,
 		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: log,
+		MaxFetch: 5000, // expr_children_limit is 10,000 by default
 	}
 	return l
 }
 
-// probe identifies the server. Only the version comment names Doris: the version is MySQL's for every client.
+// identify reads what the server is. Only the version comment names Doris: the version is MySQL's for every client.
 func (l *opened) identify(ctx context.Context) error {
 	var comment, packet string
 	if err := l.control.QueryRowContext(ctx, "SELECT @@version_comment").Scan(&comment); err != nil {
