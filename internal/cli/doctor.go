@@ -60,11 +60,11 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			if c.Target != "" && c.Table != "" && c.Like == "" && !cmd.Flags().Changed("dataset") {
-				a.likeTable(cmd.Context(), &c)
-			}
-			if err := a.readRows(cmd.Context(), &c); err != nil {
-				return err
+			ofTable := c.Target != "" && c.Table != "" && c.Like == "" && !cmd.Flags().Changed("dataset")
+			if !ofTable || !a.readRowsOf(cmd.Context(), &c) {
+				if err := a.readRows(cmd.Context(), &c); err != nil {
+					return err
+				}
 			}
 			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {
@@ -85,14 +85,16 @@ func (a *app) doctor() *cobra.Command {
 	return cmd
 }
 
-// likeTable has the doctor judge rows that fit the table, if it is there: nobody pushes a built-in dataset into it. What
-// is wrong with the server the checks say.
-func (a *app) likeTable(ctx context.Context, c *config.Push) {
-	stop, release := a.stopping(ctx)
-	defer release()
-	if _, _, err := push.Describe(stop.hard, push.Job{Config: *c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()}); err == nil {
-		c.Like = c.Table
+// readRowsOf has the doctor judge rows that fit the table, if it is there and the other flags allow them: nobody pushes a
+// built-in dataset into it. What is wrong with the server the checks say.
+func (a *app) readRowsOf(ctx context.Context, c *config.Push) bool {
+	like := *c
+	like.Like = c.Table
+	if a.readRows(ctx, &like) != nil || like.Validate() != nil {
+		return false
 	}
+	*c = like
+	return true
 }
 
 // check checks the server first, since the connection gives the address that the machine's checks are for.
