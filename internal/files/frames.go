@@ -36,8 +36,7 @@ type frames struct {
 	zstd  *zstd.Decoder
 	units []*unit // in their order
 	read  *unit
-	rest  []byte // of the one that is read
-	idle  []*unit
+	rest  []byte        // of the one that is read
 	last  io.ReadCloser // what is not to be split
 	err   error
 }
@@ -45,8 +44,6 @@ type frames struct {
 // unit is some frames that are decompressed together.
 type unit struct {
 	stored, plain []byte
-	size          int // the most that plain will have
-	gzip          *gzip.Reader
 	done          chan error
 }
 
@@ -105,7 +102,6 @@ func (f *frames) Read(p []byte) (n int, err error) {
 // next goes to the next unit, or to what is not split.
 func (f *frames) next() (err error) {
 	if f.read != nil {
-		f.idle = append(f.idle, f.read)
 		f.room += f.read.bytes()
 		f.read = nil
 	}
@@ -130,47 +126,31 @@ func (f *frames) ask() bool {
 	if stored == 0 || stored+plain > f.room {
 		return false
 	}
-	var u *unit
-	if n := len(f.idle); n > 0 {
-		u, f.idle = f.idle[n-1], f.idle[:n-1]
-	} else {
-		u = &unit{done: make(chan error, 1)}
-	}
 	all, _ := f.in.Peek(stored) // which has succeeded before
-	u.stored = append(u.stored[:0], all...)
+	u := &unit{stored: bytes.Clone(all), plain: make([]byte, plain), done: make(chan error, 1)}
 	_, _ = f.in.Discard(stored)
-	u.size = plain
-	if cap(u.plain) < plain {
-		u.plain = make([]byte, 0, plain)
-	}
 	f.room -= u.bytes()
 	f.units = append(f.units, u)
 	go func() { u.done <- f.decode(u) }()
 	return true
 }
 
-func (u *unit) bytes() int { return len(u.stored) + u.size }
+func (u *unit) bytes() int { return len(u.stored) + cap(u.plain) }
 
 func (f *frames) decode(u *unit) (err error) {
 	if f.how == Zstd {
-		u.plain, err = f.zstd.DecodeAll(u.stored, u.plain[:0:u.size])
+		u.plain, err = f.zstd.DecodeAll(u.stored, u.plain[:0])
 		return err
 	}
 
-	in := bytes.NewReader(u.stored)
-	if u.gzip == nil {
-		u.gzip, err = gzip.NewReader(in)
-	} else {
-		err = u.gzip.Reset(in)
-	}
+	in, err := gzip.NewReader(bytes.NewReader(u.stored))
 	if err != nil {
 		return err
 	}
-	u.plain = u.plain[:u.size]
-	if _, err := io.ReadFull(u.gzip, u.plain); err != nil {
+	if _, err := io.ReadFull(in, u.plain); err != nil {
 		return err
 	}
-	if n, err := u.gzip.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+	if n, err := in.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		return gzip.ErrChecksum // it has more than it says
 	}
 	return nil
