@@ -30,7 +30,8 @@ func (w *writer) readReferences(inFile func(r *loader.Reference) bool) {
 	}
 }
 
-// split makes a reference of each column of one whose parent has every combination of some ranges, and reports whether that can be done.
+// split makes a reference of each column of one whose parent has every combination of some ranges, and reports whether
+// that can be done.
 func (w *writer) split(r *loader.Reference) bool {
 	for i, keys := range r.Grid {
 		c := w.find(r.Columns[i])

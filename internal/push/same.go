@@ -119,6 +119,10 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		flag     string
 		was, now any
 	}
+	keys := "not given"
+	if c.Own == nil { // of a built-in dataset the table has none unless they are asked for
+		keys = "false"
+	}
 	fixed := []value{
 		{"dataset", was.DatasetID(), is.DatasetID()},
 		{"like", cmp.Or(r.Flag("like"), "not given"), c.Like},
@@ -139,7 +143,7 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"commit-batches", was.GroupBatches, c.CommitBatches},
 		{"delivery", string(was.Delivery), delivery},
 		{"create", cmp.Or(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
-		{"primary-key", cmp.Or(r.Flag("primary-key"), "not given"), c.PrimaryKey.String()},
+		{"primary-key", cmp.Or(r.Flag("primary-key"), keys), c.PrimaryKey.String()},
 	}
 	if via := c.Staging.String(); !config.SameStore(r.Via, via) {
 		fixed = append(fixed, value{"staging", cmp.Or(r.Via, "none"), via})

@@ -170,7 +170,7 @@ type Preparation struct {
 	Contract   Contract
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it
-	PrimaryKey bool   // make the columns of Schema.Number a primary key
+	PrimaryKey bool   // of Schema.Primary, or else of the columns of Schema.Number; a table that is there has to have it
 	// Like is the table that a missing one is made like, with all that the server copies; the zero value: it is made of the
 	// schema.
 	Like TableName

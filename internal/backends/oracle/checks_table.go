@@ -69,7 +69,7 @@ func (d *doctor) missing(found, fix string) loader.Finding {
 	return sqlload.Fail(found, fix)
 }
 
-// checkGrants checks the privileges on another user's table.
+// checkPrivileges checks the privileges on another user's table.
 func (d *doctor) checkPrivileges(granted []string) (f loader.Finding) {
 	if slices.Contains(granted, "INSERT") && (slices.Contains(granted, "SELECT") || slices.Contains(granted, "READ")) ||
 		slices.Contains(d.privileges, "INSERT ANY TABLE") {

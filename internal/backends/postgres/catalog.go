@@ -176,7 +176,7 @@ func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 
 // ownNumbers returns the statement that makes the serial columns of a copy identities: LIKE copies their defaults, which
 // take numbers from the sequence of the original, and keep it from being dropped. A sequence that belongs to no column
-// is shared on purpose. YugabyteDB is not known to alter a column so. c is nil in a dry run, which does not know them.
+// is shared on purpose. YugabyteDB is not known to alter a column so, and before PostgreSQL 10 there are none. c is nil in a dry run, which does not know them.
 func (l catalog) ownNumbers(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
 	like := s.Want.Like
 	if like.Name == "" || l.flavour == yugabyteDB || c == nil {
@@ -189,7 +189,7 @@ func (l catalog) ownNumbers(ctx context.Context, c sqlload.Conn, s *sqlload.Stat
 		"JOIN pg_depend n ON n.classid = CAST('pg_attrdef' AS regclass) AND n.objid = f.oid "+
 		"AND n.refclassid = d.classid AND n.refobjid = d.objid "+
 		"WHERE a.attrelid = CAST("+sqlload.Literal(sqlload.Qualified(like.Schema, like.Name))+" AS regclass) "+
-		"AND a.attnotnull AND a.atttypid IN (20, 21, 23) "+ // int8, int2, int4
+		"AND CAST(current_setting('server_version_num') AS int) >= 100000 AND a.attnotnull AND a.atttypid IN (20, 21, 23) "+ // int8, int2, int4
 		"AND pg_get_expr(f.adbin, f.adrelid) LIKE 'nextval(%::regclass)' ORDER BY a.attnum")
 	if err != nil || len(found) == 0 {
 		return nil, err
