@@ -500,6 +500,18 @@ func TestDigestOfASpec(t *testing.T) {
 	assert.Equal(t, "9d24b5986dde32e5", hex.EncodeToString(record[:8]), "JSON: %s", text)
 }
 
+// A key that is added is one that stands in the file, unless a column has that name.
+func TestHiddenKey(t *testing.T) {
+	digest := func(key, column string) string {
+		s, err := ParseSpec("s.yaml", []byte("version: 1\nkey: "+key+"\ncolumns:\n  n: {type: int, uniform: {min: 1, max: 9}}\n"+column), nil)
+		require.NoError(t, err)
+		return s.Digest()
+	}
+	require.Equal(t, digest("[terapush_row]", "  terapush_row: {type: bigint, sequence: {start: 1}}\n"), digest("hidden", ""))
+	require.Equal(t, digest("[hidden]", "  hidden: {type: bigint, sequence: {start: 1}}\n"),
+		digest("hidden", "  hidden: {type: bigint, sequence: {start: 1}}\n"))
+}
+
 // A column that starts over, or is in no order, has its largest value before the last row.
 func TestWidest(t *testing.T) {
 	s, err := ParseSpec("s.yaml", []byte(`

@@ -297,7 +297,7 @@ func TestMistakesInAFile(t *testing.T) {
 			"t.yaml:4: column " + `"` + strings.Repeat("a", 60) + `…": a name has 1 to 63 bytes`},
 		{"version: 1\ncolumns: &a\n" + id, "t.yaml:2: anchors, aliases and tags (&, *, !) are not supported: write the value out"},
 		{"version: 1\ncolumns:\n  c: {type: bigint, constant: 1}\n", "t.yaml:2: table t has no column by which a row is found again: " +
-			"add one, as id: {type: bigint, sequence: {start: 1}}, and key: [id]"},
+			"add one, as id: {type: bigint, sequence: {start: 1}}, and key: [id]; or write key: hidden, which adds one"},
 		{"version: 1\ncolumns:\n" + id + "  no: {type: bigint, sequence: {}}\n",
 			"t.yaml:2: columns id, no number the rows, each by itself: say which is the key, as key: [id]"},
 		{"version: 1\nkey: [ix]\ncolumns:\n" + id, "t.yaml:2: key: column ix: did you mean id?"},

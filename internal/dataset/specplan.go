@@ -333,7 +333,7 @@ func (p *specPlanner) defaultKey(columns []columnPlan) []string {
 		return all
 	case 0:
 		p.add("columns", "table %s has no column by which a row is found again: add one, "+
-			"as id: {type: bigint, sequence: {start: 1}}, and key: [id]", p.Name)
+			"as id: {type: bigint, sequence: {start: 1}}, and key: [id]; or write key: hidden, which adds one", p.Name)
 	default:
 		p.add("columns", "columns %s number the rows, each by itself: say which is the key, as key: [%s]",
 			strings.Join(all, ", "), all[0])

@@ -136,7 +136,27 @@ func (r *specReader) spec(all []entry) *Spec {
 			}
 		}
 	}
+
+	isColumn := func(c SpecColumn) bool { return c.Name == hiddenKey }
+	if slices.Equal(s.Key, []string{hiddenKey}) && !slices.ContainsFunc(s.Columns, isColumn) {
+		r.addKey(s)
+	}
 	return s
+}
+
+// A table whose columns are no key gets one that is added, as if it stood in the file.
+const (
+	hiddenKey = "hidden"
+	rowColumn = "terapush_row"
+)
+
+func (r *specReader) addKey(s *Spec) {
+	place := []string{"columns", rowColumn}
+	r.lines[path(place...)] = r.lines["key"]
+	s.Key = []string{rowColumn}
+	s.Columns = append(s.Columns, SpecColumn{
+		Name: rowColumn, Type: "bigint", Generator: &SpecSequence{Start: "1", Every: 1}, place: place,
+	})
 }
 
 // version reads the one of the format.

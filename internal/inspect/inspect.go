@@ -53,7 +53,8 @@ func Write(d *loader.Description, server string, keepValues bool) ([]byte, error
 const uncounted = 1_000_000
 
 var errNoKey = errors.New("it has no column by which a row is found again: " +
-	"an integer, a text or a timestamp that no foreign key and no list of values bounds")
+	"an integer, a text or a timestamp that no foreign key and no list of values bounds; " +
+	"a file with key: hidden makes a table that has one more")
 
 // tableName is the table for people.
 func tableName(d *loader.Description) string { return d.Schema + "." + d.Table }
