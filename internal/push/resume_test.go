@@ -145,7 +145,7 @@ func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
 		"--batch-bytes 1MiB":          "--batch-bytes cannot change in a resumed run: it was 340B, now it is 1.0MiB",
 		"--delivery at-least-once":    "--delivery cannot change in a resumed run: it was exactly-once, now it is at-least-once",
 		"--create recreate":           "--create cannot change in a resumed run: it was if-missing, now it is recreate",
-		"--primary-key":               "--primary-key cannot change in a resumed run: it was not given, now it is true",
+		"--primary-key":               "--primary-key cannot change in a resumed run: it was false, now it is true",
 		"--unlogged":                  "--unlogged cannot change in a resumed run: it was not given, now it is true",
 		"--seed 2 --rows 5 --table u": "--seed cannot change in a resumed run: it was 1, now it is 2\n--table cannot change",
 	} {
