@@ -194,25 +194,32 @@ func usage(err error) error {
 	return &push.Error{Outcome: push.Usage, Err: err}
 }
 
-// exactly accepts n arguments. Of one in excess, or in the place of a TARGET, it says which flag it is for.
+// exactly accepts n arguments. Of one in excess it says which flag it is for.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		flag := flagFor(cmd, args)
-		noTarget := len(args) == 0 || len(args) == 1 && flag != ""
-		switch {
-		case strings.HasSuffix(what, "one TARGET") && noTarget:
-			return usage(fmt.Errorf(`%s, the URL of a database: terapush %s "$DATABASE_URL" %s`, what, cmd.Name(), cmp.Or(flag, "…")))
-		case len(args) == n:
+		if len(args) == n {
 			return nil
-		case len(args) > n && flag != "":
-			return usage(fmt.Errorf("%s: %s given: write %s", what, english.Plural(len(args), "argument", ""), flag))
 		}
-		return usage(fmt.Errorf("%s: %s given", what, english.Plural(len(args), "argument", "")))
+		err := fmt.Errorf("%s: %s given", what, english.Plural(len(args), "argument", ""))
+		if flag := flagFor(cmd, args); len(args) > n && flag != "" {
+			err = fmt.Errorf("%w: write %s", err, flag)
+		}
+		return usage(err)
 	}
 }
 
-// flagFor returns the flag for the argument that is no TARGET but the name of a table or the file of a dataset, "" if the
-// command has none.
+// oneTarget accepts the URL of a database. Of what stands in its place it says which flag it is for.
+func oneTarget(cmd *cobra.Command, args []string) error {
+	what, flag := cmd.Name()+" takes one TARGET", flagFor(cmd, args)
+	if len(args) == 0 || len(args) == 1 && flag != "" {
+		return usage(fmt.Errorf(`%s, the URL of a database: terapush %s "$DATABASE_URL" %s`,
+			what, cmd.Name(), cmp.Or(flag, "…")))
+	}
+	return exactly(1, what)(cmd, args)
+}
+
+// flagFor returns the flag for the argument that is no TARGET but the name of a table or the file of a dataset, "" if
+// the command has none.
 func flagFor(cmd *cobra.Command, args []string) string {
 	i := slices.IndexFunc(args, func(arg string) bool { return !strings.Contains(arg, "://") })
 	if i < 0 {

@@ -60,11 +60,12 @@ func (a *app) doctor() *cobra.Command {
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
 				return usage(err)
 			}
-			ofTable := c.Target != "" && c.Table != "" && c.Like == "" && !cmd.Flags().Changed("dataset")
-			if !ofTable || !a.readRowsOf(cmd.Context(), &c) {
-				if err := a.readRows(cmd.Context(), &c); err != nil {
-					return err
-				}
+			read := a.readRows
+			if c.Target != "" && c.Table != "" && c.Like == "" && !cmd.Flags().Changed("dataset") {
+				read = a.readRowsOfTable
+			}
+			if err := read(cmd.Context(), &c); err != nil {
+				return err
 			}
 			c.Shared = "" // the doctor keeps nothing
 			if err := c.Validate(); err != nil {
@@ -85,16 +86,16 @@ func (a *app) doctor() *cobra.Command {
 	return cmd
 }
 
-// readRowsOf has the doctor judge rows that fit the table, if it is there and the other flags allow them: nobody pushes a
-// built-in dataset into it. What is wrong with the server the checks say.
-func (a *app) readRowsOf(ctx context.Context, c *config.Push) bool {
+// readRowsOfTable has the doctor judge rows that fit the table, if it is there and the other flags allow them: nobody
+// pushes a built-in dataset into it. What is wrong with the server the checks say.
+func (a *app) readRowsOfTable(ctx context.Context, c *config.Push) error {
 	like := *c
 	like.Like = c.Table
-	if a.readRows(ctx, &like) != nil || like.Validate() != nil {
-		return false
+	if a.readRows(ctx, &like) == nil && like.Validate() == nil {
+		*c = like
+		return nil
 	}
-	*c = like
-	return true
+	return a.readRows(ctx, c)
 }
 
 // check checks the server first, since the connection gives the address that the machine's checks are for.

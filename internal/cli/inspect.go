@@ -47,7 +47,7 @@ func (a *app) inspect() *cobra.Command {
   terapush preview orders.yaml
   terapush push "$DATABASE_URL" --dataset orders.yaml --table orders_copy --rows 100M
   terapush inspect "$DATABASE_URL" --schema public > shop.yaml`,
-		Args: exactly(1, "inspect takes one TARGET"),
+		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {

@@ -44,7 +44,7 @@ func (a *app) push() *cobra.Command {
 		Example: `  terapush push postgres://user@host/db --bytes 1TiB --workers 32
   terapush push mysql://user@host/db --like orders --table orders_copy --rows 100M --verify full
   terapush push postgres://user@host/db --resume last`,
-		Args: exactly(1, "push takes one TARGET"),
+		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			explicit, err := a.restore(cmd.Context(), cmd.Flags(), &c, file)

@@ -73,7 +73,7 @@ func (a *app) tune() *cobra.Command {
 		Example: `  terapush tune postgres://user@host/db --method copy
   terapush tune mysql://user@host/db --trial 20s --budget 1h --payload-bytes 200
   terapush tune databend://user@host/db --workers 8`,
-		Args: exactly(1, "tune takes one TARGET"),
+		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.read(args[0]); err != nil {
 				return usage(err)

@@ -63,7 +63,7 @@ func (a *app) prepare() *cobra.Command {
 		Use:   "prepare TARGET --run-id NAME",
 		Short: "Create the table of a run that several processes will push",
 		Long:  prepareHelp,
-		Args:  exactly(1, "prepare takes one TARGET"),
+		Args:  oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if err := a.complete(cmd.Flags(), &c, file); err != nil {
@@ -109,7 +109,7 @@ func (a *app) forget() *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		return exactly(1, "forget takes one TARGET")(cmd, args)
+		return oneTarget(cmd, args)
 	}
 	one := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -182,7 +182,7 @@ func (a *app) again(
 		Use:   name + " TARGET --run ID | --run-id NAME",
 		Short: short,
 		Long:  long,
-		Args:  exactly(1, name+" takes one TARGET"),
+		Args:  oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				c.Target = args[0]
