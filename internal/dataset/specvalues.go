@@ -155,7 +155,8 @@ func parseFraction(text string) (*big.Rat, error) {
 	return v, nil
 }
 
-// binaryOf returns how many bits after the point some numbers have, at most maxBinary. What is no number is left to parse.
+// binaryOf returns how many bits after the point some numbers have, at most maxBinary. What is no number is left to
+// parse.
 func binaryOf(texts ...string) (bits int) {
 	for _, text := range texts {
 		v, err := parseFraction(text)

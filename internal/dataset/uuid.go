@@ -11,9 +11,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SpecUUID makes a derived UUID that is different in every row: its last 15 hexadecimal digits are the row's number, which
-// SQL can read from it. All other bits but those of version and variant are a hash of the number (v4), or, of the first 48,
-// a time in milliseconds (v7).
+// SpecUUID makes a derived UUID that is different in every row: its last 15 hexadecimal digits are the row's number,
+// which SQL can read from it. All other bits but those of version and variant are a hash of the number (v4), or, of the
+// first 48, a time in milliseconds (v7).
 type SpecUUID struct {
 	Version string `json:"version"`         // v4 or v7
 	Start   string `json:"start,omitempty"` // of a v7: the time of row 0
@@ -135,7 +135,8 @@ func appendUUID(dst, value []byte) []byte {
 	return dst
 }
 
-// UUIDOf returns what writes the text of the key in the row with a number, for any goroutine; nil if the dataset's key is no UUID.
+// UUIDOf returns what writes the text of the key in the row with a number, for any goroutine; nil if the dataset's key
+// is no UUID.
 func UUIDOf(d Dataset) func(number int64) string {
 	schema := d.Schema()
 	key := schema.Number[0]

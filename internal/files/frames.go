@@ -47,8 +47,8 @@ type unit struct {
 	done          chan error
 }
 
-// decompressed reads a file of several that are read at a time: each has its part of the CPUs and of the memory. 0 reads
-// it in one go.
+// decompressed reads a file of several that are read at a time: each has its part of the CPUs and of the memory. 0
+// reads it in one go.
 func decompressed(in io.Reader, how Compression, parallel int) (io.ReadCloser, error) {
 	most := runtime.GOMAXPROCS(0) / max(parallel, 1)
 	if parallel == 0 || most < 2 {

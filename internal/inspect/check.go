@@ -24,8 +24,8 @@ type bound struct {
 }
 
 // understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one
-// of them, and several with AND.
-// Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a literal.
+// of them, and several with AND. Part of what it returns may hold although not all was understood. escapes says that a
+// backslash begins one in a literal.
 func understand(condition string, escapes bool) (found map[string]limits, all bool) {
 	p := &checkParser{found: map[string]limits{}}
 	tokens, ok := tokenize(condition, escapes)
@@ -137,8 +137,8 @@ func merge(a, b map[string]limits) map[string]limits {
 	return a
 }
 
-// tighter returns the end of a range of two that lies further in the direction. Numbers are compared as such, and dates, which
-// begin with the year, as texts.
+// tighter returns the end of a range of two that lies further in the direction. Numbers are compared as such, and
+// dates, which begin with the year, as texts.
 func tighter(a, b *bound, direction int) *bound {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)

@@ -7,8 +7,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// joint is a reference of several columns to a table of the file. If that has every combination of their values, as a key of
-// two has of which one starts over, each is drawn by itself; of any other parent they have the values of one row.
+// joint is a reference of several columns to a table of the file. If that has every combination of their values, as a
+// key of two has of which one starts over, each is drawn by itself; of any other parent they have the values of one
+// row.
 type joint struct {
 	*loader.Reference
 	of      *writer
@@ -46,7 +47,8 @@ func (w *writer) hasEvery(names []string) bool {
 	return len(names) == 2 && len(w.key) == 2 && slices.Contains(w.key, names[0]) && slices.Contains(w.key, names[1])
 }
 
-// deriveReferred derives the columns that others refer to together, so that their values can be computed from a row's number.
+// deriveReferred derives the columns that others refer to together, so that their values can be computed from a row's
+// number.
 func (s *schema) deriveReferred(w *writer) {
 	for _, all := range s.joint {
 		for _, j := range all {
@@ -74,8 +76,8 @@ func (w *writer) deriveOften(c *column) {
 	}
 }
 
-// share makes the columns refer to the parent of all, whose own refer to what one of them may refer to alone. It reports
-// false, and leaves the reference out, if one of them belongs to another such reference.
+// share makes the columns refer to the parent of all, whose own refer to what one of them may refer to alone. It
+// reports false, and leaves the reference out, if one of them belongs to another such reference.
 func (j *joint) share(w *writer) bool {
 	if j.apart = j.of.hasEvery(j.Of); j.apart {
 		return true
@@ -92,7 +94,8 @@ func (j *joint) share(w *writer) bool {
 	return true
 }
 
-// drawTogether chooses the column that draws the parent's row: one that is derived, or else takes no NULL, or else the first.
+// drawTogether chooses the column that draws the parent's row: one that is derived, or else takes no NULL, or else the
+// first.
 func (j *joint) drawTogether() {
 	if j.apart {
 		return

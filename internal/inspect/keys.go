@@ -177,8 +177,8 @@ func (w *writer) derivePart(k loader.Key) bool {
 	return false
 }
 
-// avoid keeps all rows out of an index that has those which meet a condition, as the only default, and reports whether that is
-// understood.
+// avoid keeps all rows out of an index that has those which meet a condition, as the only default, and reports whether
+// that is understood.
 func (w *writer) avoid(k loader.Key) bool {
 	where, is := strings.CutPrefix(k.Only, "where ")
 	if !is {

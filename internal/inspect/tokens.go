@@ -41,7 +41,8 @@ var keywords = []string{"and", "or", "not", "in", "any", "array", "between", "is
 var tokenPattern = regexp.MustCompile("^(?:(?:(_[A-Za-z0-9]+|[EeNn])?('(?:[^'\\\\]|''|\\\\[\\s\\S])*'))|(\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`)|" +
 	`([A-Za-z_][A-Za-z0-9_$.]*)|([0-9]+(?:\.[0-9]+)?)|(::|<=|>=|<>|!=|[-+*/%=<>()\[\],|&~^!.]))`)
 
-// mysqlQuote is how MySQL shows the quotation marks of literals: with a backslash before them, and before those in them.
+// mysqlQuote is how MySQL shows the quotation marks of literals: with a backslash before them, and before those in
+// them.
 var mysqlQuote = regexp.MustCompile(`_[A-Za-z0-9]+\\'`)
 
 func tokenize(condition string, escapes bool) (all []token, ok bool) {

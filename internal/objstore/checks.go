@@ -78,8 +78,8 @@ func (s *Store) regionFinding(region string) loader.Finding {
 		"write ?region="+region+" into the s3:// URL")
 }
 
-// checkTLS warns about http over public networks. TLS costs 0.38 CPU seconds a GB against 0.19, measured with the SDK on
-// one core.
+// checkTLS warns about http over public networks. TLS costs 0.38 CPU seconds a GB against 0.19, measured with the SDK
+// on one core.
 func (s *Store) checkTLS(ctx context.Context) loader.Finding {
 	const check = "TLS"
 	if !strings.HasPrefix(s.endpoint, "http:") {

@@ -11,8 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Group is the folder of one commit group within the run's, <prefix>/<run>/g<group, 12 digits>/: for databases that load
-// by a prefix and take no list of names.
+// Group is the folder of one commit group within the run's, <prefix>/<run>/g<group, 12 digits>/: for databases that
+// load by a prefix and take no list of names.
 func (r *Run) Group(number int64) *Run {
 	return &Run{store: r.store, folder: fmt.Sprintf("%sg%0*d/", r.folder, digits, number), err: r.err}
 }
@@ -139,8 +139,8 @@ func (s *Staging) Objects(ctx context.Context, run string, f func(name string, n
 	})
 }
 
-// Try puts a probe's batch into probeGroup and calls f with that folder, so that the probe also shows whether the server
-// can read the bucket. An object that cannot be removed is listed at the run's end.
+// Try puts a probe's batch into probeGroup and calls f with that folder, so that the probe also shows whether the
+// server can read the bucket. An object that cannot be removed is listed at the run's end.
 func (s *Staging) Try(ctx context.Context, b *batch.Batch, f func(*Run) (loader.Proof, error)) (loader.Proof, error) {
 	folder := s.Store.Run(b.ID.Run).Group(probeGroup)
 	if err := folder.Put(ctx, b); err != nil {

@@ -13,8 +13,8 @@ func (r *Report) AddFailures(all []event.Event) {
 }
 
 // Measure fills in the counters: Result without Outcome and Error, Phases, Rates, Latency.BatchSeconds, WorkerSeconds,
-// Client without LoadSeconds, Measured, and Run.ResumedRows. warm is the snapshot of the end of the warm-up; zero without
-// one.
+// Client without LoadSeconds, Measured, and Run.ResumedRows. warm is the snapshot of the end of the warm-up; zero
+// without one.
 func (r *Report) Measure(s, warm event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	r.Run.ResumedRows = s.ResumedRows
 	seconds := func(p event.Phase) float64 { return s.PhaseSeconds[p] }

@@ -51,8 +51,8 @@ type Report struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Measured is what a push did after its warm-up. The rates, Latency.BatchSeconds and Histogram, WorkerSeconds, BoundBy and
-// Client.LoadSeconds are of it; all other numbers are of the whole push.
+// Measured is what a push did after its warm-up. The rates, Latency.BatchSeconds and Histogram, WorkerSeconds, BoundBy
+// and Client.LoadSeconds are of it; all other numbers are of the whole push.
 type Measured struct {
 	From         float64 `json:"from"` // as Moment.At
 	Seconds      float64 `json:"seconds"`
@@ -76,7 +76,8 @@ type Run struct {
 	Flags map[string][]string `json:"flags,omitempty"`
 	// Resumable reports whether the run is incomplete and can be resumed.
 	Resumable bool `json:"resumable,omitempty"`
-	// Shard is the part of the run that this process sent, if others sent the rest. Result is of the part, Plan of the run.
+	// Shard is the part of the run that this process sent, if others sent the rest. Result is of the part, Plan of the
+	// run.
 	Shard *Shard `json:"shard,omitempty"`
 }
 
@@ -143,7 +144,8 @@ type Files struct {
 }
 
 // DistinctOf returns how many of the run's rows are distinct, and their column data. DistinctRows are whole batches and
-// may be more: the last batch is short, or a run by duration ended before the first row repeats. rows is 0 if not known.
+// may be more: the last batch is short, or a run by duration ended before the first row repeats. rows is 0 if not
+// known.
 func (p Plan) DistinctOf(rows int64) (distinct, bytes int64) {
 	if rows == 0 || rows >= p.DistinctRows {
 		return p.DistinctRows, p.Distinct
@@ -226,8 +228,8 @@ type Latency struct {
 	// the server shows in all batches that it delayed.
 	Loop         Loop      `json:"loop"`
 	BatchSeconds Quantiles `json:"batch_seconds"`
-	// Histogram has all of them in microseconds, as HdrHistogram's libraries write it: version 2, compressed, in base64. "" if
-	// no row moved.
+	// Histogram has all of them in microseconds, as HdrHistogram's libraries write it: version 2, compressed, in
+	// base64. "" if no row moved.
 	Histogram string `json:"histogram,omitempty"`
 	// VisibleSeconds is the time from the last ack until all rows were visible; 0 if acks imply that they are, or the run
 	// did not wait.
@@ -263,8 +265,8 @@ type Moment struct {
 	BoundBy      string  `json:"bound_by"` // the interval's event.Limit, as Bound.Verdict
 }
 
-// Quantiles are those of the acknowledged attempts of this process. Of too few a quantile is the largest of them, and Has
-// reports which are more than that.
+// Quantiles are those of the acknowledged attempts of this process. Of too few a quantile is the largest of them, and
+// Has reports which are more than that.
 type Quantiles struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -288,9 +290,9 @@ type Client struct {
 	PeakRSSBytes  int64   `json:"peak_rss_bytes"`
 	// LoadSeconds is the CPU time, user and system, of the load: without filling buffers and verification.
 	LoadSeconds float64 `json:"cpu_load_seconds"`
-	// Host, Machine and MachineCores say which processes of a run shared cores. A container has a host name of its own, and
-	// Machine, if known, is the same in all containers of a machine, until it is booted again. MachineCores are all of the
-	// machine's, of which Cores may be used; 0 is not known.
+	// Host, Machine and MachineCores say which processes of a run shared cores. A container has a host name of its own,
+	// and Machine, if known, is the same in all containers of a machine, until it is booted again. MachineCores are all
+	// of the machine's, of which Cores may be used; 0 is not known.
 	Host         string `json:"host"`
 	Machine      string `json:"machine"`
 	MachineCores int    `json:"machine_cores"`

@@ -140,8 +140,9 @@ func isLocked(dir string) bool {
 }
 
 // Find returns the run that a user names by its id, by the beginning of its id, or by config.LastRun, which is the
-// newest one that fits. For a part of a run of several tables it returns that run, unless it is named in full. A name that a user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the
-// shard of nightly in nightly-0-of-3. What fits no run is returned as it is, for Read to refuse.
+// newest one that fits. For a part of a run of several tables it returns that run, unless it is named in full. A name
+// that a user gave a run stands for that run alone: "nightly" is neither nightly-2 nor the shard of nightly in
+// nightly-0-of-3. What fits no run is returned as it is, for Read to refuse.
 func Find(stateDir, name string, fits func(Record) bool) (string, error) {
 	names, err := folders(stateDir)
 	if err != nil {

@@ -29,7 +29,8 @@ func (r *Result) full(ctx context.Context, can loader.Features, e Expect) error 
 }
 
 const (
-	// measureBytes bounds the column data that Full regenerates to measure it. It takes one or two seconds, and covers every template of a run with the default number of distinct rows.
+	// measureBytes bounds the column data that Full regenerates to measure it. It takes one or two seconds, and covers
+	// every template of a run with the default number of distinct rows.
 	measureBytes = 2 << 30
 	// pieceBytes is regenerated at once, to stay in the CPU's caches.
 	pieceBytes = 1 << 20
@@ -68,8 +69,8 @@ func measure(ctx context.Context, e Expect, bound int64) (*measures, error) {
 	return l, err
 }
 
-// sum regenerates a batch of a template, and measures it. Derived columns differ in every cycle, but their values have one
-// length (rows.Column.Derived), and nothing else is measured of them.
+// sum regenerates a batch of a template, and measures it. Derived columns differ in every cycle, but their values have
+// one length (rows.Column.Derived), and nothing else is measured of them.
 func (l *measures) sum(ctx context.Context, e Expect, block *rows.Block, template, batch int64) ([]*big.Int, error) {
 	first := e.Before(template)
 	_, n := e.Span(batch)
@@ -93,8 +94,8 @@ func (l *measures) sum(ctx context.Context, e Expect, block *rows.Block, templat
 	return sums, nil
 }
 
-// check compares a bucket of so many batches that holds the right rows. It returns "" if all measures are right or not all of
-// its batches were measured. A nil receiver measured none.
+// check compares a bucket of so many batches that holds the right rows. It returns "" if all measures are right or not
+// all of its batches were measured. A nil receiver measured none.
 func (l *measures) check(b loader.Bucket, together int64) (detail string, err error) {
 	if l == nil || len(l.all) == 0 {
 		return "", nil
@@ -165,8 +166,8 @@ func Spread(n, k int64, seed uint64) []int64 {
 }
 
 // compare reads a sample of rows back and compares each with the regenerated row: those with numbers from all over the
-// run, which one statement fetches, since without an index each statement scans the table; or the back-end's own sample,
-// which needs no scan, if it is at least half as large.
+// run, which one statement fetches, since without an index each statement scans the table; or the back-end's own
+// sample, which needs no scan, if it is at least half as large.
 func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) error {
 	keys := Spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
@@ -196,8 +197,8 @@ func (r *Result) compare(ctx context.Context, can loader.Features, e Expect) err
 	return r.nameWrongRows(ctx, can.Fetcher, e, suspects)
 }
 
-// nameWrongRows reads the rows of wrong batches back, as many at a time as a sample has. Their batches are wrong whatever
-// becomes of this, so an error of the server ends it and no more.
+// nameWrongRows reads the rows of wrong batches back, as many at a time as a sample has. Their batches are wrong
+// whatever becomes of this, so an error of the server ends it and no more.
 func (r *Result) nameWrongRows(ctx context.Context, can loader.Fetcher, e Expect, suspects []int64) error {
 	for some := range slices.Chunk(suspects, cmp.Or(e.VerifyRows, DefaultVerifyRows)) {
 		before := *r
@@ -314,9 +315,9 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 	return nil, nil
 }
 
-// differValue returns how a value differs from the one that was sent, "" if it does not. What a server keeps in a form of its
-// own is compared in one form: JSON by what it says, texts of a fixed length without the blanks at their end. Of a type that
-// only the server knows it is compared whether there is a value.
+// differValue returns how a value differs from the one that was sent, "" if it does not. What a server keeps in a form
+// of its own is compared in one form: JSON by what it says, texts of a fixed length without the blanks at their end. Of
+// a type that only the server knows it is compared whether there is a value.
 func differValue(c rows.Column, want, found any) (detail string, offset int, err error) {
 	switch {
 	case found == nil && want == nil:

@@ -34,8 +34,8 @@ const (
 // Modes lists the names of all modes.
 func Modes() []string { return []string{string(None), string(Ack), string(Count), string(Full)} }
 
-// Scans returns how often the mode reads the whole table at most: to count by batch, and to fetch the sample if neither an
-// index nor a Sampler helps.
+// Scans returns how often the mode reads the whole table at most: to count by batch, and to fetch the sample if neither
+// an index nor a Sampler helps.
 func (m Mode) Scans() int {
 	switch m {
 	case Count:

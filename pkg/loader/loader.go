@@ -102,9 +102,9 @@ type Method struct {
 
 // Statement is something that a run would send to a server, for --dry-run.
 type Statement struct {
-	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends", "at the end",
-	// "before verification", "to verify" or "afterwards", with a condition behind it where there is one; or "refused: "
-	// and why no server would take the run.
+	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends",
+	// "at the end", "before verification", "to verify" or "afterwards", with a condition behind it where there is one;
+	// or "refused: " and why no server would take the run.
 	When string
 	Text string // without secrets; "" where the run is refused
 }
@@ -171,8 +171,8 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table that may be dropped or emptied although terapush did not make it
 	PrimaryKey bool   // of Schema.Primary, or else of the columns of Schema.Number; a table that is there has to have it
-	// Like is the table that a missing one is made like, with all that the server copies; the zero value: it is made of the
-	// schema.
+	// Like is the table that a missing one is made like, with all that the server copies; the zero value: it is made of
+	// the schema.
 	Like TableName
 	// Resume reports whether an earlier process worked on the run. A missing claim table is then an error and is not
 	// made, since with an empty one every batch would look lost.

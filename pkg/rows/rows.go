@@ -19,8 +19,8 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a decimal column: all digits, 1 to 18 of them, of a Wide one 19 to 38, and those after the point,
-	// 0 to Digits. The values of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
+	// Digits and Scale of a decimal column: all digits, 1 to 18 of them, of a Wide one 19 to 38, and those after the
+	// point, 0 to Digits. The values of a time are multiples of 10^Scale microseconds, 0 to SecondDigits.
 	Digits, Scale int
 	// Least and Most are the bounds of an integer column's values; both 0 = those of the type.
 	Least, Most int64
@@ -31,8 +31,9 @@ type Column struct {
 	Labels []string
 	// Of is what the elements of an Arrays column are: a column of another type, without a name. Its values may be NULL.
 	Of *Column
-	// SQL is the type in the table if the user names one of the server's own, as inet; "" = what the back-end has for Type,
-	// which is a Text or a JSON otherwise. The server parses the text of such a column, and may store another one.
+	// SQL is the type in the table if the user names one of the server's own, as inet; "" = what the back-end has for
+	// Type, which is a Text or a JSON otherwise. The server parses the text of such a column, and may store another
+	// one.
 	SQL string
 	// Nullable reports whether some values are NULL. Derived columns are not.
 	Nullable bool
@@ -103,7 +104,8 @@ func (c Column) TextOf(value any) string {
 	}
 }
 
-// AppendTime writes a value of a Timestamp, TimestampTZ or Time column as Text does, which is a multiple of the column's unit.
+// AppendTime writes a value of a Timestamp, TimestampTZ or Time column as Text does, which is a multiple of the
+// column's unit.
 func (c Column) AppendTime(dst []byte, v int64) []byte {
 	layout := "2006-01-02 15:04:05.000000"
 	if c.Type == Time {
@@ -140,7 +142,8 @@ func (t Term) Ordered() bool { return !t.Hex && t.Stride == 0 }
 // Scatter exchanges the last two digits to base stride of v ≥ 0; it undoes itself.
 func Scatter(v, stride int64) int64 { return v + (v%stride-v/stride%stride)*(stride-1) }
 
-// value returns the column's value of a term that is not Hex, and what is left of a row's number for the terms behind it.
+// value returns the column's value of a term that is not Hex, and what is left of a row's number for the terms behind
+// it.
 func (t Term) value(number int64) (value, rest int64) {
 	value, rest = number/t.Times, number%t.Times
 	if t.Stride > 0 {
@@ -219,7 +222,8 @@ func (s Schema) MaxNumber() int64 {
 	return s.numberBound()
 }
 
-// numberBound is MaxNumber of the columns in Number. Only the first term bounds it; the others add less than that term's Times.
+// numberBound is MaxNumber of the columns in Number. Only the first term bounds it; the others add less than that
+// term's Times.
 func (s Schema) numberBound() int64 {
 	first := s.Number[0]
 	most := s.Columns[first.Column].largest()

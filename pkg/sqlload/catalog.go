@@ -18,8 +18,8 @@ type Catalog interface {
 	Columns(ctx context.Context, c Conn, s *State, r *Relation) ([]Column, error)
 	// Fits returns why the run cannot or must not use the relation, apart from its columns; nil if it can.
 	Fits(ctx context.Context, c Conn, s *State, r *Relation) error
-	// Create returns the statements that create the table, with the comment of Preparation.Comment. It may ask the server, as
-	// Doris for the number of its backends; Explain calls it without a connection.
+	// Create returns the statements that create the table, with the comment of Preparation.Comment. It may ask the
+	// server, as Doris for the number of its backends; Explain calls it without a connection.
 	Create(ctx context.Context, c Conn, s *State) ([]string, error)
 	// Exists reports whether a statement of Create or CreateClaims failed because another process was quicker.
 	Exists(err error) bool

@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// make makes the table, in the place of old unless that is nil. The claim table comes first, and then the run's row: what
-// cannot be made must not cost the user the old table.
+// make makes the table, in the place of old unless that is nil. The claim table comes first, and then the run's row:
+// what cannot be made must not cost the user the old table.
 func (t *Table) make(ctx context.Context, c Conn, s *State, old *Relation) (*Relation, error) {
 	if old != nil && s.isLike(old) {
 		return nil, Refuse("choose another --table",
@@ -36,8 +36,9 @@ func (t *Table) make(ctx context.Context, c Conn, s *State, old *Relation) (*Rel
 	return t.create(ctx, c, s, old)
 }
 
-// losesNothing refuses to drop a table that has what the new one would not have, and what somebody has made: it was made
-// like another, or was given indexes, foreign keys or triggers since. Keys do not count, since terapush makes them.
+// losesNothing refuses to drop a table that has what the new one would not have, and what somebody has made: it was
+// made like another, or was given indexes, foreign keys or triggers since. Keys do not count, since terapush makes
+// them.
 // --allow-drop overrules it.
 func (t *Table) losesNothing(ctx context.Context, c Conn, s *State, old *Relation) error {
 	if allowed := *old; s.Want.MayDrop != "" {

@@ -16,8 +16,8 @@ import (
 // puts the names as literals, and Relation.ID for $id. "" is not asked: the server has nothing of the kind. Rows come
 // in the order in which they are to be told.
 //
-// They are asked about all tables of a schema at once as Each says, or else with table_name in place of $table, and where
-// "$of " is.
+// They are asked about all tables of a schema at once as Each says, or else with table_name in place of $table, and
+// where "$of " is.
 type Lookups struct {
 	Keys       string // index, PRIMARY KEY or UNIQUE, column, loader.Key.Only and Prefix, or 0; a column a row
 	References string // constraint, column, the parent's schema, table and column; a column a row
@@ -26,8 +26,8 @@ type Lookups struct {
 	Partitions string // by what the table is divided; no row where it is not
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
-	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its name
-	// before each row.
+	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
+	// name before each row.
 	Each string
 }
 
@@ -270,8 +270,8 @@ func addParents(r *loader.Reference, row []string) {
 	}
 }
 
-// readDigits sets the digits of a column of decimals, and its type: 18 at most unless the server takes more, and two after
-// the point where the column takes any.
+// readDigits sets the digits of a column of decimals, and its type: 18 at most unless the server takes more, and two
+// after the point where the column takes any.
 func (all Types) readDigits(c *rows.Column, params []int) {
 	const narrow, cents = 18, 2
 	c.Type, c.Digits, c.Scale = rows.Decimal, narrow, cents
@@ -287,8 +287,8 @@ func (all Types) readDigits(c *rows.Column, params []int) {
 	}
 }
 
-// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that the column
-// stores.
+// ours returns how an existing column is read as one of ours; nil if there is no such type. A time has the digits that
+// the column stores.
 func (all Types) ours(column Column) *rows.Column {
 	if is, array := all.element(column.Is); array {
 		of := all.ours(Column{Column: loader.Column{}, Is: is})

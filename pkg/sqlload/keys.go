@@ -85,7 +85,8 @@ func (s Statements) inKey(name string) bool {
 	return slices.ContainsFunc(keys, func(key []string) bool { return slices.Contains(key, name) })
 }
 
-// SQL returns the type of a column for CREATE TABLE; "" if the server has none, or none for a key that the column is in.
+// SQL returns the type of a column for CREATE TABLE; "" if the server has none, or none for a key that the column is
+// in.
 func (s Statements) SQL(c rows.Column) string {
 	i := slices.IndexFunc(s.KeyTypes, func(t Type) bool { return t.Ours == c.Type })
 	if i < 0 || c.SQL != "" || !s.inKey(c.Name) {

@@ -23,15 +23,15 @@ const RunsTable = "terapush_runs"
 // Probe is the batch number of a probe's claim, which is rolled back.
 const Probe = -2
 
-// Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named. Prepare refuses
-// one without Quote, Divide, TextNumber, TimeNumber or TimeLiteral, or with neither Decimal nor Digits.
+// Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named. Prepare
+// refuses one without Quote, Divide, TextNumber, TimeNumber or TimeLiteral, or with neither Decimal nor Digits.
 type Dialect struct {
 	Quote string // the quotation mark of identifiers
 	Upper bool   // names are quoted in upper case, as the server folds those without quotation marks
 	Fold  bool   // names of columns are compared without case
 	Types Types
-	// KeyTypes are the types of columns that are in a key, where those of Types can be in none; one without SQL stands for a
-	// type of ours that can be in none at all.
+	// KeyTypes are the types of columns that are in a key, where those of Types can be in none; one without SQL stands
+	// for a type of ours that can be in none at all.
 	KeyTypes Types
 	Keys     KeyRule
 	// Unique makes a unique key of columns; UNIQUE (%s). FirstInKey follows the first column of a primary key, as " HASH".
@@ -82,8 +82,8 @@ type Dialect struct {
 	TextLength, BytesLength string
 }
 
-// incomplete returns an error if the Dialect lacks what statements are made of. The server would call them wrong, those of the
-// proof once all rows are in.
+// incomplete returns an error if the Dialect lacks what statements are made of. The server would call them wrong, those
+// of the proof once all rows are in.
 func (s Statements) incomplete() error {
 	hex := slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Hex })
 	var missing []string
@@ -263,8 +263,8 @@ func (s Statements) claimsIn(schema, claims string) string {
 	return s.Quoted(schema) + "." + s.Identifier(claims)
 }
 
-// bareTable returns the table's name without its schema: the runs' rows stand in the same one. Names that the server takes
-// for one are one.
+// bareTable returns the table's name without its schema: the runs' rows stand in the same one. Names that the server
+// takes for one are one.
 func (s Statements) bareTable() string {
 	q := s.Quote
 	name := s.Table
@@ -309,7 +309,8 @@ func (s Statements) claimFrom(run, columns string, number, first, rows any, valu
 		s.Claims, columns, s.claimant(run), number, first, rows, values, s.MayWrite())
 }
 
-// TryClaim inserts the claim of a batch whoever may write, to be rolled back: it waits for a session that has inserted it.
+// TryClaim inserts the claim of a batch whoever may write, to be rolled back: it waits for a session that has inserted
+// it.
 func (s Statements) TryClaim(r loader.Ref) string {
 	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count) VALUES ('%s', %d, %d, %d)",
 		s.Claims, s.claimant(r.ID.Run), r.ID.Number, r.First, r.Rows)
@@ -384,8 +385,8 @@ func (s Statements) SelectDistinct(r loader.KeyRange) string {
 	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.Table, s.Within(r))
 }
 
-// SelectRows reads the rows with the given numbers as SelectWhere does. One statement scans a table without an index once,
-// not once a row.
+// SelectRows reads the rows with the given numbers as SelectWhere does. One statement scans a table without an index
+// once, not once a row.
 func (s Statements) SelectRows(numbers []int64) string { return s.SelectWhere(s.among(numbers)) }
 
 // SelectWhere reads the rows that meet a condition: the number, then all columns.

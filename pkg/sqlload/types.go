@@ -16,9 +16,9 @@ type Type struct {
 	// Name is the type in the server's catalog, as ServerType.Name; Also are others that do as well.
 	Name string
 	Also []string
-	// SQL is the type in CREATE TABLE: a format for the length of a text, of raw bytes or of a vector, for digits and scale of a
-	// decimal number, for the digits of a time's seconds, for the list of an enum's labels, for the type of an array's elements. "" is a type that existing
-	// tables may have and terapush does not make.
+	// SQL is the type in CREATE TABLE: a format for the length of a text, of raw bytes or of a vector, for digits and
+	// scale of a decimal number, for the digits of a time's seconds, for the list of an enum's labels, for the type of
+	// an array's elements. "" is a type that existing tables may have and terapush does not make.
 	SQL string
 	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is
 	// none.
@@ -33,9 +33,9 @@ type Type struct {
 	Least, Largest int64
 	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
-	// Read is a format for reading a column in a query; "" is the column as it is. That of arrays has a second %s, for what reads
-	// an element e. It is taken from the row by which a
-	// column of this type of ours and this length would be made.
+	// Read is a format for reading a column in a query; "" is the column as it is. That of arrays has a second %s, for
+	// what reads an element e. It is taken from the row by which a column of this type of ours and this length would be
+	// made.
 	Read string
 }
 
@@ -209,8 +209,8 @@ func (d Dialect) check(c rows.Column) string {
 	return " CHECK (" + condition + ")"
 }
 
-// length is that of a variable column as a table declares it, the number of digits of a time's seconds, or that of a wide
-// decimal's behind the point.
+// length is that of a variable column as a table declares it, the number of digits of a time's seconds, or that of a
+// wide decimal's behind the point.
 func length(c rows.Column) int {
 	switch {
 	case c.Type.HasSeconds():

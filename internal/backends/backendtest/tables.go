@@ -46,8 +46,8 @@ func (s Tables) Prepare(t testing.TB, change func(*loader.Preparation)) (loader.
 	return table, l, err
 }
 
-// Life checks what the server says of a table that is made, filled, emptied and dropped, and that it takes the statements
-// for that. What is sent when, and what is refused, is package sqlload's to show.
+// Life checks what the server says of a table that is made, filled, emptied and dropped, and that it takes the
+// statements for that. What is sent when, and what is refused, is package sqlload's to show.
 func (s Tables) Life(t *testing.T) {
 	prepare := func(how loader.CreateMode) loader.Table {
 		t.Helper()
@@ -135,8 +135,8 @@ var allTypes = []struct{ code, note, blob, day, at string }{
 }
 
 // Dates checks that dates, and all other types, come back as they were sent, whatever time zone the target's settings
-// name. blob is how a raw byte is written in a format of tab-separated text. changes are those of a table that no longer
-// takes the rows, as in "ALTER TABLE … ".
+// name. blob is how a raw byte is written in a format of tab-separated text. changes are those of a table that no
+// longer takes the rows, as in "ALTER TABLE … ".
 func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
 	s.Preparation.Schema = AllTypes()
 	b := &batch.Batch{ID: batch.ID{Run: s.Preparation.Run}, Format: s.Preparation.Contract.Format, Rows: int64(len(allTypes))}
@@ -212,8 +212,8 @@ func (s Tables) Microseconds(t *testing.T) {
 	assert.EqualValues(t, len(numbers), counted)
 }
 
-// NextFree checks which keys are free behind those of other programs. changes are those of a table whose number has another type,
-// with the largest number that it holds.
+// NextFree checks which keys are free behind those of other programs. changes are those of a table whose number has
+// another type, with the largest number that it holds.
 func (s Tables) NextFree(t *testing.T, changes map[string]string) {
 	reserve := func() (int64, error) {
 		_, l, err := s.Prepare(t, nil)

@@ -29,7 +29,8 @@ func newBucket(l *opened, p loader.Preparation) *bucket {
 	return &bucket{owner: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run + p.Shard)}
 }
 
-// stageName is made of a run's id, and of the shard's: each process drops its own at the end. Stages have names of letters, digits and underscores.
+// stageName is made of a run's id, and of the shard's: each process drops its own at the end. Stages have names of
+// letters, digits and underscores.
 func stageName(run string) string {
 	return "terapush_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -86,8 +87,8 @@ func createStage(name string, a objstore.Access) string {
 		name, literal("s3://"+a.Bucket+"/"+prefix), connection, strings.Join(options, ", "))
 }
 
-// redactStage takes the credentials out of an error of createStage. The server repeats a statement that it cannot parse,
-// in pieces and with escapes of its own, so everything from the credentials on is cut off.
+// redactStage takes the credentials out of an error of createStage. The server repeats a statement that it cannot
+// parse, in pieces and with escapes of its own, so everything from the credentials on is cut off.
 func redactStage(err error, a objstore.Access) error {
 	return editMessage(err, func(message string) string {
 		before, _, found := strings.Cut(message, connection)

@@ -174,8 +174,8 @@ func (c *clients) newEndpoint(scheme, address string, l *login) (*endpoint, erro
 	return &endpoint{address: address, base: u.String(), http: client, login: l}, nil
 }
 
-// run is endpoint.run on the host that has answered last, or on another one that can be reached. A statement may take as
-// long as ctx allows, whatever its host's share of the time to connect.
+// run is endpoint.run on the host that has answered last, or on another one that can be reached. A statement may take
+// as long as ctx allows, whatever its host's share of the time to connect.
 func (l *opened) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
 	err = l.hosts.Ask(ctx, func(_ context.Context, n *endpoint) (err error) {
 		written, err = n.run(ctx, s, each)

@@ -61,8 +61,8 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, t tags) (ro
 	return body.Stats.Rows, nil
 }
 
-// expectTimeout is how long the server may take to ask for the rows, once it has asked: long enough for a load that waits
-// for its slot.
+// expectTimeout is how long the server may take to ask for the rows, once it has asked: long enough for a load that
+// waits for its slot.
 const expectTimeout = 5 * time.Second
 
 // killTimeout bounds the attempt to kill a query before its connection is closed.
@@ -110,7 +110,8 @@ func cancelled(ended error, answer *httpload.Response, err error) error {
 	return &loader.Error{Op: "load", Applied: loader.Unknown, Err: ended}
 }
 
-// probeStreaming sends a request without a statement. A server that has the route answers that the statement is missing.
+// probeStreaming sends a request without a statement. A server that has the route answers that the statement is
+// missing.
 func (l *opened) probeStreaming(ctx context.Context) error {
 	r, err := l.hosts.Current().request(ctx, http.MethodPut, "/v1/streaming_load")
 	if err != nil {

@@ -28,8 +28,8 @@ func (l catalog) from(table string) string {
 // Locate implements sqlload.Catalog.
 //
 // The ids of the partitions identify a table: another one of the same name has others, and so has the table after a
-// TRUNCATE, while loads keep them. If the server makes partitions by itself, with the rows (AUTO) or the days (dynamic),
-// or the user may not list them, the creation time has to do.
+// TRUNCATE, while loads keep them. If the server makes partitions by itself, with the rows (AUTO) or the days
+// (dynamic), or the user may not list them, the creation time has to do.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT table_type, table_comment, create_time"+l.from("tables"))
 	if err != nil || len(found) == 0 {
@@ -110,8 +110,8 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	})
 }
 
-// declares reports whether a column of a CREATE TABLE, as the server writes it, has one of the words that a pattern finds: its
-// type, AS (…), NULL or NOT NULL, AUTO_INCREMENT(…), and then what is quoted (Column.toSql in its sources).
+// declares reports whether a column of a CREATE TABLE, as the server writes it, has one of the words that a pattern
+// finds: its type, AS (…), NULL or NOT NULL, AUTO_INCREMENT(…), and then what is quoted (Column.toSql in its sources).
 func declares(definition, column, words string) bool {
 	return regexp.MustCompile("(?m)^\\s*" + regexp.QuoteMeta(sqlload.Backtick(column)) + " [^\"'\n]*?\\b(" + words + ")").MatchString(definition)
 }
@@ -121,8 +121,8 @@ func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Rela
 	return nil
 }
 
-// Create implements sqlload.Catalog. Some releases show backends to administrators only: then none is known to be alive.
-// Without a server the shape is that for one backend.
+// Create implements sqlload.Catalog. Some releases show backends to administrators only: then none is known to be
+// alive. Without a server the shape is that for one backend.
 func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
 	h, alive := plannedShape(l.options, s.Want), int64(0)
 	switch {

@@ -197,9 +197,9 @@ type limit struct {
 	warning, fix   string
 }
 
-// limitChecks compare settings with the push. Every load is a new version of every tablet that it touches, and loads are
-// refused (-235) when compaction does not merge versions as fast as they come. The smaller streaming_load_json_max_mb
-// does not apply to JSON with one row a line.
+// limitChecks compare settings with the push. Every load is a new version of every tablet that it touches, and loads
+// are refused (-235) when compaction does not merge versions as fast as they come. The smaller
+// streaming_load_json_max_mb does not apply to JSON with one row a line.
 func (d *doctor) limitChecks() []sqlload.Check {
 	const (
 		running, age, number = "max_running_txn_num_per_db", "streaming_label_keep_max_second", "label_num_threshold"

@@ -5,8 +5,8 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// dialect is Doris' sqlload.Dialect. The SUM of BIGINT is BIGINT and wraps around silently, which the squares of a large
-// batch's offsets would do; LARGEINT has 128 bits. LENGTH counts bytes.
+// dialect is Doris' sqlload.Dialect. The SUM of BIGINT is BIGINT and wraps around silently, which the squares of a
+// large batch's offsets would do; LARGEINT has 128 bits. LENGTH counts bytes.
 //
 // MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits, without a time zone (vdatetime_value.h).
 // MICROSECOND_TIMESTAMP and UNIX_TIMESTAMP read the column in the session's zone; the latter returns a DECIMAL. A text

@@ -57,9 +57,9 @@ func (l *opened) interval() time.Duration {
 	return cmp.Or(time.Duration(cmp.Or(l.options.GroupInterval, own))*time.Millisecond, groupInterval)
 }
 
-// awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for
-// at least ten times in an interval, to measure their wait and not the pauses, and counted without duplicates, which must
-// not make up for missing rows.
+// awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked
+// for at least ten times in an interval, to measure their wait and not the pauses, and counted without duplicates,
+// which must not make up for missing rows.
 func (l *opened) awaitRows(
 	ctx context.Context, all loader.KeyRange, rows int64, most time.Duration,
 ) (found int64, err error) {

@@ -45,12 +45,12 @@ func (f endpoint) at(path, label string) *url.URL {
 	return &to
 }
 
-// follow sends a request with our own credentials and follows redirects, with a body of its own each time. It returns the
-// answer that is not a redirect and the address that sent it; with an error, the address that failed.
+// follow sends a request with our own credentials and follows redirects, with a body of its own each time. It returns
+// the answer that is not a redirect and the address that sent it; with an error, the address that failed.
 //
-// A PUT without a batch asks a frontend for a backend, and stops at the backend's address; the answer is nil then. What a
-// frontend reads of a body is lost, and net/http sends one after about a second of silence whatever it is told. An empty
-// body costs nothing, and the connection can be used again.
+// A PUT without a batch asks a frontend for a backend, and stops at the backend's address; the answer is nil then. What
+// a frontend reads of a body is lost, and net/http sends one after about a second of silence whatever it is told. An
+// empty body costs nothing, and the connection can be used again.
 func (l *opened) follow(
 	ctx context.Context, method string, to *url.URL, headers map[string]string, b *batch.Batch,
 ) (*httpload.Response, *url.URL, error) {
@@ -88,8 +88,9 @@ func (l *opened) follow(
 	return nil, to, &refusal{http: http.StatusTemporaryRedirect, message: fmt.Sprintf("more than %d redirects", maxHops)}
 }
 
-// redirect returns where an answer redirects to, or nil. Doris writes user and password into the header: they are removed,
-// and no error quotes it. The path is kept: it may be _stream_load_forward with parameters. --backend-hosts may replace the address.
+// redirect returns where an answer redirects to, or nil. Doris writes user and password into the header: they are
+// removed, and no error quotes it. The path is kept: it may be _stream_load_forward with parameters. --backend-hosts
+// may replace the address.
 func (l *opened) redirect(from *url.URL, answer *httpload.Response) (*url.URL, error) {
 	switch answer.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -124,8 +125,8 @@ func (l *opened) reachable(address string) string {
 	return cmp.Or(l.options.reachable[address], address)
 }
 
-// question asks a frontend about a label. Only the master knows labels; others redirect. It begins with the frontend that
-// answered the last question. What is asked may be asked twice.
+// question asks a frontend about a label. Only the master knows labels; others redirect. It begins with the frontend
+// that answered the last question. What is asked may be asked twice.
 func (l *opened) question(ctx context.Context, method, path, label string) (a answer, err error) {
 	err = l.hosts.Ask(ctx, func(ctx context.Context, fe endpoint) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
@@ -148,8 +149,8 @@ func (f endpoint) failed(err error) error {
 	return fmt.Errorf("frontend %s: %w", f.http.Host, err)
 }
 
-// dialError adds to an error what to do about a backend that cannot be reached. Frontends name backends by the cluster's
-// inner addresses, which are of no use outside of a container network or a cloud.
+// dialError adds to an error what to do about a backend that cannot be reached. Frontends name backends by the
+// cluster's inner addresses, which are of no use outside of a container network or a cloud.
 func (l *opened) dialError(be *url.URL, err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
@@ -163,8 +164,8 @@ func (l *opened) dialError(be *url.URL, err error) error {
 	return &loader.Error{Op: "connect to backend " + be.Host, Applied: loader.No, Err: err, Hint: hint}
 }
 
-// errorRows fetches what a backend wrote about rows it could not read; "" if there is nothing to fetch. Backends keep it
-// for a short time only, at an address that may not be reachable from here.
+// errorRows fetches what a backend wrote about rows it could not read; "" if there is nothing to fetch. Backends keep
+// it for a short time only, at an address that may not be reachable from here.
 func (l *opened) errorRows(ctx context.Context, be *url.URL, address string) string {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {

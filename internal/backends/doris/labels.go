@@ -13,8 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// label names a batch, or a commit group, on the server, within ^[-_A-Za-z0-9:]{1,128}$: a run id has lower-case letters,
-// digits and dashes, at most 64. Labels are unique in a database; the table's hash keeps two pushes with one run id apart.
+// label names a batch, or a commit group, on the server, within ^[-_A-Za-z0-9:]{1,128}$: a run id has lower-case
+// letters, digits and dashes, at most 64. Labels are unique in a database; the table's hash keeps two pushes with one
+// run id apart.
 func (n tableName) label(ref loader.Ref, staged bool) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(n.String()))

@@ -13,8 +13,8 @@ import (
 // walPath is where a frontend says how many files the backends' write-ahead logs have ("Get WAL size" in the manual).
 const walPath = "/api/get_wal_size"
 
-// Measured implements loader.Measurer. Under async it counts the log's files, of all tables: those that are left when the
-// rows can be read belong to other runs, or to rows that the server tries to put in again and again.
+// Measured implements loader.Measurer. Under async it counts the log's files, of all tables: those that are left when
+// the rows can be read belong to other runs, or to rows that the server tries to put in again and again.
 func (l *opened) Measured(ctx context.Context) (cost map[string]float64, notes []string) {
 	if l.options.group != groupAsync {
 		return nil, nil

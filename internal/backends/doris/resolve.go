@@ -14,8 +14,8 @@ import (
 // Resolve asks the frontend about the label, cancels a load that is under way, and asks again. "Not applied" is final:
 // nothing of the batch is applied, and nothing that was sent so far will be.
 //
-// The client has given such a load up, and until the server notices, which may take until its timeout, no other load gets
-// the label. A load that was committed in the meantime stays.
+// The client has given such a load up, and until the server notices, which may take until its timeout, no other load
+// gets the label. A load that was committed in the meantime stays.
 func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Resolution, err error) {
 	label := l.name.label(ref, l.caps.Staged)
 	state, err := l.labelState(ctx, label)
@@ -33,10 +33,10 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Reso
 
 // outcome returns what the state of a label means for the rows, once nothing is pending.
 //
-// An unknown label was never used, or is forgotten: after twelve hours by default, but streaming_label_keep_max_second is
-// often lowered, and label_num_threshold applies on a busy day. Reading either needs an administrator's rights, so the
-// rows are counted. Those of a group are counted as well: a statement that found some of its objects, or none, has used
-// its label all the same, and the objects of an applied group are deleted.
+// An unknown label was never used, or is forgotten: after twelve hours by default, but streaming_label_keep_max_second
+// is often lowered, and label_num_threshold applies on a busy day. Reading either needs an administrator's rights, so
+// the rows are counted. Those of a group are counted as well: a statement that found some of its objects, or none, has
+// used its label all the same, and the objects of an applied group are deleted.
 func (l *opened) outcome(ctx context.Context, ref loader.Ref, state txnState) (loader.Resolution, error) {
 	switch {
 	case state == stateAborted:
@@ -75,8 +75,8 @@ func (l *opened) waitLabel(ctx context.Context, label string) (state txnState, e
 // labelPath is where a frontend returns the state of a label.
 func (n tableName) labelPath() string { return n.path("get_load_state") }
 
-// labelState asks a frontend, which asks the master: GET /api/{db}/get_load_state. Every release has it, and it needs no
-// more rights than the load. SHOW TRANSACTION needs an administrator, and SHOW LOAD does not list stream loads.
+// labelState asks a frontend, which asks the master: GET /api/{db}/get_load_state. Every release has it, and it needs
+// no more rights than the load. SHOW TRANSACTION needs an administrator, and SHOW LOAD does not list stream loads.
 func (l *opened) labelState(ctx context.Context, label string) (txnState, error) {
 	a, err := l.question(ctx, http.MethodGet, l.name.labelPath(), label)
 	if err != nil {

@@ -41,8 +41,8 @@ func plannedShape(o options, p loader.Preparation) shape {
 	return shape{unique: len(p.Schema.Primary) > 0, buckets: o.Buckets, replication: o.Replication, properties: o.properties()}
 }
 
-// fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas: three,
-// or an error with the number of backends that it has.
+// fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas:
+// three, or an error with the number of backends that it has.
 func (h shape) fill(alive int64) shape {
 	if h.replication == 0 {
 		h.replication = min(max(alive, 0), maxReplication)
@@ -54,9 +54,9 @@ func (h shape) fill(alive int64) shape {
 }
 
 // createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem has
-// the same value in up to four rows, of which a UNIQUE KEY would keep one. Doris requires that the key's columns are the
-// table's first; loads name their columns, so nothing depends on the order. One column is enough to distribute rows, and
-// keeps the lines of an order together.
+// the same value in up to four rows, of which a UNIQUE KEY would keep one. Doris requires that the key's columns are
+// the table's first; loads name their columns, so nothing depends on the order. One column is enough to distribute
+// rows, and keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
 	names := s.LeadingNames()
 	columns := make([]string, len(names))

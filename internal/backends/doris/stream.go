@@ -44,8 +44,8 @@ func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	return ack, err
 }
 
-// send finds a backend, sends it the batch once, and judges its answer. The request for a backend has no label: a backend
-// that gets it by mistake would load no rows under the label.
+// send finds a backend, sends it the batch once, and judges its answer. The request for a backend has no label: a
+// backend that gets it by mistake would load no rows under the label.
 func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (loader.Ack, error) {
 	headers := s.options.headers(s.text, b.Format)
 	if deadline, bounded := ctx.Deadline(); bounded {
@@ -86,8 +86,8 @@ func (s *streamSession) route(ctx context.Context, headers map[string]string) (*
 	return s.findBackend(ctx, s.first, headers)
 }
 
-// findBackend returns a backend for a load: of --backend-hosts, or by asking a frontend, beginning with the first. An error means
-// that no row was sent.
+// findBackend returns a backend for a load: of --backend-hosts, or by asking a frontend, beginning with the first. An
+// error means that no row was sent.
 func (l *opened) findBackend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
 	if direct := l.options.direct; len(direct) > 0 {
 		// The turn is the loader's: the session that replaces one with a dead backend must not begin there again.

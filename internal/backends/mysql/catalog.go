@@ -126,7 +126,9 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 }
 
 // AllColumns implements sqlload.Surveyor.
-func (l catalog) AllColumns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string) (map[string][]sqlload.Column, error) {
+func (l catalog) AllColumns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string,
+) (map[string][]sqlload.Column, error) {
 	query := "SELECT table_name, " + l.aboutColumns() + "WHERE table_schema = " + literal(schema) + " ORDER BY table_name, ordinal_position"
 	return sqlload.ReadAllColumns(ctx, c, query, readType)
 }

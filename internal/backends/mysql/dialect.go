@@ -40,8 +40,8 @@ func asciiFits(params []int, want rows.Column) bool {
 	return want.ASCII && sqlload.LongEnough(params, want)
 }
 
-// keyTypes are those of columns in keys. A LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
-// one go to disk. An index of InnoDB and of TiDB has 3,072 bytes, and utf8mb4 four for a character.
+// keyTypes are those of columns in keys. A LONGTEXT cannot be indexed without a length, and sorts and temporary tables
+// with one go to disk. An index of InnoDB and of TiDB has 3,072 bytes, and utf8mb4 four for a character.
 var keyTypes = sqlload.Types{
 	{Ours: rows.Text, SQL: "VARCHAR(%d) CHARACTER SET utf8mb4", Most: 768},
 	{Ours: rows.Bytes, SQL: "VARBINARY(%d)", Most: 3072},

@@ -22,8 +22,8 @@ func checkSettings(settings []loader.Setting) error {
 	return nil
 }
 
-// sessionSettings sets the parameters of --set, which is all that a session says first. Oracle runs one statement a call.
-// Numbers and words are not quoted.
+// sessionSettings sets the parameters of --set, which is all that a session says first. Oracle runs one statement a
+// call. Numbers and words are not quoted.
 func sessionSettings(settings []loader.Setting) []string {
 	return sqlload.SetEach("ALTER SESSION SET", settings, bareValue, sqlload.Literal)
 }

@@ -61,8 +61,8 @@ func planOf(t loader.Target) (method string, o options, err error) {
 		checkSettings(t.Settings))
 }
 
-// targetTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
-// mean one table.
+// targetTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names
+// may mean one table.
 func targetTable(t loader.Target) error {
 	most := 63
 	if t.Scheme == schemeRedshift {
