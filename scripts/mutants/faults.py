@@ -220,7 +220,7 @@ FAULTS = [Fault(*f) for f in [
      "--append begins at the last key that is taken"),
     ("sl35", SL, "types.go", "scale == want.Scale && digits-scale >=", "digits-scale >=",
      "a column of another scale is taken, and rounds every value"),
-    ("sl36", SL, "conditions.go", "number+s.Schema.Number[0].Minus", "number",
+    ("sl36", SL, "conditions.go", "s.Schema.Columns[t.Column], numbers[i])", "s.Schema.Columns[t.Column], numbers[i]-t.Minus)",
      "the rows of a key that does not begin at 0 are looked for where others are"),
     ("sl37", SL, "nextfree.go", "max(first-s.start(), 0)", "first-s.start()",
      "--append to older rows begins at a number below 0"),
@@ -422,7 +422,7 @@ FAULTS = [Fault(*f) for f in [
     # ---- files
     ("fi01", FI, "scan.go", "if first == from && s.escaped {", "if first == from && !s.escaped && s.at < 0 {",
      "a backslash at the end of a piece is forgotten: a record is cut where its line end is data"),
-    ("fi02", FI, "scan.go", "if s.escaped || escapes || bytes", "if s.escaped || escapes && false || bytes",
+    ("fi02", FI, "scan.go", "s.escaped || escapes || special", "s.escaped || escapes && false || special",
      "an escape at the end of a piece is forgotten: the quote behind it counts"),
     ("fi03", FI, "source.go", "s.cut = slices.Clone(s.cut[len(cut):]) //", "s.cut = s.cut[:0] //",
      "batches that were cut while the offsets of others were kept are lost"),
