@@ -18,13 +18,13 @@ PACKERS  := github.com/goreleaser/goreleaser/v2@v2.15.1 github.com/CycloneDX/cyc
 # What make test needs besides: the C compiler for the race detector and for godror.
 TOOLS    := cc promtool buildah libaio chromium curl ip
 # The race detector makes tests two to ten times as slow. It is for packages that start goroutines or share something
-# between them, more than a sync.Pool or a sync.Once; in the others, and in bench and e2e, which drive a built binary, it
-# would see nothing.
+# between them, more than a sync.Pool, a sync.Once or a sync.Map; in the others, and in bench and e2e, which drive a
+# built binary, it would see nothing.
 packages  = $(shell $(GO) list $$(grep -rlE --include='*.go' $(1) | xargs -n 1 dirname | sort -u | sed 's|^|./|'))
 # Not instrumented: what shares nothing between goroutines and would take most of the time.
 PURE     := $(patsubst %,-gcflags=%=-race=false,github.com/terapush/terapush/internal/dataset github.com/klauspost/compress/... \
 	github.com/xi2/xz github.com/goccy/go-yaml/... regexp/...)
-RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync/atomic"|\<sync[.](Mutex|RWMutex|WaitGroup|Cond|Map)\>|^\s*go |[.]Go\>' internal pkg)
+RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync/atomic"|\<sync[.](Mutex|RWMutex|WaitGroup|Cond)\>|^\s*go |[.]Go\>' internal pkg)
 SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 

@@ -19,6 +19,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
 )
 
 // TestDemoProcess is no test: the tests start it as another process, which prints the server's address and folder and
@@ -66,6 +68,7 @@ func testDir(t *testing.T) string {
 
 func start(t *testing.T, dir string) *Server {
 	t.Helper()
+	backendtest.Long(t)
 	var log strings.Builder
 	s, err := Start(t.Context(), dir, &log)
 	if err != nil && strings.Contains(err.Error(), "cannot fetch PostgreSQL") && os.Getenv("CI") == "" {
