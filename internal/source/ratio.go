@@ -13,9 +13,12 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// ratioSample is how many encoded bytes CompressionRatio compresses, or one row if that is longer. It is zstd's default
-// window, so more would change little.
-const ratioSample = 8 << 20
+// What CompressionRatio compresses at most, or one row if that is longer. The bytes are zstd's default window, so more
+// would change little; the rows are for short ones, which would take a tenth of a second.
+const (
+	ratioSample = 8 << 20
+	ratioRows   = 100_000
+)
 
 // compressor is made once, since its tables take longer to make than a few thousand rows to compress. Without the
 // second option this library does not compress data without repetitions, while the original zstd still uses that text
@@ -39,7 +42,7 @@ type ratioOf struct {
 // that of the bytes before.
 func CompressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, error) {
 	f, _ = f.Compression()
-	n = max(1, min(n, ratioSample/d.Schema().RowBytes()))
+	n = max(1, min(n, ratioRows, ratioSample/d.Schema().RowBytes()))
 	if dataset.SampleMemory(d) > 0 { // its files would stay in memory with it
 		return compressionRatio(d, f, n)
 	}
