@@ -58,7 +58,7 @@ test-alone: build
 	$(TEST) $(ALONE)
 
 test-raced:
-	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -timeout 30m $(RACED)
+	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -parallel 4 -timeout 30m $(RACED)
 	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary' ./internal/backends/oracle
 
 test-served: build

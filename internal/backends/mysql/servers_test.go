@@ -34,6 +34,7 @@ func everyServer(t *testing.T, test func(t *testing.T, s *testServer)) {
 func onServers(t *testing.T, all []flavour, test func(t *testing.T, s *testServer)) {
 	for _, f := range all {
 		t.Run(strings.ToLower(string(f)), func(t *testing.T) {
+			t.Parallel() // most of the time is spent waiting for the server
 			s := newTestServer(t, backendtest.Server(t, "TERAPUSH_TEST_"+strings.ToUpper(string(f))))
 			s.flavour = f
 			if f == oceanBase { // where it alone is exactly once
