@@ -27,8 +27,8 @@ type Config struct {
 	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
 	// Columns returns those that the fields of a file's records go into, and what they may not be, where the server would
-	// take it for something else; only what is rewritten is looked at. nil: they may be anything. NDJSON needs them:
-	// a record with another name is bad, unless Some says that others are left out.
+	// take it for something else; csv that goes as it is is not looked at. nil: they may be anything. NDJSON needs them: a
+	// record with another name is bad, unless Some says that others are left out.
 	Columns func(file int) []Field
 	Some    bool
 
@@ -126,6 +126,6 @@ func (c Config) sendable() bool {
 type Field struct {
 	Column  string `json:"column"`
 	NoEmpty bool   `json:"no_empty,omitempty"` // an empty text would become NULL
-	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a text
+	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a value
 	Quoted  bool   `json:"quoted,omitempty"`   // a number of JSON would lose digits, and goes as a text
 }

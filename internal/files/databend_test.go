@@ -114,8 +114,15 @@ func TestFragileFields(t *testing.T) {
 	require.Contains(t, bad[0], "1 an empty text for column n,")
 	require.Contains(t, bad[1], "3 an empty text for column id,")
 
-	c.Spec.Files, err = files.Find([]string{write(t, "file", "1,2,\n")})
-	require.NoError(t, err)
 	c.Skip = false
-	require.ErrorContains(t, drain(open(t, c), 0, func(*batch.Batch) {}), "NULL for column must,")
+	for text, as := range map[string]files.Config{
+		"1,2,\n":      {Spec: files.NewSpec(files.CSV), Wire: batch.CSV, Rewrite: true},
+		"1,3,\n":      {Spec: files.NewSpec(files.CSV), Wire: batch.TSV},
+		"1\t3\t\\N\n": {Spec: files.NewSpec(files.TSV), Wire: batch.TSV},
+	} {
+		c.Spec, c.Wire, c.Rewrite = as.Spec, as.Wire, as.Rewrite
+		c.Spec.Files, err = files.Find([]string{write(t, "file", text)})
+		require.NoError(t, err)
+		require.ErrorContains(t, drain(open(t, c), 0, func(*batch.Batch) {}), "NULL for column must,")
+	}
 }

@@ -42,7 +42,7 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 		return w.csvToTSV(room), w.bad
 	case s.how.format == CSV && w.csvDiffers(b.seen):
 		return w.csv(room), w.bad
-	case s.how.format != CSV && w.escapesDiffer(b.seen):
+	case s.how.format != CSV && (w.columns != nil || w.escapesDiffer(b.seen)):
 		return w.rewrite(room), w.bad
 	}
 	return raw, nil
@@ -75,7 +75,8 @@ func (w *rewriter) refuse(at int, why string) int {
 
 // A carriage return outside of quotes that ends no line ends one for PostgreSQL if it comes first, and is an error
 // later.
-const bareCR = "a carriage return that is not before a newline: PostgreSQL reads it as the end of a line"
+const bareCR = "a carriage return that is not before a newline, which databases read in different ways: " +
+	`put the field in quotes, or write the lines anew if all end so: tr '\r' '\n'`
 
 // csvDiffers reports whether COPY would not read csv as it is.
 func (w *rewriter) csvDiffers(seen seen) bool {
@@ -206,11 +207,15 @@ func (w *rewriter) rewrite(out []byte) []byte {
 func (to Field) mistaken(f *field) string {
 	switch {
 	case to.NoNull && f.null:
-		return fmt.Sprintf("NULL for column %s, which takes none: this server would put a text there", to.Column)
+		return to.refusesNull()
 	case to.NoEmpty && !f.null && len(f.value) == 0:
 		return fmt.Sprintf("an empty text for column %s, which is no text: this server would put NULL there", to.Column)
 	}
 	return ""
+}
+
+func (to Field) refusesNull() string {
+	return fmt.Sprintf("NULL for column %s, which takes none: this server would put a value there", to.Column)
 }
 
 // append appends a field and a delimiter.

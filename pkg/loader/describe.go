@@ -73,7 +73,7 @@ type Column struct {
 	Comment   string
 	Shape     *Shape // of its values; nil: Shapes was not called, or the server has no statistics
 	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
-	// take it for NULL or for a text, without a word.
+	// take it for NULL or for a value, without a word.
 	NoEmpty, NoNull bool
 	// Quoted says that the server reads a number of JSON as a double, and cuts that: it goes there as a text.
 	Quoted bool
