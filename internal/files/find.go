@@ -125,7 +125,8 @@ func look(path string) (File, fs.FileInfo, error) {
 	case info.IsDir():
 		return File{}, nil, fmt.Errorf("%s is a folder: name its files, or it alone", path)
 	case !info.Mode().IsRegular():
-		return File{}, nil, fmt.Errorf("%s is not a regular file: only those can be read again. A pipe can be standard input", path)
+		return File{}, nil, fmt.Errorf("%s is not a regular file: only those can be read again. "+
+			"A pipe can be standard input: cat … | terapush load … -", path)
 	}
 
 	in, err := os.Open(path)
