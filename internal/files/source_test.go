@@ -401,6 +401,9 @@ func TestIncompleteCompressedFiles(t *testing.T) {
 		s := open(t, config(t, files.CSV, write(t, "f", all[:100]+"garbage"+all[107:])))
 		require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), "reading ")
 	}
+	padded := stored(t, files.Gzip, lines(100, "r")) + strings.Repeat("\x00", 512)
+	s := open(t, config(t, files.CSV, write(t, "f", padded)))
+	require.ErrorContains(t, drain(s, 0, func(*batch.Batch) {}), "of gzip data (decompressed) there are others")
 }
 
 // Nothing is handed out of which the offsets are not kept.
