@@ -124,8 +124,9 @@ func (c Config) sendable() bool {
 
 // Field is a field of a record, or a column.
 type Field struct {
-	Column  string `json:"column"`
-	NoEmpty bool   `json:"no_empty,omitempty"` // an empty text would become NULL
-	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a value
-	Quoted  bool   `json:"quoted,omitempty"`   // a number of JSON would lose digits, and goes as a text
+	Column    string `json:"column"`
+	NoEmpty   bool   `json:"no_empty,omitempty"`    // an empty text would become NULL
+	NoNull    bool   `json:"no_null,omitempty"`     // NULL would become a value
+	NoZeroDay bool   `json:"no_zero_day,omitempty"` // 0000-00-00 would become 1970-01-01
+	Quoted    bool   `json:"quoted,omitempty"`      // a number of JSON would lose digits, and goes as a text
 }

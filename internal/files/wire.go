@@ -211,7 +211,15 @@ func (to Field) mistaken(f *field) string {
 	case to.NoEmpty && !f.null && len(f.value) == 0:
 		return fmt.Sprintf("an empty text for column %s, which is no text: this server would put NULL there", to.Column)
 	}
-	return ""
+	return to.zeroDay(f.value)
+}
+
+// zeroDay says that a value begins with a day which the server would take for another one; "" if it does not.
+func (to Field) zeroDay(value []byte) string {
+	if !to.NoZeroDay || !bytes.HasPrefix(value, []byte("0000-00-00")) {
+		return ""
+	}
+	return fmt.Sprintf("0000-00-00 for column %s: this server would put 1970-01-01 there", to.Column)
 }
 
 func (to Field) refusesNull() string {

@@ -57,8 +57,9 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	}
 	made.Fragile = nil
 	for _, c := range table {
-		if c.NoEmpty || c.NoNull || c.Quoted {
-			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, Quoted: c.Quoted})
+		one := files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, NoZeroDay: c.NoZeroDay, Quoted: c.Quoted}
+		if one != (files.Field{Column: c.Name}) {
+			made.Fragile = append(made.Fragile, one)
 		}
 	}
 	for _, one := range first {

@@ -75,6 +75,8 @@ type Column struct {
 	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
 	// take it for NULL or for a value, without a word.
 	NoEmpty, NoNull bool
+	// NoZeroDay says the same of the day 0000-00-00, which the server would take for 1970-01-01.
+	NoZeroDay bool
 	// Quoted says that the server reads a number of JSON as a double, and cuts that: it goes there as a text.
 	Quoted bool
 }
