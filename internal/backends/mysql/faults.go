@@ -141,7 +141,7 @@ var faults = loader.Faults{
 	refused("1193 1238", loader.ClassMissing, "the server has no such session variable; correct --set"),
 	refused("1231 1232 1229", loader.ClassData, "correct the value in --set"),
 	refused("1062 1586 1169 1048 1216 1217 1451 1452 3819 4025", loader.ClassConstraint, ""),
-	refused("1264 1265 1292 1300 1364 1366 1406 1411 1690 3988", loader.ClassData, ""),
+	refused("1264 1265 1292 1300 1364 1366 1406 1411 1690 3988 6136", loader.ClassData, ""),
 	// MySQL's sql_require_primary_key and MariaDB's innodb_force_primary_key; 3098 is group replication's, at the first
 	// row.
 	refused("3750 1173 3098", loader.ClassConstraint, "the server wants a primary key on every table: add --primary-key"),
