@@ -128,5 +128,6 @@ type Field struct {
 	NoEmpty   bool   `json:"no_empty,omitempty"`    // an empty text would become NULL
 	NoNull    bool   `json:"no_null,omitempty"`     // NULL would become a value
 	NoZeroDay bool   `json:"no_zero_day,omitempty"` // 0000-00-00 would become 1970-01-01
+	FloatBits int    `json:"float_bits,omitempty"`  // a number beyond a float of so many bits would become infinite
 	Quoted    bool   `json:"quoted,omitempty"`      // a number of JSON would lose digits, and goes as a text
 }

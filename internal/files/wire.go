@@ -2,7 +2,9 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/terapush/terapush/pkg/batch"
 )
@@ -211,15 +213,28 @@ func (to Field) mistaken(f *field) string {
 	case to.NoEmpty && !f.null && len(f.value) == 0:
 		return fmt.Sprintf("an empty text for column %s, which is no text: this server would put NULL there", to.Column)
 	}
-	return to.zeroDay(f.value)
+	return to.other(f.value)
 }
 
-// zeroDay says that a value begins with a day which the server would take for another one; "" if it does not.
-func (to Field) zeroDay(value []byte) string {
-	if !to.NoZeroDay || !bytes.HasPrefix(value, []byte("0000-00-00")) {
-		return ""
+// other says that the server would take a text for another value; "" if it would not.
+func (to Field) other(text []byte) string {
+	switch {
+	case to.NoZeroDay && bytes.HasPrefix(text, []byte("0000-00-00")):
+		return fmt.Sprintf("0000-00-00 for column %s: this server would put 1970-01-01 there", to.Column)
+	case to.FloatBits > 0 && overflows(text, to.FloatBits):
+		return fmt.Sprintf("a number beyond those of column %s: this server would put infinity there", to.Column)
 	}
-	return fmt.Sprintf("0000-00-00 for column %s: this server would put 1970-01-01 there", to.Column)
+	return ""
+}
+
+// overflows reports whether a text is a number that a float of so many bits cannot hold. One without an exponent has
+// more than 38 digits then.
+func overflows(text []byte, bits int) bool {
+	if !bytes.ContainsAny(text, "eE") && len(text) <= 38 {
+		return false
+	}
+	_, err := strconv.ParseFloat(string(text), bits)
+	return errors.Is(err, strconv.ErrRange)
 }
 
 func (to Field) refusesNull() string {

@@ -57,7 +57,10 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	}
 	made.Fragile = nil
 	for _, c := range table {
-		one := files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, NoZeroDay: c.NoZeroDay, Quoted: c.Quoted}
+		one := files.Field{
+			Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, NoZeroDay: c.NoZeroDay, FloatBits: c.FloatBits,
+			Quoted: c.Quoted,
+		}
 		if one != (files.Field{Column: c.Name}) {
 			made.Fragile = append(made.Fragile, one)
 		}

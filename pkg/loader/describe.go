@@ -77,6 +77,8 @@ type Column struct {
 	NoEmpty, NoNull bool
 	// NoZeroDay says the same of the day 0000-00-00, which the server would take for 1970-01-01.
 	NoZeroDay bool
+	// FloatBits says the same of a number beyond those of a float of 32 or 64 bits, which would become infinite; 0 = any.
+	FloatBits int
 	// Quoted says that the server reads a number of JSON as a double, and cuts that: it goes there as a text.
 	Quoted bool
 }

@@ -52,6 +52,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			text := is == "VARCHAR" || is == "STRING"
 			column.NoEmpty, column.NoNull = !text, text && !column.Nullable
 			column.NoZeroDay = strings.HasPrefix(is, "DATE") || strings.HasPrefix(is, "TIMESTAMP")
+			column.FloatBits = map[string]int{"FLOAT": 32, "DOUBLE": 64}[is]
 			column.Quoted = strings.HasPrefix(is, "DECIMAL")
 		})
 }
