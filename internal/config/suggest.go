@@ -14,7 +14,7 @@ func Unknown(kind, word string, valid []string) error {
 	if err := Removed("--" + kind + " " + word); err != nil {
 		return err
 	}
-	list := strings.Join(valid, ", ")
+	list := strings.TrimPrefix(strings.Join(valid, ", "), ", ") // without a default of ""
 	if guess := spelling.Nearest(word, valid); guess != "" {
 		return fmt.Errorf("%s %q does not exist; did you mean %q? Available: %s", kind, word, guess, list)
 	}

@@ -134,13 +134,14 @@ func (b *Buckets) find(ctx context.Context, url string) ([]File, error) {
 	t.Params = nil
 	err = store.Objects(ctx, prefix, func(o objstore.Object) error {
 		is := rest == "" || o.Name == rest || strings.HasPrefix(o.Name, rest+"/")
-		if glob {
+		if glob && o.Name != rest {
 			var err error
 			if is, err = path.Match(rest, o.Name); err != nil {
 				return fmt.Errorf("%s: %w", url, err)
 			}
 		}
-		if !is || strings.HasSuffix(o.Name, "/") && o.Bytes == 0 { // which stands for a folder
+		marksFolder := o.Name == "" || strings.HasSuffix(o.Name, "/")
+		if !is || marksFolder && o.Bytes == 0 {
 			return nil
 		}
 		t.Database = folder + o.Name

@@ -51,17 +51,21 @@ func TestFilesInBuckets(t *testing.T) {
 		put(t, target, map[string]string{
 			"in/a.csv": lines(10, "a"), "in/b.csv.gz": stored(t, files.Gzip, lines(20, "b")), "in/more/c d.csv": lines(30, "c"),
 			"in2/d.csv": lines(5, "d"), "big.csv": big, "empty.csv": "", "header.csv": "a,b\n" + lines(3, "h"),
+			"marked/": "", "marked/e[1].csv": lines(1, "e"),
 		})
 		for pattern, want := range map[string][]string{
-			"in/":           {"in/a.csv", "in/b.csv.gz", "in/more/c%20d.csv"},
-			"in":            {"in/a.csv", "in/b.csv.gz", "in/more/c%20d.csv"},
-			"in/*.csv":      {"in/a.csv"},
-			"in*/*.csv":     {"in/a.csv", "in2/d.csv"},
-			"in/a.csv":      {"in/a.csv"},
-			"in/more/c*csv": {"in/more/c%20d.csv"},
-			"missing":       nil,
-			"in/a":          nil,
-			"*.tsv":         nil,
+			"in/":             {"in/a.csv", "in/b.csv.gz", "in/more/c%20d.csv"},
+			"in":              {"in/a.csv", "in/b.csv.gz", "in/more/c%20d.csv"},
+			"in/*.csv":        {"in/a.csv"},
+			"in*/*.csv":       {"in/a.csv", "in2/d.csv"},
+			"in/a.csv":        {"in/a.csv"},
+			"in/more/c*csv":   {"in/more/c%20d.csv"},
+			"marked/":         {"marked/e%5B1%5D.csv"},
+			"marked/e[1]*":    nil,
+			"marked/e[1].csv": {"marked/e%5B1%5D.csv"},
+			"missing":         nil,
+			"in/a":            nil,
+			"*.tsv":           nil,
 		} {
 			found, err := buckets(t).Find(t.Context(), []string{below(target, pattern)})
 			if want == nil {

@@ -27,8 +27,8 @@ type Config struct {
 	// apart, to be rewritten. Elsewhere the database counts.
 	Fields int
 	// Columns returns those that the fields of a file's records go into, and what they may not be, where the server would
-	// take it for something else; only what is rewritten is looked at. nil: they may be anything. NDJSON needs them:
-	// a record with another name is bad, unless Some says that others are left out.
+	// take it for something else; csv that goes as it is is not looked at. nil: they may be anything. NDJSON needs them: a
+	// record with another name is bad, unless Some says that others are left out.
 	Columns func(file int) []Field
 	Some    bool
 
@@ -124,8 +124,10 @@ func (c Config) sendable() bool {
 
 // Field is a field of a record, or a column.
 type Field struct {
-	Column  string `json:"column"`
-	NoEmpty bool   `json:"no_empty,omitempty"` // an empty text would become NULL
-	NoNull  bool   `json:"no_null,omitempty"`  // NULL would become a text
-	Quoted  bool   `json:"quoted,omitempty"`   // a number of JSON would lose digits, and goes as a text
+	Column    string `json:"column"`
+	NoEmpty   bool   `json:"no_empty,omitempty"`    // an empty text would become NULL
+	NoNull    bool   `json:"no_null,omitempty"`     // NULL would become a value
+	NoZeroDay bool   `json:"no_zero_day,omitempty"` // 0000-00-00 would become 1970-01-01
+	FloatBits int    `json:"float_bits,omitempty"`  // a number beyond a float of so many bits would become infinite
+	Quoted    bool   `json:"quoted,omitempty"`      // a number of JSON would lose digits, and goes as a text
 }

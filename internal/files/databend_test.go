@@ -89,12 +89,13 @@ func TestOneMeaningInDatabend(t *testing.T) {
 
 // A value that the server would take for another one is bad, and only that.
 func TestFragileFields(t *testing.T) {
-	file := "1,\"\",a\n,2,\"\"\n\"\",3,\n4,\"x\",\"\"\n"
+	file := "1,\"\",a\n,2,\"\"\n\"\",3,\n4,\"x\",\"\"\n5,\"0000-00-00 00:00:00\",0000-00-00\n6,2000-00-00,0000-00-00\n" +
+		"1e38,7,\"\"\n1e39,8,\"\"\n"
 	c := files.Config{
 		Spec: files.NewSpec(files.CSV), Wire: batch.CSV, Rewrite: true, Fields: 3, BatchBytes: 1, Buffers: 2, Workers: 1,
 		BufferBytes: 1 << 16, Parallel: 1, Skip: true,
 		Columns: func(int) []files.Field {
-			return []files.Field{{Column: "id", NoEmpty: true}, {Column: "n", NoEmpty: true}, {Column: "must", NoNull: true}}
+			return []files.Field{{Column: "id", NoEmpty: true, FloatBits: 32}, {Column: "n", NoEmpty: true, NoZeroDay: true}, {Column: "must", NoNull: true}}
 		},
 	}
 	var err error
@@ -109,13 +110,22 @@ func TestFragileFields(t *testing.T) {
 			bad = append(bad, fmt.Sprint(one.Line, " ", one.Why))
 		}
 	}))
-	require.Equal(t, "\\N,2,\"\"\n4,x,\"\"\n", sent)
-	require.Len(t, bad, 2)
+	require.Equal(t, "\\N,2,\"\"\n4,x,\"\"\n6,2000-00-00,0000-00-00\n1e38,7,\"\"\n", sent)
+	require.Len(t, bad, 4)
 	require.Contains(t, bad[0], "1 an empty text for column n,")
 	require.Contains(t, bad[1], "3 an empty text for column id,")
+	require.Contains(t, bad[2], "5 0000-00-00 for column n:")
+	require.Contains(t, bad[3], "8 a number beyond those of column id:")
 
-	c.Spec.Files, err = files.Find([]string{write(t, "file", "1,2,\n")})
-	require.NoError(t, err)
 	c.Skip = false
-	require.ErrorContains(t, drain(open(t, c), 0, func(*batch.Batch) {}), "NULL for column must,")
+	for text, as := range map[string]files.Config{
+		"1,2,\n":      {Spec: files.NewSpec(files.CSV), Wire: batch.CSV, Rewrite: true},
+		"1,3,\n":      {Spec: files.NewSpec(files.CSV), Wire: batch.TSV},
+		"1\t3\t\\N\n": {Spec: files.NewSpec(files.TSV), Wire: batch.TSV},
+	} {
+		c.Spec, c.Wire, c.Rewrite = as.Spec, as.Wire, as.Rewrite
+		c.Spec.Files, err = files.Find([]string{write(t, "file", text)})
+		require.NoError(t, err)
+		require.ErrorContains(t, drain(open(t, c), 0, func(*batch.Batch) {}), "NULL for column must,")
+	}
 }

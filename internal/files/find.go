@@ -125,7 +125,8 @@ func look(path string) (File, fs.FileInfo, error) {
 	case info.IsDir():
 		return File{}, nil, fmt.Errorf("%s is a folder: name its files, or it alone", path)
 	case !info.Mode().IsRegular():
-		return File{}, nil, fmt.Errorf("%s is not a regular file: only those can be read again. A pipe can be standard input", path)
+		return File{}, nil, fmt.Errorf("%s is not a regular file: only those can be read again. "+
+			"A pipe can be standard input: cat … | terapush load … -", path)
 	}
 
 	in, err := os.Open(path)
@@ -158,7 +159,6 @@ func compression(path string, head []byte) (Compression, error) {
 	}{
 		{"\x1f\x8b", Gzip, ""},
 		{"\x28\xb5\x2f\xfd", Zstd, ""},
-		{"\x50\x2a\x4d\x18", Zstd, ""}, // a frame without data, as pzstd writes before each
 		{"BZh", "", "is compressed with bzip2: decompress it, or pipe it: bzip2 -dc … | terapush load … -"},
 		{"\xfd7zXZ\x00", "", "is compressed with xz: decompress it, or pipe it: xz -dc … | terapush load … -"},
 		{"\x04\x22\x4d\x18", "", "is compressed with lz4: decompress it, or pipe it: lz4 -dc … | terapush load … -"},
@@ -171,6 +171,9 @@ func compression(path string, head []byte) (Compression, error) {
 			return "", fmt.Errorf("%s %s", path, f.name)
 		}
 		return f.how, nil
+	}
+	if len(head) > 3 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18" {
+		return Zstd, nil // a frame without data, as pzstd writes before each
 	}
 	return Plain, utf16(path, head)
 }

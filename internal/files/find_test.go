@@ -15,8 +15,9 @@ func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"b.csv": "b", "a.csv": "a", "c[1].csv": "c", "folder/2": "2", "folder/10": "10", "folder/.hidden": "h",
-		"nested/x/y": "y", "gz": "\x1f\x8b\x08", "zst": "\x28\xb5\x2f\xfd", "pzst": "\x50\x2a\x4d\x18", "bz2": "BZh9", "xz": "\xfd7zXZ\x00", "zip": "PK\x03\x04",
-		"utf16": "\xff\xfea\x00",
+		"nested/x/y": "y", "gz": "\x1f\x8b\x08", "zst": "\x28\xb5\x2f\xfd", "pzst": "\x50\x2a\x4d\x18",
+		"skip": "\x5f\x2a\x4d\x18", "bz2": "BZh9", "xz": "\xfd7zXZ\x00", "zip": "PK\x03\x04",
+		"utf16": "\xff\xfea\x00", "utf16le": "a\x00,\x00", "utf16be": "\x00a\x00,",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
@@ -49,6 +50,8 @@ func TestFind(t *testing.T) {
 		{patterns: []string{"xz"}, problem: "xz is compressed with xz"},
 		{patterns: []string{"zip"}, problem: "zip is a zip archive"},
 		{patterns: []string{"utf16"}, problem: "utf16 is UTF-16"},
+		{patterns: []string{"utf16le"}, problem: "iconv -f UTF-16LE"},
+		{patterns: []string{"utf16be"}, problem: "iconv -f UTF-16BE"},
 	} {
 		found, err := files.Find(c.patterns)
 		if c.problem != "" {
@@ -64,7 +67,7 @@ func TestFind(t *testing.T) {
 	}
 
 	for name, want := range map[string]files.Compression{
-		"a.csv": files.Plain, "gz": files.Gzip, "zst": files.Zstd, "pzst": files.Zstd,
+		"a.csv": files.Plain, "gz": files.Gzip, "zst": files.Zstd, "pzst": files.Zstd, "skip": files.Zstd,
 	} {
 		found, err := files.Find([]string{name})
 		require.NoError(t, err)

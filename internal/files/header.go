@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -55,19 +56,34 @@ func readHead(in *stream, how dialect, has bool) (head []byte, h header, err err
 	return head, h, nil
 }
 
+// endlessError says that a header does not end where it is looked for.
+type endlessError struct{ error }
+
 func endless(f File, format Format) error {
+	why := "the header does not end: is a quote missing?"
 	if format == NDJSON {
-		return fmt.Errorf("%s, line 1: the object does not end within 1 MiB, where the names of columns are read", f.Name())
+		why = "the object does not end within 1 MiB, where the names of columns are read"
 	}
-	return fmt.Errorf("%s, line 1: the header does not end: is a quote missing?", f.Name())
+	return endlessError{fmt.Errorf("%s, line 1: %s", f.Name(), why)}
 }
 
-// utf16 refuses a file in an encoding that no database reads as it is.
+// utf16 refuses a file in an encoding that no database reads as it is: with a mark, or without if it begins with letters
+// of ASCII.
 func utf16(path string, head []byte) error {
-	if bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff}) {
-		return fmt.Errorf("%s is UTF-16 or UTF-32: write it as UTF-8 first, with iconv -f UTF-16 -t UTF-8", path)
+	encoding := ""
+	switch {
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		encoding = "UTF-16"
+	case len(head) < 4:
+	case head[0] != 0 && head[1] == 0 && head[3] == 0:
+		encoding = "UTF-16LE"
+	case head[0] == 0 && head[2] == 0 && head[3] != 0:
+		encoding = "UTF-16BE"
 	}
-	return nil
+	if encoding == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is UTF-16 or UTF-32: write it as UTF-8 first, with iconv -f %s -t UTF-8", path, encoding)
 }
 
 // ReadHeaders sets the Header of every file, if the files have headers or name their columns: the names in its first
@@ -124,8 +140,8 @@ func (s *Spec) readHeader(ctx context.Context, f File) ([]string, error) {
 	return names, nil
 }
 
-// First returns the fields of a file's first record, nil if it has none. Of standard input it is still to be read
-// afterwards.
+// First returns the fields of a file's first record, nil if it has none or a long one. Of standard input it is still to
+// be read afterwards.
 func (s Spec) First(ctx context.Context, f File) ([]string, error) {
 	in, err := f.peek(ctx)
 	if err != nil {
@@ -134,10 +150,16 @@ func (s Spec) First(ctx context.Context, f File) ([]string, error) {
 	defer in.close()
 	d := s.dialect()
 	head, h, err := readHead(in, d, true)
+	if errors.As(err, new(endlessError)) {
+		return nil, nil
+	}
 	if err != nil || h.to == h.from {
 		return nil, err
 	}
-	fields, _ := d.fields(head[h.from:h.to]) // what is wrong with it, the server says
+	fields, problem := d.fields(head[h.from:h.to])
+	if problem != "" {
+		return nil, fmt.Errorf("%s, line 1: %s", f.Name(), problem)
+	}
 	return fields, nil
 }
 

@@ -26,6 +26,7 @@ func (w *rewriter) objects(out []byte, some bool) []byte {
 					"name all of them with --columns", o.name)
 			case i >= 0:
 				found[i], last = true, i
+				o.problem = w.columns[i].other(bytes.Trim(o.in[o.from:o.to], `"`))
 			}
 			if o.problem != "" {
 				break

@@ -53,17 +53,19 @@ func FuzzObjects(f *testing.F) {
 
 // Each line that is refused is named, and the others go on.
 func TestObjects(t *testing.T) {
-	text := `{"id":1,"total":8.290}` + "\n" + `{"id":1,"x":2}` + "\n\n" + `{"total":"1","ID":2}` + "\r\n" + `{"id":3,"Id":3}` + "\n" + `{"id":4` + "\n"
+	text := `{"id":1,"total":8.290}` + "\n" + `{"id":1,"x":2}` + "\n\n" + `{"total":"1","ID":2}` + "\r\n" + `{"id":3,"Id":3}` + "\n" + `{"id":4` + "\n" +
+		`{"id":"0000-00-00"}` + "\n"
 	for _, some := range []bool{false, true} {
 		w := rewriter{
-			how: NewSpec(NDJSON).dialect(), columns: []Field{{Column: "id"}, {Column: "total", Quoted: true}}, from: []byte(text), line: 7,
+			how: NewSpec(NDJSON).dialect(), from: []byte(text), line: 7,
+			columns: []Field{{Column: "id", NoZeroDay: true}, {Column: "total", Quoted: true}},
 		}
 		sent := string(w.objects(nil, some))
 		var lines []int64
 		for _, bad := range w.bad {
 			lines = append(lines, bad.Line)
 		}
-		want, rest := []int64{8, 9, 11, 12}, `{"total":"1","ID":2}`+"\r\n"
+		want, rest := []int64{8, 9, 11, 12, 13}, `{"total":"1","ID":2}`+"\r\n"
 		if some {
 			want, rest = want[1:], `{"id":1,"x":2}`+"\n"+rest
 		}

@@ -33,19 +33,22 @@ func readFooter(ctx context.Context, f File) ([]string, error) {
 
 	var names []string
 	for _, field := range footer.Schema().Fields() {
-		if !field.Leaf() || field.Repeated() {
-			return nil, fmt.Errorf("%s: column %s is nested, which load does not take: write it as a column of JSON texts", f.Path, field.Name())
-		}
 		names = append(names, field.Name())
 	}
 	return names, nil
 }
 
-// openParquet reads and checks a footer: each column has as many values as there are rows.
+// openParquet reads and checks a footer: no column is nested, so each has as many values as there are rows.
 func openParquet(f File, in io.ReaderAt) (*parquet.File, error) {
 	footer, err := parquet.OpenFile(in, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%s is no Parquet file, or is not whole: %w", f.Path, err)
+	}
+	for _, field := range footer.Schema().Fields() {
+		if !field.Leaf() || field.Repeated() {
+			return nil, fmt.Errorf("%s: column %s is nested, which load does not take: write it as a column of JSON texts",
+				f.Path, field.Name())
+		}
 	}
 	rows := int64(0)
 	for i, group := range footer.Metadata().RowGroups {

@@ -73,11 +73,14 @@ func TestParquetThatIsRefused(t *testing.T) {
 	type nested struct {
 		Tags []string `parquet:"tags"`
 	}
+	var lists bytes.Buffer
+	require.NoError(t, parquet.Write(&lists, []nested{{Tags: []string{"a", "b"}}}))
 	for text, problem := range map[string]string{
 		whole[:len(whole)-9]:      "file.parquet is no Parquet file, or is not whole",
 		whole[:20]:                "file.parquet is no Parquet file, or is not whole",
 		"id,name\n":               "file.parquet is no Parquet file, or is not whole",
 		parquetFile[nested](t, 2): "column tags is nested",
+		lists.String():            "column tags is nested",
 	} {
 		_, err := parquetConfig(t, write(t, "file.parquet", text))
 		require.ErrorContains(t, err, problem)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // stream is the decompressed bytes of a file from an offset on.
@@ -141,6 +143,10 @@ func (s *stream) broken(err error) error {
 	if s.file.Compression != Plain && errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: the %s data break off after %d bytes (%d decompressed): the file is incomplete",
 			s.file.Name(), s.file.Compression, s.stored.n.Load(), s.pos)
+	}
+	if errors.Is(err, gzip.ErrHeader) {
+		return fmt.Errorf("%s: behind %d bytes of gzip data (decompressed) there are others: decompress it, or pipe it: "+
+			"gzip -dc … | terapush load … -", s.file.Name(), s.pos)
 	}
 	return fmt.Errorf("reading %s after %d bytes: %w", s.file.Name(), s.stored.n.Load(), err)
 }

@@ -60,6 +60,7 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 		record, recordOut := i, j
 		fields := 0
 		bare := false
+		refused := -1 // the column of a NULL that must not be sent
 		for more := true; more; {
 			field, fieldOut := i, j
 			end := 0
@@ -103,6 +104,9 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 			if bytes.Equal(p[field:end], null) { // which has no quotes
 				out[fieldOut], out[fieldOut+1] = '\\', 'N'
 				j = fieldOut + 2
+				if fields <= len(w.columns) && w.columns[fields-1].NoNull && refused < 0 && !bare {
+					refused = fields - 1
+				}
 			}
 			out[j] = '\t'
 			j++
@@ -110,6 +114,8 @@ func (w *rewriter) csvToTSV(dst []byte) []byte {
 
 		out[j-1] = '\n'
 		switch {
+		case refused >= 0:
+			i, j = w.refuse(record, w.columns[refused].refusesNull()), recordOut
 		case bare:
 			i, j = w.refuse(record, bareCR), recordOut
 		case fields != w.fields:

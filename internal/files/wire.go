@@ -2,7 +2,9 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/terapush/terapush/pkg/batch"
 )
@@ -42,7 +44,7 @@ func (s *Source) dressWhole(b *buffer, raw []byte) (encoded []byte, bad []*Recor
 		return w.csvToTSV(room), w.bad
 	case s.how.format == CSV && w.csvDiffers(b.seen):
 		return w.csv(room), w.bad
-	case s.how.format != CSV && w.escapesDiffer(b.seen):
+	case s.how.format != CSV && (w.columns != nil || w.escapesDiffer(b.seen)):
 		return w.rewrite(room), w.bad
 	}
 	return raw, nil
@@ -75,7 +77,8 @@ func (w *rewriter) refuse(at int, why string) int {
 
 // A carriage return outside of quotes that ends no line ends one for PostgreSQL if it comes first, and is an error
 // later.
-const bareCR = "a carriage return that is not before a newline: PostgreSQL reads it as the end of a line"
+const bareCR = "a carriage return that is not before a newline, which databases read in different ways: " +
+	`put the field in quotes, or write the lines anew if all end so: tr '\r' '\n'`
 
 // csvDiffers reports whether COPY would not read csv as it is.
 func (w *rewriter) csvDiffers(seen seen) bool {
@@ -206,11 +209,36 @@ func (w *rewriter) rewrite(out []byte) []byte {
 func (to Field) mistaken(f *field) string {
 	switch {
 	case to.NoNull && f.null:
-		return fmt.Sprintf("NULL for column %s, which takes none: this server would put a text there", to.Column)
+		return to.refusesNull()
 	case to.NoEmpty && !f.null && len(f.value) == 0:
 		return fmt.Sprintf("an empty text for column %s, which is no text: this server would put NULL there", to.Column)
 	}
+	return to.other(f.value)
+}
+
+// other says that the server would take a text for another value; "" if it would not.
+func (to Field) other(text []byte) string {
+	switch {
+	case to.NoZeroDay && bytes.HasPrefix(text, []byte("0000-00-00")):
+		return fmt.Sprintf("0000-00-00 for column %s: this server would put 1970-01-01 there", to.Column)
+	case to.FloatBits > 0 && overflows(text, to.FloatBits):
+		return fmt.Sprintf("a number beyond those of column %s: this server would put infinity there", to.Column)
+	}
 	return ""
+}
+
+// overflows reports whether a text is a number that a float of so many bits cannot hold. One without an exponent has
+// more than 38 digits then.
+func overflows(text []byte, bits int) bool {
+	if !bytes.ContainsAny(text, "eE") && len(text) <= 38 {
+		return false
+	}
+	_, err := strconv.ParseFloat(string(text), bits)
+	return errors.Is(err, strconv.ErrRange)
+}
+
+func (to Field) refusesNull() string {
+	return fmt.Sprintf("NULL for column %s, which takes none: this server would put a value there", to.Column)
 }
 
 // append appends a field and a delimiter.

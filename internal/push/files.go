@@ -78,7 +78,11 @@ func (f *fromFiles) connected(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mapped, err := p.spec.Files.ForTable(columns, p.plan.Format, firstRecords(ctx, p.spec.Files))
+	first, err := firstRecords(ctx, p.spec.Files)
+	if err != nil {
+		return p.orInterrupted(Usage, p.ofStore(err))
+	}
+	mapped, err := p.spec.Files.ForTable(columns, p.plan.Format, first)
 	if err != nil {
 		return failed(Usage, fmt.Errorf("table %s: %w", p.target.Table, err))
 	}
@@ -96,18 +100,21 @@ func (f *fromFiles) connected(ctx context.Context) error {
 	return p.replanAs(spec)
 }
 
-// firstRecords reads the first record of each file, where no header is declared. What cannot be read is found when the
-// file is.
-func firstRecords(ctx context.Context, f *run.Files) (all []run.FirstRecord) {
+// firstRecords reads the first record of each file, where no header is declared.
+func firstRecords(ctx context.Context, f *run.Files) (all []run.FirstRecord, err error) {
 	if f.Header || f.Format.Named() {
-		return nil
+		return nil, nil
 	}
 	for _, file := range f.Files {
-		if fields, err := f.First(ctx, file); err == nil && fields != nil {
+		fields, err := f.First(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		if fields != nil {
 			all = append(all, run.FirstRecord{File: file.Name(), Fields: fields})
 		}
 	}
-	return all
+	return all, nil
 }
 
 // probeBatch makes a batch without records: the probe is of the claim alone.

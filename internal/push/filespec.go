@@ -25,6 +25,10 @@ func (f *fromFiles) spec(ctx context.Context) (run.Spec, error) {
 		if path == files.Stdin || files.InBucket(path) {
 			continue
 		}
+		if strings.Contains(path, "://") {
+			return run.Spec{}, fmt.Errorf("%s: load reads files of this machine and of s3:// alone: fetch it first, or pipe "+
+				"it: curl … | terapush load … -", path)
+		}
 		absolute, err := filepath.Abs(path) // a resume may be started in another folder
 		if err != nil {
 			return run.Spec{}, err

@@ -33,7 +33,7 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 			return nil, fmt.Errorf("--columns: %w", err)
 		}
 		made.Columns = columns
-		if err := made.inFooters(); err != nil {
+		if err := errors.Join(made.inFooters(), made.inHeaders()); err != nil {
 			return nil, err
 		}
 	case f.Header || f.Format.Named():
@@ -57,8 +57,12 @@ func (f *Files) ForTable(table []loader.Column, wire batch.Format, first []First
 	}
 	made.Fragile = nil
 	for _, c := range table {
-		if c.NoEmpty || c.NoNull || c.Quoted {
-			made.Fragile = append(made.Fragile, files.Field{Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, Quoted: c.Quoted})
+		one := files.Field{
+			Column: c.Name, NoEmpty: c.NoEmpty, NoNull: c.NoNull, NoZeroDay: c.NoZeroDay, FloatBits: c.FloatBits,
+			Quoted: c.Quoted,
+		}
+		if one != (files.Field{Column: c.Name}) {
+			made.Fragile = append(made.Fragile, one)
 		}
 	}
 	for _, one := range first {
@@ -112,6 +116,20 @@ func (f *Files) inFooters() error {
 			if !slices.ContainsFunc(file.Header, has) {
 				return fmt.Errorf("--columns: %s has no column %s, but %s", file.Path, name, strings.Join(file.Header, ", "))
 			}
+		}
+	}
+	return nil
+}
+
+// inHeaders returns an error if a header has more fields than there are columns, or fewer: so have the records behind.
+func (f *Files) inHeaders() error {
+	if !f.Header {
+		return nil
+	}
+	for _, file := range f.Files {
+		if n := len(file.Header); n > 0 && n != len(f.Columns) {
+			return fmt.Errorf("--columns: %s has %s, and %d are named: name a column for each",
+				file.Name(), english.Plural(n, "field", ""), len(f.Columns))
 		}
 	}
 	return nil

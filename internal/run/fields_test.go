@@ -34,6 +34,12 @@ func TestHeaders(t *testing.T) {
 	_, err = of(nil)
 	require.ErrorContains(t, err, "the files are empty")
 
+	f := &run.Files{Spec: files.NewSpec(files.CSV), Columns: []string{"id", "name"}}
+	f.Header = true
+	f.Files = []files.File{{Path: "b"}, {Path: "c", Header: []string{"x", "y", "z"}}}
+	_, err = f.ForTable(table, batch.CSV, nil)
+	require.EqualError(t, err, "--columns: c has 3 fields, and 2 are named: name a column for each")
+
 	for format, where := range map[files.Format]string{files.NDJSON: "the first line of ", files.Parquet: "the footer of "} {
 		f := &run.Files{Spec: files.NewSpec(format)}
 		f.Files = []files.File{{Path: "a", Header: []string{"id"}}, {Path: "b", Header: []string{"id", "name"}}}

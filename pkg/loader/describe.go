@@ -73,8 +73,12 @@ type Column struct {
 	Comment   string
 	Shape     *Shape // of its values; nil: Shapes was not called, or the server has no statistics
 	// NoEmpty and NoNull say that a load of files must not send an empty text or a NULL there, since the server would
-	// take it for NULL or for a text, without a word.
+	// take it for NULL or for a value, without a word.
 	NoEmpty, NoNull bool
+	// NoZeroDay says the same of the day 0000-00-00, which the server would take for 1970-01-01.
+	NoZeroDay bool
+	// FloatBits says the same of a number beyond those of a float of 32 or 64 bits, which would become infinite; 0 = any.
+	FloatBits int
 	// Quoted says that the server reads a number of JSON as a double, and cuts that: it goes there as a text.
 	Quoted bool
 }

@@ -48,9 +48,12 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			if column.Generated != "" {
 				column.Default = ""
 			}
-			text := strings.EqualFold(column.Type, "VARCHAR") || strings.EqualFold(column.Type, "STRING")
+			is := strings.ToUpper(column.Type)
+			text := is == "VARCHAR" || is == "STRING"
 			column.NoEmpty, column.NoNull = !text, text && !column.Nullable
-			column.Quoted = strings.HasPrefix(strings.ToUpper(column.Type), "DECIMAL")
+			column.NoZeroDay = strings.HasPrefix(is, "DATE") || strings.HasPrefix(is, "TIMESTAMP")
+			column.FloatBits = map[string]int{"FLOAT": 32, "DOUBLE": 64}[is]
+			column.Quoted = strings.HasPrefix(is, "DECIMAL")
 		})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -95,8 +96,15 @@ func faultOf(err error) (loader.Fault, bool) {
 // noSpace is how Rust prints ENOSPC. It comes from a file or an object store, under any code.
 const noSpace = "(os error 28)"
 
+// never finds in an internal error or a panic that the server cannot read what it was given, however often: half floats
+// and times of Parquet, a text for a BINARY in ndjson. A load commits at its end, so nothing is in then.
+var never = regexp.MustCompile(`(?i)not implemented|unsupported arrow type`)
+
 // fault is found by the code, or without one by the message or the status.
 func (e *serverError) fault() loader.Fault {
+	if never.MatchString(e.message) {
+		return loader.Fault{Verdict: loader.Refused(loader.ClassData)}
+	}
 	if strings.Contains(e.message, noSpace) {
 		return loader.Fault{
 			Verdict: loader.Verdict{Class: loader.ClassDiskFull}, Hint: "make room on the server, then resume",

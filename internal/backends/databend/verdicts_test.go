@@ -23,7 +23,7 @@ func TestVerdicts(t *testing.T) {
 	for status := 100; status < 600; status++ {
 		add(fmt.Sprint("HTTP ", status), &serverError{status: status, message: "…"})
 	}
-	for _, words := range []string{"Failed to upgrade session: x", "Query execution failed: x", "x (os error 28)"} {
+	for _, words := range []string{"Failed to upgrade session: x", "Query execution failed: x", "x (os error 28)", "not implemented: x"} {
 		add("400 "+words, &serverError{status: http.StatusBadRequest, message: words})
 		add("1001 "+words, &serverError{status: http.StatusOK, code: 1001, message: words})
 	}

@@ -152,6 +152,8 @@ func readType(column *sqlload.Column, more []string) {
 	if column.OnUpdate != "" && strings.Contains(column.Default, "0000-00-00") {
 		column.Default = ""
 	}
+	// LOAD DATA of MySQL 9.7 and MariaDB puts the current time there, without a warning.
+	column.NoNull = column.Is.Name == "timestamp" && !column.Nullable
 }
 
 // What a text has in its type's name that is not utf8mb4's: of a character set in which ASCII is what it is everywhere,

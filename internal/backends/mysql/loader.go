@@ -236,10 +236,12 @@ func (l *opened) lastIsNull(last rows.Column) error {
 		last.Name)
 }
 
-// hidesWarnings reports whether a setting keeps the warnings of LOAD DATA from the client.
+// hidesWarnings reports whether a setting keeps the warnings of LOAD DATA, or its notes, from the client.
 func hidesWarnings(s loader.Setting) bool {
-	n, err := strconv.Atoi(strings.TrimSpace(s.Value))
-	return strings.EqualFold(s.Name, "max_error_count") && err == nil && n <= 0
+	value := strings.ToLower(strings.TrimSpace(s.Value))
+	n, err := strconv.Atoi(value)
+	off := err == nil && n <= 0 || value == "off"
+	return off && (strings.EqualFold(s.Name, "max_error_count") || strings.EqualFold(s.Name, "sql_notes"))
 }
 
 // Prepare refuses what the method cannot do on this server.
@@ -262,7 +264,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	if p.Records && slices.ContainsFunc(l.target.Settings, hidesWarnings) {
 		return loader.Table{}, sqlload.Refuse("leave it out",
-			"with --set max_error_count=0 the server would change values that do not fit, and not say so")
+			"with --set max_error_count=0 or sql_notes=0 the server would change values that do not fit, and not say so")
 	}
 	t, err := l.Table.Prepare(ctx, p)
 	if err != nil {

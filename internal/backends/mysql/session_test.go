@@ -1,11 +1,26 @@
 package mysql
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// A note is harmless, but for that of MySQL on a value which is cut off.
+func TestWarningsThatCount(t *testing.T) {
+	for of, want := range map[flavour][]string{
+		mySQL:   {"Note 1265: Data truncated", "Warning 1264: Out of range"},
+		mariaDB: {"Warning 1264: Out of range"},
+	} {
+		w := warnings{of: of, most: 2}
+		for _, row := range []string{"Note 1051 Unknown", "Note 1265 Data truncated", "Warning 1264 Out of range"} {
+			w.add(bytes.SplitN([]byte(row), []byte(" "), 3))
+		}
+		assert.Equal(t, want, w.texts(), of)
+	}
+}
 
 // A value comes before the server's own words of where it is.
 func TestRecordInWarning(t *testing.T) {

@@ -83,7 +83,7 @@ func (s *session) recordSetup() setup {
 	}
 	first := s.flavour.sessionSetup(s.owner.target.Settings, records || hasMoments(s.Schema))
 	if records {
-		first.wishes = append(first.wishes, fmt.Sprintf("max_error_count = %d", maxTold))
+		first.wishes = append(first.wishes, fmt.Sprintf("max_error_count = %d", maxTold), "sql_notes = 1")
 	}
 	return first
 }

@@ -42,6 +42,8 @@ func TestVerdicts(t *testing.T) {
 		all = append(all, loadertest.Failure{Name: name, Err: &mysql.MySQLError{Number: said.number, Message: said.text}})
 	}
 	all = append(all, []loadertest.Failure{
+		{Name: "3140 of class 22", Err: &mysql.MySQLError{Number: 3140, SQLState: [5]byte{'2', '2', '0', '3', '2'}}},
+		{Name: "9999 of class 23", Err: &mysql.MySQLError{Number: 9999, SQLState: [5]byte{'2', '3', '0', '0', '0'}}},
 		{Name: "lost", Err: mysql.ErrInvalidConn},
 		{Name: "malformed", Err: mysql.ErrMalformPkt},
 		{Name: "no TLS there", Err: mysql.ErrNoTLS},

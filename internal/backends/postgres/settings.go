@@ -39,7 +39,9 @@ const endless = "SET statement_timeout = 0"
 
 // recordSettings decide what the records of users' files mean, in place of the server's, the database's and the role's.
 // Those of --set come after them. Dates are ISO's, and one like 02/03/2026, which people read in two ways, is refused.
-const recordSettings = "SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'"
+// In -1 1:00 the hour is negative under sql_standard alone.
+const recordSettings = "SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'; " +
+	"SET IntervalStyle = postgres; SET array_nulls = on"
 
 // nonTransactional sets up loading sessions, for the option.
 const nonTransactional = "SET yb_disable_transactional_writes = on"
