@@ -12,26 +12,10 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// choices are the values of an axis: one, or a list of them.
-type choices []choice
-
 // choice is a value of an axis. It may bring flags of its own, as in NAME: {flag: value}.
 type choice struct {
 	value
-	own *mapping[values] // nil without any
-}
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (all *choices) UnmarshalYAML(n ast.Node) error {
-	items := itemsOf(n)
-
-	*all = make(choices, len(items))
-	for i, item := range items {
-		if err := (*all)[i].UnmarshalYAML(item); err != nil {
-			return err
-		}
-	}
-	return nil
+	own mapping[list[value]] // nil without any
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
@@ -46,34 +30,7 @@ func (c *choice) UnmarshalYAML(n ast.Node) error {
 
 	only := named.Values[0]
 	c.value = value{text: keyOf(only), line: lineOf(only.Key), quoted: true}
-	c.own = new(mapping[values])
 	return c.own.UnmarshalYAML(only.Value)
-}
-
-// picks are the cases that include adds or exclude removes: values by axis.
-type picks []mapping[choices]
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (all *picks) UnmarshalYAML(n ast.Node) error {
-	list, ok := n.(*ast.SequenceNode)
-	if !ok {
-		return unexpected(n, "a list of cases, each as {axis: value}, belongs")
-	}
-
-	*all = make(picks, len(list.Values))
-	for i, item := range list.Values {
-		if err := (*all)[i].UnmarshalYAML(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (all *picks) entries() picks {
-	if all == nil {
-		return nil
-	}
-	return *all
 }
 
 // bring reads the flags that a value of an axis brings.
@@ -133,7 +90,7 @@ func lineOfAxis(t table, name string) int {
 	if at < 0 {
 		return 0
 	}
-	return t.Axes.list[at].line
+	return t.Axes[at].line
 }
 
 // brought returns the flags that values of an axis bring.
@@ -171,16 +128,16 @@ func (p *planner) choose(part *Part, t table) {
 		written[i] = len(a.Values)
 	}
 	var excluded, included []map[string][]string
-	for _, pick := range t.Exclude.entries() {
+	for _, pick := range t.Exclude {
 		excluded = append(excluded, p.pick(part, pick, "exclude"))
 	}
-	for _, pick := range t.Include.entries() {
+	for _, pick := range t.Include {
 		included = append(included, p.include(part, t, pick, listed))
 	}
 	for i, pick := range included {
 		for _, a := range part.Axes {
 			if pick[a.Name] == nil {
-				p.add(t.Include.entries()[i].line(), "include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
+				p.add(t.Include[i].line(), "include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
 			}
 		}
 	}
@@ -197,16 +154,16 @@ func (p *planner) choose(part *Part, t table) {
 		}
 	}
 	if len(part.excluded) == total {
-		p.add(t.Exclude.entries()[0].line(), "exclude: no case is left")
+		p.add(t.Exclude[0].line(), "exclude: no case is left")
 	}
 }
 
 // line returns the line of the first key.
-func (m *mapping[T]) line() int {
-	if len(m.entries()) == 0 {
+func (m mapping[T]) line() int {
+	if len(m) == 0 {
 		return 0
 	}
-	return m.list[0].line
+	return m[0].line
 }
 
 // inProduct reports whether all settings are among the first values of their axes, of which written has the numbers.
@@ -231,8 +188,8 @@ func picked(all []map[string][]string, settings results.Settings) bool {
 }
 
 // include returns a pick whose values are added to the axes that do not have them.
-func (p *planner) include(part *Part, t table, pick mapping[choices], listed bool) map[string][]string {
-	for _, e := range pick.entries() {
+func (p *planner) include(part *Part, t table, pick mapping[list[choice]], listed bool) map[string][]string {
+	for _, e := range pick {
 		i := slices.IndexFunc(part.Axes, func(a results.Axis) bool { return a.Name == normal(e.key) })
 		if i < 0 && !listed {
 			continue // pick refuses it
@@ -243,7 +200,7 @@ func (p *planner) include(part *Part, t table, pick mapping[choices], listed boo
 		}
 		axis := &part.Axes[i]
 		for _, c := range e.value {
-			for _, text := range p.values(&c.value, axis.Name) {
+			for _, text := range p.values(c.value, axis.Name) {
 				if c.own != nil || p.findValue(*axis, text) == "" {
 					p.addValue(part, axis, text, c)
 				}
@@ -254,21 +211,21 @@ func (p *planner) include(part *Part, t table, pick mapping[choices], listed boo
 }
 
 // pick returns the values of axes that an entry of include or exclude names.
-func (p *planner) pick(part *Part, pick mapping[choices], what string) map[string][]string {
+func (p *planner) pick(part *Part, pick mapping[list[choice]], what string) map[string][]string {
 	names := make([]string, len(part.Axes))
 	for i, a := range part.Axes {
 		names[i] = a.Name
 	}
 
 	all := map[string][]string{}
-	for _, e := range pick.entries() {
+	for _, e := range pick {
 		i := slices.Index(names, normal(e.key))
 		if i < 0 {
 			p.add(e.line, "%s: %v", what, config.Unknown("axis", e.key, names))
 			continue
 		}
 		for _, c := range e.value {
-			for _, text := range p.values(&c.value, names[i]) {
+			for _, text := range p.values(c.value, names[i]) {
 				found := p.findValue(part.Axes[i], text)
 				if found == "" {
 					p.add(c.line, "%s: %v", what, config.Unknown("value of "+names[i], text, part.Axes[i].Values))

@@ -14,8 +14,8 @@ import (
 )
 
 type factKeys struct {
-	Source, Machine, Note *value
-	Points                *points
+	Source, Machine, Note value
+	Points                points
 }
 
 // points are a table as text: a line of names, of axes and quantities, then a line for each case, with - for what was
@@ -60,10 +60,7 @@ func (p *planner) facts(keys *factKeys) *results.Facts {
 	if f.Source == "" {
 		p.add(0, "facts: say where they were published, as source")
 	}
-	if keys.Points == nil {
-		return f
-	}
-	for _, point := range *keys.Points {
+	for _, point := range keys.Points {
 		fact := results.Fact{At: map[string]string{}, Figures: map[string]float64{}}
 		for _, name := range slices.Sorted(maps.Keys(point)) {
 			value := point[name]
@@ -72,10 +69,10 @@ func (p *planner) facts(keys *factKeys) *results.Facts {
 					!slices.Contains(valid, normal(name)) {
 					p.add(value.line, "facts: %v", config.Unknown("flag or quantity", name, valid))
 				}
-				fact.At[normal(name)] = p.expand(&value)
+				fact.At[normal(name)] = p.expand(value)
 				continue
 			}
-			v, _, ok := units.Parse(p.expand(&value))
+			v, _, ok := units.Parse(p.expand(value))
 			if !ok || v <= 0 {
 				p.add(value.line, "facts: %s: write a number above 0, a size as 9.8MiB or a time as 18m21s", name)
 			}

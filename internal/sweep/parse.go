@@ -46,8 +46,8 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
-	d, scaled := p.load(root)
-	tables := p.tables(d)
+	root, scaled := p.override(root)
+	d, tables := p.document(root), p.tables(root)
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
@@ -72,7 +72,7 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
-		p.add(max(d.Name.at(), 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
+		p.add(max(d.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
 			"and no . first, since files are named after it")
 	}
 
@@ -86,19 +86,19 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	for _, e := range append(tables, entry[table]{value: d.Shared}) {
 		p.checkMethods(plan, e.value.Methods)
 	}
-	p.checkAxes(plan, d.Knee.at())
+	p.checkAxes(plan, d.Knee.line)
 	return plan
 }
 
 // repeats returns the number of trials of a case, and the precision that ends them before.
-func (p *planner) repeats(v, precision *value) (int, float64) {
-	if v == nil || p.expand(v) != Auto {
-		if precision != nil {
+func (p *planner) repeats(v, precision value) (int, float64) {
+	if p.expand(v) != Auto {
+		if precision.line > 0 {
 			p.add(precision.line, "precision: it is for repeats: %s", Auto)
 		}
 		return p.count(v, "repeats", 1), 0
 	}
-	if precision == nil {
+	if precision.line == 0 {
 		return mostRepeats, defaultPrecision
 	}
 	var s config.Share
@@ -108,20 +108,20 @@ func (p *planner) repeats(v, precision *value) (int, float64) {
 	return mostRepeats, float64(s)
 }
 
-func (p *planner) interleaved(v *value) bool {
+func (p *planner) interleaved(v value) bool {
 	switch order := normal(p.expand(v)); order {
 	case "", "interleaved":
 		return true
 	case "in-order":
 	default:
-		p.add(v.at(), "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
+		p.add(v.line, "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
 	}
 	return false
 }
 
 // checkMethods refuses the flags of a method that no case has: most likely its name is misspelled.
-func (p *planner) checkMethods(plan Plan, methods *mapping[mapping[values]]) {
-	for _, e := range methods.entries() {
+func (p *planner) checkMethods(plan Plan, methods mapping[mapping[list[value]]]) {
+	for _, e := range methods {
 		if !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
 			p.add(e.line, "methods: no case has the method %s", e.key)
 		}
@@ -148,7 +148,7 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 }
 
 // part reads one table. target is the plan's.
-func (p *planner) part(e entry[table], title string, target *value) Part {
+func (p *planner) part(e entry[table], title string, target value) Part {
 	t := e.value
 	part := Part{
 		Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts), Thresholds: p.thresholds(t.Thresholds),
@@ -158,7 +158,7 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 	}
 	p.readFlags(t.Push, func(name string, _ int, text string) { part.Push[name] = []string{text} })
 	for i, size := range t.sized() {
-		if size != nil {
+		if size.line > 0 {
 			part.Push[sizes()[i]] = []string{p.expand(size)}
 			p.check(sizes()[i], p.expand(size), size.line)
 		}
@@ -170,10 +170,10 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 	}
 	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
 
-	if len(t.Axes.entries())+len(t.Include.entries()) == 0 {
+	if len(t.Axes)+len(t.Include) == 0 {
 		p.add(e.line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(e.key+": ", ": "))
 	}
-	for _, axis := range t.Axes.entries() {
+	for _, axis := range t.Axes {
 		p.axis(&part, t, axis)
 	}
 	p.choose(&part, t)
@@ -196,7 +196,7 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 		p.add(0, "no target: give TARGET on the command line, or target in the plan")
 		return part
 	}
-	p.shown(text, target.at())
+	p.shown(text, target.line)
 	part.Push[targetName] = []string{text}
 	return part
 }
@@ -247,8 +247,8 @@ func (p *planner) isFlag(key string, line int) bool {
 }
 
 // readFlags calls put for every flag, and for every entry of set as the flag set.NAME.
-func (p *planner) readFlags(flags *mapping[values], put func(name string, line int, text string)) {
-	for _, e := range flags.entries() {
+func (p *planner) readFlags(flags mapping[list[value]], put func(name string, line int, text string)) {
+	for _, e := range flags {
 		name := normal(e.key)
 		if !p.isFlag(e.key, e.line) {
 			continue
@@ -259,7 +259,7 @@ func (p *planner) readFlags(flags *mapping[values], put func(name string, line i
 		}
 
 		for _, v := range e.value {
-			text := p.expand(&v)
+			text := p.expand(v)
 			if !hasEntries {
 				p.check(name, text, v.line)
 				put(name, v.line, text)
@@ -285,15 +285,15 @@ func (p *planner) check(name, value string, line int) {
 }
 
 // methods reads the flags of those methods that the part has.
-func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
+func (p *planner) methods(part *Part, methods mapping[mapping[list[value]]]) {
 	has := part.methodNames()
-	for _, e := range methods.entries() {
+	for _, e := range methods {
 		if !slices.Contains(has, e.key) {
 			continue
 		}
 
 		own := map[string][]string{}
-		p.readFlags(&e.value, func(name string, line int, text string) {
+		p.readFlags(e.value, func(name string, line int, text string) {
 			if slices.ContainsFunc(exclusiveWith(name), func(other string) bool { return p.given[other] != nil }) {
 				return // the command line's value holds for all cases
 			}
@@ -309,7 +309,7 @@ func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
 	}
 }
 
-func (p *planner) axis(part *Part, t table, e entry[choices]) {
+func (p *planner) axis(part *Part, t table, e entry[list[choice]]) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
 	isFree := !slices.Contains(p.names, axis.Name) && !isEntry(axis.Name) && bringsAll(e.value)
@@ -334,10 +334,10 @@ func (p *planner) axis(part *Part, t table, e entry[choices]) {
 
 	items := e.value
 	if isTarget && p.Target != "" {
-		items = choices{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
+		items = list[choice]{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
 	}
 	for _, c := range items {
-		for _, text := range p.values(&c.value, axis.Name) {
+		for _, text := range p.values(c.value, axis.Name) {
 			p.addValue(part, &axis, text, c)
 		}
 	}
@@ -370,20 +370,20 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 }
 
 // bringsAll reports whether all values bring flags: then they need be none of an axis that is a flag.
-func bringsAll(all choices) bool {
+func bringsAll(all list[choice]) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return c.own == nil })
 }
 
 // thresholds reads what the cases are judged by.
-func (p *planner) thresholds(all *mapping[values]) (list []results.Threshold) {
-	for _, e := range all.entries() {
+func (p *planner) thresholds(all mapping[list[value]]) (list []results.Threshold) {
+	for _, e := range all {
 		metric := strings.ReplaceAll(e.key, "-", "_")
 		if !slices.Contains(results.Quantities(), metric) {
 			p.add(e.line, "thresholds: %v", config.Unknown("metric", e.key, results.Quantities()))
 			continue
 		}
 		for _, v := range e.value {
-			t, err := results.ParseThreshold(metric, p.expand(&v))
+			t, err := results.ParseThreshold(metric, p.expand(v))
 			if err != nil {
 				p.add(v.line, "thresholds: %v", err)
 			}
@@ -394,7 +394,7 @@ func (p *planner) thresholds(all *mapping[values]) (list []results.Threshold) {
 }
 
 // whereSet says where a flag is set that is an axis as well.
-func (p *planner) whereSet(name string, push *mapping[values]) string {
+func (p *planner) whereSet(name string, push mapping[list[value]]) string {
 	switch {
 	case p.given[name] != nil:
 		return "on the command line"
@@ -408,8 +408,8 @@ func (p *planner) whereSet(name string, push *mapping[values]) string {
 // maxCount is the most of what a plan counts.
 const maxCount = 1000
 
-func (p *planner) count(v *value, what string, least int) int {
-	if v == nil {
+func (p *planner) count(v value, what string, least int) int {
+	if v.line == 0 {
 		return least
 	}
 	n, ok := units.Whole(p.expand(v))
@@ -420,8 +420,8 @@ func (p *planner) count(v *value, what string, least int) int {
 	return int(n.Int64())
 }
 
-func (p *planner) duration(v *value, what string) time.Duration {
-	if v == nil {
+func (p *planner) duration(v value, what string) time.Duration {
+	if v.line == 0 {
 		return 0
 	}
 	d, err := config.ParseDuration(p.expand(v))
