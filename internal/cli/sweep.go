@@ -123,7 +123,7 @@ func (s *sweeper) read(args []string) error {
 		return err
 	}
 	if err := plan.SetRepeats(s.repeats, float64(s.precision)); err != nil {
-		return err
+		return fmt.Errorf("--%w", err)
 	}
 	plan.Budget = cmp.Or(s.budget, plan.Budget)
 	if s.given["fail-below"] != nil { // one in the configuration file is for pushes

@@ -63,12 +63,14 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan := Plan{
-		Name:   p.expand(d.Name),
-		WarmUp: p.count(d.WarmUp, "warm_up", 0),
+		Name: p.expand(d.Name), Repeats: 1,
+		WarmUp: p.warmUp(d.WarmUp),
 		Settle: p.duration(d.Settle, "settle"), Limit: p.duration(d.Limit, "limit"),
 		Budget: p.duration(d.Budget, "budget"), Knee: normal(p.expand(d.Knee)), Interleaved: p.interleaved(d.Order),
 	}
-	plan.Repeats, plan.Precision = p.repeats(d.Repeats, d.Precision)
+	if err := plan.SetRepeats(p.expand(d.Repeats), p.share(d.Precision, "precision")); err != nil {
+		p.add(cmp.Or(d.Repeats.line, d.Precision.line), "%v", err)
+	}
 	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
@@ -88,24 +90,6 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	}
 	p.checkAxes(plan, d.Knee.line)
 	return plan
-}
-
-// repeats returns the number of trials of a case, and the precision that ends them before.
-func (p *planner) repeats(v, precision value) (int, float64) {
-	if p.expand(v) != Auto {
-		if precision.line > 0 {
-			p.add(precision.line, "precision: it is for repeats: %s", Auto)
-		}
-		return p.count(v, "repeats", 1), 0
-	}
-	if precision.line == 0 {
-		return mostRepeats, defaultPrecision
-	}
-	var s config.Share
-	if err := s.Set(p.expand(precision)); err != nil {
-		p.add(precision.line, "precision: %v", err)
-	}
-	return mostRepeats, float64(s)
 }
 
 func (p *planner) interleaved(v value) bool {
@@ -310,38 +294,43 @@ func (p *planner) methods(part *Part, methods mapping[mapping[list[value]]]) {
 }
 
 func (p *planner) axis(part *Part, t table, e entry[list[choice]]) {
-	axis := results.Axis{Name: normal(e.key)}
-	isTarget := axis.Name == targetName
-	isFree := !slices.Contains(p.names, axis.Name) && !isEntry(axis.Name) && bringsAll(e.value)
-	switch {
-	case axis.Name == "set":
-		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
-	case axis.Name == "param":
-		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
-	case isTarget && p.knee == targetName:
-		p.add(e.line, "knee: targets have no order")
-	case isTarget:
-	case isFree && axis.Name == "record":
-		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
-	case isFree:
-		part.free = append(part.free, axis.Name)
-	default:
-		p.isFlag(e.key, e.line)
-	}
-	if part.Push[axis.Name] != nil {
-		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, p.whereSet(axis.Name, t.Push))
-	}
-
+	axis := p.newAxis(part, t, e)
 	items := e.value
-	if isTarget && p.Target != "" {
+	if axis.Name == targetName && p.Target != "" {
 		items = list[choice]{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
 	}
 	for _, c := range items {
 		for _, text := range p.values(c.value, axis.Name) {
-			p.addValue(part, &axis, text, c)
+			p.addValue(part, axis, text, c)
 		}
 	}
-	part.Axes = append(part.Axes, axis)
+}
+
+// newAxis adds an axis without values.
+func (p *planner) newAxis(part *Part, t table, e entry[list[choice]]) *results.Axis {
+	name := normal(e.key)
+	bringsNone := func(c choice) bool { return c.own == nil }
+	isFree := !slices.Contains(p.names, name) && !isEntry(name) && len(e.value) > 0 && !slices.ContainsFunc(e.value, bringsNone)
+	switch {
+	case name == "set":
+		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
+	case name == "param":
+		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
+	case name == targetName && p.knee == targetName:
+		p.add(e.line, "knee: targets have no order")
+	case name == targetName:
+	case isFree && name == "record":
+		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
+	case isFree: // it need be no flag, since all its values bring some
+		part.free = append(part.free, name)
+	default:
+		p.isFlag(e.key, e.line)
+	}
+	if part.Push[name] != nil {
+		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", name, p.whereSet(name, t.Push))
+	}
+	part.Axes = append(part.Axes, results.Axis{Name: name})
+	return &part.Axes[len(part.Axes)-1]
 }
 
 // addValue adds a value to an axis, with what it brings.
@@ -359,7 +348,7 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 		p.add(c.line, "axis %s: %s brings no flags, as the other values do; write it as %[2]s: {flag: value}", axis.Name, text)
 	}
 	p.bring(part, axis, text, c)
-	if own := part.own[axis.Name][text]; own[axis.Name] == nil && !isFree {
+	if own := part.own[results.Setting{Axis: axis.Name, Value: text}]; own[axis.Name] == nil && !isFree {
 		p.check(axis.Name, text, c.line)
 	}
 	if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], text) {
@@ -367,11 +356,6 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 			text, axis.Values[n-1], axis.Name)
 	}
 	axis.Values = append(axis.Values, text)
-}
-
-// bringsAll reports whether all values bring flags: then they need be none of an axis that is a flag.
-func bringsAll(all list[choice]) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return c.own == nil })
 }
 
 // thresholds reads what the cases are judged by.
@@ -404,20 +388,38 @@ func (p *planner) whereSet(name string, push mapping[list[value]]) string {
 	return "in push"
 }
 
-// count reads a number from least to 1000; least if the key is missing.
 // maxCount is the most of what a plan counts.
 const maxCount = 1000
 
-func (p *planner) count(v value, what string, least int) int {
+// count reads a number from least to maxCount.
+func count(text string, least int64) (int, error) {
+	n, ok := units.Whole(text)
+	if !ok || !n.IsInt64() || n.Int64() < least || n.Int64() > maxCount {
+		return 0, fmt.Errorf("write a number from %d to %d", least, maxCount)
+	}
+	return int(n.Int64()), nil
+}
+
+func (p *planner) warmUp(v value) int {
 	if v.line == 0 {
-		return least
+		return 0
 	}
-	n, ok := units.Whole(p.expand(v))
-	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > maxCount {
-		p.add(v.line, "%s: write a number from %d to %d", what, least, maxCount)
-		return least
+	n, err := count(p.expand(v), 0)
+	if err != nil {
+		p.add(v.line, "warm_up: %v", err)
 	}
-	return int(n.Int64())
+	return n
+}
+
+func (p *planner) share(v value, what string) float64 {
+	var s config.Share
+	if v.line == 0 {
+		return 0
+	}
+	if err := s.Set(p.expand(v)); err != nil {
+		p.add(v.line, "%s: %v", what, err)
+	}
+	return float64(s)
 }
 
 func (p *planner) duration(v value, what string) time.Duration {

@@ -389,7 +389,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5x\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, '']\n  method: []\npush: {set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
 			"plan.yaml:1: name: a plan needs one, of letters, digits",
-			"plan.yaml:2: repeats: write a number from 1 to 1000",
+			"plan.yaml:2: repeats 0: write a number from 1 to 1000, or auto",
 			"plan.yaml:3: warm_up: write a number from 0 to 1000",
 			"plan.yaml:4: settle: write a time",
 			"plan.yaml:5: limit: write a time",
