@@ -63,9 +63,7 @@ type runner struct {
 	started  time.Time
 	before   time.Duration // of earlier processes
 	recorded map[results.Push]results.Entry
-	rowOf    map[place]*row // of cases whose rows can end
-	trials   map[place]*trials
-	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
+	states   map[place]*state
 	took     pace
 	pushed   bool // by this process, so that the next push waits for Settle
 	// missed are pushes that reached no server. They are recorded once a later one reaches it; else they are repeated.
@@ -75,8 +73,7 @@ type runner struct {
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
-		recorded: map[results.Push]results.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
-		trials: map[place]*trials{},
+		recorded: map[results.Push]results.Entry{}, states: statesOf(j.Plan, j.Cases), took: pace{},
 	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
@@ -118,57 +115,23 @@ func (r *runner) timeIsUp() bool { return r.Plan.Budget > 0 && r.spent()+r.pause
 // spent returns the time of the sweep so far, earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past reports whether the row of a push has ended before its case. A case that was begun gets all its repeats, even if
-// its row turns out to have ended before.
+// past reports whether the row of a push has ended before its case.
 func (r *runner) past(s step) bool {
-	at := placeOf(s.one)
-	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
+	one := r.states[placeOf(s.one)]
+	return one != nil && one.row != nil && one.row.ended && !s.warmUp && !one.begun()
 }
 
 // known reports whether a case has no more trials because of Precision.
 func (r *runner) known(s step) bool {
-	t := r.trials[placeOf(s.one)]
-	return t != nil && t.known && !s.warmUp
-}
-
-// trials are the pushes of a case.
-type trials struct {
-	rates  []float64
-	failed int
-	known  bool // the median is, or most of them fail
-}
-
-// add takes a push of a case whose median is to be known to a precision.
-func (t *trials) add(e results.Entry, precision float64) {
-	if e.Status == results.Failed {
-		t.failed++
-		const byChance = 1
-		t.known = t.failed > len(t.rates)+byChance
-		return
-	}
-	if e.Report == nil {
-		return
-	}
-	t.rates = append(t.rates, e.Report.Result.RowsPerSecond)
-	t.known = results.SampleOf(t.rates).Precision() <= precision
+	one := r.states[placeOf(s.one)]
+	return one != nil && one.known && !s.warmUp
 }
 
 // note takes account of a push that ended, now or in an earlier process.
 func (r *runner) note(e results.Entry) {
 	r.took.add(e)
-	if e.WarmUp {
-		return
-	}
-	at := place{e.Part, e.Cell}
-	r.begun[at] = true
-	if r.Plan.Precision > 0 {
-		if r.trials[at] == nil {
-			r.trials[at] = &trials{}
-		}
-		r.trials[at].add(e, r.Plan.Precision)
-	}
-	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing
-		row.add(at, e.Report.Result.RowsPerSecond)
+	if one := r.states[place{e.Part, e.Cell}]; one != nil && !e.WarmUp {
+		one.add(e, r.Plan.Precision)
 	}
 }
 
