@@ -2,7 +2,7 @@ package results
 
 import (
 	"cmp"
-	_ "embed" // the page and its style
+	"embed"
 	"fmt"
 	"html/template"
 	"slices"
@@ -16,11 +16,21 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-//go:embed page.tmpl
-var pageTemplate string
+//go:embed *.tmpl
+var templates embed.FS
+
+var pages = template.Must(template.ParseFS(templates, "*.tmpl"))
 
 //go:embed page.css
 var pageStyle string
+
+func style() template.CSS { return template.CSS(chart.Style + pageStyle) }
+
+func executed(name string, page any) (string, error) {
+	var b strings.Builder
+	err := pages.ExecuteTemplate(&b, name, page)
+	return b.String(), err
+}
 
 type part struct {
 	ID, Title, Name string
@@ -52,21 +62,15 @@ type figure struct {
 // asHTML formats tables as one page without scripts, network access or fonts, light or dark as the reader's system, for
 // phones and paper. All text of tables is escaped.
 func asHTML(tables []Table) (string, error) {
-	t, err := template.New("page").Parse(pageTemplate)
-	if err != nil {
-		return "", err
-	}
 	page := struct {
 		Title, When string
 		Style       template.CSS
 		Parts       []part
-	}{Title: pageTitle(tables), When: when(tables), Style: template.CSS(chart.Style + pageStyle)}
+	}{Title: pageTitle(tables), When: when(tables), Style: style()}
 	for n, table := range tables {
 		page.Parts = append(page.Parts, newPart(n, table, page.Title))
 	}
-	var b strings.Builder
-	err = t.Execute(&b, page)
-	return b.String(), err
+	return executed("page.tmpl", page)
 }
 
 // pageTitle returns what all titles begin with: that of the sweep precedes that of the part. Several single runs are
@@ -145,15 +149,20 @@ func newPart(n int, t Table, page string) part {
 		drawn = runSketches(r)
 	}
 	for i, s := range drawn {
-		frame := chart.Frame{ID: fmt.Sprintf("%s-c%d", p.ID, i+1), Title: s.title, Desc: s.caption, Width: chart.Narrow}
-		f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
-		if s.wide {
-			frame.ID, frame.Width = frame.ID+"w", chart.Wide
-			f.Wide = template.HTML(s.draw(frame))
-		}
-		p.Figures = append(p.Figures, f)
+		p.Figures = append(p.Figures, s.figure(fmt.Sprintf("%s-c%d", p.ID, i+1)))
 	}
 	return p
+}
+
+// figure draws a chart. The id is unique on the page.
+func (s sketch) figure(id string) figure {
+	frame := chart.Frame{ID: id, Title: s.title, Desc: s.caption, Width: chart.Narrow}
+	f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
+	if s.wide {
+		frame.ID, frame.Width = frame.ID+"w", chart.Wide
+		f.Wide = template.HTML(s.draw(frame))
+	}
+	return f
 }
 
 // tiles returns the headline: the best case, the smallest that is nearly as good, and how many were measured.
