@@ -249,22 +249,18 @@ func latency(t Table) []sketch {
 	if len(picked) == 0 {
 		return nil
 	}
-	r := chart.Ranges{
-		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
-		Values: []string{"p50", "p90", "p99", "p99.9", "longest"},
+	r := chart.Ranges{X: chart.Axis{Label: "time of a batch", Unit: chart.Seconds}, Rows: make([]chart.Range, len(picked))}
+	for i, n := range picked {
+		r.Rows[i].Name = t.cellName(t.Points[n].Settings)
 	}
-	for _, n := range picked {
-		p := t.Points[n]
-		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.P999.Median, p.Max.Median}
-		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
-	}
-	for v := len(r.Values) - 1; v >= 0; v-- { // a percentile that no case has batches enough for
-		if slices.ContainsFunc(r.Rows, func(row chart.Range) bool { return row.Values[v] > 0 }) {
+	for _, q := range latencyNames {
+		has := func(n int) bool { return t.Points[n].sample(q.key).Median > 0 }
+		if !slices.ContainsFunc(picked, has) { // no case has batches enough for it
 			continue
 		}
-		r.Values = slices.Delete(r.Values, v, v+1)
-		for i, row := range r.Rows {
-			r.Rows[i].Values = slices.Delete(row.Values, v, v+1)
+		r.Values = append(r.Values, q.name)
+		for i, n := range picked {
+			r.Rows[i].Values = append(r.Rows[i].Values, t.Points[n].sample(q.key).Median)
 		}
 	}
 	caption = "Time from sending a batch to its answer, " + caption

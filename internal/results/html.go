@@ -96,12 +96,9 @@ func (t Table) title() string { return cmp.Or(t.Title, t.Name) }
 func when(tables []Table) string {
 	var times []time.Time
 	for _, t := range tables {
-		if t.run != nil && !t.run.Run.Started.IsZero() {
-			times = append(times, t.run.Run.Started.UTC())
-		}
-		for _, p := range t.Points {
-			if p.Typical != nil && !p.Typical.Run.Started.IsZero() {
-				times = append(times, p.Typical.Run.Started.UTC())
+		for _, r := range append(t.reports(), t.run) {
+			if r != nil && !r.Run.Started.IsZero() {
+				times = append(times, r.Run.Started.UTC())
 			}
 		}
 	}
@@ -188,10 +185,7 @@ func tiles(t Table) []tile {
 			list = append(list, tile{"Batch latency, p99", units.Seconds(best.P99.Median), "",
 				"half of the batches within " + units.Seconds(best.P50.Median)})
 		}
-		if best.BytesPerRow.N > 0 {
-			stored := units.Amount(best.BytesPerRow.Median)
-			list = append(list, tile{"Stored", stored, "bytes a row", "indexes included, as the server reports"})
-		}
+		list = append(list, storedTile(best.BytesPerRow.Median)...)
 	}
 	count := map[Status]int{}
 	for _, p := range t.Points {

@@ -126,10 +126,14 @@ func runTiles(r *report.Report) []tile {
 	case latency.Count > 0:
 		list = append(list, tile{"Slowest batch", units.Seconds(latency.Max), "", half})
 	}
-	if r.Stored.BytesPerRow > 0 {
-		list = append(list, tile{"Stored", units.Amount(r.Stored.BytesPerRow), "bytes a row", "indexes included, as the server reports"})
+	return append(list, storedTile(r.Stored.BytesPerRow)...)
+}
+
+func storedTile(bytesPerRow float64) []tile {
+	if bytesPerRow <= 0 {
+		return nil
 	}
-	return list
+	return []tile{{"Stored", units.Amount(bytesPerRow), "bytes a row", "indexes included, as the server reports"}}
 }
 
 func proofTile(v report.Verify) tile {
@@ -159,20 +163,6 @@ func runSketches(r *report.Report) []sketch {
 		list = append(list, shardBars(r.Merged.Shards))
 	}
 
-	var times []bar
-	latency := r.Latency.BatchSeconds
-	for _, q := range []struct {
-		name    string
-		of      float64
-		seconds float64
-	}{{"half within (p50)", 0.5, latency.P50}, {"p90", 0.9, latency.P90}, {"p99", 0.99, latency.P99}, {"p99.9", 0.999, latency.P999}} {
-		if report.Has(q.of, latency.Count) {
-			times = append(times, bar{q.name, q.seconds})
-		}
-	}
-	if latency.Count > 0 {
-		times = append(times, bar{"the slowest", latency.Max})
-	}
 	loop := "Time of a batch from being sent to its answer (closed loop)."
 	if r.Latency.Loop == report.Open {
 		loop = "Time of a batch from when --max-rate wanted it sent to its answer (open loop)."
@@ -180,46 +170,34 @@ func runSketches(r *report.Report) []sketch {
 
 	return slices.Concat(list,
 		barsOf("Worker-seconds by bottleneck", "The workers' time while rows moved, by what held them up; the largest is the verdict.",
-			true, barsBy(limitNames, r.BoundBy.Seconds)),
+			true, limitNames, r.BoundBy.Seconds),
 		barsOf("Worker-seconds by activity", "The workers' time while rows moved, by what they were doing.",
-			true, barsBy(stateNames, r.WorkerSeconds)),
-		barsOf("Latency of batches", loop, false, times),
+			true, stateNames, r.WorkerSeconds),
+		barsOf("Latency of batches", loop, false, latencyNames, figuresOf(r)),
 		barsOf("Phases", "The run's time by phase, from the first statement to the end of the proof.",
-			true, barsBy(phaseNames, phasesOf(r))))
+			true, phaseNames, phasesOf(r)))
 }
 
-// bar is a time with its name.
-type bar struct {
-	name    string
-	seconds float64
-}
-
-// barsBy returns those of some shares that are not 0, in their order.
-func barsBy(shares []share, seconds map[string]float64) (bars []bar) {
-	for _, s := range shares {
-		if seconds[s.key] > 0 {
-			bars = append(bars, bar{s.name, seconds[s.key]})
-		}
-	}
-	return bars
-}
-
-// barsOf draws times, if there are any, with their shares if they are parts of a whole.
-func barsOf(title, caption string, parts bool, bars []bar) []sketch {
-	if len(bars) == 0 {
-		return nil
-	}
+// barsOf draws the times that are not 0, if there are any, with their shares if they are parts of a whole.
+func barsOf(title, caption string, parts bool, names []share, seconds map[string]float64) []sketch {
 	var sum float64
-	for _, b := range bars {
-		sum += b.seconds
+	for _, s := range names {
+		sum += max(seconds[s.key], 0)
 	}
 	var drawn chart.Bars
-	for _, b := range bars {
-		note := units.Seconds(b.seconds)
-		if parts {
-			note += " · " + shareOf(b.seconds, sum)
+	for _, s := range names {
+		took := seconds[s.key]
+		if took <= 0 {
+			continue
 		}
-		drawn.Rows = append(drawn.Rows, chart.Bar{Name: b.name, Note: note, Parts: []float64{b.seconds}})
+		note := units.Seconds(took)
+		if parts {
+			note += " · " + shareOf(took, sum)
+		}
+		drawn.Rows = append(drawn.Rows, chart.Bar{Name: s.name, Note: note, Parts: []float64{took}})
+	}
+	if len(drawn.Rows) == 0 {
+		return nil
 	}
 	return []sketch{{title: title, caption: caption, draw: drawn.Draw}}
 }
@@ -284,6 +262,12 @@ func summaryOf(r *report.Report) (all []Input) {
 		all = append(all, Input{l.Word, strings.Replace(l.Text, " table table ", " table ", 1)}) // of a numbered one
 	}
 	return all
+}
+
+// latencyNames are the quantities of latency.
+var latencyNames = []share{
+	{"batch_p50_seconds", "p50 (half within)"}, {"batch_p90_seconds", "p90"}, {"batch_p99_seconds", "p99"},
+	{"batch_p999_seconds", "p99.9"}, {"batch_max_seconds", "longest"},
 }
 
 // limitNames are the limits for people, the database's first.
