@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -52,8 +53,8 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 		Near: s.Near, Seconds: time.Since(s.started).Seconds(),
 		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
 	}
-	if t.cut && cause != nil {
-		f.Why = loader.Explain(cause)
+	if t.cut {
+		f.Why = loader.Explain(cmp.Or(cause, errBudget)) // which it was but for the turns
 	}
 	for _, one := range t.tried {
 		one.BatchRows, one.Bytes, one.Share = s.rows[one.Setting], one.Rate*float64(s.base.Plan.RowBytes), one.Rate/best.Rate
@@ -176,7 +177,7 @@ func (f Found) doubt() string {
 
 // Explain prints what a search would do, and connects to nothing.
 func (s *Search) Explain(w io.Writer) error {
-	p := s.base.Plan
+	p, workers, batches := s.base.Plan, s.values[byWorkers], s.values[byBatch]
 	each := fmt.Sprintf("%s rows", units.Count(p.Rows))
 	if p.ByDuration() {
 		each = s.base.Config.Duration.String()
@@ -189,7 +190,7 @@ start     %s
 workers   %d to %d
 batches   %s to %s
 `, s.target, s.Table(), p.Method, s.base.Config.Verify, each, repeats, rounds, s.Budget, s.start,
-		s.least.Workers, s.most.Workers, batch(s.least.BatchBytes), batch(s.most.BatchBytes))
+		workers[0], workers[len(workers)-1], batch(batches[0]), batch(batches[len(batches)-1]))
 	return err
 }
 

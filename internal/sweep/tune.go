@@ -43,13 +43,12 @@ func Defaults() map[string]string {
 type Search struct {
 	Sources
 	Bounds
-	flags       map[string][]string // of all trials
-	target      string              // without secrets
-	base        Setup               // without any setting
-	start       Setting
-	least, most Setting
-	values      [2][]int64 // between them
-	part        Part       // of the sweep: its axes are what is sought
+	flags  map[string][]string // of all trials
+	target string              // without secrets
+	base   Setup               // without any setting
+	start  Setting
+	values [2][]int64 // of workers and of batches, to choose from
+	part   Part       // of the sweep: its axes are what is sought
 
 	// Of the search under way.
 	ctx     context.Context //nolint:containedctx // of one Find; it ends the connections
@@ -117,10 +116,10 @@ func (s *Search) complete(given map[string][]string) error {
 		}
 	}
 	if given["workers"] == nil {
-		s.part.Axes = append(s.part.Axes, results.Axis{Name: "workers"})
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: axisOf[byWorkers]})
 	}
 	if given["batch-bytes"] == nil && given["batch-rows"] == nil {
-		s.part.Axes = append(s.part.Axes, results.Axis{Name: "batch-bytes"})
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: axisOf[byBatch]})
 	}
 	if len(s.part.Axes) == 0 {
 		return errors.New("--workers and the size of a batch are both given: there is nothing left to find")
@@ -128,54 +127,50 @@ func (s *Search) complete(given map[string][]string) error {
 	return nil
 }
 
+// axisOf are the flags that a search varies.
+var axisOf = [...]string{byWorkers: "workers", byBatch: "batch-bytes"}
+
 // bound sets where the search begins, and how far it goes.
 func (s *Search) bound(caps loader.Caps) error {
 	p := &s.base.Plan
 	row := p.EncodedRowBytes
-	start := Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
+	start := [...]int64{byWorkers: int64(p.Workers), byBatch: p.BatchBytes()}
 	for _, round := range []int64{caps.DefaultBatchBytes, caps.SoloBatchBytes, caps.SoloBatchBytes / 2, int64(s.base.Config.BatchBytes)} {
 		if round/row == p.BatchRows {
-			start.BatchBytes = round // as many rows, by a round number
+			start[byBatch] = round // as many rows, by a round number
 		}
 	}
-	least := Setting{Workers: 1, BatchBytes: min(start.BatchBytes, max(leastBatch, row, caps.MinRows*row))}
-	most := Setting{Workers: s.MaxWorkers, BatchBytes: mostBatch}
-	if s.MaxBatchBytes > 0 {
-		most.BatchBytes = s.MaxBatchBytes
-	}
+	most := [...]int64{byWorkers: int64(s.MaxWorkers), byBatch: cmp.Or(s.MaxBatchBytes, mostBatch)}
 	for _, bytes := range []int64{caps.MaxBytes, caps.MaxRows * row} {
 		if bytes > 0 {
-			most.BatchBytes = min(most.BatchBytes, bytes)
+			most[byBatch] = min(most[byBatch], bytes)
 		}
 	}
 	if caps.MaxInFlight > 0 && !caps.Staged {
-		most.Workers = min(most.Workers, caps.MaxInFlight)
+		most[byWorkers] = min(most[byWorkers], int64(caps.MaxInFlight))
 	}
-	if most.BatchBytes < row {
-		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most.BatchBytes, row)
+	if most[byBatch] < row {
+		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most[byBatch], row)
 	}
-	if !s.part.hasAxis("workers") {
-		least.Workers, most.Workers = start.Workers, start.Workers
-	}
-	if !s.part.hasAxis("batch-bytes") {
-		least.BatchBytes, most.BatchBytes = start.BatchBytes, start.BatchBytes
-	}
-	start.Workers, start.BatchBytes = min(start.Workers, most.Workers), min(start.BatchBytes, most.BatchBytes)
-	least.BatchBytes = min(least.BatchBytes, start.BatchBytes)
-	s.start, s.least, s.most = start, least, most
-	s.values[byWorkers] = doublings(int64(start.Workers), int64(least.Workers), int64(most.Workers))
-	s.values[byBatch] = doublings(start.BatchBytes, least.BatchBytes, most.BatchBytes)
+	least := [...]int64{byWorkers: 1, byBatch: max(leastBatch, row, caps.MinRows*row)}
 
+	for axis := range start {
+		s.values[axis] = start[axis : axis+1]
+	}
 	s.part.Push = s.flags
 	for i, a := range s.part.Axes {
-		of, text := s.values[byWorkers], func(n int64) string { return strconv.FormatInt(n, 10) }
-		if a.Name == "batch-bytes" {
-			of, text = s.values[byBatch], batch
-		}
-		for _, n := range of {
-			s.part.Axes[i].Values = append(s.part.Axes[i].Values, text(n))
+		axis := slices.Index(axisOf[:], a.Name)
+		start[axis] = min(start[axis], most[axis])
+		s.values[axis] = doublings(start[axis], min(least[axis], start[axis]), most[axis])
+		for _, n := range s.values[axis] {
+			text := strconv.FormatInt(n, 10)
+			if axis == byBatch {
+				text = batch(n)
+			}
+			s.part.Axes[i].Values = append(s.part.Axes[i].Values, text)
 		}
 	}
+	s.start = Setting{Workers: int(start[byWorkers]), BatchBytes: start[byBatch]}
 	return nil
 }
 
@@ -256,37 +251,25 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 	}
 	turns, decided := Turns{Ratios: []float64{}}, !t.cut // of one setting alone
 	if rival := t.rival(best, smallest); rival != nil {
-		chosen := smallest
-		if turns = t.inTurns(chosen, rival); len(turns.Ratios) == rounds {
-			var top, enough *Tried
-			if top, enough, decided = t.decide(turns, chosen, rival); decided {
-				best, smallest = top, enough
-			}
-		} else {
-			decided = false
-		}
+		turns = t.inTurns(smallest, rival)
+		best, smallest, decided = t.decide(turns, smallest, rival)
 	}
 	if !decided {
 		best = t.best() // the turns may have shown that it was lucky
 	}
 	cause := context.Cause(searching)
-	if err == nil && cause != nil { // in the turns
-		err = cause
-	}
-	if errors.Is(cause, errBudget) {
-		err = nil
-	}
-	if t.cut && cause == nil {
-		cause = errBudget // but for the turns
-	}
 	f := s.found(t, best, smallest, cause)
 	f.Turns, f.Decided = turns, decided
-	return f, err
+	if errors.Is(cause, errBudget) {
+		return f, nil
+	}
+	return f, cause
 }
 
 // warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's
 // if that one is refused, or if its batches take longer than a trial, which says little.
 func (s *Search) warmUp(searching context.Context) (Setting, error) {
+	least := Setting{Workers: int(s.values[byWorkers][0]), BatchBytes: s.values[byBatch][0]}
 	for at := s.start; ; {
 		_, err := s.push(at, true)
 		cause := context.Cause(searching)
@@ -294,17 +277,17 @@ func (s *Search) warmUp(searching context.Context) (Setting, error) {
 		case errors.Is(cause, ErrStopped):
 			return at, cause
 		case err == nil:
-			for s.tooLong(at) && at.BatchBytes > s.least.BatchBytes {
-				at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+			for s.tooLong(at) && at.BatchBytes > least.BatchBytes {
+				at.BatchBytes = max(at.BatchBytes/2, least.BatchBytes)
 			}
 			s.begun = float64(at.inFlight())
 			return at, nil
 		case cause != nil || !errors.Is(err, ErrLimit) && !errors.Is(err, errImpossible):
 			return at, err
-		case at.Workers > s.least.Workers:
-			at.Workers = max(at.Workers/2, s.least.Workers)
-		case at.BatchBytes > s.least.BatchBytes:
-			at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+		case at.Workers > least.Workers:
+			at.Workers = max(at.Workers/2, least.Workers)
+		case at.BatchBytes > least.BatchBytes:
+			at.BatchBytes = max(at.BatchBytes/2, least.BatchBytes)
 		default:
 			return at, err
 		}
