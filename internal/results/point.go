@@ -120,7 +120,7 @@ func (p Point) published(quantity string) float64 {
 // every axis that varies. The target need not be named: the article had its own.
 func (p Part) describes(f Fact, settings Settings) bool {
 	for name, want := range f.At {
-		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }
+		same := func(have string) bool { return SameValue(have, want) }
 		if !slices.ContainsFunc(p.valuesOf(name, settings), same) {
 			return false
 		}

@@ -159,9 +159,6 @@ func runSketches(r *report.Report) []sketch {
 	for i := range list {
 		list[i].wide = true
 	}
-	if r.Merged != nil {
-		list = append(list, shardBars(r.Merged.Shards))
-	}
 
 	loop := "Time of a batch from being sent to its answer (closed loop)."
 	if r.Latency.Loop == report.Open {
@@ -210,22 +207,6 @@ func shareOf(part, whole float64) string {
 	return "< 0.5 %"
 }
 
-func shardBars(shards []report.ShardResult) sketch {
-	const most = 24
-	var b chart.Bars
-	for _, s := range shards[:min(len(shards), most)] {
-		b.Rows = append(b.Rows, chart.Bar{
-			Name: "shard " + strconv.FormatInt(s.Index, 10), Parts: []float64{s.RowsPerSecond},
-			Note: units.Amount(s.RowsPerSecond) + " rows/s · " + s.BoundBy + "-bound",
-		})
-	}
-	caption := "Rows per second of each shard while it had rows to send, and its bottleneck."
-	if len(shards) > most {
-		caption += fmt.Sprintf(" The first %d of %d are shown.", most, len(shards))
-	}
-	return sketch{title: "Shards", caption: caption, draw: b.Draw}
-}
-
 // shardGrid is the table of a merged run's shards.
 func shardGrid(r *report.Report) (g grid) {
 	if r.Merged == nil {
@@ -233,7 +214,13 @@ func shardGrid(r *report.Report) (g grid) {
 	}
 	shards := r.Merged.Shards
 	g.Rows = make([]gridRow, len(shards))
-	first := slices.MinFunc(shards, func(a, b report.ShardResult) int { return a.Start.Compare(b.Start) }).Start
+	first, fastest := shards[0].Start, 0.0
+	for _, s := range shards {
+		fastest = max(fastest, s.RowsPerSecond)
+		if s.Start.Before(first) {
+			first = s.Start
+		}
+	}
 	for _, c := range []struct {
 		head string
 		of   func(report.ShardResult) string
@@ -243,13 +230,17 @@ func shardGrid(r *report.Report) (g grid) {
 		{"rows", func(s report.ShardResult) string { return units.Count(s.Rows) }},
 		{"began after", func(s report.ShardResult) string { return units.Seconds(s.Start.Sub(first).Seconds()) }},
 		{"took", func(s report.ShardResult) string { return units.Seconds(s.End.Sub(s.Start).Seconds()) }},
-		{"rows/s", func(s report.ShardResult) string { return units.Amount(s.RowsPerSecond) }},
+		{rateHead, func(s report.ShardResult) string { return units.Amount(s.RowsPerSecond) }},
 		{"MiB/s", func(s report.ShardResult) string { return units.Amount(s.BytesPerSecond / mib) }},
 		{"bottleneck", func(s report.ShardResult) string { return s.BoundBy }},
 	} {
 		var cells []gridCell
 		for _, s := range shards {
-			cells = append(cells, gridCell{Text: c.of(s)})
+			one := gridCell{Text: c.of(s)}
+			if share := 100 * s.RowsPerSecond / fastest; c.head == rateHead && share <= 100 {
+				one.Share = int(share)
+			}
+			cells = append(cells, one)
 		}
 		g.addColumn(gridCell{Text: c.head, Number: c.head != "outcome" && c.head != "bottleneck"}, cells)
 	}

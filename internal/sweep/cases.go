@@ -9,7 +9,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/units"
 )
 
 // choice is a value of an axis. It may bring flags of its own, as in NAME: {flag: value}.
@@ -236,11 +235,7 @@ func (p *planner) findValue(axis results.Axis, text string) string {
 	if slices.Contains(axis.Values, text) {
 		return text
 	}
-	i := slices.IndexFunc(axis.Values, func(v string) bool {
-		a, isTime, ok := units.Parse(v)
-		b, wasTime, ok2 := units.Parse(text)
-		return ok && ok2 && isTime == wasTime && a == b
-	})
+	i := slices.IndexFunc(axis.Values, func(v string) bool { return results.SameValue(v, text) })
 	if i < 0 {
 		return ""
 	}

@@ -82,9 +82,10 @@ type place struct{ part, number int }
 
 func placeOf(c Case) place { return place{c.Part, c.Number} }
 
-// state is what is known of a case by its pushes, warm-ups aside.
+// state is what is known of a case by its pushes.
 type state struct {
-	rates  []float64
+	took   pace
+	rates  []float64 // without warm-ups
 	failed int
 	known  bool // to the precision, or most of its pushes fail: it has no more
 	row    *row // nil if it cannot end
@@ -95,6 +96,10 @@ func (s *state) begun() bool { return len(s.rates)+s.failed > 0 }
 
 // add takes a push that ended. The precision is that of the median, 0 if all repeats are made.
 func (s *state) add(e results.Entry, precision float64) {
+	s.took.add(e)
+	if e.WarmUp {
+		return
+	}
 	if e.Status == results.Failed {
 		s.failed++
 		const byChance = 1

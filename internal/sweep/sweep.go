@@ -73,7 +73,7 @@ type runner struct {
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
-		recorded: map[results.Push]results.Entry{}, states: statesOf(j.Plan, j.Cases), took: pace{},
+		recorded: map[results.Push]results.Entry{}, states: statesOf(j.Plan, j.Cases),
 	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
@@ -118,19 +118,16 @@ func (r *runner) spent() time.Duration { return r.before + time.Since(r.started)
 // past reports whether the row of a push has ended before its case.
 func (r *runner) past(s step) bool {
 	one := r.states[placeOf(s.one)]
-	return one != nil && one.row != nil && one.row.ended && !s.warmUp && !one.begun()
+	return one.row != nil && one.row.ended && !s.warmUp && !one.begun()
 }
 
 // known reports whether a case has no more trials because of Precision.
-func (r *runner) known(s step) bool {
-	one := r.states[placeOf(s.one)]
-	return one != nil && one.known && !s.warmUp
-}
+func (r *runner) known(s step) bool { return r.states[placeOf(s.one)].known && !s.warmUp }
 
 // note takes account of a push that ended, now or in an earlier process.
 func (r *runner) note(e results.Entry) {
 	r.took.add(e)
-	if one := r.states[place{e.Part, e.Cell}]; one != nil && !e.WarmUp {
+	if one := r.states[place{e.Part, e.Cell}]; one != nil { // of no case in a search, or of a part that is not done now
 		one.add(e, r.Plan.Precision)
 	}
 }

@@ -107,23 +107,6 @@ func TestOddNumbers(t *testing.T) {
 	}
 }
 
-// Names come from records: what no XML can hold must not be in them.
-func TestControlCharacters(t *testing.T) {
-	const odd = "a\x1b]0;b\x07\x00\x9b\u009b\u202e"
-	f := frame("a")
-	f.Title, f.Desc, f.Alone = odd, odd, true
-	for name, svg := range map[string][]byte{
-		"lines":    Lines{X: Axis{Label: odd}, Series: []Series{{Name: odd, Points: []Point{{X: 1, Y: 1}}}}}.Draw(f),
-		"bars":     Bars{Parts: []string{odd, odd}, Rows: []Bar{{Name: odd, Note: odd, Parts: []float64{1, 2}}}}.Draw(f),
-		"timeline": Timeline{Rates: []Series{{Name: odd, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 1}}}}, Phases: []Phase{{odd, 0, 2}}}.Draw(f),
-	} {
-		wellFormed(t, svg)
-		require.NotContains(t, string(svg), "\x1b", name)
-		require.NotContains(t, string(svg), "\u009b", name)
-		require.Contains(t, string(svg), "]0;b", name)
-	}
-}
-
 func TestNothingToDraw(t *testing.T) {
 	for name, svg := range map[string][]byte{
 		"lines": Lines{}.Draw(frame("a")), "bars": Bars{}.Draw(frame("a")),
