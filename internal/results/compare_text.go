@@ -67,10 +67,11 @@ func (c Comparison) markdown() (string, error) {
 	if len(c.Cells) > 0 {
 		b.WriteString("\n" + c.grid().markdown())
 	}
-	inputs := grid{Head: []gridCell{{Text: "input that differs"}, {Text: "a"}, {Text: "b"}}}
-	for _, d := range c.Inputs {
-		inputs.Rows = append(inputs.Rows, gridRow{Cells: []gridCell{{Text: d.Name}, {Text: d.A}, {Text: d.B}}})
-	}
+	inputs := gridOf(c.Inputs, []column[Difference]{
+		{"input that differs", false, func(d Difference) gridCell { return gridCell{Text: d.Name} }},
+		{"a", false, func(d Difference) gridCell { return gridCell{Text: d.A} }},
+		{"b", false, func(d Difference) gridCell { return gridCell{Text: d.B} }},
+	})
 	if len(inputs.Rows) > 0 {
 		b.WriteString("\n" + inputs.markdown())
 	}
@@ -98,23 +99,29 @@ func (c Comparison) only() (all []Input) {
 }
 
 func (c Comparison) grid() grid {
-	g := grid{Rows: make([]gridRow, len(c.Cells))}
-	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "99 % within", "p", "verdict"} {
-		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != "verdict"})
+	text := func(head string, of func(Pair) string) column[Pair] {
+		number := head != "case" && head != "verdict"
+		return column[Pair]{head, number, func(p Pair) gridCell { return gridCell{Text: of(p)} }}
 	}
-	for i, p := range c.Cells {
-		tested := ""
-		if p.Tested {
-			tested = fmt.Sprintf("%.3f", p.P)
-		}
-		for n, text := range []string{
-			c.caseName(p), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
-			p.changeText(), p.within(), tested, p.verdictText(),
-		} {
-			g.Rows[i].Cells = append(g.Rows[i].Cells, gridCell{Text: text, Number: g.Head[n].Number})
-		}
+	return gridOf(c.Cells, []column[Pair]{
+		text("case", c.caseName),
+		text("a rows/s", func(p Pair) string { return units.Amount(p.A.Median) }),
+		text("spread", func(p Pair) string { return spread(p.A) }),
+		text("b rows/s", func(p Pair) string { return units.Amount(p.B.Median) }),
+		text("spread", func(p Pair) string { return spread(p.B) }),
+		text("change", Pair.changeText),
+		text("99 % within", Pair.within),
+		text("p", Pair.significance),
+		text("verdict", Pair.verdictText),
+	})
+}
+
+// significance formats P; "" if there are too few pushes.
+func (p Pair) significance() string {
+	if !p.Tested {
+		return ""
 	}
-	return g
+	return fmt.Sprintf("%.3f", p.P)
 }
 
 // changeText formats the change of the median; "-" if A's is 0.

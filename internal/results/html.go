@@ -116,7 +116,7 @@ func when(tables []Table) string {
 
 func newPart(n int, t Table, page string) part {
 	scale, durability := around("scale ", t.Scale, ""), around("durability ", t.input(inputDurability), "")
-	cells := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
+	cells := caseGrid(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
@@ -206,24 +206,13 @@ func tiles(t Table) []tile {
 
 // allQuantities returns every quantity of each measured case, with its range.
 func allQuantities(t Table) grid {
-	points := t.measured()
-	g := grid{Rows: make([]gridRow, len(points))}
-	add := func(head gridCell, of func(Point) gridCell) {
-		var cells []gridCell
-		for _, n := range points {
-			cells = append(cells, of(t.Points[n]))
-		}
-		g.addColumn(head, cells)
+	columns := []column[int]{
+		{"case", false, func(n int) gridCell { return gridCell{Text: t.cellName(t.Points[n].Settings)} }},
+		{"pushes", true, func(n int) gridCell { return gridCell{Text: strconv.Itoa(t.Points[n].RowsPerSecond.N)} }},
 	}
-	add(gridCell{Text: "case"}, func(p Point) gridCell { return gridCell{Text: t.cellName(p.Settings)} })
-	add(gridCell{Text: "pushes", Number: true}, func(p Point) gridCell { return gridCell{Text: strconv.Itoa(p.RowsPerSecond.N)} })
-
 	for _, name := range Quantities() {
-		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].sample(name).N > 0 }) {
-			continue
-		}
-		add(gridCell{Text: words(name), Number: true}, func(p Point) (cell gridCell) {
-			s := p.sample(name)
+		columns = append(columns, column[int]{words(name), true, func(n int) (cell gridCell) {
+			s := t.Points[n].sample(name)
 			if s.N > 0 {
 				cell.Text = show(name, s.Median)
 			}
@@ -231,9 +220,9 @@ func allQuantities(t Table) grid {
 				cell.Note = low + " … " + high
 			}
 			return cell
-		})
+		}})
 	}
-	return g
+	return gridOf(t.measured(), columns)
 }
 
 // at returns a point, false if it was not measured.

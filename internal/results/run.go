@@ -213,7 +213,6 @@ func shardGrid(r *report.Report) (g grid) {
 		return g
 	}
 	shards := r.Merged.Shards
-	g.Rows = make([]gridRow, len(shards))
 	first, fastest := shards[0].Start, 0.0
 	for _, s := range shards {
 		fastest = max(fastest, s.RowsPerSecond)
@@ -221,30 +220,22 @@ func shardGrid(r *report.Report) (g grid) {
 			first = s.Start
 		}
 	}
-	for _, c := range []struct {
-		head string
-		of   func(report.ShardResult) string
-	}{
-		{"shard", func(s report.ShardResult) string { return strconv.FormatInt(s.Index, 10) }},
-		{"outcome", func(s report.ShardResult) string { return string(s.Outcome) }},
-		{"rows", func(s report.ShardResult) string { return units.Count(s.Rows) }},
-		{"began after", func(s report.ShardResult) string { return units.Seconds(s.Start.Sub(first).Seconds()) }},
-		{"took", func(s report.ShardResult) string { return units.Seconds(s.End.Sub(s.Start).Seconds()) }},
-		{rateHead, func(s report.ShardResult) string { return units.Amount(s.RowsPerSecond) }},
-		{"MiB/s", func(s report.ShardResult) string { return units.Amount(s.BytesPerSecond / mib) }},
-		{"bottleneck", func(s report.ShardResult) string { return s.BoundBy }},
-	} {
-		var cells []gridCell
-		for _, s := range shards {
-			one := gridCell{Text: c.of(s)}
-			if share := 100 * s.RowsPerSecond / fastest; c.head == rateHead && share <= 100 {
-				one.Share = int(share)
-			}
-			cells = append(cells, one)
-		}
-		g.addColumn(gridCell{Text: c.head, Number: c.head != "outcome" && c.head != "bottleneck"}, cells)
+	text := func(head string, of func(report.ShardResult) string) column[report.ShardResult] {
+		number := head != "outcome" && head != "bottleneck"
+		return column[report.ShardResult]{head, number, func(s report.ShardResult) gridCell { return gridCell{Text: of(s)} }}
 	}
-	return g
+	return gridOf(shards, []column[report.ShardResult]{
+		text("shard", func(s report.ShardResult) string { return strconv.FormatInt(s.Index, 10) }),
+		text("outcome", func(s report.ShardResult) string { return string(s.Outcome) }),
+		text("rows", func(s report.ShardResult) string { return units.Count(s.Rows) }),
+		text("began after", func(s report.ShardResult) string { return units.Seconds(s.Start.Sub(first).Seconds()) }),
+		text("took", func(s report.ShardResult) string { return units.Seconds(s.End.Sub(s.Start).Seconds()) }),
+		{rateHead, true, func(s report.ShardResult) gridCell {
+			return gridCell{Text: units.Amount(s.RowsPerSecond), Share: percentOf(s.RowsPerSecond, fastest)}
+		}},
+		text("MiB/s", func(s report.ShardResult) string { return units.Amount(s.BytesPerSecond / mib) }),
+		text("bottleneck", func(s report.ShardResult) string { return s.BoundBy }),
+	})
 }
 
 // summaryOf is the summary of a run as push prints it.

@@ -28,7 +28,7 @@ func sectionsOf(tables []Table) (sections []section, common []Input) {
 	for _, t := range tables {
 		s := section{heading: heading(t), lines: append(longErrors(t), conclusions(t)...)}
 		if len(t.Points) > 0 {
-			s.cells = gridOf(t, func(i int) string { return notes(t, i) })
+			s.cells = caseGrid(t, func(i int) string { return notes(t, i) })
 		}
 		for _, text := range t.Warnings {
 			s.lines = append(s.lines, Input{"warning", text})
