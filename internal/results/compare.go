@@ -74,8 +74,8 @@ type Pair struct {
 	machine      span    // of its speed; unknown if it was not measured or does not matter
 	near         float64 // what is called equal
 	byMachine    bool    // the rates alone would decide
-	otherRows    bool
-	otherBackend bool
+	otherRows    string  // in what the rows differ, in a sentence; "" if they are alike
+	otherBackend string  // likewise of the databases
 }
 
 // Lost is a case that was measured in one record only.
@@ -100,7 +100,7 @@ func Compare(a, b Record, threshold float64) Comparison {
 	both := []Record{a, b}
 	c := Comparison{
 		Schema: "terapush.compare/v1", Threshold: threshold, A: fileName(a, 0, both), B: fileName(b, 1, both),
-		Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{}, Unlike: []string{},
+		Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{},
 	}
 	tablesA, tablesB := Tables([]Record{a}), Tables([]Record{b})
 	matched := map[int]bool{}
@@ -125,7 +125,7 @@ func Compare(a, b Record, threshold float64) Comparison {
 	if len(matched) == 0 {
 		c.addInputs(inputsOfAll(tablesA), inputsOfAll(tablesB))
 	}
-	c.addMachine()
+	c.Unlike = c.unlike()
 
 	c.Slower = those(c.Cells, func(p Pair) bool { return threshold > 0 && p.comparable() && p.high < -threshold })
 	c.Undecided = those(c.Cells, func(p Pair) bool { return threshold > 0 && (!p.comparable() || p.holds(-threshold)) })
@@ -141,7 +141,7 @@ func those[T any](all []T, is func(T) bool) []T {
 
 // OtherRows reports whether the rows of all cases differ, so that nothing was compared.
 func (c Comparison) OtherRows() bool {
-	return len(c.Cells) > 0 && !slices.ContainsFunc(c.Cells, func(p Pair) bool { return !p.otherRows })
+	return len(c.Cells) > 0 && !slices.ContainsFunc(c.Cells, func(p Pair) bool { return p.otherRows == "" })
 }
 
 func inputsOfAll(tables []Table) (all []Input) {
@@ -164,7 +164,6 @@ func (c *Comparison) addCells(a, b Table) {
 		switch {
 		case p.measured() && other.measured():
 			c.Cells = append(c.Cells, newPair(a.Name, p, other, c.Threshold))
-			c.addUnlike(p, other)
 		case p.measured():
 			c.Lost = append(c.Lost, Lost{a.Name, p.Settings, "a", other.Status, other.Error})
 		case other.measured():
@@ -190,9 +189,9 @@ func newPair(table string, a, b Point, threshold float64) Pair {
 	if p.machine.known() {
 		p.MachineLow, p.MachineHigh = p.machine.low, p.machine.high
 	}
-	p.otherRows, p.otherBackend = otherRows(a, b) != "", otherBackend(a, b) != ""
+	p.otherRows, p.otherBackend = otherRows(a, b), otherBackend(a, b)
 	p.near = cmp.Or(threshold, margin)
-	if p.otherRows {
+	if p.otherRows != "" {
 		p.Verdict = OtherRows
 		return p
 	}
@@ -210,7 +209,7 @@ func newPair(table string, a, b Point, threshold float64) Pair {
 }
 
 // comparable reports whether both rates are of the same rows and database.
-func (p Pair) comparable() bool { return !p.otherRows && !p.otherBackend }
+func (p Pair) comparable() bool { return p.otherRows == "" && p.otherBackend == "" }
 
 // open reports whether a range leaves open what is asked: whether there is a loss of the threshold or, without one,
 // whether there is a change that matters.
@@ -258,26 +257,18 @@ func (p Pair) enough(away float64) int {
 // seen returns the difference that the pushes would have shown: half of the range.
 func (p Pair) seen() float64 { return (p.high - p.low) / 2 }
 
-// addUnlike notes, once, in what the things measured in two points differ.
-func (c *Comparison) addUnlike(a, b Point) {
-	for _, text := range []string{otherRows(a, b), otherBackend(a, b)} {
-		if text != "" && !slices.Contains(c.Unlike, text) {
-			c.Unlike = append(c.Unlike, text)
-		}
-	}
-}
-
-// addMachine notes that the machine's speed surely changed, by more than is called equal.
-func (c *Comparison) addMachine() {
-	var cases []string
+// unlike returns, once each, in what the things measured in two records differ, and whether the machine's speed surely
+// changed by more than is called equal.
+func (c Comparison) unlike() []string {
+	texts, cases := []string{}, []string{}
 	for _, p := range c.Cells {
+		texts = append(texts, p.otherRows, p.otherBackend)
 		if p.machine.known() && !p.machine.holds(0) && math.Abs(p.machine.low+p.machine.high)/2 > margin {
 			cases = append(cases, fmt.Sprintf("by %s (%s)", p.machine, cell(p.Table, p.Settings)))
 		}
 	}
-	if len(cases) > 0 {
-		c.Unlike = append(c.Unlike, "the speed of the machine that ran terapush changed from a to b "+firstFew(cases))
-	}
+	texts = append(texts, around("the speed of the machine that ran terapush changed from a to b ", firstFew(cases), ""))
+	return distinct(those(texts, func(text string) bool { return text != "" }))
 }
 
 // otherRows says in what the rows of two points differ, "" if their rates are of like rows.

@@ -41,11 +41,12 @@ func inputsOf(reports []*report.Report, from group) []Input {
 	return distinct(slices.DeleteFunc(all, func(in Input) bool { return in.Value == "" }))
 }
 
-func distinct(all []Input) []Input {
-	seen := map[Input]bool{}
-	return slices.DeleteFunc(all, func(in Input) bool {
-		had := seen[in]
-		seen[in] = true
+// distinct returns each once, in the order of the first.
+func distinct[T comparable](all []T) []T {
+	seen := map[T]bool{}
+	return slices.DeleteFunc(all, func(one T) bool {
+		had := seen[one]
+		seen[one] = true
 		return had
 	})
 }

@@ -96,8 +96,8 @@ func (p *Point) add(e Entry) {
 	p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
 }
 
-// Fact returns what was published about a case, nil without anything.
-func (p Part) Fact(settings Settings) *Fact {
+// fact returns what was published about a case, nil without anything.
+func (p Part) fact(settings Settings) *Fact {
 	if p.Facts == nil {
 		return nil
 	}

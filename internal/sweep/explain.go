@@ -76,7 +76,7 @@ func (s *Sweep) describeDone(done []results.Entry) string {
 	total, failed := 0, 0
 	for _, e := range done {
 		ours := slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Part == e.Part && c.Number == e.Cell })
-		if !ours || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
+		if !ours || !s.counts(e) {
 			continue
 		}
 		total++
@@ -141,9 +141,9 @@ const (
 
 // estimate says what the sweep takes if no row of cases ends early.
 func (s *Sweep) estimate(done []results.Entry) string {
-	var pushes, left, unknown, published int
+	var pushes, left, unknown int
 	var payload float64
-	var takes, atPublished time.Duration
+	var takes time.Duration
 	atMost := s.Plan.Precision > 0
 	for i := range s.Parts {
 		for n, c := range s.casesOf(i) {
@@ -164,26 +164,11 @@ func (s *Sweep) estimate(done []results.Entry) string {
 			if each == 0 {
 				unknown += rest
 			}
-
-			if d := s.byFacts(c); d > 0 {
-				published += times
-				atPublished += time.Duration(times) * d
-			}
 		}
 	}
+	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
 
 	var out strings.Builder
-	repeats := "once each"
-	switch {
-	case s.Plan.Precision > 0:
-		repeats = fmt.Sprintf("%d to %d times each, until the median is known to %s",
-			results.LeastTrials, s.Plan.Repeats, units.Percent(s.Plan.Precision))
-	case s.Plan.Repeats > 1:
-		repeats = fmt.Sprintf("%d times each", s.Plan.Repeats)
-	}
-	if s.Plan.WarmUp > 0 {
-		repeats += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
-	}
 	number, about := strconv.Itoa(pushes), "about"
 	if s.Plan.Precision > 0 {
 		number = "at most " + number
@@ -191,12 +176,10 @@ func (s *Sweep) estimate(done []results.Entry) string {
 	if atMost {
 		about = "at most about"
 	}
-	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), repeats)
+	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), s.describeRepeats())
 	if payload > 0 {
 		fmt.Fprintf(&out, "payload   %s of all pushes together\n", units.Bytes(int64(min(payload, math.MaxInt64/2))))
 	}
-
-	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
 	switch {
 	case left == 0 || unknown > 0 && s.Plan.Budget > 0: // the budget says it
 	case unknown > 0:
@@ -208,11 +191,27 @@ func (s *Sweep) estimate(done []results.Entry) string {
 	if s.Plan.Budget > 0 {
 		fmt.Fprintf(&out, "budget    %s: what has not begun by then is skipped\n", rounded(s.Plan.Budget))
 	}
-	if published > 0 {
-		fmt.Fprintf(&out, "published at published rates, %s for the %d pushes that have one\n",
-			rounded(atPublished), published)
-	}
 	return out.String()
+}
+
+func (s *Sweep) describeRepeats() string {
+	text := "once each"
+	switch {
+	case s.Plan.Precision > 0:
+		text = fmt.Sprintf("%d to %d times each, until the median is known to %s",
+			results.LeastTrials, s.Plan.Repeats, units.Percent(s.Plan.Precision))
+	case s.Plan.Repeats > 1:
+		text = fmt.Sprintf("%d times each", s.Plan.Repeats)
+	}
+	if s.Plan.WarmUp > 0 {
+		text += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
+	}
+	return text
+}
+
+// counts reports whether a push of the record is one of this sweep's.
+func (s *Sweep) counts(e results.Entry) bool {
+	return e.Status != results.Skipped && (e.WarmUp || e.Repeat < s.Plan.Repeats)
 }
 
 // takes returns how many pushes of a case are done, and how long one takes: as long as they did or, if none was measured, its
@@ -220,7 +219,7 @@ func (s *Sweep) estimate(done []results.Entry) string {
 func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duration, atMost bool) {
 	measured, all := 0, 0.0
 	for _, e := range done {
-		if e.Part != c.Part || e.Cell != c.Number || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
+		if e.Part != c.Part || e.Cell != c.Number || !s.counts(e) {
 			continue
 		}
 		made++
@@ -241,24 +240,6 @@ func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duratio
 		return made, 0, false
 	}
 	return made, load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
-}
-
-// byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.
-func (s *Sweep) byFacts(c Case) time.Duration {
-	f := s.Parts[c.Part].Fact(c.Settings)
-	switch {
-	case f == nil:
-		return 0
-	case c.Plan.ByDuration():
-		return c.Config.Duration
-	}
-	took := 0.0
-	if rate := cmp.Or(f.Figures["rows_per_second"], f.Figures["overall_rows_per_second"]); rate > 0 {
-		took = float64(c.Plan.Rows) / rate
-	} else if rate := f.Figures["bytes_per_second"]; rate > 0 {
-		took = float64(c.Plan.PayloadTotal()) / rate
-	}
-	return seconds(min(took, 1e9))
 }
 
 // rounded formats a time to a second, or to 10 ms below ten seconds.
