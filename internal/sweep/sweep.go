@@ -152,10 +152,13 @@ func (r *runner) wait(ctx context.Context) error {
 }
 
 func (r *runner) stopped(ctx context.Context) error {
-	if closed(r.Drain) || ctx.Err() != nil {
-		return errSweepStopped
+	select {
+	case <-r.Drain:
+	case <-ctx.Done():
+	default:
+		return nil
 	}
-	return nil
+	return errSweepStopped
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
@@ -243,15 +246,6 @@ func (r *runner) skip(i int, s step, why string) error {
 func entryOf(s step) results.Entry {
 	return results.Entry{
 		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: time.Now(),
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
