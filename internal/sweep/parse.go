@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/spelling"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 type planner struct {
@@ -147,12 +148,7 @@ func (p *planner) part(e entry[table], title string, target value) Part {
 			p.check(sizes()[i], p.expand(size), size.line)
 		}
 	}
-	for name := range p.given {
-		for _, other := range exclusiveWith(name) {
-			delete(part.Push, other)
-		}
-	}
-	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
+	replace(part.Push, p.given) // New refuses two that exclude each other
 
 	if len(t.Axes)+len(t.Include) == 0 {
 		p.add(e.line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(e.key+": ", ": "))
@@ -325,6 +321,9 @@ func (p *planner) newAxis(part *Part, t table, e entry[list[choice]]) *results.A
 		part.free = append(part.free, name)
 	default:
 		p.isFlag(e.key, e.line)
+	}
+	if flag, variable, _ := config.Entry(name); flag == "set" && loader.IsSecret(variable) {
+		p.add(e.line, "axis %s looks like a secret, and the values of an axis are in every table", name)
 	}
 	if part.Push[name] != nil {
 		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", name, p.whereSet(name, t.Push))
