@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -154,17 +155,7 @@ func ofPairs(a, b []float64) Pair {
 
 // signs returns the probability that of n signs at most so many, or at least n less that, are positive by chance.
 func signs(n, fewer int) float64 {
-	ways := func(k int) float64 {
-		all, _ := math.Lgamma(float64(n + 1))
-		some, _ := math.Lgamma(float64(k + 1))
-		rest, _ := math.Lgamma(float64(n - k + 1))
-		return math.Exp(all - some - rest - float64(n)*math.Ln2)
-	}
-	p := 0.0
-	for k := range fewer + 1 {
-		p += 2 * ways(k)
-	}
-	return min(p, 1)
+	return min(1, 2*stats.BinomialDist{N: n, P: 0.5}.CDF(float64(fewer)))
 }
 
 // relative returns the change from one rate to another as a share.
