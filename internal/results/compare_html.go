@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/results/chart"
 )
 
@@ -57,7 +59,7 @@ func (c Comparison) headline() string {
 }
 
 func (c Comparison) tiles() (list []tile) {
-	of := "of " + many(len(c.Cells), "case")
+	of := "of " + english.Plural(len(c.Cells), "case", "")
 	for _, v := range verdicts {
 		var which []string
 		for _, p := range c.with(v) {

@@ -49,6 +49,7 @@ type Point struct {
 	// Pushes are the reports of the pushes that count, in the order of their repeats.
 	Pushes []*report.Report `json:"-"`
 
+	missed   bool        // a threshold
 	unproven bool        // the proof of arrival of a push failed
 	begun    []time.Time // the pushes that count
 	speeds   []float64   // of the machine, likewise

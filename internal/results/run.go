@@ -3,9 +3,12 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results/chart"
@@ -17,7 +20,7 @@ func runTitle(r *report.Report) string {
 	server, _, _ := strings.Cut(r.Target.Server, " (")
 	what := units.Count(r.Result.Rows) + " rows"
 	if f := r.Plan.Files; f != nil {
-		what = fmt.Sprintf("%s records from %s", units.Count(r.Result.Rows), many(len(f.Paths), "file"))
+		what = fmt.Sprintf("%s records from %s", units.Count(r.Result.Rows), english.Plural(len(f.Paths), "file", ""))
 	}
 	title := what + " into " + cmp.Or(server, r.Target.Backend)
 	if r.Plan.Method != "" && r.Plan.Method != r.Target.Backend { // discard
@@ -41,13 +44,6 @@ func partTitle(r *report.Report) string {
 	return dataset + ": " + units.Count(r.Result.Rows) + " rows"
 }
 
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return units.Count(int64(n)) + " " + what + "s"
-}
-
 // commandOf returns the command of a run, with TARGET and FILE in place of names; "" if the report does not have its
 // flags.
 func commandOf(r *report.Report) string {
@@ -61,24 +57,16 @@ func commandOf(r *report.Report) string {
 			words[0] += "…"
 		}
 	}
-	for _, in := range flagsOf(Part{Push: r.Run.Flags}) {
-		for _, v := range r.Run.Flags[strings.TrimPrefix(in.Name, "--")] {
+	for _, name := range slices.Sorted(maps.Keys(r.Run.Flags)) {
+		for _, v := range r.Run.Flags[name] {
+			before := " "
 			if v == "true" || v == "false" { // of a switch, which takes no word of its own
-				words = append(words, in.Name+"="+v)
-				continue
+				before = "="
 			}
-			words = append(words, in.Name+" "+shellWord(v))
+			words = append(words, "--"+name+before+units.ShellWord(v))
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes what a shell would not take for one word.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=%+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // oneMachine is a sentence for tables of which client and server shared a machine, "" for others.
@@ -98,7 +86,7 @@ func clientOf(r *report.Report) string {
 	if r.Client.Cores == 0 {
 		return ""
 	}
-	return "client with " + many(r.Client.Cores, "core")
+	return "client with " + english.Plural(r.Client.Cores, "core", "")
 }
 
 // runTiles returns the headline of one run.

@@ -211,7 +211,7 @@ func marks(t Table, i int) string {
 	add(i == t.Best && len(t.Points) > 1, "best")
 	add(i == t.Smallest && i != t.Best, "smallest within "+near())
 	add(t.isKnee(p), "knee")
-	add(t.misses(p), "threshold missed")
+	add(p.missed, "threshold missed")
 	add(p.Limited > 0, "limited")
 	return strings.Join(marks, ", ")
 }

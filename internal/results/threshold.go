@@ -75,9 +75,9 @@ func (t Threshold) met(v float64) bool {
 	return v < t.Limit
 }
 
-// judge returns the thresholds of a part with the cases of the table that miss them; never nil. Cases that were not
-// measured miss none: that they failed or were skipped is told elsewhere.
-func (t Table) judge(thresholds []Threshold) []Judged {
+// judge returns the thresholds of a part with the cases of the table that miss them, and marks these; never nil. Cases
+// that were not measured miss none: that they failed or were skipped is told elsewhere.
+func (t *Table) judge(thresholds []Threshold) []Judged {
 	judged := make([]Judged, len(thresholds))
 	for i, threshold := range thresholds {
 		one := Judged{Threshold: threshold, Missed: []Miss{}}
@@ -86,6 +86,7 @@ func (t Table) judge(thresholds []Threshold) []Judged {
 			one.Cases++
 			s := p.sample(threshold.Metric)
 			if s.N == 0 || !threshold.met(s.Median) {
+				t.Points[n].missed = true
 				one.Missed = append(one.Missed, Miss{Settings: p.Settings, Measured: s.N > 0, Value: s.Median})
 			}
 		}
@@ -132,16 +133,4 @@ func Missed(tables []Table) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// misses reports whether a point misses a threshold.
-func (t Table) misses(p Point) bool {
-	for _, j := range t.Thresholds {
-		for _, m := range j.Missed {
-			if m.Settings.String() == p.Settings.String() {
-				return true
-			}
-		}
-	}
-	return false
 }
