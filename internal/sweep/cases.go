@@ -1,9 +1,7 @@
 package sweep
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -43,6 +41,7 @@ func (p *planner) bring(part *Part, axis *results.Axis, name string, c choice) {
 		if slices.ContainsFunc(exclusiveWith(flag), func(other string) bool { return p.given[other] != nil }) {
 			p.add(line, "%s is set twice: by %s %s and on the command line; leave one out", flag, axis.Name, name)
 		}
+		p.claim(axis.Name, flag, line)
 		flags[flag], shown[flag] = []string{text}, []string{shownValue(flag, text)}
 	})
 	if part.own == nil {
@@ -54,53 +53,14 @@ func (p *planner) bring(part *Part, axis *results.Axis, name string, c choice) {
 	part.own[results.Setting{Axis: axis.Name, Value: name}], axis.Settings[name] = flags, shown
 }
 
-// shownValue returns the value of a flag or of an entry as set.NAME, without a secret.
-func shownValue(name, text string) string {
-	flag, variable, _ := config.Entry(name)
-	if flag != "set" {
-		return text
-	}
-	return strings.TrimPrefix(ShownSetting(variable+"="+text), variable+"=")
-}
-
-// checkBrought refuses a flag that two axes set.
-func (p *planner) checkBrought(part *Part, t table) {
-	for _, a := range part.Axes {
-		line := lineOfAxis(t, a.Name)
-		for _, other := range part.Axes {
-			if other.Name == a.Name {
-				continue
-			}
-			for _, flag := range part.brought(a.Name) {
-				if slices.Contains(exclusiveWith(flag), other.Name) {
-					p.add(line, "axis %s: its values bring %s, and %s is an axis", a.Name, flag, other.Name)
-				}
-				if a.Name < other.Name && slices.Contains(part.brought(other.Name), flag) {
-					p.add(line, "axes %s and %s: the values of both bring %s", a.Name, other.Name, flag)
-				}
-			}
+// claim notes that an axis sets a flag, and refuses one that another axis sets, too.
+func (p *planner) claim(axis, flag string, line int) {
+	for _, other := range exclusiveWith(flag) {
+		if by := p.setBy[other]; by != "" && by != axis {
+			p.add(line, "axis %s sets %s, and axis %s sets %s: leave one out", by, other, axis, flag)
 		}
 	}
-}
-
-// lineOfAxis returns the line of an axis, 0 for one that only include has.
-func lineOfAxis(t table, name string) int {
-	at := t.Axes.find(name)
-	if at < 0 {
-		return 0
-	}
-	return t.Axes[at].line
-}
-
-// brought returns the flags that values of an axis bring, sorted.
-func (p *Part) brought(axis string) (flags []string) {
-	for at, own := range p.own {
-		if at.Axis == axis {
-			flags = slices.AppendSeq(flags, maps.Keys(own))
-		}
-	}
-	slices.Sort(flags)
-	return slices.Compact(flags)
+	p.setBy[flag] = axis
 }
 
 // methodNames lists the methods of the cases.

@@ -26,7 +26,8 @@ type planner struct {
 	names []string            // of the flags that a case may have
 	given map[string][]string // flags of the command line, with set.NAME for the entries of set
 	knee  string
-	flags *pflag.FlagSet // of a push that is never made: it tells which values are wrong
+	setBy map[string]string // the axes of a part by the flags that they set
+	flags *pflag.FlagSet    // of a push that is never made: it tells which values are wrong
 }
 
 // ParsePlan reads a plan. file is its name for errors. The error lists the problems with file and line; the plan is
@@ -135,6 +136,7 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 // part reads one table. target is the plan's.
 func (p *planner) part(e entry[table], title string, target value) Part {
 	t := e.value
+	p.setBy = map[string]string{}
 	part := Part{
 		Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts), Thresholds: p.thresholds(t.Thresholds),
 	}
@@ -157,12 +159,6 @@ func (p *planner) part(e entry[table], title string, target value) Part {
 		p.axis(&part, t, axis)
 	}
 	p.choose(&part, t)
-	for _, axis := range part.Axes {
-		if len(axis.Values) == 0 {
-			p.add(lineOfAxis(t, axis.Name), "axis %s has no values", axis.Name)
-		}
-	}
-	p.checkBrought(&part, t)
 	p.methods(&part, t.Methods)
 	if part.hasAxis(targetName) {
 		return part
@@ -300,6 +296,9 @@ func (p *planner) axis(part *Part, t table, e entry[list[choice]]) {
 			p.addValue(part, axis, text, c)
 		}
 	}
+	if len(axis.Values) == 0 {
+		p.add(e.line, "axis %s has no values", axis.Name)
+	}
 }
 
 // newAxis adds an axis without values.
@@ -319,8 +318,8 @@ func (p *planner) newAxis(part *Part, t table, e entry[list[choice]]) *results.A
 		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
 	case isFree: // it need be no flag, since all its values bring some
 		part.free = append(part.free, name)
-	default:
-		p.isFlag(e.key, e.line)
+	case p.isFlag(e.key, e.line):
+		p.claim(name, name, e.line)
 	}
 	if flag, variable, _ := config.Entry(name); flag == "set" && loader.IsSecret(variable) {
 		p.add(e.line, "axis %s looks like a secret, and the values of an axis are in every table", name)

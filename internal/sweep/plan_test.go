@@ -445,12 +445,12 @@ func TestProblems(t *testing.T) {
 			"  workers: [1, {2: {verify: full, batch_rows: 5}}]\n  way: [{a: {verify: full}}, b]\n  wey: [{a: {verify: ack}}]\n" +
 			"  batch_bytes: [{small: {bytes: 1}}]\n  record: [{a: {}}]", []string{
 			"plan.yaml:5: axis method: insert is here twice; a value with flags of its own may have any name, as in insert 2: {method: insert, flag: value}",
-			"plan.yaml:5: axis method: its values bring workers, and workers is an axis",
+			"plan.yaml:6: axis method sets workers, and axis workers sets workers: leave one out",
 			`plan.yaml:5: workers: invalid argument "x"`,
 			"plan.yaml:6: workers is set twice: as an axis and in push",
-			"plan.yaml:6: axis workers: its values bring batch-rows, and batch-bytes is an axis",
+			"plan.yaml:9: axis workers sets batch-rows, and axis batch-bytes sets batch-bytes: leave one out",
 			`plan.yaml:7: flag "way" does not exist`,
-			"axes way and wey: the values of both bring verify",
+			"plan.yaml:8: axis way sets verify, and axis wey sets verify: leave one out",
 			`plan.yaml:9: batch-bytes: invalid argument "small"`,
 			"plan.yaml:10: axis record: tables have such an axis",
 		}},
