@@ -249,25 +249,27 @@ func latency(t Table) []sketch {
 	if len(picked) == 0 {
 		return nil
 	}
-	r := chart.Ranges{X: chart.Axis{Label: "time of a batch", Unit: chart.Seconds}, Rows: make([]chart.Range, len(picked))}
-	for i, n := range picked {
-		r.Rows[i].Name = t.cellName(t.Points[n].Settings)
+	percentiles := latencyNames[:len(latencyNames)-1] // the longest would leave no room for the others
+	var b chart.Bars
+	for _, q := range percentiles {
+		b.Parts = append(b.Parts, q.name)
 	}
-	for _, q := range latencyNames {
-		has := func(n int) bool { return t.Points[n].sample(q.key).Median > 0 }
-		if !slices.ContainsFunc(picked, has) { // no case has batches enough for it
-			continue
+	for _, n := range picked {
+		p := t.Points[n]
+		note := units.Join(" · ", "p50 "+units.Seconds(p.P50.Median), around("p99 ", p.P99.show(units.Seconds), ""))
+		bar := chart.Bar{Name: t.cellName(p.Settings), Note: note}
+		reached := 0.0
+		for _, q := range percentiles {
+			bar.Parts = append(bar.Parts, max(p.sample(q.key).Median-reached, 0))
+			reached = max(reached, p.sample(q.key).Median)
 		}
-		r.Values = append(r.Values, q.name)
-		for i, n := range picked {
-			r.Rows[i].Values = append(r.Rows[i].Values, t.Points[n].sample(q.key).Median)
-		}
+		b.Rows = append(b.Rows, bar)
 	}
-	caption = "Time from sending a batch to its answer, " + caption
+	caption = "Time within which so many batches had their answer, " + caption
 	if loop := t.input("loop"); loop != "" {
 		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
 	}
-	return []sketch{{title: "Latency of batches", caption: caption, draw: r.Draw}}
+	return []sketch{{title: "Latency of batches", caption: caption, draw: b.Draw}}
 }
 
 // fastestOf returns the fastest of some points, in their own order.

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -129,11 +130,10 @@ func addFigures(add func(head string, number bool, of func(Point) string)) {
 		{"cpu_seconds_per_gib", "CPU s/GiB", units.Amount, ""},
 	} {
 		add(f.head, true, func(p Point) string {
-			s := p.sample(f.quantity)
-			if s.N == 0 || f.quantity == overallRate && p.published(overallRate) == 0 { // only beside a published one
+			if f.quantity == overallRate && p.published(overallRate) == 0 { // only beside a published one
 				return ""
 			}
-			return f.show(s.Median)
+			return p.sample(f.quantity).show(f.show)
 		})
 		if f.quantity == rowRate {
 			add("spread", true, func(p Point) string { return spread(p.RowsPerSecond) })
@@ -161,11 +161,8 @@ func addFigures(add func(head string, number bool, of func(Point) string)) {
 			if there == 0 {
 				return ""
 			}
-			here := "-"
-			if s := p.sample(name); s.N > 0 {
-				here = show(name, s.Median)
-			}
-			return here + " (" + show(name, there) + ")"
+			of := func(v float64) string { return show(name, v) }
+			return cmp.Or(p.sample(name).show(of), "-") + " (" + of(there) + ")"
 		})
 	}
 }

@@ -53,6 +53,14 @@ func (s Sample) Spread() float64 {
 	return max(s.High-s.Median, s.Median-s.Low) / s.Median
 }
 
+// show formats the median; "" if nothing was measured.
+func (s Sample) show(of func(float64) string) string {
+	if s.N == 0 {
+		return ""
+	}
+	return of(s.Median)
+}
+
 // quantity is one figure of a point. Its name is for scripts and ends with the unit.
 type quantity struct {
 	name   string

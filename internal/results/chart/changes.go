@@ -31,7 +31,10 @@ const (
 	Open // that is not decided
 )
 
-const mostChange = 2 // as a share; beyond it a range is cut off
+const (
+	mostChange = 2 // as a share; beyond it a range is cut off
+	changeRow  = 2*line + 2
+)
 
 // Draw returns the drawing.
 func (c Changes) Draw(f Frame) []byte {
@@ -48,7 +51,7 @@ func (c Changes) Draw(f Frame) []byte {
 			widest = max(widest, min(math.Abs(v), mostChange))
 		}
 	}
-	d := f.start(float64(len(rows))*rangeRow+2*line+margin, "", nil)
+	d := f.start(float64(len(rows))*changeRow+2*line+margin, "", nil)
 	x := around(bothWays(100*widest), false)
 	p := d.plot(x, scale{}, "change of rows/s; shaded: ±"+percent(100*c.Margin))
 
@@ -56,7 +59,7 @@ func (c Changes) Draw(f Frame) []byte {
 	p.rectangle(other+" band", within(-c.Margin), p.top, within(c.Margin), p.bottom)
 	p.line(solid(quiet, 1.5), point{p.x.at(0), p.top}, point{p.x.at(0), p.bottom})
 	for n, r := range rows {
-		middle := p.top + float64(n)*rangeRow + 27
+		middle := p.top + float64(n)*changeRow + 27
 		look, dot := r.Kind.look()
 		note := r.Note
 		if width(r.Name)+width(note)+2*margin > p.right-p.left { // the glyph has the verdict, too

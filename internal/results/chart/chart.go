@@ -1,4 +1,4 @@
-// Package chart draws lines, ranges, bars and timelines of numbers as SVG.
+// Package chart draws lines, bars, changes and timelines of numbers as SVG.
 //
 // Drawings have classes instead of colours and fonts, with the rules in Style: they fit light and dark pages, inherit
 // the font, and scale to the available width. NaN, infinite and negative numbers are omitted, and so is zero on a

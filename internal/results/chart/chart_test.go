@@ -45,9 +45,6 @@ func TestGolden(t *testing.T) {
 		"bars.svg": Bars{Parts: []string{"sending", "waiting", "never seen"}, Rows: []Bar{
 			{Name: "copy", Note: "81 s", Parts: []float64{.25, .75, 0}, Ceiling: 2}, {Name: "insert", Note: "9 s", Parts: []float64{.5, .5, 0}, Published: .6, Ceiling: 20},
 		}}.Draw(frame("bars")),
-		"ranges.svg": Ranges{X: Axis{Label: "time of a batch", Unit: Seconds, Log: true}, Values: []string{"p50", "p99"}, Rows: []Range{
-			{Name: "copy", Values: []float64{.012, .2}}, {Name: "insert", Values: []float64{.1, .3}},
-		}}.Draw(frame("ranges")),
 		"changes.svg": Changes{Margin: .05, Rows: []Change{
 			{"workers 1", "−7.2 %, slower", -.072, -.073, -.07, Less}, {"workers 4", "+12 %, faster", .12, .1, .3, More},
 			{"workers 8", "0.0 %, no difference", 0, -.01, .01, Unchanged}, {"workers 16", "too few", -.04, 0, 0, Open},
@@ -98,7 +95,6 @@ func TestOddNumbers(t *testing.T) {
 					s := []Series{{Name: "<script>", Points: []Point{{X: a, Y: b, Low: b, High: a, Marked: true}, {X: b, Y: a}}}}
 					wellFormed(t, Lines{X: axis, Y: axis, Series: s, Ceilings: over}.Draw(frame("a")))
 					wellFormed(t, Timeline{Y: axis, Rates: s, Ceilings: over, Phases: []Phase{{"load", 0, 1}}}.Draw(frame("a")))
-					wellFormed(t, Ranges{X: axis, Values: []string{"p50", "p99"}, Rows: []Range{{"a", []float64{a, b}}}}.Draw(frame("a")))
 				}
 				wellFormed(t, Changes{Margin: .05, Rows: []Change{{"a", "b", a, b, a, Less}, {"b", "a", b, -a, b, Open}}}.Draw(frame("a")))
 				wellFormed(t, Bars{Parts: []string{"a", "b"}, Rows: []Bar{{Name: "a", Parts: []float64{a, b}, Published: a, Ceiling: b}}}.Draw(frame("a")))
@@ -110,8 +106,8 @@ func TestOddNumbers(t *testing.T) {
 func TestNothingToDraw(t *testing.T) {
 	for name, svg := range map[string][]byte{
 		"lines": Lines{}.Draw(frame("a")), "bars": Bars{}.Draw(frame("a")),
-		"changes": Changes{}.Draw(frame("a")),
-		"ranges":  Ranges{Rows: []Range{{Name: "a"}}}.Draw(frame("a")), "timeline": Timeline{}.Draw(frame("a")),
+		"changes":  Changes{}.Draw(frame("a")),
+		"timeline": Timeline{}.Draw(frame("a")),
 	} {
 		require.Zero(t, wellFormed(t, svg), name)
 		require.Contains(t, string(svg), "nothing measured", name)
