@@ -191,10 +191,8 @@ func (t *Table) conclude(from group) {
 	for _, p := range from {
 		t.planned = cmp.Or(t.planned, p.part.Knee)
 		t.precision = cmp.Or(t.precision, p.head.Precision)
+		t.drift = cmp.Or(t.drift, driftOf(p.entries, cmp.Or(p.head.Precision, margin)))
 		thresholds = append(thresholds, p.part.Thresholds...)
-	}
-	for _, p := range from {
-		t.drift = cmp.Or(t.drift, driftOf(p.entries, cmp.Or(t.precision, margin)))
 	}
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()

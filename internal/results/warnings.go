@@ -43,7 +43,9 @@ func (t Table) findWarnings() []string {
 	pushes("--max-rate held the client back", "such rates do not measure the server",
 		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
 	pushes("The client was the limit", "such rates do not measure the server, and a larger client may be faster",
-		clientWasLimit)
+		func(r *report.Report) bool {
+			return slices.Contains([]event.Limit{event.LimitClient, event.LimitSource}, event.Limit(r.BoundBy.Verdict))
+		})
 	return those(all, func(text string) bool { return text != "" })
 }
 
@@ -147,12 +149,6 @@ func (t Table) closeBest() string {
 		" it is not known which is faster.",
 		first.Settings, second.Settings, units.Percent(1-second.rate()/first.rate()),
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
-}
-
-// clientWasLimit reports whether the client was the limit.
-func clientWasLimit(r *report.Report) bool {
-	limit := event.Limit(r.BoundBy.Verdict)
-	return limit == event.LimitClient || limit == event.LimitSource
 }
 
 // warnOfCells returns a warning about the points for which is returns true, "" without any.

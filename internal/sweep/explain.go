@@ -74,14 +74,12 @@ func (s *Sweep) casesOf(part int) []Case {
 
 func (s *Sweep) describeDone(done []results.Entry) string {
 	total, failed := 0, 0
-	for _, e := range done {
-		ours := slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Part == e.Part && c.Number == e.Cell })
-		if !ours || !s.counts(e) {
-			continue
-		}
-		total++
-		if e.Status == results.Failed {
-			failed++
+	for _, c := range s.Cases {
+		for _, e := range s.madeOf(c, done) {
+			total++
+			if e.Status == results.Failed {
+				failed++
+			}
 		}
 	}
 	if total == 0 {
@@ -209,27 +207,27 @@ func (s *Sweep) describeRepeats() string {
 	return text
 }
 
-// counts reports whether a push of the record is one of this sweep's.
-func (s *Sweep) counts(e results.Entry) bool {
-	return e.Status != results.Skipped && (e.WarmUp || e.Repeat < s.Plan.Repeats)
+// madeOf returns those pushes of a case that are done.
+func (s *Sweep) madeOf(c Case, done []results.Entry) (made []results.Entry) {
+	for _, e := range done {
+		isOurs := e.Part == c.Part && e.Cell == c.Number && (e.WarmUp || e.Repeat < s.Plan.Repeats)
+		if isOurs && e.Status != results.Skipped {
+			made = append(made, e)
+		}
+	}
+	return made
 }
 
 // takes returns how many pushes of a case are done, and how long one takes: as long as they did or, if none was measured, its
 // duration, or its limit at most; 0 if it is not known.
 func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duration, atMost bool) {
-	measured, all := 0, 0.0
-	for _, e := range done {
-		if e.Part != c.Part || e.Cell != c.Number || !s.counts(e) {
-			continue
-		}
-		made++
-		if e.Status != results.Failed {
-			measured++
-			all += e.Seconds
-		}
+	var took pace
+	all := s.madeOf(c, done)
+	for _, e := range all {
+		took.add(e)
 	}
-	if measured > 0 {
-		return made, seconds(all / float64(measured)), false
+	if took.n > 0 {
+		return len(all), took.mean(0), false
 	}
 
 	load := s.Plan.Limit
@@ -237,9 +235,9 @@ func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duratio
 		load = min(d+c.Config.WarmUp, cmp.Or(load, math.MaxInt64))
 	}
 	if load == 0 {
-		return made, 0, false
+		return len(all), 0, false
 	}
-	return made, load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
+	return len(all), load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
 }
 
 // rounded formats a time to a second, or to 10 ms below ten seconds.

@@ -158,8 +158,3 @@ func (r *row) judge() {
 		r.ended = r.ended || flat >= flatStop
 	}
 }
-
-func pastKnee(axis string) string {
-	return fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached before",
-		axis, 100*(1-results.Near))
-}

@@ -144,7 +144,7 @@ func (p *planner) part(e entry[table], title string, target value) Part {
 		part.folder = folder
 	}
 	p.readFlags(t.Push, func(name string, _ int, text string) { part.Push[name] = []string{text} })
-	for i, size := range t.sized() {
+	for i, size := range []value{t.Rows, t.Bytes, t.Duration} {
 		if size.line > 0 {
 			part.Push[sizes()[i]] = []string{p.expand(size)}
 			p.check(sizes()[i], p.expand(size), size.line)

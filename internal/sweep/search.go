@@ -116,10 +116,9 @@ func (s *tune) wanted() []spot {
 		return nil
 	}
 	for axis := range best.at {
-		row := s.row(best.at, axis)
-		more := row[len(row)-1].at
+		rates, more := s.row(best.at, axis)
 		more[axis]++
-		if beyond := len(row) - 1 - s.knee(row); beyond < flatStop && s.isNew(more) {
+		if beyond := len(rates) - 1 - results.KneeOf(rates, s.Near); beyond < flatStop && s.isNew(more) {
 			return []spot{more}
 		}
 	}
@@ -142,22 +141,15 @@ func (s *tune) wanted() []spot {
 	return doubted
 }
 
-// row returns what was measured and differs along one axis only, in the order of that axis.
-func (s *tune) row(through spot, axis int) (row []*Tried) {
+// row returns the rates of what was measured and differs along one axis only, in the order of that axis, and the last
+// of it.
+func (s *tune) row(through spot, axis int) (rates []float64, last spot) {
 	for through[axis] = range s.Values[axis] {
 		if t := s.find(through); t != nil && t.usable() {
-			row = append(row, t)
+			rates, last = append(rates, t.Rate), t.at
 		}
 	}
-	return row
-}
-
-func (s *tune) knee(row []*Tried) int {
-	rates := make([]float64, len(row))
-	for i, t := range row {
-		rates[i] = t.Rate
-	}
-	return results.KneeOf(rates, s.Near)
+	return rates, last
 }
 
 // find returns what was tried, or nil.

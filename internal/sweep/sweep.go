@@ -96,7 +96,8 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		return nil
 	case r.past(s):
 		if s.repeat == 0 {
-			return r.skip(i, s, pastKnee(r.Plan.Knee))
+			return r.skip(i, s, fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached "+
+				"before", r.Plan.Knee, 100*(1-results.Near)))
 		}
 		return nil // the first repeat was recorded as skipped
 	case r.timeIsUp() && r.Plan.Precision > 0 && s.repeat > 0:

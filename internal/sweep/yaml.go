@@ -43,9 +43,6 @@ type table struct {
 const keyNames = "name title target push methods axes include exclude thresholds rows bytes duration repeats warm_up settle limit budget knee order " +
 	"parts facts scales schemes source machine note points"
 
-// sized returns the sizes of a trial, in the order of sizes.
-func (t *table) sized() []value { return []value{t.Rows, t.Bytes, t.Duration} }
-
 // value is one word of a plan, before its variables are expanded.
 type value struct {
 	text   string
@@ -254,7 +251,11 @@ func (p *planner) override(plan ast.Node) (root ast.Node, scaled bool) {
 
 	for _, e := range d.Schemes {
 		schemes := strings.FieldsFunc(e.key, func(r rune) bool { return r == ',' || r == ' ' })
-		p.checkSchemes(schemes, e.line)
+		for _, name := range schemes {
+			if known := p.Drivers.Schemes(); !slices.Contains(known, name) {
+				p.add(e.line, "%v", config.Unknown("target scheme", name, known))
+			}
+		}
 
 		own := p.document(e.value)
 		scaled = scaled || len(own.Scales) > 0
@@ -267,15 +268,6 @@ func (p *planner) override(plan ast.Node) (root ast.Node, scaled bool) {
 		p.add(0, "%v", config.Unknown("scale", p.Scale, valid))
 	}
 	return root, scaled
-}
-
-func (p *planner) checkSchemes(names []string, line int) {
-	known := p.Drivers.Schemes()
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			p.add(line, "%v", config.Unknown("target scheme", name, known))
-		}
-	}
 }
 
 // isFor reports whether an override of some schemes applies to the plan's targets. It has to apply to all of them or to
