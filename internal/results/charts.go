@@ -245,31 +245,21 @@ func ofAll(shown, of int) string {
 }
 
 func latency(t Table) []sketch {
-	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
-	if len(picked) == 0 {
-		return nil
+	picked, which := picks(t, func(p Point) bool { return p.P50.N > 0 })
+	caption := "Time within which so many batches had their answer, " + which
+	if loop := t.input("loop"); loop != "" {
+		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
 	}
 	percentiles := latencyNames[:len(latencyNames)-1] // the longest would leave no room for the others
-	var b chart.Bars
-	for _, q := range percentiles {
-		b.Parts = append(b.Parts, q.name)
-	}
-	for _, n := range picked {
-		p := t.Points[n]
-		note := units.Join(" · ", "p50 "+units.Seconds(p.P50.Median), around("p99 ", p.P99.show(units.Seconds), ""))
-		bar := chart.Bar{Name: t.cellName(p.Settings), Note: note}
+	return stacked(t, "Latency of batches", caption, percentiles, picked, func(p Point) chart.Bar {
+		bar := chart.Bar{Note: units.Join(" · ", "p50 "+p.P50.show(units.Seconds), around("p99 ", p.P99.show(units.Seconds), ""))}
 		reached := 0.0
 		for _, q := range percentiles {
 			bar.Parts = append(bar.Parts, max(p.sample(q.key).Median-reached, 0))
 			reached = max(reached, p.sample(q.key).Median)
 		}
-		b.Rows = append(b.Rows, bar)
-	}
-	caption = "Time within which so many batches had their answer, " + caption
-	if loop := t.input("loop"); loop != "" {
-		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
-	}
-	return []sketch{{title: "Latency of batches", caption: caption, draw: b.Draw}}
+		return bar
+	})
 }
 
 // fastestOf returns the fastest of some points, in their own order.

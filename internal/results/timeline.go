@@ -110,20 +110,28 @@ func breakdown(t Table, title, caption string, shares []share, of func(*report.R
 		return sum
 	}
 	picked, which := picks(t, func(p Point) bool { return p.Typical != nil && total(p.Typical) > 0 })
-	if len(picked) == 0 {
-		return nil
-	}
+	return stacked(t, title, caption+which+" Total at right.", shares, picked, func(p Point) chart.Bar {
+		bar := chart.Bar{Note: units.Seconds(total(p.Typical))}
+		for _, s := range shares {
+			bar.Parts = append(bar.Parts, max(of(p.Typical)[s.key], 0)/total(p.Typical))
+		}
+		return bar
+	})
+}
+
+// stacked draws a bar of several parts for each of some points; nothing without any.
+func stacked(t Table, title, caption string, parts []share, points []int, bar func(Point) chart.Bar) []sketch {
 	var b chart.Bars
-	for _, s := range shares {
+	for _, s := range parts {
 		b.Parts = append(b.Parts, s.name)
 	}
-	for _, n := range picked {
-		r := t.Points[n].Typical
-		bar := chart.Bar{Name: t.cellName(t.Points[n].Settings), Note: units.Seconds(total(r))}
-		for _, s := range shares {
-			bar.Parts = append(bar.Parts, max(of(r)[s.key], 0)/total(r))
-		}
-		b.Rows = append(b.Rows, bar)
+	for _, n := range points {
+		row := bar(t.Points[n])
+		row.Name = t.cellName(t.Points[n].Settings)
+		b.Rows = append(b.Rows, row)
 	}
-	return []sketch{{title: title, caption: caption + which + " Total at right.", draw: b.Draw}}
+	if len(points) == 0 {
+		return nil
+	}
+	return []sketch{{title: title, caption: caption, draw: b.Draw}}
 }

@@ -163,6 +163,21 @@ func (r *runner) stopped(ctx context.Context) error {
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
+	e, err := r.measure(ctx, s)
+	if errors.Is(err, ErrStopped) {
+		return err
+	}
+	if err := r.keep(i, e, err); err != nil {
+		return err
+	}
+	if errors.Is(err, ErrDiskFull) {
+		return fmt.Errorf("the rest is not begun; make room: %w", err)
+	}
+	return r.stopped(ctx)
+}
+
+// measure pushes one case. The error is that of the push, which is in the entry, too, or errSweepStopped without one.
+func (r *runner) measure(ctx context.Context, s step) (results.Entry, error) {
 	before := r.speed()
 	e := entryOf(s)
 	clock := r.startClock(ctx)
@@ -172,16 +187,10 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
 	e.Speed = (before + r.speed()) / 2
 	if err != nil && r.stopped(ctx) != nil {
-		return errSweepStopped
+		return e, errSweepStopped
 	}
 	e.Status, e.Error = statusOf(result, err, clock)
-	if err := r.keep(i, e, err); err != nil {
-		return err
-	}
-	if errors.Is(err, ErrDiskFull) {
-		return fmt.Errorf("the rest is not begun; make room: %w", err)
-	}
-	return r.stopped(ctx)
+	return e, err
 }
 
 func (r *runner) speed() float64 {

@@ -61,7 +61,6 @@ type Search struct {
 	begun   float64       // bytes in flight of the first setting
 	longest time.Duration // of a trial so far
 	entries []results.Entry
-	failed  error             // of the trial under way
 	rows    map[Setting]int64 // of a batch
 }
 
@@ -225,11 +224,10 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
 	defer clock.Stop()
 	s.ctx, s.end, s.job, s.tell, s.started = ctx, end, job, tell, time.Now()
-	job.End = func(_ Progress, e results.Entry) { s.entries = append(s.entries, e) }
-	job.Push = s.try
-	if job.Keep == nil {
-		job.Keep = func(results.Entry) error { return nil }
+	if s.job.Keep == nil {
+		s.job.Keep = func(results.Entry) error { return nil }
 	}
+	job.Push = s.try
 	s.runner = newRunner(job)
 
 	start, err := s.warmUp(searching)
@@ -313,31 +311,30 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 			trial.repeat++
 		}
 	}
-	r := s.runner
-	r.steps = append(r.steps, trial)
-	s.failed = nil
-	switch err := r.push(s.ctx, len(r.steps)-1, trial); {
-	case errors.Is(err, ErrStopped):
+	e, err := s.runner.measure(s.ctx, trial)
+	if errors.Is(err, ErrStopped) {
 		s.end(errSearchStopped)
 		return 0, errSearchStopped
-	case err != nil && !endsSearch(s.failed): // the record could not be kept
-		s.end(err)
-		return 0, err
 	}
-
-	e := s.entries[len(s.entries)-1]
+	if err == nil && e.Status == results.Failed {
+		err = errors.New(e.Error)
+	}
+	s.entries = append(s.entries, e)
 	s.longest = max(s.longest, seconds(e.Seconds))
-	if e.Status == results.Failed && s.failed == nil {
-		s.failed = errors.New(e.Error)
+	if !errors.Is(err, ErrUnreachable) {
+		if kept := s.job.Keep(e); kept != nil {
+			s.end(kept)
+			return 0, kept
+		}
 	}
 	switch {
-	case endsSearch(s.failed): // it is the search's own, which the caller prints
+	case endsSearch(err): // it is the search's own, which the caller prints
 		s.say(at, warmUp, "FAILED")
-		s.end(s.failed)
-		return 0, s.failed
-	case s.failed != nil:
-		s.say(at, warmUp, "FAILED: "+units.OneLine(loader.Explain(s.failed)))
-		return 0, s.failed
+		s.end(err)
+		return 0, err
+	case err != nil:
+		s.say(at, warmUp, "FAILED: "+units.OneLine(loader.Explain(err)))
+		return 0, err
 	}
 
 	measured := e.Report.Result
@@ -358,7 +355,6 @@ func (s *Search) try(
 	case r.Plan.Workers < one.Plan.Workers:
 		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
 	}
-	s.failed = err
 	return r, err
 }
 
