@@ -246,10 +246,7 @@ func ofAll(shown, of int) string {
 
 func latency(t Table) []sketch {
 	picked, which := picks(t, func(p Point) bool { return p.P50.N > 0 })
-	caption := "Time within which so many batches had their answer, " + which
-	if loop := t.input("loop"); loop != "" {
-		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
-	}
+	caption := "Time within which so many batches had their answer, " + which + loopInWords(t.input("loop"))
 	percentiles := latencyNames[:len(latencyNames)-1] // the longest would leave no room for the others
 	return stacked(t, "Latency of batches", caption, percentiles, picked, func(p Point) chart.Bar {
 		bar := chart.Bar{Note: units.Join(" · ", "p50 "+p.P50.show(units.Seconds), around("p99 ", p.P99.show(units.Seconds), ""))}

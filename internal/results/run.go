@@ -148,17 +148,12 @@ func runSketches(r *report.Report) []sketch {
 		list[i].wide = true
 	}
 
-	loop := "Time of a batch from being sent to its answer (closed loop)."
-	if r.Latency.Loop == report.Open {
-		loop = "Time of a batch from when --max-rate wanted it sent to its answer (open loop)."
-	}
-
 	return slices.Concat(list,
 		barsOf("Worker-seconds by bottleneck", "The workers' time while rows moved, by what held them up; the largest is the verdict.",
 			true, limitNames, r.BoundBy.Seconds),
 		barsOf("Worker-seconds by activity", "The workers' time while rows moved, by what they were doing.",
 			true, stateNames, r.WorkerSeconds),
-		barsOf("Latency of batches", loop, false, latencyNames, figuresOf(r)),
+		barsOf("Latency of batches", "Time of a batch to its answer."+loopInWords(loops[r.Latency.Loop]), false, latencyNames, figuresOf(r)),
 		barsOf("Phases", "The run's time by phase, from the first statement to the end of the proof.",
 			true, phaseNames, phasesOf(r)))
 }

@@ -52,10 +52,8 @@ func timeline(cell string, r *report.Report) []sketch {
 	if staged {
 		line.Rates = append(line.Rates, stored)
 	}
-	caption := "The typical push of the best case" + around(" (", cell, ")") + " over time: " + what + ", above its phases."
-	if cell == "" {
-		caption = strings.ToUpper(what[:1]) + what[1:] + ", above the run's phases."
-	}
+	caption := strings.ToUpper(what[:1]) + what[1:] + ", above the run's phases" +
+		around(", in the typical push of the best case (", cell, ")") + "."
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
 	}
@@ -63,11 +61,7 @@ func timeline(cell string, r *report.Report) []sketch {
 		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
 		caption += aboutCeilings
 	}
-	title := "A run over time"
-	if cell == "" {
-		title = "Throughput over time"
-	}
-	return []sketch{{title: title, caption: caption, draw: line.Draw}}
+	return []sketch{{title: "Throughput over time", caption: caption, draw: line.Draw}}
 }
 
 // breakdowns show where the time of workers went, and where the time of runs went.
