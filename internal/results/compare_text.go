@@ -35,9 +35,8 @@ func (c Comparison) text() (string, error) {
 	if len(c.Lost) > 0 {
 		b.WriteString("\n")
 	}
-	for _, l := range c.Lost {
-		other := around("; in the other ", units.Join(": ", string(l.Other), units.OneLine(l.Error)), "")
-		fmt.Fprintf(&b, "only in %s: %s%s\n", l.In, cell(l.Table, l.Settings), other)
+	for _, only := range c.only() {
+		fmt.Fprintf(&b, "%s: %s\n", only.Name, only.Value)
 	}
 	b.WriteString("\n")
 	if len(c.Inputs) == 0 {

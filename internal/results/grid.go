@@ -64,7 +64,7 @@ func gridOf[T any](rows []T, columns []column[T]) grid {
 }
 
 // caseGrid lays out a table: axes, measured and published figures, and notes.
-func caseGrid(t Table, notes func(i int) string) grid {
+func caseGrid(t Table) grid {
 	var columns []column[int]
 	best, _ := t.at(t.Best)
 	add := func(head string, number bool, of func(Point) string) {
@@ -81,7 +81,7 @@ func caseGrid(t Table, notes func(i int) string) grid {
 		add(a.Name, a.ordered(), func(p Point) string { return p.Settings.Value(a.Name) })
 	}
 	addFigures(add)
-	columns = append(columns, column[int]{"notes", false, func(i int) gridCell { return gridCell{Text: notes(i)} }})
+	columns = append(columns, column[int]{"notes", false, func(i int) gridCell { return gridCell{Text: notes(t, i)} }})
 
 	all := make([]int, len(t.Points))
 	for i := range all {

@@ -43,7 +43,7 @@ type part struct {
 	Figures         []figure
 	Cells, All      grid
 	Knees           []Input
-	Failures        []Input // cases, and why
+	Failures        []Input // how pushes ended, in which cases and why
 	Warnings        []string
 	Facts           *Facts
 	Published       []Input
@@ -116,25 +116,18 @@ func when(tables []Table) string {
 
 func newPart(n int, t Table, page string) part {
 	scale, durability := around("scale ", t.Scale, ""), around("durability ", t.input(inputDurability), "")
-	cells := caseGrid(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
 		About: units.Join(" · ", t.Name, scale, durability),
-		Tiles: tiles(t), Cells: cells, All: allQuantities(t),
-		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
+		Tiles: tiles(t), Cells: caseGrid(t), All: allQuantities(t),
+		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...), Failures: errorsOf(t),
 	}
 	if t.Best >= 0 {
 		p.Knees = kneesInWords(t)
 	}
 	if t.Facts != nil {
 		p.Published = published(t)[1:] // the page has the source elsewhere
-	}
-	for _, point := range t.Points {
-		if point.Error != "" {
-			text := string(point.Status) + ": " + printable(point.Error)
-			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), text})
-		}
 	}
 	drawn := sketches(t)
 	if r := t.run; r != nil {
@@ -187,21 +180,10 @@ func tiles(t Table) []tile {
 		}
 		list = append(list, storedTile(best.BytesPerRow.Median)...)
 	}
-	count := map[Status]int{}
-	for _, p := range t.Points {
-		count[p.Status]++
-	}
-	note := ""
-	for _, s := range []Status{Limited, Failed, Skipped} {
-		if count[s] > 0 {
-			note = units.Join(", ", note, fmt.Sprintf("%d %s", count[s], s))
-		}
-	}
 	if len(t.Points) == 1 {
 		return list
 	}
-	measured := strconv.Itoa(count[Measured] + count[Limited])
-	return append(list, tile{"Cases measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
+	return append(list, tile{"Cases measured", strconv.Itoa(len(t.measured())), "of " + strconv.Itoa(len(t.Points)), ""})
 }
 
 // allQuantities returns every quantity of each measured case, with its range.

@@ -184,7 +184,7 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 	}
 	text := rendered(t, results.Markdown, of)
 	const escaped = "a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*"
-	require.Contains(t, text, "failed: "+escaped)
+	require.Contains(t, text, ": "+escaped)
 
 	var compared strings.Builder
 	before := fixture(t, "four-methods.jsonl")
@@ -197,8 +197,8 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 	require.Contains(t, compared.String(), "in the other failed, "+escaped)
 }
 
-// A cell has room for the beginning of what a server says, and below the table there is room for the rest.
-func TestLongErrorsStandBelowTheTable(t *testing.T) {
+// What a server says stands below the table, once for all cases that have it.
+func TestErrorsStandBelowTheTable(t *testing.T) {
 	table := drawn(t)[1]
 	for i := range table.Points {
 		why := strings.Repeat("the server said much. ", 20) + "END"
@@ -207,7 +207,6 @@ func TestLongErrorsStandBelowTheTable(t *testing.T) {
 	for _, f := range []results.Format{results.Text, results.Markdown} {
 		text := shown(t, f, table)
 		require.Equal(t, 1, strings.Count(text, "END"), f)
-		require.Equal(t, len(table.Points), strings.Count(text, "failed: the server said much. the server said much. the server said…"), f)
 	}
 }
 
@@ -266,7 +265,7 @@ func TestNarrowText(t *testing.T) {
 		cells, rest, _ := strings.Cut(text.String(), "\nnot shown ")
 		require.Regexp(t, want, cells)
 		require.Contains(t, rest, "p50, p99")
-		require.Contains(t, cells, "failed: con…")
+		require.Contains(t, cells, " failed\n")
 		for line := range strings.Lines(cells) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), columns)
 		}
