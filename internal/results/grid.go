@@ -14,8 +14,7 @@ type grid struct {
 	Head []gridCell
 	Rows []gridRow
 
-	axes  int  // of the first columns
-	notes bool // the last column has notes
+	axes int // of the first columns
 }
 
 // gridRow is a line of a grid. Class is the case's status, or best.
@@ -81,14 +80,14 @@ func caseGrid(t Table) grid {
 		add(a.Name, a.ordered(), func(p Point) string { return p.Settings.Value(a.Name) })
 	}
 	addFigures(add)
-	columns = append(columns, column[int]{"notes", false, func(i int) gridCell { return gridCell{Text: notes(t, i)} }})
+	columns = append(columns, column[int]{notesHead, false, func(i int) gridCell { return gridCell{Text: notes(t, i)} }})
 
 	all := make([]int, len(t.Points))
 	for i := range all {
 		all[i] = i
 	}
 	g := gridOf(all, columns)
-	g.axes, g.notes = len(axes), len(g.Head) > 0 && g.Head[len(g.Head)-1].Text == "notes"
+	g.axes = len(axes)
 	for i, p := range t.Points {
 		g.Rows[i].Class = string(p.Status)
 		if i == t.Best {
@@ -98,8 +97,10 @@ func caseGrid(t Table) grid {
 	return g
 }
 
-// rateHead is the column whose figures have bars.
-const rateHead = "rows/s"
+const (
+	rateHead  = "rows/s" // the column whose figures have bars
+	notesHead = "notes"
+)
 
 // percentOf returns a rate in per cent of the best; 0 if that is nothing to draw.
 func percentOf(rate, best float64) int {
@@ -210,51 +211,32 @@ func (g grid) widths() []int {
 	return widths
 }
 
-// minNotes is the width to which notes are cut before figures are left out.
-const minNotes = 12
-
-// fit makes the grid at most so wide, 0 for any width: it cuts notes, and removes the last figures, whose names it
-// returns. Axes and the first figure stay, however wide they are.
+// fit makes the grid at most so wide, 0 for any width: it removes the last figures, whose names it returns. Axes, the
+// first figure and notes stay, however wide they are.
 func (g *grid) fit(columns int) (omitted []string) {
-	for {
-		widths := g.widths()
-		over := -columns - 2
-		for _, w := range widths {
-			over += w + 2
-		}
-		if columns == 0 || over <= 0 {
-			return omitted
-		}
-
-		last := len(widths) - 1
-		if g.notes {
-			if w := max(widths[last]-over, minNotes); w < widths[last] {
-				g.cut(last, w)
-				continue
-			}
+	for columns > 0 && g.width() > columns {
+		last := len(g.Head) - 1
+		if g.Head[last].Text == notesHead {
 			last--
 		}
 		if last <= g.axes {
-			return omitted
+			break
 		}
 		omitted = slices.Insert(omitted, 0, g.Head[last].Text)
-		g.remove(last)
-	}
-}
-
-func (g grid) cut(column, width int) {
-	for _, line := range g.lines() {
-		if text := []rune(line[column].Text); len(text) > width {
-			line[column].Text = string(text[:width-1]) + "…"
+		g.Head = slices.Delete(g.Head, last, last+1)
+		for i, row := range g.Rows {
+			g.Rows[i].Cells = slices.Delete(row.Cells, last, last+1)
 		}
 	}
+	return omitted
 }
 
-func (g *grid) remove(column int) {
-	g.Head = slices.Delete(g.Head, column, column+1)
-	for i, row := range g.Rows {
-		g.Rows[i].Cells = slices.Delete(row.Cells, column, column+1)
+func (g grid) width() int {
+	sum := -2
+	for _, w := range g.widths() {
+		sum += w + 2
 	}
+	return sum
 }
 
 // text lays the grid out in columns of one width, with two spaces between.

@@ -58,8 +58,8 @@ func saysRows(axis string) bool {
 		strings.HasPrefix(axis, "param.")
 }
 
-// rowsAlong groups the measured points that differ in one axis only. A row is sorted by size, or as the axis lists its
-// values if they have no order; rows are in the order of their first cases.
+// rowsAlong groups the measured points that differ in one axis only. A row is sorted by size; rows are in
+// the order of their first cases.
 func rowsAlong(axis Axis, points []Point) [][]int {
 	var rows [][]int
 	at := map[string]int{}
@@ -74,13 +74,9 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		}
 		rows[at[k]] = append(rows[at[k]], i)
 	}
-	order := CompareValues
-	if !axis.ordered() {
-		order = func(a, b string) int { return cmp.Compare(slices.Index(axis.Values, a), slices.Index(axis.Values, b)) }
-	}
 	for _, row := range rows {
 		slices.SortStableFunc(row, func(i, j int) int {
-			return order(points[i].Settings.Value(axis.Name), points[j].Settings.Value(axis.Name))
+			return CompareValues(points[i].Settings.Value(axis.Name), points[j].Settings.Value(axis.Name))
 		})
 	}
 	return rows
