@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -159,11 +157,8 @@ func (s sketch) figure(id string) figure {
 func tiles(t Table) []tile {
 	var list []tile
 	for _, j := range t.Thresholds {
-		one := tile{j.Threshold.String(), "met", "", "in " + english.Plural(j.Cases, "case", "")}
-		if len(j.Missed) > 0 {
-			one.Value, one.Note = "missed", j.missedIn()[len("missed "):]+": "+j.worst()
-		}
-		list = append(list, one)
+		word, where := j.verdict()
+		list = append(list, tile{j.Threshold.String(), cmp.Or(word, "unknown"), "", where})
 	}
 	if best, ok := t.at(t.Best); ok {
 		list = append(list, tile{"Fastest", units.Amount(best.rate()), "rows/s",

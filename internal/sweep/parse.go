@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -66,11 +67,11 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan := Plan{
 		Name: p.expand(d.Name), Repeats: 1,
-		WarmUp: p.warmUp(d.WarmUp),
-		Settle: p.duration(d.Settle, "settle"), Limit: p.duration(d.Limit, "limit"),
-		Budget: p.duration(d.Budget, "budget"), Knee: normal(p.expand(d.Knee)), Interleaved: p.interleaved(d.Order),
+		WarmUp: read(p, "warm_up", d.WarmUp, warmUps), Settle: read(p, "settle", d.Settle, duration),
+		Limit: read(p, "limit", d.Limit, duration), Budget: read(p, "budget", d.Budget, duration),
+		Knee: normal(p.expand(d.Knee)), Interleaved: !read(p, "order", d.Order, inOrder),
 	}
-	if err := plan.SetRepeats(p.expand(d.Repeats), p.share(d.Precision, "precision")); err != nil {
+	if err := plan.SetRepeats(p.expand(d.Repeats), read(p, "precision", d.Precision, share)); err != nil {
 		p.add(cmp.Or(d.Repeats.line, d.Precision.line), "%v", err)
 	}
 	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
@@ -94,16 +95,44 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	return plan
 }
 
-func (p *planner) interleaved(v value) bool {
-	switch order := normal(p.expand(v)); order {
-	case "", "interleaved":
-		return true
-	case "in-order":
-	default:
-		p.add(v.line, "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
+// read returns what a function makes of a value, and adds its error as a problem; zero if the key is missing.
+func read[T any](p *planner, key string, v value, of func(string) (T, error)) (result T) {
+	if v.line == 0 {
+		return result
 	}
-	return false
+	result, err := of(p.expand(v))
+	if err != nil {
+		p.add(v.line, "%s: %v", key, err)
+	}
+	return result
 }
+
+func inOrder(text string) (bool, error) {
+	switch order := normal(text); order {
+	case "in-order":
+		return true, nil
+	case "interleaved":
+		return false, nil
+	default:
+		return false, config.Unknown("value", order, []string{"interleaved", "in-order"})
+	}
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := config.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, errors.New("write a time as 90s, 10m or 1h30m")
+	}
+	return d, nil
+}
+
+func share(text string) (float64, error) {
+	var s config.Share
+	err := s.Set(text)
+	return float64(s), err
+}
+
+func warmUps(text string) (int, error) { return count(text, 0) }
 
 // checkMethods refuses the flags of a method that no case has: most likely its name is misspelled.
 func (p *planner) checkMethods(plan Plan, methods mapping[mapping[list[value]]]) {
@@ -396,37 +425,4 @@ func count(text string, least int64) (int, error) {
 		return 0, fmt.Errorf("write a number from %d to %d", least, maxCount)
 	}
 	return int(n.Int64()), nil
-}
-
-func (p *planner) warmUp(v value) int {
-	if v.line == 0 {
-		return 0
-	}
-	n, err := count(p.expand(v), 0)
-	if err != nil {
-		p.add(v.line, "warm_up: %v", err)
-	}
-	return n
-}
-
-func (p *planner) share(v value, what string) float64 {
-	var s config.Share
-	if v.line == 0 {
-		return 0
-	}
-	if err := s.Set(p.expand(v)); err != nil {
-		p.add(v.line, "%s: %v", what, err)
-	}
-	return float64(s)
-}
-
-func (p *planner) duration(v value, what string) time.Duration {
-	if v.line == 0 {
-		return 0
-	}
-	d, err := config.ParseDuration(p.expand(v))
-	if err != nil || d < 0 {
-		p.add(v.line, "%s: write a time as 90s, 10m or 1h30m", what)
-	}
-	return d
 }
