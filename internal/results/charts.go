@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -36,7 +36,10 @@ func sketches(t Table) []sketch {
 	if best, ok := t.at(t.Best); ok && best.Typical != nil {
 		list = append(list, timeline(t.cellName(best.Settings), best.Typical)...)
 	}
-	return append(list, breakdowns(t)...)
+	return slices.Concat(list,
+		breakdown(t, "Worker-seconds by activity", "Share of the workers' time by what they were doing, ", stateNames,
+			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
+		breakdown(t, "Phases", "Share of a run's time by phase, ", phaseNames, phasesOf))
 }
 
 // throughput shows rows per second along every ordered axis, or as bars without one.
@@ -98,22 +101,18 @@ func along(t Table, axis Axis, wide bool) sketch {
 
 // aboutBars explains points and their bars, "" if each is one push.
 func aboutBars(t Table) string {
-	fewest, most := math.MaxInt, 0
+	most := 0
 	for _, p := range t.Points {
-		if n := p.RowsPerSecond.N; n > 0 {
-			fewest, most = min(fewest, n), max(most, n)
-		}
+		most = max(most, p.RowsPerSecond.N)
 	}
 	switch {
 	case most < 2:
 		return ""
 	case most < LeastTrials:
 		return "Points are medians; bars reach from the slowest push to the fastest."
-	case fewest < LeastTrials:
-		return fmt.Sprintf("Points are medians; bars are their 95 %% intervals, or from the slowest to the fastest of fewer than %d pushes.",
-			LeastTrials)
 	}
-	return "Points are medians; bars are their 95 % intervals."
+	return fmt.Sprintf("Points are medians; bars are their 95 %% intervals, or from the slowest to the fastest of fewer than %d pushes.",
+		LeastTrials)
 }
 
 const aboutCeilings = " This client's line is what calibrate reached into a server that discards."

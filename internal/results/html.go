@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -129,7 +131,7 @@ func newPart(n int, t Table, page string) part {
 	}
 	drawn := sketches(t)
 	if r := t.run; r != nil {
-		p.Where = units.Join(" · ", t.input(inputServer), clientOf(r), t.oneMachine())
+		p.Where = units.Join(" · ", t.input(inputServer), "client with "+english.Plural(r.Client.Cores, "core", ""), t.oneMachine())
 		if p.Title = ""; page != runTitle(r) {
 			p.Title = partTitle(r)
 		}

@@ -11,8 +11,6 @@ import (
 // best, and a value that brings less than it is past the knee.
 const Near = 0.05
 
-func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
-
 // KneeOf returns the index of the knee in a row of rates, which are in the order of their axis and at least one: the
 // first that is within near, a share, of the best.
 func KneeOf(rates []float64, near float64) int {
@@ -28,16 +26,6 @@ type Knee struct {
 	Best string   `json:"best"` // where the row is fastest
 	// Reached is false where At is the last value that was measured: more may still pay.
 	Reached bool `json:"reached"`
-}
-
-// kneeAxis returns the axis of knees: the planned one if it has several values, else sizeAxis.
-func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
-	for _, a := range axes {
-		if planned != "" && sameName(a.Name, planned) && len(a.Values) > 1 {
-			return a, true
-		}
-	}
-	return sizeAxis(axes)
 }
 
 // sizeAxis returns the axis that measures the size of a case: workers, then what is sent at a time, then any other with
@@ -84,7 +72,12 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 
 func (t Table) findKnees() []Knee {
 	knees := []Knee{} // [] in JSON
-	axis, ok := kneeAxis(t.planned, t.Axes)
+	axis, ok := sizeAxis(t.Axes)
+	for _, a := range t.varying() {
+		if t.planned != "" && sameName(a.Name, t.planned) {
+			axis, ok = a, true
+		}
+	}
 	if !ok {
 		return knees
 	}
@@ -128,7 +121,7 @@ func (t Table) findBest() (best, smallest int) {
 		return -1, -1
 	}
 	best = fastest(t.Points, near)
-	near = slices.DeleteFunc(near, func(i int) bool { return !nearly(t.Points[i].rate(), t.Points[best].rate()) })
+	near = slices.DeleteFunc(near, func(i int) bool { return t.Points[i].rate() < (1-Near)*t.Points[best].rate() })
 	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }
 

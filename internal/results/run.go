@@ -81,14 +81,6 @@ func (t Table) oneMachine() string {
 	return "client and server on one machine"
 }
 
-// clientOf says what the client of one run was.
-func clientOf(r *report.Report) string {
-	if r.Client.Cores == 0 {
-		return ""
-	}
-	return "client with " + english.Plural(r.Client.Cores, "core", "")
-}
-
 // runTiles returns the headline of one run.
 func runTiles(r *report.Report) []tile {
 	is, bound := r.Result, r.BoundBy

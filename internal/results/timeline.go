@@ -64,14 +64,6 @@ func timeline(cell string, r *report.Report) []sketch {
 	return []sketch{{title: "Throughput over time", caption: caption, draw: line.Draw}}
 }
 
-// breakdowns show where the time of workers went, and where the time of runs went.
-func breakdowns(t Table) []sketch {
-	return append(
-		breakdown(t, "Worker-seconds by activity", "Share of the workers' time by what they were doing, ", stateNames,
-			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
-		breakdown(t, "Phases", "Share of a run's time by phase, ", phaseNames, phasesOf)...)
-}
-
 // stateNames are the workers' states, by the names of event.State: busy ones first, and idle last, in grey.
 var stateNames = []share{
 	{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
@@ -96,6 +88,7 @@ func phasesOf(r *report.Report) map[string]float64 {
 // share is one part of a whole: its name in reports, and for people.
 type share struct{ key, name string }
 
+// breakdown shows where the time of the typical pushes of some cases went.
 func breakdown(t Table, title, caption string, shares []share, of func(*report.Report) map[string]float64) []sketch {
 	total := func(r *report.Report) (sum float64) {
 		for _, s := range shares {
