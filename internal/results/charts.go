@@ -258,7 +258,7 @@ func latency(t Table) []sketch {
 	})
 }
 
-// fastestOf returns the fastest of some points, in their own order.
+// fastestOf returns the fastest of some points, of equals the first, in their own order.
 func fastestOf(t Table, among []int, most int) []int {
 	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
 		return cmp.Compare(t.Points[b].rate(), t.Points[a].rate())

@@ -89,7 +89,7 @@ func (t Table) findKnees() []Knee {
 		for n, i := range row {
 			rates[n] = t.Points[i].rate()
 		}
-		best := t.Points[fastest(t.Points, row)]
+		best := t.Points[fastestOf(t, row, 1)[0]]
 		n := KneeOf(rates, Near)
 		p := t.Points[row[n]]
 		knees = append(knees, Knee{
@@ -107,20 +107,13 @@ func (t Table) isKnee(p Point) bool {
 	})
 }
 
-// fastest returns the point with the highest median rate, of equals the first. among must not be empty.
-func fastest(points []Point, among []int) int {
-	return slices.MaxFunc(among, func(i, j int) int {
-		return cmp.Or(cmp.Compare(points[i].rate(), points[j].rate()), cmp.Compare(j, i))
-	})
-}
-
 // findBest returns the fastest point and the smallest that is nearly as fast; -1 and -1 if none was measured.
 func (t Table) findBest() (best, smallest int) {
 	near := t.measured()
 	if len(near) == 0 {
 		return -1, -1
 	}
-	best = fastest(t.Points, near)
+	best = fastestOf(t, near, 1)[0]
 	near = slices.DeleteFunc(near, func(i int) bool { return t.Points[i].rate() < (1-Near)*t.Points[best].rate() })
 	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }

@@ -141,7 +141,7 @@ func (t Table) closeBest() string {
 	if len(others) == 0 {
 		return ""
 	}
-	first, second := t.Points[t.Best], t.Points[fastest(t.Points, others)]
+	first, second := t.Points[t.Best], t.Points[fastestOf(t, others, 1)[0]]
 	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.rate() == 0 {
 		return ""
 	}

@@ -32,7 +32,7 @@ func (s *Sweep) Explain(w io.Writer, file string, done []results.Entry) error {
 	fmt.Fprintf(w, "record    %s%s\n", file, s.describeDone(done))
 	fmt.Fprintf(w, "order     %s\n", s.describeOrder())
 	for i, part := range s.Parts {
-		own := s.casesOf(i)
+		own := casesOf(s.Cases, i)
 		if len(own) == 0 {
 			continue
 		}
@@ -66,10 +66,6 @@ func writeFlags(w io.Writer, of string, flags map[string][]string) {
 			fmt.Fprintf(w, "%-9s %s %s\n", of, name, value)
 		}
 	}
-}
-
-func (s *Sweep) casesOf(part int) []Case {
-	return slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool { return c.Part != part })
 }
 
 func (s *Sweep) describeDone(done []results.Entry) string {
@@ -144,7 +140,7 @@ func (s *Sweep) estimate(done []results.Entry) string {
 	var takes time.Duration
 	atMost := s.Plan.Precision > 0
 	for i := range s.Parts {
-		for n, c := range s.casesOf(i) {
+		for n, c := range casesOf(s.Cases, i) {
 			times := s.Plan.Repeats
 			if n == 0 {
 				times += s.Plan.WarmUp

@@ -27,7 +27,7 @@ func (s step) push() results.Push {
 func order(p Plan, cases []Case, digest string) []step {
 	var all []step
 	for part := range p.Parts {
-		own := slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Part != part })
+		own := casesOf(cases, part)
 		if len(own) == 0 {
 			continue
 		}
@@ -48,6 +48,10 @@ func order(p Plan, cases []Case, digest string) []step {
 		}
 	}
 	return all
+}
+
+func casesOf(cases []Case, part int) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Part != part })
 }
 
 func seeded(digest, part string, repeat, group int) *rand.Rand {
