@@ -377,7 +377,7 @@ func TestProblems(t *testing.T) {
 		{"name: p\nparts: {a: {rows: [1]}}", []string{"plan.yaml:2: parts.a.rows: one value belongs here"}},
 		{"name: p\naxes: {workers: {a: 1}}", []string{"plan.yaml:2: axes.workers: a value, or one with flags of its own as NAME: {flag: value}, belongs here"}},
 		{"name: p\npush: 5", []string{"plan.yaml:2: push: keys and values belong here"}},
-		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: facts.points: a table as text (points: |) belongs here"}},
+		{"name: p\nfacts: {points: {}}", []string{"plan.yaml:2: facts.points: one value belongs here"}},
 		{"name: p\nschemes: {databent: {rows: 1}}\ntarget: x", []string{`plan.yaml:2: target scheme "databent" does not exist; did you mean "databend"?`}},
 		{"name: p\npush: {worker: 1, target: x, dataset: [a, b]}\naxes: {metod: 1, set: a=1, yes_drop: t}", []string{
 			`plan.yaml:2: flag "worker" does not exist; did you mean "workers"?`,
