@@ -304,8 +304,7 @@ func matching(a, b Table) []string {
 	for _, axis := range append(a.varying(), b.varying()...) {
 		names = append(names, plainName(axis.Name))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return distinct(names)
 }
 
 func cellKey(p Point, axes []string) string {

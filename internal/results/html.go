@@ -121,10 +121,7 @@ func newPart(n int, t Table, page string) part {
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
 		About: units.Join(" · ", t.Name, scale, durability),
 		Tiles: tiles(t), Cells: caseGrid(t), All: allQuantities(t),
-		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...), Failures: errorsOf(t),
-	}
-	if t.Best >= 0 {
-		p.Knees = kneesInWords(t)
+		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...), Failures: errorsOf(t), Knees: kneesInWords(t),
 	}
 	if t.Facts != nil {
 		p.Published = published(t)[1:] // the page has the source elsewhere
@@ -133,7 +130,8 @@ func newPart(n int, t Table, page string) part {
 	if r := t.run; r != nil {
 		p.Where = units.Join(" · ", t.input(inputServer), "client with "+english.Plural(r.Client.Cores, "core", ""), t.oneMachine())
 		if p.Title = ""; page != runTitle(r) {
-			p.Title = partTitle(r)
+			dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
+			p.Title = dataset + ": " + units.Count(r.Result.Rows) + " rows"
 		}
 		p.Tiles, p.Command, p.Summary, p.Shards, p.Cells = runTiles(r), commandOf(r), summaryOf(r), shardGrid(r), grid{}
 		drawn = runSketches(r)

@@ -38,12 +38,6 @@ func titleOfTables(tables []Table) string {
 	return strings.Replace(runTitle(&whole), " into ", fmt.Sprintf(" into %d tables of ", len(tables)), 1)
 }
 
-// partTitle names one table of such a push by its dataset.
-func partTitle(r *report.Report) string {
-	dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
-	return dataset + ": " + units.Count(r.Result.Rows) + " rows"
-}
-
 // commandOf returns the command of a run, with TARGET and FILE in place of names; "" if the report does not have its
 // flags.
 func commandOf(r *report.Report) string {
