@@ -119,7 +119,7 @@ func (p *planner) choose(part *Part, t table) {
 			part.excluded = append(part.excluded, n)
 		}
 	}
-	if len(part.excluded) == total {
+	if len(t.Exclude) > 0 && len(part.excluded) == total {
 		p.add(t.Exclude[0].line(), "exclude: no case is left")
 	}
 }

@@ -465,6 +465,7 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:9: include: this case has no method; write it",
 			`plan.yaml:10: include: axis "rows" does not exist`,
 		}},
+		{"name: p\ntarget: databend://h\ninclude:\n- {workers: ''}", []string{"plan.yaml:4: axis workers: an empty value"}},
 		{"name: p\ntarget: databend://h\naxes: {workers: [1, 2]}\nexclude:\n- {workers: 1..2x2}", []string{"plan.yaml:5: exclude: no case is left"}},
 		{"name: p\ntarget: databend://h\naxes: {workers: 1}\nthresholds:\n  rows_per_sec: '> 1'\n  seconds: 5\n  total_rows: '>= 5s'\n" +
 			"  batch-p99-seconds: ['< 200ms', '!= 3']", []string{
