@@ -60,7 +60,7 @@ func along(t Table, axis Axis, wide bool) sketch {
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
 		Series: series(t, axis, lines, len(bestOf) == 0),
-		Mark:   "first within " + near() + " of its line's best",
+		Mark:   "first within " + limitText(Near) + " of its line's best",
 	}
 	for _, c := range t.ceilings() {
 		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
@@ -111,8 +111,8 @@ func aboutBars(t Table) string {
 	case most < LeastTrials:
 		return "Points are medians; bars reach from the slowest push to the fastest."
 	}
-	return fmt.Sprintf("Points are medians; bars are their 95 %% intervals, or from the slowest to the fastest of fewer than %d pushes.",
-		LeastTrials)
+	const text = "Points are medians; bars are their 95 %% intervals, or reach from slowest to fastest of fewer than %d pushes."
+	return fmt.Sprintf(text, LeastTrials)
 }
 
 const aboutCeilings = " This client's line is what calibrate reached into a server that discards."
@@ -248,7 +248,8 @@ func latency(t Table) []sketch {
 	caption := "Time within which so many batches had their answer, " + which + loopInWords(t.input("loop"))
 	percentiles := latencyNames[:len(latencyNames)-1] // the longest would leave no room for the others
 	return stacked(t, "Latency of batches", caption, percentiles, picked, func(p Point) chart.Bar {
-		bar := chart.Bar{Note: units.Join(" · ", "p50 "+p.P50.show(units.Seconds), around("p99 ", p.P99.show(units.Seconds), ""))}
+		p99 := around("p99 ", p.P99.show(units.Seconds), "")
+		bar := chart.Bar{Note: units.Join(" · ", "p50 "+p.P50.show(units.Seconds), p99)}
 		reached := 0.0
 		for _, q := range percentiles {
 			bar.Parts = append(bar.Parts, max(p.sample(q.key).Median-reached, 0))

@@ -150,7 +150,9 @@ func addFigures(add func(head string, number bool, of func(Point) string)) {
 			return f.show(p.published(f.quantity))
 		})
 		if f.quantity != seconds { // its ratio is that of the rate
-			add("here/published", true, func(p Point) string { return times(p.sample(f.quantity).Median, p.published(f.quantity)) })
+			add("here/published", true, func(p Point) string {
+				return times(p.sample(f.quantity).Median, p.published(f.quantity))
+			})
 		}
 	}
 	for _, name := range Quantities() {

@@ -121,14 +121,16 @@ func newPart(n int, t Table, page string) part {
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
 		About: units.Join(" · ", t.Name, scale, durability),
 		Tiles: tiles(t), Cells: caseGrid(t), All: allQuantities(t),
-		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...), Failures: errorsOf(t), Knees: kneesInWords(t),
+		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
+		Failures: errorsOf(t), Knees: kneesInWords(t),
 	}
 	if t.Facts != nil {
 		p.Published = published(t)[1:] // the page has the source elsewhere
 	}
 	drawn := sketches(t)
 	if r := t.run; r != nil {
-		p.Where = units.Join(" · ", t.input(inputServer), "client with "+english.Plural(r.Client.Cores, "core", ""), t.oneMachine())
+		client := "client with " + english.Plural(r.Client.Cores, "core", "")
+		p.Where = units.Join(" · ", t.input(inputServer), client, t.oneMachine())
 		if p.Title = ""; page != runTitle(r) {
 			dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
 			p.Title = dataset + ": " + units.Count(r.Result.Rows) + " rows"
@@ -163,7 +165,7 @@ func tiles(t Table) []tile {
 	if best, ok := t.at(t.Best); ok {
 		list = append(list, tile{"Fastest", units.Amount(best.rate()), "rows/s",
 			units.Join(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
-		name := "Cheapest within " + near()
+		name := "Cheapest within " + limitText(Near)
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
 			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
 		} else if axis, ok := sizeAxis(t.Axes); ok {

@@ -139,7 +139,8 @@ func runSketches(r *report.Report) []sketch {
 			true, limitNames, r.BoundBy.Seconds),
 		barsOf("Worker-seconds by activity", "The workers' time while rows moved, by what they were doing.",
 			true, stateNames, r.WorkerSeconds),
-		barsOf("Latency of batches", "Time of a batch to its answer."+loopInWords(loops[r.Latency.Loop]), false, latencyNames, figuresOf(r)),
+		barsOf("Latency of batches", "Time of a batch to its answer."+loopInWords(loops[r.Latency.Loop]),
+			false, latencyNames, figuresOf(r)),
 		barsOf("Phases", "The run's time by phase, from the first statement to the end of the proof.",
 			true, phaseNames, phasesOf(r)))
 }

@@ -137,7 +137,7 @@ func conclusions(t Table) []Input {
 	if len(t.Points) > 1 {
 		lines = append(lines, Input{"best", at(t.Best)})
 		if t.Smallest != t.Best {
-			lines = append(lines, Input{"smallest", at(t.Smallest) + ", within " + near() + " of the best"})
+			lines = append(lines, Input{"smallest", at(t.Smallest) + ", within " + limitText(Near) + " of the best"})
 		}
 	}
 	for _, c := range t.ceilings() {
@@ -154,8 +154,6 @@ func conclusions(t Table) []Input {
 	return append(lines, kneesInWords(t)...)
 }
 
-func near() string { return fmt.Sprintf("%.4g %%", 100*Near) }
-
 // kneesInWords describes the knee of every row. Rows that rose until their end are only counted.
 func kneesInWords(t Table) []Input {
 	var lines []Input
@@ -171,9 +169,9 @@ func kneesInWords(t Table) []Input {
 		}
 		text := units.Join(": ", k.Row.String(), at)
 		if k.At != k.Best {
-			text += fmt.Sprintf(" is within %s of the best, which is at %s", near(), k.Best)
+			text += fmt.Sprintf(" is within %s of the best, which is at %s", limitText(Near), k.Best)
 		} else {
-			text += " is the best, and no smaller value is within " + near()
+			text += " is the best, and no smaller value is within " + limitText(Near)
 		}
 		lines = append(lines, Input{"knee", text})
 	}
@@ -202,7 +200,7 @@ func marks(t Table, i int) string {
 		}
 	}
 	add(i == t.Best && len(t.Points) > 1, "best")
-	add(i == t.Smallest && i != t.Best, "smallest within "+near())
+	add(i == t.Smallest && i != t.Best, "smallest within "+limitText(Near))
 	add(t.isKnee(p), "knee")
 	add(p.missed, "threshold missed")
 	add(p.Limited > 0, "limited")

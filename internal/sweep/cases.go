@@ -103,7 +103,8 @@ func (p *planner) choose(part *Part, t table) {
 	for i, pick := range included {
 		for _, a := range part.Axes {
 			if pick[a.Name] == nil {
-				p.add(t.Include[i].line(), "include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
+				p.add(t.Include[i].line(),
+					"include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
 			}
 		}
 	}

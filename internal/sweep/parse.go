@@ -334,7 +334,8 @@ func (p *planner) axis(part *Part, t table, e entry[list[choice]]) {
 func (p *planner) newAxis(part *Part, t table, e entry[list[choice]]) *results.Axis {
 	name := normal(e.key)
 	bringsNone := func(c choice) bool { return c.own == nil }
-	isFree := !slices.Contains(p.names, name) && !isEntry(name) && len(e.value) > 0 && !slices.ContainsFunc(e.value, bringsNone)
+	allBring := len(e.value) > 0 && !slices.ContainsFunc(e.value, bringsNone)
+	isFree := !slices.Contains(p.names, name) && !isEntry(name) && allBring
 	switch {
 	case name == "set":
 		p.add(e.line, "axis set: write set.NAME for the session variable NAME")

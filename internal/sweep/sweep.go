@@ -75,6 +75,9 @@ func newRunner(j Job) *runner {
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
 		recorded: map[results.Push]results.Entry{}, states: statesOf(j.Plan, j.Cases),
 	}
+	if r.Speed == nil {
+		r.Speed = func() float64 { return 0 }
+	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
 		if e.Status != results.Failed || !j.RetryFailed {
@@ -96,8 +99,8 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		return nil
 	case r.past(s):
 		if s.repeat == 0 {
-			return r.skip(i, s, fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached "+
-				"before", r.Plan.Knee, 100*(1-results.Near)))
+			const why = "past the knee: two values of %s in succession were no better, %g %% of each had been reached before"
+			return r.skip(i, s, fmt.Sprintf(why, r.Plan.Knee, 100*(1-results.Near)))
 		}
 		return nil // the first repeat was recorded as skipped
 	case r.timeIsUp() && r.Plan.Precision > 0 && s.repeat > 0:
@@ -178,26 +181,19 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 
 // measure pushes one case. The error is that of the push, which is in the entry, too, or errSweepStopped without one.
 func (r *runner) measure(ctx context.Context, s step) (results.Entry, error) {
-	before := r.speed()
+	before := r.Speed()
 	e := entryOf(s)
 	clock := r.startClock(ctx)
 	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
 	clock.stop()
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
-	e.Speed = (before + r.speed()) / 2
+	e.Speed = (before + r.Speed()) / 2
 	if err != nil && r.stopped(ctx) != nil {
 		return e, errSweepStopped
 	}
 	e.Status, e.Error = statusOf(result, err, clock)
 	return e, err
-}
-
-func (r *runner) speed() float64 {
-	if r.Speed == nil {
-		return 0
-	}
-	return r.Speed()
 }
 
 // statusOf returns the status and the error of a push. One that the limit ended in order is measured as far as it came.
