@@ -234,7 +234,7 @@ func flagFor(cmd *cobra.Command, args []string) string {
 	}
 	for _, name := range names {
 		if f := cmd.Flags().Lookup(name); f != nil && !f.Hidden {
-			return "--" + name + " " + quote(args[i])
+			return "--" + name + " " + units.ShellWord(args[i])
 		}
 	}
 	return ""

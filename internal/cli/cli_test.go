@@ -194,7 +194,7 @@ func TestMistakes(t *testing.T) {
 		"sweep discard:// --resume x --plan " + plan:                  "--resume is for a single push",
 		"sweep discard:// --metrics-linger 1s --plan " + plan:         "--metrics-linger is for a single push",
 		"sweep discard:// --repeats 0 --plan " + plan:                 "--repeats 0: write a number from 1 to 1000, or auto",
-		"sweep discard:// --repeats 3 --precision 2% --plan " + plan:  "--precision is for --repeats auto",
+		"sweep discard:// --repeats 3 --precision 2% --plan " + plan:  "--precision is for repeats auto, and they are 3",
 		"sweep discard:// --budget -1s --plan " + plan:                "--budget: a duration cannot be negative",
 		"sweep discard:// --only small --plan " + plan:                "the plan has one part only, without a name",
 		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,

@@ -60,14 +60,11 @@ Exit codes: 0 ok, 2 usage, or no case is in both A and B, 6 slower than --fail-i
 			if err := writeComparison(page, args, full, float64(threshold)); err != nil {
 				return err
 			}
-			c := results.Compare(records[0], records[1])
-			write := map[results.Format]func(io.Writer, float64) error{
-				results.Text: c.Text, results.Markdown: c.Markdown, results.JSON: c.JSON,
-			}
-			if err := a.show("", func(w io.Writer) error { return write[show](w, float64(threshold)) }); err != nil {
+			c := results.Compare(records[0], records[1], float64(threshold))
+			if err := a.show("", func(w io.Writer) error { return c.Write(w, show) }); err != nil {
 				return err
 			}
-			return missed(c, float64(threshold))
+			return missed(c)
 		},
 	}
 	f := cmd.Flags()
@@ -103,26 +100,25 @@ func writeComparison(page string, of []string, full bool, threshold float64) err
 	if err != nil {
 		return err
 	}
-	c := results.Compare(records[0], records[1])
-	return writeFile("--report", page, func(w io.Writer) error { return c.HTML(w, threshold) })
+	c := results.Compare(records[0], records[1], threshold)
+	return writeFile("--report", page, func(w io.Writer) error { return c.Write(w, results.HTML) })
 }
 
 // missed returns the error of a missed threshold, or of a comparison that says nothing. Doubt is not success.
-func missed(c results.Comparison, threshold float64) error {
-	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
-	undecided := len(c.Undecided(threshold)) + len(c.Missing())
+func missed(c results.Comparison) error {
+	slower, broken, undecided := len(c.Slower), len(c.Broken), len(c.Undecided)+len(c.Missing)
 	switch {
 	case len(c.Cells)+broken == 0:
 		return usage(errors.New("the records have no measured case in common"))
-	case threshold == 0 && c.OtherRows():
+	case c.Threshold == 0 && c.OtherRows():
 		return inconclusiveError("inconclusive: A and B have other rows")
-	case threshold == 0:
+	case c.Threshold == 0:
 		return nil
 	case slower+broken > 0:
 		return tooSlowError(fmt.Sprintf("slower than --fail-if-slower allows: %d of %d cases slower, %d failed", slower, len(c.Cells), broken))
 	case undecided > 0:
 		return inconclusiveError(fmt.Sprintf("inconclusive: %d of %d cases may be slower than --fail-if-slower allows",
-			undecided, len(c.Cells)+len(c.Missing())))
+			undecided, len(c.Cells)+len(c.Missing)))
 	}
 	return nil
 }

@@ -213,15 +213,7 @@ func TestFields(t *testing.T) {
 			Schema string          `json:"schema"`
 			Tables []results.Table `json:"tables"`
 		}{}},
-		"compare": {struct {
-			Schema    string         `json:"schema"`
-			Threshold float64        `json:"threshold"`
-			Slower    []results.Pair `json:"slower"`
-			Broken    []results.Lost `json:"broken"`
-			Undecided []results.Pair `json:"inconclusive"`
-			Missing   []results.Lost `json:"missing"`
-			results.Comparison
-		}{}},
+		"compare":  {results.Comparison{}},
 		"doctor":   {host.Report{}},
 		"tune":     {sweep.Found{}},
 		"ceilings": {[]baseline.Measurement{}},

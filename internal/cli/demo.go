@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 func (a *app) demo() *cobra.Command {
@@ -83,6 +84,6 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 	}
 	url, password := server.Access()
 	fmt.Fprintf(out, "\nthe server keeps running:\nexport DATABASE_URL=%s\nexport TERAPUSH_PASSWORD=%s\n"+
-		"to stop it and remove its data: terapush demo --stop\n", quote(url), quote(password))
+		"to stop it and remove its data: terapush demo --stop\n", units.ShellWord(url), units.ShellWord(password))
 	return nil
 }

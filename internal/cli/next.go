@@ -9,6 +9,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,7 +22,7 @@ func next(command string, r *report.Report, found string) string {
 	case r.Run.Resumable && config.IsRunName(r.Run.ID):
 		return "to resume: run the same command again, here or on another machine"
 	case r.Run.Resumable:
-		line := fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, quote(r.Target.URL), r.Run.ID, found)
+		line := fmt.Sprintf("to resume: terapush %s %s --resume %s%s", command, units.ShellWord(r.Target.URL), r.Run.ID, found)
 		switch {
 		case command != "load" || !recordsRefused(r) || strings.Contains(found, " --rejects "):
 		case r.Plan.Files.Labels:
@@ -33,7 +34,7 @@ func next(command string, r *report.Report, found string) string {
 	case command == "load": // whose proof is of the claims
 		return ""
 	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
-		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(r.Target.URL), r.Run.ID, found)
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", units.ShellWord(r.Target.URL), r.Run.ID, found)
 	default:
 		return ""
 	}
@@ -56,7 +57,7 @@ func foundBy(f *pflag.FlagSet) string {
 	var text strings.Builder
 	for _, name := range []string{"state-dir", "password-file"} {
 		if flag := f.Lookup(name); flag.Changed {
-			fmt.Fprintf(&text, " --%s %s", name, quote(flag.Value.String()))
+			fmt.Fprintf(&text, " --%s %s", name, units.ShellWord(flag.Value.String()))
 		}
 	}
 	for _, name := range []string{"rejects", "max-rejects"} { // of a load, which another process goes on with
@@ -68,18 +69,7 @@ func foundBy(f *pflag.FlagSet) string {
 		if path, err := filepath.Abs(value); name == "rejects" && err == nil {
 			value = path
 		}
-		fmt.Fprintf(&text, " --%s %s", name, quote(value))
+		fmt.Fprintf(&text, " --%s %s", name, units.ShellWord(value))
 	}
 	return text.String()
-}
-
-// quote returns s as one word of a shell.
-func quote(s string) string {
-	safe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

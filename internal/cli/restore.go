@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // complete fills in flags from environment and file, and warns of what is wrong with how they were given.
@@ -139,9 +140,9 @@ func sameKind(c *config.Push, f *pflag.FlagSet, r runlog.Record) error {
 	resumes, isLoad := f.Lookup("run") == nil, r.Plan.Files != nil
 	switch {
 	case resumes && c.Files == nil && isLoad:
-		return fmt.Errorf("run %s is a load: terapush load %s --resume %s", r.Run, quote(r.Target), r.Run)
+		return fmt.Errorf("run %s is a load: terapush load %s --resume %s", r.Run, units.ShellWord(r.Target), r.Run)
 	case resumes && c.Files != nil && !isLoad:
-		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", r.Run, quote(r.Target), r.Run)
+		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", r.Run, units.ShellWord(r.Target), r.Run)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func pushCommand(f sinkFlags, p sinkProtocol, at map[string]string) string {
 	case "s3":
 		environment = "AWS_ACCESS_KEY_ID=sink AWS_SECRET_ACCESS_KEY=sink "
 	}
-	return environment + "terapush push " + quote(target) + payload + " --create never --delivery at-least-once --verify " + proof
+	return environment + "terapush push " + units.ShellWord(target) + payload + " --create never --delivery at-least-once --verify " + proof
 }
 
 // sinkTable prints what arrived.

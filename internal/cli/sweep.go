@@ -23,6 +23,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -123,7 +124,7 @@ func (s *sweeper) read(args []string) error {
 		return err
 	}
 	if err := plan.SetRepeats(s.repeats, float64(s.precision)); err != nil {
-		return err
+		return fmt.Errorf("--%w", err)
 	}
 	plan.Budget = cmp.Or(s.budget, plan.Budget)
 	if s.given["fail-below"] != nil { // one in the configuration file is for pushes
@@ -169,7 +170,7 @@ func (s *sweeper) plan() (name string, text []byte, err error) {
 func (s *sweeper) tellCommand(what, more string) {
 	words := []string{"terapush sweep"}
 	if shown, err := sweep.ShownTarget(s.target); err == nil {
-		words = append(words, quote(shown))
+		words = append(words, units.ShellWord(shown))
 	}
 	words = append(words, arguments("--%s=%s", s.given, slices.Sorted(maps.Keys(s.given)))...)
 	if _, given := s.given[more]; more != "" && !given {

@@ -21,6 +21,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/run"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // A run of several tables is a sequence of ordinary runs, ID.1, ID.2 …, one a table in the order of their references.
@@ -129,7 +130,7 @@ func (a *app) prepareTables(c *config.Push, prepare func(c *config.Push) error) 
 // restoreTables completes the flags of a run of several tables from the record of its first part.
 func (a *app) restoreTables(f *pflag.FlagSet, c *config.Push, r *runlog.Record, typed func(flag string) bool) error {
 	if c.Files != nil {
-		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", c.Resume, quote(r.Target), c.Resume)
+		return fmt.Errorf("run %s is a push: terapush push %s --resume %s", c.Resume, units.ShellWord(r.Target), c.Resume)
 	}
 	if config.IsRunName(c.Resume) && typed("dataset") { // its parts compare the rows
 		return errors.Join(config.Restore(f, r.Flags), c.ReadSpec())
@@ -297,9 +298,9 @@ func (t *tablesRun) next(cmd *cobra.Command, err error) string {
 	case t.config.RunID != "":
 		return "to resume: run the same command again, here or on another machine"
 	case push.OutcomeOf(err) == report.VerificationFailed:
-		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+		return fmt.Sprintf("to verify again: terapush verify %s --run %s%s", units.ShellWord(begun.Target), t.id, foundBy(cmd.Flags()))
 	}
-	line := fmt.Sprintf("to resume: terapush push %s --resume %s%s", quote(begun.Target), t.id, foundBy(cmd.Flags()))
+	line := fmt.Sprintf("to resume: terapush push %s --resume %s%s", units.ShellWord(begun.Target), t.id, foundBy(cmd.Flags()))
 	if push.OutcomeOf(err) == report.PreflightFailed {
 		line += "\nto correct a table that has not begun: edit the file, and add --dataset FILE"
 	}

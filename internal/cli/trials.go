@@ -87,7 +87,7 @@ func arguments(format string, flags map[string][]string, names []string) (words 
 			if name == "set" {
 				value = sweep.ShownSetting(value)
 			}
-			words = append(words, fmt.Sprintf(format, name, quote(value)))
+			words = append(words, fmt.Sprintf(format, name, units.ShellWord(value)))
 		}
 	}
 	return words

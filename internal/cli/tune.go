@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const tuneHelp = `Find the smallest number of workers and batch size that reach nearly the best rate, and print the command to push with.
@@ -192,6 +193,6 @@ func (t *tuner) command(shown string, use map[string][]string) string {
 	}
 	first := []string{"method", "workers", "batch-bytes", "batch-rows"}
 	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(push)), func(name string) bool { return slices.Contains(first, name) })
-	words := append([]string{"terapush push", quote(shown)}, arguments("--%s %s", push, first)...)
+	words := append([]string{"terapush push", units.ShellWord(shown)}, arguments("--%s %s", push, first)...)
 	return strings.Join(append(words, arguments("--%s %s", push, rest)...), " ")
 }

@@ -148,7 +148,7 @@ func TestInBrowser(t *testing.T) {
 	long := results.Tables([]results.Record{large()})[0]
 	long.Title = "a-title-of-one-word-that-is-longer-than-any-phone-is-wide-0123456789"
 	var change bytes.Buffer
-	require.NoError(t, results.Compare(fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl")).HTML(&change, 0))
+	require.NoError(t, results.Compare(fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl"), 0).Write(&change, results.HTML))
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	for page, charts := range map[string]int64{
 		shown(t, results.HTML, append(drawn(t), long)...):   12,

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results/chart"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -36,7 +36,10 @@ func sketches(t Table) []sketch {
 	if best, ok := t.at(t.Best); ok && best.Typical != nil {
 		list = append(list, timeline(t.cellName(best.Settings), best.Typical)...)
 	}
-	return append(list, breakdowns(t)...)
+	return slices.Concat(list,
+		breakdown(t, "Worker-seconds by activity", "Share of the workers' time by what they were doing, ", stateNames,
+			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
+		breakdown(t, "Phases", "Share of a run's time by phase, ", phaseNames, phasesOf))
 }
 
 // throughput shows rows per second along every ordered axis, or as bars without one.
@@ -57,7 +60,7 @@ func along(t Table, axis Axis, wide bool) sketch {
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
 		Series: series(t, axis, lines, len(bestOf) == 0),
-		Mark:   "first within " + near() + " of its line's best",
+		Mark:   "first within " + limitText(Near) + " of its line's best",
 	}
 	for _, c := range t.ceilings() {
 		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
@@ -98,22 +101,18 @@ func along(t Table, axis Axis, wide bool) sketch {
 
 // aboutBars explains points and their bars, "" if each is one push.
 func aboutBars(t Table) string {
-	fewest, most := math.MaxInt, 0
+	most := 0
 	for _, p := range t.Points {
-		if n := p.RowsPerSecond.N; n > 0 {
-			fewest, most = min(fewest, n), max(most, n)
-		}
+		most = max(most, p.RowsPerSecond.N)
 	}
 	switch {
 	case most < 2:
 		return ""
 	case most < LeastTrials:
 		return "Points are medians; bars reach from the slowest push to the fastest."
-	case fewest < LeastTrials:
-		return fmt.Sprintf("Points are medians; bars are their 95 %% intervals, or from the slowest to the fastest of fewer than %d pushes.",
-			LeastTrials)
 	}
-	return "Points are medians; bars are their 95 % intervals."
+	const text = "Points are medians; bars are their 95 %% intervals, or reach from slowest to fastest of fewer than %d pushes."
+	return fmt.Sprintf(text, LeastTrials)
 }
 
 const aboutCeilings = " This client's line is what calibrate reached into a server that discards."
@@ -245,36 +244,22 @@ func ofAll(shown, of int) string {
 }
 
 func latency(t Table) []sketch {
-	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
-	if len(picked) == 0 {
-		return nil
-	}
-	r := chart.Ranges{
-		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
-		Values: []string{"p50", "p90", "p99", "p99.9", "longest"},
-	}
-	for _, n := range picked {
-		p := t.Points[n]
-		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.P999.Median, p.Max.Median}
-		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
-	}
-	for v := len(r.Values) - 1; v >= 0; v-- { // a percentile that no case has batches enough for
-		if slices.ContainsFunc(r.Rows, func(row chart.Range) bool { return row.Values[v] > 0 }) {
-			continue
+	picked, which := picks(t, func(p Point) bool { return p.P50.N > 0 })
+	caption := "Time within which so many batches had their answer, " + which + loopInWords(t.input("loop"))
+	percentiles := latencyNames[:len(latencyNames)-1] // the longest would leave no room for the others
+	return stacked(t, "Latency of batches", caption, percentiles, picked, func(p Point) chart.Bar {
+		p99 := around("p99 ", p.P99.show(units.Seconds), "")
+		bar := chart.Bar{Note: units.Join(" · ", "p50 "+p.P50.show(units.Seconds), p99)}
+		reached := 0.0
+		for _, q := range percentiles {
+			bar.Parts = append(bar.Parts, max(p.sample(q.key).Median-reached, 0))
+			reached = max(reached, p.sample(q.key).Median)
 		}
-		r.Values = slices.Delete(r.Values, v, v+1)
-		for i, row := range r.Rows {
-			r.Rows[i].Values = slices.Delete(row.Values, v, v+1)
-		}
-	}
-	caption = "Time from sending a batch to its answer, " + caption
-	if loop := t.input("loop"); loop != "" {
-		caption += " " + strings.ToUpper(loop[:1]) + strings.Replace(loop[1:], ":", " loop:", 1) + "."
-	}
-	return []sketch{{title: "Latency of batches", caption: caption, draw: r.Draw}}
+		return bar
+	})
 }
 
-// fastestOf returns the fastest of some points, in their own order.
+// fastestOf returns the fastest of some points, of equals the first, in their own order.
 func fastestOf(t Table, among []int, most int) []int {
 	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
 		return cmp.Compare(t.Points[b].rate(), t.Points[a].rate())

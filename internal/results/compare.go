@@ -27,8 +27,17 @@ const (
 // margin is the share by which a change matters to those who give no threshold, as for the smallest case of a table.
 const margin = 0.05
 
-// Comparison is two records compared case by case. Its lists are never nil.
+// Comparison is two records compared case by case. Its lists are never nil. Written as JSON it may get more fields under
+// the same schema.
 type Comparison struct {
+	Schema string `json:"schema"`
+	// Threshold is the share of A's rate by which no case must be slower; 0 is none.
+	Threshold float64 `json:"threshold"`
+	Slower    []Pair  `json:"slower"`       // certainly by more than the threshold
+	Broken    []Lost  `json:"broken"`       // measured in A, failed in B
+	Undecided []Pair  `json:"inconclusive"` // perhaps slower by more than the threshold
+	Missing   []Lost  `json:"missing"`      // measured in A, neither measured nor failed in B
+
 	A      string       `json:"a"` // the names of the records
 	B      string       `json:"b"`
 	Cells  []Pair       `json:"cells"`  // measured in both
@@ -60,11 +69,13 @@ type Pair struct {
 	// Enough is about how many pushes on either side would decide; 0 if the case is decided, or if more would hardly.
 	Enough int `json:"enough"`
 
-	change               // its ends are Low and High, or infinite
+	span                 // of the change: its ends are Low and High, or infinite
+	rates        span    // without what the machine may have done
+	machine      span    // of its speed; unknown if it was not measured or does not matter
 	near         float64 // what is called equal
 	byMachine    bool    // the rates alone would decide
-	otherRows    bool
-	otherBackend bool
+	otherRows    string  // in what the rows differ, in a sentence; "" if they are alike
+	otherBackend string  // likewise of the databases
 }
 
 // Lost is a case that was measured in one record only.
@@ -84,12 +95,12 @@ type Difference struct {
 }
 
 // Compare compares two records. Cases match by their settings; an axis of one value in both is ignored, so that two
-// targets or versions can be compared: they are inputs that differ.
-func Compare(a, b Record) Comparison {
+// targets or versions can be compared: they are inputs that differ. The threshold is a share of A's rate, 0 without one.
+func Compare(a, b Record, threshold float64) Comparison {
 	both := []Record{a, b}
 	c := Comparison{
-		A: fileName(a, 0, both), B: fileName(b, 1, both), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{},
-		Unlike: []string{},
+		Schema: "terapush.compare/v1", Threshold: threshold, A: fileName(a, 0, both), B: fileName(b, 1, both),
+		Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{},
 	}
 	tablesA, tablesB := Tables([]Record{a}), Tables([]Record{b})
 	matched := map[int]bool{}
@@ -114,53 +125,23 @@ func Compare(a, b Record) Comparison {
 	if len(matched) == 0 {
 		c.addInputs(inputsOfAll(tablesA), inputsOfAll(tablesB))
 	}
-	c.addMachine()
+	c.Unlike = c.unlike()
+
+	c.Slower = those(c.Cells, func(p Pair) bool { return threshold > 0 && p.comparable() && p.high < -threshold })
+	c.Undecided = those(c.Cells, func(p Pair) bool { return threshold > 0 && (!p.comparable() || p.holds(-threshold)) })
+	c.Broken = those(c.Lost, func(l Lost) bool { return l.In == "a" && l.Other == Failed })
+	c.Missing = those(c.Lost, func(l Lost) bool { return l.In == "a" && l.Other != Failed })
 	return c
 }
 
-// SlowerBy lists the cases that are certainly slower in B by more than a share of A's rate.
-func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
-	for _, p := range c.Cells {
-		if p.comparable() && p.high < -threshold {
-			cells = append(cells, p)
-		}
-	}
-	return cells
-}
-
-// Undecided lists the cases of which it is not certain whether they are slower in B by more than a share of A's rate.
-func (c Comparison) Undecided(threshold float64) (cells []Pair) {
-	for _, p := range c.Cells {
-		if !p.comparable() || p.holds(-threshold) {
-			cells = append(cells, p)
-		}
-	}
-	return cells
-}
-
-// Missing lists the cases that were measured in A, and in B neither measured nor failed.
-func (c Comparison) Missing() (cells []Lost) {
-	for _, l := range c.Lost {
-		if l.In == "a" && l.Other != Failed {
-			cells = append(cells, l)
-		}
-	}
-	return cells
+// those returns what meets a condition; never nil.
+func those[T any](all []T, is func(T) bool) []T {
+	return slices.DeleteFunc(append([]T{}, all...), func(one T) bool { return !is(one) })
 }
 
 // OtherRows reports whether the rows of all cases differ, so that nothing was compared.
 func (c Comparison) OtherRows() bool {
-	return len(c.Cells) > 0 && !slices.ContainsFunc(c.Cells, func(p Pair) bool { return !p.otherRows })
-}
-
-// Broken lists the cases that were measured in A and failed in B.
-func (c Comparison) Broken() (cells []Lost) {
-	for _, l := range c.Lost {
-		if l.In == "a" && l.Other == Failed {
-			cells = append(cells, l)
-		}
-	}
-	return cells
+	return len(c.Cells) > 0 && !slices.ContainsFunc(c.Cells, func(p Pair) bool { return p.otherRows == "" })
 }
 
 func inputsOfAll(tables []Table) (all []Input) {
@@ -182,8 +163,7 @@ func (c *Comparison) addCells(a, b Table) {
 		delete(inB, k)
 		switch {
 		case p.measured() && other.measured():
-			c.Cells = append(c.Cells, newPair(a.Name, p, other))
-			c.addUnlike(p, other)
+			c.Cells = append(c.Cells, newPair(a.Name, p, other, c.Threshold))
 		case p.measured():
 			c.Lost = append(c.Lost, Lost{a.Name, p.Settings, "a", other.Status, other.Error})
 		case other.measured():
@@ -197,11 +177,11 @@ func (c *Comparison) addCells(a, b Table) {
 	}
 }
 
-func newPair(table string, a, b Point) Pair {
-	p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond, change: changeOf(a, b)}
-	p.P, p.Tested, p.InTurns = p.p, p.tested, p.inTurns
-	if finite(p.middle) {
-		p.Change = p.middle
+func newPair(table string, a, b Point, threshold float64) Pair {
+	p := changeOf(a, b)
+	p.Table, p.Settings, p.A, p.B = table, a.Settings, a.RowsPerSecond, b.RowsPerSecond
+	if !finite(p.Change) {
+		p.Change = 0
 	}
 	if p.known() {
 		p.Low, p.High = p.low, p.high
@@ -209,30 +189,27 @@ func newPair(table string, a, b Point) Pair {
 	if p.machine.known() {
 		p.MachineLow, p.MachineHigh = p.machine.low, p.machine.high
 	}
-	p.otherRows, p.otherBackend = otherRows(a, b) != "", otherBackend(a, b) != ""
-	return p.judged(0)
-}
-
-// comparable reports whether both rates are of the same rows and database.
-func (p Pair) comparable() bool { return !p.otherRows && !p.otherBackend }
-
-// judged returns the pair with its verdict. A threshold of 0 is none: then a change that matters is one of margin.
-func (p Pair) judged(threshold float64) Pair {
-	p.near, p.Enough = cmp.Or(threshold, margin), 0
-	p.Verdict = OtherRows
-	if !p.otherRows {
-		p.Verdict = p.verdict(p.near)
+	p.otherRows, p.otherBackend = otherRows(a, b), otherBackend(a, b)
+	p.near = cmp.Or(threshold, margin)
+	if p.otherRows != "" {
+		p.Verdict = OtherRows
+		return p
 	}
+
+	p.Verdict = p.verdict(p.near)
 	away := max(math.Abs(p.Change), p.near-math.Abs(p.Change)) // from what the range must leave out
 	if threshold > 0 {
 		away = math.Abs(p.Change + threshold)
 	}
-	if p.open(threshold) && !p.otherRows {
+	if p.open(threshold) {
 		p.Enough = p.enough(away)
 		p.byMachine = !p.rates.open(threshold)
 	}
 	return p
 }
+
+// comparable reports whether both rates are of the same rows and database.
+func (p Pair) comparable() bool { return p.otherRows == "" && p.otherBackend == "" }
 
 // open reports whether a range leaves open what is asked: whether there is a loss of the threshold or, without one,
 // whether there is a change that matters.
@@ -261,10 +238,7 @@ func (s span) holds(change float64) bool { return s.low <= change && s.high >= c
 // enough returns about how many pushes on either side make the range reach less far than away on either side: it
 // narrows with the square root of their number. 0 is more than anybody makes.
 func (p Pair) enough(away float64) int {
-	least := 1
-	for !canTell(least, least, alphaCompare) {
-		least++
-	}
+	const least = 5 // with fewer on both sides canTell is false
 	if !p.Tested {
 		return least
 	}
@@ -280,26 +254,18 @@ func (p Pair) enough(away float64) int {
 // seen returns the difference that the pushes would have shown: half of the range.
 func (p Pair) seen() float64 { return (p.high - p.low) / 2 }
 
-// addUnlike notes, once, in what the things measured in two points differ.
-func (c *Comparison) addUnlike(a, b Point) {
-	for _, text := range []string{otherRows(a, b), otherBackend(a, b)} {
-		if text != "" && !slices.Contains(c.Unlike, text) {
-			c.Unlike = append(c.Unlike, text)
-		}
-	}
-}
-
-// addMachine notes that the machine's speed surely changed, by more than is called equal.
-func (c *Comparison) addMachine() {
-	var cases []string
+// unlike returns, once each, in what the things measured in two records differ, and whether the machine's speed surely
+// changed by more than is called equal.
+func (c Comparison) unlike() []string {
+	texts, cases := []string{}, []string{}
 	for _, p := range c.Cells {
+		texts = append(texts, p.otherRows, p.otherBackend)
 		if p.machine.known() && !p.machine.holds(0) && math.Abs(p.machine.low+p.machine.high)/2 > margin {
 			cases = append(cases, fmt.Sprintf("by %s (%s)", p.machine, cell(p.Table, p.Settings)))
 		}
 	}
-	if len(cases) > 0 {
-		c.Unlike = append(c.Unlike, "the speed of the machine that ran terapush changed from a to b "+firstFew(cases))
-	}
+	texts = append(texts, around("the speed of the machine that ran terapush changed from a to b ", firstFew(cases), ""))
+	return distinct(those(texts, func(text string) bool { return text != "" }))
 }
 
 // otherRows says in what the rows of two points differ, "" if their rates are of like rows.
@@ -338,8 +304,7 @@ func matching(a, b Table) []string {
 	for _, axis := range append(a.varying(), b.varying()...) {
 		names = append(names, plainName(axis.Name))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return distinct(names)
 }
 
 func cellKey(p Point, axes []string) string {

@@ -2,66 +2,37 @@ package results
 
 import (
 	"cmp"
-	_ "embed" // the page
 	"fmt"
 	"html/template"
-	"io"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/results/chart"
 )
 
-//go:embed compare.tmpl
-var compareTemplate string
-
-// HTML writes a comparison as one page, as asHTML does. The threshold is a share of A's rate, 0 without one.
-func (c Comparison) HTML(w io.Writer, threshold float64) error {
-	t, err := template.New("page").Parse(compareTemplate)
-	if err == nil {
-		_, err = t.New("tables").Parse(pageTemplate) // for its table
-	}
-	if err != nil {
-		return fmt.Errorf("the page of a comparison: %w", err)
-	}
-	c = c.judged(threshold)
-	limit := margin
-	if threshold > 0 {
-		limit = threshold
-	}
+// html writes a comparison as one page, as asHTML does.
+func (c Comparison) html() (string, error) {
 	page := struct {
-		Title, A, B, Verdict string
-		Style                template.CSS
-		Tiles                []tile
-		Warnings             []string
-		Figure               figure
-		Cells                grid
-		Only                 []Input
-		Inputs               []Difference
-	}{
-		Title: c.headline(), A: c.A, B: c.B, Style: template.CSS(chart.Style + pageStyle), Tiles: c.tiles(),
-		Warnings: c.Unlike, Figure: c.figure(limit), Cells: c.grid(), Inputs: c.Inputs,
-		Verdict: c.conclusion(threshold), Only: c.only(),
-	}
-	var b strings.Builder
-	if err := t.Execute(&b, page); err != nil {
-		return fmt.Errorf("the page of a comparison: %w", err)
-	}
-	return write(w, "comparison", b.String())
-}
-
-// count returns how many cases have the verdict.
-func (c Comparison) count(v Verdict) (n int) {
-	for _, p := range c.Cells {
-		if p.Verdict == v {
-			n++
-		}
-	}
-	return n
+		Comparison
+		Title, Verdict string
+		Style          template.CSS
+		Tiles          []tile
+		Figure         figure
+		Table          grid
+		Only           []Input
+	}{c, c.headline(), c.conclusion(), style(), c.tiles(), c.changes().figure("c1"), c.grid(), c.only()}
+	return executed("compare.tmpl", page)
 }
 
 // verdicts in the order of what a reader has to know first.
 var verdicts = []Verdict{Slower, Inconclusive, OtherRows, Same, Faster}
+
+// with returns the cases of a verdict.
+func (c Comparison) with(v Verdict) []Pair {
+	return those(c.Cells, func(p Pair) bool { return p.Verdict == v })
+}
 
 // caseName names a case, with its table if there are several.
 func (c Comparison) caseName(p Pair) string {
@@ -74,12 +45,11 @@ func (c Comparison) caseName(p Pair) string {
 func (c Comparison) headline() string {
 	var parts []string
 	for _, v := range verdicts {
-		i := slices.IndexFunc(c.Cells, func(p Pair) bool { return p.Verdict == v })
-		if i >= 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.count(v), c.Cells[i].verdictText()))
+		if cases := c.with(v); len(cases) > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", len(cases), cases[0].verdictText()))
 		}
 	}
-	if n := len(c.Broken()); n > 0 {
+	if n := len(c.Broken); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed in B", n))
 	}
 	if len(parts) == 0 {
@@ -89,33 +59,31 @@ func (c Comparison) headline() string {
 }
 
 func (c Comparison) tiles() (list []tile) {
-	of := "of " + many(len(c.Cells), "case")
+	of := "of " + english.Plural(len(c.Cells), "case", "")
 	for _, v := range verdicts {
 		var which []string
-		for _, p := range c.Cells {
-			if p.Verdict == v {
-				which = append(which, cell("", p.Settings)+" "+p.changeText())
-			}
+		for _, p := range c.with(v) {
+			which = append(which, cell("", p.Settings)+" "+p.changeText())
+		}
+		one := tile{strings.ToUpper(string(v[:1])) + string(v[1:]), fmt.Sprint(len(which)), of, firstFew(which)}
+		if v == Same {
+			one.Note = ""
 		}
 		if len(which) > 0 {
-			name, note := strings.ToUpper(string(v[:1]))+string(v[1:]), firstFew(which)
-			if v == Same {
-				note = ""
-			}
-			list = append(list, tile{name, fmt.Sprint(len(which)), of, note})
+			list = append(list, one)
 		}
 	}
-	if n := len(c.Broken()); n > 0 {
+	if n := len(c.Broken); n > 0 {
 		list = append(list, tile{"Failed in B", fmt.Sprint(n), "", "measured in A"})
 	}
-	if n := len(c.Missing()); n > 0 {
+	if n := len(c.Missing); n > 0 {
 		list = append(list, tile{"Not measured in B", fmt.Sprint(n), "", "measured in A"})
 	}
 	return list
 }
 
-// figure shows the changes, those of the largest losses first if there are too many.
-func (c Comparison) figure(limit float64) figure {
+// changes shows the changes, those of the largest losses first if there are too many.
+func (c Comparison) changes() sketch {
 	const most = 40
 	shown := slices.Clone(c.Cells)
 	caption := "The change of the median rate from A to B, with its 99 % interval. " +
@@ -125,7 +93,7 @@ func (c Comparison) figure(limit float64) figure {
 		shown = shown[:most]
 		caption += fmt.Sprintf(" The %d cases with the largest losses of %d are shown.", most, len(c.Cells))
 	}
-	changes := chart.Changes{Margin: limit}
+	drawn := chart.Changes{Margin: cmp.Or(c.Threshold, margin)}
 	kinds := map[Verdict]chart.ChangeKind{
 		Slower: chart.Less, Faster: chart.More, Same: chart.Unchanged, Inconclusive: chart.Open, OtherRows: chart.Open,
 	}
@@ -136,12 +104,7 @@ func (c Comparison) figure(limit float64) figure {
 		if p.within() != "" {
 			row.Low, row.High = p.low, p.high
 		}
-		changes.Rows = append(changes.Rows, row)
+		drawn.Rows = append(drawn.Rows, row)
 	}
-	const title = "Change of rows/s by case"
-	frame := chart.Frame{ID: "c1", Title: title, Desc: caption, Width: chart.Narrow}
-	f := figure{Title: title, Caption: caption, Narrow: template.HTML(changes.Draw(frame))}
-	frame.ID, frame.Width = "c1w", chart.Wide
-	f.Wide = template.HTML(changes.Draw(frame))
-	return f
+	return sketch{title: "Change of rows/s by case", caption: caption, wide: true, draw: drawn.Draw}
 }

@@ -38,10 +38,10 @@ func TestVerdicts(t *testing.T) {
 		{"equal", five, five, results.Same, 0, passes},
 		{"nothing at all", nothing, nothing, results.Same, 0, passes},
 	} {
-		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
+		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b), 0.05)
 		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
 		require.InDelta(t, c.change, got.Cells[0].Change, 1e-12, c.name)
-		gate := 6*len(got.SlowerBy(0.05)) + 8*len(got.Undecided(0.05))
+		gate := 6*len(got.Slower) + 8*len(got.Undecided)
 		require.Equal(t, c.gate, gate, c.name)
 	}
 }
@@ -52,24 +52,24 @@ func TestWhatADoubtSays(t *testing.T) {
 	a := sweep("workers", []string{"1"}, []float64{20480, 19900, 18200, 20300, 20470})
 	b := sweep("workers", []string{"1"}, []float64{19046, 19040, 18900, 16100, 20300})
 	var text strings.Builder
-	require.NoError(t, results.Compare(a, b).Text(&text, 0.05))
+	require.NoError(t, results.Compare(a, b, 0.05).Write(&text, results.Text))
 	require.Regexp(t, `inconclusive: s: workers 1, -6\.2 %: the change is within -\d+\.\d … \+\d+\.\d %; `+
 		`a difference of \d+\.\d % or more would have been seen; `, text.String())
 	require.Contains(t, text.String(), "0 of 1 cases slower by more than 5 %, 0 failed, 1 inconclusive\n")
 
 	text.Reset()
-	require.NoError(t, results.Compare(a, b).Text(&text, 0))
+	require.NoError(t, results.Compare(a, b, 0).Write(&text, results.Text))
 	require.Contains(t, text.String(), "1 of 1 cases inconclusive; the worst is s: workers 1: the change is within")
 
 	five := sweep("workers", []string{"1"}, []float64{100, 101, 102, 103, 104})
 	slower := sweep("workers", []string{"1"}, []float64{96, 97, 98, 98.5, 99})
 	text.Reset()
-	require.NoError(t, results.Compare(five, slower).Text(&text, 0.05))
+	require.NoError(t, results.Compare(five, slower, 0.05).Write(&text, results.Text))
 	require.Contains(t, text.String(), "slower, perhaps by more than 5 %: s: workers 1, -3.9 %: ")
 
 	few := sweep("workers", []string{"1"}, []float64{100, 101, 102})
 	text.Reset()
-	require.NoError(t, results.Compare(few, few).Text(&text, 0.05))
+	require.NoError(t, results.Compare(few, few, 0.05).Write(&text, results.Text))
 	require.Contains(t, text.String(), "3 and 3 pushes cannot tell any difference from noise: at least 5 on either side can")
 
 	// What would decide is decided by that many.
@@ -79,12 +79,12 @@ func TestWhatADoubtSays(t *testing.T) {
 		}
 		return all
 	}
-	got := results.Compare(sweep("workers", []string{"1"}, values(5, 0)), sweep("workers", []string{"1"}, values(5, 0)))
-	enough := got.Undecided(0.05)[0].Enough
+	got := results.Compare(sweep("workers", []string{"1"}, values(5, 0)), sweep("workers", []string{"1"}, values(5, 0)), 0.05)
+	enough := got.Undecided[0].Enough
 	require.Greater(t, enough, 5)
 	more := 5 * (1 + enough/5)
-	got = results.Compare(sweep("workers", []string{"1"}, values(more, 0)), sweep("workers", []string{"1"}, values(more, 0)))
-	require.Empty(t, got.Undecided(0.05), "%d pushes", more)
+	got = results.Compare(sweep("workers", []string{"1"}, values(more, 0)), sweep("workers", []string{"1"}, values(more, 0)), 0.05)
+	require.Empty(t, got.Undecided, "%d pushes", more)
 }
 
 // What the machine did while the pushes were made is no change of what was pushed, and does not hide one.
@@ -135,13 +135,13 @@ func TestChangesOfTheMachine(t *testing.T) {
 				a.Entries[i].Speed, b.Entries[i].Speed = c.speedsA[i], c.speedsB[i]
 			}
 		}
-		got := results.Compare(a, b)
+		got := results.Compare(a, b, 0.05)
 		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
 		require.Equal(t, c.inTurns, got.Cells[0].InTurns, c.name)
-		require.Equal(t, c.exitCode, 6*len(got.SlowerBy(0.05))+8*len(got.Undecided(0.05)), c.name)
+		require.Equal(t, c.exitCode, 6*len(got.Slower)+8*len(got.Undecided), c.name)
 		require.Equal(t, c.names, len(got.Unlike) == 1, "%s: %v", c.name, got.Unlike)
 		var text strings.Builder
-		require.NoError(t, got.Text(&text, 0.05))
+		require.NoError(t, got.Write(&text, results.Text))
 		if c.names && c.exitCode == 8 {
 			require.Contains(t, text.String(), "push a and b in turns", c.name)
 			require.Contains(t, text.String(), "not alike: the speed of the machine that ran terapush changed from a to b by ", c.name)
@@ -178,12 +178,12 @@ func TestUnlikeRecords(t *testing.T) {
 		for _, e := range b.Entries {
 			change(e.Report)
 		}
-		c := results.Compare(a, b)
+		c := results.Compare(a, b, 0.05)
 		require.Equal(t, want != "", len(c.Unlike) == 1, want)
-		require.Equal(t, want != "", len(c.Undecided(0.05)) == 1, want)
+		require.Equal(t, want != "", len(c.Undecided) == 1, want)
 		require.Equal(t, strings.HasPrefix(want, "the rows"), c.OtherRows(), want)
 		var text strings.Builder
-		require.NoError(t, c.Text(&text, 0.05))
+		require.NoError(t, c.Write(&text, results.Text))
 		require.Contains(t, text.String(), want)
 	}
 }
@@ -191,7 +191,7 @@ func TestUnlikeRecords(t *testing.T) {
 func TestCellsMatchBySettings(t *testing.T) {
 	a := sweep("batch_rows", []string{"2000", "16KiB", "5"}, []float64{1}, []float64{2}, []float64{3})
 	b := sweep("batch-rows", []string{"16384", "2,000", "7"}, []float64{2}, []float64{1}, []float64{4})
-	c := results.Compare(a, b)
+	c := results.Compare(a, b, 0.05)
 	require.Len(t, c.Cells, 2)
 	for _, p := range c.Cells {
 		require.Zero(t, p.Change)
@@ -204,20 +204,20 @@ func TestCellsMatchBySettings(t *testing.T) {
 	b = sweep("batch-rows", []string{"2000", "16384", "5"}, []float64{1}, nil, []float64{3})
 	b.Entries = append(b.Entries, results.Entry{Cell: 1, Status: results.Failed, Error: "disk full",
 		Settings: []results.Setting{{Axis: "batch-rows", Value: "16384"}}})
-	c = results.Compare(a, b)
+	c = results.Compare(a, b, 0.05)
 	require.Equal(t, []results.Lost{{Table: "s", Settings: a.Entries[1].Settings, In: "a", Other: results.Failed, Error: "disk full"}}, c.Lost)
-	require.Len(t, c.Broken(), 1)
+	require.Len(t, c.Broken, 1)
 	b.Entries[len(b.Entries)-1].Status = results.Skipped
-	require.Empty(t, results.Compare(a, b).Broken())
-	require.Len(t, results.Compare(a, b).Missing(), 1, "what is not measured is not known")
-	require.Empty(t, results.Compare(b, a).Missing(), "a new case is no doubt")
+	require.Empty(t, results.Compare(a, b, 0.05).Broken)
+	require.Len(t, results.Compare(a, b, 0.05).Missing, 1, "what is not measured is not known")
+	require.Empty(t, results.Compare(b, a, 0.05).Missing, "a new case is no doubt")
 
 	a, b = sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2})
-	c = results.Compare(a, b)
+	c = results.Compare(a, b, 0.05)
 	require.Len(t, c.Cells, 1, "an axis of one value is an input")
 	require.Empty(t, c.Lost)
 
-	c = results.Compare(fixture(t, "two-parts.jsonl"), fixture(t, "workers.jsonl"))
+	c = results.Compare(fixture(t, "two-parts.jsonl"), fixture(t, "workers.jsonl"), 0.05)
 	require.Empty(t, c.Cells)
 	require.Len(t, c.Lost, 15)
 	require.NotNil(t, c.Inputs)

@@ -10,11 +10,21 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Text writes a comparison for people: the cases, those of one record only, and every input that differs. With a
-// threshold above 0, a share of A's rate, it ends with the cases that are slower by more than that.
-func (c Comparison) Text(w io.Writer, threshold float64) error {
+// Write writes a comparison as Text, Markdown, JSON or HTML. With a threshold they say which cases are slower by more
+// than that, and of which that is not certain.
+func (c Comparison) Write(w io.Writer, f Format) error {
+	text, err := map[Format]func() (string, error){
+		Text: c.text, Markdown: c.markdown, HTML: c.html, JSON: func() (string, error) { return asJSON(c) },
+	}[f]()
+	if err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
+	}
+	return write(w, "comparison", text)
+}
+
+// text is for people: the cases, those of one record only, and every input that differs.
+func (c Comparison) text() (string, error) {
 	var b strings.Builder
-	c = c.judged(threshold)
 	fmt.Fprintf(&b, "a %s\nb %s\n", printable(c.A), printable(c.B))
 	for _, text := range c.Unlike {
 		fmt.Fprintf(&b, "not alike: %s\n", printable(text))
@@ -25,12 +35,8 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	if len(c.Lost) > 0 {
 		b.WriteString("\n")
 	}
-	for _, l := range c.Lost {
-		fmt.Fprintf(&b, "only in %s: %s", l.In, cell(l.Table, l.Settings))
-		if l.Other != "" {
-			b.WriteString("; in the other " + units.Join(": ", string(l.Other), units.OneLine(l.Error)))
-		}
-		b.WriteString("\n")
+	for _, only := range c.only() {
+		fmt.Fprintf(&b, "%s: %s\n", only.Name, only.Value)
 	}
 	b.WriteString("\n")
 	if len(c.Inputs) == 0 {
@@ -39,19 +45,16 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 	for _, d := range c.Inputs {
 		fmt.Fprintf(&b, "%-17s a %s\n%-17s b %s\n", printable(d.Name), orNone(d.A), "", orNone(d.B))
 	}
-	if text := c.conclusion(threshold); text != "" {
-		b.WriteString("\n" + text)
-	}
-	return write(w, "comparison", b.String())
+	b.WriteString(around("\n", c.conclusion(), ""))
+	return b.String(), nil
 }
 
-// Markdown writes a comparison as GitHub shows it in a pull request or as the summary of a job: what is decided, the
-// cases, and every input that differs. The threshold is a share of A's rate, 0 without one.
-func (c Comparison) Markdown(w io.Writer, threshold float64) error {
+// markdown is as GitHub shows it in a pull request or as the summary of a job: what is decided, the cases, and every
+// input that differs.
+func (c Comparison) markdown() (string, error) {
 	var b strings.Builder
-	c = c.judged(threshold)
 	fmt.Fprintf(&b, "### %s\n\na %s, b %s\n\n", escape(c.headline()), escape(c.A), escape(c.B))
-	for line := range strings.Lines(c.conclusion(threshold)) {
+	for line := range strings.Lines(c.conclusion()) {
 		b.WriteString("- " + escape(line) + "\n")
 	}
 	for _, text := range c.Unlike {
@@ -63,23 +66,24 @@ func (c Comparison) Markdown(w io.Writer, threshold float64) error {
 	if len(c.Cells) > 0 {
 		b.WriteString("\n" + c.grid().markdown())
 	}
-	inputs := grid{Head: []gridCell{{Text: "input that differs"}, {Text: "a"}, {Text: "b"}}}
-	for _, d := range c.Inputs {
-		inputs.Rows = append(inputs.Rows, gridRow{Cells: []gridCell{{Text: d.Name}, {Text: d.A}, {Text: d.B}}})
-	}
+	inputs := gridOf(c.Inputs, []column[Difference]{
+		{"input that differs", false, func(d Difference) gridCell { return gridCell{Text: d.Name} }},
+		{"a", false, func(d Difference) gridCell { return gridCell{Text: d.A} }},
+		{"b", false, func(d Difference) gridCell { return gridCell{Text: d.B} }},
+	})
 	if len(inputs.Rows) > 0 {
 		b.WriteString("\n" + inputs.markdown())
 	}
-	return write(w, "comparison", b.String())
+	return b.String(), nil
 }
 
 // conclusion says what is decided, and what not and why, a line each; "" if without a threshold nothing is left open.
-func (c Comparison) conclusion(threshold float64) string {
+func (c Comparison) conclusion() string {
 	switch {
-	case len(c.Cells)+len(c.Broken()) == 0:
+	case len(c.Cells)+len(c.Broken) == 0:
 		return "nothing to compare: no case was measured in both\n"
-	case threshold > 0:
-		return c.slowerText(threshold)
+	case c.Threshold > 0:
+		return c.slowerText()
 	}
 	return c.unseenText()
 }
@@ -93,34 +97,30 @@ func (c Comparison) only() (all []Input) {
 	return all
 }
 
-// judged returns the comparison with the verdicts of a threshold.
-func (c Comparison) judged(threshold float64) Comparison {
-	cells := make([]Pair, len(c.Cells))
-	for i, p := range c.Cells {
-		cells[i] = p.judged(threshold)
+func (c Comparison) grid() grid {
+	text := func(head string, of func(Pair) string) column[Pair] {
+		number := head != "case" && head != "verdict"
+		return column[Pair]{head, number, func(p Pair) gridCell { return gridCell{Text: of(p)} }}
 	}
-	c.Cells = cells
-	return c
+	return gridOf(c.Cells, []column[Pair]{
+		text("case", c.caseName),
+		text("a rows/s", func(p Pair) string { return units.Amount(p.A.Median) }),
+		text("spread", func(p Pair) string { return spread(p.A) }),
+		text("b rows/s", func(p Pair) string { return units.Amount(p.B.Median) }),
+		text("spread", func(p Pair) string { return spread(p.B) }),
+		text("change", Pair.changeText),
+		text("99 % within", Pair.within),
+		text("p", Pair.significance),
+		text("verdict", Pair.verdictText),
+	})
 }
 
-func (c Comparison) grid() grid {
-	g := grid{Rows: make([]gridRow, len(c.Cells))}
-	for n, head := range []string{"case", "a rows/s", "spread", "b rows/s", "spread", "change", "99 % within", "p", "verdict"} {
-		g.Head = append(g.Head, gridCell{Text: head, Number: n > 0 && head != "verdict"})
+// significance formats P; "" if there are too few pushes.
+func (p Pair) significance() string {
+	if !p.Tested {
+		return ""
 	}
-	for i, p := range c.Cells {
-		tested := ""
-		if p.Tested {
-			tested = fmt.Sprintf("%.3f", p.P)
-		}
-		for n, text := range []string{
-			c.caseName(p), units.Amount(p.A.Median), spread(p.A), units.Amount(p.B.Median), spread(p.B),
-			p.changeText(), p.within(), tested, p.verdictText(),
-		} {
-			g.Rows[i].Cells = append(g.Rows[i].Cells, gridCell{Text: text, Number: g.Head[n].Number})
-		}
-	}
-	return g
+	return fmt.Sprintf("%.3f", p.P)
 }
 
 // changeText formats the change of the median; "-" if A's is 0.
@@ -148,18 +148,17 @@ func (p Pair) verdictText() string {
 
 func limitText(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
-func (c Comparison) slowerText(threshold float64) string {
+func (c Comparison) slowerText() string {
 	var b strings.Builder
-	limit := limitText(threshold)
-	slower, broken, undecided, missing := c.SlowerBy(threshold), c.Broken(), c.Undecided(threshold), c.Missing()
-	for _, p := range slower {
+	limit := limitText(c.Threshold)
+	for _, p := range c.Slower {
 		fmt.Fprintf(&b, "slower by more than %s: %s, %s\n", limit, cell(p.Table, p.Settings), p.changeText())
 	}
-	for _, l := range broken {
+	for _, l := range c.Broken {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings))
 	}
-	for i, p := range undecided {
-		if more := len(undecided) - i; i == 3 && more > 1 {
+	for i, p := range c.Undecided {
+		if more := len(c.Undecided) - i; i == 3 && more > 1 {
 			fmt.Fprintf(&b, "inconclusive: %d more cases\n", more)
 			break
 		}
@@ -169,14 +168,14 @@ func (c Comparison) slowerText(threshold float64) string {
 		}
 		fmt.Fprintf(&b, "%s: %s, %s: %s\n", what, cell(p.Table, p.Settings), p.changeText(), p.doubt())
 	}
-	for _, l := range missing {
+	for _, l := range c.Missing {
 		fmt.Fprintf(&b, "inconclusive: %s: not measured in b\n", cell(l.Table, l.Settings))
 	}
-	if len(slower)+len(broken)+len(undecided)+len(missing) == 0 {
+	if b.Len() == 0 {
 		return "no case is slower by more than " + limit + "\n"
 	}
-	fmt.Fprintf(&b, "%d of %d cases slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
-	if n := len(undecided) + len(missing); n > 0 {
+	fmt.Fprintf(&b, "%d of %d cases slower by more than %s, %d failed", len(c.Slower), len(c.Cells), limit, len(c.Broken))
+	if n := len(c.Undecided) + len(c.Missing); n > 0 {
 		fmt.Fprintf(&b, ", %d inconclusive", n)
 	}
 	b.WriteString("\n")
@@ -208,12 +207,7 @@ func (p Pair) doubt() string {
 
 // unseenText says, without a threshold, what the cases that are not decided could have shown; "" if all are decided.
 func (c Comparison) unseenText() string {
-	var undecided []Pair
-	for _, p := range c.Cells {
-		if p.Verdict == Inconclusive {
-			undecided = append(undecided, p)
-		}
-	}
+	undecided := c.with(Inconclusive)
 	if len(undecided) == 0 {
 		return ""
 	}
@@ -235,30 +229,4 @@ func cell(table string, settings Settings) string {
 		return printable(text)
 	}
 	return "the run"
-}
-
-// JSON writes a comparison as one object, with the cases that are slower by more than the threshold and those of which
-// that is not certain. Fields may be added under the same schema.
-func (c Comparison) JSON(w io.Writer, threshold float64) error {
-	out := struct {
-		Schema    string  `json:"schema"`
-		Threshold float64 `json:"threshold"` // a share; 0 is none
-		Slower    []Pair  `json:"slower"`
-		Broken    []Lost  `json:"broken"` // measured in a, failed in b
-		Undecided []Pair  `json:"inconclusive"`
-		Missing   []Lost  `json:"missing"` // measured in a, neither measured nor failed in b
-		Comparison
-	}{
-		Schema: "terapush.compare/v1", Threshold: threshold, Slower: []Pair{}, Broken: []Lost{}, Undecided: []Pair{},
-		Missing: []Lost{}, Comparison: c.judged(threshold),
-	}
-	if threshold > 0 {
-		out.Slower, out.Broken = append(out.Slower, out.SlowerBy(threshold)...), append(out.Broken, c.Broken()...)
-		out.Undecided, out.Missing = append(out.Undecided, out.Comparison.Undecided(threshold)...), append(out.Missing, c.Missing()...)
-	}
-	text, err := asJSON(out)
-	if err != nil {
-		return err
-	}
-	return write(w, "comparison", text)
 }

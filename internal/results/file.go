@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -143,22 +144,17 @@ func (f *File) Close() error {
 
 // Look reads a record as Open would, without locking or changing it. A file that does not exist is an empty record.
 func Look(path string) (Record, error) {
-	r := Record{File: path}
 	if err := checkRegular(path); err != nil {
 		return Record{}, err
 	}
-	in, err := os.Open(path)
+	r, err := readFile(path, func(in io.Reader) (r Record, err error) {
+		_, err = parseLines(in, &r)
+		return r, err
+	})
 	if errors.Is(err, os.ErrNotExist) {
-		return r, nil
+		return Record{File: path}, nil
 	}
-	if err != nil {
-		return Record{}, fmt.Errorf("reading the record: %w", err)
-	}
-	defer in.Close()
-	if _, err := parseLines(in, &r); err != nil {
-		return Record{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return r, err
 }
 
 // checkRegular refuses devices and pipes, whose reading may never end.

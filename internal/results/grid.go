@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,8 +14,7 @@ type grid struct {
 	Head []gridCell
 	Rows []gridRow
 
-	axes  int  // of the first columns
-	notes bool // the last column has notes
+	axes int // of the first columns
 }
 
 // gridRow is a line of a grid. Class is the case's status, or best.
@@ -34,77 +34,85 @@ type gridCell struct {
 // Long reports whether the text may wrap.
 func (c gridCell) Long() bool { return len(c.Text) > 24 }
 
-// addColumn adds a column to a grid that has its rows.
-func (g *grid) addColumn(head gridCell, cells []gridCell) {
-	g.Head = append(g.Head, head)
-	for i, c := range cells {
-		c.Number = head.Number
-		g.Rows[i].Cells = append(g.Rows[i].Cells, c)
-	}
+// column is one column of a grid, by what its rows are made of. One in which no row has a text is left out.
+type column[T any] struct {
+	head   string
+	number bool
+	of     func(T) gridCell
 }
 
-// column is one column of a table of points. One in which no point has a value is left out.
-type column struct {
-	head  string
-	right bool
-	of    func(i int, p Point) string
+// gridOf lays out rows in columns.
+func gridOf[T any](rows []T, columns []column[T]) grid {
+	g := grid{Rows: make([]gridRow, len(rows))}
+	for _, c := range columns {
+		cells, some := make([]gridCell, len(rows)), false
+		for i, row := range rows {
+			cells[i] = c.of(row)
+			cells[i].Text, cells[i].Number = printable(cells[i].Text), c.number
+			some = some || cells[i].Text != ""
+		}
+		if !some {
+			continue
+		}
+		g.Head = append(g.Head, gridCell{Text: printable(c.head), Number: c.number})
+		for i := range rows {
+			g.Rows[i].Cells = append(g.Rows[i].Cells, cells[i])
+		}
+	}
+	return g
 }
 
-// gridOf lays out a table: axes, measured and published figures, and notes.
-func gridOf(t Table, notes func(i int) string) grid {
-	var columns []column
-	for _, a := range t.varying() {
-		value := func(_ int, p Point) string { return p.Settings.Value(a.Name) }
-		columns = append(columns, column{a.Name, a.ordered(), value})
+// caseGrid lays out a table: axes, measured and published figures, and notes.
+func caseGrid(t Table) grid {
+	var columns []column[int]
+	best, _ := t.at(t.Best)
+	add := func(head string, number bool, of func(Point) string) {
+		columns = append(columns, column[int]{head, number, func(i int) gridCell {
+			cell := gridCell{Text: of(t.Points[i])}
+			if head == rateHead {
+				cell.Share = percentOf(t.Points[i].rate(), best.rate())
+			}
+			return cell
+		}})
 	}
-	axes := len(columns)
-	columns = append(columns, figures()...)
-	columns = append(columns, alsoPublished()...)
-	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
+	axes := t.varying()
+	for _, a := range axes {
+		add(a.Name, a.ordered(), func(p Point) string { return p.Settings.Value(a.Name) })
+	}
+	addFigures(add)
+	columns = append(columns, column[int]{notesHead, false, func(i int) gridCell { return gridCell{Text: notes(t, i)} }})
 
-	g := grid{Rows: make([]gridRow, len(t.Points))}
+	all := make([]int, len(t.Points))
+	for i := range all {
+		all[i] = i
+	}
+	g := gridOf(all, columns)
+	g.axes = len(axes)
 	for i, p := range t.Points {
 		g.Rows[i].Class = string(p.Status)
 		if i == t.Best {
 			g.Rows[i].Class = "best"
 		}
 	}
-	for n, c := range columns {
-		cells, some := make([]gridCell, len(t.Points)), false
-		for i, p := range t.Points {
-			cells[i].Text = printable(c.of(i, p))
-			if c.head == rateHead {
-				cells[i].Share = t.share(p)
-			}
-			some = some || cells[i].Text != ""
-		}
-		if !some {
-			continue
-		}
-		if n < axes {
-			g.axes++
-		}
-		g.notes = n == len(columns)-1
-		g.addColumn(gridCell{Text: printable(c.head), Number: c.right}, cells)
-	}
 	return g
 }
 
-// rateHead is the column whose figures have bars.
-const rateHead = "rows/s"
+const (
+	rateHead  = "rows/s" // the column whose figures have bars
+	notesHead = "notes"
+)
 
-// share returns a point's rate in per cent of the best; 0 if that is nothing to draw.
-func (t Table) share(p Point) int {
-	best, measured := t.at(t.Best)
-	share := 100 * p.rate() / best.rate()
-	if measured && share >= 1 && share <= 100 {
+// percentOf returns a rate in per cent of the best; 0 if that is nothing to draw.
+func percentOf(rate, best float64) int {
+	if share := 100 * rate / best; share >= 1 && share <= 100 {
 		return int(share)
 	}
 	return 0
 }
 
-// figures returns the columns of measured figures, each followed by the published one.
-func figures() (columns []column) {
+// addFigures adds the columns of measured figures, each followed by the published one, and then one for each other
+// quantity, of the cases where it was published: here, and there.
+func addFigures(add func(head string, number bool, of func(Point) string)) {
 	inMiB := func(n float64) string { return units.Amount(n / mib) }
 	later := func(s float64) string { return "+" + units.Seconds(s) }
 	for _, f := range []struct {
@@ -122,55 +130,44 @@ func figures() (columns []column) {
 		{"stored_bytes_per_row", "stored B/row", units.Amount, ""},
 		{"cpu_seconds_per_gib", "CPU s/GiB", units.Amount, ""},
 	} {
-		add := func(head string, of func(Point) string) {
-			columns = append(columns, column{head, true, func(_ int, p Point) string { return of(p) }})
-		}
-		add(f.head, func(p Point) string {
-			s := p.sample(f.quantity)
-			if s.N == 0 || f.quantity == overallRate && p.published(overallRate) == 0 { // only beside a published one
+		add(f.head, true, func(p Point) string {
+			if f.quantity == overallRate && p.published(overallRate) == 0 { // only beside a published one
 				return ""
 			}
-			return f.show(s.Median)
+			return p.sample(f.quantity).show(f.show)
 		})
 		if f.quantity == rowRate {
-			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
-			add("95 % within", func(p Point) string { return interval(p.RowsPerSecond) })
+			add("spread", true, func(p Point) string { return spread(p.RowsPerSecond) })
+			add("95 % within", true, func(p Point) string { return interval(p.RowsPerSecond) })
 		}
 		if f.published == "" {
 			continue
 		}
-		add(f.published, func(p Point) string {
+		add(f.published, true, func(p Point) string {
 			if p.published(f.quantity) == 0 {
 				return ""
 			}
 			return f.show(p.published(f.quantity))
 		})
 		if f.quantity != seconds { // its ratio is that of the rate
-			add("here/published", func(p Point) string { return times(p.sample(f.quantity).Median, p.published(f.quantity)) })
+			add("here/published", true, func(p Point) string {
+				return times(p.sample(f.quantity).Median, p.published(f.quantity))
+			})
 		}
 	}
-	return columns
-}
-
-// alsoPublished returns a column for each other quantity, of the cells where it was published: here, and there.
-func alsoPublished() (columns []column) {
 	for _, name := range Quantities() {
 		if slices.Contains([]string{rowRate, overallRate, byteRate, seconds}, name) {
 			continue
 		}
-		columns = append(columns, column{words(name) + " (published)", true, func(_ int, p Point) string {
+		add(words(name)+" (published)", true, func(p Point) string {
 			there := p.published(name)
 			if there == 0 {
 				return ""
 			}
-			here := "-"
-			if s := p.sample(name); s.N > 0 {
-				here = show(name, s.Median)
-			}
-			return here + " (" + show(name, there) + ")"
-		}})
+			of := func(v float64) string { return show(name, v) }
+			return cmp.Or(p.sample(name).show(of), "-") + " (" + of(there) + ")"
+		})
 	}
-	return columns
 }
 
 func times(here, there float64) string {
@@ -216,51 +213,32 @@ func (g grid) widths() []int {
 	return widths
 }
 
-// minNotes is the width to which notes are cut before figures are left out.
-const minNotes = 12
-
-// fit makes the grid at most so wide, 0 for any width: it cuts notes, and removes the last figures, whose names it
-// returns. Axes and the first figure stay, however wide they are.
+// fit makes the grid at most so wide, 0 for any width: it removes the last figures, whose names it returns. Axes, the
+// first figure and notes stay, however wide they are.
 func (g *grid) fit(columns int) (omitted []string) {
-	for {
-		widths := g.widths()
-		over := -columns - 2
-		for _, w := range widths {
-			over += w + 2
-		}
-		if columns == 0 || over <= 0 {
-			return omitted
-		}
-
-		last := len(widths) - 1
-		if g.notes {
-			if w := max(widths[last]-over, minNotes); w < widths[last] {
-				g.cut(last, w)
-				continue
-			}
+	for columns > 0 && g.width() > columns {
+		last := len(g.Head) - 1
+		if g.Head[last].Text == notesHead {
 			last--
 		}
 		if last <= g.axes {
-			return omitted
+			break
 		}
 		omitted = slices.Insert(omitted, 0, g.Head[last].Text)
-		g.remove(last)
-	}
-}
-
-func (g grid) cut(column, width int) {
-	for _, line := range g.lines() {
-		if text := []rune(line[column].Text); len(text) > width {
-			line[column].Text = string(text[:width-1]) + "…"
+		g.Head = slices.Delete(g.Head, last, last+1)
+		for i, row := range g.Rows {
+			g.Rows[i].Cells = slices.Delete(row.Cells, last, last+1)
 		}
 	}
+	return omitted
 }
 
-func (g *grid) remove(column int) {
-	g.Head = slices.Delete(g.Head, column, column+1)
-	for i, row := range g.Rows {
-		g.Rows[i].Cells = slices.Delete(row.Cells, column, column+1)
+func (g grid) width() int {
+	sum := -2
+	for _, w := range g.widths() {
+		sum += w + 2
 	}
+	return sum
 }
 
 // text lays the grid out in columns of one width, with two spaces between.

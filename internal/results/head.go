@@ -20,10 +20,7 @@ func Digest(parts []Part, limit time.Duration) string {
 	for _, p := range parts {
 		cells = append(cells, []any{p.Name, p.Push, p.Methods, p.Axes})
 	}
-	text, err := json.Marshal(cells) // map keys are sorted
-	if err != nil {
-		panic(fmt.Sprintf("results: %v", err)) // strings and lists of them cannot fail
-	}
+	text, _ := json.Marshal(cells) // map keys are sorted; strings and lists of them cannot fail
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
@@ -77,20 +74,18 @@ func (h Head) cellInputs() []Input {
 }
 
 func flagsOf(p Part) (all []Input) {
-	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
-		all = append(all, Input{"--" + name, strings.Join(p.Push[name], ", ")})
-	}
-	for _, method := range slices.Sorted(maps.Keys(p.Methods)) {
-		for _, name := range slices.Sorted(maps.Keys(p.Methods[method])) {
-			all = append(all, Input{"--" + name + " of " + method, strings.Join(p.Methods[method][name], ", ")})
+	add := func(of string, flags map[string][]string) {
+		for _, name := range slices.Sorted(maps.Keys(flags)) {
+			all = append(all, Input{"--" + name + of, strings.Join(flags[name], ", ")})
 		}
+	}
+	add("", p.Push)
+	for _, method := range slices.Sorted(maps.Keys(p.Methods)) {
+		add(" of "+method, p.Methods[method])
 	}
 	for _, a := range p.Axes {
 		for _, value := range a.Values {
-			own := a.Settings[value]
-			for _, name := range slices.Sorted(maps.Keys(own)) {
-				all = append(all, Input{"--" + name + " of " + a.Name + " " + value, strings.Join(own[name], ", ")})
-			}
+			add(" of "+a.Name+" "+value, a.Settings[value])
 		}
 	}
 	return all

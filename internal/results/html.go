@@ -2,7 +2,7 @@ package results
 
 import (
 	"cmp"
-	_ "embed" // the page and its style
+	"embed"
 	"fmt"
 	"html/template"
 	"slices"
@@ -16,11 +16,21 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-//go:embed page.tmpl
-var pageTemplate string
+//go:embed *.tmpl
+var templates embed.FS
+
+var pages = template.Must(template.ParseFS(templates, "*.tmpl"))
 
 //go:embed page.css
 var pageStyle string
+
+func style() template.CSS { return template.CSS(chart.Style + pageStyle) }
+
+func executed(name string, page any) (string, error) {
+	var b strings.Builder
+	err := pages.ExecuteTemplate(&b, name, page)
+	return b.String(), err
+}
 
 type part struct {
 	ID, Title, Name string
@@ -33,7 +43,7 @@ type part struct {
 	Figures         []figure
 	Cells, All      grid
 	Knees           []Input
-	Failures        []Input // cases, and why
+	Failures        []Input // how pushes ended, in which cases and why
 	Warnings        []string
 	Facts           *Facts
 	Published       []Input
@@ -52,21 +62,15 @@ type figure struct {
 // asHTML formats tables as one page without scripts, network access or fonts, light or dark as the reader's system, for
 // phones and paper. All text of tables is escaped.
 func asHTML(tables []Table) (string, error) {
-	t, err := template.New("page").Parse(pageTemplate)
-	if err != nil {
-		return "", err
-	}
 	page := struct {
 		Title, When string
 		Style       template.CSS
 		Parts       []part
-	}{Title: pageTitle(tables), When: when(tables), Style: template.CSS(chart.Style + pageStyle)}
+	}{Title: pageTitle(tables), When: when(tables), Style: style()}
 	for n, table := range tables {
 		page.Parts = append(page.Parts, newPart(n, table, page.Title))
 	}
-	var b strings.Builder
-	err = t.Execute(&b, page)
-	return b.String(), err
+	return executed("page.tmpl", page)
 }
 
 // pageTitle returns what all titles begin with: that of the sweep precedes that of the part. Several single runs are
@@ -92,12 +96,9 @@ func (t Table) title() string { return cmp.Or(t.Title, t.Name) }
 func when(tables []Table) string {
 	var times []time.Time
 	for _, t := range tables {
-		if t.run != nil && !t.run.Run.Started.IsZero() {
-			times = append(times, t.run.Run.Started.UTC())
-		}
-		for _, p := range t.Points {
-			if p.Typical != nil && !p.Typical.Run.Started.IsZero() {
-				times = append(times, p.Typical.Run.Started.UTC())
+		for _, r := range append(t.reports(), t.run) {
+			if r != nil && !r.Run.Started.IsZero() {
+				times = append(times, r.Run.Started.UTC())
 			}
 		}
 	}
@@ -115,61 +116,56 @@ func when(tables []Table) string {
 
 func newPart(n int, t Table, page string) part {
 	scale, durability := around("scale ", t.Scale, ""), around("durability ", t.input(inputDurability), "")
-	cells := gridOf(t, func(i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }) // errors are elsewhere
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: units.Join(" · ", t.input(inputServer), t.input(inputMachine), t.oneMachine()),
 		About: units.Join(" · ", t.Name, scale, durability),
-		Tiles: tiles(t), Cells: cells, All: allQuantities(t),
+		Tiles: tiles(t), Cells: caseGrid(t), All: allQuantities(t),
 		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
-	}
-	if t.Best >= 0 {
-		p.Knees = kneesInWords(t)
+		Failures: errorsOf(t), Knees: kneesInWords(t),
 	}
 	if t.Facts != nil {
 		p.Published = published(t)[1:] // the page has the source elsewhere
 	}
-	for _, point := range t.Points {
-		if point.Error != "" {
-			text := string(point.Status) + ": " + printable(point.Error)
-			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), text})
-		}
-	}
 	drawn := sketches(t)
 	if r := t.run; r != nil {
-		p.Where = units.Join(" · ", t.input(inputServer), clientOf(r), t.oneMachine())
+		client := "client with " + english.Plural(r.Client.Cores, "core", "")
+		p.Where = units.Join(" · ", t.input(inputServer), client, t.oneMachine())
 		if p.Title = ""; page != runTitle(r) {
-			p.Title = partTitle(r)
+			dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
+			p.Title = dataset + ": " + units.Count(r.Result.Rows) + " rows"
 		}
 		p.Tiles, p.Command, p.Summary, p.Shards, p.Cells = runTiles(r), commandOf(r), summaryOf(r), shardGrid(r), grid{}
 		drawn = runSketches(r)
 	}
 	for i, s := range drawn {
-		frame := chart.Frame{ID: fmt.Sprintf("%s-c%d", p.ID, i+1), Title: s.title, Desc: s.caption, Width: chart.Narrow}
-		f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
-		if s.wide {
-			frame.ID, frame.Width = frame.ID+"w", chart.Wide
-			f.Wide = template.HTML(s.draw(frame))
-		}
-		p.Figures = append(p.Figures, f)
+		p.Figures = append(p.Figures, s.figure(fmt.Sprintf("%s-c%d", p.ID, i+1)))
 	}
 	return p
+}
+
+// figure draws a chart. The id is unique on the page.
+func (s sketch) figure(id string) figure {
+	frame := chart.Frame{ID: id, Title: s.title, Desc: s.caption, Width: chart.Narrow}
+	f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
+	if s.wide {
+		frame.ID, frame.Width = frame.ID+"w", chart.Wide
+		f.Wide = template.HTML(s.draw(frame))
+	}
+	return f
 }
 
 // tiles returns the headline: the best case, the smallest that is nearly as good, and how many were measured.
 func tiles(t Table) []tile {
 	var list []tile
 	for _, j := range t.Thresholds {
-		one := tile{j.Threshold.String(), "met", "", "in " + english.Plural(j.Cases, "case", "")}
-		if len(j.Missed) > 0 {
-			one.Value, one.Note = "missed", j.missedIn()[len("missed "):]+": "+j.worst()
-		}
-		list = append(list, one)
+		word, where := j.verdict()
+		list = append(list, tile{j.Threshold.String(), cmp.Or(word, "unknown"), "", where})
 	}
 	if best, ok := t.at(t.Best); ok {
 		list = append(list, tile{"Fastest", units.Amount(best.rate()), "rows/s",
 			units.Join(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
-		name := "Cheapest within " + near()
+		name := "Cheapest within " + limitText(Near)
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
 			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
 		} else if axis, ok := sizeAxis(t.Axes); ok {
@@ -179,48 +175,23 @@ func tiles(t Table) []tile {
 			list = append(list, tile{"Batch latency, p99", units.Seconds(best.P99.Median), "",
 				"half of the batches within " + units.Seconds(best.P50.Median)})
 		}
-		if best.BytesPerRow.N > 0 {
-			stored := units.Amount(best.BytesPerRow.Median)
-			list = append(list, tile{"Stored", stored, "bytes a row", "indexes included, as the server reports"})
-		}
-	}
-	count := map[Status]int{}
-	for _, p := range t.Points {
-		count[p.Status]++
-	}
-	note := ""
-	for _, s := range []Status{Limited, Failed, Skipped} {
-		if count[s] > 0 {
-			note = units.Join(", ", note, fmt.Sprintf("%d %s", count[s], s))
-		}
+		list = append(list, storedTile(best.BytesPerRow.Median)...)
 	}
 	if len(t.Points) == 1 {
 		return list
 	}
-	measured := strconv.Itoa(count[Measured] + count[Limited])
-	return append(list, tile{"Cases measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
+	return append(list, tile{"Cases measured", strconv.Itoa(len(t.measured())), "of " + strconv.Itoa(len(t.Points)), ""})
 }
 
 // allQuantities returns every quantity of each measured case, with its range.
 func allQuantities(t Table) grid {
-	points := t.measured()
-	g := grid{Rows: make([]gridRow, len(points))}
-	add := func(head gridCell, of func(Point) gridCell) {
-		var cells []gridCell
-		for _, n := range points {
-			cells = append(cells, of(t.Points[n]))
-		}
-		g.addColumn(head, cells)
+	columns := []column[int]{
+		{"case", false, func(n int) gridCell { return gridCell{Text: t.cellName(t.Points[n].Settings)} }},
+		{"pushes", true, func(n int) gridCell { return gridCell{Text: strconv.Itoa(t.Points[n].RowsPerSecond.N)} }},
 	}
-	add(gridCell{Text: "case"}, func(p Point) gridCell { return gridCell{Text: t.cellName(p.Settings)} })
-	add(gridCell{Text: "pushes", Number: true}, func(p Point) gridCell { return gridCell{Text: strconv.Itoa(p.RowsPerSecond.N)} })
-
 	for _, name := range Quantities() {
-		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].sample(name).N > 0 }) {
-			continue
-		}
-		add(gridCell{Text: words(name), Number: true}, func(p Point) (cell gridCell) {
-			s := p.sample(name)
+		columns = append(columns, column[int]{words(name), true, func(n int) (cell gridCell) {
+			s := t.Points[n].sample(name)
 			if s.N > 0 {
 				cell.Text = show(name, s.Median)
 			}
@@ -228,9 +199,9 @@ func allQuantities(t Table) grid {
 				cell.Note = low + " … " + high
 			}
 			return cell
-		})
+		}})
 	}
-	return g
+	return gridOf(t.measured(), columns)
 }
 
 // at returns a point, false if it was not measured.

@@ -41,11 +41,12 @@ func inputsOf(reports []*report.Report, from group) []Input {
 	return distinct(slices.DeleteFunc(all, func(in Input) bool { return in.Value == "" }))
 }
 
-func distinct(all []Input) []Input {
-	seen := map[Input]bool{}
-	return slices.DeleteFunc(all, func(in Input) bool {
-		had := seen[in]
-		seen[in] = true
+// distinct returns each once, in the order of the first.
+func distinct[T comparable](all []T) []T {
+	seen := map[T]bool{}
+	return slices.DeleteFunc(all, func(one T) bool {
+		had := seen[one]
+		seen[one] = true
 		return had
 	})
 }
@@ -77,7 +78,7 @@ func inputsOfReport(r *report.Report) []Input {
 		{"method", p.Method}, {"format", p.Format}, {inputDataset, p.Dataset},
 		{"data seed", strconv.FormatUint(p.Seed, 10)}, {"rows", count(p.Rows)}, {inputDistinct, distinctRows(p)},
 		{"workers", count(int64(p.Workers))}, {"batch rows", count(p.BatchRows)}, {"batch bytes", size(p.BatchBytes, "")},
-		{"batches a commit", count(p.GroupBatches)}, {"max rate", size(p.MaxRate, "/s")}, {"loop", loop(r.Latency.Loop)},
+		{"batches a commit", count(p.GroupBatches)}, {"max rate", size(p.MaxRate, "/s")}, {"loop", loops[r.Latency.Loop]},
 		{"verify", r.Verify.Mode},
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Options)) {
@@ -110,14 +111,18 @@ func distinctRows(p report.Plan) string {
 	return fmt.Sprintf("%s in %s", units.Count(rows), size(bytes, ""))
 }
 
-func loop(l report.Loop) string {
-	switch l {
-	case report.Closed:
-		return "closed: batches are timed from when they were sent"
-	case report.Open:
-		return "open: batches are timed from when the rate wanted them sent"
+var loops = map[report.Loop]string{
+	report.Closed: "closed: batches are timed from when they were sent",
+	report.Open:   "open: batches are timed from when the rate wanted them sent",
+}
+
+// loopInWords makes a sentence of one of loops; "" of none.
+func loopInWords(loop string) string {
+	kind, what, _ := strings.Cut(loop, ": ")
+	if what == "" {
+		return ""
 	}
-	return string(l)
+	return " " + strings.ToUpper(kind[:1]) + kind[1:] + " loop: " + what + "."
 }
 
 func repeatsOf(h Head) string {

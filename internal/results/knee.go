@@ -11,8 +11,6 @@ import (
 // best, and a value that brings less than it is past the knee.
 const Near = 0.05
 
-func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
-
 // KneeOf returns the index of the knee in a row of rates, which are in the order of their axis and at least one: the
 // first that is within near, a share, of the best.
 func KneeOf(rates []float64, near float64) int {
@@ -28,16 +26,6 @@ type Knee struct {
 	Best string   `json:"best"` // where the row is fastest
 	// Reached is false where At is the last value that was measured: more may still pay.
 	Reached bool `json:"reached"`
-}
-
-// kneeAxis returns the axis of knees: the planned one if it has several values, else sizeAxis.
-func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
-	for _, a := range axes {
-		if planned != "" && sameName(a.Name, planned) && len(a.Values) > 1 {
-			return a, true
-		}
-	}
-	return sizeAxis(axes)
 }
 
 // sizeAxis returns the axis that measures the size of a case: workers, then what is sent at a time, then any other with
@@ -58,8 +46,8 @@ func saysRows(axis string) bool {
 		strings.HasPrefix(axis, "param.")
 }
 
-// rowsAlong groups the measured points that differ in one axis only. A row is sorted by size, or as the axis lists its
-// values if they have no order; rows are in the order of their first cases.
+// rowsAlong groups the measured points that differ in one axis only. A row is sorted by size; rows are in
+// the order of their first cases.
 func rowsAlong(axis Axis, points []Point) [][]int {
 	var rows [][]int
 	at := map[string]int{}
@@ -74,13 +62,9 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		}
 		rows[at[k]] = append(rows[at[k]], i)
 	}
-	order := CompareValues
-	if !axis.ordered() {
-		order = func(a, b string) int { return cmp.Compare(slices.Index(axis.Values, a), slices.Index(axis.Values, b)) }
-	}
 	for _, row := range rows {
 		slices.SortStableFunc(row, func(i, j int) int {
-			return order(points[i].Settings.Value(axis.Name), points[j].Settings.Value(axis.Name))
+			return CompareValues(points[i].Settings.Value(axis.Name), points[j].Settings.Value(axis.Name))
 		})
 	}
 	return rows
@@ -88,7 +72,12 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 
 func (t Table) findKnees() []Knee {
 	knees := []Knee{} // [] in JSON
-	axis, ok := kneeAxis(t.planned, t.Axes)
+	axis, ok := sizeAxis(t.Axes)
+	for _, a := range t.varying() {
+		if t.planned != "" && sameName(a.Name, t.planned) {
+			axis, ok = a, true
+		}
+	}
 	if !ok {
 		return knees
 	}
@@ -100,7 +89,7 @@ func (t Table) findKnees() []Knee {
 		for n, i := range row {
 			rates[n] = t.Points[i].rate()
 		}
-		best := t.Points[fastest(t.Points, row)]
+		best := t.Points[fastestOf(t, row, 1)[0]]
 		n := KneeOf(rates, Near)
 		p := t.Points[row[n]]
 		knees = append(knees, Knee{
@@ -118,21 +107,14 @@ func (t Table) isKnee(p Point) bool {
 	})
 }
 
-// fastest returns the point with the highest median rate, of equals the first. among must not be empty.
-func fastest(points []Point, among []int) int {
-	return slices.MaxFunc(among, func(i, j int) int {
-		return cmp.Or(cmp.Compare(points[i].rate(), points[j].rate()), cmp.Compare(j, i))
-	})
-}
-
 // findBest returns the fastest point and the smallest that is nearly as fast; -1 and -1 if none was measured.
 func (t Table) findBest() (best, smallest int) {
 	near := t.measured()
 	if len(near) == 0 {
 		return -1, -1
 	}
-	best = fastest(t.Points, near)
-	near = slices.DeleteFunc(near, func(i int) bool { return !nearly(t.Points[i].rate(), t.Points[best].rate()) })
+	best = fastestOf(t, near, 1)[0]
+	near = slices.DeleteFunc(near, func(i int) bool { return t.Points[i].rate() < (1-Near)*t.Points[best].rate() })
 	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }
 

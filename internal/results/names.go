@@ -86,15 +86,11 @@ func (r numbers) value(name, v string) string {
 		return v
 	case isURL && name == axisTarget:
 		return r.number(scheme, v)
-	case naming.MatchString(setting), isURL, name == "dataset" && isPath(v):
+	case naming.MatchString(setting), isURL,
+		name == "dataset" && strings.ContainsAny(v, `/\.`) && !strings.HasPrefix(v, "preset:"): // a file of the user's
 		return r.number(setting, v)
 	}
 	return v
-}
-
-// isPath tells the user's file of a dataset from a built-in dataset or one of a preset.
-func isPath(dataset string) bool {
-	return strings.ContainsAny(dataset, `/\.`) && !strings.HasPrefix(dataset, "preset:")
 }
 
 func (r numbers) part(p *Part) {

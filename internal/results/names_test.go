@@ -34,7 +34,7 @@ func TestNamesAreNumbered(t *testing.T) {
 			{At: map[string]string{"target": "mysql 1", "table": "table 1", "batch_rows": "5"}, Figures: map[string]float64{"rows_per_second": 7}},
 		}}, part.Facts, "what was published stays")
 	}
-	require.Empty(t, results.Compare(clean[0], clean[1]).Lost)
+	require.Empty(t, results.Compare(clean[0], clean[1], 0).Lost)
 }
 
 // A number may be a name, and is one where names stand.
@@ -91,7 +91,7 @@ func withoutNames(t *testing.T, of ...results.Record) []results.Record {
 // printed is all that can be told of records: they themselves, their tables and their comparison.
 func printed(t *testing.T, of []results.Record) string {
 	t.Helper()
-	text, err := json.Marshal([]any{of, results.Tables(of), results.Compare(of[0], of[0])})
+	text, err := json.Marshal([]any{of, results.Tables(of), results.Compare(of[0], of[0], 0)})
 	require.NoError(t, err)
 	return string(text)
 }

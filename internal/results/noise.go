@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -51,29 +52,18 @@ func (s span) known() bool { return finite(s.low) && finite(s.high) }
 
 func (s span) String() string { return fmt.Sprintf("%+.1f … %+.1f %%", 100*s.low, 100*s.high) }
 
-// change is what two points say about the change of their rate.
-type change struct {
-	span
-	middle  float64 // infinite or no number from 0
-	p       float64 // the probability that pushes of one speed differ as much; 1 if there are too few
-	tested  bool    // there are enough
-	inTurns bool
-	rates   span // without what the machine may have done
-	machine span // of its speed; unknown if it was not measured or does not matter
-}
-
-// changeOf finds the change from a to b, with a confidence of 1-alphaCompare.
+// changeOf finds the change from a to b, with a confidence of 1-alphaCompare. It is infinite or no number from 0.
 //
 // Pushes in turns are compared in pairs, so that what the machine does meanwhile falls on both. For others the rates
 // alone say how pushes of one hour differ: if the machine was slower while b was pushed, all of b is. So the range
 // covers both that the rate follows the machine's speed and that it does not.
-func changeOf(a, b Point) change {
+func changeOf(a, b Point) Pair {
 	if inTurns(a, b) {
 		return ofPairs(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
 	}
-	c := change{middle: b.rate()/a.rate() - 1, p: 1, machine: unknown()}
-	if c.tested = canTell(a.RowsPerSecond.N, b.RowsPerSecond.N, alphaCompare); c.tested {
-		c.p = significance(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
+	c := Pair{Change: b.rate()/a.rate() - 1, P: 1, machine: unknown()}
+	if c.Tested = canTell(a.RowsPerSecond.N, b.RowsPerSecond.N, alphaCompare); c.Tested {
+		c.P = significance(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
 	}
 	c.rates = spanOf(a.RowsPerSecond.Values, b.RowsPerSecond.Values)
 	c.span = c.rates
@@ -142,7 +132,7 @@ const leastPairs = 8
 
 // ofPairs finds the change from the ratios of pairs. As many lie above their median as below, whatever their
 // distribution, which is all that the sign test assumes.
-func ofPairs(a, b []float64) change {
+func ofPairs(a, b []float64) Pair {
 	var changes []float64
 	above, below := 0, 0
 	for i := range a {
@@ -157,25 +147,15 @@ func ofPairs(a, b []float64) change {
 	n := len(changes)
 	rare := sort.Search(n/2, func(fewer int) bool { return signs(n, fewer) >= alphaCompare })
 	within := span{changes[rare-1], changes[n-rare]}
-	return change{
-		span: within, middle: Median(changes), p: signs(above+below, min(above, below)), tested: true, inTurns: true,
-		rates: within, machine: unknown(),
+	return Pair{
+		Change: Median(changes), P: signs(above+below, min(above, below)), Tested: true, InTurns: true,
+		span: within, rates: within, machine: unknown(),
 	}
 }
 
 // signs returns the probability that of n signs at most so many, or at least n less that, are positive by chance.
 func signs(n, fewer int) float64 {
-	ways := func(k int) float64 {
-		all, _ := math.Lgamma(float64(n + 1))
-		some, _ := math.Lgamma(float64(k + 1))
-		rest, _ := math.Lgamma(float64(n - k + 1))
-		return math.Exp(all - some - rest - float64(n)*math.Ln2)
-	}
-	p := 0.0
-	for k := range fewer + 1 {
-		p += 2 * ways(k)
-	}
-	return min(p, 1)
+	return min(1, 2*stats.BinomialDist{N: n, P: 0.5}.CDF(float64(fewer)))
 }
 
 // relative returns the change from one rate to another as a share.

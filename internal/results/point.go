@@ -49,6 +49,7 @@ type Point struct {
 	// Pushes are the reports of the pushes that count, in the order of their repeats.
 	Pushes []*report.Report `json:"-"`
 
+	missed   bool        // a threshold
 	unproven bool        // the proof of arrival of a push failed
 	begun    []time.Time // the pushes that count
 	speeds   []float64   // of the machine, likewise
@@ -96,8 +97,8 @@ func (p *Point) add(e Entry) {
 	p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
 }
 
-// Fact returns what was published about a case, nil without anything.
-func (p Part) Fact(settings Settings) *Fact {
+// fact returns what was published about a case, nil without anything.
+func (p Part) fact(settings Settings) *Fact {
 	if p.Facts == nil {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (p Point) published(quantity string) float64 {
 // every axis that varies. The target need not be named: the article had its own.
 func (p Part) describes(f Fact, settings Settings) bool {
 	for name, want := range f.At {
-		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }
+		same := func(have string) bool { return SameValue(have, want) }
 		if !slices.ContainsFunc(p.valuesOf(name, settings), same) {
 			return false
 		}

@@ -53,6 +53,14 @@ func (s Sample) Spread() float64 {
 	return max(s.High-s.Median, s.Median-s.Low) / s.Median
 }
 
+// show formats the median; "" if nothing was measured.
+func (s Sample) show(of func(float64) string) string {
+	if s.N == 0 {
+		return ""
+	}
+	return of(s.Median)
+}
+
 // quantity is one figure of a point. Its name is for scripts and ends with the unit.
 type quantity struct {
 	name   string
@@ -112,7 +120,7 @@ func Quantities() (names []string) {
 
 // figuresOf returns the known quantities of a push by name. 0 is a value like any other.
 func figuresOf(r *report.Report) map[string]float64 {
-	result, batches, phases := r.Result, r.Latency.BatchSeconds, r.Phases
+	result, batches, phases, server := r.Result, r.Latency.BatchSeconds, r.Phases, r.BoundBy.Evidence.Server
 	all := map[string]float64{}
 	if m := r.Measured; m != nil {
 		wire := r.BoundBy.Evidence.WirePerPayload * float64(m.PayloadBytes)
@@ -146,7 +154,7 @@ func figuresOf(r *report.Report) map[string]float64 {
 		"sent_bytes_per_second": float64(result.WireBytes) / result.Seconds,
 		"cpu_seconds_per_gib":   r.Client.LoadSeconds / (payload / gib),
 		"client_cpu_percent":    100 * r.Client.LoadSeconds / (result.Seconds * float64(r.Client.Cores)),
-		"server_cpu_percent":    serverCPU(r.BoundBy.Evidence.Server),
+		"server_cpu_percent":    100 * server.CPU * min(float64(server.Cores), 1), // 0 if their number is unknown
 	} {
 		if v > 0 {
 			all[name] = v
@@ -155,14 +163,6 @@ func figuresOf(r *report.Report) map[string]float64 {
 	// A record may hold anything.
 	maps.DeleteFunc(all, func(_ string, v float64) bool { return !finite(v) || v < 0 })
 	return all
-}
-
-// serverCPU returns the load of the server's cores, 0 if their number is unknown.
-func serverCPU(l report.ServerLoad) float64 {
-	if l.Cores == 0 {
-		return 0
-	}
-	return 100 * l.CPU
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

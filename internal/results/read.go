@@ -18,7 +18,9 @@ import (
 // Read reads a record, or the report of one push as push --json prints it, which becomes a record of one entry. It
 // locks and changes nothing. A sweep may be adding to the record, so an incomplete last line is skipped; see
 // Record.Torn.
-func Read(path string) (Record, error) {
+func Read(path string) (Record, error) { return readFile(path, read) }
+
+func readFile(path string, read func(io.Reader) (Record, error)) (Record, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return Record{}, err

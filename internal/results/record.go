@@ -10,9 +10,6 @@
 package results
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -103,40 +100,8 @@ type Facts struct {
 type Fact struct {
 	// At names the case by axis and value, in the figures of the article; other axes are as in Facts.Machine.
 	At map[string]string `json:"at"`
-	// Figures are by the name of their quantity, and none is 0: what is missing was not published. In JSON they stand
-	// beside "at".
-	Figures map[string]float64 `json:"-"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (f Fact) MarshalJSON() ([]byte, error) {
-	all := map[string]any{"at": f.At}
-	for name, v := range f.Figures {
-		all[name] = v
-	}
-	return json.Marshal(all)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *Fact) UnmarshalJSON(text []byte) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
-	*f = Fact{Figures: map[string]float64{}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		var err error
-		if name == "at" {
-			err = json.Unmarshal(all[name], &f.At)
-		} else if v := 0.0; slices.Contains(Quantities(), name) {
-			err = json.Unmarshal(all[name], &v)
-			f.Figures[name] = v
-		}
-		if err != nil {
-			return fmt.Errorf("a published figure, %s: %w", name, err)
-		}
-	}
-	return nil
+	// Figures are by the name of their quantity, and none is 0: what is missing was not published.
+	Figures map[string]float64 `json:"figures"`
 }
 
 // Combinations returns how many combinations the values of the axes have, or more than MaxCells if they are too many.

@@ -3,9 +3,12 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results/chart"
@@ -17,7 +20,7 @@ func runTitle(r *report.Report) string {
 	server, _, _ := strings.Cut(r.Target.Server, " (")
 	what := units.Count(r.Result.Rows) + " rows"
 	if f := r.Plan.Files; f != nil {
-		what = fmt.Sprintf("%s records from %s", units.Count(r.Result.Rows), many(len(f.Paths), "file"))
+		what = fmt.Sprintf("%s records from %s", units.Count(r.Result.Rows), english.Plural(len(f.Paths), "file", ""))
 	}
 	title := what + " into " + cmp.Or(server, r.Target.Backend)
 	if r.Plan.Method != "" && r.Plan.Method != r.Target.Backend { // discard
@@ -35,19 +38,6 @@ func titleOfTables(tables []Table) string {
 	return strings.Replace(runTitle(&whole), " into ", fmt.Sprintf(" into %d tables of ", len(tables)), 1)
 }
 
-// partTitle names one table of such a push by its dataset.
-func partTitle(r *report.Report) string {
-	dataset, _, _ := strings.Cut(r.Plan.Dataset, " ") // behind it is a digest
-	return dataset + ": " + units.Count(r.Result.Rows) + " rows"
-}
-
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return units.Count(int64(n)) + " " + what + "s"
-}
-
 // commandOf returns the command of a run, with TARGET and FILE in place of names; "" if the report does not have its
 // flags.
 func commandOf(r *report.Report) string {
@@ -61,24 +51,16 @@ func commandOf(r *report.Report) string {
 			words[0] += "…"
 		}
 	}
-	for _, in := range flagsOf(Part{Push: r.Run.Flags}) {
-		for _, v := range r.Run.Flags[strings.TrimPrefix(in.Name, "--")] {
+	for _, name := range slices.Sorted(maps.Keys(r.Run.Flags)) {
+		for _, v := range r.Run.Flags[name] {
+			before := " "
 			if v == "true" || v == "false" { // of a switch, which takes no word of its own
-				words = append(words, in.Name+"="+v)
-				continue
+				before = "="
 			}
-			words = append(words, in.Name+" "+shellWord(v))
+			words = append(words, "--"+name+before+units.ShellWord(v))
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes what a shell would not take for one word.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=%+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // oneMachine is a sentence for tables of which client and server shared a machine, "" for others.
@@ -91,14 +73,6 @@ func (t Table) oneMachine() string {
 		return ""
 	}
 	return "client and server on one machine"
-}
-
-// clientOf says what the client of one run was.
-func clientOf(r *report.Report) string {
-	if r.Client.Cores == 0 {
-		return ""
-	}
-	return "client with " + many(r.Client.Cores, "core")
 }
 
 // runTiles returns the headline of one run.
@@ -126,10 +100,14 @@ func runTiles(r *report.Report) []tile {
 	case latency.Count > 0:
 		list = append(list, tile{"Slowest batch", units.Seconds(latency.Max), "", half})
 	}
-	if r.Stored.BytesPerRow > 0 {
-		list = append(list, tile{"Stored", units.Amount(r.Stored.BytesPerRow), "bytes a row", "indexes included, as the server reports"})
+	return append(list, storedTile(r.Stored.BytesPerRow)...)
+}
+
+func storedTile(bytesPerRow float64) []tile {
+	if bytesPerRow <= 0 {
+		return nil
 	}
-	return list
+	return []tile{{"Stored", units.Amount(bytesPerRow), "bytes a row", "indexes included, as the server reports"}}
 }
 
 func proofTile(v report.Verify) tile {
@@ -155,71 +133,38 @@ func runSketches(r *report.Report) []sketch {
 	for i := range list {
 		list[i].wide = true
 	}
-	if r.Merged != nil {
-		list = append(list, shardBars(r.Merged.Shards))
-	}
-
-	var times []bar
-	latency := r.Latency.BatchSeconds
-	for _, q := range []struct {
-		name    string
-		of      float64
-		seconds float64
-	}{{"half within (p50)", 0.5, latency.P50}, {"p90", 0.9, latency.P90}, {"p99", 0.99, latency.P99}, {"p99.9", 0.999, latency.P999}} {
-		if report.Has(q.of, latency.Count) {
-			times = append(times, bar{q.name, q.seconds})
-		}
-	}
-	if latency.Count > 0 {
-		times = append(times, bar{"the slowest", latency.Max})
-	}
-	loop := "Time of a batch from being sent to its answer (closed loop)."
-	if r.Latency.Loop == report.Open {
-		loop = "Time of a batch from when --max-rate wanted it sent to its answer (open loop)."
-	}
 
 	return slices.Concat(list,
 		barsOf("Worker-seconds by bottleneck", "The workers' time while rows moved, by what held them up; the largest is the verdict.",
-			true, barsBy(limitNames, r.BoundBy.Seconds)),
+			true, limitNames, r.BoundBy.Seconds),
 		barsOf("Worker-seconds by activity", "The workers' time while rows moved, by what they were doing.",
-			true, barsBy(stateNames, r.WorkerSeconds)),
-		barsOf("Latency of batches", loop, false, times),
+			true, stateNames, r.WorkerSeconds),
+		barsOf("Latency of batches", "Time of a batch to its answer."+loopInWords(loops[r.Latency.Loop]),
+			false, latencyNames, figuresOf(r)),
 		barsOf("Phases", "The run's time by phase, from the first statement to the end of the proof.",
-			true, barsBy(phaseNames, phasesOf(r))))
+			true, phaseNames, phasesOf(r)))
 }
 
-// bar is a time with its name.
-type bar struct {
-	name    string
-	seconds float64
-}
-
-// barsBy returns those of some shares that are not 0, in their order.
-func barsBy(shares []share, seconds map[string]float64) (bars []bar) {
-	for _, s := range shares {
-		if seconds[s.key] > 0 {
-			bars = append(bars, bar{s.name, seconds[s.key]})
-		}
-	}
-	return bars
-}
-
-// barsOf draws times, if there are any, with their shares if they are parts of a whole.
-func barsOf(title, caption string, parts bool, bars []bar) []sketch {
-	if len(bars) == 0 {
-		return nil
-	}
+// barsOf draws the times that are not 0, if there are any, with their shares if they are parts of a whole.
+func barsOf(title, caption string, parts bool, names []share, seconds map[string]float64) []sketch {
 	var sum float64
-	for _, b := range bars {
-		sum += b.seconds
+	for _, s := range names {
+		sum += max(seconds[s.key], 0)
 	}
 	var drawn chart.Bars
-	for _, b := range bars {
-		note := units.Seconds(b.seconds)
-		if parts {
-			note += " · " + shareOf(b.seconds, sum)
+	for _, s := range names {
+		took := seconds[s.key]
+		if took <= 0 {
+			continue
 		}
-		drawn.Rows = append(drawn.Rows, chart.Bar{Name: b.name, Note: note, Parts: []float64{b.seconds}})
+		note := units.Seconds(took)
+		if parts {
+			note += " · " + shareOf(took, sum)
+		}
+		drawn.Rows = append(drawn.Rows, chart.Bar{Name: s.name, Note: note, Parts: []float64{took}})
+	}
+	if len(drawn.Rows) == 0 {
+		return nil
 	}
 	return []sketch{{title: title, caption: caption, draw: drawn.Draw}}
 }
@@ -232,50 +177,35 @@ func shareOf(part, whole float64) string {
 	return "< 0.5 %"
 }
 
-func shardBars(shards []report.ShardResult) sketch {
-	const most = 24
-	var b chart.Bars
-	for _, s := range shards[:min(len(shards), most)] {
-		b.Rows = append(b.Rows, chart.Bar{
-			Name: "shard " + strconv.FormatInt(s.Index, 10), Parts: []float64{s.RowsPerSecond},
-			Note: units.Amount(s.RowsPerSecond) + " rows/s · " + s.BoundBy + "-bound",
-		})
-	}
-	caption := "Rows per second of each shard while it had rows to send, and its bottleneck."
-	if len(shards) > most {
-		caption += fmt.Sprintf(" The first %d of %d are shown.", most, len(shards))
-	}
-	return sketch{title: "Shards", caption: caption, draw: b.Draw}
-}
-
 // shardGrid is the table of a merged run's shards.
 func shardGrid(r *report.Report) (g grid) {
 	if r.Merged == nil {
 		return g
 	}
 	shards := r.Merged.Shards
-	g.Rows = make([]gridRow, len(shards))
-	first := slices.MinFunc(shards, func(a, b report.ShardResult) int { return a.Start.Compare(b.Start) }).Start
-	for _, c := range []struct {
-		head string
-		of   func(report.ShardResult) string
-	}{
-		{"shard", func(s report.ShardResult) string { return strconv.FormatInt(s.Index, 10) }},
-		{"outcome", func(s report.ShardResult) string { return string(s.Outcome) }},
-		{"rows", func(s report.ShardResult) string { return units.Count(s.Rows) }},
-		{"began after", func(s report.ShardResult) string { return units.Seconds(s.Start.Sub(first).Seconds()) }},
-		{"took", func(s report.ShardResult) string { return units.Seconds(s.End.Sub(s.Start).Seconds()) }},
-		{"rows/s", func(s report.ShardResult) string { return units.Amount(s.RowsPerSecond) }},
-		{"MiB/s", func(s report.ShardResult) string { return units.Amount(s.BytesPerSecond / mib) }},
-		{"bottleneck", func(s report.ShardResult) string { return s.BoundBy }},
-	} {
-		var cells []gridCell
-		for _, s := range shards {
-			cells = append(cells, gridCell{Text: c.of(s)})
+	first, fastest := shards[0].Start, 0.0
+	for _, s := range shards {
+		fastest = max(fastest, s.RowsPerSecond)
+		if s.Start.Before(first) {
+			first = s.Start
 		}
-		g.addColumn(gridCell{Text: c.head, Number: c.head != "outcome" && c.head != "bottleneck"}, cells)
 	}
-	return g
+	text := func(head string, of func(report.ShardResult) string) column[report.ShardResult] {
+		number := head != "outcome" && head != "bottleneck"
+		return column[report.ShardResult]{head, number, func(s report.ShardResult) gridCell { return gridCell{Text: of(s)} }}
+	}
+	return gridOf(shards, []column[report.ShardResult]{
+		text("shard", func(s report.ShardResult) string { return strconv.FormatInt(s.Index, 10) }),
+		text("outcome", func(s report.ShardResult) string { return string(s.Outcome) }),
+		text("rows", func(s report.ShardResult) string { return units.Count(s.Rows) }),
+		text("began after", func(s report.ShardResult) string { return units.Seconds(s.Start.Sub(first).Seconds()) }),
+		text("took", func(s report.ShardResult) string { return units.Seconds(s.End.Sub(s.Start).Seconds()) }),
+		{rateHead, true, func(s report.ShardResult) gridCell {
+			return gridCell{Text: units.Amount(s.RowsPerSecond), Share: percentOf(s.RowsPerSecond, fastest)}
+		}},
+		text("MiB/s", func(s report.ShardResult) string { return units.Amount(s.BytesPerSecond / mib) }),
+		text("bottleneck", func(s report.ShardResult) string { return s.BoundBy }),
+	})
 }
 
 // summaryOf is the summary of a run as push prints it.
@@ -284,6 +214,12 @@ func summaryOf(r *report.Report) (all []Input) {
 		all = append(all, Input{l.Word, strings.Replace(l.Text, " table table ", " table ", 1)}) // of a numbered one
 	}
 	return all
+}
+
+// latencyNames are the quantities of latency.
+var latencyNames = []share{
+	{"batch_p50_seconds", "p50 (half within)"}, {"batch_p90_seconds", "p90"}, {"batch_p99_seconds", "p99"},
+	{"batch_p999_seconds", "p99.9"}, {"batch_max_seconds", "longest"},
 }
 
 // limitNames are the limits for people, the database's first.

@@ -58,7 +58,7 @@ func TestPageOfAComparison(t *testing.T) {
 	records, err := results.WithoutNames(records(t, "workers.jsonl", "workers-after.jsonl"))
 	require.NoError(t, err)
 	var page strings.Builder
-	require.NoError(t, results.Compare(records[0], records[1]).HTML(&page, 0.05))
+	require.NoError(t, results.Compare(records[0], records[1], 0.05).Write(&page, results.HTML))
 	for _, want := range []string{
 		"<h1>B against A: 2 slower, 2 inconclusive, 6 equal within 5 %</h1>", "set.synchronous_commit on, workers 8 -12.0 %",
 		"-17.3 … -6.3 %", "slower by more than 5 %", "A: 0.5.0",
@@ -69,7 +69,7 @@ func TestPageOfAComparison(t *testing.T) {
 
 	page.Reset()
 	few := fixture(t, "run-4.json")
-	require.NoError(t, results.Compare(few, few).HTML(&page, 0))
+	require.NoError(t, results.Compare(few, few, 0).Write(&page, results.HTML))
 	require.Contains(t, page.String(), "<strong>1</strong> of 1 case")
 }
 

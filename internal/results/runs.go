@@ -64,12 +64,6 @@ func namesIn(runs []Record, of func(*report.Report) map[string]string) []string 
 	return slices.Sorted(maps.Keys(names))
 }
 
-// repeats are runs with equal settings.
-type repeats struct {
-	settings Settings
-	entries  []Entry
-}
-
 // tableOfRuns makes a table of single runs. Runs that differ in nothing are repeats of one case.
 func tableOfRuns(runs []Record) Table {
 	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
@@ -81,16 +75,16 @@ func tableOfRuns(runs []Record) Table {
 	for _, d := range axes {
 		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
 	}
-	slices.SortStableFunc(cells, func(a, b repeats) int {
+	slices.SortStableFunc(cells, func(a, b []Entry) int {
 		order := 0
 		for _, axis := range t.Axes { // the last axis fastest
-			index := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
+			index := func(cell []Entry) int { return slices.Index(axis.Values, cell[0].Settings.Value(axis.Name)) }
 			order = cmp.Or(order, cmp.Compare(index(a), index(b)))
 		}
 		return order
 	})
-	for _, c := range cells {
-		t.Points = append(t.Points, newPoint(c.settings, c.entries))
+	for _, cell := range cells {
+		t.Points = append(t.Points, newPoint(cell[0].Settings, cell))
 	}
 	var from group
 	for _, run := range runs {
@@ -100,22 +94,21 @@ func tableOfRuns(runs []Record) Table {
 	return t
 }
 
-// cellsOf groups the runs that are equal in the given differences.
-func cellsOf(runs []Record, by []difference) []repeats {
-	var cells []repeats
+// cellsOf groups the runs that are equal in the given differences, which become their settings.
+func cellsOf(runs []Record, by []difference) (cells [][]Entry) {
 	for _, run := range runs {
 		e := run.Entries[0]
-		settings := make(Settings, len(by))
+		e.Settings = make(Settings, len(by))
 		for i, d := range by {
-			settings[i] = Setting{Axis: d.axis, Value: fmt.Sprint(d.of(e.Report))}
+			e.Settings[i] = Setting{Axis: d.axis, Value: fmt.Sprint(d.of(e.Report))}
 		}
-		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, settings) })
+		i := slices.IndexFunc(cells, func(cell []Entry) bool { return slices.Equal(cell[0].Settings, e.Settings) })
 		if i < 0 {
 			i = len(cells)
-			cells = append(cells, repeats{settings: settings})
+			cells = append(cells, nil)
 		}
-		e.Repeat = len(cells[i].entries)
-		cells[i].entries = append(cells[i].entries, e)
+		e.Repeat = len(cells[i])
+		cells[i] = append(cells[i], e)
 	}
 	return cells
 }
@@ -133,13 +126,11 @@ func axesOf(runs []Record) []difference {
 }
 
 // valuesIn returns the values of an axis, sorted if they have an order.
-func valuesIn(cells []repeats, axis string) []string {
-	var values []string
-	for _, c := range cells {
-		if v := c.settings.Value(axis); !slices.Contains(values, v) {
-			values = append(values, v)
-		}
+func valuesIn(cells [][]Entry, axis string) (values []string) {
+	for _, cell := range cells {
+		values = append(values, cell[0].Settings.Value(axis))
 	}
+	values = distinct(values)
 	if (Axis{Values: values}).ordered() {
 		slices.SortFunc(values, CompareValues)
 	}

@@ -68,6 +68,9 @@ func parseValue(s string) value {
 	return value{amount: amount, isDuration: isDuration}
 }
 
+// SameValue reports whether two values of an axis are one amount, or one text.
+func SameValue(a, b string) bool { return parseValue(a) == parseValue(b) }
+
 // CompareValues orders the values of an axis by size. They have to be numbers, sizes or durations.
 func CompareValues(a, b string) int { return cmp.Compare(parseValue(a).amount, parseValue(b).amount) }
 

@@ -131,7 +131,7 @@ func (g group) table() Table {
 	}
 	for _, p := range g {
 		for _, point := range p.points() {
-			point.Fact = p.part.Fact(point.Settings)
+			point.Fact = p.part.fact(point.Settings)
 			if len(g) > 1 {
 				point.Settings = append(Settings{{Axis: axisRecord, Value: p.file}}, point.Settings...)
 			}
@@ -187,29 +187,17 @@ func (p piece) points() (points []Point) {
 func (t *Table) conclude(from group) {
 	t.allInputs = inputsOf(t.reports(), from)
 	t.Inputs = shared(t.allInputs)
+	var thresholds []Threshold
 	for _, p := range from {
 		t.planned = cmp.Or(t.planned, p.part.Knee)
 		t.precision = cmp.Or(t.precision, p.head.Precision)
-	}
-	for _, p := range from {
-		t.drift = cmp.Or(t.drift, driftOf(p.entries, cmp.Or(t.precision, margin)))
+		t.drift = cmp.Or(t.drift, driftOf(p.entries, cmp.Or(p.head.Precision, margin)))
+		thresholds = append(thresholds, p.part.Thresholds...)
 	}
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()
-	t.Thresholds = t.judge(from.thresholds())
+	t.Thresholds = t.judge(distinct(thresholds))
 	t.Warnings = t.findWarnings()
-}
-
-// thresholds returns those of all pieces, each once.
-func (g group) thresholds() (all []Threshold) {
-	for _, p := range g {
-		for _, t := range p.part.Thresholds {
-			if !slices.Contains(all, t) {
-				all = append(all, t)
-			}
-		}
-	}
-	return all
 }
 
 // measured returns the indexes of the points that were measured.
@@ -223,13 +211,8 @@ func (t Table) measured() (points []int) {
 }
 
 // varying returns the axes of several values.
-func (t Table) varying() (axes []Axis) {
-	for _, a := range t.Axes {
-		if len(a.Values) > 1 {
-			axes = append(axes, a)
-		}
-	}
-	return axes
+func (t Table) varying() []Axis {
+	return those(t.Axes, func(a Axis) bool { return len(a.Values) > 1 })
 }
 
 // fixed returns the axes of one value as inputs.

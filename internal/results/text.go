@@ -26,9 +26,9 @@ func sectionsOf(tables []Table) (sections []section, common []Input) {
 		}
 	}
 	for _, t := range tables {
-		s := section{heading: heading(t), lines: append(longErrors(t), conclusions(t)...)}
+		s := section{heading: heading(t), lines: append(errorsOf(t), conclusions(t)...)}
 		if len(t.Points) > 0 {
-			s.cells = gridOf(t, func(i int) string { return notes(t, i) })
+			s.cells = caseGrid(t)
 		}
 		for _, text := range t.Warnings {
 			s.lines = append(s.lines, Input{"warning", text})
@@ -137,7 +137,7 @@ func conclusions(t Table) []Input {
 	if len(t.Points) > 1 {
 		lines = append(lines, Input{"best", at(t.Best)})
 		if t.Smallest != t.Best {
-			lines = append(lines, Input{"smallest", at(t.Smallest) + ", within " + near() + " of the best"})
+			lines = append(lines, Input{"smallest", at(t.Smallest) + ", within " + limitText(Near) + " of the best"})
 		}
 	}
 	for _, c := range t.ceilings() {
@@ -154,8 +154,6 @@ func conclusions(t Table) []Input {
 	return append(lines, kneesInWords(t)...)
 }
 
-func near() string { return fmt.Sprintf("%.4g %%", 100*Near) }
-
 // kneesInWords describes the knee of every row. Rows that rose until their end are only counted.
 func kneesInWords(t Table) []Input {
 	var lines []Input
@@ -171,9 +169,9 @@ func kneesInWords(t Table) []Input {
 		}
 		text := units.Join(": ", k.Row.String(), at)
 		if k.At != k.Best {
-			text += fmt.Sprintf(" is within %s of the best, which is at %s", near(), k.Best)
+			text += fmt.Sprintf(" is within %s of the best, which is at %s", limitText(Near), k.Best)
 		} else {
-			text += " is the best, and no smaller value is within " + near()
+			text += " is the best, and no smaller value is within " + limitText(Near)
 		}
 		lines = append(lines, Input{"knee", text})
 	}
@@ -190,15 +188,8 @@ func kneesInWords(t Table) []Input {
 	return lines
 }
 
-// notes returns the marks of a point, and how its pushes ended that do not count.
-func notes(t Table, i int) string {
-	p := t.Points[i]
-	ending := p.ending()
-	if ending != "" && p.Error != "" {
-		ending += ": " + shortened(p.Error)
-	}
-	return units.Join(", ", marks(t, i), ending)
-}
+// notes returns the marks of a point, and how its pushes ended that do not count. Their errors stand below the table.
+func notes(t Table, i int) string { return units.Join(", ", marks(t, i), t.Points[i].ending()) }
 
 func marks(t Table, i int) string {
 	p := t.Points[i]
@@ -209,9 +200,9 @@ func marks(t Table, i int) string {
 		}
 	}
 	add(i == t.Best && len(t.Points) > 1, "best")
-	add(i == t.Smallest && i != t.Best, "smallest within "+near())
+	add(i == t.Smallest && i != t.Best, "smallest within "+limitText(Near))
 	add(t.isKnee(p), "knee")
-	add(t.misses(p), "threshold missed")
+	add(p.missed, "threshold missed")
 	add(p.Limited > 0, "limited")
 	return strings.Join(marks, ", ")
 }
@@ -227,27 +218,18 @@ func (p Point) ending() string {
 	return ""
 }
 
-// shortened cuts an error of a server to fit into a cell. longErrors has all of it.
-func shortened(text string) string {
-	const most = 60 // letters
-	all := []rune(units.OneLine(text))
-	if len(all) <= most {
-		return string(all)
-	}
-	return strings.TrimSpace(string(all[:most])) + "…"
-}
-
-// longErrors are the errors that notes shorten, each once, with the first case that has it.
-func longErrors(t Table) []Input {
-	var lines []Input
-	seen := map[string]bool{}
+// errorsOf are the errors of points, each once, with the cases that have it.
+func errorsOf(t Table) (lines []Input) {
+	var all []Input
+	cases := map[Input][]string{}
 	for _, p := range t.Points {
-		text := units.OneLine(p.Error)
-		if p.ending() == "" || shortened(text) == text || seen[text] {
-			continue
+		one := Input{p.ending(), units.OneLine(p.Error)}
+		if one.Name != "" && one.Value != "" {
+			all, cases[one] = append(all, one), append(cases[one], p.Settings.String())
 		}
-		seen[text] = true
-		lines = append(lines, Input{p.ending(), units.Join(": ", p.Settings.String(), text)})
+	}
+	for _, one := range distinct(all) {
+		lines = append(lines, Input{one.Name, units.Join(": ", firstFew(cases[one]), one.Value)})
 	}
 	if more := len(lines) - maxLines; more > 1 {
 		lines = append(lines[:maxLines], Input{"failed", fmt.Sprintf("for %d more reasons: see --format json", more)})

@@ -75,9 +75,9 @@ func (t Threshold) met(v float64) bool {
 	return v < t.Limit
 }
 
-// judge returns the thresholds of a part with the cases of the table that miss them; never nil. Cases that were not
-// measured miss none: that they failed or were skipped is told elsewhere.
-func (t Table) judge(thresholds []Threshold) []Judged {
+// judge returns the thresholds of a part with the cases of the table that miss them, and marks these; never nil. Cases
+// that were not measured miss none: that they failed or were skipped is told elsewhere.
+func (t *Table) judge(thresholds []Threshold) []Judged {
 	judged := make([]Judged, len(thresholds))
 	for i, threshold := range thresholds {
 		one := Judged{Threshold: threshold, Missed: []Miss{}}
@@ -86,6 +86,7 @@ func (t Table) judge(thresholds []Threshold) []Judged {
 			one.Cases++
 			s := p.sample(threshold.Metric)
 			if s.N == 0 || !threshold.met(s.Median) {
+				t.Points[n].missed = true
 				one.Missed = append(one.Missed, Miss{Settings: p.Settings, Measured: s.N > 0, Value: s.Median})
 			}
 		}
@@ -96,21 +97,18 @@ func (t Table) judge(thresholds []Threshold) []Judged {
 
 // String describes how a threshold fared, as in rows_per_second >= 50,000: missed in 1 of 2 cases (workers 1: 3,000).
 func (j Judged) String() string {
+	verdict, where := j.verdict()
+	return j.Threshold.String() + ": " + units.Join(" ", verdict, where)
+}
+
+// verdict says whether the threshold is met, "" if that is not known, and where or why.
+func (j Judged) verdict() (word, where string) {
 	switch {
 	case j.Cases == 0:
-		return j.Threshold.String() + ": no case was measured"
+		return "", "no case was measured"
 	case len(j.Missed) == 0:
-		return fmt.Sprintf("%s: met in %s", j.Threshold, english.Plural(j.Cases, "case", ""))
+		return "met", "in " + english.Plural(j.Cases, "case", "")
 	}
-	return fmt.Sprintf("%s: %s (%s)", j.Threshold, j.missedIn(), j.worst())
-}
-
-func (j Judged) missedIn() string {
-	return fmt.Sprintf("missed in %d of %s", len(j.Missed), english.Plural(j.Cases, "case", ""))
-}
-
-// worst names the first cases that miss the threshold.
-func (j Judged) worst() string {
 	var cases []string
 	for _, m := range j.Missed {
 		value := "not measured"
@@ -119,7 +117,7 @@ func (j Judged) worst() string {
 		}
 		cases = append(cases, units.Join(": ", m.Settings.String(), value))
 	}
-	return firstFew(cases)
+	return "missed", fmt.Sprintf("in %d of %s (%s)", len(j.Missed), english.Plural(j.Cases, "case", ""), firstFew(cases))
 }
 
 // Missed returns a sentence for each threshold that a case misses.
@@ -132,16 +130,4 @@ func Missed(tables []Table) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// misses reports whether a point misses a threshold.
-func (t Table) misses(p Point) bool {
-	for _, j := range t.Thresholds {
-		for _, m := range j.Missed {
-			if m.Settings.String() == p.Settings.String() {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -48,7 +48,7 @@ func TestThresholdsAreShown(t *testing.T) {
 		results.Text:     {"threshold         rows_per_second >= 2,000: missed in 1 of 2 cases (workers 1: 1,000)", "threshold missed"},
 		results.Markdown: {"- **threshold** rows\\_per\\_second &gt;= 2,000", "threshold missed"},
 		results.JSON:     {`"metric": "rows_per_second"`, `"is": ">="`, `"value": 1000`},
-		results.HTML:     {"rows_per_second &gt;= 2,000", "in 1 of 2 cases: workers 1: 1,000"},
+		results.HTML:     {"rows_per_second &gt;= 2,000", "in 1 of 2 cases (workers 1: 1,000)"},
 	} {
 		var b bytes.Buffer
 		require.NoError(t, format.Write(&b, tables))

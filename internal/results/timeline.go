@@ -52,10 +52,8 @@ func timeline(cell string, r *report.Report) []sketch {
 	if staged {
 		line.Rates = append(line.Rates, stored)
 	}
-	caption := "The typical push of the best case" + around(" (", cell, ")") + " over time: " + what + ", above its phases."
-	if cell == "" {
-		caption = strings.ToUpper(what[:1]) + what[1:] + ", above the run's phases."
-	}
+	caption := strings.ToUpper(what[:1]) + what[1:] + ", above the run's phases" +
+		around(", in the typical push of the best case (", cell, ")") + "."
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
 	}
@@ -63,19 +61,7 @@ func timeline(cell string, r *report.Report) []sketch {
 		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
 		caption += aboutCeilings
 	}
-	title := "A run over time"
-	if cell == "" {
-		title = "Throughput over time"
-	}
-	return []sketch{{title: title, caption: caption, draw: line.Draw}}
-}
-
-// breakdowns show where the time of workers went, and where the time of runs went.
-func breakdowns(t Table) []sketch {
-	return append(
-		breakdown(t, "Worker-seconds by activity", "Share of the workers' time by what they were doing, ", stateNames,
-			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
-		breakdown(t, "Phases", "Share of a run's time by phase, ", phaseNames, phasesOf)...)
+	return []sketch{{title: "Throughput over time", caption: caption, draw: line.Draw}}
 }
 
 // stateNames are the workers' states, by the names of event.State: busy ones first, and idle last, in grey.
@@ -102,6 +88,7 @@ func phasesOf(r *report.Report) map[string]float64 {
 // share is one part of a whole: its name in reports, and for people.
 type share struct{ key, name string }
 
+// breakdown shows where the time of the typical pushes of some cases went.
 func breakdown(t Table, title, caption string, shares []share, of func(*report.Report) map[string]float64) []sketch {
 	total := func(r *report.Report) (sum float64) {
 		for _, s := range shares {
@@ -110,20 +97,28 @@ func breakdown(t Table, title, caption string, shares []share, of func(*report.R
 		return sum
 	}
 	picked, which := picks(t, func(p Point) bool { return p.Typical != nil && total(p.Typical) > 0 })
-	if len(picked) == 0 {
-		return nil
-	}
+	return stacked(t, title, caption+which+" Total at right.", shares, picked, func(p Point) chart.Bar {
+		bar := chart.Bar{Note: units.Seconds(total(p.Typical))}
+		for _, s := range shares {
+			bar.Parts = append(bar.Parts, max(of(p.Typical)[s.key], 0)/total(p.Typical))
+		}
+		return bar
+	})
+}
+
+// stacked draws a bar of several parts for each of some points; nothing without any.
+func stacked(t Table, title, caption string, parts []share, points []int, bar func(Point) chart.Bar) []sketch {
 	var b chart.Bars
-	for _, s := range shares {
+	for _, s := range parts {
 		b.Parts = append(b.Parts, s.name)
 	}
-	for _, n := range picked {
-		r := t.Points[n].Typical
-		bar := chart.Bar{Name: t.cellName(t.Points[n].Settings), Note: units.Seconds(total(r))}
-		for _, s := range shares {
-			bar.Parts = append(bar.Parts, max(of(r)[s.key], 0)/total(r))
-		}
-		b.Rows = append(b.Rows, bar)
+	for _, n := range points {
+		row := bar(t.Points[n])
+		row.Name = t.cellName(t.Points[n].Settings)
+		b.Rows = append(b.Rows, row)
 	}
-	return []sketch{{title: title, caption: caption + which + " Total at right.", draw: b.Draw}}
+	if len(points) == 0 {
+		return nil
+	}
+	return []sketch{{title: title, caption: caption, draw: b.Draw}}
 }

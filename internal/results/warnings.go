@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func (t Table) findWarnings() []string {
 		"give the sweep more time, longer pushes or a quieter machine", func(p Point) bool {
 			return t.precision > 0 && p.measured() && p.RowsPerSecond.Precision() > t.precision
 		})
-	all = append(all, t.closeBest(), t.noisySteps(), t.drift)
+	all = append(all, t.closeBest(), t.drift)
 	cells("Pushes were cut by the case's time limit", "their rates count what was acknowledged by then",
 		func(p Point) bool { return p.Limited > 0 })
 	cells("Pushes failed and do not count", "", func(p Point) bool { return p.Failed > 0 })
@@ -44,14 +43,10 @@ func (t Table) findWarnings() []string {
 	pushes("--max-rate held the client back", "such rates do not measure the server",
 		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
 	pushes("The client was the limit", "such rates do not measure the server, and a larger client may be faster",
-		clientWasLimit)
-	warnings := []string{} // [] in JSON
-	for _, text := range all {
-		if text != "" {
-			warnings = append(warnings, text)
-		}
-	}
-	return warnings
+		func(r *report.Report) bool {
+			return slices.Contains([]event.Limit{event.LimitClient, event.LimitSource}, event.Limit(r.BoundBy.Verdict))
+		})
+	return those(all, func(text string) bool { return text != "" })
 }
 
 // differing returns a warning for each input that differs between points without being an axis.
@@ -108,33 +103,33 @@ func driftOf(entries []Entry, matters float64) string {
 }
 
 func (t Table) notDurable() string {
-	settings := map[string]bool{}
-	for _, r := range t.reports() {
+	unsafe := t.ofPushes(func(r *report.Report) []string {
 		_, unsafe := durability(r)
-		for _, s := range unsafe {
-			settings[s] = true
-		}
+		return unsafe
+	})
+	return around("With ", firstFew(unsafe),
+		" a crash of the server may lose acknowledged rows: do not expect such rates with durable settings.")
+}
+
+// ofPushes returns what the pushes have, each once and sorted.
+func (t Table) ofPushes(of func(*report.Report) []string) []string {
+	var all []string
+	for _, r := range t.reports() {
+		all = append(all, of(r)...)
 	}
-	if len(settings) == 0 {
-		return ""
-	}
-	return "With " + firstFew(slices.Sorted(maps.Keys(settings))) +
-		" a crash of the server may lose acknowledged rows: do not expect such rates with durable settings."
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (t Table) mixedDelivery() string {
-	guarantees := map[string]bool{}
-	for _, r := range t.reports() {
-		if r.Plan.Delivery != "" {
-			guarantees[r.Plan.Delivery] = true
-		}
-	}
+	guarantees := t.ofPushes(func(r *report.Report) []string { return []string{r.Plan.Delivery} })
+	guarantees = those(guarantees, func(text string) bool { return text != "" })
 	if len(guarantees) < 2 {
 		return ""
 	}
-	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
+	text := strings.Join(guarantees, " and ") +
 		" are in one table: guarantees differ, and so do their costs, which the rates include."
-	if guarantees["exactly-once"] {
+	if slices.Contains(guarantees, "exactly-once") {
 		text += " Cases without exactly-once may hold rows twice or lack some."
 	}
 	return text
@@ -146,7 +141,7 @@ func (t Table) closeBest() string {
 	if len(others) == 0 {
 		return ""
 	}
-	first, second := t.Points[t.Best], t.Points[fastest(t.Points, others)]
+	first, second := t.Points[t.Best], t.Points[fastestOf(t, others, 1)[0]]
 	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.rate() == 0 {
 		return ""
 	}
@@ -154,40 +149,6 @@ func (t Table) closeBest() string {
 		" it is not known which is faster.",
 		first.Settings, second.Settings, units.Percent(1-second.rate()/first.rate()),
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
-}
-
-// noisySteps counts the steps along the knee's axis whose difference is within the noise.
-func (t Table) noisySteps() string {
-	axis, ok := kneeAxis(t.planned, t.Axes)
-	if !ok {
-		return ""
-	}
-	total := 0
-	var noisy []string
-	for _, row := range rowsAlong(axis, t.Points) {
-		for n := 1; n < len(row); n++ {
-			a, b := t.Points[row[n-1]], t.Points[row[n]]
-			differ, known := apart(a.RowsPerSecond, b.RowsPerSecond)
-			if !known {
-				continue
-			}
-			if total++; !differ {
-				values := axis.Name + " " + a.Settings.Value(axis.Name) + " and " + b.Settings.Value(axis.Name)
-				noisy = append(noisy, units.Join(", ", a.Settings.Without(axis.Name).String(), values))
-			}
-		}
-	}
-	if len(noisy) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("In %d of %d steps along %s the noise is larger than the difference: %s.",
-		len(noisy), total, axis.Name, firstFew(noisy))
-}
-
-// clientWasLimit reports whether the client was the limit.
-func clientWasLimit(r *report.Report) bool {
-	limit := event.Limit(r.BoundBy.Verdict)
-	return limit == event.LimitClient || limit == event.LimitSource
 }
 
 // warnOfCells returns a warning about the points for which is returns true, "" without any.

@@ -113,7 +113,7 @@ func TestRateOfWrongVerdicts(t *testing.T) {
 					name := fmt.Sprintf("%d and %d pushes, %s, %s, in turns %t", n, n, machine.name, noise.name, inTurns)
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						wrongVerdicts(t, rounds, func(r *rand.Rand, slower float64) change {
+						wrongVerdicts(t, rounds, func(r *rand.Rand, slower float64) Pair {
 							return changeOf(simulated(r, machine.of(r, 2*n), noise.of, inTurns, slower))
 						})
 					})
@@ -123,7 +123,7 @@ func TestRateOfWrongVerdicts(t *testing.T) {
 	}
 }
 
-func wrongVerdicts(t *testing.T, rounds int, compared func(r *rand.Rand, slower float64) change) {
+func wrongVerdicts(t *testing.T, rounds int, compared func(r *rand.Rand, slower float64) Pair) {
 	t.Helper()
 	const threshold = 0.05
 	for _, slower := range []float64{0, 0.05, 0.1} {

@@ -78,10 +78,7 @@ func New(p Plan, o Options) (*Sweep, error) {
 		}
 	}
 	for i, part := range p.Parts {
-		recorded, err := partOf(part, all[i])
-		if err != nil {
-			return nil, err
-		}
+		recorded := partOf(part, all[i])
 		if part.hasAxis(p.Knee) {
 			recorded.Knee = p.Knee
 		}
@@ -121,18 +118,13 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 
 // partOf returns a part as the record has it: with the flags that all its cases share, and those that all cases of one
 // method share, without secrets.
-func partOf(p Part, cases []Case) (results.Part, error) {
+func partOf(p Part, cases []Case) results.Part {
 	part := results.Part{
 		Name: p.Name, Title: p.Title, Axes: p.Axes, Cells: results.Combinations(p.Axes), Excluded: p.excluded,
 		Facts: p.Facts, Thresholds: p.Thresholds,
 	}
 	if part.Name == "" {
 		part.Title = "" // the sweep has it
-	}
-	for _, a := range p.Axes {
-		if flag, variable, _ := config.Entry(a.Name); flag == "set" && loader.IsSecret(variable) {
-			return part, fmt.Errorf("axis %s looks like a secret, and the values of an axis are in every table", a.Name)
-		}
 	}
 	byMethod := map[string][]flags{}
 	var all []flags
@@ -153,14 +145,11 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 		}
 	}
 	part.Push = byFlag(part.Push)
-	if target, ok := p.Push[targetName]; ok {
-		shown, err := ShownTarget(target[0])
-		if err != nil {
-			return part, err
-		}
+	if target := p.Push[targetName]; target != nil {
+		shown, _ := ShownTarget(target[0]) // ParsePlan has refused others
 		part.Push[targetName] = []string{shown}
 	}
-	return part, nil
+	return part
 }
 
 // recorded returns flags without axes and secrets, those with entries as set.NAME.

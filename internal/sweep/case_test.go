@@ -79,22 +79,6 @@ func TestKneeOfAPart(t *testing.T) {
 	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
 }
 
-// A dry run has the published rates that the table will show, whether an article names axes or flags.
-func TestPublishedRatesOfADryRun(t *testing.T) {
-	s, err := lay(t, sweep.Part{
-		Push: map[string][]string{"method": {"copy"}, "rows": {"1000"}},
-		Axes: []results.Axis{{Name: "batch-bytes", Values: []string{"16MiB", "64KiB"}}},
-		Facts: &results.Facts{Points: []results.Fact{
-			{At: map[string]string{"method": "copy", "batch_bytes": "16777216"}, Figures: map[string]float64{"rows_per_second": 10}},
-			{At: map[string]string{"method": "insert", "batch_bytes": "65536"}, Figures: map[string]float64{"rows_per_second": 20}},
-		}},
-	})
-	require.NoError(t, err)
-	var text strings.Builder
-	require.NoError(t, s.Explain(&text, "record", nil))
-	require.Contains(t, text.String(), "published at published rates, 1m40s for the 1 pushes that have one\n")
-}
-
 // A dry run says how long the rest takes: as the record has it, else as durations say.
 func TestTimeOfADryRun(t *testing.T) {
 	workers := []results.Axis{{Name: "workers", Values: []string{"1", "2"}}}

@@ -1,37 +1,18 @@
 package sweep
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/units"
 )
-
-// choices are the values of an axis: one, or a list of them.
-type choices []choice
 
 // choice is a value of an axis. It may bring flags of its own, as in NAME: {flag: value}.
 type choice struct {
 	value
-	own *mapping[values] // nil without any
-}
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (all *choices) UnmarshalYAML(n ast.Node) error {
-	items := itemsOf(n)
-
-	*all = make(choices, len(items))
-	for i, item := range items {
-		if err := (*all)[i].UnmarshalYAML(item); err != nil {
-			return err
-		}
-	}
-	return nil
+	own mapping[list[value]] // nil without any
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
@@ -46,34 +27,7 @@ func (c *choice) UnmarshalYAML(n ast.Node) error {
 
 	only := named.Values[0]
 	c.value = value{text: keyOf(only), line: lineOf(only.Key), quoted: true}
-	c.own = new(mapping[values])
 	return c.own.UnmarshalYAML(only.Value)
-}
-
-// picks are the cases that include adds or exclude removes: values by axis.
-type picks []mapping[choices]
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (all *picks) UnmarshalYAML(n ast.Node) error {
-	list, ok := n.(*ast.SequenceNode)
-	if !ok {
-		return unexpected(n, "a list of cases, each as {axis: value}, belongs")
-	}
-
-	*all = make(picks, len(list.Values))
-	for i, item := range list.Values {
-		if err := (*all)[i].UnmarshalYAML(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (all *picks) entries() picks {
-	if all == nil {
-		return nil
-	}
-	return *all
 }
 
 // bring reads the flags that a value of an axis brings.
@@ -87,74 +41,37 @@ func (p *planner) bring(part *Part, axis *results.Axis, name string, c choice) {
 		if slices.ContainsFunc(exclusiveWith(flag), func(other string) bool { return p.given[other] != nil }) {
 			p.add(line, "%s is set twice: by %s %s and on the command line; leave one out", flag, axis.Name, name)
 		}
+		p.claim(axis.Name, flag, line)
 		flags[flag], shown[flag] = []string{text}, []string{shownValue(flag, text)}
 	})
 	if part.own == nil {
-		part.own = map[string]map[string]map[string][]string{}
+		part.own = map[results.Setting]map[string][]string{}
 	}
-	if part.own[axis.Name] == nil {
-		part.own[axis.Name], axis.Settings = map[string]map[string][]string{}, map[string]map[string][]string{}
+	if axis.Settings == nil {
+		axis.Settings = map[string]map[string][]string{}
 	}
-	part.own[axis.Name][name], axis.Settings[name] = flags, shown
+	part.own[results.Setting{Axis: axis.Name, Value: name}], axis.Settings[name] = flags, shown
 }
 
-// shownValue returns the value of a flag or of an entry as set.NAME, without a secret.
-func shownValue(name, text string) string {
-	flag, variable, _ := config.Entry(name)
-	if flag != "set" {
-		return text
-	}
-	return strings.TrimPrefix(ShownSetting(variable+"="+text), variable+"=")
-}
-
-// checkBrought refuses a flag that two axes set.
-func (p *planner) checkBrought(part *Part, t table) {
-	for _, a := range part.Axes {
-		line := lineOfAxis(t, a.Name)
-		for _, other := range part.Axes {
-			if other.Name == a.Name {
-				continue
-			}
-			for _, flag := range slices.Sorted(maps.Keys(part.brought(a.Name))) {
-				if slices.Contains(exclusiveWith(flag), other.Name) {
-					p.add(line, "axis %s: its values bring %s, and %s is an axis", a.Name, flag, other.Name)
-				}
-				if a.Name < other.Name && part.brought(other.Name)[flag] {
-					p.add(line, "axes %s and %s: the values of both bring %s", a.Name, other.Name, flag)
-				}
-			}
+// claim notes that an axis sets a flag, and refuses one that another axis sets, too.
+func (p *planner) claim(axis, flag string, line int) {
+	for _, other := range exclusiveWith(flag) {
+		if by := p.setBy[other]; by != "" && by != axis {
+			p.add(line, "axis %s sets %s, and axis %s sets %s: leave one out", by, other, axis, flag)
 		}
 	}
-}
-
-// lineOfAxis returns the line of an axis, 0 for one that only include has.
-func lineOfAxis(t table, name string) int {
-	at := t.Axes.find(name)
-	if at < 0 {
-		return 0
-	}
-	return t.Axes.list[at].line
-}
-
-// brought returns the flags that values of an axis bring.
-func (p *Part) brought(axis string) map[string]bool {
-	flags := map[string]bool{}
-	for _, own := range p.own[axis] {
-		for name := range own {
-			flags[name] = true
-		}
-	}
-	return flags
+	p.setBy[flag] = axis
 }
 
 // methodNames lists the methods of the cases.
 func (p *Part) methodNames() []string {
 	names := slices.Clone(p.Push[methodFlag])
+	for _, own := range p.own {
+		names = append(names, own[methodFlag]...)
+	}
 	for _, a := range p.Axes {
 		for _, value := range a.Values {
-			if own := p.own[a.Name][value][methodFlag]; own != nil {
-				names = append(names, own...)
-			} else if a.Name == methodFlag {
+			if a.Name == methodFlag && p.own[results.Setting{Axis: a.Name, Value: value}][methodFlag] == nil {
 				names = append(names, value)
 			}
 		}
@@ -165,62 +82,60 @@ func (p *Part) methodNames() []string {
 // choose reads include and exclude, and lists the combinations that are no cases: those of the axes as they are written
 // that are excluded, and those of included values that are not included.
 func (p *planner) choose(part *Part, t table) {
-	listed := len(part.Axes) == 0
-	written := make([]int, len(part.Axes))
-	for i, a := range part.Axes {
-		written[i] = len(a.Values)
+	if len(t.Exclude)+len(t.Include) == 0 {
+		return
+	}
+	listed := len(part.Axes) == 0 // include alone has the cases
+	written := map[string][]string{}
+	for _, a := range part.Axes {
+		written[a.Name] = slices.Clone(a.Values)
 	}
 	var excluded, included []map[string][]string
-	for _, pick := range t.Exclude.entries() {
+	for _, pick := range t.Exclude {
 		excluded = append(excluded, p.pick(part, pick, "exclude"))
 	}
-	for _, pick := range t.Include.entries() {
-		included = append(included, p.include(part, t, pick, listed))
+	for _, pick := range t.Include {
+		if listed {
+			p.addAxes(part, t, pick)
+		}
+		included = append(included, p.pick(part, pick, "include"))
 	}
 	for i, pick := range included {
 		for _, a := range part.Axes {
 			if pick[a.Name] == nil {
-				p.add(t.Include.entries()[i].line(), "include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
+				p.add(t.Include[i].line(),
+					"include: this case has no %s; write it, and flags of one value as NAME: {flag: value}", a.Name)
 			}
 		}
 	}
 
 	total := results.Combinations(part.Axes)
-	if len(excluded)+len(included) == 0 || total > results.MaxCells {
+	if total > results.MaxCells {
 		return
 	}
 	for n := range total {
 		settings := results.Combination(part.Axes, n)
-		isCase := !listed && inProduct(part.Axes, written, settings) && !picked(excluded, settings)
-		if !isCase && !picked(included, settings) {
+		isCase := !listed && picked(settings, written) && !picked(settings, excluded...)
+		if !isCase && !picked(settings, included...) {
 			part.excluded = append(part.excluded, n)
 		}
 	}
-	if len(part.excluded) == total {
-		p.add(t.Exclude.entries()[0].line(), "exclude: no case is left")
+	if len(t.Exclude) > 0 && len(part.excluded) == total {
+		p.add(t.Exclude[0].line(), "exclude: no case is left")
 	}
 }
 
 // line returns the line of the first key.
-func (m *mapping[T]) line() int {
-	if len(m.entries()) == 0 {
+func (m mapping[T]) line() int {
+	if len(m) == 0 {
 		return 0
 	}
-	return m.list[0].line
+	return m[0].line
 }
 
-// inProduct reports whether all settings are among the first values of their axes, of which written has the numbers.
-func inProduct(axes []results.Axis, written []int, settings results.Settings) bool {
-	for i, s := range settings {
-		if i >= len(written) || slices.Index(axes[i].Values, s.Value) >= written[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func picked(all []map[string][]string, settings results.Settings) bool {
-	return slices.ContainsFunc(all, func(pick map[string][]string) bool {
+// picked reports whether settings are among the values of one pick at least.
+func picked(settings results.Settings, picks ...map[string][]string) bool {
+	return slices.ContainsFunc(picks, func(pick map[string][]string) bool {
 		for axis, values := range pick {
 			if !slices.Contains(values, settings.Value(axis)) {
 				return false
@@ -230,50 +145,40 @@ func picked(all []map[string][]string, settings results.Settings) bool {
 	})
 }
 
-// include returns a pick whose values are added to the axes that do not have them.
-func (p *planner) include(part *Part, t table, pick mapping[choices], listed bool) map[string][]string {
-	for _, e := range pick.entries() {
-		i := slices.IndexFunc(part.Axes, func(a results.Axis) bool { return a.Name == normal(e.key) })
-		if i < 0 && !listed {
-			continue // pick refuses it
+// addAxes adds the axes of a listed case that part does not have.
+func (p *planner) addAxes(part *Part, t table, pick mapping[list[choice]]) {
+	for _, e := range pick {
+		if !part.hasAxis(normal(e.key)) {
+			p.newAxis(part, t, e)
 		}
+	}
+}
+
+// pick returns the values of axes that an entry of include or exclude names. Include may name new ones.
+func (p *planner) pick(part *Part, pick mapping[list[choice]], what string) map[string][]string {
+	all := map[string][]string{}
+	for _, e := range pick {
+		i := slices.IndexFunc(part.Axes, func(a results.Axis) bool { return a.Name == normal(e.key) })
 		if i < 0 {
-			p.axis(part, t, e)
+			var names []string
+			for _, a := range part.Axes {
+				names = append(names, a.Name)
+			}
+			p.add(e.line, "%s: %v", what, config.Unknown("axis", e.key, names))
 			continue
 		}
 		axis := &part.Axes[i]
 		for _, c := range e.value {
-			for _, text := range p.values(&c.value, axis.Name) {
-				if c.own != nil || p.findValue(*axis, text) == "" {
+			for _, text := range p.values(c.value, axis.Name) {
+				found := p.findValue(*axis, text)
+				switch {
+				case what == "include" && (found == "" || c.own != nil):
 					p.addValue(part, axis, text, c)
+					found = axis.Values[len(axis.Values)-1]
+				case found == "":
+					p.add(c.line, "%s: %v", what, config.Unknown("value of "+axis.Name, text, axis.Values))
 				}
-			}
-		}
-	}
-	return p.pick(part, pick, "include")
-}
-
-// pick returns the values of axes that an entry of include or exclude names.
-func (p *planner) pick(part *Part, pick mapping[choices], what string) map[string][]string {
-	names := make([]string, len(part.Axes))
-	for i, a := range part.Axes {
-		names[i] = a.Name
-	}
-
-	all := map[string][]string{}
-	for _, e := range pick.entries() {
-		i := slices.Index(names, normal(e.key))
-		if i < 0 {
-			p.add(e.line, "%s: %v", what, config.Unknown("axis", e.key, names))
-			continue
-		}
-		for _, c := range e.value {
-			for _, text := range p.values(&c.value, names[i]) {
-				found := p.findValue(part.Axes[i], text)
-				if found == "" {
-					p.add(c.line, "%s: %v", what, config.Unknown("value of "+names[i], text, part.Axes[i].Values))
-				}
-				all[names[i]] = append(all[names[i]], found)
+				all[axis.Name] = append(all[axis.Name], found)
 			}
 		}
 	}
@@ -291,11 +196,7 @@ func (p *planner) findValue(axis results.Axis, text string) string {
 	if slices.Contains(axis.Values, text) {
 		return text
 	}
-	i := slices.IndexFunc(axis.Values, func(v string) bool {
-		a, isTime, ok := units.Parse(v)
-		b, wasTime, ok2 := units.Parse(text)
-		return ok && ok2 && isTime == wasTime && a == b
-	})
+	i := slices.IndexFunc(axis.Values, func(v string) bool { return results.SameValue(v, text) })
 	if i < 0 {
 		return ""
 	}

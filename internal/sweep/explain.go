@@ -32,7 +32,7 @@ func (s *Sweep) Explain(w io.Writer, file string, done []results.Entry) error {
 	fmt.Fprintf(w, "record    %s%s\n", file, s.describeDone(done))
 	fmt.Fprintf(w, "order     %s\n", s.describeOrder())
 	for i, part := range s.Parts {
-		own := s.casesOf(i)
+		own := casesOf(s.Cases, i)
 		if len(own) == 0 {
 			continue
 		}
@@ -68,20 +68,14 @@ func writeFlags(w io.Writer, of string, flags map[string][]string) {
 	}
 }
 
-func (s *Sweep) casesOf(part int) []Case {
-	return slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool { return c.Part != part })
-}
-
 func (s *Sweep) describeDone(done []results.Entry) string {
 	total, failed := 0, 0
-	for _, e := range done {
-		ours := slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Part == e.Part && c.Number == e.Cell })
-		if !ours || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
-			continue
-		}
-		total++
-		if e.Status == results.Failed {
-			failed++
+	for _, c := range s.Cases {
+		for _, e := range s.madeOf(c, done) {
+			total++
+			if e.Status == results.Failed {
+				failed++
+			}
 		}
 	}
 	if total == 0 {
@@ -141,12 +135,12 @@ const (
 
 // estimate says what the sweep takes if no row of cases ends early.
 func (s *Sweep) estimate(done []results.Entry) string {
-	var pushes, left, unknown, published int
+	var pushes, left, unknown int
 	var payload float64
-	var takes, atPublished time.Duration
+	var takes time.Duration
 	atMost := s.Plan.Precision > 0
 	for i := range s.Parts {
-		for n, c := range s.casesOf(i) {
+		for n, c := range casesOf(s.Cases, i) {
 			times := s.Plan.Repeats
 			if n == 0 {
 				times += s.Plan.WarmUp
@@ -164,26 +158,11 @@ func (s *Sweep) estimate(done []results.Entry) string {
 			if each == 0 {
 				unknown += rest
 			}
-
-			if d := s.byFacts(c); d > 0 {
-				published += times
-				atPublished += time.Duration(times) * d
-			}
 		}
 	}
+	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
 
 	var out strings.Builder
-	repeats := "once each"
-	switch {
-	case s.Plan.Precision > 0:
-		repeats = fmt.Sprintf("%d to %d times each, until the median is known to %s",
-			results.LeastTrials, s.Plan.Repeats, units.Percent(s.Plan.Precision))
-	case s.Plan.Repeats > 1:
-		repeats = fmt.Sprintf("%d times each", s.Plan.Repeats)
-	}
-	if s.Plan.WarmUp > 0 {
-		repeats += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
-	}
 	number, about := strconv.Itoa(pushes), "about"
 	if s.Plan.Precision > 0 {
 		number = "at most " + number
@@ -191,12 +170,10 @@ func (s *Sweep) estimate(done []results.Entry) string {
 	if atMost {
 		about = "at most about"
 	}
-	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), repeats)
+	fmt.Fprintf(&out, "pushes    %s: %s, %s\n", number, english.Plural(len(s.Cases), "case", ""), s.describeRepeats())
 	if payload > 0 {
 		fmt.Fprintf(&out, "payload   %s of all pushes together\n", units.Bytes(int64(min(payload, math.MaxInt64/2))))
 	}
-
-	takes += time.Duration(max(left-1, 0)) * s.Plan.Settle
 	switch {
 	case left == 0 || unknown > 0 && s.Plan.Budget > 0: // the budget says it
 	case unknown > 0:
@@ -208,29 +185,45 @@ func (s *Sweep) estimate(done []results.Entry) string {
 	if s.Plan.Budget > 0 {
 		fmt.Fprintf(&out, "budget    %s: what has not begun by then is skipped\n", rounded(s.Plan.Budget))
 	}
-	if published > 0 {
-		fmt.Fprintf(&out, "published at published rates, %s for the %d pushes that have one\n",
-			rounded(atPublished), published)
-	}
 	return out.String()
+}
+
+func (s *Sweep) describeRepeats() string {
+	text := "once each"
+	switch {
+	case s.Plan.Precision > 0:
+		text = fmt.Sprintf("%d to %d times each, until the median is known to %s",
+			results.LeastTrials, s.Plan.Repeats, units.Percent(s.Plan.Precision))
+	case s.Plan.Repeats > 1:
+		text = fmt.Sprintf("%d times each", s.Plan.Repeats)
+	}
+	if s.Plan.WarmUp > 0 {
+		text += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
+	}
+	return text
+}
+
+// madeOf returns those pushes of a case that are done.
+func (s *Sweep) madeOf(c Case, done []results.Entry) (made []results.Entry) {
+	for _, e := range done {
+		isOurs := e.Part == c.Part && e.Cell == c.Number && (e.WarmUp || e.Repeat < s.Plan.Repeats)
+		if isOurs && e.Status != results.Skipped {
+			made = append(made, e)
+		}
+	}
+	return made
 }
 
 // takes returns how many pushes of a case are done, and how long one takes: as long as they did or, if none was measured, its
 // duration, or its limit at most; 0 if it is not known.
 func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duration, atMost bool) {
-	measured, all := 0, 0.0
-	for _, e := range done {
-		if e.Part != c.Part || e.Cell != c.Number || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
-			continue
-		}
-		made++
-		if e.Status != results.Failed {
-			measured++
-			all += e.Seconds
-		}
+	var took pace
+	all := s.madeOf(c, done)
+	for _, e := range all {
+		took.add(e)
 	}
-	if measured > 0 {
-		return made, seconds(all / float64(measured)), false
+	if took.n > 0 {
+		return len(all), took.mean(0), false
 	}
 
 	load := s.Plan.Limit
@@ -238,27 +231,9 @@ func (s *Sweep) takes(c Case, done []results.Entry) (made int, each time.Duratio
 		load = min(d+c.Config.WarmUp, cmp.Or(load, math.MaxInt64))
 	}
 	if load == 0 {
-		return made, 0, false
+		return len(all), 0, false
 	}
-	return made, load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
-}
-
-// byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.
-func (s *Sweep) byFacts(c Case) time.Duration {
-	f := s.Parts[c.Part].Fact(c.Settings)
-	switch {
-	case f == nil:
-		return 0
-	case c.Plan.ByDuration():
-		return c.Config.Duration
-	}
-	took := 0.0
-	if rate := cmp.Or(f.Figures["rows_per_second"], f.Figures["overall_rows_per_second"]); rate > 0 {
-		took = float64(c.Plan.Rows) / rate
-	} else if rate := f.Figures["bytes_per_second"]; rate > 0 {
-		took = float64(c.Plan.PayloadTotal()) / rate
-	}
-	return seconds(min(took, 1e9))
+	return len(all), load + besideLoad + seconds(float64(c.Plan.Memory)/fillRate), c.Config.Duration == 0
 }
 
 // rounded formats a time to a second, or to 10 ms below ten seconds.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -22,19 +23,18 @@ const Schema = "terapush.tune/v1"
 
 // Found is the result of a search.
 type Found struct {
-	Schema   string   `json:"schema"`
-	Target   string   `json:"target"` // without secrets
-	Table    string   `json:"table"`
-	Method   string   `json:"method"`
-	Near     float64  `json:"near"` // share of the best rate that was given away
-	Seconds  float64  `json:"seconds"`
-	Complete bool     `json:"complete"` // else there may be better settings
-	Why      string   `json:"why"`      // the search is incomplete
-	Trials   []Tried  `json:"trials"`   // in the order of the first trial of each setting
-	Best     Tried    `json:"best"`
-	Smallest Tried    `json:"smallest"` // within Near of the best
-	Warnings []string `json:"warnings"` // sentences
-	Command  string   `json:"use"`      // the push to make, which the caller fills in if the choice is decided
+	Schema   string  `json:"schema"`
+	Target   string  `json:"target"` // without secrets
+	Table    string  `json:"table"`
+	Method   string  `json:"method"`
+	Near     float64 `json:"near"` // share of the best rate that was given away
+	Seconds  float64 `json:"seconds"`
+	Complete bool    `json:"complete"` // else there may be better settings
+	Why      string  `json:"why"`      // the search is incomplete
+	Trials   []Tried `json:"trials"`   // in the order of the first trial of each setting
+	Best     Tried   `json:"best"`
+	Smallest Tried   `json:"smallest"` // within Near of the best
+	Command  string  `json:"use"`      // the push to make, which the caller fills in if the choice is decided
 
 	// Decided reports whether the noise allows to say that Smallest is enough, by Turns or since nothing else is
 	// possible.
@@ -50,10 +50,10 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	f := Found{
 		Schema: Schema, Target: s.target, Table: s.Table(), Method: s.base.Plan.Method,
 		Near: s.Near, Seconds: time.Since(s.started).Seconds(),
-		Complete: !t.cut, Warnings: []string{}, Entries: s.entries, Use: map[string][]string{},
+		Complete: !t.cut, Entries: s.entries, Use: map[string][]string{},
 	}
-	if t.cut && cause != nil {
-		f.Why = loader.Explain(cause)
+	if t.cut {
+		f.Why = loader.Explain(cmp.Or(cause, errBudget)) // which it was but for the turns
 	}
 	for _, one := range t.tried {
 		one.BatchRows, one.Bytes, one.Share = s.rows[one.Setting], one.Rate*float64(s.base.Plan.RowBytes), one.Rate/best.Rate
@@ -63,10 +63,6 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 		f.Trials = append(f.Trials, *one)
 	}
 	f.Best, f.Smallest = *best, *smallest
-	f.warnOfSpread("the best", best)
-	if smallest != best {
-		f.warnOfSpread("what is enough", smallest)
-	}
 	for _, one := range results.Combination(s.part.Axes, s.number(smallest.Setting)) {
 		f.Use[one.Axis] = []string{one.Value}
 	}
@@ -81,17 +77,6 @@ func (s *Search) found(t *tune, best, smallest *Tried, cause error) Found {
 	}
 	return f
 }
-
-// warnOfSpread adds a warning if the measurements of a setting differ by more than what they decide.
-func (f *Found) warnOfSpread(what string, t *Tried) {
-	low, high := t.spread()
-	if apart := (high - low) / t.Rate; apart > f.Near {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("measurements of %s differ by %.1f %%, more than --tolerance %.4g %%: use longer trials",
-			what, 100*apart, 100*f.Near))
-	}
-}
-
-func (t *Tried) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
 
 // WriteJSON prints one JSON object.
 func (f Found) WriteJSON(w io.Writer) error { return report.WriteJSON(w, f) }
@@ -123,8 +108,8 @@ func (f Found) WriteText(w io.Writer) error {
 		return err
 	}
 	line := func(what string, t Tried, more string) {
-		if low, high := t.spread(); len(t.Measured) > 1 {
-			more = fmt.Sprintf(" (%s..%s)", rate(low), rate(high)) + more
+		if len(t.Measured) > 1 {
+			more = fmt.Sprintf(" (%s..%s)", rate(slices.Min(t.Measured)), rate(slices.Max(t.Measured))) + more
 		}
 		fmt.Fprintf(w, "%-9s %s: %s%s\n", what, t.Setting, rates(t.Rate, t.Bytes), more)
 	}
@@ -136,9 +121,6 @@ func (f Found) WriteText(w io.Writer) error {
 	}
 	if n := f.alike(); n > 1 && f.Decided {
 		fmt.Fprintf(w, "note      no setting is better than another here: all %d are within %.4g %% of the best\n", n, 100*f.Near)
-	}
-	for _, text := range f.Warnings {
-		fmt.Fprintf(w, "note      %s\n", text)
 	}
 	if low, high, known := f.Turns.within(); known {
 		fmt.Fprintf(w, "in turns  %s reached %.1f to %.1f %% of %s\n", f.Turns.Setting, 100*low, 100*high, f.Turns.Rival)
@@ -176,7 +158,7 @@ func (f Found) doubt() string {
 
 // Explain prints what a search would do, and connects to nothing.
 func (s *Search) Explain(w io.Writer) error {
-	p := s.base.Plan
+	p, workers, batches := s.base.Plan, s.values[byWorkers], s.values[byBatch]
 	each := fmt.Sprintf("%s rows", units.Count(p.Rows))
 	if p.ByDuration() {
 		each = s.base.Config.Duration.String()
@@ -189,7 +171,7 @@ start     %s
 workers   %d to %d
 batches   %s to %s
 `, s.target, s.Table(), p.Method, s.base.Config.Verify, each, repeats, rounds, s.Budget, s.start,
-		s.least.Workers, s.most.Workers, batch(s.least.BatchBytes), batch(s.most.BatchBytes))
+		workers[0], workers[len(workers)-1], batch(batches[0]), batch(batches[len(batches)-1]))
 	return err
 }
 

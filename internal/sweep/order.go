@@ -27,7 +27,7 @@ func (s step) push() results.Push {
 func order(p Plan, cases []Case, digest string) []step {
 	var all []step
 	for part := range p.Parts {
-		own := slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Part != part })
+		own := casesOf(cases, part)
 		if len(own) == 0 {
 			continue
 		}
@@ -48,6 +48,10 @@ func order(p Plan, cases []Case, digest string) []step {
 		}
 	}
 	return all
+}
+
+func casesOf(cases []Case, part int) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Part != part })
 }
 
 func seeded(digest, part string, repeat, group int) *rand.Rand {
@@ -82,39 +86,73 @@ type place struct{ part, number int }
 
 func placeOf(c Case) place { return place{c.Part, c.Number} }
 
-// row is the cases that differ along the knee's axis only, in the order of its values.
-type row struct {
-	cases []place
-	rates map[place][]float64 // of the pushes so far
-	ended bool                // larger values have stopped paying
+// state is what is known of a case by its pushes.
+type state struct {
+	took   pace
+	rates  []float64 // without warm-ups
+	failed int
+	known  bool // to the precision, or most of its pushes fail: it has no more
+	row    *row // nil if it cannot end
 }
 
-// rowsOf returns the row of every case whose row can end.
-func rowsOf(p Plan, cases []Case) map[place]*row {
-	byName, all := map[string]*row{}, map[place]*row{}
+// begun reports whether the case was pushed. Then it gets all its repeats, even if its row turns out to have ended.
+func (s *state) begun() bool { return len(s.rates)+s.failed > 0 }
+
+// add takes a push that ended. The precision is that of the median, 0 if all repeats are made.
+func (s *state) add(e results.Entry, precision float64) {
+	s.took.add(e)
+	if e.WarmUp {
+		return
+	}
+	if e.Status == results.Failed {
+		s.failed++
+		const byChance = 1
+		s.known = precision > 0 && s.failed > len(s.rates)+byChance
+		return
+	}
+	if e.Report == nil {
+		return
+	}
+	s.rates = append(s.rates, e.Report.Result.RowsPerSecond)
+	s.known = precision > 0 && results.SampleOf(s.rates).Precision() <= precision
+	if s.row != nil {
+		s.row.judge()
+	}
+}
+
+// row is the cases that differ along the knee's axis only, in the order of its values.
+type row struct {
+	cases []*state
+	ended bool // larger values have stopped paying
+}
+
+// statesOf returns the state of every case, with its row if that can end.
+func statesOf(p Plan, cases []Case) map[place]*state {
+	byName, all := map[string]*row{}, map[place]*state{}
 	for _, c := range cases {
+		one := &state{}
+		all[placeOf(c)] = one
 		if !p.Parts[c.Part].hasAxis(p.Knee) {
 			continue
 		}
 		name := fmt.Sprintf("%d %q", c.Part, c.Settings.Without(p.Knee))
 		if byName[name] == nil {
-			byName[name] = &row{rates: map[place][]float64{}}
+			byName[name] = &row{}
 		}
-		all[placeOf(c)] = byName[name]
-		byName[name].cases = append(byName[name].cases, placeOf(c))
+		one.row = byName[name]
+		one.row.cases = append(one.row.cases, one)
 	}
 	return all
 }
 
-// add takes the rate of a push, and decides whether the row has ended. A value without pushes does not count. Others
-// have the median of theirs, which is better unless it is near the best before it, as for the knee of a table. The best
-// is the last that was better, so that many small steps add up.
-func (r *row) add(at place, rate float64) {
-	r.rates[at] = append(r.rates[at], rate)
+// judge decides whether the row has ended. A value without pushes does not count. Others have the median of theirs,
+// which is better unless it is near the best before it, as for the knee of a table. The best is the last that was
+// better, so that many small steps add up.
+func (r *row) judge() {
 	best, flat := 0.0, 0
 	r.ended = false
-	for _, at := range r.cases {
-		switch rate := results.Median(r.rates[at]); {
+	for _, one := range r.cases {
+		switch rate := results.Median(one.rates); {
 		case rate <= 0:
 		case best < (1-results.Near)*rate:
 			best, flat = rate, 0
@@ -123,9 +161,4 @@ func (r *row) add(at place, rate float64) {
 		}
 		r.ended = r.ended || flat >= flatStop
 	}
-}
-
-func pastKnee(axis string) string {
-	return fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached before",
-		axis, 100*(1-results.Near))
 }

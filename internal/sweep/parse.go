@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/spelling"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 type planner struct {
@@ -25,7 +27,8 @@ type planner struct {
 	names []string            // of the flags that a case may have
 	given map[string][]string // flags of the command line, with set.NAME for the entries of set
 	knee  string
-	flags *pflag.FlagSet // of a push that is never made: it tells which values are wrong
+	setBy map[string]string // the axes of a part by the flags that they set
+	flags *pflag.FlagSet    // of a push that is never made: it tells which values are wrong
 }
 
 // ParsePlan reads a plan. file is its name for errors. The error lists the problems with file and line; the plan is
@@ -46,8 +49,8 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
-	d, scaled := p.load(root)
-	tables := p.tables(d)
+	root, scaled := p.override(root)
+	d, tables := p.document(root), p.tables(root)
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
@@ -63,16 +66,18 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 func (p *planner) plan(d document, tables []entry[table]) Plan {
 	plan := Plan{
-		Name:   p.expand(d.Name),
-		WarmUp: p.count(d.WarmUp, "warm_up", 0),
-		Settle: p.duration(d.Settle, "settle"), Limit: p.duration(d.Limit, "limit"),
-		Budget: p.duration(d.Budget, "budget"), Knee: normal(p.expand(d.Knee)), Interleaved: p.interleaved(d.Order),
+		Name: p.expand(d.Name), Repeats: 1,
+		WarmUp: read(p, "warm_up", d.WarmUp, warmUps), Settle: read(p, "settle", d.Settle, duration),
+		Limit: read(p, "limit", d.Limit, duration), Budget: read(p, "budget", d.Budget, duration),
+		Knee: normal(p.expand(d.Knee)), Interleaved: !read(p, "order", d.Order, inOrder),
 	}
-	plan.Repeats, plan.Precision = p.repeats(d.Repeats, d.Precision)
+	if err := plan.SetRepeats(p.expand(d.Repeats), read(p, "precision", d.Precision, share)); err != nil {
+		p.add(cmp.Or(d.Repeats.line, d.Precision.line), "%v", err)
+	}
 	plan.Title = cmp.Or(p.expand(d.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
-		p.add(max(d.Name.at(), 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
+		p.add(max(d.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
 			"and no . first, since files are named after it")
 	}
 
@@ -86,42 +91,52 @@ func (p *planner) plan(d document, tables []entry[table]) Plan {
 	for _, e := range append(tables, entry[table]{value: d.Shared}) {
 		p.checkMethods(plan, e.value.Methods)
 	}
-	p.checkAxes(plan, d.Knee.at())
+	p.checkAxes(plan, d.Knee.line)
 	return plan
 }
 
-// repeats returns the number of trials of a case, and the precision that ends them before.
-func (p *planner) repeats(v, precision *value) (int, float64) {
-	if v == nil || p.expand(v) != Auto {
-		if precision != nil {
-			p.add(precision.line, "precision: it is for repeats: %s", Auto)
-		}
-		return p.count(v, "repeats", 1), 0
+// read returns what a function makes of a value, and adds its error as a problem; zero if the key is missing.
+func read[T any](p *planner, key string, v value, of func(string) (T, error)) (result T) {
+	if v.line == 0 {
+		return result
 	}
-	if precision == nil {
-		return mostRepeats, defaultPrecision
+	result, err := of(p.expand(v))
+	if err != nil {
+		p.add(v.line, "%s: %v", key, err)
 	}
-	var s config.Share
-	if err := s.Set(p.expand(precision)); err != nil {
-		p.add(precision.line, "precision: %v", err)
-	}
-	return mostRepeats, float64(s)
+	return result
 }
 
-func (p *planner) interleaved(v *value) bool {
-	switch order := normal(p.expand(v)); order {
-	case "", "interleaved":
-		return true
+func inOrder(text string) (bool, error) {
+	switch order := normal(text); order {
 	case "in-order":
+		return true, nil
+	case "interleaved":
+		return false, nil
 	default:
-		p.add(v.at(), "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
+		return false, config.Unknown("value", order, []string{"interleaved", "in-order"})
 	}
-	return false
 }
+
+func duration(text string) (time.Duration, error) {
+	d, err := config.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, errors.New("write a time as 90s, 10m or 1h30m")
+	}
+	return d, nil
+}
+
+func share(text string) (float64, error) {
+	var s config.Share
+	err := s.Set(text)
+	return float64(s), err
+}
+
+func warmUps(text string) (int, error) { return count(text, 0) }
 
 // checkMethods refuses the flags of a method that no case has: most likely its name is misspelled.
-func (p *planner) checkMethods(plan Plan, methods *mapping[mapping[values]]) {
-	for _, e := range methods.entries() {
+func (p *planner) checkMethods(plan Plan, methods mapping[mapping[list[value]]]) {
+	for _, e := range methods {
 		if !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
 			p.add(e.line, "methods: no case has the method %s", e.key)
 		}
@@ -148,8 +163,9 @@ func (p *planner) checkAxes(plan Plan, kneeLine int) {
 }
 
 // part reads one table. target is the plan's.
-func (p *planner) part(e entry[table], title string, target *value) Part {
+func (p *planner) part(e entry[table], title string, target value) Part {
 	t := e.value
+	p.setBy = map[string]string{}
 	part := Part{
 		Name: e.key, Title: title, Push: map[string][]string{}, Facts: p.facts(t.Facts), Thresholds: p.thresholds(t.Thresholds),
 	}
@@ -157,32 +173,21 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 		part.folder = folder
 	}
 	p.readFlags(t.Push, func(name string, _ int, text string) { part.Push[name] = []string{text} })
-	for i, size := range t.sized() {
-		if size != nil {
+	for i, size := range []value{t.Rows, t.Bytes, t.Duration} {
+		if size.line > 0 {
 			part.Push[sizes()[i]] = []string{p.expand(size)}
 			p.check(sizes()[i], p.expand(size), size.line)
 		}
 	}
-	for name := range p.given {
-		for _, other := range exclusiveWith(name) {
-			delete(part.Push, other)
-		}
-	}
-	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
+	replace(part.Push, p.given) // New refuses two that exclude each other
 
-	if len(t.Axes.entries())+len(t.Include.entries()) == 0 {
+	if len(t.Axes)+len(t.Include) == 0 {
 		p.add(e.line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(e.key+": ", ": "))
 	}
-	for _, axis := range t.Axes.entries() {
+	for _, axis := range t.Axes {
 		p.axis(&part, t, axis)
 	}
 	p.choose(&part, t)
-	for _, axis := range part.Axes {
-		if len(axis.Values) == 0 {
-			p.add(lineOfAxis(t, axis.Name), "axis %s has no values", axis.Name)
-		}
-	}
-	p.checkBrought(&part, t)
 	p.methods(&part, t.Methods)
 	if part.hasAxis(targetName) {
 		return part
@@ -196,7 +201,7 @@ func (p *planner) part(e entry[table], title string, target *value) Part {
 		p.add(0, "no target: give TARGET on the command line, or target in the plan")
 		return part
 	}
-	p.shown(text, target.at())
+	p.shown(text, target.line)
 	part.Push[targetName] = []string{text}
 	return part
 }
@@ -247,8 +252,8 @@ func (p *planner) isFlag(key string, line int) bool {
 }
 
 // readFlags calls put for every flag, and for every entry of set as the flag set.NAME.
-func (p *planner) readFlags(flags *mapping[values], put func(name string, line int, text string)) {
-	for _, e := range flags.entries() {
+func (p *planner) readFlags(flags mapping[list[value]], put func(name string, line int, text string)) {
+	for _, e := range flags {
 		name := normal(e.key)
 		if !p.isFlag(e.key, e.line) {
 			continue
@@ -259,7 +264,7 @@ func (p *planner) readFlags(flags *mapping[values], put func(name string, line i
 		}
 
 		for _, v := range e.value {
-			text := p.expand(&v)
+			text := p.expand(v)
 			if !hasEntries {
 				p.check(name, text, v.line)
 				put(name, v.line, text)
@@ -285,15 +290,15 @@ func (p *planner) check(name, value string, line int) {
 }
 
 // methods reads the flags of those methods that the part has.
-func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
+func (p *planner) methods(part *Part, methods mapping[mapping[list[value]]]) {
 	has := part.methodNames()
-	for _, e := range methods.entries() {
+	for _, e := range methods {
 		if !slices.Contains(has, e.key) {
 			continue
 		}
 
 		own := map[string][]string{}
-		p.readFlags(&e.value, func(name string, line int, text string) {
+		p.readFlags(e.value, func(name string, line int, text string) {
 			if slices.ContainsFunc(exclusiveWith(name), func(other string) bool { return p.given[other] != nil }) {
 				return // the command line's value holds for all cases
 			}
@@ -309,39 +314,51 @@ func (p *planner) methods(part *Part, methods *mapping[mapping[values]]) {
 	}
 }
 
-func (p *planner) axis(part *Part, t table, e entry[choices]) {
-	axis := results.Axis{Name: normal(e.key)}
-	isTarget := axis.Name == targetName
-	isFree := !slices.Contains(p.names, axis.Name) && !isEntry(axis.Name) && bringsAll(e.value)
-	switch {
-	case axis.Name == "set":
-		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
-	case axis.Name == "param":
-		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
-	case isTarget && p.knee == targetName:
-		p.add(e.line, "knee: targets have no order")
-	case isTarget:
-	case isFree && axis.Name == "record":
-		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
-	case isFree:
-		part.free = append(part.free, axis.Name)
-	default:
-		p.isFlag(e.key, e.line)
-	}
-	if part.Push[axis.Name] != nil {
-		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", axis.Name, p.whereSet(axis.Name, t.Push))
-	}
-
+func (p *planner) axis(part *Part, t table, e entry[list[choice]]) {
+	axis := p.newAxis(part, t, e)
 	items := e.value
-	if isTarget && p.Target != "" {
-		items = choices{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
+	if axis.Name == targetName && p.Target != "" {
+		items = list[choice]{{value: value{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}}
 	}
 	for _, c := range items {
-		for _, text := range p.values(&c.value, axis.Name) {
-			p.addValue(part, &axis, text, c)
+		for _, text := range p.values(c.value, axis.Name) {
+			p.addValue(part, axis, text, c)
 		}
 	}
-	part.Axes = append(part.Axes, axis)
+	if len(axis.Values) == 0 {
+		p.add(e.line, "axis %s has no values", axis.Name)
+	}
+}
+
+// newAxis adds an axis without values.
+func (p *planner) newAxis(part *Part, t table, e entry[list[choice]]) *results.Axis {
+	name := normal(e.key)
+	bringsNone := func(c choice) bool { return c.own == nil }
+	allBring := len(e.value) > 0 && !slices.ContainsFunc(e.value, bringsNone)
+	isFree := !slices.Contains(p.names, name) && !isEntry(name) && allBring
+	switch {
+	case name == "set":
+		p.add(e.line, "axis set: write set.NAME for the session variable NAME")
+	case name == "param":
+		p.add(e.line, "axis param: write param.NAME for the parameter NAME of the dataset")
+	case name == targetName && p.knee == targetName:
+		p.add(e.line, "knee: targets have no order")
+	case name == targetName:
+	case isFree && name == "record":
+		p.add(e.line, "axis record: tables have such an axis for records side by side; call it otherwise")
+	case isFree: // it need be no flag, since all its values bring some
+		part.free = append(part.free, name)
+	case p.isFlag(e.key, e.line):
+		p.claim(name, name, e.line)
+	}
+	if flag, variable, _ := config.Entry(name); flag == "set" && loader.IsSecret(variable) {
+		p.add(e.line, "axis %s looks like a secret, and the values of an axis are in every table", name)
+	}
+	if part.Push[name] != nil {
+		p.add(e.line, "%s is set twice: as an axis and %s; leave one out", name, p.whereSet(name, t.Push))
+	}
+	part.Axes = append(part.Axes, results.Axis{Name: name})
+	return &part.Axes[len(part.Axes)-1]
 }
 
 // addValue adds a value to an axis, with what it brings.
@@ -359,7 +376,7 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 		p.add(c.line, "axis %s: %s brings no flags, as the other values do; write it as %[2]s: {flag: value}", axis.Name, text)
 	}
 	p.bring(part, axis, text, c)
-	if own := part.own[axis.Name][text]; own[axis.Name] == nil && !isFree {
+	if own := part.own[results.Setting{Axis: axis.Name, Value: text}]; own[axis.Name] == nil && !isFree {
 		p.check(axis.Name, text, c.line)
 	}
 	if n := len(axis.Values); axis.Name == p.knee && n > 0 && !less(axis.Values[n-1], text) {
@@ -369,21 +386,16 @@ func (p *planner) addValue(part *Part, axis *results.Axis, text string, c choice
 	axis.Values = append(axis.Values, text)
 }
 
-// bringsAll reports whether all values bring flags: then they need be none of an axis that is a flag.
-func bringsAll(all choices) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return c.own == nil })
-}
-
 // thresholds reads what the cases are judged by.
-func (p *planner) thresholds(all *mapping[values]) (list []results.Threshold) {
-	for _, e := range all.entries() {
+func (p *planner) thresholds(all mapping[list[value]]) (list []results.Threshold) {
+	for _, e := range all {
 		metric := strings.ReplaceAll(e.key, "-", "_")
 		if !slices.Contains(results.Quantities(), metric) {
 			p.add(e.line, "thresholds: %v", config.Unknown("metric", e.key, results.Quantities()))
 			continue
 		}
 		for _, v := range e.value {
-			t, err := results.ParseThreshold(metric, p.expand(&v))
+			t, err := results.ParseThreshold(metric, p.expand(v))
 			if err != nil {
 				p.add(v.line, "thresholds: %v", err)
 			}
@@ -394,7 +406,7 @@ func (p *planner) thresholds(all *mapping[values]) (list []results.Threshold) {
 }
 
 // whereSet says where a flag is set that is an axis as well.
-func (p *planner) whereSet(name string, push *mapping[values]) string {
+func (p *planner) whereSet(name string, push mapping[list[value]]) string {
 	switch {
 	case p.given[name] != nil:
 		return "on the command line"
@@ -404,29 +416,14 @@ func (p *planner) whereSet(name string, push *mapping[values]) string {
 	return "in push"
 }
 
-// count reads a number from least to 1000; least if the key is missing.
 // maxCount is the most of what a plan counts.
 const maxCount = 1000
 
-func (p *planner) count(v *value, what string, least int) int {
-	if v == nil {
-		return least
+// count reads a number from least to maxCount.
+func count(text string, least int64) (int, error) {
+	n, ok := units.Whole(text)
+	if !ok || !n.IsInt64() || n.Int64() < least || n.Int64() > maxCount {
+		return 0, fmt.Errorf("write a number from %d to %d", least, maxCount)
 	}
-	n, ok := units.Whole(p.expand(v))
-	if !ok || !n.IsInt64() || n.Int64() < int64(least) || n.Int64() > maxCount {
-		p.add(v.line, "%s: write a number from %d to %d", what, least, maxCount)
-		return least
-	}
-	return int(n.Int64())
-}
-
-func (p *planner) duration(v *value, what string) time.Duration {
-	if v == nil {
-		return 0
-	}
-	d, err := config.ParseDuration(p.expand(v))
-	if err != nil || d < 0 {
-		p.add(v.line, "%s: write a time as 90s, 10m or 1h30m", what)
-	}
-	return d
+	return int(n.Int64()), nil
 }

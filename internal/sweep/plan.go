@@ -21,7 +21,6 @@ import (
 	"github.com/terapush/terapush/experiments"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/units"
 )
 
 // Plan is a sweep at one scale and for one kind of target.
@@ -53,24 +52,22 @@ const (
 	defaultPrecision = 0.05
 )
 
-// SetRepeats takes the repeats of a command line: a number, Auto, or "" for the plan's; and a precision, 0 for the
-// plan's, which implies Auto.
+// SetRepeats takes a number of repeats, Auto, or "" for those that are set; and a precision, 0 for the one that is set,
+// which implies Auto. The error begins with the name of the one that is wrong.
 func (p *Plan) SetRepeats(repeats string, precision float64) error {
-	if repeats == "" && precision == 0 {
-		return nil
-	}
-	if repeats == Auto || repeats == "" {
+	n, err := count(repeats, 1)
+	switch {
+	case repeats == Auto || repeats == "" && precision > 0:
 		p.Repeats, p.Precision = mostRepeats, cmp.Or(precision, p.Precision, defaultPrecision)
 		return nil
+	case repeats == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("repeats %s: %w, or %s", repeats, err, Auto)
+	case precision > 0:
+		return fmt.Errorf("precision is for repeats %s, and they are %s", Auto, repeats)
 	}
-	n, ok := units.Whole(repeats)
-	if !ok || !n.IsInt64() || n.Int64() < 1 || n.Int64() > maxCount {
-		return fmt.Errorf("--repeats %s: write a number from 1 to %d, or %s", repeats, maxCount, Auto)
-	}
-	if precision > 0 {
-		return fmt.Errorf("--precision is for --repeats %s, and --repeats is %s", Auto, repeats)
-	}
-	p.Repeats, p.Precision = int(n.Int64()), 0
+	p.Repeats, p.Precision = n, 0
 	return nil
 }
 
@@ -97,8 +94,8 @@ type Part struct {
 
 	targets []string // the values of an axis target as they were given
 	folder  string   // that files of datasets are relative to; "" is the process's
-	// own holds the flags that values of axes bring, by axis and value. They replace those of Push and Methods.
-	own      map[string]map[string]map[string][]string
+	// own holds the flags that values of axes bring. They replace those of Push and Methods.
+	own      map[results.Setting]map[string][]string
 	free     []string // the axes that are no flags: all their values bring some
 	excluded []int    // the combinations that are no cases, rising
 }
@@ -134,7 +131,7 @@ func (p *Part) caseAt(part, number int) Case {
 	}
 	maps.Copy(c.Push, p.Push)
 	for i, s := range c.Settings {
-		maps.Copy(c.own, p.own[s.Axis][s.Value])
+		maps.Copy(c.own, p.own[s])
 		if slices.Contains(p.free, s.Axis) {
 			continue
 		}
@@ -202,10 +199,7 @@ const presetSuffix = ".yaml"
 
 // Presets lists the plans that come with terapush, in the order of their names.
 func Presets() []string {
-	files, err := fs.Glob(experiments.Files(), "*"+presetSuffix)
-	if err != nil {
-		return nil // only for a malformed pattern
-	}
+	files, _ := fs.Glob(experiments.Files(), "*"+presetSuffix) // an error is of the pattern
 	for i := range files {
 		files[i] = strings.TrimSuffix(files[i], presetSuffix)
 	}

@@ -12,8 +12,8 @@ import (
 type Progress struct {
 	Number, Total int           // of this push, from 1, and of all, including warm-ups and those of earlier processes
 	Elapsed       time.Duration // of this process
-	// Left is an estimate of the rest from the pushes of the same case, else of the same part, else of the sweep. It
-	// ignores that rows may end early. It is 0 if nothing is known.
+	// Left is an estimate of the rest from the pushes of the same case, else of the sweep. It ignores that rows may end
+	// early. It is 0 if nothing is known.
 	Left time.Duration
 }
 
@@ -26,14 +26,14 @@ func (r *runner) tell(i int, e results.Entry) {
 // left estimates the time for all steps after i.
 func (r *runner) left(i int) time.Duration {
 	var sum time.Duration
-	if len(r.took) == 0 {
+	if r.took.n == 0 {
 		return 0
 	}
 	for _, s := range r.steps[i+1:] {
 		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) || r.known(s) {
 			continue
 		}
-		sum += r.took.mean(placeOf(s.one)) + r.Plan.Settle
+		sum += r.states[placeOf(s.one)].took.mean(r.took.mean(0)) + r.Plan.Settle
 	}
 	if r.Plan.Budget > 0 {
 		sum = min(sum, max(r.Plan.Budget-r.spent(), 0))
@@ -41,37 +41,26 @@ func (r *runner) left(i int) time.Duration {
 	return sum
 }
 
-// pace is how long pushes took: of a case, of a part (number is whole) and of the sweep (part is whole, too).
-type pace map[place]total
-
-const whole = -1
-
-type total struct {
+// pace is how long pushes took.
+type pace struct {
 	sum time.Duration
 	n   int
 }
 
-// levels lists what a case belongs to, the narrowest first.
-func (p place) levels() []place { return []place{p, {p.part, whole}, {whole, whole}} }
-
 // add takes a push that ended. One that failed may have ended early, and does not count.
-func (p pace) add(e results.Entry) {
-	if e.Status == results.Failed {
-		return
-	}
-	for _, at := range (place{e.Part, e.Cell}).levels() {
-		p[at] = total{p[at].sum + seconds(e.Seconds), p[at].n + 1}
+func (p *pace) add(e results.Entry) {
+	if e.Status != results.Failed {
+		p.sum += seconds(e.Seconds)
+		p.n++
 	}
 }
 
-// mean estimates how long a push takes, 0 if nothing is known.
-func (p pace) mean(at place) time.Duration {
-	for _, level := range at.levels() {
-		if t := p[level]; t.n > 0 {
-			return t.sum / time.Duration(t.n)
-		}
+// mean returns how long a push takes, or what is given if nothing is known.
+func (p pace) mean(otherwise time.Duration) time.Duration {
+	if p.n == 0 {
+		return otherwise
 	}
-	return 0
+	return p.sum / time.Duration(p.n)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -116,10 +116,9 @@ func (s *tune) wanted() []spot {
 		return nil
 	}
 	for axis := range best.at {
-		row := s.row(best.at, axis)
-		more := row[len(row)-1].at
+		rates, more := s.row(best.at, axis)
 		more[axis]++
-		if beyond := len(row) - 1 - s.knee(row); beyond < flatStop && s.isNew(more) {
+		if beyond := len(rates) - 1 - results.KneeOf(rates, s.Near); beyond < flatStop && s.isNew(more) {
 			return []spot{more}
 		}
 	}
@@ -142,22 +141,15 @@ func (s *tune) wanted() []spot {
 	return doubted
 }
 
-// row returns what was measured and differs along one axis only, in the order of that axis.
-func (s *tune) row(through spot, axis int) (row []*Tried) {
+// row returns the rates of what was measured and differs along one axis only, in the order of that axis, and the last
+// of it.
+func (s *tune) row(through spot, axis int) (rates []float64, last spot) {
 	for through[axis] = range s.Values[axis] {
 		if t := s.find(through); t != nil && t.usable() {
-			row = append(row, t)
+			rates, last = append(rates, t.Rate), t.at
 		}
 	}
-	return row
-}
-
-func (s *tune) knee(row []*Tried) int {
-	rates := make([]float64, len(row))
-	for i, t := range row {
-		rates[i] = t.Rate
-	}
-	return results.KneeOf(rates, s.Near)
+	return rates, last
 }
 
 // find returns what was tried, or nil.
@@ -204,25 +196,12 @@ func (s *tune) inTurns(a, b *Tried) Turns {
 		if round%2 == 1 { // a drift favours neither
 			first, second = b, a
 		}
-		if !s.again(first) || !s.again(second) {
+		if !s.try(first) || !s.try(second) {
 			break
 		}
 		t.Ratios = append(t.Ratios, a.last()/b.last())
 	}
 	return t
-}
-
-// again measures a setting once more.
-func (s *tune) again(t *Tried) bool {
-	if s.ctx.Err() != nil {
-		return false
-	}
-	rate, err := s.Measure(t.Setting)
-	if err != nil {
-		return false
-	}
-	t.add(rate)
-	return true
 }
 
 func (t *Tried) last() float64 { return t.Measured[len(t.Measured)-1] }
@@ -263,13 +242,7 @@ func (s *tune) rival(best, smallest *Tried) *Tried {
 	if best != smallest {
 		return best
 	}
-	var rival *Tried
-	for _, t := range s.tried {
-		if t != best && t.usable() && (rival == nil || t.Rate > rival.Rate) {
-			rival = t
-		}
-	}
-	return rival
+	return s.fastest(best)
 }
 
 // measure measures a setting once, unless the time is up.
@@ -284,29 +257,36 @@ func (s *tune) measure(at spot) {
 		s.tried = append(s.tried, t)
 	}
 
+	if !s.try(t) {
+		s.ended() // the context's end may be why it failed
+	}
+}
+
+// try measures a setting once, and reports whether that was possible.
+func (s *tune) try(t *Tried) bool {
+	if s.ctx.Err() != nil {
+		return false
+	}
 	t.times++
 	rate, err := s.Measure(t.Setting)
 	if err != nil {
 		t.err = err
-		s.ended() // the context's end may be why it failed
-		return
+		return false
 	}
-	t.add(rate)
-}
-
-func (t *Tried) add(rate float64) {
 	t.Measured = append(t.Measured, rate)
 	t.Rate = results.Median(t.Measured)
+	return true
 }
 
 // doubtful is how near to the mark a single rate says nothing.
 const doubtful = 0.08
 
 // best returns the setting with the highest median; nil without any.
-func (s *tune) best() *Tried {
-	var top *Tried
+func (s *tune) best() *Tried { return s.fastest(nil) }
+
+func (s *tune) fastest(except *Tried) (top *Tried) {
 	for _, t := range s.tried {
-		if t.usable() && (top == nil || t.Rate > top.Rate) {
+		if t != except && t.usable() && (top == nil || t.Rate > top.Rate) {
 			top = t
 		}
 	}

@@ -94,10 +94,18 @@ func ofProcess() []string {
 // ShownSetting returns an entry of --set without a secret value.
 func ShownSetting(text string) string {
 	name, value, found := strings.Cut(text, "=")
-	if !found || !loader.IsSecret(name) {
+	if !found {
 		return text
 	}
-	return name + "=" + loader.Secret(value).String()
+	return name + "=" + shownValue("set."+name, value)
+}
+
+// shownValue returns the value of a flag or of an entry as set.NAME, without a secret.
+func shownValue(name, text string) string {
+	if flag, variable, _ := config.Entry(name); flag == "set" && loader.IsSecret(variable) {
+		return loader.Secret(text).String()
+	}
+	return text
 }
 
 // ShownTarget returns a target without secrets. Its error shows none either.

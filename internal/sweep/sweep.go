@@ -63,9 +63,7 @@ type runner struct {
 	started  time.Time
 	before   time.Duration // of earlier processes
 	recorded map[results.Push]results.Entry
-	rowOf    map[place]*row // of cases whose rows can end
-	trials   map[place]*trials
-	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
+	states   map[place]*state
 	took     pace
 	pushed   bool // by this process, so that the next push waits for Settle
 	// missed are pushes that reached no server. They are recorded once a later one reaches it; else they are repeated.
@@ -75,8 +73,10 @@ type runner struct {
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
-		recorded: map[results.Push]results.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
-		trials: map[place]*trials{},
+		recorded: map[results.Push]results.Entry{}, states: statesOf(j.Plan, j.Cases),
+	}
+	if r.Speed == nil {
+		r.Speed = func() float64 { return 0 }
 	}
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
@@ -99,7 +99,8 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		return nil
 	case r.past(s):
 		if s.repeat == 0 {
-			return r.skip(i, s, pastKnee(r.Plan.Knee))
+			const why = "past the knee: two values of %s in succession were no better, %g %% of each had been reached before"
+			return r.skip(i, s, fmt.Sprintf(why, r.Plan.Knee, 100*(1-results.Near)))
 		}
 		return nil // the first repeat was recorded as skipped
 	case r.timeIsUp() && r.Plan.Precision > 0 && s.repeat > 0:
@@ -118,57 +119,20 @@ func (r *runner) timeIsUp() bool { return r.Plan.Budget > 0 && r.spent()+r.pause
 // spent returns the time of the sweep so far, earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past reports whether the row of a push has ended before its case. A case that was begun gets all its repeats, even if
-// its row turns out to have ended before.
+// past reports whether the row of a push has ended before its case.
 func (r *runner) past(s step) bool {
-	at := placeOf(s.one)
-	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
+	one := r.states[placeOf(s.one)]
+	return one.row != nil && one.row.ended && !s.warmUp && !one.begun()
 }
 
 // known reports whether a case has no more trials because of Precision.
-func (r *runner) known(s step) bool {
-	t := r.trials[placeOf(s.one)]
-	return t != nil && t.known && !s.warmUp
-}
-
-// trials are the pushes of a case.
-type trials struct {
-	rates  []float64
-	failed int
-	known  bool // the median is, or most of them fail
-}
-
-// add takes a push of a case whose median is to be known to a precision.
-func (t *trials) add(e results.Entry, precision float64) {
-	if e.Status == results.Failed {
-		t.failed++
-		const byChance = 1
-		t.known = t.failed > len(t.rates)+byChance
-		return
-	}
-	if e.Report == nil {
-		return
-	}
-	t.rates = append(t.rates, e.Report.Result.RowsPerSecond)
-	t.known = results.SampleOf(t.rates).Precision() <= precision
-}
+func (r *runner) known(s step) bool { return r.states[placeOf(s.one)].known && !s.warmUp }
 
 // note takes account of a push that ended, now or in an earlier process.
 func (r *runner) note(e results.Entry) {
 	r.took.add(e)
-	if e.WarmUp {
-		return
-	}
-	at := place{e.Part, e.Cell}
-	r.begun[at] = true
-	if r.Plan.Precision > 0 {
-		if r.trials[at] == nil {
-			r.trials[at] = &trials{}
-		}
-		r.trials[at].add(e, r.Plan.Precision)
-	}
-	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing
-		row.add(at, e.Report.Result.RowsPerSecond)
+	if one := r.states[place{e.Part, e.Cell}]; one != nil { // of no case in a search, or of a part that is not done now
+		one.add(e, r.Plan.Precision)
 	}
 }
 
@@ -192,25 +156,20 @@ func (r *runner) wait(ctx context.Context) error {
 }
 
 func (r *runner) stopped(ctx context.Context) error {
-	if closed(r.Drain) || ctx.Err() != nil {
-		return errSweepStopped
+	select {
+	case <-r.Drain:
+	case <-ctx.Done():
+	default:
+		return nil
 	}
-	return nil
+	return errSweepStopped
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
-	before := r.speed()
-	e := entryOf(s)
-	clock := r.startClock(ctx)
-	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
-	clock.stop()
-	r.pushed = true
-	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
-	e.Speed = (before + r.speed()) / 2
-	if err != nil && r.stopped(ctx) != nil {
-		return errSweepStopped
+	e, err := r.measure(ctx, s)
+	if errors.Is(err, ErrStopped) {
+		return err
 	}
-	e.Status, e.Error = statusOf(result, err, clock)
 	if err := r.keep(i, e, err); err != nil {
 		return err
 	}
@@ -220,11 +179,21 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	return r.stopped(ctx)
 }
 
-func (r *runner) speed() float64 {
-	if r.Speed == nil {
-		return 0
+// measure pushes one case. The error is that of the push, which is in the entry, too, or errSweepStopped without one.
+func (r *runner) measure(ctx context.Context, s step) (results.Entry, error) {
+	before := r.Speed()
+	e := entryOf(s)
+	clock := r.startClock(ctx)
+	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
+	clock.stop()
+	r.pushed = true
+	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
+	e.Speed = (before + r.Speed()) / 2
+	if err != nil && r.stopped(ctx) != nil {
+		return e, errSweepStopped
 	}
-	return r.Speed()
+	e.Status, e.Error = statusOf(result, err, clock)
+	return e, err
 }
 
 // statusOf returns the status and the error of a push. One that the limit ended in order is measured as far as it came.
@@ -283,15 +252,6 @@ func (r *runner) skip(i int, s step, why string) error {
 func entryOf(s step) results.Entry {
 	return results.Entry{
 		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: time.Now(),
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -31,8 +31,7 @@ var (
 	ErrUnreachable = errors.New("the target cannot be reached")
 	// ErrTaken means that another process has locked the trials' folder.
 	ErrTaken = errors.New("another process makes trials of the same table: wait for it")
-	// ErrLimit means that the server allows fewer connections, less memory or smaller batches than the trial wanted. It
-	// adds nothing to an error's text.
+	// ErrLimit means that the server allows fewer connections, less memory or smaller batches than the trial wanted.
 	ErrLimit = errors.New("more than the server allows")
 )
 
@@ -122,13 +121,6 @@ func watchRows(other func(push.Watched) (func(), error), begun func(moving func(
 	}
 }
 
-// limited is an error that is ErrLimit, too.
-type limited struct{ error }
-
-func (e limited) Unwrap() error { return e.error }
-
-func (limited) Is(target error) bool { return target == ErrLimit } //nolint:errorlint // Is is called for each error of a chain
-
 // classify returns the error of a push without secrets, as ErrDiskFull, ErrUnreachable or ErrLimit where it is one.
 func (s *Setup) classify(r *report.Report, err error) error {
 	if err == nil {
@@ -145,7 +137,7 @@ func (s *Setup) classify(r *report.Report, err error) error {
 	case push.OutcomeOf(err) == report.PreflightFailed && slices.Contains(away, class):
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case class == loader.ClassThrottled || class == loader.ClassTooLarge:
-		return limited{err}
+		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return err
 }

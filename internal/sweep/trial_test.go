@@ -162,7 +162,7 @@ func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	tooMany := failed(report.PreflightFailed, &pgconn.PgError{Code: "53300", Message: "too many clients already"})
 	got := one.classify(nil, tooMany)
 	require.ErrorIs(t, got, ErrLimit)
-	require.EqualError(t, got, tooMany.Error())
+	require.EqualError(t, got, "more than the server allows: "+tooMany.Error())
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
 		got := one.classify(&report.Report{}, err)

@@ -43,13 +43,12 @@ func Defaults() map[string]string {
 type Search struct {
 	Sources
 	Bounds
-	flags       map[string][]string // of all trials
-	target      string              // without secrets
-	base        Setup               // without any setting
-	start       Setting
-	least, most Setting
-	values      [2][]int64 // between them
-	part        Part       // of the sweep: its axes are what is sought
+	flags  map[string][]string // of all trials
+	target string              // without secrets
+	base   Setup               // without any setting
+	start  Setting
+	values [2][]int64 // of workers and of batches, to choose from
+	part   Part       // of the sweep: its axes are what is sought
 
 	// Of the search under way.
 	ctx     context.Context //nolint:containedctx // of one Find; it ends the connections
@@ -62,7 +61,6 @@ type Search struct {
 	begun   float64       // bytes in flight of the first setting
 	longest time.Duration // of a trial so far
 	entries []results.Entry
-	failed  error             // of the trial under way
 	rows    map[Setting]int64 // of a batch
 }
 
@@ -117,10 +115,10 @@ func (s *Search) complete(given map[string][]string) error {
 		}
 	}
 	if given["workers"] == nil {
-		s.part.Axes = append(s.part.Axes, results.Axis{Name: "workers"})
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: axisOf[byWorkers]})
 	}
 	if given["batch-bytes"] == nil && given["batch-rows"] == nil {
-		s.part.Axes = append(s.part.Axes, results.Axis{Name: "batch-bytes"})
+		s.part.Axes = append(s.part.Axes, results.Axis{Name: axisOf[byBatch]})
 	}
 	if len(s.part.Axes) == 0 {
 		return errors.New("--workers and the size of a batch are both given: there is nothing left to find")
@@ -128,54 +126,50 @@ func (s *Search) complete(given map[string][]string) error {
 	return nil
 }
 
+// axisOf are the flags that a search varies.
+var axisOf = [...]string{byWorkers: "workers", byBatch: "batch-bytes"}
+
 // bound sets where the search begins, and how far it goes.
 func (s *Search) bound(caps loader.Caps) error {
 	p := &s.base.Plan
 	row := p.EncodedRowBytes
-	start := Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
+	start := [...]int64{byWorkers: int64(p.Workers), byBatch: p.BatchBytes()}
 	for _, round := range []int64{caps.DefaultBatchBytes, caps.SoloBatchBytes, caps.SoloBatchBytes / 2, int64(s.base.Config.BatchBytes)} {
 		if round/row == p.BatchRows {
-			start.BatchBytes = round // as many rows, by a round number
+			start[byBatch] = round // as many rows, by a round number
 		}
 	}
-	least := Setting{Workers: 1, BatchBytes: min(start.BatchBytes, max(leastBatch, row, caps.MinRows*row))}
-	most := Setting{Workers: s.MaxWorkers, BatchBytes: mostBatch}
-	if s.MaxBatchBytes > 0 {
-		most.BatchBytes = s.MaxBatchBytes
-	}
+	most := [...]int64{byWorkers: int64(s.MaxWorkers), byBatch: cmp.Or(s.MaxBatchBytes, mostBatch)}
 	for _, bytes := range []int64{caps.MaxBytes, caps.MaxRows * row} {
 		if bytes > 0 {
-			most.BatchBytes = min(most.BatchBytes, bytes)
+			most[byBatch] = min(most[byBatch], bytes)
 		}
 	}
 	if caps.MaxInFlight > 0 && !caps.Staged {
-		most.Workers = min(most.Workers, caps.MaxInFlight)
+		most[byWorkers] = min(most[byWorkers], int64(caps.MaxInFlight))
 	}
-	if most.BatchBytes < row {
-		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most.BatchBytes, row)
+	if most[byBatch] < row {
+		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most[byBatch], row)
 	}
-	if !s.part.hasAxis("workers") {
-		least.Workers, most.Workers = start.Workers, start.Workers
-	}
-	if !s.part.hasAxis("batch-bytes") {
-		least.BatchBytes, most.BatchBytes = start.BatchBytes, start.BatchBytes
-	}
-	start.Workers, start.BatchBytes = min(start.Workers, most.Workers), min(start.BatchBytes, most.BatchBytes)
-	least.BatchBytes = min(least.BatchBytes, start.BatchBytes)
-	s.start, s.least, s.most = start, least, most
-	s.values[byWorkers] = doublings(int64(start.Workers), int64(least.Workers), int64(most.Workers))
-	s.values[byBatch] = doublings(start.BatchBytes, least.BatchBytes, most.BatchBytes)
+	least := [...]int64{byWorkers: 1, byBatch: max(leastBatch, row, caps.MinRows*row)}
 
+	for axis := range start {
+		s.values[axis] = start[axis : axis+1]
+	}
 	s.part.Push = s.flags
 	for i, a := range s.part.Axes {
-		of, text := s.values[byWorkers], func(n int64) string { return strconv.FormatInt(n, 10) }
-		if a.Name == "batch-bytes" {
-			of, text = s.values[byBatch], batch
-		}
-		for _, n := range of {
-			s.part.Axes[i].Values = append(s.part.Axes[i].Values, text(n))
+		axis := slices.Index(axisOf[:], a.Name)
+		start[axis] = min(start[axis], most[axis])
+		s.values[axis] = doublings(start[axis], min(least[axis], start[axis]), most[axis])
+		for _, n := range s.values[axis] {
+			text := strconv.FormatInt(n, 10)
+			if axis == byBatch {
+				text = batch(n)
+			}
+			s.part.Axes[i].Values = append(s.part.Axes[i].Values, text)
 		}
 	}
+	s.start = Setting{Workers: int(start[byWorkers]), BatchBytes: start[byBatch]}
 	return nil
 }
 
@@ -230,11 +224,10 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
 	defer clock.Stop()
 	s.ctx, s.end, s.job, s.tell, s.started = ctx, end, job, tell, time.Now()
-	job.End = func(_ Progress, e results.Entry) { s.entries = append(s.entries, e) }
-	job.Push = s.try
-	if job.Keep == nil {
-		job.Keep = func(results.Entry) error { return nil }
+	if s.job.Keep == nil {
+		s.job.Keep = func(results.Entry) error { return nil }
 	}
+	job.Push = s.try
 	s.runner = newRunner(job)
 
 	start, err := s.warmUp(searching)
@@ -256,37 +249,25 @@ func (s *Search) Find(ctx context.Context, job Job, tell func(line string)) (Fou
 	}
 	turns, decided := Turns{Ratios: []float64{}}, !t.cut // of one setting alone
 	if rival := t.rival(best, smallest); rival != nil {
-		chosen := smallest
-		if turns = t.inTurns(chosen, rival); len(turns.Ratios) == rounds {
-			var top, enough *Tried
-			if top, enough, decided = t.decide(turns, chosen, rival); decided {
-				best, smallest = top, enough
-			}
-		} else {
-			decided = false
-		}
+		turns = t.inTurns(smallest, rival)
+		best, smallest, decided = t.decide(turns, smallest, rival)
 	}
 	if !decided {
 		best = t.best() // the turns may have shown that it was lucky
 	}
 	cause := context.Cause(searching)
-	if err == nil && cause != nil { // in the turns
-		err = cause
-	}
-	if errors.Is(cause, errBudget) {
-		err = nil
-	}
-	if t.cut && cause == nil {
-		cause = errBudget // but for the turns
-	}
 	f := s.found(t, best, smallest, cause)
 	f.Turns, f.Decided = turns, decided
-	return f, err
+	if errors.Is(cause, errBudget) {
+		return f, nil
+	}
+	return f, cause
 }
 
 // warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's
 // if that one is refused, or if its batches take longer than a trial, which says little.
 func (s *Search) warmUp(searching context.Context) (Setting, error) {
+	least := Setting{Workers: int(s.values[byWorkers][0]), BatchBytes: s.values[byBatch][0]}
 	for at := s.start; ; {
 		_, err := s.push(at, true)
 		cause := context.Cause(searching)
@@ -294,17 +275,17 @@ func (s *Search) warmUp(searching context.Context) (Setting, error) {
 		case errors.Is(cause, ErrStopped):
 			return at, cause
 		case err == nil:
-			for s.tooLong(at) && at.BatchBytes > s.least.BatchBytes {
-				at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+			for s.tooLong(at) && at.BatchBytes > least.BatchBytes {
+				at.BatchBytes = max(at.BatchBytes/2, least.BatchBytes)
 			}
 			s.begun = float64(at.inFlight())
 			return at, nil
 		case cause != nil || !errors.Is(err, ErrLimit) && !errors.Is(err, errImpossible):
 			return at, err
-		case at.Workers > s.least.Workers:
-			at.Workers = max(at.Workers/2, s.least.Workers)
-		case at.BatchBytes > s.least.BatchBytes:
-			at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+		case at.Workers > least.Workers:
+			at.Workers = max(at.Workers/2, least.Workers)
+		case at.BatchBytes > least.BatchBytes:
+			at.BatchBytes = max(at.BatchBytes/2, least.BatchBytes)
 		default:
 			return at, err
 		}
@@ -330,31 +311,30 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 			trial.repeat++
 		}
 	}
-	r := s.runner
-	r.steps = append(r.steps, trial)
-	s.failed = nil
-	switch err := r.push(s.ctx, len(r.steps)-1, trial); {
-	case errors.Is(err, ErrStopped):
+	e, err := s.runner.measure(s.ctx, trial)
+	if errors.Is(err, ErrStopped) {
 		s.end(errSearchStopped)
 		return 0, errSearchStopped
-	case err != nil && !endsSearch(s.failed): // the record could not be kept
-		s.end(err)
-		return 0, err
 	}
-
-	e := s.entries[len(s.entries)-1]
+	if err == nil && e.Status == results.Failed {
+		err = errors.New(e.Error)
+	}
+	s.entries = append(s.entries, e)
 	s.longest = max(s.longest, seconds(e.Seconds))
-	if e.Status == results.Failed && s.failed == nil {
-		s.failed = errors.New(e.Error)
+	if !errors.Is(err, ErrUnreachable) {
+		if kept := s.job.Keep(e); kept != nil {
+			s.end(kept)
+			return 0, kept
+		}
 	}
 	switch {
-	case endsSearch(s.failed): // it is the search's own, which the caller prints
+	case endsSearch(err): // it is the search's own, which the caller prints
 		s.say(at, warmUp, "FAILED")
-		s.end(s.failed)
-		return 0, s.failed
-	case s.failed != nil:
-		s.say(at, warmUp, "FAILED: "+units.OneLine(loader.Explain(s.failed)))
-		return 0, s.failed
+		s.end(err)
+		return 0, err
+	case err != nil:
+		s.say(at, warmUp, "FAILED: "+units.OneLine(loader.Explain(err)))
+		return 0, err
 	}
 
 	measured := e.Report.Result
@@ -375,7 +355,6 @@ func (s *Search) try(
 	case r.Plan.Workers < one.Plan.Workers:
 		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
 	}
-	s.failed = err
 	return r, err
 }
 

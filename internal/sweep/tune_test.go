@@ -131,7 +131,7 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	require.NotContains(t, data.String(), "hunter2")
 }
 
-// Where measurements of one setting differ by more than what is given away, the choice between settings is worth little.
+// How far the measurements of a setting are apart stands beside their median.
 func TestSpreadIsTold(t *testing.T) {
 	b := newTuneBench(t)
 	b.push = func(s sweep.Setup) (float64, error) {
@@ -139,10 +139,8 @@ func TestSpreadIsTold(t *testing.T) {
 	}
 	f, err := b.find()
 	require.NoError(t, err)
-	require.NotEmpty(t, f.Warnings)
 	var text strings.Builder
 	require.NoError(t, f.WriteText(&text))
-	require.Regexp(t, `(?m)^note +measurements of the best differ by \d+\.\d %, more than --tolerance 5 %: use longer trials$`, text.String())
 	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
 }
 

@@ -11,12 +11,8 @@ import (
 
 var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
 
-// expand replaces ${NAME} by the environment's variable, which has to be set. $${NAME} stands for ${NAME} itself. The
-// text of nil is "".
-func (p *planner) expand(v *value) string {
-	if v == nil {
-		return ""
-	}
+// expand replaces ${NAME} by the environment's variable, which has to be set. $${NAME} stands for ${NAME} itself.
+func (p *planner) expand(v value) string {
 	return variable.ReplaceAllStringFunc(v.text, func(text string) string {
 		if text[1] == '$' {
 			return text[1:]
@@ -34,7 +30,7 @@ func (p *planner) expand(v *value) string {
 }
 
 // values lists those of one item of an axis: itself, or all of a range. What is quoted is no range.
-func (p *planner) values(v *value, axis string) []string {
+func (p *planner) values(v value, axis string) []string {
 	text := p.expand(v)
 	if text == "" {
 		p.add(v.line, "axis %s: an empty value", axis)

@@ -16,36 +16,32 @@ import (
 	"github.com/terapush/terapush/internal/spelling"
 )
 
-// document is a plan file. All keys are optional. Decoding an override over it does what RFC 7396 says: mappings are
-// merged, everything else is replaced, and null removes the key, which is why all fields are pointers.
+// document is a plan file. All keys are optional: a value without a line is not there.
 type document struct {
-	Name, Target, Repeats, Precision, Settle, Limit, Budget, Knee, Order *value
+	Name, Target, Repeats, Precision, Settle, Limit, Budget, Knee, Order value
 
-	WarmUp *value          `yaml:"warm_up"`
-	Parts  *mapping[nodes] // each decoded over what is shared
+	WarmUp value             `yaml:"warm_up"`
+	Parts  mapping[ast.Node] // merged over the document
 
-	Scales, Schemes *mapping[nodes] // decoded over the document
+	Scales, Schemes mapping[ast.Node] // likewise
 
 	Shared table `yaml:",inline"` // by all parts
 }
 
 // table holds the keys that a part may have.
 type table struct {
-	Title, Rows, Bytes, Duration *value
+	Title, Rows, Bytes, Duration value
 
-	Push             *mapping[values]
-	Axes             *mapping[choices]
-	Include, Exclude *picks
-	Methods          *mapping[mapping[values]]
-	Thresholds       *mapping[values]
+	Push             mapping[list[value]]
+	Axes             mapping[list[choice]]
+	Include, Exclude list[mapping[list[choice]]] // cases that are added and removed: values by axis
+	Methods          mapping[mapping[list[value]]]
+	Thresholds       mapping[list[value]]
 	Facts            *factKeys
 }
 
 const keyNames = "name title target push methods axes include exclude thresholds rows bytes duration repeats warm_up settle limit budget knee order " +
 	"parts facts scales schemes source machine note points"
-
-// sized returns the sizes of a trial, in the order of sizes.
-func (t *table) sized() []*value { return []*value{t.Rows, t.Bytes, t.Duration} }
 
 // value is one word of a plan, before its variables are expanded.
 type value struct {
@@ -75,49 +71,27 @@ func (v *value) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// at returns the line of a value, 0 without one.
-func (v *value) at() int {
-	if v == nil {
-		return 0
-	}
-	return v.line
-}
-
-// values are one value, or a list of them.
-type values []value
+// list is one value, or a list of them.
+type list[T any] []T
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (v *values) UnmarshalYAML(n ast.Node) error {
-	items := itemsOf(n)
+func (l *list[T]) UnmarshalYAML(n ast.Node) error {
+	items := []ast.Node{n}
+	if several, ok := n.(*ast.SequenceNode); ok {
+		items = several.Values
+	}
 
-	*v = make(values, len(items))
+	*l = make(list[T], len(items))
 	for i, item := range items {
-		if err := (*v)[i].UnmarshalYAML(item); err != nil {
+		if err := yaml.NodeToValue(item, &(*l)[i], yaml.Strict()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// itemsOf returns the items of a list, or what is no list as the only one.
-func itemsOf(n ast.Node) []ast.Node {
-	if list, ok := n.(*ast.SequenceNode); ok {
-		return list.Values
-	}
-	return []ast.Node{n}
-}
-
-// nodes are what will be decoded over something else, one after the other.
-type nodes []ast.Node
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (all *nodes) UnmarshalYAML(n ast.Node) error {
-	*all = append(slices.Clip(*all), n)
-	return nil
-}
-
 // mapping holds keys that the user chooses, in the order of the file.
-type mapping[T any] struct{ list []entry[T] }
+type mapping[T any] []entry[T]
 
 type entry[T any] struct {
 	key   string // as it is written
@@ -125,52 +99,53 @@ type entry[T any] struct {
 	value T
 }
 
-// entries lists those of a mapping, none of a nil one.
-func (m *mapping[T]) entries() []entry[T] {
-	if m == nil {
-		return nil
-	}
-	return m.list
-}
-
 // find returns the index of a key, however it is written, or -1.
-func (m *mapping[T]) find(key string) int {
-	return slices.IndexFunc(m.entries(), func(e entry[T]) bool { return normal(e.key) == normal(key) })
+func (m mapping[T]) find(key string) int {
+	return slices.IndexFunc(m, func(e entry[T]) bool { return normal(e.key) == normal(key) })
 }
 
-// UnmarshalYAML implements yaml.NodeUnmarshaler. It merges: others may have the entries that are there, so they are
-// copied. A flag removes those that it excludes.
+// UnmarshalYAML implements yaml.NodeUnmarshaler. Keys with null are left out.
 func (m *mapping[T]) UnmarshalYAML(n ast.Node) error {
-	over, ok := n.(*ast.MappingNode)
+	all, ok := n.(*ast.MappingNode)
 	if !ok {
 		return unexpected(n, "keys and values belong")
 	}
-	m.list = slices.DeleteFunc(slices.Clone(m.list), func(e entry[T]) bool {
-		return !has(over, e.key) && has(over, exclusiveWith(normal(e.key))...)
-	})
 
-	for i, v := range over.Values {
-		if again := (&ast.MappingNode{Values: over.Values[:i]}); has(again, keyOf(v)) {
-			return &yaml.SyntaxError{Message: keyOf(v) + " is here twice", Token: v.Key.GetToken()}
-		}
-
-		at := m.find(keyOf(v))
+	*m = mapping[T]{}
+	for _, v := range all.Values {
 		if v.Value.Type() == ast.NullType {
-			if at >= 0 {
-				m.list = slices.Delete(m.list, at, at+1)
-			}
 			continue
 		}
-		if at < 0 {
-			at = len(m.list)
-			m.list = append(m.list, entry[T]{})
-		}
-		m.list[at].key, m.list[at].line = keyOf(v), lineOf(v.Key)
-		if err := yaml.NodeToValue(v.Value, &m.list[at].value, yaml.Strict()); err != nil {
+		e := entry[T]{key: keyOf(v), line: lineOf(v.Key)}
+		if err := yaml.NodeToValue(v.Value, &e.value, yaml.Strict()); err != nil {
 			return err
 		}
+		*m = append(*m, e)
 	}
 	return nil
+}
+
+// merge returns one value with another over it, as RFC 7396 says: mappings are merged, everything else is replaced. A
+// flag or a size removes those that it excludes. Null stays null, since a part with null does not inherit either.
+func merge(below, over ast.Node) ast.Node {
+	old, isMapping := below.(*ast.MappingNode)
+	changes, areMapping := over.(*ast.MappingNode)
+	if !isMapping || !areMapping {
+		return over
+	}
+
+	all := slices.DeleteFunc(slices.Clone(old.Values), func(v *ast.MappingValueNode) bool {
+		return !has(changes, keyOf(v)) && has(changes, exclusiveWith(normal(keyOf(v)))...)
+	})
+	for _, v := range changes.Values {
+		at := slices.IndexFunc(all, func(had *ast.MappingValueNode) bool { return normal(keyOf(had)) == normal(keyOf(v)) })
+		if at < 0 {
+			all = append(all, v)
+		} else {
+			all[at] = ast.MappingValue(v.Start, v.Key, merge(all[at].Value, v.Value))
+		}
+	}
+	return ast.Mapping(old.Start, old.IsFlowStyle, all...)
 }
 
 // has reports whether a mapping has one of the keys, however they are written.
@@ -219,12 +194,18 @@ func (p *planner) read(text []byte) ast.Node {
 	return root
 }
 
-// Visit implements ast.Visitor. It writes keys with _, as the structs have them, and refuses what would move values to
-// other lines.
+// Visit implements ast.Visitor. It writes keys with _, as the structs have them, and refuses keys that are then the
+// same, and what would move values to other lines.
 func (p *planner) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		p.add(lineOf(n), "anchors, aliases and tags (&, *, !) are not supported: write the value out")
+	case *ast.MappingNode:
+		for i, v := range n.Values {
+			if has(&ast.MappingNode{Values: n.Values[:i]}, keyOf(v)) {
+				p.add(lineOf(v.Key), "%s is here twice", keyOf(v))
+			}
+		}
 	case *ast.MappingValueNode:
 		if key, ok := n.Key.(*ast.StringNode); ok && !isEntry(key.Value) {
 			key.Value = strings.ReplaceAll(key.Value, "-", "_")
@@ -233,75 +214,68 @@ func (p *planner) Visit(n ast.Node) ast.Visitor {
 	return p
 }
 
-// decode decodes nodes over a table, or over the document that has the table, one after the other. A size removes the
-// other sizes.
-func (p *planner) decode(over nodes, t *table, into any) {
-	for _, n := range over {
-		if m, ok := n.(*ast.MappingNode); ok && has(m, sizes()...) {
-			t.Rows, t.Bytes, t.Duration = nil, nil, nil
-		}
-		if err := yaml.NodeToValue(n, into, yaml.Strict()); err != nil {
-			p.addYAML(err)
-		}
+// decode adds a problem if a node has a key too many, or a value of another form.
+func (p *planner) decode(n ast.Node, into any) {
+	if err := yaml.NodeToValue(n, into, yaml.Strict()); err != nil {
+		p.addYAML(err)
 	}
 }
 
-// load decodes the plan and the overrides of scale and scheme over it: the scale's, the scheme's, the scheme's own
-// scale's. scaled reports whether the plan has scales.
-func (p *planner) load(root ast.Node) (d document, scaled bool) {
-	p.decode(nodes{root}, &d.Shared, &d)
-	plan := d
+func (p *planner) document(n ast.Node) (d document) {
+	p.decode(n, &d)
+	return d
+}
+
+// override merges the overrides of scale and scheme over the plan: the scale's, the scheme's, the scheme's own scale's.
+// scaled reports whether the plan has scales.
+func (p *planner) override(plan ast.Node) (root ast.Node, scaled bool) {
+	root = plan
+	d := p.document(plan)
 	scale := cmp.Or(p.Scale, DefaultScale)
 	known, valid := scale == DefaultScale, []string{DefaultScale}
 
-	apply := func(scales *mapping[nodes]) {
-		for _, e := range scales.entries() {
+	apply := func(scales mapping[ast.Node]) {
+		for _, e := range scales {
 			scaled = true
-			p.decode(e.value, new(table), new(document)) // for its mistakes, chosen or not
+			p.document(e.value) // for its mistakes, chosen or not
 			if e.key == scale {
 				known = true
-				p.decode(e.value, &d.Shared, &d)
+				root = merge(root, e.value)
 			}
 		}
 	}
-	apply(plan.Scales)
-	for _, e := range plan.Scales.entries() {
+	apply(d.Scales)
+	for _, e := range d.Scales {
 		valid = append(valid, e.key)
 	}
 
-	for _, e := range plan.Schemes.entries() {
+	for _, e := range d.Schemes {
 		schemes := strings.FieldsFunc(e.key, func(r rune) bool { return r == ',' || r == ' ' })
-		p.checkSchemes(schemes, e.line)
+		for _, name := range schemes {
+			if known := p.Drivers.Schemes(); !slices.Contains(known, name) {
+				p.add(e.line, "%v", config.Unknown("target scheme", name, known))
+			}
+		}
 
-		var own document
-		p.decode(e.value, &own.Shared, &own)
-		scaled = scaled || len(own.Scales.entries()) > 0
-		if p.isFor(schemes, e.line, d) {
-			p.decode(e.value, &d.Shared, &d)
+		own := p.document(e.value)
+		scaled = scaled || len(own.Scales) > 0
+		if p.isFor(schemes, e.line, root) {
+			root = merge(root, e.value)
 			apply(own.Scales)
 		}
 	}
 	if !known {
 		p.add(0, "%v", config.Unknown("scale", p.Scale, valid))
 	}
-	return d, scaled
-}
-
-func (p *planner) checkSchemes(names []string, line int) {
-	known := p.Drivers.Schemes()
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			p.add(line, "%v", config.Unknown("target scheme", name, known))
-		}
-	}
+	return root, scaled
 }
 
 // isFor reports whether an override of some schemes applies to the plan's targets. It has to apply to all of them or to
 // none, since one table has the same axes for all.
-func (p *planner) isFor(schemes []string, line int, d document) bool {
+func (p *planner) isFor(schemes []string, line int, root ast.Node) bool {
 	targets := []string{p.Target}
 	if p.Target == "" {
-		targets = p.targets(d)
+		targets = p.targets(root)
 	}
 
 	matches := 0
@@ -318,31 +292,33 @@ func (p *planner) isFor(schemes []string, line int, d document) bool {
 }
 
 // targets lists all targets of a plan.
-func (p *planner) targets(d document) (all []string) {
-	if d.Target != nil {
-		all = append(all, p.expand(d.Target))
+func (p *planner) targets(root ast.Node) (all []string) {
+	if target := p.document(root).Target; target.line > 0 {
+		all = append(all, p.expand(target))
 	}
-	for _, e := range p.tables(d) {
+	for _, e := range p.tables(root) {
 		if at := e.value.Axes.find(targetName); at >= 0 {
-			for _, v := range e.value.Axes.list[at].value {
-				all = append(all, p.expand(&v.value))
+			for _, c := range e.value.Axes[at].value {
+				all = append(all, p.expand(c.value))
 			}
 		}
 	}
 	return all
 }
 
-// tables returns the parts by name, each decoded over what all share except for the title; one without a name if the
+// tables returns the parts by name, each merged over what all share except for the title; one without a name if the
 // plan has no parts.
-func (p *planner) tables(d document) (all []entry[table]) {
+func (p *planner) tables(root ast.Node) (all []entry[table]) {
+	d := p.document(root)
 	if d.Parts == nil {
 		return []entry[table]{{line: 1, value: d.Shared}}
 	}
 
-	for _, e := range d.Parts.entries() {
-		t := d.Shared
-		t.Title = nil
-		p.decode(e.value, &t, &t)
+	for _, e := range d.Parts {
+		var own table
+		p.decode(e.value, &own)
+		t := p.document(merge(root, e.value)).Shared
+		t.Title = own.Title
 		all = append(all, entry[table]{e.key, e.line, t})
 	}
 	return all

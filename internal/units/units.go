@@ -144,3 +144,14 @@ func Parse(text string) (amount float64, isDuration, ok bool) {
 	}
 	return 0, false, false
 }
+
+// ShellWord returns s as one word of a shell.
+func ShellWord(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -3,7 +3,6 @@ package chart
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ type Changes struct {
 	Rows   []Change
 }
 
-// Change is one row. Value, Low and High are shares: -0.05 is 5 % less. Without a range Low equals High.
+// Change is one row. Value, Low and High are finite shares: -0.05 is 5 % less. Without a range Low equals High.
 type Change struct {
 	Name, Note       string // the note stands at the right, as far as its first comma if there is little room
 	Value, Low, High float64
@@ -31,32 +30,31 @@ const (
 	Open // that is not decided
 )
 
-const mostChange = 2 // as a share; beyond it a range is cut off
+const (
+	mostChange = 2 // as a share; beyond it a range is cut off
+	changeRow  = 2*line + 2
+)
 
 // Draw returns the drawing.
 func (c Changes) Draw(f Frame) []byte {
-	odd := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r Change) bool {
-		return odd(r.Value) || odd(r.Low) || odd(r.High)
-	})
-	if len(rows) == 0 {
+	if len(c.Rows) == 0 {
 		return f.start(2*line, "", nil).nothing()
 	}
 	widest := c.Margin * 1.5
-	for _, r := range rows {
+	for _, r := range c.Rows {
 		for _, v := range []float64{r.Value, r.Low, r.High} {
 			widest = max(widest, min(math.Abs(v), mostChange))
 		}
 	}
-	d := f.start(float64(len(rows))*rangeRow+2*line+margin, "", nil)
+	d := f.start(float64(len(c.Rows))*changeRow+2*line+margin, "", nil)
 	x := around(bothWays(100*widest), false)
 	p := d.plot(x, scale{}, "change of rows/s; shaded: ±"+percent(100*c.Margin))
 
 	within := func(v float64) float64 { return p.x.at(100 * min(max(v, -widest), widest)) }
 	p.rectangle(other+" band", within(-c.Margin), p.top, within(c.Margin), p.bottom)
 	p.line(solid(quiet, 1.5), point{p.x.at(0), p.top}, point{p.x.at(0), p.bottom})
-	for n, r := range rows {
-		middle := p.top + float64(n)*rangeRow + 27
+	for n, r := range c.Rows {
+		middle := p.top + float64(n)*changeRow + 27
 		look, dot := r.Kind.look()
 		note := r.Note
 		if width(r.Name)+width(note)+2*margin > p.right-p.left { // the glyph has the verdict, too

@@ -1,13 +1,15 @@
-// Package chart draws lines, ranges, bars and timelines of numbers as SVG.
+// Package chart draws lines, bars, changes and timelines of numbers as SVG.
 //
 // Drawings have classes instead of colours and fonts, with the rules in Style: they fit light and dark pages, inherit
 // the font, and scale to the available width. NaN, infinite and negative numbers are omitted, and so is zero on a
-// logarithmic axis. A drawing of nothing says so.
+// logarithmic axis. Control characters stay: who writes a drawing removes them, as results does. A drawing of nothing
+// says so.
 package chart
 
 import (
 	_ "embed" // style.css
 	"fmt"
+	"html"
 	"strings"
 )
 
@@ -75,7 +77,7 @@ func (d *drawing) finish() []byte {
 		class, number(-border), number(-border), number(f.Width+2*border), number(d.height+2*border))
 	fmt.Fprintf(&b, ` role="img" aria-labelledby="%s-t %s-d">`, f.ID, f.ID)
 	fmt.Fprintf(&b, "\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
-		f.ID, escape(f.Title), f.ID, escape(f.Desc))
+		f.ID, html.EscapeString(f.Title), f.ID, html.EscapeString(f.Desc))
 	if f.Alone {
 		// An image cannot know whether its page is light or dark, so it has a ground of its own.
 		fmt.Fprintf(&b, "<style>\n%s</style>\n", Style)

@@ -60,7 +60,7 @@ func (l Lines) Draw(f Frame) []byte {
 	over.draw(p)
 	published := slices.ContainsFunc(series, func(s Series) bool { return s.Dashed })
 	for _, s := range slices.Backward(series) { // the first over the others
-		s.draw(p, slices.Index(names, s.Name), len(names), !published)
+		s.draw(p, slices.Index(names, s.Name), min(len(names), hues), !published)
 	}
 	p.labels(labels)
 	if f.Alone && l.Note != "" {
@@ -84,7 +84,7 @@ const (
 
 // labels returns a label for each line that has a colour and a name; nil for a single one without.
 func (l Lines) labels(series []Series, names []string) (all []label) {
-	for n, name := range names {
+	for n, name := range names[:min(len(names), hues)] {
 		i := slices.IndexFunc(series, func(s Series) bool { return s.Name == name && !s.Dashed })
 		if i < 0 || name == "" { // only published: the legend has it
 			return nil
@@ -129,7 +129,7 @@ func (l Lines) drawable() (kept []Series) {
 	return kept
 }
 
-// names returns the names of the series with colours, in order.
+// names returns the names of the series. If they are more than there are colours the highest come first.
 func (l Lines) names(series []Series) (names []string) {
 	best := map[string]float64{}
 	for _, s := range series {
@@ -138,28 +138,25 @@ func (l Lines) names(series []Series) (names []string) {
 		}
 		best[s.Name] = max(best[s.Name], highest([]Series{s}))
 	}
-	byHeight := func(a, b string) int { return cmp.Compare(best[b], best[a]) }
-	grey := slices.SortedStableFunc(slices.Values(names), byHeight)[min(len(names), hues):]
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(grey, name) })
+	if len(names) > hues {
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(best[b], best[a]) })
+	}
+	return names
 }
 
 func (l Lines) legend(series []Series, names []string, named bool) (entries []entry) {
-	for n, name := range names {
+	for n, name := range names[:min(len(names), hues)] {
 		if name != "" && named {
 			entries = append(entries, entry{name: name, ink: hue(n), line: solid(hue(n), 2), glyph: shape(n)})
 		}
 	}
-	more := map[string]bool{}
 	marked, dashed := false, false
 	for _, s := range series {
-		if !slices.Contains(names, s.Name) {
-			more[s.Name] = true
-		}
 		dashed = dashed || s.Dashed
 		marked = marked || slices.ContainsFunc(s.Points, func(p Point) bool { return p.Marked })
 	}
-	if len(more) > 0 {
-		entries = append(entries, entry{name: strconv.Itoa(len(more)) + " more", line: solid(other, 2)})
+	if more := len(names) - hues; more > 0 {
+		entries = append(entries, entry{name: strconv.Itoa(more) + " more", line: solid(other, 2)})
 	}
 	if dashed {
 		entries = append(entries, entry{name: "published", line: dashes(quiet)})
@@ -212,18 +209,20 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	return x, around(ticks, l.Y.Log)
 }
 
-// draw draws a series in colour number n of several, or in grey if n is negative. Series side by side are apart by a
-// little, so that their ranges can be told from each other, and with patterns they also differ in their dashes.
+// draw draws a series in colour number n of several. Those without a colour are thin and without glyphs. Series side by
+// side are apart by a little, so that their ranges can be told from each other, and with patterns they also differ in
+// their dashes.
 func (s Series) draw(p plot, n, of int, patterns bool) {
+	coloured := n < hues
 	look, dot := solid(other, 1), glyph(nil)
-	if n >= 0 {
+	if coloured {
 		look, dot = solid(hue(n), 2), shape(n)
 	}
-	if n >= 0 && patterns {
+	if coloured && patterns {
 		look.dashes = pattern(n)
 	}
 	aside := 0.0
-	if n >= 0 && !s.Dashed {
+	if coloured && !s.Dashed {
 		aside = 2.5 * (float64(n) - float64(of-1)/2)
 	}
 	at := func(x, y float64) point { return point{p.at(x, y).x + aside, p.at(x, y).y} }
@@ -244,7 +243,7 @@ func (s Series) draw(p plot, n, of int, patterns bool) {
 	}
 	for _, v := range s.Points {
 		middle := at(v.X, v.Y)
-		if n >= 0 && v.spread() {
+		if coloured && v.spread() {
 			for _, end := range []point{at(v.X, v.Low), at(v.X, v.High)} {
 				p.line(solid(look.ink, 1.5), middle, end, point{end.x - 3, end.y}, point{end.x + 3, end.y})
 			}
@@ -252,7 +251,7 @@ func (s Series) draw(p plot, n, of int, patterns bool) {
 		if dot != nil {
 			dot(&p.svg, look.ink, middle)
 		}
-		if n >= 0 && v.Marked {
+		if coloured && v.Marked {
 			mark(&p.svg, plain, middle)
 		}
 	}

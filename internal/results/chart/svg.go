@@ -97,17 +97,7 @@ func (s *svg) text(class ink, x, y float64, text string) {
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(s, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, number(x), number(y), escape(text))
-}
-
-// escape makes text safe for XML, which cannot hold most control characters even escaped.
-func escape(text string) string {
-	return html.EscapeString(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || unicode.IsSpace(r) && r < unicode.MaxASCII && r != '\v' && r != '\f' {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text))
+	fmt.Fprintf(s, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, number(x), number(y), html.EscapeString(text))
 }
 
 // number formats a coordinate to a tenth of a pixel.
