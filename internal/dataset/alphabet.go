@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "math/bits"
 
 // Kind is what a payload is made of.
 type Kind string
@@ -22,15 +19,10 @@ type alphabet struct {
 	size    uint64
 }
 
-func newAlphabet(k Kind) (*alphabet, error) {
-	switch k {
-	case Bytes:
-		return alphabetOf(func(byte) bool { return true }), nil
-	case Text:
-		return alphabetOf(func(c byte) bool { return 0x21 <= c && c <= 0x7E }), nil
-	default:
-		return nil, fmt.Errorf("payload kind %q does not exist; valid are %s and %s", k, Bytes, Text)
-	}
+func isGraphic(c byte) bool { return 0x21 <= c && c <= 0x7E }
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // alphabetOf returns the chosen bytes that are plain, in ascending order.

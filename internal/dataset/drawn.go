@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"math/bits"
-	"strings"
 	"sync"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -290,18 +289,9 @@ func (g *prose) bytes(start uint64, n int) (sum int64) {
 	return sum
 }
 
-// alphabetNames are the alphabets of random texts. All their symbols are plain.
-var alphabetNames = []string{"alnum", "ascii", "hex"}
-
-func namedAlphabet(name string) *alphabet {
-	return alphabetOf(func(c byte) bool {
-		switch name {
-		case "alnum":
-			return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-		case "hex":
-			return strings.IndexByte("0123456789abcdef", c) >= 0
-		default:
-			return 0x21 <= c && c <= 0x7E
-		}
-	})
+// namedAlphabets are those of random texts. All their symbols are plain.
+var namedAlphabets = map[string]func(c byte) bool{
+	"alnum": isAlphanumeric,
+	"ascii": isGraphic,
+	"hex":   func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' },
 }

@@ -372,7 +372,7 @@ func appendDecimal(dst []byte, v int64, scale int) []byte {
 	dst = append(dst, '.')
 	from := len(dst)
 	dst = append(dst, zeros[:scale]...)
-	putDigits(dst[from:], int64(all%unit))
+	putDigits(dst[from:], all%unit)
 	return dst
 }
 

@@ -104,7 +104,7 @@ type SpecBytes struct{ SpecLength }
 // SpecText is random symbols of an alphabet.
 type SpecText struct {
 	SpecLength
-	Alphabet string `json:"alphabet"` // one of Alphabets
+	Alphabet string `json:"alphabet"` // one of namedAlphabets
 }
 
 // SpecVersion is the only version of specs.

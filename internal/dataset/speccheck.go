@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -336,11 +337,13 @@ func (t *SpecText) plan(p *columnPlanner) (plan columnPlan) {
 	if t.Alphabet == "" {
 		t.Alphabet = "alnum"
 	}
-	if !slices.Contains(alphabetNames, t.Alphabet) {
-		p.wrong([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, alphabetNames))
+	symbols := namedAlphabets[t.Alphabet]
+	if symbols == nil {
+		names := slices.Sorted(maps.Keys(namedAlphabets))
+		p.wrong([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, names))
 		return plan
 	}
-	plan = random(namedAlphabet(t.Alphabet), t.SpecLength)
+	plan = random(alphabetOf(symbols), t.SpecLength)
 	plan.column.ASCII = true
 	return plan
 }
