@@ -13,13 +13,6 @@ import (
 // frequent as all between two others. Those of a text are lengths in bytes, of prose.
 type SpecHistogram []string
 
-func readHistogram(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	all := SpecHistogram(r.list(e.value, where))
-	return &all
-}
-
-func (h *SpecHistogram) exact() []string { return *h }
-
 func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	all := *h
 	if len(all) < 2 || len(all) > maxValues {

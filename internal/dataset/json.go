@@ -79,42 +79,22 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 
 // fieldType is the type of a field whose file says none.
 func fieldType(g Generator) string {
-	var values []string
 	switch g := g.(type) {
 	case *SpecJSON:
 		return "json"
-	case *SpecText, *SpecPattern, *SpecWords, *SpecBytes:
-		return "text"
 	case *SpecRef:
-		if g.UUID != "" {
+		switch {
+		case g.UUID != "":
 			return "uuid"
+		case g.Format == "":
+			return "bigint"
 		}
-		if g.Format != "" {
-			return "text"
-		}
-		return "bigint"
-	case *SpecRange:
-		values = []string{g.Min, g.Max, g.Step}
-	case *SpecNormal:
-		values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
-	case *SpecLognormal:
-		values = []string{g.Min, g.Max, g.Step}
 	case *SpecExponential:
-		values = []string{g.Min, g.Max, g.Step, g.Mean}
-	case *SpecHistogram:
-		values = *g
-	case *SpecZipf:
-		if values = g.Values; g.Range != nil {
-			values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
-		}
-	case *SpecConstant:
-		values = []string{string(*g)}
-	case *SpecValues:
-		for _, v := range *g {
-			values = append(values, v.Value)
-		}
+		return typeOf(append(g.exact(), g.Mean))
+	case exact:
+		return typeOf(g.exact())
 	}
-	return typeOf(values)
+	return "text"
 }
 
 // typeOf returns the narrowest of boolean, bigint, decimal and text that values have in common.

@@ -201,11 +201,6 @@ type dependent interface {
 // SpecSame is the value of another drawn column.
 type SpecSame string
 
-func readSame(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	name := SpecSame(r.scalar(e.value, where))
-	return &name
-}
-
 func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 	of := p.other("same", string(*s))
 	if of == nil {

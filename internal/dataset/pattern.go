@@ -18,11 +18,6 @@ import (
 // regexp/syntax does that. Golden rows tell if another version of it would do it in another way.
 type SpecPattern string
 
-func readPattern(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	text := SpecPattern(r.scalar(e.value, where))
-	return &text
-}
-
 func (s *SpecPattern) plan(p *columnPlanner) (plan columnPlan) {
 	at := []string{"pattern"}
 	whole, err := parsePattern(string(*s))

@@ -55,7 +55,7 @@ const (
 
 func newPeople(o Options) Dataset {
 	d := &people{
-		schema: rows.Schema{Dataset: peopleName, Number: []rows.Term{{Column: peopleID, Minus: 0, Times: 1}}},
+		schema:   rows.Schema{Dataset: peopleName, Number: []rows.Term{{Column: peopleID, Minus: 0, Times: 1}}},
 		alphabet: alphabetOf(isAlphanumeric), start: mix(o.Seed),
 	}
 	add := func(c rows.Column) { d.schema.Columns = append(d.schema.Columns, c) }

@@ -57,7 +57,7 @@ func TestExamplesOfMessages(t *testing.T) {
 		if row.name == "sample" { // whose file is the user's
 			continue
 		}
-		example, _ := behindLast(examples[row.name], ", or ")
+		example, _ := behindLast(row.example, ", or ")
 		isRight := slices.ContainsFunc(types, func(kind string) bool {
 			column := "{type: " + kind + ", " + row.name + ": " + example + "}\n" +
 				"  ordered_at: {type: timestamp, constant: 2026-01-31}\n  billing_id: {type: int, constant: 1}"

@@ -155,10 +155,13 @@ func parseFraction(text string) (*big.Rat, error) {
 	return v, nil
 }
 
-// binaryOf returns how many bits after the point some numbers have, at most maxBinary. What is no number is left to
-// parse.
+// binaryOf returns how many bits after the point some numbers have, at most maxBinary. The first is finest if it is not
+// given. What is no number is left to parse.
 func binaryOf(texts ...string) (bits int) {
-	for _, text := range texts {
+	for i, text := range texts {
+		if i == 0 && text == "" {
+			text = finest
+		}
 		v, err := parseFraction(text)
 		if err != nil {
 			continue
