@@ -18,19 +18,17 @@ const exponentialReach = 32
 
 func (e *SpecExponential) plan(p *columnPlanner) (plan columnPlan) {
 	if e.Mean == "" {
-		p.wrong([]string{"exponential"}, "exponential needs mean, as in {mean: 86400, max: 31536000}")
-		return plan
+		return p.refuse([]string{"exponential"}, "exponential needs mean, as in {mean: 86400, max: 31536000}")
 	}
 	if e.Min == "" && !p.t.isTime() {
 		e.Min = p.t.format(0)
 	}
-	before := len(p.problems)
 	mean := p.fine(&e.Mean, false, "exponential", "mean")
 	if e.Max == "" && e.Min != "" {
 		e.Max = p.t.format(p.exponentialEnd(p.number(&e.Min, 0, "exponential", "min"), mean))
 	}
 	from, step, count := p.spread(&e.SpecRange, "exponential")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 
@@ -38,11 +36,9 @@ func (e *SpecExponential) plan(p *columnPlanner) (plan columnPlan) {
 	to, _ := p.t.parse(e.Max) // spread has read it
 	switch {
 	case distance.Sign() <= 0 || mean.Cmp(scaled(to)) > 0:
-		p.wrong([]string{"exponential", "mean"}, "exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
-		return plan
+		return p.refuse([]string{"exponential", "mean"}, "exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
 	case count == 0 || count > 1<<62:
-		p.wrong([]string{"exponential"}, "exponential: more than 2^62 values")
-		return plan
+		return p.refuse([]string{"exponential"}, "exponential: more than 2^62 values")
 	}
 	p.entries += int64(min(count, bellParts))
 	plan.span(from, step, count)

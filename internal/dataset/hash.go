@@ -6,14 +6,12 @@ import "github.com/terapush/terapush/pkg/rows"
 type SpecHash struct{ SpecRange }
 
 func (h *SpecHash) plan(p *columnPlanner) (plan columnPlan) {
-	before := len(p.problems)
 	least, step, count := p.spread(&h.SpecRange, "hash")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if least < 0 && p.t.IsInteger() {
-		p.wrong([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
-		return plan
+		return p.refuse([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
 	}
 	plan.span(least, step, count)
 	plan.derived = &hashed{uniformNumber{least, step, count}, nameStart(p.c.Name)}

@@ -16,8 +16,7 @@ type SpecHistogram []string
 func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	all := *h
 	if len(all) < 2 || len(all) > maxValues {
-		p.wrong([]string{"histogram"}, "histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
-		return plan
+		return p.refuse([]string{"histogram"}, "histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
 	}
 	if p.t.Variable() {
 		return h.lengths(p)
@@ -27,8 +26,7 @@ func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	for i := range all {
 		v, err := p.t.parse(all[i])
 		if err != nil {
-			p.wrong([]string{"histogram"}, "histogram: %v", err)
-			return plan
+			return p.refuse([]string{"histogram"}, "histogram: %v", err)
 		}
 		bounds[i], all[i] = v, p.t.format(v)
 	}
@@ -77,8 +75,7 @@ func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
 	for i, text := range *h {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > MaxPayloadBytes {
-			p.wrong([]string{"histogram"}, "histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
-			return plan
+			return p.refuse([]string{"histogram"}, "histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
 		}
 		bounds[i], (*h)[i] = int64(n), strconv.Itoa(n)
 	}

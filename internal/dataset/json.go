@@ -33,16 +33,13 @@ func readJSON(r *specReader, c *SpecColumn, e entry, where string) Generator {
 func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 	switch {
 	case len(*d) < 1 || len(*d) > maxFields:
-		p.wrong([]string{"json"}, "json: %d fields: an object has 1 to %d", len(*d), maxFields)
-		return plan
+		return p.refuse([]string{"json"}, "json: %d fields: an object has 1 to %d", len(*d), maxFields)
 	case p.depth == maxJSONNested:
-		p.wrong([]string{"json"}, "json: objects are nested more than %d deep", maxJSONNested)
-		return plan
+		return p.refuse([]string{"json"}, "json: objects are nested more than %d deep", maxJSONNested)
 	}
 
 	object := &document{}
 	size := len("{}")
-	before := len(p.problems)
 	for i := range *d {
 		one := &(*d)[i]
 		of := &columnPlanner{
@@ -59,12 +56,11 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 		size += field.size
 		object.fields = append(object.fields, field)
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if size > maxDocument {
-		p.wrong([]string{"json"}, "json: a document has up to %d bytes: %d at most", size, maxDocument)
-		return plan
+		return p.refuse([]string{"json"}, "json: a document has up to %d bytes: %d at most", size, maxDocument)
 	}
 
 	notASCII := func(f jsonField) bool {

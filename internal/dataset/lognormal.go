@@ -14,7 +14,6 @@ type SpecLognormal struct {
 }
 
 func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
-	before := len(p.problems)
 	from, step, count := p.spread(&l.SpecRange, "lognormal")
 	sigma, err := parseDecimal(l.Sigma, 6, 8)
 	switch {
@@ -25,23 +24,21 @@ func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
 	case sigma < 1 || sigma > 20*million:
 		p.wrong([]string{"lognormal", "sigma"}, "lognormal: sigma is more than 0 and at most 20")
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	median := p.fine(&l.Median, false, "lognormal", "median")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 
 	l.Sigma = trimmed(formatDecimal(sigma, 6))
 	if from < 1 {
-		p.wrong([]string{"lognormal", "min"}, "lognormal: min is more than 0, not %s", l.Min)
-		return plan
+		return p.refuse([]string{"lognormal", "min"}, "lognormal: min is more than 0, not %s", l.Min)
 	}
 	to, _ := p.t.parse(l.Max) // spread has read it
 	if median.Cmp(scaled(from)) < 0 || median.Cmp(scaled(to)) > 0 {
-		p.wrong([]string{"lognormal", "median"}, "lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
-		return plan
+		return p.refuse([]string{"lognormal", "median"}, "lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
 	}
 	p.entries += int64(min(count, maxParts))
 	plan.span(from, step, count)

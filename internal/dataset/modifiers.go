@@ -207,17 +207,14 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale || p.t.IsList() && TypeName(of.column) != p.t.String() {
-		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if p.t.Type == rows.Wide && of.column.Digits > p.t.digits {
-		p.wrong([]string{"same"}, "same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"same"}, "same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if smallest, largest := p.t.bounds(); !p.t.Variable() && !p.t.InBytes() && !of.isBeyond(p.t) && (of.least < smallest || of.most > largest) {
-		p.wrong([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
+		return p.refuse([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
 			quoted(string(*s)), p.t.format(of.least), p.t.format(of.most), p.t)
-		return plan
 	}
 	plan = *of
 	plan.drawn, plan.stream, plan.follows, plan.of = nil, "", copied{}, p.columnIndex(string(*s))
@@ -275,43 +272,36 @@ type SpecAfter struct {
 
 func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	if a.Column == "" || a.By == "" {
-		p.wrong([]string{"after"}, "after needs column and by, as in {column: ordered_at, by: 1h..30d}")
-		return plan
+		return p.refuse([]string{"after"}, "after needs column and by, as in {column: ordered_at, by: 1h..30d}")
 	}
 	of := p.other("after", a.Column)
 	if of == nil {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale {
-		p.wrong([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
 	}
 
 	from, to, is := strings.Cut(a.By, "..")
 	if !is {
 		to = from
 	}
-	before := len(p.problems)
 	least, most := p.distance(&from), p.distance(&to)
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	smallest, largest := p.t.bounds()
 	switch {
 	case of.isBeyond(p.t):
-		p.wrong([]string{"after", "column"}, "after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
-		return plan
+		return p.refuse([]string{"after", "column"}, "after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
 	case most < least:
-		p.wrong([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
-		return plan
+		return p.refuse([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
 	case of.most > largest-most:
-		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
+		return p.refuse([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
 			quoted(a.By), to, p.t.format(of.most), p.t.name)
-		return plan
 	case of.least < smallest-least:
-		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is below the smallest %s",
+		return p.refuse([]string{"after", "by"}, "after: by %s: %s after %s is below the smallest %s",
 			quoted(a.By), from, p.t.format(of.least), p.t.name)
-		return plan
 	}
 
 	a.By = from + ".." + to

@@ -22,16 +22,13 @@ func (s *SpecPattern) plan(p *columnPlanner) (plan columnPlan) {
 	at := []string{"pattern"}
 	whole, err := parsePattern(string(*s))
 	if err != nil {
-		p.wrong(at, "pattern: %v", err)
-		return plan
+		return p.refuse(at, "pattern: %v", err)
 	}
 	if p.t.Type == rows.Char && whole.endsInBlank {
-		p.wrong(at, "pattern: a value may end in a blank: servers cut them off from a char(n)")
-		return plan
+		return p.refuse(at, "pattern: a value may end in a blank: servers cut them off from a char(n)")
 	}
 	if uint64(max(p.c.Distinct, 0)) > whole.ways {
-		p.wrong([]string{"distinct"}, "distinct: %d: the pattern has %d values", p.c.Distinct, whole.ways)
-		return plan
+		return p.refuse([]string{"distinct"}, "distinct: %d: the pattern has %d values", p.c.Distinct, whole.ways)
 	}
 
 	return columnPlan{

@@ -20,23 +20,31 @@ type columnPlanner struct {
 	inside bool     // a document
 	depth  int      // of documents
 	failed bool     // for a reason that is known
+	begun  int      // how many problems there were before it was planned
 }
+
+// hasProblem reports whether the column has one.
+func (p *columnPlanner) hasProblem() bool { return p.failed || len(p.problems) > p.begun }
 
 // wrong adds a problem of the column, at a parameter of its generator if there is one.
 func (p *columnPlanner) wrong(at []string, format string, args ...any) {
 	p.add(path(append(slices.Clip(p.at), at...)...), "%s: %s", p.name, fmt.Sprintf(format, args...))
 }
 
+// refuse is wrong of a column that has no plan then.
+func (p *columnPlanner) refuse(at []string, format string, args ...any) columnPlan {
+	p.wrong(at, format, args...)
+	return columnPlan{}
+}
+
 func (p *columnPlanner) plan() (plan columnPlan) {
 	row := generatorOf(p.c.Generator)
 	if row == nil {
-		p.wrong(nil, "it has no generator")
-		return plan
+		return p.refuse(nil, "it has no generator")
 	}
 	t, err := parseType(p.c.Type)
 	if err != nil {
-		p.wrong([]string{"type"}, "%v", err)
-		return plan
+		return p.refuse([]string{"type"}, "%v", err)
 	}
 	p.t = t
 	if row.types != nil && !p.need(row.name, row.types...) {
@@ -46,9 +54,9 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 		p.t.binary = binaryOf(append(slices.Clip(of.exact()), p.c.Common.exact()...)...)
 	}
 
-	before := len(p.problems)
+	p.begun = len(p.problems)
 	plan = p.c.Generator.plan(p)
-	if p.failed || len(p.problems) > before {
+	if p.hasProblem() {
 		return columnPlan{}
 	}
 	plan.column.Name, plan.column.Type = p.c.Name, p.t.Type
@@ -61,7 +69,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	if p.t.Variable() && !p.t.IsList() {
 		p.declare(&plan.column)
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return columnPlan{}
 	}
 	p.c.Type = p.t.String()
@@ -206,8 +214,7 @@ func (v *SpecValues) plan(p *columnPlanner) (plan columnPlan) {
 	case len(shares) == 0:
 		return p.chosen(texts, "values", nil)
 	case sum != hundredPercent:
-		p.wrong([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
-		return plan
+		return p.refuse([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
 	}
 	return p.chosen(texts, "values", func() choice { return newChoice(shares) })
 }
@@ -258,12 +265,10 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 	for i, text := range texts {
 		v, err := p.t.parse(*text)
 		if err != nil {
-			p.wrong([]string{from}, "%s: %v", from, err)
-			return plan
+			return p.refuse([]string{from}, "%s: %v", from, err)
 		}
 		if seen[v] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-			return plan
+			return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*text))
 		}
 		list[i], seen[v] = v, true
 		*text = p.t.format(v)
@@ -284,12 +289,10 @@ func (p *columnPlanner) chosenText(texts []*string, from string, chances func() 
 	for i, text := range texts {
 		v, err := p.t.parseBytes(*text)
 		if err != nil {
-			p.wrong([]string{from}, "%s: %v", from, err)
-			return plan
+			return p.refuse([]string{from}, "%s: %v", from, err)
 		}
 		if list[i] = string(v); seen[list[i]] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-			return plan
+			return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*text))
 		}
 		seen[list[i]] = true
 		if p.t.Type == rows.Bytes {
@@ -340,8 +343,7 @@ func (t *SpecText) plan(p *columnPlanner) (plan columnPlan) {
 	symbols := namedAlphabets[t.Alphabet]
 	if symbols == nil {
 		names := slices.Sorted(maps.Keys(namedAlphabets))
-		p.wrong([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, names))
-		return plan
+		return p.refuse([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, names))
 	}
 	plan = random(alphabetOf(symbols), t.SpecLength)
 	plan.column.ASCII = true
@@ -367,8 +369,7 @@ func (l *SpecWords) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if l.Min < 1 {
-		p.wrong([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
-		return plan
+		return p.refuse([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
 	}
 	p.longest = max(p.longest, l.Max)
 	return columnPlan{

@@ -107,8 +107,7 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if count == 0 || count > 1<<62 {
-		p.wrong([]string{"zipf"}, "zipf: more than 2^62 values")
-		return plan
+		return p.refuse([]string{"zipf"}, "zipf: more than 2^62 values")
 	}
 	p.entries += int64(min(count, maxParts))
 	plan.span(least, step, count)
@@ -162,19 +161,16 @@ const normalReach = 6
 
 func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	if n.Mean == "" || n.Stddev == "" {
-		p.wrong([]string{"normal"}, "normal needs mean and stddev")
-		return plan
+		return p.refuse([]string{"normal"}, "normal needs mean and stddev")
 	}
 
-	before := len(p.problems)
 	mean := p.fine(&n.Mean, false, "normal", "mean")
 	deviation := p.fine(&n.Stddev, true, "normal", "stddev")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if deviation.Sign() <= 0 {
-		p.wrong([]string{"normal", "stddev"}, "normal: stddev is more than 0")
-		return plan
+		return p.refuse([]string{"normal", "stddev"}, "normal: stddev is more than 0")
 	}
 
 	// The ends that are missing, in whole units within the type.
@@ -201,18 +197,16 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	if !p.signed(&n.Range, "normal") {
 		return plan
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	to, _ := p.t.parse(n.Range.Max) // spread has read it
 	if mean.Cmp(scaled(from)) < 0 || mean.Cmp(scaled(to)) > 0 {
-		p.wrong([]string{"normal", "mean"}, "normal: mean %s is not between min %s and max %s",
+		return p.refuse([]string{"normal", "mean"}, "normal: mean %s is not between min %s and max %s",
 			n.Mean, n.Range.Min, n.Range.Max)
-		return plan
 	}
 	if count == 0 || count > 1<<62 {
-		p.wrong([]string{"normal"}, "normal: more than 2^62 values")
-		return plan
+		return p.refuse([]string{"normal"}, "normal: more than 2^62 values")
 	}
 	p.entries += int64(min(count, bellParts))
 	plan.span(from, step, count)

@@ -51,14 +51,11 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	at := []string{"sample"}
 	switch {
 	case p.inside:
-		p.wrong(at, "sample is for a column of its own, and not for a part of a document")
-		return plan
+		return p.refuse(at, "sample is for a column of its own, and not for a part of a document")
 	case s.File == "":
-		p.wrong(at, "sample needs file, as in {file: customers.csv, column: name}")
-		return plan
+		return p.refuse(at, "sample needs file, as in {file: customers.csv, column: name}")
 	case p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
-		p.wrong(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
-		return plan
+		return p.refuse(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
 	}
 	file, err := s.read()
 	if err != nil {
@@ -68,8 +65,7 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	s.Hash = file.hash
 	of := file.column(s.Column)
 	if of == nil {
-		p.wrong(append(at, "column"), "sample: %s: %s", s.File, unknown("column", s.Column, file.names))
-		return plan
+		return p.refuse(append(at, "column"), "sample: %s: %s", s.File, unknown("column", s.Column, file.names))
 	}
 
 	if err := p.sampled(&plan, file, of); err != nil {
