@@ -38,6 +38,8 @@ type uniformNumber struct {
 	step, count uint64
 }
 
+func (g *uniformNumber) largest() int64 { return int64(uint64(g.least) + (g.count-1)*g.step) }
+
 func (g *uniformNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 	values, state := v.Ints[:n], at(start, first, 1)
 	least, step, count := uint64(g.least), g.step, g.count

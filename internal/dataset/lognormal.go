@@ -14,7 +14,7 @@ type SpecLognormal struct {
 }
 
 func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
-	from, step, count := p.spread(&l.SpecRange, "lognormal")
+	of := p.spread(&l.SpecRange, "lognormal")
 	sigma, err := parseDecimal(l.Sigma, 6, 8)
 	switch {
 	case l.Median == "" || l.Sigma == "":
@@ -33,20 +33,17 @@ func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
 	}
 
 	l.Sigma = trimmed(formatDecimal(sigma, 6))
-	if from < 1 {
+	if of.least < 1 {
 		return p.refuse([]string{"lognormal", "min"}, "lognormal: min is more than 0, not %s", l.Min)
 	}
 	to, _ := p.t.parse(l.Max) // spread has read it
-	if median.Cmp(scaled(from)) < 0 || median.Cmp(scaled(to)) > 0 {
+	if median.Cmp(scaled(of.least)) < 0 || median.Cmp(scaled(to)) > 0 {
 		return p.refuse([]string{"lognormal", "median"}, "lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
 	}
-	p.entries += int64(min(count, maxParts))
-	plan.span(from, step, count)
-	plan.drawn = func(uint64) generator {
-		parts, logs := lognormalParts(uint64(from), step, count, median, sigma)
-		return newPartNumber(from, step, parts, logs, nil)
-	}
-	return plan
+	return p.parted("lognormal", of, maxParts, func(uint64) generator {
+		parts, logs := lognormalParts(uint64(of.least), of.step, of.count, median, sigma)
+		return newPartNumber(of, parts, logs, nil)
+	})
 }
 
 // logOctave is how many parts there are for each doubling of the value: those of a part differ by 0.4 %.

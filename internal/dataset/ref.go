@@ -130,29 +130,25 @@ func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	}
 
 	plan.column = parent.column
-	rank := p.ranks(r.Rows, skew)
+	plan.least, plan.most = parent.term.Minus, parent.derived.largest(r.Rows-1)
+	q, isSequence := parent.derived.(*sequence)
+	if isSequence && !r.Own && !p.t.Variable() && q.every == 1 && q.cycle == 0 { // the row is not asked for
+		plan.drawn = p.ranks(uniformNumber{q.start, uint64(q.step), uint64(r.Rows)}, skew)
+		return plan
+	}
+	rank := p.ranks(uniformNumber{0, 1, uint64(r.Rows)}, skew)
 	if rank == nil {
 		return plan
 	}
+
 	if r.Own {
 		draw := rank
-		rank = func(start uint64, _ int64, _ uint64) generator { return &firstRows{draw(start, 0, 1), r.Rows} }
-		plan.parents = func(start uint64) *firstRows { return &firstRows{draw(start, 0, 1), r.Rows} }
+		parents := func(start uint64) *firstRows { return &firstRows{draw(start), r.Rows} }
+		rank = func(start uint64) generator { return parents(start) }
+		plan.parents = parents
 	}
-	switch of := parent.derived.(type) {
-	case *sequence:
-		plan.least, plan.most = of.start, of.largest(r.Rows-1)
-		if r.Own || p.t.Variable() || of.every > 1 || of.cycle > 0 {
-			plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-			return plan
-		}
-		plan.drawn = func(start uint64) generator { return rank(start, of.start, uint64(of.step)) }
-	case *scattered:
-		plan.least, plan.most = of.start, of.largest(r.Rows-1)
-		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-	case *uuids:
-		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-	}
+	of := parent.derived.(placed)
+	plan.drawn = func(start uint64) generator { return &references{rank(start), of} }
 	return plan
 }
 
@@ -198,39 +194,34 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 	return &plan
 }
 
-// ranks returns what draws least + k × step for row k of a parent, nil after adding what is wrong.
-func (p *columnPlanner) ranks(parents int64, skew *SpecSkew) func(start uint64, least int64, step uint64) generator {
-	n := uint64(parents)
+// ranks draws the values of a range, one for each row of a parent; nil after adding what is wrong.
+func (p *columnPlanner) ranks(of uniformNumber, skew *SpecSkew) drawing {
 	if skew == nil {
-		return func(_ uint64, least int64, step uint64) generator { return &uniformNumber{least, step, n} }
+		return func(uint64) generator { return &of }
 	}
 
 	s := p.exponent(&skew.S)
 	if s == 0 {
 		return nil
 	}
-	if n > 1<<62 {
+	if of.count > 1<<62 {
 		p.wrong([]string{"ref", "rows"}, "ref: more than 2^62 rows")
 		return nil
 	}
-	p.entries += int64(min(n, maxParts))
-	scatters := skew.Scatter
-	return func(start uint64, least int64, step uint64) generator {
-		parts, logs := zipfParts(n, s)
-		var order *scatter
-		if scatters {
-			order = newScatter(n, start)
-		}
-		return newPartNumber(least, step, parts, logs, order)
-	}
+	p.entries += int64(min(of.count, maxParts))
+	return zipfNumbers(of, s, skew.Scatter)
 }
 
 // references are a derived column's values in rows that another generator draws.
 type references struct {
 	rows generator
-	of   interface {
-		put(v *rows.Vector, i int, row int64)
-	}
+	of   placed
+}
+
+// placed is a derived column whose values are made row by row, too.
+type placed interface {
+	// put writes the value of a row: value i of a vector, the next one of a text.
+	put(v *rows.Vector, i int, row int64)
 }
 
 func (g *references) fill(v *rows.Vector, start uint64, first int64, n int) {

@@ -54,7 +54,7 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 			return p.refuse([]string{"sequence", "cycle"}, "sequence: the last of %d numbers from %s in steps of %s is too large",
 				s.cycle, q.Start, q.Step)
 		}
-		plan.span(s.start, uint64(s.step), uint64(s.cycle))
+		plan.span(uniformNumber{s.start, uint64(s.step), uint64(s.cycle)})
 	}
 	p.endAt(s.largestRow(most))
 	plan.derived, plan.numbering = s, numbering{s.every, s.cycle}
