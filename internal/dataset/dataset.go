@@ -139,12 +139,7 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 func Widest(dst *rows.Block, d Dataset, last int64) {
 	dst.Reset(1)
 	d.Derive(dst, last)
-	own, isOwn := d.(*specDataset)
-	if !isOwn {
-		return
-	}
-
-	for _, c := range own.derived {
+	for _, c := range ofSpec(d).derived {
 		if v := &dst.Columns[c.column]; !v.Type.InBytes() && !v.Type.Variable() {
 			v.Ints[0] = c.largest(last)
 		}

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -84,48 +83,5 @@ func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 
-	longest := int(bounds[len(bounds)-1])
-	p.longest = max(p.longest, longest)
-	return columnPlan{
-		column: rows.Column{MaxBytes: longest, Plain: true, ASCII: true},
-		drawn:  func(uint64) generator { return &proseOf{p.prose(), parts, uint64(bounds[0]), longest} },
-	}
-}
-
-// proseOf is prose whose length is in one of many parts, all equally frequent. A row takes one word.
-type proseOf struct {
-	text     string
-	parts    []part // of lengths, by their distance from the shortest
-	shortest uint64
-	longest  int
-}
-
-// length returns the length of a word's value, and the word for its place.
-func (g *proseOf) length(word uint64) (n int, rest uint64) {
-	k, rest := bits.Mul64(word, uint64(len(g.parts)))
-	more, rest := bits.Mul64(rest, g.parts[k].size)
-	return int(g.shortest + g.parts[k].first + more), rest
-}
-
-func (g *proseOf) fill(v *rows.Vector, start uint64, first int64, n int) {
-	values, state := longTexts(v, n, g.longest), at(start, first, 1)
-	for i := range n {
-		state += gamma
-		length, rest := g.length(mix(state))
-		place, _ := bits.Mul64(rest, commentPlaces)
-		for g.text[place] == ' ' || g.text[int(place)+length-1] == ' ' {
-			place++
-		}
-		values.used += copy(values.data[values.used:], g.text[place:int(place)+length])
-		values.end(i)
-	}
-	values.done()
-}
-
-func (g *proseOf) bytes(start uint64, n int) (sum int64) {
-	for i := range n {
-		length, _ := g.length(mix(start + uint64(i+1)*gamma))
-		sum += int64(length)
-	}
-	return sum
+	return p.pieces(parts, int(bounds[0]), int(bounds[len(bounds)-1]))
 }

@@ -26,9 +26,8 @@ type chance struct {
 
 // chance reads a share such as 3%, of more than 0%, and writes it in its one notation.
 func (p *columnPlanner) chance(text *string, at string) (c chance) {
-	percent, is := strings.CutSuffix(strings.TrimSpace(*text), "%")
-	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
-	if !is || err != nil || share <= 0 || share > hundredPercent {
+	share, is := parsePercent(*text)
+	if !is || share <= 0 || share > hundredPercent {
 		p.wrong([]string{at}, "%s: %s", at, noShare(*text))
 		return c
 	}
@@ -45,9 +44,15 @@ const noNulls = "0%"
 
 // takesNull reports whether the column may be NULL, and is not.
 func (c *SpecColumn) takesNull() bool {
-	percent, is := strings.CutSuffix(strings.TrimSpace(c.Nulls), "%")
+	share, is := parsePercent(c.Nulls)
+	return is && share == 0
+}
+
+// parsePercent reads a share as 12.5%, of which hundredPercent is the whole.
+func parsePercent(text string) (share int64, is bool) {
+	percent, is := strings.CutSuffix(strings.TrimSpace(text), "%")
 	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
-	return is && err == nil && share == 0
+	return share, is && err == nil
 }
 
 // of reports whether it is so in a row.

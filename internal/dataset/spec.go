@@ -146,6 +146,26 @@ func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, e
 	return s, nil
 }
 
+// columnIndex returns the index of a column, −1 if there is none.
+func (s *Spec) columnIndex(name string) int {
+	return slices.IndexFunc(s.Columns, func(c SpecColumn) bool { return c.Name == name })
+}
+
+// column returns a column by its name, nil if there is none.
+func (s *Spec) column(name string) *SpecColumn {
+	if i := s.columnIndex(name); i >= 0 {
+		return &s.Columns[i]
+	}
+	return nil
+}
+
+func (s *Spec) columnNames() (all []string) {
+	for _, c := range s.Columns {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
 // Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not
 // change it.
 func (s *Spec) Compile(seed uint64) (Dataset, error) {
@@ -232,17 +252,11 @@ func (s *Spec) Differences(was *Spec) (all []string) {
 	}
 
 	for _, c := range s.Columns {
-		if i := slices.IndexFunc(was.Columns, func(o SpecColumn) bool { return o.Name == c.Name }); i >= 0 {
-			differ("column "+c.Name, was.Columns[i], c)
+		if before := was.column(c.Name); before != nil {
+			differ("column "+c.Name, *before, c)
 		}
 	}
-	names := func(s *Spec) (all []string) {
-		for _, c := range s.Columns {
-			all = append(all, c.Name)
-		}
-		return all
-	}
-	differ("columns", names(was), names(s))
+	differ("columns", was.columnNames(), s.columnNames())
 	differ("name", was.Name, s.Name)
 	differ("key", was.Key, s.Key)
 	differ("primary", was.Primary, s.Primary)

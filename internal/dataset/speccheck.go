@@ -254,65 +254,67 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 	if chances == nil {
 		chances = func() choice { return nil }
 	}
-	if p.t.Variable() {
-		return p.chosenText(texts, from, chances)
-	}
-	if p.t.Type == rows.Wide {
-		return p.chosenWide(texts, from, chances)
-	}
-
-	list, seen := make([]int64, len(texts)), map[int64]bool{}
+	numbers, values := make([]int64, len(texts)), make([]string, len(texts))
+	plan.column.Plain, plan.column.ASCII = p.t.Variable(), p.t.Variable()
 	for i, text := range texts {
-		v, err := p.t.parse(*text)
+		number, value, err := p.t.value(*text)
 		if err != nil {
 			return p.refuse([]string{from}, "%s: %v", from, err)
 		}
-		if seen[v] {
-			return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*text))
+		numbers[i], values[i] = number, string(value)
+		if p.t.Variable() {
+			hold(&plan.column, value)
 		}
-		list[i], seen[v] = v, true
-		*text = p.t.format(v)
 	}
-	plan.least, plan.most = slices.Min(list), slices.Max(list)
-	plan.drawn = func(uint64) generator {
-		if len(list) == 1 {
-			return constantNumber(list[0])
-		}
-		return &chosenNumber{list, chances()}
+	if i := firstTwice(numbers, values); i >= 0 {
+		return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*texts[i]))
 	}
+	for i, text := range texts {
+		*text = p.t.written(*text, numbers[i], []byte(values[i]))
+	}
+
+	longest := plan.column.MaxBytes
+	switch {
+	case p.t.Type == rows.Wide:
+		plan.drawn = func(uint64) generator { return &chosenWide{values, chances()} }
+	case p.t.Variable() && len(values) == 1:
+		plan.drawn = func(uint64) generator { return constantText(values[0]) }
+	case p.t.Variable():
+		plan.drawn = func(uint64) generator { return &chosenText{newTexts(values...), chances(), longest} }
+	case len(numbers) == 1:
+		plan.drawn = func(uint64) generator { return constantNumber(numbers[0]) }
+	default:
+		plan.drawn = func(uint64) generator { return &chosenNumber{numbers, chances()} }
+	}
+	if p.t.Type == rows.Enum {
+		plan.column.Labels = values
+	}
+	plan.least, plan.most = slices.Min(numbers), slices.Max(numbers)
 	return plan
 }
 
-func (p *columnPlanner) chosenText(texts []*string, from string, chances func() choice) (plan columnPlan) {
-	list, seen := make([]string, len(texts)), map[string]bool{}
-	plan.column.Plain, plan.column.ASCII = true, true
-	for i, text := range texts {
-		v, err := p.t.parseBytes(*text)
-		if err != nil {
-			return p.refuse([]string{from}, "%s: %v", from, err)
-		}
-		if list[i] = string(v); seen[list[i]] {
-			return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*text))
-		}
-		seen[list[i]] = true
-		if p.t.Type == rows.Bytes {
-			*text = fmt.Sprintf("%x", v)
-		}
-		plan.column.Plain = plan.column.Plain && isPlain(v)
-		plan.column.ASCII = plan.column.ASCII && isASCII(v)
-		plan.column.MaxBytes = max(plan.column.MaxBytes, len(v))
+// firstTwice returns the first of some values, each a number or bytes, that is equal to one before it; −1 if none is.
+func firstTwice(numbers []int64, values []string) int {
+	type value struct {
+		number int64
+		bytes  string
 	}
-	if p.t.Type == rows.Enum {
-		plan.column.Labels = list
-	}
-	longest := plan.column.MaxBytes
-	plan.drawn = func(uint64) generator {
-		if len(list) == 1 {
-			return constantText(list[0])
+	seen := map[value]bool{}
+	for i := range numbers {
+		one := value{numbers[i], values[i]}
+		if seen[one] {
+			return i
 		}
-		return &chosenText{newTexts(list...), chances(), longest}
+		seen[one] = true
 	}
-	return plan
+	return -1
+}
+
+// hold notes that a text is among the values of a column, of which Plain and ASCII are set before the first.
+func hold(c *rows.Column, value []byte) {
+	c.Plain = c.Plain && isPlain(value)
+	c.ASCII = c.ASCII && isASCII(value)
+	c.MaxBytes = max(c.MaxBytes, len(value))
 }
 
 // length checks a length in bytes, whose longest value is that of the type if none is given.
@@ -371,9 +373,14 @@ func (l *SpecWords) plan(p *columnPlanner) (plan columnPlan) {
 	if l.Min < 1 {
 		return p.refuse([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
 	}
-	p.longest = max(p.longest, l.Max)
+	return p.pieces([]part{{0, uint64(l.Max - l.Min + 1)}}, l.Min, l.Max)
+}
+
+// pieces plans pieces of prose whose lengths are in some parts.
+func (p *columnPlanner) pieces(parts []part, shortest, longest int) columnPlan {
+	p.longest = max(p.longest, longest)
 	return columnPlan{
-		column: rows.Column{MaxBytes: l.Max, Plain: true, ASCII: true},
-		drawn:  func(uint64) generator { return &prose{p.prose(), l.Min, l.Max} },
+		column: rows.Column{MaxBytes: longest, Plain: true, ASCII: true},
+		drawn:  func(uint64) generator { return &prose{p.prose(), parts, shortest, longest} },
 	}
 }

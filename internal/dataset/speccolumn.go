@@ -21,7 +21,7 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	var generators []string
 	_, known := at.value.(*ast.MappingNode) // all of its keys are
 	all := r.mapping(at.value, where)
-	isRef := slices.ContainsFunc(all, func(e entry) bool { return e.key == "ref" })
+	_, isRef := find(all, "ref")
 	generator := ""
 	if i := slices.IndexFunc(all, func(e entry) bool { return generatorNamed(e.key) != nil }); i >= 0 {
 		generator = all[i].key

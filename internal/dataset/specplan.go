@@ -156,18 +156,6 @@ func (p *specPlanner) planColumn(i int) bool {
 	return true
 }
 
-// columnIndex returns the index of a column, −1 if there is none.
-func (p *specPlanner) columnIndex(name string) int {
-	return slices.IndexFunc(p.Columns, func(c SpecColumn) bool { return c.Name == name })
-}
-
-func (p *specPlanner) columnNames() (all []string) {
-	for _, c := range p.Columns {
-		all = append(all, c.Name)
-	}
-	return all
-}
-
 // names checks what the dataset and its columns are called.
 func (p *specPlanner) names() {
 	if p.Name == "" || len(p.Name) > maxName || strings.IndexFunc(p.Name, notInNames) >= 0 {

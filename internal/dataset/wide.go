@@ -64,7 +64,7 @@ func (g *uniformWide) fill(v *rows.Vector, start uint64, first int64, n int) {
 
 // chosenWide is one of a list, as chosenNumber is.
 type chosenWide struct {
-	list   [][]byte
+	list   []string
 	choice choice
 }
 
@@ -85,13 +85,12 @@ func (p *columnPlanner) wide(text *string, missing string, at ...string) *big.In
 	if *text == "" {
 		*text = missing
 	}
-	column := rows.Column{Type: rows.Wide, Digits: p.t.digits, Scale: p.t.scale}
-	value, err := column.ParseWide(withoutUnderscores(*text))
+	_, value, err := p.t.value(*text)
 	if err != nil {
 		p.wrong(at, "%v", err)
 		return new(big.Int)
 	}
-	*text = column.TextOf(value)
+	*text = p.t.written(*text, 0, value)
 	return rows.BigOf(value)
 }
 
@@ -118,22 +117,5 @@ func (r *SpecRange) planWide(p *columnPlanner) (plan columnPlan) {
 	count.Add(count.Quo(count, step), big.NewInt(1))
 	g := &uniformWide{number128Of(least), number128Of(step), number128Of(count)}
 	plan.drawn = func(uint64) generator { return g }
-	return plan
-}
-
-// chosenWide is chosen for a wide decimal.
-func (p *columnPlanner) chosenWide(texts []*string, from string, chances func() choice) (plan columnPlan) {
-	list, seen := make([][]byte, len(texts)), map[string]bool{}
-	for i, text := range texts {
-		list[i] = rows.FromBig(p.wide(text, "", from))
-		if seen[*text] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-		}
-		seen[*text] = true
-	}
-	if p.hasProblem() {
-		return plan
-	}
-	plan.drawn = func(uint64) generator { return &chosenWide{list, chances()} }
 	return plan
 }
