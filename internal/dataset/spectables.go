@@ -156,7 +156,7 @@ func (r *specReader) tables(text []byte, scale Scale) (all []*readTable) {
 	for _, t := range all {
 		rows := t.Spec.Rows
 		t.Spec = r.spec(t.keys)
-		t.Spec.Version, t.Spec.Name, t.Spec.Rows = version, nameOfTable(t.Name), rows
+		t.Spec.Version, t.Spec.Name, t.Spec.Rows = version, NameOf(t.Name[strings.LastIndexByte(t.Name, '.')+1:]), rows
 		t.lines, r.lines = r.lines, map[string]int{}
 	}
 	r.allUsed()
@@ -184,14 +184,14 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 	return one
 }
 
-// nameOfTable makes the name of a dataset of a table's, without its schema.
-func nameOfTable(table string) string {
+// NameOf makes the name of a dataset of any text.
+func NameOf(text string) string {
 	name := strings.Map(func(c rune) rune {
 		if notInNames(c) {
 			return '_'
 		}
 		return c
-	}, table[strings.LastIndexByte(table, '.')+1:])
+	}, text)
 	return name[:min(len(name), maxName)]
 }
 
