@@ -31,11 +31,13 @@ func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 	case a.SpecLength == unknownLength || a.Of.Generator == nil:
 		return p.refuse([]string{"array"}, "array needs length and of, as in {length: 0..8, of: {uniform: {min: 1, max: 9}}}")
 	case a.Min < 0 || a.Max < a.Min || a.Max < 1 || a.Max > maxElements:
-		return p.refuse([]string{"array", "length"}, "array: length %d..%d: up to %d elements, and the second is not less than the first",
+		return p.refuse([]string{"array", "length"},
+			"array: length %d..%d: up to %d elements, and the second is not less than the first",
 			a.Min, a.Max, maxElements)
 	}
 	if a.Of.Type != "" && a.Of.Type != p.t.of.String() {
-		return p.refuse([]string{"array", "of"}, "array: of: type %s: leave it out: the column's type says what the elements are", quoted(a.Of.Type))
+		return p.refuse([]string{"array", "of"},
+			"array: of: type %s: leave it out: the column's type says what the elements are", quoted(a.Of.Type))
 	}
 	if a.Of.SQL != "" {
 		return p.refuse([]string{"array", "of"}, "array: of: sql is for columns")
@@ -54,7 +56,8 @@ func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if inner.drawn == nil {
-		return p.refuse([]string{"array", "of"}, "array: of: elements are drawn, and cannot be what follows from the row's number")
+		return p.refuse([]string{"array", "of"},
+			"array: of: elements are drawn, and cannot be what follows from the row's number")
 	}
 
 	p.t.of.size = of.t.size
@@ -62,7 +65,8 @@ func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 	plan.column.Of.Name = ""
 	plan.column.MaxBytes = a.Max * int(4+inner.column.MaxSize())
 	if plan.column.MaxBytes > MaxPayloadBytes {
-		return p.refuse([]string{"array"}, "array: its values have up to %d bytes: %d at most", plan.column.MaxBytes, MaxPayloadBytes)
+		return p.refuse([]string{"array"},
+			"array: its values have up to %d bytes: %d at most", plan.column.MaxBytes, MaxPayloadBytes)
 	}
 	least, most, s := a.Min, a.Max, rows.Schema{Columns: []rows.Column{inner.column}}
 	plan.drawn = func(start uint64) generator {

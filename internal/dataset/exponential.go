@@ -34,7 +34,8 @@ func (e *SpecExponential) plan(p *columnPlanner) (plan columnPlan) {
 	distance := new(big.Int).Sub(mean, scaled(of.least))
 	to, _ := p.t.parse(e.Max) // spread has read it
 	if distance.Sign() <= 0 || mean.Cmp(scaled(to)) > 0 {
-		return p.refuse([]string{"exponential", "mean"}, "exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
+		return p.refuse([]string{"exponential", "mean"},
+			"exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
 	}
 	return p.parted("exponential", of, bellParts, func(uint64) generator {
 		parts, logs := exponentialParts(of.step, of.count, distance)

@@ -46,9 +46,11 @@ var (
 // generators lists all of them, in the order of messages. A new one is a row here and a file with its parameters.
 func generators() []generatorRow {
 	return []generatorRow{
-		{name: "sequence", example: "{start: 1}", empty: &SpecSequence{Every: 1}, types: slices.Concat(integers, letters, times)},
+		{name: "sequence", example: "{start: 1}",
+			empty: &SpecSequence{Every: 1}, types: slices.Concat(integers, letters, times)},
 		{name: "scatter", example: "{start: 1, stride: 1000}", empty: &SpecScatter{}, types: integers},
-		{name: "uuid", example: "v4", empty: &SpecUUID{}, types: slices.Concat([]rows.Type{rows.UUID}, letters), read: readUUID},
+		{name: "uuid", example: "v4",
+			empty: &SpecUUID{}, types: slices.Concat([]rows.Type{rows.UUID}, letters), read: readUUID},
 		{name: "hash", example: "{min: 1, max: 100}", empty: &SpecHash{}, types: slices.Concat(integers, times)},
 		{name: "uniform", example: "{min: 1, max: 100}", empty: &SpecRange{}, types: append(slices.Clip(numbers), rows.Wide)},
 		{name: "zipf", example: "{s: 1.2} beside ref, or {s: 1.2, min: 1, max: 100}",

@@ -15,7 +15,8 @@ type SpecHistogram []string
 func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	all := *h
 	if len(all) < 2 || len(all) > maxValues {
-		return p.refuse([]string{"histogram"}, "histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
+		return p.refuse([]string{"histogram"},
+			"histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
 	}
 	if p.t.Variable() {
 		return h.lengths(p)
@@ -74,7 +75,8 @@ func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
 	for i, text := range *h {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > MaxPayloadBytes {
-			return p.refuse([]string{"histogram"}, "histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
+			return p.refuse([]string{"histogram"},
+				"histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
 		}
 		bounds[i], (*h)[i] = int64(n), strconv.Itoa(n)
 	}

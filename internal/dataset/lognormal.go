@@ -38,7 +38,8 @@ func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
 	}
 	to, _ := p.t.parse(l.Max) // spread has read it
 	if median.Cmp(scaled(of.least)) < 0 || median.Cmp(scaled(to)) > 0 {
-		return p.refuse([]string{"lognormal", "median"}, "lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
+		return p.refuse([]string{"lognormal", "median"},
+			"lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
 	}
 	return p.parted("lognormal", of, maxParts, func(uint64) generator {
 		parts, logs := lognormalParts(uint64(of.least), of.step, of.count, median, sigma)

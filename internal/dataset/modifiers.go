@@ -215,7 +215,8 @@ func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 		return p.refuse([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if p.t.Type == rows.Wide && of.column.Digits > p.t.digits {
-		return p.refuse([]string{"same"}, "same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
+		return p.refuse([]string{"same"},
+			"same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if smallest, largest := p.t.bounds(); !p.t.Variable() && !p.t.InBytes() && !of.isBeyond(p.t) && (of.least < smallest || of.most > largest) {
 		return p.refuse([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
@@ -284,7 +285,8 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale {
-		return p.refuse([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
+		return p.refuse([]string{"after", "column"},
+			"after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
 	}
 
 	from, to, is := strings.Cut(a.By, "..")
@@ -298,7 +300,8 @@ func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	smallest, largest := p.t.bounds()
 	switch {
 	case of.isBeyond(p.t):
-		return p.refuse([]string{"after", "column"}, "after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
+		return p.refuse([]string{"after", "column"},
+			"after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
 	case most < least:
 		return p.refuse([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
 	case of.most > largest-most:

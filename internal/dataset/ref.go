@@ -70,7 +70,8 @@ func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
 
 func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
 	if r.short != "" && r.Table == "" {
-		return p.refuse([]string{"ref"}, "ref: %s is for a file with tables, or for the table itself, which is %s: write {table: …, column: …, rows: …}",
+		return p.refuse([]string{"ref"},
+			"ref: %s is for a file with tables, or for the table itself, which is %s: write {table: …, column: …, rows: …}",
 			quoted(r.short), quoted(p.Name))
 	}
 	if r.With != "" {
@@ -93,13 +94,17 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	drawn, isRef := first.Generator.(*SpecRef)
 	switch {
 	case !isRef || drawn.Table != r.Table || drawn.Own != r.Own || drawn.With != "":
-		return p.refuse([]string{"ref", "with"}, "ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
+		return p.refuse([]string{"ref", "with"},
+			"ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
 	case r.Rows != 0 && r.Rows != drawn.Rows:
-		return p.refuse([]string{"ref", "rows"}, "ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
+		return p.refuse([]string{"ref", "rows"},
+			"ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
 	case r.Skew != nil || p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
-		return p.refuse([]string{"ref", "with"}, "ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
+		return p.refuse([]string{"ref", "with"},
+			"ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
 	case first.Distinct != 0 || first.Common != nil:
-		return p.refuse([]string{"ref", "with"}, "ref: column %s has distinct or common values, which draw no row of the parent", quoted(r.With))
+		return p.refuse([]string{"ref", "with"},
+			"ref: column %s has distinct or common values, which draw no row of the parent", quoted(r.With))
 	}
 
 	r.Rows = drawn.Rows
@@ -118,11 +123,13 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 // planOf plans the values of rows of the parent that are drawn by a skew.
 func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	if r.Table == "" || r.Column == "" || r.Rows < 1 {
-		return p.refuse([]string{"ref"}, "ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
+		return p.refuse([]string{"ref"},
+			"ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
 	}
 	isSequence := r.Format != "" || r.Every != 0 || r.Cycle != 0
 	if r.UUID != "" && r.Stride > 0 || isSequence && (r.UUID != "" || r.Stride > 0) {
-		return p.refuse([]string{"ref"}, "ref: the parent's column is a sequence, perhaps with format, every and cycle, or a uuid, or a scatter: one of them")
+		return p.refuse([]string{"ref"},
+			"ref: the parent's column is a sequence, perhaps with format, every and cycle, or a uuid, or a scatter: one of them")
 	}
 	parent := p.parent(r)
 	if parent == nil {

@@ -29,7 +29,8 @@ func (s *SpecScatter) plan(p *columnPlanner) (plan columnPlan) {
 	block := s.Stride * s.Stride
 	values := uint64(most) - uint64(start) + 1
 	if values < uint64(block) {
-		return p.refuse([]string{"scatter", "stride"}, "scatter: stride %d makes blocks of %d numbers, which do not fit %s from %s on",
+		return p.refuse([]string{"scatter", "stride"},
+			"scatter: stride %d makes blocks of %d numbers, which do not fit %s from %s on",
 			s.Stride, block, p.t, s.Start)
 	}
 	p.endAt(int64(values/uint64(block)*uint64(block) - 1)) // of the last whole block

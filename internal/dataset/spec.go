@@ -27,15 +27,19 @@ type Spec struct {
 
 // SpecColumn is a column and its generator. In JSON the generator's name is the key of its parameters.
 type SpecColumn struct {
-	Name      string     `json:"name"`
-	Type      string     `json:"type"`          // bigint, text(n) or another of specTypes
-	SQL       string     `json:"sql,omitempty"` // a type of the server, which parses the column's text; ""
-	Generator Generator  `json:"-"`
-	Nulls     string     `json:"nulls,omitempty"`    // the share that is NULL, in percent, of which noNulls is 0; "": the table takes none
-	Distinct  int64      `json:"distinct,omitempty"` // as many different values at most; 0: as many as the generator makes
-	Absent    string     `json:"absent,omitempty"`   // of a field of a document: the share of those that do not have it; ""
-	Items     string     `json:"items,omitempty"`    // of a field of a document that is an array: how many values it has, as 3 or 0..5; ""
-	Common    SpecValues `json:"common,omitempty"`   // values with shares of their own, of those that are not NULL; the generator has the rest
+	Name      string    `json:"name"`
+	Type      string    `json:"type"`          // bigint, text(n) or another of specTypes
+	SQL       string    `json:"sql,omitempty"` // a type of the server, which parses the column's text; ""
+	Generator Generator `json:"-"`
+	// Nulls is the share that is NULL, in percent, of which noNulls is 0; "": the table takes none.
+	Nulls string `json:"nulls,omitempty"`
+	// Distinct is how many different values there are at most; 0: as many as the generator makes.
+	Distinct int64 `json:"distinct,omitempty"`
+	// Of a field of a document: the share of those that do not have it, and how many values an array has, as 3 or 0..5.
+	Absent string `json:"absent,omitempty"`
+	Items  string `json:"items,omitempty"`
+	// Common are values with shares of their own, of those that are not NULL; the generator has the rest.
+	Common SpecValues `json:"common,omitempty"`
 
 	place []string // in the file
 }

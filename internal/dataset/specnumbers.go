@@ -206,7 +206,8 @@ func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	})
 }
 
-// end is the last value up to a number in millionths, in whole units within the type, where a range has no end of its own.
+// end is the last value up to a number in millionths, in whole units within the type, for a range without an end of its
+// own.
 func (t specType) end(millionths *big.Int) string {
 	v := new(big.Int).Div(millionths, big.NewInt(million*t.unit()))
 	v.Mul(v, big.NewInt(t.unit()))

@@ -51,7 +51,8 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	if s.cycle > 0 {
 		high, low := bits.Mul64(uint64(s.cycle-1), uint64(s.step))
 		if high > 0 || low > uint64(most)-uint64(s.start) {
-			return p.refuse([]string{"sequence", "cycle"}, "sequence: the last of %d numbers from %s in steps of %s is too large",
+			return p.refuse([]string{"sequence", "cycle"},
+				"sequence: the last of %d numbers from %s in steps of %s is too large",
 				s.cycle, q.Start, q.Step)
 		}
 		plan.span(uniformNumber{s.start, uint64(s.step), uint64(s.cycle)})

@@ -188,8 +188,8 @@ func normalParts(of uniformNumber, mean, deviation *big.Int) (parts []part, logs
 	})
 }
 
-// equalParts divides numbers 0 … n−1 into parts of nearly one size. rarer is how much rarer one is than the most frequent,
-// as a logarithm, by twice its distance from 0.
+// equalParts divides numbers 0 … n−1 into parts of nearly one size. rarer is how much rarer one is than the most
+// frequent, as a logarithm, by twice its distance from 0.
 func equalParts(n uint64, rarer func(twice uint64) *big.Int) (parts []part, logs []int64) {
 	count, first := min(n, bellParts), uint64(0)
 	for i := range count {

@@ -53,7 +53,8 @@ func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	case "v7":
 	default:
-		return p.refuse([]string{"uuid"}, "uuid: %s: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
+		return p.refuse([]string{"uuid"},
+			"uuid: %s: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
 			quoted(u.Version))
 	}
 

@@ -31,7 +31,8 @@ func (s *SpecVector) plan(p *columnPlanner) (plan columnPlan) {
 	const digits, whole = 4, 10_000
 	spread, err := parseDecimal(s.Spread, digits, digits+1)
 	if err != nil || spread < 1 || spread > whole {
-		return p.refuse([]string{"vector", "spread"}, "vector: spread: %s: more than 0, at most 1, with up to %d digits after the point",
+		return p.refuse([]string{"vector", "spread"},
+			"vector: spread: %s: more than 0, at most 1, with up to %d digits after the point",
 			quoted(s.Spread), digits)
 	}
 	s.Spread = trimmed(formatDecimal(spread, digits))
