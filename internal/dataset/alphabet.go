@@ -29,13 +29,9 @@ func isAlphanumeric(c byte) bool {
 func alphabetOf(chosen func(byte) bool) *alphabet {
 	var a alphabet
 	for c := range 256 {
-		switch c {
-		case 0x00, '\t', '\n', '\r', 0x01, 0x02, 0x1A, '"', '\'', ',', '\\':
-		default:
-			if chosen(byte(c)) {
-				a.symbols[a.size] = byte(c)
-				a.size++
-			}
+		if isPlain([]byte{byte(c)}) && chosen(byte(c)) {
+			a.symbols[a.size] = byte(c)
+			a.size++
 		}
 	}
 	return &a
