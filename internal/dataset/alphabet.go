@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "math/bits"
 
 // Kind is what a payload is made of.
 type Kind string
@@ -22,28 +19,19 @@ type alphabet struct {
 	size    uint64
 }
 
-func newAlphabet(k Kind) (*alphabet, error) {
-	switch k {
-	case Bytes:
-		return alphabetOf(func(byte) bool { return true }), nil
-	case Text:
-		return alphabetOf(func(c byte) bool { return 0x21 <= c && c <= 0x7E }), nil
-	default:
-		return nil, fmt.Errorf("payload kind %q does not exist; valid are %s and %s", k, Bytes, Text)
-	}
+func isGraphic(c byte) bool { return 0x21 <= c && c <= 0x7E }
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // alphabetOf returns the chosen bytes that are plain, in ascending order.
 func alphabetOf(chosen func(byte) bool) *alphabet {
 	var a alphabet
 	for c := range 256 {
-		switch c {
-		case 0x00, '\t', '\n', '\r', 0x01, 0x02, 0x1A, '"', '\'', ',', '\\':
-		default:
-			if chosen(byte(c)) {
-				a.symbols[a.size] = byte(c)
-				a.size++
-			}
+		if isPlain([]byte{byte(c)}) && chosen(byte(c)) {
+			a.symbols[a.size] = byte(c)
+			a.size++
 		}
 	}
 	return &a

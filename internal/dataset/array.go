@@ -29,20 +29,18 @@ func readArray(r *specReader, c *SpecColumn, e entry, where string) Generator {
 func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 	switch {
 	case a.SpecLength == unknownLength || a.Of.Generator == nil:
-		p.wrong([]string{"array"}, "array needs length and of, as in {length: 0..8, of: {uniform: {min: 1, max: 9}}}")
-		return plan
+		return p.refuse([]string{"array"}, "array needs length and of, as in {length: 0..8, of: {uniform: {min: 1, max: 9}}}")
 	case a.Min < 0 || a.Max < a.Min || a.Max < 1 || a.Max > maxElements:
-		p.wrong([]string{"array", "length"}, "array: length %d..%d: up to %d elements, and the second is not less than the first",
+		return p.refuse([]string{"array", "length"},
+			"array: length %d..%d: up to %d elements, and the second is not less than the first",
 			a.Min, a.Max, maxElements)
-		return plan
 	}
 	if a.Of.Type != "" && a.Of.Type != p.t.of.String() {
-		p.wrong([]string{"array", "of"}, "array: of: type %s: leave it out: the column's type says what the elements are", quoted(a.Of.Type))
-		return plan
+		return p.refuse([]string{"array", "of"},
+			"array: of: type %s: leave it out: the column's type says what the elements are", quoted(a.Of.Type))
 	}
 	if a.Of.SQL != "" {
-		p.wrong([]string{"array", "of"}, "array: of: sql is for columns")
-		return plan
+		return p.refuse([]string{"array", "of"}, "array: of: sql is for columns")
 	}
 
 	a.Of.Type = p.t.of.String()
@@ -53,14 +51,13 @@ func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 		specPlanner: p.specPlanner, c: &a.Of, inside: true,
 		at: append(slices.Clip(p.at), "array", "of"), name: p.name + ": array: of",
 	}
-	before := len(p.problems)
 	inner := of.plan()
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if inner.drawn == nil {
-		p.wrong([]string{"array", "of"}, "array: of: elements are drawn, and cannot be what follows from the row's number")
-		return plan
+		return p.refuse([]string{"array", "of"},
+			"array: of: elements are drawn, and cannot be what follows from the row's number")
 	}
 
 	p.t.of.size = of.t.size
@@ -68,8 +65,8 @@ func (a *SpecArray) plan(p *columnPlanner) (plan columnPlan) {
 	plan.column.Of.Name = ""
 	plan.column.MaxBytes = a.Max * int(4+inner.column.MaxSize())
 	if plan.column.MaxBytes > MaxPayloadBytes {
-		p.wrong([]string{"array"}, "array: its values have up to %d bytes: %d at most", plan.column.MaxBytes, MaxPayloadBytes)
-		return plan
+		return p.refuse([]string{"array"},
+			"array: its values have up to %d bytes: %d at most", plan.column.MaxBytes, MaxPayloadBytes)
 	}
 	least, most, s := a.Min, a.Max, rows.Schema{Columns: []rows.Column{inner.column}}
 	plan.drawn = func(start uint64) generator {

@@ -29,6 +29,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -67,23 +68,30 @@ func New(name string, o Options) (Dataset, error) {
 	return made.Get(fmt.Sprintf("%s %+v", name, o), func() (Dataset, error) { return newNamed(name, o) })
 }
 
+// builtIn are the datasets that have a name.
+var builtIn = []struct {
+	name string
+	make func(o Options) Dataset
+}{
+	{documentsName, newDocuments},
+	{peopleName, newPeople},
+	{journalName, newJournal},
+	{pairsName, newPairs},
+	{lineitemName, newLineitem},
+	{httplogsName, newHTTPLogs},
+}
+
 func newNamed(name string, o Options) (Dataset, error) {
-	switch name {
-	case documentsName:
-		return newDocuments(o)
-	case peopleName:
-		return newPeople(o)
-	case journalName:
-		return newJournal(o)
-	case pairsName:
-		return newPairs(o)
-	case lineitemName:
-		return newLineitem(o)
-	case httplogsName:
-		return newHTTPLogs(o)
-	default:
-		return nil, fmt.Errorf("dataset %q does not exist; available: %s", name, strings.Join(Names(), ", "))
+	for _, d := range builtIn {
+		if d.name != name {
+			continue
+		}
+		if err := o.complete(name); err != nil {
+			return nil, err
+		}
+		return d.make(o), nil
 	}
+	return nil, fmt.Errorf("dataset %q does not exist; available: %s", name, strings.Join(Names(), ", "))
 }
 
 // made are the last datasets by their text. A plan is made several times, and the cases of a sweep have one dataset or
@@ -91,17 +99,26 @@ func newNamed(name string, o Options) (Dataset, error) {
 var made = recent.Results[string, Dataset]{Most: 4}
 
 // Names lists all datasets.
-func Names() []string {
-	return []string{documentsName, peopleName, journalName, pairsName, lineitemName, httplogsName}
+func Names() (all []string) {
+	for _, d := range builtIn {
+		all = append(all, d.name)
+	}
+	return all
 }
 
-// refusePayload returns an error for payload options, of a dataset that has no payload.
-func refusePayload(name string, o Options) error {
-	if o.PayloadBytes != 0 && o.PayloadBytes != DefaultPayloadBytes {
+// complete checks the payload of a dataset, and fills in what is missing. Only documents has one.
+func (o *Options) complete(name string) error {
+	o.PayloadBytes = cmp.Or(o.PayloadBytes, DefaultPayloadBytes)
+	o.PayloadKind = cmp.Or(o.PayloadKind, Bytes)
+	switch {
+	case name != documentsName && o.PayloadBytes != DefaultPayloadBytes:
 		return fmt.Errorf("dataset %s has no payload of %d bytes: the lengths of its columns are fixed", name, o.PayloadBytes)
-	}
-	if o.PayloadKind != "" && o.PayloadKind != Bytes {
+	case name != documentsName && o.PayloadKind != Bytes:
 		return fmt.Errorf("dataset %s has no payload of kind %s: its columns are fixed, and none has raw bytes", name, o.PayloadKind)
+	case o.PayloadBytes < 1 || o.PayloadBytes > MaxPayloadBytes:
+		return fmt.Errorf("payload of %d bytes: a row's payload has 1 to %d bytes", o.PayloadBytes, MaxPayloadBytes)
+	case o.PayloadKind != Bytes && o.PayloadKind != Text:
+		return fmt.Errorf("payload kind %q does not exist; valid are %s and %s", o.PayloadKind, Bytes, Text)
 	}
 	return nil
 }
@@ -122,12 +139,7 @@ func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
 func Widest(dst *rows.Block, d Dataset, last int64) {
 	dst.Reset(1)
 	d.Derive(dst, last)
-	own, isOwn := d.(*specDataset)
-	if !isOwn {
-		return
-	}
-
-	for _, c := range own.derived {
+	for _, c := range ofSpec(d).derived {
 		if v := &dst.Columns[c.column]; !v.Type.InBytes() && !v.Type.Variable() {
 			v.Ints[0] = c.largest(last)
 		}

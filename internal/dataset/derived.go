@@ -107,7 +107,7 @@ func (s *sequence) write(data []byte, first int64) {
 	p, size := s.place(first), len(s.before)+s.digits+len(s.after)
 	copy(data, s.before)
 	copy(data[len(s.before)+s.digits:], s.after)
-	putDigits(data[len(s.before):][:s.digits], p.value)
+	putDigits(data[len(s.before):][:s.digits], uint64(p.value))
 
 	for from := size; from < len(data); from += size {
 		copy(data[from:from+size], data[from-size:from])
@@ -116,7 +116,7 @@ func (s *sequence) write(data []byte, first int64) {
 		}
 		number := data[from+len(s.before):][:s.digits]
 		if p.steps == 0 {
-			putDigits(number, p.value)
+			putDigits(number, uint64(p.value))
 		} else {
 			addDigits(number, s.step)
 		}
@@ -134,15 +134,15 @@ func (s *sequence) put(v *rows.Vector, i int, row int64) {
 	v.Data = append(v.Data, s.before...)
 	from := len(v.Data)
 	v.Data = append(v.Data, zeros[:s.digits]...)
-	putDigits(v.Data[from:], value)
+	putDigits(v.Data[from:], uint64(value))
 	v.Data = append(v.Data, s.after...)
 	v.Ends = append(v.Ends, uint32(len(v.Data)))
 }
 
 var zeros [maxDigits]byte
 
-// putDigits writes v ≥ 0 with leading zeros.
-func putDigits(text []byte, v int64) {
+// putDigits fills text with the last digits of v.
+func putDigits(text []byte, v uint64) {
 	for k := len(text) - 1; k >= 0; k-- {
 		text[k] = '0' + byte(v%10)
 		v /= 10

@@ -1,10 +1,6 @@
 package dataset
 
-import (
-	"fmt"
-
-	"github.com/terapush/terapush/pkg/rows"
-)
+import "github.com/terapush/terapush/pkg/rows"
 
 const documentsName = "documents"
 
@@ -18,23 +14,11 @@ type documents struct {
 	words    uint64 // words of the stream a row takes
 }
 
-func newDocuments(o Options) (*documents, error) {
-	if o.PayloadBytes == 0 {
-		o.PayloadBytes = DefaultPayloadBytes
-	}
-	if o.PayloadBytes < 1 || o.PayloadBytes > MaxPayloadBytes {
-		return nil, fmt.Errorf("payload of %d bytes: a row's payload has 1 to %d bytes", o.PayloadBytes, MaxPayloadBytes)
-	}
-	if o.PayloadKind == "" {
-		o.PayloadKind = Bytes
-	}
-	a, err := newAlphabet(o.PayloadKind)
-	if err != nil {
-		return nil, err
-	}
+func newDocuments(o Options) Dataset {
 	payload := rows.Column{Name: "payload", Type: rows.Bytes, MaxBytes: o.PayloadBytes, Plain: true}
+	symbols := func(byte) bool { return true }
 	if o.PayloadKind == Text {
-		payload.Type = rows.Text
+		payload.Type, symbols = rows.Text, isGraphic
 	}
 	return &documents{
 		schema: rows.Schema{
@@ -42,12 +26,12 @@ func newDocuments(o Options) (*documents, error) {
 			Columns: []rows.Column{{Name: "document_id", Type: rows.Int64, Derived: true}, payload},
 			Number:  []rows.Term{{Column: 0, Minus: 0, Times: 1}},
 		},
-		alphabet: a,
+		alphabet: alphabetOf(symbols),
 		// Without mix, neighboring seeds would give the same stream, shifted by a word.
 		start:   mix(o.Seed),
 		payload: o.PayloadBytes,
 		words:   uint64(o.PayloadBytes+7) / 8,
-	}, nil
+	}
 }
 
 func (d *documents) Schema() rows.Schema { return d.schema }

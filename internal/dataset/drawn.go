@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"math/bits"
-	"strings"
 	"sync"
 
 	"github.com/terapush/terapush/pkg/rows"
@@ -38,6 +37,8 @@ type uniformNumber struct {
 	least       int64
 	step, count uint64
 }
+
+func (g *uniformNumber) largest() int64 { return int64(uint64(g.least) + (g.count-1)*g.step) }
 
 func (g *uniformNumber) fill(v *rows.Vector, start uint64, first int64, n int) {
 	values, state := v.Ints[:n], at(start, first, 1)
@@ -238,10 +239,13 @@ func (g *randomText) bytes(start uint64, n int) (sum int64) {
 	return sum
 }
 
-// prose is pieces of the text of comments. A row takes one word.
+// prose is pieces of the text of comments, whose length is in one of some parts, all equally frequent. A row takes one
+// word.
 type prose struct {
-	text              string
-	shortest, longest int
+	text     string
+	parts    []part // of lengths, by their distance from the shortest
+	shortest int
+	longest  int
 }
 
 // textFor returns text for pieces of up to longest bytes.
@@ -262,13 +266,19 @@ const usualProse = 4096
 // letters or more, so two places in a row may be bad, and never three.
 const proseSlack = 4
 
+// length returns the length of a word's value, and the word for its place.
+func (g *prose) length(word uint64) (n int, rest uint64) {
+	k, rest := bits.Mul64(word, uint64(len(g.parts)))
+	more, rest := bits.Mul64(rest, g.parts[k].size)
+	return g.shortest + int(g.parts[k].first+more), rest
+}
+
 func (g *prose) fill(v *rows.Vector, start uint64, first int64, n int) {
 	values, state := longTexts(v, n, g.longest), at(start, first, 1)
 	for i := range n {
 		state += gamma
-		more, x := bits.Mul64(mix(state), uint64(g.longest-g.shortest+1))
-		place, _ := bits.Mul64(x, commentPlaces)
-		length := g.shortest + int(more)
+		length, rest := g.length(mix(state))
+		place, _ := bits.Mul64(rest, commentPlaces)
 		for g.text[place] == ' ' || g.text[int(place)+length-1] == ' ' {
 			place++
 		}
@@ -284,24 +294,15 @@ func (g *prose) fill(v *rows.Vector, start uint64, first int64, n int) {
 
 func (g *prose) bytes(start uint64, n int) (sum int64) {
 	for i := range n {
-		more, _ := bits.Mul64(mix(start+uint64(i+1)*gamma), uint64(g.longest-g.shortest+1))
-		sum += int64(g.shortest) + int64(more)
+		length, _ := g.length(mix(start + uint64(i+1)*gamma))
+		sum += int64(length)
 	}
 	return sum
 }
 
-// alphabetNames are the alphabets of random texts. All their symbols are plain.
-var alphabetNames = []string{"alnum", "ascii", "hex"}
-
-func namedAlphabet(name string) *alphabet {
-	return alphabetOf(func(c byte) bool {
-		switch name {
-		case "alnum":
-			return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-		case "hex":
-			return strings.IndexByte("0123456789abcdef", c) >= 0
-		default:
-			return 0x21 <= c && c <= 0x7E
-		}
-	})
+// namedAlphabets are those of random texts. All their symbols are plain.
+var namedAlphabets = map[string]func(c byte) bool{
+	"alnum": isAlphanumeric,
+	"ascii": isGraphic,
+	"hex":   func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' },
 }

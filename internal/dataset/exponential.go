@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"math/big"
-	"math/bits"
-)
+import "math/big"
 
 // SpecExponential draws numbers and times that are the rarer the larger they are, as pauses and ages often are: of the values
 // behind any value, as much as of all is within any distance of it.
@@ -18,53 +15,32 @@ const exponentialReach = 32
 
 func (e *SpecExponential) plan(p *columnPlanner) (plan columnPlan) {
 	if e.Mean == "" {
-		p.wrong([]string{"exponential"}, "exponential needs mean, as in {mean: 86400, max: 31536000}")
-		return plan
+		return p.refuse([]string{"exponential"}, "exponential needs mean, as in {mean: 86400, max: 31536000}")
 	}
 	if e.Min == "" && !p.t.isTime() {
 		e.Min = p.t.format(0)
 	}
-	before := len(p.problems)
 	mean := p.fine(&e.Mean, false, "exponential", "mean")
 	if e.Max == "" && e.Min != "" {
-		e.Max = p.t.format(p.exponentialEnd(p.number(&e.Min, 0, "exponential", "min"), mean))
+		end := scaled(p.number(&e.Min, 0, "exponential", "min"))
+		reach := new(big.Int).Sub(mean, end)
+		e.Max = p.t.end(end.Add(end, reach.Mul(reach, big.NewInt(exponentialReach))))
 	}
-	from, step, count := p.spread(&e.SpecRange, "exponential")
-	if len(p.problems) > before {
+	of := p.spread(&e.SpecRange, "exponential")
+	if p.hasProblem() {
 		return plan
 	}
 
-	distance := new(big.Int).Sub(mean, scaled(from))
+	distance := new(big.Int).Sub(mean, scaled(of.least))
 	to, _ := p.t.parse(e.Max) // spread has read it
-	switch {
-	case distance.Sign() <= 0 || mean.Cmp(scaled(to)) > 0:
-		p.wrong([]string{"exponential", "mean"}, "exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
-		return plan
-	case count == 0 || count > 1<<62:
-		p.wrong([]string{"exponential"}, "exponential: more than 2^62 values")
-		return plan
+	if distance.Sign() <= 0 || mean.Cmp(scaled(to)) > 0 {
+		return p.refuse([]string{"exponential", "mean"},
+			"exponential: mean %s is not between min %s and max %s", e.Mean, e.Min, e.Max)
 	}
-	p.entries += int64(min(count, bellParts))
-	plan.span(from, step, count)
-	plan.drawn = func(uint64) generator {
-		parts, logs := exponentialParts(step, count, distance)
-		return newPartNumber(from, step, parts, logs, nil)
-	}
-	return plan
-}
-
-// exponentialEnd returns the largest value where none is given, in whole units within the type. mean is in millionths.
-func (p *columnPlanner) exponentialEnd(from int64, mean *big.Int) int64 {
-	end := new(big.Int).Sub(mean, scaled(from))
-	end.Mul(end, big.NewInt(exponentialReach))
-	end.Add(end, scaled(from))
-	end.Div(end, big.NewInt(million*p.t.unit()))
-	end.Mul(end, big.NewInt(p.t.unit()))
-	_, most := p.t.bounds()
-	if end.Cmp(big.NewInt(most)) > 0 {
-		return most
-	}
-	return end.Int64()
+	return p.parted("exponential", of, bellParts, func(uint64) generator {
+		parts, logs := exponentialParts(of.step, of.count, distance)
+		return newPartNumber(of, parts, logs, nil)
+	})
 }
 
 // exponentialParts divides the values k × step, k < n, of which those are left out that are rarer than 2^−47 of the most
@@ -81,20 +57,11 @@ func exponentialParts(step, n uint64, mean *big.Int) (parts []part, logs []int64
 		n = min(n, farthest.Uint64()+1)
 	}
 
-	count, first := min(n, bellParts), uint64(0)
-	for i := range count {
-		high, low := bits.Mul64(i+1, n)
-		next, _ := bits.Div64(high, low, count)
-		size := next - first
-
-		d := new(big.Int).SetUint64(2*first + size - 1) // twice the distance of the part's middle from the first value
+	return equalParts(n, func(twice uint64) *big.Int {
+		d := new(big.Int).SetUint64(twice)
 		d.Mul(d, new(big.Int).SetUint64(step))
 		d.Mul(d, big.NewInt(2*million))
 		d.Mul(d, big.NewInt(halfLog))
-		d.Quo(d, middle)
-		parts = append(parts, part{first, size})
-		logs = append(logs, log2(size)-d.Int64())
-		first = next
-	}
-	return parts, logs
+		return d.Quo(d, middle)
+	})
 }

@@ -27,15 +27,16 @@ func (g floats) fill(v *rows.Vector, start uint64, first int64, n int) {
 	}
 }
 
-// exact is implemented by generators of numbers: the texts that say how fine floating-point numbers are.
+// exact is implemented by generators of numbers: the values that they are given, of a range the step first.
 type exact interface{ exact() []string }
 
-// finest is how fine they are unless a generator says so.
+// finest is how fine floating-point numbers are where a range has no step.
 const finest = "0.0625"
 
-func (r *SpecRange) exact() []string    { return append(stepOr(r.Step), r.Min, r.Max) }
-func (n *SpecNormal) exact() []string   { return append(stepOr(n.Range.Step), n.Range.Min, n.Range.Max) }
-func (c *SpecConstant) exact() []string { return []string{string(*c)} }
+func (r *SpecRange) exact() []string     { return []string{r.Step, r.Min, r.Max} }
+func (n *SpecNormal) exact() []string    { return n.Range.exact() }
+func (c *SpecConstant) exact() []string  { return []string{string(*c)} }
+func (h *SpecHistogram) exact() []string { return *h }
 
 func (z *SpecZipf) exact() []string {
 	if z.Range == nil {
@@ -49,11 +50,4 @@ func (v *SpecValues) exact() (all []string) {
 		all = append(all, one.Value)
 	}
 	return all
-}
-
-func stepOr(step string) []string {
-	if step == "" {
-		return []string{finest}
-	}
-	return []string{step}
 }

@@ -23,12 +23,14 @@ type Generator interface {
 // generatorRow is one generator: what it is called, whom it is for, and its parameters, which know how to check
 // themselves and what to make of them.
 type generatorRow struct {
-	name string
+	name    string
+	example string // of parameters, for messages
+	// empty are parameters that are not set. Those of a struct have the names and types of its fields.
+	empty Generator
 	// types of columns that it is for; nil: any.
 	types []rows.Type
-	// empty returns parameters that are not set. Their names and types are those of the struct's fields.
-	empty func() Generator
-	// read reads parameters that are no mapping of the struct's fields; nil: they are one.
+	// read reads parameters that are neither a text, nor a list of texts, nor a mapping of a struct's fields; nil: they
+	// are one of these.
 	read func(r *specReader, c *SpecColumn, e entry, where string) Generator
 }
 
@@ -44,35 +46,37 @@ var (
 // generators lists all of them, in the order of messages. A new one is a row here and a file with its parameters.
 func generators() []generatorRow {
 	return []generatorRow{
-		{name: "sequence", empty: func() Generator { return &SpecSequence{Every: 1} },
-			types: slices.Concat(integers, letters, times)},
-		{name: "scatter", empty: func() Generator { return new(SpecScatter) }, types: integers},
-		{name: "uuid", empty: func() Generator { return new(SpecUUID) }, read: readUUID,
-			types: slices.Concat([]rows.Type{rows.UUID}, letters)},
-		{name: "hash", empty: func() Generator { return new(SpecHash) }, types: slices.Concat(integers, times)},
-		{name: "uniform", empty: func() Generator { return new(SpecRange) }, types: append(slices.Clip(numbers), rows.Wide)},
-		{name: "zipf", empty: func() Generator { return new(SpecZipf) }, read: readZipf, types: anyListed},
-		{name: "normal", empty: func() Generator { return new(SpecNormal) }, types: numbers},
-		{name: "lognormal", empty: func() Generator { return new(SpecLognormal) },
-			types: slices.Concat(integers, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})},
-		{name: "exponential", empty: func() Generator { return new(SpecExponential) }, types: numbers},
-		{name: "histogram", empty: func() Generator { return new(SpecHistogram) }, read: readHistogram,
-			types: slices.Concat(numbers, letters)},
-		{name: "values", empty: func() Generator { return new(SpecValues) }, read: readValues, types: anyListed},
-		{name: "text", empty: func() Generator { return &SpecText{SpecLength: unknownLength} }, types: letters},
-		{name: "pattern", empty: func() Generator { return new(SpecPattern) }, read: readPattern, types: letters},
-		{name: "words", empty: func() Generator { return &SpecWords{unknownLength} }, types: letters},
-		{name: "bytes", empty: func() Generator { return &SpecBytes{unknownLength} }, types: []rows.Type{rows.Bytes}},
-		{name: "json", empty: func() Generator { return new(SpecJSON) }, read: readJSON, types: []rows.Type{rows.JSON, rows.Text}},
-		{name: "sample", empty: func() Generator { return new(SpecSample) }, read: readSampleColumn,
-			types: append([]rows.Type{rows.UUID}, anyListed...)},
-		{name: "vector", empty: func() Generator { return &SpecVector{Clusters: 100} }, types: []rows.Type{rows.Float32s}},
-		{name: "array", empty: func() Generator { return new(SpecArray) }, read: readArray, types: []rows.Type{rows.Arrays}},
-		{name: "ref", empty: func() Generator { return new(SpecRef) }, read: readRef},
-		{name: "after", empty: func() Generator { return new(SpecAfter) },
-			types: slices.Concat(integers, times, clocks, []rows.Type{rows.Decimal})},
-		{name: "same", empty: func() Generator { return new(SpecSame) }, read: readSame},
-		{name: "constant", empty: func() Generator { return new(SpecConstant) }, read: readConstant, types: anyListed},
+		{name: "sequence", example: "{start: 1}",
+			empty: &SpecSequence{Every: 1}, types: slices.Concat(integers, letters, times)},
+		{name: "scatter", example: "{start: 1, stride: 1000}", empty: &SpecScatter{}, types: integers},
+		{name: "uuid", example: "v4",
+			empty: &SpecUUID{}, types: slices.Concat([]rows.Type{rows.UUID}, letters), read: readUUID},
+		{name: "hash", example: "{min: 1, max: 100}", empty: &SpecHash{}, types: slices.Concat(integers, times)},
+		{name: "uniform", example: "{min: 1, max: 100}", empty: &SpecRange{}, types: append(slices.Clip(numbers), rows.Wide)},
+		{name: "zipf", example: "{s: 1.2} beside ref, or {s: 1.2, min: 1, max: 100}",
+			empty: &SpecZipf{}, types: anyListed, read: readZipf},
+		{name: "normal", example: "{mean: 50, stddev: 10}", empty: &SpecNormal{}, types: numbers},
+		{name: "lognormal", example: "{median: 48, sigma: 0.9, min: 1, max: 20000}",
+			empty: &SpecLognormal{}, types: slices.Concat(integers, []rows.Type{rows.Decimal, rows.Float32, rows.Float64})},
+		{name: "exponential", example: "{mean: 60, max: 3600}", empty: &SpecExponential{}, types: numbers},
+		{name: "histogram", example: "[0, 10, 25, 100]", empty: &SpecHistogram{}, types: slices.Concat(numbers, letters)},
+		{name: "values", example: "{a: 70%, b: 30%}", empty: &SpecValues{}, types: anyListed, read: readValues},
+		{name: "text", example: "{length: 3..21}", empty: &SpecText{SpecLength: unknownLength}, types: letters},
+		{name: "pattern", example: `"[A-Z]{2}-[0-9]{4}"`, empty: new(SpecPattern), types: letters},
+		{name: "words", example: "{length: 20..200}", empty: &SpecWords{unknownLength}, types: letters},
+		{name: "bytes", example: "{length: 0..24}", empty: &SpecBytes{unknownLength}, types: []rows.Type{rows.Bytes}},
+		{name: "json", example: "{n: {type: int, uniform: {min: 1, max: 9}}}",
+			empty: &SpecJSON{}, types: []rows.Type{rows.JSON, rows.Text}, read: readJSON},
+		{name: "sample", example: "people.csv",
+			empty: &SpecSample{}, types: append([]rows.Type{rows.UUID}, anyListed...), read: readSampleColumn},
+		{name: "vector", example: "{clusters: 100}", empty: &SpecVector{Clusters: 100}, types: []rows.Type{rows.Float32s}},
+		{name: "array", example: "{length: 0..8, of: {uniform: {min: 1, max: 9}}}",
+			empty: &SpecArray{}, types: []rows.Type{rows.Arrays}, read: readArray},
+		{name: "ref", example: "{table: customers, column: id, rows: 1000}", empty: &SpecRef{}, read: readRef},
+		{name: "after", example: "{column: ordered_at, by: 1h..30d}",
+			empty: &SpecAfter{}, types: slices.Concat(integers, times, clocks, []rows.Type{rows.Decimal})},
+		{name: "same", example: "billing_id", empty: new(SpecSame)},
+		{name: "constant", example: "EUR", empty: new(SpecConstant), types: anyListed},
 	}
 }
 
@@ -99,7 +103,7 @@ func generatorNamed(name string) *generatorRow {
 // generatorOf returns the row of a column's generator, nil if the column has none.
 func generatorOf(g Generator) *generatorRow {
 	for _, row := range generators() {
-		if reflect.TypeOf(row.empty()) == reflect.TypeOf(g) {
+		if reflect.TypeOf(row.empty) == reflect.TypeOf(g) {
 			return &row
 		}
 	}
@@ -107,21 +111,11 @@ func generatorOf(g Generator) *generatorRow {
 }
 
 // columnHead is a column without its generator.
-type columnHead struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	SQL      string `json:"sql,omitempty"`
-	Nulls    string `json:"nulls,omitempty"`
-	Distinct int64  `json:"distinct,omitempty"`
-	Absent   string `json:"absent,omitempty"`
-	Items    string `json:"items,omitempty"`
-
-	Common SpecValues `json:"common,omitempty"`
-}
+type columnHead SpecColumn
 
 // MarshalJSON writes a column as {"name": …, "type": …, "uniform": {…}}.
 func (c SpecColumn) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(columnHead{c.Name, c.Type, c.SQL, c.Nulls, c.Distinct, c.Absent, c.Items, c.Common})
+	text, err := json.Marshal(columnHead(c))
 	row := generatorOf(c.Generator)
 	if err != nil || row == nil {
 		return text, err
@@ -151,7 +145,7 @@ func (c *SpecColumn) UnmarshalJSON(text []byte) error {
 		if c.Generator != nil {
 			return fmt.Errorf("a column has both %s and %s", generatorOf(c.Generator).name, name)
 		}
-		c.Generator = row.empty()
+		c.Generator = row.new().Interface().(Generator)
 		if err := strictly(all[name], c.Generator); err != nil {
 			return err
 		}
@@ -162,11 +156,7 @@ func (c *SpecColumn) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	var head columnHead
-	err = strictly(rest, &head)
-	c.Name, c.Type, c.SQL, c.Nulls, c.Distinct = head.Name, head.Type, head.SQL, head.Nulls, head.Distinct
-	c.Absent, c.Items, c.Common = head.Absent, head.Items, head.Common
-	return err
+	return strictly(rest, (*columnHead)(c))
 }
 
 // strictly decodes JSON without unknown keys.
@@ -182,9 +172,23 @@ func (g *generatorRow) parameters(r *specReader, c *SpecColumn, e entry, where s
 		return g.read(r, c, e, where)
 	}
 
-	into := g.empty()
-	f := r.fields(c, e, where, parameterNames(reflect.TypeOf(into).Elem())...)
-	f.into(reflect.ValueOf(into).Elem())
+	into := g.new()
+	switch v := into.Elem(); v.Kind() {
+	case reflect.String:
+		v.SetString(r.scalar(e.value, where))
+	case reflect.Slice:
+		v.Set(reflect.ValueOf(r.list(e.value, where)).Convert(v.Type()))
+	default:
+		r.fields(c, e, where, parameterNames(v.Type())...).into(v)
+	}
+	return into.Interface().(Generator)
+}
+
+// new returns a pointer to parameters that are not set.
+func (g *generatorRow) new() reflect.Value {
+	empty := reflect.ValueOf(g.empty).Elem()
+	into := reflect.New(empty.Type())
+	into.Elem().Set(empty)
 	return into
 }
 

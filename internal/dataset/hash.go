@@ -6,17 +6,15 @@ import "github.com/terapush/terapush/pkg/rows"
 type SpecHash struct{ SpecRange }
 
 func (h *SpecHash) plan(p *columnPlanner) (plan columnPlan) {
-	before := len(p.problems)
-	least, step, count := p.spread(&h.SpecRange, "hash")
-	if len(p.problems) > before {
+	of := p.spread(&h.SpecRange, "hash")
+	if p.hasProblem() {
 		return plan
 	}
-	if least < 0 && p.t.IsInteger() {
-		p.wrong([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
-		return plan
+	if of.least < 0 && p.t.IsInteger() {
+		return p.refuse([]string{"hash", "min"}, "hash: a derived number is 0 or above, not %s", h.Min)
 	}
-	plan.span(least, step, count)
-	plan.derived = &hashed{uniformNumber{least, step, count}, nameStart(p.c.Name)}
+	plan.span(of)
+	plan.derived = &hashed{of, nameStart(p.c.Name)}
 	return plan
 }
 
@@ -28,4 +26,4 @@ type hashed struct {
 
 func (h *hashed) derive(v *rows.Vector, first int64, n int) { h.fill(v, h.start, first, n) }
 
-func (h *hashed) largest(int64) int64 { return h.least + int64((h.count-1)*h.step) }
+func (h *hashed) largest(int64) int64 { return h.uniformNumber.largest() }

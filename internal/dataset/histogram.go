@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -13,18 +12,11 @@ import (
 // frequent as all between two others. Those of a text are lengths in bytes, of prose.
 type SpecHistogram []string
 
-func readHistogram(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	all := SpecHistogram(r.list(e.value, where))
-	return &all
-}
-
-func (h *SpecHistogram) exact() []string { return *h }
-
 func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	all := *h
 	if len(all) < 2 || len(all) > maxValues {
-		p.wrong([]string{"histogram"}, "histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
-		return plan
+		return p.refuse([]string{"histogram"},
+			"histogram: %d bounds: 2 to %d belong here, as in [0, 10, 25, 100]", len(all), maxValues)
 	}
 	if p.t.Variable() {
 		return h.lengths(p)
@@ -34,8 +26,7 @@ func (h *SpecHistogram) plan(p *columnPlanner) (plan columnPlan) {
 	for i := range all {
 		v, err := p.t.parse(all[i])
 		if err != nil {
-			p.wrong([]string{"histogram"}, "histogram: %v", err)
-			return plan
+			return p.refuse([]string{"histogram"}, "histogram: %v", err)
 		}
 		bounds[i], all[i] = v, p.t.format(v)
 	}
@@ -84,8 +75,8 @@ func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
 	for i, text := range *h {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > MaxPayloadBytes {
-			p.wrong([]string{"histogram"}, "histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
-			return plan
+			return p.refuse([]string{"histogram"},
+				"histogram: %s is no length of a text: 1 to %d bytes", quoted(text), MaxPayloadBytes)
 		}
 		bounds[i], (*h)[i] = int64(n), strconv.Itoa(n)
 	}
@@ -94,48 +85,5 @@ func (h *SpecHistogram) lengths(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 
-	longest := int(bounds[len(bounds)-1])
-	p.longest = max(p.longest, longest)
-	return columnPlan{
-		column: rows.Column{MaxBytes: longest, Plain: true, ASCII: true},
-		drawn:  func(uint64) generator { return &proseOf{p.prose(), parts, uint64(bounds[0]), longest} },
-	}
-}
-
-// proseOf is prose whose length is in one of many parts, all equally frequent. A row takes one word.
-type proseOf struct {
-	text     string
-	parts    []part // of lengths, by their distance from the shortest
-	shortest uint64
-	longest  int
-}
-
-// length returns the length of a word's value, and the word for its place.
-func (g *proseOf) length(word uint64) (n int, rest uint64) {
-	k, rest := bits.Mul64(word, uint64(len(g.parts)))
-	more, rest := bits.Mul64(rest, g.parts[k].size)
-	return int(g.shortest + g.parts[k].first + more), rest
-}
-
-func (g *proseOf) fill(v *rows.Vector, start uint64, first int64, n int) {
-	values, state := longTexts(v, n, g.longest), at(start, first, 1)
-	for i := range n {
-		state += gamma
-		length, rest := g.length(mix(state))
-		place, _ := bits.Mul64(rest, commentPlaces)
-		for g.text[place] == ' ' || g.text[int(place)+length-1] == ' ' {
-			place++
-		}
-		values.used += copy(values.data[values.used:], g.text[place:int(place)+length])
-		values.end(i)
-	}
-	values.done()
-}
-
-func (g *proseOf) bytes(start uint64, n int) (sum int64) {
-	for i := range n {
-		length, _ := g.length(mix(start + uint64(i+1)*gamma))
-		sum += int64(length)
-	}
-	return sum
+	return p.pieces(parts, int(bounds[0]), int(bounds[len(bounds)-1]))
 }

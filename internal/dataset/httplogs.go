@@ -42,10 +42,7 @@ const (
 	smallestAnswer = 8 // bits of its size; the largest has twice as many
 )
 
-func newHTTPLogs(o Options) (*httplogs, error) {
-	if err := refusePayload(httplogsName, o); err != nil {
-		return nil, err
-	}
+func newHTTPLogs(o Options) Dataset {
 	d := &httplogs{start: mix(o.Seed), end: newTexts(httplogsEnd)[0], parts: [...][]text{
 		newTexts("GET /", "GET /", "GET /", "GET /", "GET /", "GET /", "POST /", "HEAD /"),
 		newTexts(
@@ -83,7 +80,7 @@ func newHTTPLogs(o Options) (*httplogs, error) {
 		Number:       []rows.Term{{Column: httplogsTime, Minus: httplogsBase, Times: 1}},
 		MeanRowBytes: 86,
 	}
-	return d, nil
+	return d
 }
 
 func (d *httplogs) Schema() rows.Schema { return d.schema }

@@ -94,10 +94,7 @@ const (
 	lineTextBytes   = 253
 )
 
-func newJournal(o Options) (*journal, error) {
-	if err := refusePayload(journalName, o); err != nil {
-		return nil, err
-	}
+func newJournal(o Options) Dataset {
 	between := func(first, last byte) *alphabet {
 		return alphabetOf(func(c byte) bool { return first <= c && c <= last })
 	}
@@ -135,7 +132,7 @@ func newJournal(o Options) (*journal, error) {
 		},
 		Number: []rows.Term{{Column: journalID, Minus: 0, Times: 1}},
 	}
-	return d, nil
+	return d
 }
 
 // newJournalForm writes the document with values of their final lengths.
@@ -212,17 +209,17 @@ func (d *journal) document(doc []byte, state uint64) {
 	cents, x := bits.Mul64(x, 9_000_000)
 	line, _ := bits.Mul64(x, 9000)
 	amount := doc[f.at[debit]:][:len("10000.00")]
-	digits(amount[:5], 10_000+cents/100)
-	digits(amount[6:], cents%100)
+	putDigits(amount[:5], 10_000+cents/100)
+	putDigits(amount[6:], cents%100)
 	copy(doc[f.at[accounted]:], amount)
-	digits(doc[f.at[fieldLine]:][:4], 1000+line)
+	putDigits(doc[f.at[fieldLine]:][:4], 1000+line)
 
 	word += gamma
 	x = mix(word)
 	for _, field := range [...]int{fieldAccount, fieldOrganization, fieldProject} {
 		var code uint64
 		code, x = bits.Mul64(x, 1000)
-		digits(doc[f.at[field]+1:][:3], code)
+		putDigits(doc[f.at[field]+1:][:3], code)
 	}
 	flags, _ := bits.Mul64(x, 8)
 	doc[f.at[fieldActual]] = "YN"[flags&1]
@@ -257,10 +254,10 @@ func (d *journal) dates(doc []byte, f *journalForm, x uint64) {
 	at := doc[f.at[fieldCreatedTime]:][:len("2020-01-01T00:00:00.000000")]
 	copy(at, day)
 	second := micros / 1_000_000
-	digits(at[11:13], second/3600)
-	digits(at[14:16], second/60%60)
-	digits(at[17:19], second%60)
-	digits(at[20:26], micros%1_000_000)
+	putDigits(at[11:13], second/3600)
+	putDigits(at[14:16], second/60%60)
+	putDigits(at[17:19], second%60)
+	putDigits(at[20:26], micros%1_000_000)
 
 	day = d.days[int(created+lag)*journalDayBytes:][:journalDayBytes]
 	copy(doc[f.at[fieldPosted]:], day)
@@ -269,27 +266,14 @@ func (d *journal) dates(doc []byte, f *journalForm, x uint64) {
 	copy(doc[f.at[fieldPeriodDate]:], month) // the form has its first day
 }
 
-// digits fills dst with the last decimal digits of n.
-func digits(dst []byte, n uint64) {
-	for i := len(dst) - 1; i >= 0; i-- {
-		dst[i] = '0' + byte(n%10)
-		n /= 10
-	}
-}
-
 // Derive writes the row number in digits, and the times of people.
 func (d *journal) Derive(dst *rows.Block, first int64) {
 	ids, times := sized(&dst.Columns[journalID], dst.Rows, journalDigits), dst.Columns[journalTime].Ints
 	var id [journalDigits]byte
-	digits(id[:], uint64(first))
+	putDigits(id[:], uint64(first))
 	for i := range dst.Rows {
 		copy(ids[i*journalDigits:], id[:])
 		times[i] = firstDay*dayMicros + (first+int64(i))%peopleTimeRows*rowMicros
-		for k := journalDigits - 1; ; k-- { // 2^63 has 19 digits, so one of the 20 is not a 9
-			if id[k]++; id[k] <= '9' {
-				break
-			}
-			id[k] = '0'
-		}
+		addDigits(id[:], 1)
 	}
 }

@@ -33,16 +33,13 @@ func readJSON(r *specReader, c *SpecColumn, e entry, where string) Generator {
 func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 	switch {
 	case len(*d) < 1 || len(*d) > maxFields:
-		p.wrong([]string{"json"}, "json: %d fields: an object has 1 to %d", len(*d), maxFields)
-		return plan
+		return p.refuse([]string{"json"}, "json: %d fields: an object has 1 to %d", len(*d), maxFields)
 	case p.depth == maxJSONNested:
-		p.wrong([]string{"json"}, "json: objects are nested more than %d deep", maxJSONNested)
-		return plan
+		return p.refuse([]string{"json"}, "json: objects are nested more than %d deep", maxJSONNested)
 	}
 
 	object := &document{}
 	size := len("{}")
-	before := len(p.problems)
 	for i := range *d {
 		one := &(*d)[i]
 		of := &columnPlanner{
@@ -59,12 +56,11 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 		size += field.size
 		object.fields = append(object.fields, field)
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if size > maxDocument {
-		p.wrong([]string{"json"}, "json: a document has up to %d bytes: %d at most", size, maxDocument)
-		return plan
+		return p.refuse([]string{"json"}, "json: a document has up to %d bytes: %d at most", size, maxDocument)
 	}
 
 	notASCII := func(f jsonField) bool {
@@ -79,42 +75,22 @@ func (d *SpecJSON) plan(p *columnPlanner) (plan columnPlan) {
 
 // fieldType is the type of a field whose file says none.
 func fieldType(g Generator) string {
-	var values []string
 	switch g := g.(type) {
 	case *SpecJSON:
 		return "json"
-	case *SpecText, *SpecPattern, *SpecWords, *SpecBytes:
-		return "text"
 	case *SpecRef:
-		if g.UUID != "" {
+		switch {
+		case g.UUID != "":
 			return "uuid"
+		case g.Format == "":
+			return "bigint"
 		}
-		if g.Format != "" {
-			return "text"
-		}
-		return "bigint"
-	case *SpecRange:
-		values = []string{g.Min, g.Max, g.Step}
-	case *SpecNormal:
-		values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
-	case *SpecLognormal:
-		values = []string{g.Min, g.Max, g.Step}
 	case *SpecExponential:
-		values = []string{g.Min, g.Max, g.Step, g.Mean}
-	case *SpecHistogram:
-		values = *g
-	case *SpecZipf:
-		if values = g.Values; g.Range != nil {
-			values = []string{g.Range.Min, g.Range.Max, g.Range.Step}
-		}
-	case *SpecConstant:
-		values = []string{string(*g)}
-	case *SpecValues:
-		for _, v := range *g {
-			values = append(values, v.Value)
-		}
+		return typeOf(append(g.exact(), g.Mean))
+	case exact:
+		return typeOf(g.exact())
 	}
-	return typeOf(values)
+	return "text"
 }
 
 // typeOf returns the narrowest of boolean, bigint, decimal and text that values have in common.
@@ -372,7 +348,7 @@ func appendDecimal(dst []byte, v int64, scale int) []byte {
 	dst = append(dst, '.')
 	from := len(dst)
 	dst = append(dst, zeros[:scale]...)
-	putDigits(dst[from:], int64(all%unit))
+	putDigits(dst[from:], all%unit)
 	return dst
 }
 

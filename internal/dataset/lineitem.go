@@ -64,10 +64,7 @@ const (
 	longComment   = 43   // … to this many
 )
 
-func newLineitem(o Options) (*lineitem, error) {
-	if err := refusePayload(lineitemName, o); err != nil {
-		return nil, err
-	}
+func newLineitem(o Options) Dataset {
 	d := &lineitem{
 		start: mix(o.Seed), words: 3, pool: newComments(),
 		instructions: newTexts("DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"),
@@ -96,7 +93,7 @@ func newLineitem(o Options) (*lineitem, error) {
 		Number:       []rows.Term{{Column: lineOrder, Minus: 1, Times: orderLines}, {Column: lineNumber, Minus: 1, Times: 1}},
 		MeanRowBytes: 121,
 	}
-	return d, nil
+	return d
 }
 
 func (d *lineitem) Schema() rows.Schema { return d.schema }

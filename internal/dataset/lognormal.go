@@ -14,8 +14,7 @@ type SpecLognormal struct {
 }
 
 func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
-	before := len(p.problems)
-	from, step, count := p.spread(&l.SpecRange, "lognormal")
+	of := p.spread(&l.SpecRange, "lognormal")
 	sigma, err := parseDecimal(l.Sigma, 6, 8)
 	switch {
 	case l.Median == "" || l.Sigma == "":
@@ -25,31 +24,27 @@ func (l *SpecLognormal) plan(p *columnPlanner) (plan columnPlan) {
 	case sigma < 1 || sigma > 20*million:
 		p.wrong([]string{"lognormal", "sigma"}, "lognormal: sigma is more than 0 and at most 20")
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	median := p.fine(&l.Median, false, "lognormal", "median")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 
 	l.Sigma = trimmed(formatDecimal(sigma, 6))
-	if from < 1 {
-		p.wrong([]string{"lognormal", "min"}, "lognormal: min is more than 0, not %s", l.Min)
-		return plan
+	if of.least < 1 {
+		return p.refuse([]string{"lognormal", "min"}, "lognormal: min is more than 0, not %s", l.Min)
 	}
 	to, _ := p.t.parse(l.Max) // spread has read it
-	if median.Cmp(scaled(from)) < 0 || median.Cmp(scaled(to)) > 0 {
-		p.wrong([]string{"lognormal", "median"}, "lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
-		return plan
+	if median.Cmp(scaled(of.least)) < 0 || median.Cmp(scaled(to)) > 0 {
+		return p.refuse([]string{"lognormal", "median"},
+			"lognormal: median %s is not between min %s and max %s", l.Median, l.Min, l.Max)
 	}
-	p.entries += int64(min(count, maxParts))
-	plan.span(from, step, count)
-	plan.drawn = func(uint64) generator {
-		parts, logs := lognormalParts(uint64(from), step, count, median, sigma)
-		return newPartNumber(from, step, parts, logs, nil)
-	}
-	return plan
+	return p.parted("lognormal", of, maxParts, func(uint64) generator {
+		parts, logs := lognormalParts(uint64(of.least), of.step, of.count, median, sigma)
+		return newPartNumber(of, parts, logs, nil)
+	})
 }
 
 // logOctave is how many parts there are for each doubling of the value: those of a part differ by 0.4 %.

@@ -26,9 +26,8 @@ type chance struct {
 
 // chance reads a share such as 3%, of more than 0%, and writes it in its one notation.
 func (p *columnPlanner) chance(text *string, at string) (c chance) {
-	percent, is := strings.CutSuffix(strings.TrimSpace(*text), "%")
-	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
-	if !is || err != nil || share <= 0 || share > hundredPercent {
+	share, is := parsePercent(*text)
+	if !is || share <= 0 || share > hundredPercent {
 		p.wrong([]string{at}, "%s: %s", at, noShare(*text))
 		return c
 	}
@@ -45,9 +44,15 @@ const noNulls = "0%"
 
 // takesNull reports whether the column may be NULL, and is not.
 func (c *SpecColumn) takesNull() bool {
-	percent, is := strings.CutSuffix(strings.TrimSpace(c.Nulls), "%")
+	share, is := parsePercent(c.Nulls)
+	return is && share == 0
+}
+
+// parsePercent reads a share as 12.5%, of which hundredPercent is the whole.
+func parsePercent(text string) (share int64, is bool) {
+	percent, is := strings.CutSuffix(strings.TrimSpace(text), "%")
 	share, err := parseDecimal(strings.TrimSpace(percent), 9, 12)
-	return is && err == nil && share == 0
+	return share, is && err == nil
 }
 
 // of reports whether it is so in a row.
@@ -201,28 +206,21 @@ type dependent interface {
 // SpecSame is the value of another drawn column.
 type SpecSame string
 
-func readSame(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	name := SpecSame(r.scalar(e.value, where))
-	return &name
-}
-
 func (s *SpecSame) plan(p *columnPlanner) (plan columnPlan) {
 	of := p.other("same", string(*s))
 	if of == nil {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale || p.t.IsList() && TypeName(of.column) != p.t.String() {
-		p.wrong([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"same"}, "same: column %s is %s and not %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if p.t.Type == rows.Wide && of.column.Digits > p.t.digits {
-		p.wrong([]string{"same"}, "same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"same"},
+			"same: column %s is %s, which is longer than %s", quoted(string(*s)), TypeName(of.column), p.t)
 	}
 	if smallest, largest := p.t.bounds(); !p.t.Variable() && !p.t.InBytes() && !of.isBeyond(p.t) && (of.least < smallest || of.most > largest) {
-		p.wrong([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
+		return p.refuse([]string{"same"}, "same: column %s has values from %s to %s, which are not all %s",
 			quoted(string(*s)), p.t.format(of.least), p.t.format(of.most), p.t)
-		return plan
 	}
 	plan = *of
 	plan.drawn, plan.stream, plan.follows, plan.of = nil, "", copied{}, p.columnIndex(string(*s))
@@ -280,43 +278,38 @@ type SpecAfter struct {
 
 func (a *SpecAfter) plan(p *columnPlanner) (plan columnPlan) {
 	if a.Column == "" || a.By == "" {
-		p.wrong([]string{"after"}, "after needs column and by, as in {column: ordered_at, by: 1h..30d}")
-		return plan
+		return p.refuse([]string{"after"}, "after needs column and by, as in {column: ordered_at, by: 1h..30d}")
 	}
 	of := p.other("after", a.Column)
 	if of == nil {
 		return plan
 	}
 	if of.column.Type != p.t.Type || of.column.Scale != p.t.scale {
-		p.wrong([]string{"after", "column"}, "after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
-		return plan
+		return p.refuse([]string{"after", "column"},
+			"after: column %s is %s and not %s", quoted(a.Column), TypeName(of.column), p.t)
 	}
 
 	from, to, is := strings.Cut(a.By, "..")
 	if !is {
 		to = from
 	}
-	before := len(p.problems)
 	least, most := p.distance(&from), p.distance(&to)
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	smallest, largest := p.t.bounds()
 	switch {
 	case of.isBeyond(p.t):
-		p.wrong([]string{"after", "column"}, "after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
-		return plan
+		return p.refuse([]string{"after", "column"},
+			"after: column %s has values beyond 9223372036854775807, after which none is drawn", quoted(a.Column))
 	case most < least:
-		p.wrong([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
-		return plan
+		return p.refuse([]string{"after", "by"}, "after: by %s: the second is not less than the first", quoted(a.By))
 	case of.most > largest-most:
-		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
+		return p.refuse([]string{"after", "by"}, "after: by %s: %s after %s is beyond the largest %s",
 			quoted(a.By), to, p.t.format(of.most), p.t.name)
-		return plan
 	case of.least < smallest-least:
-		p.wrong([]string{"after", "by"}, "after: by %s: %s after %s is below the smallest %s",
+		return p.refuse([]string{"after", "by"}, "after: by %s: %s after %s is below the smallest %s",
 			quoted(a.By), from, p.t.format(of.least), p.t.name)
-		return plan
 	}
 
 	a.By = from + ".." + to

@@ -43,16 +43,9 @@ func (r *SpecRef) isOwn(table string) bool {
 // ownColumn makes a reference to a column of the same table, or returns why there is none.
 func (s *Spec) ownColumn(table string, c *SpecColumn, ref *SpecRef) (why string) {
 	name := cmp.Or(ref.Column, strings.TrimPrefix(ref.short, table+"."))
-	var of *SpecColumn
-	var names []string
-	for i := range s.Columns {
-		names = append(names, s.Columns[i].Name)
-		if s.Columns[i].Name == name {
-			of = &s.Columns[i]
-		}
-	}
+	of := s.column(name)
 	if of == nil {
-		return unknown("column", name, names)
+		return unknown("column", name, s.columnNames())
 	}
 	if given := ref.Start + ref.Step + ref.Format + ref.UUID; given != "" || ref.Every+ref.Cycle+ref.Stride != 0 {
 		return "of its own table only column, rows and with are said: the others are those of column " + quoted(name)
@@ -126,11 +119,7 @@ type ownParents struct {
 // OwnParents returns how many first rows of the table others refer to, and by which column; 0 if none do. All of them
 // are to be in the table before the rows of another batch.
 func OwnParents(d Dataset) (first int64, column string) {
-	own, isOwn := d.(*specDataset)
-	if !isOwn {
-		return 0, ""
-	}
-	for _, p := range own.parents {
+	for _, p := range ofSpec(d).parents {
 		if p.of.rows > first {
 			first, column = p.of.rows, p.column
 		}
@@ -141,8 +130,8 @@ func OwnParents(d Dataset) (first int64, column string) {
 // WithParents returns some drawn rows with all those of the same table that they refer to, and these in turn, in
 // ascending order. Each row comes after its parents.
 func WithParents(d Dataset, drawn []int64) (all []int64) {
-	own, isOwn := d.(*specDataset)
-	if !isOwn || len(own.parents) == 0 {
+	parents := ofSpec(d).parents
+	if len(parents) == 0 {
 		return drawn
 	}
 
@@ -156,7 +145,7 @@ func WithParents(d Dataset, drawn []int64) (all []int64) {
 			continue
 		}
 		found[row] = true
-		for _, p := range own.parents {
+		for _, p := range parents {
 			p.of.fill(&v, p.start, row, 1)
 			left = append(left, v.Ints[0])
 		}

@@ -21,10 +21,7 @@ const (
 	pairsS = 10
 )
 
-func newPairs(o Options) (*pairs, error) {
-	if err := refusePayload(pairsName, o); err != nil {
-		return nil, err
-	}
+func newPairs(o Options) Dataset {
 	return &pairs{
 		schema: rows.Schema{
 			Dataset: pairsName,
@@ -34,7 +31,7 @@ func newPairs(o Options) (*pairs, error) {
 			Number: []rows.Term{{Column: 0, Minus: 0, Times: 1}},
 		},
 		start: mix(o.Seed),
-	}, nil
+	}
 }
 
 func (d *pairs) Schema() rows.Schema { return d.schema }

@@ -18,25 +18,17 @@ import (
 // regexp/syntax does that. Golden rows tell if another version of it would do it in another way.
 type SpecPattern string
 
-func readPattern(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	text := SpecPattern(r.scalar(e.value, where))
-	return &text
-}
-
 func (s *SpecPattern) plan(p *columnPlanner) (plan columnPlan) {
 	at := []string{"pattern"}
 	whole, err := parsePattern(string(*s))
 	if err != nil {
-		p.wrong(at, "pattern: %v", err)
-		return plan
+		return p.refuse(at, "pattern: %v", err)
 	}
 	if p.t.Type == rows.Char && whole.endsInBlank {
-		p.wrong(at, "pattern: a value may end in a blank: servers cut them off from a char(n)")
-		return plan
+		return p.refuse(at, "pattern: a value may end in a blank: servers cut them off from a char(n)")
 	}
 	if uint64(max(p.c.Distinct, 0)) > whole.ways {
-		p.wrong([]string{"distinct"}, "distinct: %d: the pattern has %d values", p.c.Distinct, whole.ways)
-		return plan
+		return p.refuse([]string{"distinct"}, "distinct: %d: the pattern has %d values", p.c.Distinct, whole.ways)
 	}
 
 	return columnPlan{

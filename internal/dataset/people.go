@@ -53,16 +53,10 @@ const (
 	peopleTimeRows = 3653 * dayMicros / rowMicros // after 2029-12-31 times start over
 )
 
-func newPeople(o Options) (*people, error) {
-	if err := refusePayload(peopleName, o); err != nil {
-		return nil, err
-	}
+func newPeople(o Options) Dataset {
 	d := &people{
-		schema: rows.Schema{Dataset: peopleName, Number: []rows.Term{{Column: peopleID, Minus: 0, Times: 1}}},
-		alphabet: alphabetOf(func(c byte) bool {
-			return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-		}),
-		start: mix(o.Seed),
+		schema:   rows.Schema{Dataset: peopleName, Number: []rows.Term{{Column: peopleID, Minus: 0, Times: 1}}},
+		alphabet: alphabetOf(isAlphanumeric), start: mix(o.Seed),
 	}
 	add := func(c rows.Column) { d.schema.Columns = append(d.schema.Columns, c) }
 	text := func(name string, length int) {
@@ -87,7 +81,7 @@ func newPeople(o Options) (*people, error) {
 	}
 	add(rows.Column{Name: "d", Type: rows.Date, Derived: true})
 	add(rows.Column{Name: "t", Type: rows.Timestamp, Derived: true})
-	return d, nil
+	return d
 }
 
 func (d *people) Schema() rows.Schema { return d.schema }
@@ -122,10 +116,7 @@ func (d *people) Derive(dst *rows.Block, first int64) {
 
 		if batch := row / peopleBatchRows; batch != named {
 			named = batch
-			for k := len(name) - 1; k >= len("batch_"); k-- {
-				name[k] = '0' + byte(batch%10)
-				batch /= 10
-			}
+			putDigits(name[len("batch_"):], uint64(batch))
 		}
 		copy(batches[i*len(batchName):], name)
 	}

@@ -70,9 +70,9 @@ func readSkew(r *specReader, c *SpecColumn, e entry, where string) *SpecSkew {
 
 func (r *SpecRef) plan(p *columnPlanner) (plan columnPlan) {
 	if r.short != "" && r.Table == "" {
-		p.wrong([]string{"ref"}, "ref: %s is for a file with tables, or for the table itself, which is %s: write {table: …, column: …, rows: …}",
+		return p.refuse([]string{"ref"},
+			"ref: %s is for a file with tables, or for the table itself, which is %s: write {table: …, column: …, rows: …}",
 			quoted(r.short), quoted(p.Name))
-		return plan
 	}
 	if r.With != "" {
 		return r.planWith(p)
@@ -94,17 +94,17 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 	drawn, isRef := first.Generator.(*SpecRef)
 	switch {
 	case !isRef || drawn.Table != r.Table || drawn.Own != r.Own || drawn.With != "":
-		p.wrong([]string{"ref", "with"}, "ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
-		return plan
+		return p.refuse([]string{"ref", "with"},
+			"ref: column %s draws no row of table %s: name the column whose ref does", quoted(r.With), quoted(r.Table))
 	case r.Rows != 0 && r.Rows != drawn.Rows:
-		p.wrong([]string{"ref", "rows"}, "ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
-		return plan
+		return p.refuse([]string{"ref", "rows"},
+			"ref: %d rows, and column %s has %d: leave them out", r.Rows, quoted(r.With), drawn.Rows)
 	case r.Skew != nil || p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
-		p.wrong([]string{"ref", "with"}, "ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
-		return plan
+		return p.refuse([]string{"ref", "with"},
+			"ref: the row and its NULL are those of column %s: leave zipf, nulls, distinct and common out here", quoted(r.With))
 	case first.Distinct != 0 || first.Common != nil:
-		p.wrong([]string{"ref", "with"}, "ref: column %s has distinct or common values, which draw no row of the parent", quoted(r.With))
-		return plan
+		return p.refuse([]string{"ref", "with"},
+			"ref: column %s has distinct or common values, which draw no row of the parent", quoted(r.With))
 	}
 
 	r.Rows = drawn.Rows
@@ -123,13 +123,13 @@ func (r *SpecRef) planWith(p *columnPlanner) (plan columnPlan) {
 // planOf plans the values of rows of the parent that are drawn by a skew.
 func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	if r.Table == "" || r.Column == "" || r.Rows < 1 {
-		p.wrong([]string{"ref"}, "ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
-		return plan
+		return p.refuse([]string{"ref"},
+			"ref needs table, column and rows, as in {table: customers, column: id, rows: 10000}")
 	}
 	isSequence := r.Format != "" || r.Every != 0 || r.Cycle != 0
 	if r.UUID != "" && r.Stride > 0 || isSequence && (r.UUID != "" || r.Stride > 0) {
-		p.wrong([]string{"ref"}, "ref: the parent's column is a sequence, perhaps with format, every and cycle, or a uuid, or a scatter: one of them")
-		return plan
+		return p.refuse([]string{"ref"},
+			"ref: the parent's column is a sequence, perhaps with format, every and cycle, or a uuid, or a scatter: one of them")
 	}
 	parent := p.parent(r)
 	if parent == nil {
@@ -137,29 +137,25 @@ func (r *SpecRef) planOf(p *columnPlanner, skew *SpecSkew) (plan columnPlan) {
 	}
 
 	plan.column = parent.column
-	rank := p.ranks(r.Rows, skew)
+	plan.least, plan.most = parent.term.Minus, parent.derived.largest(r.Rows-1)
+	q, isSequence := parent.derived.(*sequence)
+	if isSequence && !r.Own && !p.t.Variable() && q.every == 1 && q.cycle == 0 { // the row is not asked for
+		plan.drawn = p.ranks(uniformNumber{q.start, uint64(q.step), uint64(r.Rows)}, skew)
+		return plan
+	}
+	rank := p.ranks(uniformNumber{0, 1, uint64(r.Rows)}, skew)
 	if rank == nil {
 		return plan
 	}
+
 	if r.Own {
 		draw := rank
-		rank = func(start uint64, _ int64, _ uint64) generator { return &firstRows{draw(start, 0, 1), r.Rows} }
-		plan.parents = func(start uint64) *firstRows { return &firstRows{draw(start, 0, 1), r.Rows} }
+		parents := func(start uint64) *firstRows { return &firstRows{draw(start), r.Rows} }
+		rank = func(start uint64) generator { return parents(start) }
+		plan.parents = parents
 	}
-	switch of := parent.derived.(type) {
-	case *sequence:
-		plan.least, plan.most = of.start, of.largest(r.Rows-1)
-		if r.Own || p.t.Variable() || of.every > 1 || of.cycle > 0 {
-			plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-			return plan
-		}
-		plan.drawn = func(start uint64) generator { return rank(start, of.start, uint64(of.step)) }
-	case *scattered:
-		plan.least, plan.most = of.start, of.largest(r.Rows-1)
-		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-	case *uuids:
-		plan.drawn = func(start uint64) generator { return &references{rank(start, 0, 1), of} }
-	}
+	of := parent.derived.(placed)
+	plan.drawn = func(start uint64) generator { return &references{rank(start), of} }
 	return plan
 }
 
@@ -205,39 +201,34 @@ func (p *columnPlanner) parent(r *SpecRef) *columnPlan {
 	return &plan
 }
 
-// ranks returns what draws least + k × step for row k of a parent, nil after adding what is wrong.
-func (p *columnPlanner) ranks(parents int64, skew *SpecSkew) func(start uint64, least int64, step uint64) generator {
-	n := uint64(parents)
+// ranks draws the values of a range, one for each row of a parent; nil after adding what is wrong.
+func (p *columnPlanner) ranks(of uniformNumber, skew *SpecSkew) drawing {
 	if skew == nil {
-		return func(_ uint64, least int64, step uint64) generator { return &uniformNumber{least, step, n} }
+		return func(uint64) generator { return &of }
 	}
 
 	s := p.exponent(&skew.S)
 	if s == 0 {
 		return nil
 	}
-	if n > 1<<62 {
+	if of.count > 1<<62 {
 		p.wrong([]string{"ref", "rows"}, "ref: more than 2^62 rows")
 		return nil
 	}
-	p.entries += int64(min(n, maxParts))
-	scatters := skew.Scatter
-	return func(start uint64, least int64, step uint64) generator {
-		parts, logs := zipfParts(n, s)
-		var order *scatter
-		if scatters {
-			order = newScatter(n, start)
-		}
-		return newPartNumber(least, step, parts, logs, order)
-	}
+	p.entries += int64(min(of.count, maxParts))
+	return zipfNumbers(of, s, skew.Scatter)
 }
 
 // references are a derived column's values in rows that another generator draws.
 type references struct {
 	rows generator
-	of   interface {
-		put(v *rows.Vector, i int, row int64)
-	}
+	of   placed
+}
+
+// placed is a derived column whose values are made row by row, too.
+type placed interface {
+	// put writes the value of a row: value i of a vector, the next one of a text.
+	put(v *rows.Vector, i int, row int64)
 }
 
 func (g *references) fill(v *rows.Vector, start uint64, first int64, n int) {

@@ -13,28 +13,25 @@ type SpecScatter struct {
 const maxStride = 1 << 31 // its square is an int64
 
 func (s *SpecScatter) plan(p *columnPlanner) (plan columnPlan) {
-	before := len(p.problems)
 	start := p.number(&s.Start, 1, "scatter", "start")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if start < 0 {
-		p.wrong([]string{"scatter", "start"}, "scatter: numbers start at 0 or above, not at %s", s.Start)
-		return plan
+		return p.refuse([]string{"scatter", "start"}, "scatter: numbers start at 0 or above, not at %s", s.Start)
 	}
 	if s.Stride < 2 || s.Stride > maxStride {
-		p.wrong([]string{"scatter"}, "scatter needs stride, as stride: 1000 for neighbors that are 1,000 apart, "+
+		return p.refuse([]string{"scatter"}, "scatter needs stride, as stride: 1000 for neighbors that are 1,000 apart, "+
 			"in blocks of 1,000 × 1,000 rows: from 2 to %d", int64(maxStride))
-		return plan
 	}
 
 	_, most := p.t.bounds()
 	block := s.Stride * s.Stride
 	values := uint64(most) - uint64(start) + 1
 	if values < uint64(block) {
-		p.wrong([]string{"scatter", "stride"}, "scatter: stride %d makes blocks of %d numbers, which do not fit %s from %s on",
+		return p.refuse([]string{"scatter", "stride"},
+			"scatter: stride %d makes blocks of %d numbers, which do not fit %s from %s on",
 			s.Stride, block, p.t, s.Start)
-		return plan
 	}
 	p.endAt(int64(values/uint64(block)*uint64(block) - 1)) // of the last whole block
 	plan.derived, plan.numbering = &scattered{start, s.Stride}, numbering{every: 1}

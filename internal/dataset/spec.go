@@ -27,15 +27,19 @@ type Spec struct {
 
 // SpecColumn is a column and its generator. In JSON the generator's name is the key of its parameters.
 type SpecColumn struct {
-	Name      string
-	Type      string // bigint, text(n) or another of specTypes
-	SQL       string // a type of the server, which parses the column's text; ""
-	Generator Generator
-	Nulls     string     // the share that is NULL, in percent, of which noNulls is 0; "": the table takes none
-	Distinct  int64      // as many different values at most; 0: as many as the generator makes
-	Absent    string     // of a field of a document: the share of those that do not have it; ""
-	Items     string     // of a field of a document that is an array: how many values it has, as 3 or 0..5; ""
-	Common    SpecValues // values with shares of their own, of those that are not NULL; the generator has the rest
+	Name      string    `json:"name"`
+	Type      string    `json:"type"`          // bigint, text(n) or another of specTypes
+	SQL       string    `json:"sql,omitempty"` // a type of the server, which parses the column's text; ""
+	Generator Generator `json:"-"`
+	// Nulls is the share that is NULL, in percent, of which noNulls is 0; "": the table takes none.
+	Nulls string `json:"nulls,omitempty"`
+	// Distinct is how many different values there are at most; 0: as many as the generator makes.
+	Distinct int64 `json:"distinct,omitempty"`
+	// Of a field of a document: the share of those that do not have it, and how many values an array has, as 3 or 0..5.
+	Absent string `json:"absent,omitempty"`
+	Items  string `json:"items,omitempty"`
+	// Common are values with shares of their own, of those that are not NULL; the generator has the rest.
+	Common SpecValues `json:"common,omitempty"`
 
 	place []string // in the file
 }
@@ -104,7 +108,7 @@ type SpecBytes struct{ SpecLength }
 // SpecText is random symbols of an alphabet.
 type SpecText struct {
 	SpecLength
-	Alphabet string `json:"alphabet"` // one of Alphabets
+	Alphabet string `json:"alphabet"` // one of namedAlphabets
 }
 
 // SpecVersion is the only version of specs.
@@ -144,6 +148,26 @@ func ParseSpec(file string, text []byte, parameters map[string]string) (*Spec, e
 		return nil, r.err()
 	}
 	return s, nil
+}
+
+// columnIndex returns the index of a column, −1 if there is none.
+func (s *Spec) columnIndex(name string) int {
+	return slices.IndexFunc(s.Columns, func(c SpecColumn) bool { return c.Name == name })
+}
+
+// column returns a column by its name, nil if there is none.
+func (s *Spec) column(name string) *SpecColumn {
+	if i := s.columnIndex(name); i >= 0 {
+		return &s.Columns[i]
+	}
+	return nil
+}
+
+func (s *Spec) columnNames() (all []string) {
+	for _, c := range s.Columns {
+		all = append(all, c.Name)
+	}
+	return all
 }
 
 // Compile returns the dataset of a spec for a seed. It checks the spec, which may come from a record, and does not
@@ -232,17 +256,11 @@ func (s *Spec) Differences(was *Spec) (all []string) {
 	}
 
 	for _, c := range s.Columns {
-		if i := slices.IndexFunc(was.Columns, func(o SpecColumn) bool { return o.Name == c.Name }); i >= 0 {
-			differ("column "+c.Name, was.Columns[i], c)
+		if before := was.column(c.Name); before != nil {
+			differ("column "+c.Name, *before, c)
 		}
 	}
-	names := func(s *Spec) (all []string) {
-		for _, c := range s.Columns {
-			all = append(all, c.Name)
-		}
-		return all
-	}
-	differ("columns", names(was), names(s))
+	differ("columns", was.columnNames(), s.columnNames())
 	differ("name", was.Name, s.Name)
 	differ("key", was.Key, s.Key)
 	differ("primary", was.Primary, s.Primary)

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,23 +20,31 @@ type columnPlanner struct {
 	inside bool     // a document
 	depth  int      // of documents
 	failed bool     // for a reason that is known
+	begun  int      // how many problems there were before it was planned
 }
+
+// hasProblem reports whether the column has one.
+func (p *columnPlanner) hasProblem() bool { return p.failed || len(p.problems) > p.begun }
 
 // wrong adds a problem of the column, at a parameter of its generator if there is one.
 func (p *columnPlanner) wrong(at []string, format string, args ...any) {
 	p.add(path(append(slices.Clip(p.at), at...)...), "%s: %s", p.name, fmt.Sprintf(format, args...))
 }
 
+// refuse is wrong of a column that has no plan then.
+func (p *columnPlanner) refuse(at []string, format string, args ...any) columnPlan {
+	p.wrong(at, format, args...)
+	return columnPlan{}
+}
+
 func (p *columnPlanner) plan() (plan columnPlan) {
 	row := generatorOf(p.c.Generator)
 	if row == nil {
-		p.wrong(nil, "it has no generator")
-		return plan
+		return p.refuse(nil, "it has no generator")
 	}
 	t, err := parseType(p.c.Type)
 	if err != nil {
-		p.wrong([]string{"type"}, "%v", err)
-		return plan
+		return p.refuse([]string{"type"}, "%v", err)
 	}
 	p.t = t
 	if row.types != nil && !p.need(row.name, row.types...) {
@@ -45,9 +54,9 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 		p.t.binary = binaryOf(append(slices.Clip(of.exact()), p.c.Common.exact()...)...)
 	}
 
-	before := len(p.problems)
+	p.begun = len(p.problems)
 	plan = p.c.Generator.plan(p)
-	if p.failed || len(p.problems) > before {
+	if p.hasProblem() {
 		return columnPlan{}
 	}
 	plan.column.Name, plan.column.Type = p.c.Name, p.t.Type
@@ -60,7 +69,7 @@ func (p *columnPlanner) plan() (plan columnPlan) {
 	if p.t.Variable() && !p.t.IsList() {
 		p.declare(&plan.column)
 	}
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return columnPlan{}
 	}
 	p.c.Type = p.t.String()
@@ -205,8 +214,7 @@ func (v *SpecValues) plan(p *columnPlanner) (plan columnPlan) {
 	case len(shares) == 0:
 		return p.chosen(texts, "values", nil)
 	case sum != hundredPercent:
-		p.wrong([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
-		return plan
+		return p.refuse([]string{"values"}, "values: the shares add up to %s%%, not to 100%%", trimmed(formatDecimal(sum, 9)))
 	}
 	return p.chosen(texts, "values", func() choice { return newChoice(shares) })
 }
@@ -246,69 +254,67 @@ func (p *columnPlanner) chosen(texts []*string, from string, chances func() choi
 	if chances == nil {
 		chances = func() choice { return nil }
 	}
-	if p.t.Variable() {
-		return p.chosenText(texts, from, chances)
+	numbers, values := make([]int64, len(texts)), make([]string, len(texts))
+	plan.column.Plain, plan.column.ASCII = p.t.Variable(), p.t.Variable()
+	for i, text := range texts {
+		number, value, err := p.t.value(*text)
+		if err != nil {
+			return p.refuse([]string{from}, "%s: %v", from, err)
+		}
+		numbers[i], values[i] = number, string(value)
+		if p.t.Variable() {
+			hold(&plan.column, value)
+		}
 	}
-	if p.t.Type == rows.Wide {
-		return p.chosenWide(texts, from, chances)
+	if i := firstTwice(numbers, values); i >= 0 {
+		return p.refuse([]string{from}, "%s: %s is here twice", from, quoted(*texts[i]))
+	}
+	for i, text := range texts {
+		*text = p.t.written(*text, numbers[i], []byte(values[i]))
 	}
 
-	list, seen := make([]int64, len(texts)), map[int64]bool{}
-	for i, text := range texts {
-		v, err := p.t.parse(*text)
-		if err != nil {
-			p.wrong([]string{from}, "%s: %v", from, err)
-			return plan
-		}
-		if seen[v] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-			return plan
-		}
-		list[i], seen[v] = v, true
-		*text = p.t.format(v)
+	longest := plan.column.MaxBytes
+	switch {
+	case p.t.Type == rows.Wide:
+		plan.drawn = func(uint64) generator { return &chosenWide{values, chances()} }
+	case p.t.Variable() && len(values) == 1:
+		plan.drawn = func(uint64) generator { return constantText(values[0]) }
+	case p.t.Variable():
+		plan.drawn = func(uint64) generator { return &chosenText{newTexts(values...), chances(), longest} }
+	case len(numbers) == 1:
+		plan.drawn = func(uint64) generator { return constantNumber(numbers[0]) }
+	default:
+		plan.drawn = func(uint64) generator { return &chosenNumber{numbers, chances()} }
 	}
-	plan.least, plan.most = slices.Min(list), slices.Max(list)
-	plan.drawn = func(uint64) generator {
-		if len(list) == 1 {
-			return constantNumber(list[0])
-		}
-		return &chosenNumber{list, chances()}
+	if p.t.Type == rows.Enum {
+		plan.column.Labels = values
 	}
+	plan.least, plan.most = slices.Min(numbers), slices.Max(numbers)
 	return plan
 }
 
-func (p *columnPlanner) chosenText(texts []*string, from string, chances func() choice) (plan columnPlan) {
-	list, seen := make([]string, len(texts)), map[string]bool{}
-	plan.column.Plain, plan.column.ASCII = true, true
-	for i, text := range texts {
-		v, err := p.t.parseBytes(*text)
-		if err != nil {
-			p.wrong([]string{from}, "%s: %v", from, err)
-			return plan
-		}
-		if list[i] = string(v); seen[list[i]] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-			return plan
-		}
-		seen[list[i]] = true
-		if p.t.Type == rows.Bytes {
-			*text = fmt.Sprintf("%x", v)
-		}
-		plan.column.Plain = plan.column.Plain && isPlain(v)
-		plan.column.ASCII = plan.column.ASCII && isASCII(v)
-		plan.column.MaxBytes = max(plan.column.MaxBytes, len(v))
+// firstTwice returns the first of some values, each a number or bytes, that is equal to one before it; −1 if none is.
+func firstTwice(numbers []int64, values []string) int {
+	type value struct {
+		number int64
+		bytes  string
 	}
-	if p.t.Type == rows.Enum {
-		plan.column.Labels = list
-	}
-	longest := plan.column.MaxBytes
-	plan.drawn = func(uint64) generator {
-		if len(list) == 1 {
-			return constantText(list[0])
+	seen := map[value]bool{}
+	for i := range numbers {
+		one := value{numbers[i], values[i]}
+		if seen[one] {
+			return i
 		}
-		return &chosenText{newTexts(list...), chances(), longest}
+		seen[one] = true
 	}
-	return plan
+	return -1
+}
+
+// hold notes that a text is among the values of a column, of which Plain and ASCII are set before the first.
+func hold(c *rows.Column, value []byte) {
+	c.Plain = c.Plain && isPlain(value)
+	c.ASCII = c.ASCII && isASCII(value)
+	c.MaxBytes = max(c.MaxBytes, len(value))
 }
 
 // length checks a length in bytes, whose longest value is that of the type if none is given.
@@ -336,11 +342,12 @@ func (t *SpecText) plan(p *columnPlanner) (plan columnPlan) {
 	if t.Alphabet == "" {
 		t.Alphabet = "alnum"
 	}
-	if !slices.Contains(alphabetNames, t.Alphabet) {
-		p.wrong([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, alphabetNames))
-		return plan
+	symbols := namedAlphabets[t.Alphabet]
+	if symbols == nil {
+		names := slices.Sorted(maps.Keys(namedAlphabets))
+		return p.refuse([]string{"text", "alphabet"}, "text: %s", unknown("alphabet", t.Alphabet, names))
 	}
-	plan = random(namedAlphabet(t.Alphabet), t.SpecLength)
+	plan = random(alphabetOf(symbols), t.SpecLength)
 	plan.column.ASCII = true
 	return plan
 }
@@ -364,12 +371,16 @@ func (l *SpecWords) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	}
 	if l.Min < 1 {
-		p.wrong([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
-		return plan
+		return p.refuse([]string{"words", "length"}, "words: a piece of text has at least 1 byte")
 	}
-	p.longest = max(p.longest, l.Max)
+	return p.pieces([]part{{0, uint64(l.Max - l.Min + 1)}}, l.Min, l.Max)
+}
+
+// pieces plans pieces of prose whose lengths are in some parts.
+func (p *columnPlanner) pieces(parts []part, shortest, longest int) columnPlan {
+	p.longest = max(p.longest, longest)
 	return columnPlan{
-		column: rows.Column{MaxBytes: l.Max, Plain: true, ASCII: true},
-		drawn:  func(uint64) generator { return &prose{p.prose(), l.Min, l.Max} },
+		column: rows.Column{MaxBytes: longest, Plain: true, ASCII: true},
+		drawn:  func(uint64) generator { return &prose{p.prose(), parts, shortest, longest} },
 	}
 }

@@ -21,7 +21,7 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	var generators []string
 	_, known := at.value.(*ast.MappingNode) // all of its keys are
 	all := r.mapping(at.value, where)
-	isRef := slices.ContainsFunc(all, func(e entry) bool { return e.key == "ref" })
+	_, isRef := find(all, "ref")
 	generator := ""
 	if i := slices.IndexFunc(all, func(e entry) bool { return generatorNamed(e.key) != nil }); i >= 0 {
 		generator = all[i].key
@@ -29,45 +29,26 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	var skew *SpecSkew
 	for _, e := range all {
 		r.lines[path(append(slices.Clip(place), e.key)...)] = e.line
+		if r.modifier(&c, e, where+": "+e.key) {
+			continue
+		}
+		row := generatorNamed(e.key)
 		switch {
-		case e.key == "type":
-			c.Type = r.scalar(e.value, where+": type")
-			continue
-		case e.key == "sql":
-			c.SQL = r.scalar(e.value, where+": sql")
-			continue
-		case e.key == "nulls":
-			c.Nulls = r.scalar(e.value, where+": nulls")
-			continue
-		case e.key == "absent" && place[len(place)-2] == "json":
-			c.Absent = r.scalar(e.value, where+": absent")
-			continue
-		case e.key == "common":
-			c.Common = r.shares(e, where+": common")
-			continue
-		case e.key == "items" && place[len(place)-2] == "json":
-			c.Items = r.scalar(e.value, where+": items")
-			continue
-		case e.key == "distinct":
-			c.Distinct = r.count(e, where+": distinct")
-			continue
 		case e.key == "zipf" && isRef:
 			skew = readSkew(r, &c, e, where+": zipf")
-			continue
-		case generatorNamed(e.key) != nil:
-			c.Generator = generatorNamed(e.key).parameters(r, &c, e, where+": "+e.key)
+		case row != nil:
+			c.Generator = row.parameters(r, &c, e, where+": "+e.key)
+			generators = append(generators, e.key)
 		case slices.Contains(laterNames, e.key):
 			r.add(e.line, "%s: generator %s is not there yet: there is %s", where, e.key, strings.Join(generatorNames(), ", "))
+			generators = append(generators, e.key)
 		case strings.HasSuffix(e.key, ")") && strings.Contains(c.Type, "("):
 			c.Type += "," + e.key
 			r.add(e.line, "%s: a type with a comma needs quotes: type: %q", where, c.Type)
-			continue
 		default:
 			r.noKey(e, where, at.key, generator)
 			known = false
-			continue
 		}
-		generators = append(generators, e.key)
 	}
 	if ref, is := c.Generator.(*SpecRef); is {
 		ref.Skew = skew
@@ -85,9 +66,26 @@ func (r *specReader) columnAt(at entry, where string, place []string) (c SpecCol
 	return c
 }
 
-func readConstant(r *specReader, _ *SpecColumn, e entry, where string) Generator {
-	value := SpecConstant(r.scalar(e.value, where))
-	return &value
+// modifier reads a key of a column that is no generator, and reports whether it is one.
+func (r *specReader) modifier(c *SpecColumn, e entry, where string) bool {
+	texts := map[string]*string{"type": &c.Type, "sql": &c.SQL, "nulls": &c.Nulls}
+	if c.place[len(c.place)-2] == "json" {
+		texts["absent"], texts["items"] = &c.Absent, &c.Items
+	}
+	if text := texts[e.key]; text != nil {
+		*text = r.scalar(e.value, where)
+		return true
+	}
+
+	switch e.key {
+	case "common":
+		c.Common = r.shares(e, where)
+	case "distinct":
+		c.Distinct = r.count(e, where)
+	default:
+		return false
+	}
+	return true
 }
 
 func readZipf(r *specReader, c *SpecColumn, e entry, where string) Generator {

@@ -125,15 +125,17 @@ func (p *specPlan) sampledBytes(d *specDataset, seed uint64) int64 {
 	return (sum + n/2) / n
 }
 
+// ofSpec returns the dataset of a spec; in place of a built-in one an empty one.
+func ofSpec(d Dataset) *specDataset {
+	if own, is := d.(*specDataset); is {
+		return own
+	}
+	return new(specDataset)
+}
+
 // SampleMemory returns how many bytes of memory the files of a spec's samples take while they are read and prepared,
 // which is twice what stays.
-func SampleMemory(d Dataset) int64 {
-	own, isOwn := d.(*specDataset)
-	if !isOwn {
-		return 0
-	}
-	return 2 * own.sampled
-}
+func SampleMemory(d Dataset) int64 { return 2 * ofSpec(d).sampled }
 
 // Want is a drawn column that is meant to have many different values.
 type Want struct {
@@ -143,13 +145,7 @@ type Want struct {
 
 // Wants lists the columns of a spec whose readers would miss values: integers, keys of other tables, and what is
 // distinct. A run of fewer distinct rows has fewer of them.
-func Wants(d Dataset) (all []Want) {
-	own, isOwn := d.(*specDataset)
-	if !isOwn {
-		return nil
-	}
-	return own.wants
-}
+func Wants(d Dataset) []Want { return ofSpec(d).wants }
 
 func (d *specDataset) Schema() rows.Schema { return d.schema }
 

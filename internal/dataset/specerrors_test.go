@@ -57,7 +57,7 @@ func TestExamplesOfMessages(t *testing.T) {
 		if row.name == "sample" { // whose file is the user's
 			continue
 		}
-		example, _ := behindLast(examples[row.name], ", or ")
+		example, _ := behindLast(row.example, ", or ")
 		isRight := slices.ContainsFunc(types, func(kind string) bool {
 			column := "{type: " + kind + ", " + row.name + ": " + example + "}\n" +
 				"  ordered_at: {type: timestamp, constant: 2026-01-31}\n  billing_id: {type: int, constant: 1}"
@@ -167,10 +167,10 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 100}}":                                         "uniform: max: 100 has more than 2 digits before the point",
 		"{type: 'decimal(4,2)', uniform: {min: 0, max: 0.005}}":                                       "uniform: max: 0.005 has more than 2 digits after the point",
 		"{type: 'decimal(39,2)', constant: 1}":                                                        "type decimal(39,2): decimal(p,s) has p digits, 1 to 38, and s of them, perhaps 0, after the point",
-		"{type: 'decimal(19,2)', constant: 1.234}":                                                    "1.234 has more than 2 digits after the point",
+		"{type: 'decimal(19,2)', constant: 1.234}":                                                    "constant: 1.234 has more than 2 digits after the point",
 		"{type: 'decimal(19,2)', uniform: {min: 2, max: 1}}":                                          "uniform: max 1.00 is less than min 2.00",
 		"{type: 'decimal(19,2)', uniform: {min: 2, max: 3, step: 0}}":                                 "uniform: step 0.00: a step is more than 0",
-		"{type: 'decimal(19,2)', values: [1, 1.0]}":                                                   "values: 1.00 is here twice",
+		"{type: 'decimal(19,2)', values: [1, 1.0]}":                                                   "values: 1.0 is here twice",
 		"{type: 'decimal(19,2)', values: [1, 2], distinct: 5}":                                        "distinct is not for decimals of more than 18 digits: write values, or a larger step",
 		"{type: json, json: {a: {type: 'decimal(19,2)', constant: 1}}}":                               "json: a: numbers of JSON have 15 digits: write a decimal of fewer, or text",
 		"{type: json, json: {a: {constant: 1, items: 5..2}}}":                                         "json: a: items: 5..2: write 3, or 0..5, up to 1024",

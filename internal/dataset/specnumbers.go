@@ -9,28 +9,29 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// spread reads a range of values. count is how many it has, 0 for 2^64.
-func (p *columnPlanner) spread(r *SpecRange, generator string) (least int64, step, count uint64) {
+// spread reads a range of values. Of one with a problem it has the value 0.
+func (p *columnPlanner) spread(r *SpecRange, generator string) uniformNumber {
+	none := uniformNumber{0, 1, 1}
 	if r.Min == "" || r.Max == "" {
 		p.wrong([]string{generator}, "%s needs min and max", generator)
-		return 0, 1, 1
+		return none
 	}
 
 	before := len(p.problems)
 	if p.t.isFloat() && r.Step == "" {
 		r.Step = p.t.format(1)
 	}
-	least = p.number(&r.Min, 0, generator, "min")
+	least := p.number(&r.Min, 0, generator, "min")
 	most := p.number(&r.Max, 0, generator, "max")
-	step = uint64(p.step(&r.Step, p.t.unit(), generator, "step"))
+	step := uint64(p.step(&r.Step, p.t.unit(), generator, "step"))
 	if len(p.problems) > before {
-		return 0, 1, 1
+		return none
 	}
 	if p.t.isAfter(least, most) {
 		p.wrong([]string{generator, "max"}, "%s: max %s is less than min %s", generator, r.Max, r.Min)
-		return 0, 1, 1
+		return none
 	}
-	return least, step, (uint64(most)-uint64(least))/step + 1
+	return uniformNumber{least, step, (uint64(most)-uint64(least))/step + 1}
 }
 
 // isAfter reports whether a value is behind another one.
@@ -45,12 +46,23 @@ func (r *SpecRange) plan(p *columnPlanner) (plan columnPlan) {
 	if p.t.Type == rows.Wide {
 		return r.planWide(p)
 	}
-	least, step, count := p.spread(r, "uniform")
-	plan.span(least, step, count)
+	of := p.spread(r, "uniform")
+	plan.span(of)
 	if p.t.IsInteger() {
-		plan.wants = wantsOf(count)
+		plan.wants = wantsOf(of.count)
 	}
-	plan.drawn = func(uint64) generator { return &uniformNumber{least, step, count} }
+	plan.drawn = func(uint64) generator { return &of }
+	return plan
+}
+
+// parted plans the values of a range that are drawn by parts, of which there are so many at most.
+func (p *columnPlanner) parted(generator string, of uniformNumber, parts uint64, draw drawing) (plan columnPlan) {
+	if of.count == 0 || of.count > 1<<62 {
+		return p.refuse([]string{generator}, "%s: more than 2^62 values", generator)
+	}
+	p.entries += int64(min(of.count, parts))
+	plan.span(of)
+	plan.drawn = draw
 	return plan
 }
 
@@ -102,36 +114,34 @@ func (z *SpecZipf) plan(p *columnPlanner) (plan columnPlan) {
 	if !p.need("zipf", numbers...) {
 		return plan
 	}
-	least, step, count := p.spread(z.Range, "zipf")
+	of := p.spread(z.Range, "zipf")
 	if !p.signed(z.Range, "zipf") {
 		return plan
 	}
-	if count == 0 || count > 1<<62 {
-		p.wrong([]string{"zipf"}, "zipf: more than 2^62 values")
-		return plan
-	}
-	p.entries += int64(min(count, maxParts))
-	plan.span(least, step, count)
+	plan = p.parted("zipf", of, maxParts, zipfNumbers(of, s, z.Scatter))
 	if p.t.IsInteger() {
-		plan.wants = wantsOf(count)
-	}
-	scattered := z.Scatter
-	plan.drawn = func(start uint64) generator {
-		parts, logs := zipfParts(count, s)
-		var order *scatter
-		if scattered {
-			order = newScatter(count, start)
-		}
-		return newPartNumber(least, step, parts, logs, order)
+		plan.wants = wantsOf(of.count)
 	}
 	return plan
 }
 
+// zipfNumbers draws the values of a range, of up to 2^62, by their ranks.
+func zipfNumbers(of uniformNumber, s uint64, scattered bool) drawing {
+	return func(start uint64) generator {
+		parts, logs := zipfParts(of.count, s)
+		var order *scatter
+		if scattered {
+			order = newScatter(of.count, start)
+		}
+		return newPartNumber(of, parts, logs, order)
+	}
+}
+
 // newPartNumber returns a list instead of parts of one value each, which takes one word a row instead of two.
-func newPartNumber(least int64, step uint64, parts []part, logs []int64, order *scatter) generator {
+func newPartNumber(of uniformNumber, parts []part, logs []int64, order *scatter) generator {
 	chosen := newChoice(weights(logs))
 	if slices.ContainsFunc(parts, func(p part) bool { return p.size > 1 }) {
-		return &partNumber{least, step, chosen, parts, order}
+		return &partNumber{of.least, of.step, chosen, parts, order}
 	}
 
 	list := make([]int64, len(parts))
@@ -140,7 +150,7 @@ func newPartNumber(least int64, step uint64, parts []part, logs []int64, order *
 		if order != nil {
 			k = order.of(k)
 		}
-		list[i] = int64(uint64(least) + k*step)
+		list[i] = int64(uint64(of.least) + k*of.step)
 	}
 	return &chosenNumber{list, chosen}
 }
@@ -162,65 +172,53 @@ const normalReach = 6
 
 func (n *SpecNormal) plan(p *columnPlanner) (plan columnPlan) {
 	if n.Mean == "" || n.Stddev == "" {
-		p.wrong([]string{"normal"}, "normal needs mean and stddev")
-		return plan
+		return p.refuse([]string{"normal"}, "normal needs mean and stddev")
 	}
 
-	before := len(p.problems)
 	mean := p.fine(&n.Mean, false, "normal", "mean")
 	deviation := p.fine(&n.Stddev, true, "normal", "stddev")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if deviation.Sign() <= 0 {
-		p.wrong([]string{"normal", "stddev"}, "normal: stddev is more than 0")
-		return plan
+		return p.refuse([]string{"normal", "stddev"}, "normal: stddev is more than 0")
 	}
 
-	// The ends that are missing, in whole units within the type.
-	least, most := p.t.bounds()
 	reach := new(big.Int).Mul(deviation, big.NewInt(normalReach))
-	end := func(v *big.Int) string {
-		v = new(big.Int).Div(v, big.NewInt(million*p.t.unit()))
-		v.Mul(v, big.NewInt(p.t.unit()))
-		if v.Cmp(big.NewInt(least)) < 0 {
-			return p.t.format(least)
-		}
-		if v.Cmp(big.NewInt(most)) > 0 {
-			return p.t.format(most)
-		}
-		return p.t.format(v.Int64())
-	}
 	if n.Range.Min == "" {
-		n.Range.Min = end(new(big.Int).Sub(mean, reach))
+		n.Range.Min = p.t.end(new(big.Int).Sub(mean, reach))
 	}
 	if n.Range.Max == "" {
-		n.Range.Max = end(new(big.Int).Add(mean, reach))
+		n.Range.Max = p.t.end(new(big.Int).Add(mean, reach))
 	}
-	from, step, count := p.spread(&n.Range, "normal")
-	if !p.signed(&n.Range, "normal") {
-		return plan
-	}
-	if len(p.problems) > before {
+	of := p.spread(&n.Range, "normal")
+	if !p.signed(&n.Range, "normal") || p.hasProblem() {
 		return plan
 	}
 	to, _ := p.t.parse(n.Range.Max) // spread has read it
-	if mean.Cmp(scaled(from)) < 0 || mean.Cmp(scaled(to)) > 0 {
-		p.wrong([]string{"normal", "mean"}, "normal: mean %s is not between min %s and max %s",
+	if mean.Cmp(scaled(of.least)) < 0 || mean.Cmp(scaled(to)) > 0 {
+		return p.refuse([]string{"normal", "mean"}, "normal: mean %s is not between min %s and max %s",
 			n.Mean, n.Range.Min, n.Range.Max)
-		return plan
 	}
-	if count == 0 || count > 1<<62 {
-		p.wrong([]string{"normal"}, "normal: more than 2^62 values")
-		return plan
+	return p.parted("normal", of, bellParts, func(uint64) generator {
+		parts, logs := normalParts(of, mean, deviation)
+		return newPartNumber(of, parts, logs, nil)
+	})
+}
+
+// end is the last value up to a number in millionths, in whole units within the type, for a range without an end of its
+// own.
+func (t specType) end(millionths *big.Int) string {
+	v := new(big.Int).Div(millionths, big.NewInt(million*t.unit()))
+	v.Mul(v, big.NewInt(t.unit()))
+	least, most := t.bounds()
+	switch {
+	case v.Cmp(big.NewInt(least)) < 0:
+		return t.format(least)
+	case v.Cmp(big.NewInt(most)) > 0:
+		return t.format(most)
 	}
-	p.entries += int64(min(count, bellParts))
-	plan.span(from, step, count)
-	plan.drawn = func(uint64) generator {
-		parts, logs := normalParts(big.NewInt(from), step, count, mean, deviation)
-		return newPartNumber(from, step, parts, logs, nil)
-	}
-	return plan
+	return t.format(v.Int64())
 }
 
 // wantsOf returns how many different values a range of integers is meant to have: of more than a table has rows, any will do.
@@ -232,9 +230,9 @@ func wantsOf(count uint64) int64 {
 	return int64(count)
 }
 
-// span sets the smallest and the largest value, of least + k × step with k below count.
-func (plan *columnPlan) span(least int64, step, count uint64) {
-	plan.least, plan.most = least, int64(uint64(least)+(count-1)*step)
+// span sets the smallest and the largest value.
+func (plan *columnPlan) span(of uniformNumber) {
+	plan.least, plan.most = of.least, of.largest()
 }
 
 // scaled returns a value in millionths.

@@ -14,9 +14,8 @@ const (
 // declare reads the file's parameters, and gives them the values of the command line.
 func (r *specReader) declare(all []entry) {
 	r.used = map[string]bool{}
-	at := slices.IndexFunc(all, func(e entry) bool { return e.key == "parameters" })
-	if at >= 0 {
-		r.parameters = r.mapping(all[at].value, "parameters")
+	if own, is := find(all, "parameters"); is {
+		r.parameters = r.mapping(own.value, "parameters")
 	}
 
 	values, names := map[string]string{}, []string{}

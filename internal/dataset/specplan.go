@@ -27,15 +27,18 @@ type columnPlan struct {
 	numbering numbering
 	term      *rows.Term // of the row's number, if the column can be in a key; its Column is not set
 
-	drawn       func(start uint64) generator // start is the state of the column's stream at row 0
-	stream      string                       // the column whose stream that is; "": its own
-	follows     dependent                    // in place of drawn: on column of
+	drawn       drawing
+	stream      string    // the column whose stream that is; "": its own
+	follows     dependent // in place of drawn: on column of
 	of          int
 	sampled     int64                         // bytes of the file that the values are from
 	parents     func(start uint64) *firstRows // of a reference to the table itself
 	least, most int64                         // of numbers, unless they go on with the rows
 	wants       int64                         // different values, of a column where a reader would miss them; 0: any number will do
 }
+
+// drawing makes the generator of a column whose stream has a state at row 0.
+type drawing func(start uint64) generator
 
 // bounds are those of an integer column, as rows.Column has them. Of zeros alone they are 0 and 1: both 0 would be
 // those of the type. A column that goes on with the rows has none.
@@ -151,18 +154,6 @@ func (p *specPlanner) planColumn(i int) bool {
 	p.columns[i] = c.plan()
 	p.order = append(p.order, i)
 	return true
-}
-
-// columnIndex returns the index of a column, −1 if there is none.
-func (p *specPlanner) columnIndex(name string) int {
-	return slices.IndexFunc(p.Columns, func(c SpecColumn) bool { return c.Name == name })
-}
-
-func (p *specPlanner) columnNames() (all []string) {
-	for _, c := range p.Columns {
-		all = append(all, c.Name)
-	}
-	return all
 }
 
 // names checks what the dataset and its columns are called.

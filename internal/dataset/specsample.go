@@ -51,14 +51,11 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	at := []string{"sample"}
 	switch {
 	case p.inside:
-		p.wrong(at, "sample is for a column of its own, and not for a part of a document")
-		return plan
+		return p.refuse(at, "sample is for a column of its own, and not for a part of a document")
 	case s.File == "":
-		p.wrong(at, "sample needs file, as in {file: customers.csv, column: name}")
-		return plan
+		return p.refuse(at, "sample needs file, as in {file: customers.csv, column: name}")
 	case p.c.Nulls != "" && !p.c.takesNull() || p.c.Distinct != 0 || p.c.Common != nil:
-		p.wrong(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
-		return plan
+		return p.refuse(at, "sample: NULLs and values are those of the file: leave nulls, distinct and common out")
 	}
 	file, err := s.read()
 	if err != nil {
@@ -68,8 +65,7 @@ func (s *SpecSample) plan(p *columnPlanner) (plan columnPlan) {
 	s.Hash = file.hash
 	of := file.column(s.Column)
 	if of == nil {
-		p.wrong(append(at, "column"), "sample: %s: %s", s.File, unknown("column", s.Column, file.names))
-		return plan
+		return p.refuse(append(at, "column"), "sample: %s: %s", s.File, unknown("column", s.Column, file.names))
 	}
 
 	if err := p.sampled(&plan, file, of); err != nil {
@@ -121,20 +117,26 @@ func (p *columnPlanner) sampled(plan *columnPlan, file *sampleFile, of *sampleCo
 			drawn.end()
 			continue
 		}
-		value, err := p.sampledValue(drawn, i, string(of.text(i)))
+		number, value, err := p.t.value(string(of.text(i)))
+		if err == nil && p.t.Variable() && p.t.size > 0 && len(value) > p.t.size {
+			err = fmt.Errorf("%s has %d bytes, more than %s", quoted(string(of.text(i))), len(value), p.t)
+		}
 		if err != nil {
 			return fmt.Errorf("%s, %s %d: %w", file.path, file.unit, file.lines[i], err)
 		}
-		switch {
-		case drawn.numbers != nil && !known:
-			plan.least, plan.most = drawn.numbers[i], drawn.numbers[i]
-		case drawn.numbers != nil:
-			plan.least, plan.most = min(plan.least, drawn.numbers[i]), max(plan.most, drawn.numbers[i])
+		if drawn.numbers != nil {
+			drawn.numbers[i] = number
+			if !known {
+				plan.least, plan.most = number, number
+			}
+			plan.least, plan.most = min(plan.least, number), max(plan.most, number)
+		}
+		if drawn.numbers == nil && !p.isFileText() {
+			drawn.data = append(drawn.data, value...)
+			drawn.end()
 		}
 		known = true
-		plan.column.Plain = plan.column.Plain && isPlain(value)
-		plan.column.ASCII = plan.column.ASCII && isASCII(value)
-		plan.column.MaxBytes = max(plan.column.MaxBytes, len(value))
+		hold(&plan.column, value)
 		if p.t.Type == rows.Enum && !labels[string(value)] {
 			labels[string(value)] = true
 			plan.column.Labels = append(plan.column.Labels, string(value))
@@ -155,37 +157,6 @@ func (p *columnPlanner) sampled(plan *columnPlan, file *sampleFile, of *sampleCo
 	}
 	plan.drawn = func(uint64) generator { return drawn }
 	return nil
-}
-
-// sampledValue adds a value of a row, and returns its bytes, of a number none.
-func (p *columnPlanner) sampledValue(to *sampled, row int, text string) (value []byte, err error) {
-	switch {
-	case p.t.Type == rows.UUID:
-		if value, err = parseUUID(text); err != nil {
-			return nil, err
-		}
-	case p.t.Type == rows.Wide:
-		column := rows.Column{Type: rows.Wide, Digits: p.t.digits, Scale: p.t.scale}
-		if value, err = column.ParseWide(text); err != nil {
-			return nil, err
-		}
-	case !p.t.Variable():
-		to.numbers[row], err = p.t.parse(text)
-		return nil, err
-	default:
-		if value, err = p.t.parseBytes(text); err != nil {
-			return nil, err
-		}
-		if p.t.size > 0 && len(value) > p.t.size {
-			return nil, fmt.Errorf("%s has %d bytes, more than %s", quoted(text), len(value), p.t)
-		}
-		if p.isFileText() {
-			return value, nil
-		}
-	}
-	to.data = append(to.data, value...)
-	to.end()
-	return value, nil
 }
 
 // isFileText reports whether the column's values are the bytes of the file, which are not copied.

@@ -10,16 +10,13 @@ import (
 
 func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	if q.Of != "" {
-		p.wrong([]string{"sequence", "of"}, "sequence: of: %s is for a file with tables: write start", quoted(q.Of))
-		return plan
+		return p.refuse([]string{"sequence", "of"}, "sequence: of: %s is for a file with tables: write start", quoted(q.Of))
 	}
 	s := &sequence{every: q.Every, cycle: q.Cycle}
 	if q.Every < 1 || q.Cycle < 0 {
-		p.wrong([]string{"sequence"}, "sequence: every is 1 or more, and cycle too if there is one")
-		return plan
+		return p.refuse([]string{"sequence"}, "sequence: every is 1 or more, and cycle too if there is one")
 	}
 
-	before := len(p.problems)
 	_, most := p.t.bounds()
 	number := *p // whose numbers are written as bigints, in a text
 	if p.t.Variable() {
@@ -36,32 +33,29 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong([]string{"sequence", "format"}, "sequence: format is for texts")
 	}
 	if q.Start == "" && p.t.isTime() {
-		p.wrong([]string{"sequence"}, "sequence needs start, as start: 2026-01-01")
-		return plan
+		return p.refuse([]string{"sequence"}, "sequence needs start, as start: 2026-01-01")
 	}
 	s.start = number.number(&q.Start, 1, "sequence", "start")
 	s.step = number.step(&q.Step, number.t.unit(), "sequence", "step")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 
 	at := []string{"sequence", "start"}
 	if s.start < 0 && !p.t.isTime() {
-		p.wrong(at, "a sequence starts at 0 or above, not at %s", q.Start)
-		return plan
+		return p.refuse(at, "a sequence starts at 0 or above, not at %s", q.Start)
 	}
 	if s.start > most {
-		p.wrong(at, "sequence: start %s has more than the %d digits of its format", q.Start, s.digits)
-		return plan
+		return p.refuse(at, "sequence: start %s has more than the %d digits of its format", q.Start, s.digits)
 	}
 	if s.cycle > 0 {
 		high, low := bits.Mul64(uint64(s.cycle-1), uint64(s.step))
 		if high > 0 || low > uint64(most)-uint64(s.start) {
-			p.wrong([]string{"sequence", "cycle"}, "sequence: the last of %d numbers from %s in steps of %s is too large",
+			return p.refuse([]string{"sequence", "cycle"},
+				"sequence: the last of %d numbers from %s in steps of %s is too large",
 				s.cycle, q.Start, q.Step)
-			return plan
 		}
-		plan.span(s.start, uint64(s.step), uint64(s.cycle))
+		plan.span(uniformNumber{s.start, uint64(s.step), uint64(s.cycle)})
 	}
 	p.endAt(s.largestRow(most))
 	plan.derived, plan.numbering = s, numbering{s.every, s.cycle}

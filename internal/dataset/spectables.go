@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -111,7 +112,7 @@ func (all *Tables) Find(name string) (SpecTable, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return SpecTable{}, unknownTable(name, names)
+	return SpecTable{}, errors.New(unknown("table", name, names))
 }
 
 // tableFile is a file whose tables are read, in its order, and refer to each other by name.
@@ -138,19 +139,12 @@ type link struct {
 
 // tables reads the tables, without those of what they refer to.
 func (r *specReader) tables(text []byte, scale Scale) (all []*readTable) {
-	root := r.parse(text)
-	if root == nil {
+	top, version, ok := r.open(text, "version", "parameters", "tables")
+	if !ok {
 		return nil
 	}
-
-	top := r.mapping(root, "the file", "version", "parameters", "tables")
-	r.declare(top)
-	version := r.version(top)
-	for _, e := range top {
-		if e.key != "tables" {
-			continue
-		}
-		for _, t := range r.mapping(e.value, "tables") {
+	if tables, is := find(top, "tables"); is {
+		for _, t := range r.mapping(tables.value, "tables") {
 			all = append(all, r.sized(t, scale))
 		}
 	}
@@ -162,7 +156,7 @@ func (r *specReader) tables(text []byte, scale Scale) (all []*readTable) {
 	for _, t := range all {
 		rows := t.Spec.Rows
 		t.Spec = r.spec(t.keys)
-		t.Spec.Version, t.Spec.Name, t.Spec.Rows = version, nameOfTable(t.Name), rows
+		t.Spec.Version, t.Spec.Name, t.Spec.Rows = version, NameOf(t.Name[strings.LastIndexByte(t.Name, '.')+1:]), rows
 		t.lines, r.lines = r.lines, map[string]int{}
 	}
 	r.allUsed()
@@ -176,8 +170,8 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 		r.add(t.line, "table %s: write it as name or schema.name", quoted(t.key))
 	}
 	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "primary", "unique", "columns")
-	if at := slices.IndexFunc(one.keys, func(e entry) bool { return e.key == "rows" }); at >= 0 {
-		one.Spec.Rows = r.count(one.keys[at], "rows")
+	if rows, is := find(one.keys, "rows"); is {
+		one.Spec.Rows = r.count(rows, "rows")
 	}
 	one.Spec.Rows = scale.of(one.Spec.Rows)
 	if one.Spec.Rows == 0 {
@@ -190,14 +184,14 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 	return one
 }
 
-// nameOfTable makes the name of a dataset of a table's, without its schema.
-func nameOfTable(table string) string {
+// NameOf makes the name of a dataset of any text.
+func NameOf(text string) string {
 	name := strings.Map(func(c rune) rune {
 		if notInNames(c) {
 			return '_'
 		}
 		return c
-	}, table[strings.LastIndexByte(table, '.')+1:])
+	}, text)
 	return name[:min(len(name), maxName)]
 }
 
@@ -362,13 +356,8 @@ func (f *tableFile) parentOf(t *readTable, c *SpecColumn, short string, paired b
 func (f *tableFile) column(short string) (*readTable, *SpecColumn) {
 	for _, t := range f.all {
 		name, is := strings.CutPrefix(short, t.Name+".")
-		if !is {
-			continue
-		}
-		for i := range t.Spec.Columns {
-			if t.Spec.Columns[i].Name == name {
-				return t, &t.Spec.Columns[i]
-			}
+		if of := t.Spec.column(name); is && of != nil {
+			return t, of
 		}
 	}
 	return nil, nil

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,8 +115,4 @@ func (f *tableFile) refuseCycle(left []*readTable) {
 	}
 	f.add(first.line, "table %s: it and those that it refers to wait for each other: %s: give one of these columns nulls, if it takes a NULL",
 		quoted(first.Name), strings.Join(all, ", "))
-}
-
-func unknownTable(name string, names []string) error {
-	return errors.New(unknown("table", name, names))
 }

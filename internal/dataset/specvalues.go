@@ -155,10 +155,13 @@ func parseFraction(text string) (*big.Rat, error) {
 	return v, nil
 }
 
-// binaryOf returns how many bits after the point some numbers have, at most maxBinary. What is no number is left to
-// parse.
+// binaryOf returns how many bits after the point some numbers have, at most maxBinary. The first is finest if it is not
+// given. What is no number is left to parse.
 func binaryOf(texts ...string) (bits int) {
-	for _, text := range texts {
+	for i, text := range texts {
+		if i == 0 && text == "" {
+			text = finest
+		}
 		v, err := parseFraction(text)
 		if err != nil {
 			continue
@@ -197,47 +200,37 @@ func withoutUnderscores(text string) string {
 	return strings.ReplaceAll(text, "_", "")
 }
 
-// parseTime reads a time, which has no more digits than the type.
-func (t specType) parseTime(text string) (v int64, err error) {
-	if t.Type == rows.TimestampTZ {
-		v, err = parseMoment(text)
-	} else {
-		v, err = parseTime(text)
+// The layouts of times. Digits after the seconds are read, too.
+var (
+	timeLayouts = []string{
+		time.DateOnly, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04",
 	}
-	if err == nil && v%t.unit() != 0 {
-		err = fmt.Errorf("%s has more digits after its seconds than %s", quoted(text), t)
-	}
-	return v, err
-}
+	zonedLayouts = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04Z07:00"}
+)
 
-// parseMoment reads a time with a zone; without one it is UTC.
-func parseMoment(text string) (int64, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04Z07:00"} {
+// parseTime reads a time, which has no more digits than the type. It is in UTC, unless a timestamptz has a zone.
+func (t specType) parseTime(text string) (int64, error) {
+	layouts := timeLayouts
+	if t.Type == rows.TimestampTZ {
+		layouts = slices.Concat(zonedLayouts, timeLayouts)
+	}
+	for _, layout := range layouts {
 		at, err := time.Parse(layout, text)
-		if err != nil {
+		micros := at.UnixMicro()
+		if err != nil || at.Nanosecond()%1000 != 0 || micros < earliestMicros || micros > latestMicros {
 			continue
 		}
-		if micros := at.UnixMicro(); at.Nanosecond()%1000 == 0 && micros >= earliestMicros && micros <= latestMicros {
-			return micros, nil
+		if micros%t.unit() != 0 {
+			return 0, fmt.Errorf("%s has more digits after its seconds than %s", quoted(text), t)
 		}
+		return micros, nil
 	}
-	v, err := parseTime(text)
-	if err != nil {
-		return 0, fmt.Errorf("%s is no date or time: write 2026-01-31, or 2026-01-31 23:59:59.5Z", quoted(text))
-	}
-	return v, nil
-}
 
-func parseTime(text string) (int64, error) {
-	for _, layout := range []string{
-		time.DateOnly, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04",
-	} {
-		at, err := time.Parse(layout, text) // reads digits after the seconds, too
-		if err == nil && at.Year() >= 1 && at.Nanosecond()%1000 == 0 {
-			return at.UnixMicro(), nil
-		}
-	}
-	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
+	_, err := time.Parse(time.RFC3339Nano, text)
+	switch {
+	case t.Type == rows.TimestampTZ:
+		return 0, fmt.Errorf("%s is no date or time: write 2026-01-31, or 2026-01-31 23:59:59.5Z", quoted(text))
+	case err == nil:
 		return 0, fmt.Errorf("%s: a timestamp has no time zone: leave it out", quoted(text))
 	}
 	return 0, fmt.Errorf("%s is no timestamp: write 2026-01-31 23:59:59.000001", quoted(text))
@@ -350,6 +343,39 @@ func (t specType) formatStep(v int64) string {
 		}
 	}
 	return t.format(v)
+}
+
+// value reads a value of any type: a number, or bytes.
+func (t specType) value(text string) (number int64, bytes []byte, err error) {
+	switch {
+	case t.Type == rows.UUID:
+		bytes, err = parseUUID(text)
+	case t.Type == rows.Wide:
+		bytes, err = t.wide().ParseWide(withoutUnderscores(text))
+	case t.Variable():
+		bytes, err = t.parseBytes(text)
+	default:
+		number, err = t.parse(text)
+	}
+	return number, bytes, err
+}
+
+// written writes a value in its one notation; a text stays as it is.
+func (t specType) written(text string, number int64, bytes []byte) string {
+	switch {
+	case t.Type == rows.Bytes:
+		return hex.EncodeToString(bytes)
+	case t.Type == rows.Wide:
+		return t.wide().TextOf(bytes)
+	case t.Variable():
+		return text
+	}
+	return t.format(number)
+}
+
+// wide is a column of a decimal of more than 18 digits, which reads and writes its values.
+func (t specType) wide() rows.Column {
+	return rows.Column{Type: rows.Wide, Digits: t.digits, Scale: t.scale}
 }
 
 // parseBytes reads a value of a variable type.

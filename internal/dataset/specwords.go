@@ -11,33 +11,6 @@ import (
 // modifiers are the keys of a column that are no generator.
 var modifiers = []string{"type", "sql", "nulls", "distinct", "common"}
 
-// examples are parameters of each generator, for messages.
-var examples = map[string]string{
-	"sequence":    "{start: 1}",
-	"scatter":     "{start: 1, stride: 1000}",
-	"uuid":        "v4",
-	"hash":        "{min: 1, max: 100}",
-	"uniform":     "{min: 1, max: 100}",
-	"zipf":        "{s: 1.2} beside ref, or {s: 1.2, min: 1, max: 100}",
-	"normal":      "{mean: 50, stddev: 10}",
-	"lognormal":   "{median: 48, sigma: 0.9, min: 1, max: 20000}",
-	"exponential": "{mean: 60, max: 3600}",
-	"histogram":   "[0, 10, 25, 100]",
-	"values":      "{a: 70%, b: 30%}",
-	"text":        "{length: 3..21}",
-	"pattern":     `"[A-Z]{2}-[0-9]{4}"`,
-	"words":       "{length: 20..200}",
-	"bytes":       "{length: 0..24}",
-	"json":        "{n: {type: int, uniform: {min: 1, max: 9}}}",
-	"sample":      "people.csv",
-	"vector":      "{clusters: 100}",
-	"array":       "{length: 0..8, of: {uniform: {min: 1, max: 9}}}",
-	"ref":         "{table: customers, column: id, rows: 1000}",
-	"after":       "{column: ordered_at, by: 1h..30d}",
-	"same":        "billing_id",
-	"constant":    "EUR",
-}
-
 // meant are the keys of ours for words of other tools. Of several the one is meant that is valid at the place.
 var meant = map[string][]string{
 	"null": {"nulls"}, "nullable": {"nulls"}, "optional": {"nulls"}, "null_share": {"nulls"}, "null_fraction": {"nulls"},
@@ -98,7 +71,7 @@ func (r *specReader) noKey(e entry, where, column, generator string) {
 		r.add(e.line, "%s: key %s: did you mean %s?", where, quoted(e.key), guess)
 	case meant[strings.ToLower(e.key)] != nil: // which looks otherwise
 		r.add(e.line, "%s: generator %s: did you mean %s, as in %[3]s: %[4]s?",
-			where, quoted(e.key), guess, examples[guess])
+			where, quoted(e.key), guess, generatorNamed(guess).example)
 	default:
 		r.add(e.line, "%s: generator %s: did you mean %s?", where, quoted(e.key), guess)
 	}
@@ -108,9 +81,9 @@ func (r *specReader) noKey(e entry, where, column, generator string) {
 func like(where string) string {
 	const column = "{type: int, uniform: {min: 1, max: 100}}"
 	last, within := behindLast(where, ": ")
-	switch example, is := examples[last]; {
-	case is:
-		return ", as " + last + ": " + example
+	switch row := generatorNamed(last); {
+	case row != nil:
+		return ", as " + last + ": " + row.example
 	case last == "common":
 		return ", as common: {a: 20%, b: 5%}"
 	case !within && strings.HasPrefix(where, "column "):

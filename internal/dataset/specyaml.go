@@ -93,21 +93,36 @@ func (r *specReader) lineOf(at string) int {
 
 // read returns nil after an error, which it adds.
 func (r *specReader) read(text []byte) *Spec {
-	root := r.parse(text)
-	if root == nil {
+	all, version, ok := r.open(text, "version", "name", "rows", "parameters", "key", "primary", "unique", "columns")
+	if !ok {
 		return nil
 	}
 
-	all := r.mapping(root, "the file", "version", "name", "rows", "parameters", "key", "primary", "unique", "columns")
-	r.declare(all)
-	version := r.version(all)
 	s := r.spec(all)
-	s.Version = version
-	if s.Name == "" {
-		s.Name = r.nameOfFile()
-	}
+	s.Version, s.Name = version, cmp.Or(s.Name, r.nameOfFile())
 	r.allUsed()
 	return s
+}
+
+// open reads the keys of a file, its version and its parameters; false after an error, which it adds.
+func (r *specReader) open(text []byte, known ...string) (all []entry, version int, ok bool) {
+	root := r.parse(text)
+	if root == nil {
+		return nil, 0, false
+	}
+	all = r.mapping(root, "the file", known...)
+	r.declare(all)
+	return all, r.version(all), true
+}
+
+// find returns the entry of a key.
+func find(all []entry, key string) (e entry, is bool) {
+	for _, e := range all {
+		if e.key == key {
+			return e, true
+		}
+	}
+	return entry{}, false
 }
 
 func (r *specReader) nameOfFile() string {
@@ -137,8 +152,7 @@ func (r *specReader) spec(all []entry) *Spec {
 		}
 	}
 
-	isColumn := func(c SpecColumn) bool { return c.Name == hiddenKey }
-	if slices.Equal(s.Key, []string{hiddenKey}) && !slices.ContainsFunc(s.Columns, isColumn) {
+	if slices.Equal(s.Key, []string{hiddenKey}) && s.column(hiddenKey) == nil {
 		r.addKey(s)
 	}
 	return s
@@ -161,13 +175,13 @@ func (r *specReader) addKey(s *Spec) {
 
 // version reads the one of the format.
 func (r *specReader) version(all []entry) int {
-	at := slices.IndexFunc(all, func(e entry) bool { return e.key == "version" })
-	if at < 0 {
+	version, is := find(all, "version")
+	if !is {
 		r.add(1, "version: 1 is missing: it fixes what the generators mean")
 		return SpecVersion
 	}
-	r.lines["version"] = all[at].line
-	return int(r.integer(all[at], "version"))
+	r.lines["version"] = version.line
+	return int(r.integer(version, "version"))
 }
 
 // allUsed adds the parameters that nothing uses.

@@ -140,7 +140,7 @@ const (
 	maxParts  = 1 << 16 // of a zipf distribution: with as many ranks or fewer each is a part of its own
 	exactZipf = 1 << 15 // ranks of a larger one that are
 	octave    = 1 << 9  // parts of the others for each doubling of the rank, so that a part's ranks differ by 0.2 %
-	bellParts = 1 << 12 // of a normal distribution
+	bellParts = 1 << 12 // of a normal or exponential distribution
 )
 
 // zipfParts divides ranks 0 … n−1, n ≤ 2^62. Rank r has the probability of (r+1)^−s, s in millionths; a part all of
@@ -165,33 +165,40 @@ func zipfParts(n, s uint64) (parts []part, logs []int64) {
 // halfLog is log2(e) / 2, with fractionBits bits after the point.
 const halfLog = 203_041_276_517_399
 
-// normalParts divides the values from + k × step, k < n. mean and deviation are in millionths.
-func normalParts(from *big.Int, step, n uint64, mean, deviation *big.Int) (parts []part, logs []int64) {
-	count := min(n, bellParts)
+// normalParts divides a range. mean and deviation are in millionths.
+func normalParts(of uniformNumber, mean, deviation *big.Int) (parts []part, logs []int64) {
 	farthest := big.NewInt(1 << 61)
 	below := new(big.Int).Mul(deviation, deviation)
 	below.Lsh(below, 2)
 
-	first := uint64(0)
-	for i := range count {
-		high, low := bits.Mul64(i+1, n)
-		next, _ := bits.Div64(high, low, count)
-		size := next - first
-
-		// Twice the distance of the part's middle from the mean, squared: four times the square of the distance.
-		d := new(big.Int).SetUint64(2*first + size - 1)
-		d.Mul(d, new(big.Int).SetUint64(step))
-		d.Add(d, new(big.Int).Lsh(from, 1))
-		d.Mul(d, big.NewInt(1_000_000))
+	// Twice the distance of the part's middle from the mean, squared: four times the square of the distance.
+	return equalParts(of.count, func(twice uint64) *big.Int {
+		d := new(big.Int).SetUint64(twice)
+		d.Mul(d, new(big.Int).SetUint64(of.step))
+		d.Add(d, new(big.Int).Lsh(big.NewInt(of.least), 1))
+		d.Mul(d, big.NewInt(million))
 		d.Sub(d, new(big.Int).Lsh(mean, 1))
 		d.Mul(d, d)
 		d.Mul(d, big.NewInt(halfLog))
 		d.Quo(d, below)
 		if d.Cmp(farthest) > 0 {
-			d = farthest
+			return farthest
 		}
+		return d
+	})
+}
+
+// equalParts divides numbers 0 … n−1 into parts of nearly one size. rarer is how much rarer one is than the most
+// frequent, as a logarithm, by twice its distance from 0.
+func equalParts(n uint64, rarer func(twice uint64) *big.Int) (parts []part, logs []int64) {
+	count, first := min(n, bellParts), uint64(0)
+	for i := range count {
+		high, low := bits.Mul64(i+1, n)
+		next, _ := bits.Div64(high, low, count)
+		size := next - first
+		middle := 2*first + size - 1 // twice
 		parts = append(parts, part{first, size})
-		logs = append(logs, log2(size)-d.Int64())
+		logs = append(logs, log2(size)-rarer(middle).Int64())
 		first = next
 	}
 	return parts, logs

@@ -110,7 +110,7 @@ func TestNormal(t *testing.T) {
 
 		mean, _ := new(big.Float).SetFloat64(c.mean * 1e6).Int(nil)
 		stddev, _ := new(big.Float).SetFloat64(c.stddev * 1e6).Int(nil)
-		parts, logs := normalParts(big.NewInt(c.from), c.step, c.n, mean, stddev)
+		parts, logs := normalParts(uniformNumber{c.from, c.step, c.n}, mean, stddev)
 		mass := newChoice(weights(logs)).mass()
 		sum, next := 0.0, uint64(0)
 		density := func(p part) float64 {

@@ -53,23 +53,21 @@ func (u *SpecUUID) plan(p *columnPlanner) (plan columnPlan) {
 		return plan
 	case "v7":
 	default:
-		p.wrong([]string{"uuid"}, "uuid: %s: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
+		return p.refuse([]string{"uuid"},
+			"uuid: %s: there is v4 and v7, as in uuid: v7 or uuid: {version: v7, start: 2026-01-01, step: 1ms}",
 			quoted(u.Version))
-		return plan
 	}
 
 	time := *p // whose numbers are times
 	time.t = specType{Type: rows.Timestamp, name: "timestamp"}
-	before := len(p.problems)
 	s.version = 7
 	s.first = time.number(&u.Start, defaultStart, "uuid", "start")
 	s.step = time.step(&u.Step, 1000, "uuid", "step")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if s.first < 0 {
-		p.wrong([]string{"uuid", "start"}, "uuid: start %s is before 1970, where a v7 begins", u.Start)
-		return plan
+		return p.refuse([]string{"uuid", "start"}, "uuid: start %s is before 1970, where a v7 begins", u.Start)
 	}
 	p.endAt((latestMicros - s.first) / s.step)
 	return plan

@@ -23,8 +23,7 @@ const (
 
 func (s *SpecVector) plan(p *columnPlanner) (plan columnPlan) {
 	if s.Clusters < 1 || s.Clusters > maxClusters {
-		p.wrong([]string{"vector", "clusters"}, "vector: clusters: %d: 1 to %d", s.Clusters, maxClusters)
-		return plan
+		return p.refuse([]string{"vector", "clusters"}, "vector: clusters: %d: 1 to %d", s.Clusters, maxClusters)
 	}
 	if s.Spread == "" {
 		s.Spread = "0.1"
@@ -32,9 +31,9 @@ func (s *SpecVector) plan(p *columnPlanner) (plan columnPlan) {
 	const digits, whole = 4, 10_000
 	spread, err := parseDecimal(s.Spread, digits, digits+1)
 	if err != nil || spread < 1 || spread > whole {
-		p.wrong([]string{"vector", "spread"}, "vector: spread: %s: more than 0, at most 1, with up to %d digits after the point",
+		return p.refuse([]string{"vector", "spread"},
+			"vector: spread: %s: more than 0, at most 1, with up to %d digits after the point",
 			quoted(s.Spread), digits)
-		return plan
 	}
 	s.Spread = trimmed(formatDecimal(spread, digits))
 

@@ -64,7 +64,7 @@ func (g *uniformWide) fill(v *rows.Vector, start uint64, first int64, n int) {
 
 // chosenWide is one of a list, as chosenNumber is.
 type chosenWide struct {
-	list   [][]byte
+	list   []string
 	choice choice
 }
 
@@ -85,60 +85,37 @@ func (p *columnPlanner) wide(text *string, missing string, at ...string) *big.In
 	if *text == "" {
 		*text = missing
 	}
-	column := rows.Column{Type: rows.Wide, Digits: p.t.digits, Scale: p.t.scale}
-	value, err := column.ParseWide(withoutUnderscores(*text))
+	_, value, err := p.t.value(*text)
 	if err != nil {
 		p.wrong(at, "%v", err)
 		return new(big.Int)
 	}
-	*text = column.TextOf(value)
+	*text = p.t.written(*text, 0, value)
 	return rows.BigOf(value)
 }
 
 // planWide is plan for a wide decimal.
 func (r *SpecRange) planWide(p *columnPlanner) (plan columnPlan) {
 	if r.Min == "" || r.Max == "" {
-		p.wrong([]string{"uniform"}, "uniform needs min and max")
-		return plan
+		return p.refuse([]string{"uniform"}, "uniform needs min and max")
 	}
 
-	before := len(p.problems)
 	least, most := p.wide(&r.Min, "", "uniform", "min"), p.wide(&r.Max, "", "uniform", "max")
 	unit := rows.Column{Type: rows.Wide, Scale: p.t.scale}.TextOf(rows.FromBig(big.NewInt(1)))
 	step := p.wide(&r.Step, unit, "uniform", "step")
-	if len(p.problems) > before {
+	if p.hasProblem() {
 		return plan
 	}
 	if step.Sign() < 1 {
-		p.wrong([]string{"uniform", "step"}, "uniform: step %s: a step is more than 0", r.Step)
-		return plan
+		return p.refuse([]string{"uniform", "step"}, "uniform: step %s: a step is more than 0", r.Step)
 	}
 	if most.Cmp(least) < 0 {
-		p.wrong([]string{"uniform", "max"}, "uniform: max %s is less than min %s", r.Max, r.Min)
-		return plan
+		return p.refuse([]string{"uniform", "max"}, "uniform: max %s is less than min %s", r.Max, r.Min)
 	}
 
 	count := new(big.Int).Sub(most, least)
 	count.Add(count.Quo(count, step), big.NewInt(1))
 	g := &uniformWide{number128Of(least), number128Of(step), number128Of(count)}
 	plan.drawn = func(uint64) generator { return g }
-	return plan
-}
-
-// chosenWide is chosen for a wide decimal.
-func (p *columnPlanner) chosenWide(texts []*string, from string, chances func() choice) (plan columnPlan) {
-	list, seen := make([][]byte, len(texts)), map[string]bool{}
-	before := len(p.problems)
-	for i, text := range texts {
-		list[i] = rows.FromBig(p.wide(text, "", from))
-		if seen[*text] {
-			p.wrong([]string{from}, "%s: %s is here twice", from, quoted(*text))
-		}
-		seen[*text] = true
-	}
-	if len(p.problems) > before {
-		return plan
-	}
-	plan.drawn = func(uint64) generator { return &chosenWide{list, chances()} }
 	return plan
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -23,11 +24,13 @@ type bound struct {
 	beyond bool // the end itself is not in the range
 }
 
+// found are limits of columns, by name.
+type found = map[string]limits
+
 // understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one
 // of them, and several with AND. Part of what it returns may hold although not all was understood. escapes says that a
 // backslash begins one in a literal.
-func understand(condition string, escapes bool) (found map[string]limits, all bool) {
-	p := &checkParser{found: map[string]limits{}}
+func understand(condition string, escapes bool) (some found, all bool) {
 	tokens, ok := tokenize(condition, escapes)
 	if !ok {
 		return nil, false
@@ -35,16 +38,16 @@ func understand(condition string, escapes bool) (found map[string]limits, all bo
 	if len(tokens) > 0 && tokens[0].is("check") {
 		tokens = tokens[1:]
 	}
-	p.tokens = withoutParentheses(withoutCasts(tokens))
-	all = p.conditions() && p.at == len(p.tokens)
-	return p.found, all
+	p := &checkParser{tokens: withoutParentheses(withoutCasts(tokens))}
+	some, all = p.conditions()
+	return some, all && p.at == len(p.tokens)
 }
 
-// checkParser reads tokens. What it does not know ends it.
+// checkParser reads tokens. What it does not know ends it: its methods return false then, and what they have read that
+// holds.
 type checkParser struct {
 	tokens []token
 	at     int
-	found  map[string]limits
 }
 
 func (p *checkParser) next() token {
@@ -65,41 +68,32 @@ func (p *checkParser) take(text string) bool {
 }
 
 // conditions reads conditions with AND between them.
-func (p *checkParser) conditions() bool {
+func (p *checkParser) conditions() (all found, ok bool) {
 	for {
-		if !p.alternatives() {
-			return false
-		}
-		if !p.take("and") {
-			return true
+		more, ok := p.alternatives()
+		all = merge(all, more)
+		if !ok || !p.take("and") {
+			return all, ok
 		}
 	}
 }
 
 // alternatives reads a condition, or several with OR, which are understood if each says what one column is equal to.
-func (p *checkParser) alternatives() bool {
-	before := p.found
-	p.found = map[string]limits{}
-	defer func() { p.found = merge(before, p.found) }()
-	if !p.condition() {
-		return false
-	}
-	for p.take("or") {
-		one := p.found
-		p.found = map[string]limits{}
-		if !p.condition() {
-			p.found = nil
-			return false
+func (p *checkParser) alternatives() (one found, ok bool) {
+	one, ok = p.condition()
+	for ok && p.take("or") {
+		other, understood := p.condition()
+		if !understood {
+			return nil, false
 		}
-		if p.found = either(one, p.found); p.found == nil {
-			return false
-		}
+		one = either(one, other)
+		ok = one != nil
 	}
-	return true
+	return one, ok
 }
 
 // either is what one of two conditions allows; nil if that is not understood.
-func either(a, b map[string]limits) map[string]limits {
+func either(a, b found) found {
 	if len(a) != 1 || len(b) != 1 {
 		return nil
 	}
@@ -107,34 +101,40 @@ func either(a, b map[string]limits) map[string]limits {
 		other, same := b[name]
 		if same && one.in != nil && other.in != nil {
 			one.in = append(slices.Clone(one.in), other.in...)
-			return map[string]limits{name: one}
+			return found{name: one}
 		}
 	}
 	return nil
 }
 
-// merge adds the limits of more conditions, which all hold.
-func merge(a, b map[string]limits) map[string]limits {
+// merge returns the limits of conditions that all hold.
+func merge(a, b found) found {
+	all := found{}
+	maps.Copy(all, a)
 	for name, more := range b {
-		l, known := a[name]
-		if !known {
-			a[name] = more
-			continue
+		l, known := all[name]
+		if known {
+			more = l.and(more)
 		}
-		if more.in != nil && l.in != nil {
-			l.in = slices.DeleteFunc(slices.Clone(l.in), func(v string) bool { return !slices.Contains(more.in, v) })
-		} else if more.in != nil {
-			l.in = more.in
-		}
-		l.out = slices.Concat(l.out, more.out)
-		l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
-		l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
-		if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
-			l.maxLen = more.maxLen
-		}
-		a[name] = l
+		all[name] = more
 	}
-	return a
+	return all
+}
+
+// and returns what both limits allow.
+func (l limits) and(more limits) limits {
+	if more.in != nil && l.in != nil {
+		l.in = slices.DeleteFunc(slices.Clone(l.in), func(v string) bool { return !slices.Contains(more.in, v) })
+	} else if more.in != nil {
+		l.in = more.in
+	}
+	l.out = slices.Concat(l.out, more.out)
+	l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
+	l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
+	if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
+		l.maxLen = more.maxLen
+	}
+	return l
 }
 
 // tighter returns the end of a range of two that lies further in the direction. Numbers are compared as such, and
@@ -156,9 +156,10 @@ func tighter(a, b *bound, direction int) *bound {
 }
 
 // condition reads one condition, or some in parentheses.
-func (p *checkParser) condition() bool {
+func (p *checkParser) condition() (one found, ok bool) {
 	if p.take("(") {
-		return p.conditions() && p.take(")")
+		one, ok = p.conditions()
+		return one, ok && p.take(")")
 	}
 	if p.take("not") {
 		return p.negated()
@@ -169,51 +170,54 @@ func (p *checkParser) condition() bool {
 	case first.isConstant():
 		sign := p.next()
 		column := p.next()
-		return column.isColumn() && p.compare(column.text, turned(sign.text), first)
+		if !column.isColumn() {
+			return nil, false
+		}
+		return compared(column.text, turned(sign.text), first)
 	case !first.isColumn():
-		return false
+		return nil, false
 	case first.kind == wordToken && p.take("("):
 		return p.function(strings.ToLower(first.text))
 	case p.take("in"):
-		return p.take("(") && p.list(first.text, ")")
+		if !p.take("(") {
+			return nil, false
+		}
+		return p.list(first.text, ")")
 	case p.take("between"):
 		least, and, most := p.next(), p.take("and"), p.next()
-		return and && p.compare(first.text, ">=", least) && p.compare(first.text, "<=", most)
+		if one, ok = compared(first.text, ">=", least); !ok || !and {
+			return nil, false
+		}
+		to, ok := compared(first.text, "<=", most)
+		return merge(one, to), ok
 	case p.take("is"):
 		if p.take("not") {
-			return p.take("null")
+			return nil, p.take("null")
 		}
-		return p.compare(first.text, "=", p.next())
+		return compared(first.text, "=", p.next())
 	case p.at == len(p.tokens), p.tokens[p.at].is("and"), p.tokens[p.at].is("or"), p.tokens[p.at].is(")"): // a boolean
-		p.found = merge(p.found, map[string]limits{first.text: {in: []string{"true"}}})
-		return true
+		return found{first.text: {in: []string{"true"}}}, true
 	}
 
 	sign := p.next()
 	if sign.is("=") && p.take("any") {
 		return p.array(first.text)
 	}
-	return p.compare(first.text, sign.text, p.next())
+	return compared(first.text, sign.text, p.next())
 }
 
 // negated reads a condition of one column of which the opposite holds.
-func (p *checkParser) negated() bool {
-	before := p.found
-	p.found = map[string]limits{}
-	understood := p.condition()
-	one := p.found
-	p.found = before
-	if !understood || len(one) != 1 {
-		return false
+func (p *checkParser) negated() (found, bool) {
+	one, ok := p.condition()
+	if !ok || len(one) != 1 {
+		return nil, false
 	}
 	for name, l := range one {
-		opposite, known := l.opposite()
-		if !known {
-			return false
+		if opposite, known := l.opposite(); known {
+			return found{name: opposite}, true
 		}
-		p.found = merge(p.found, map[string]limits{name: opposite})
 	}
-	return true
+	return nil, false
 }
 
 // opposite returns what is left to a column that is not in the limits, if it is one end of a range or a list.
@@ -244,67 +248,62 @@ func turned(sign string) string {
 }
 
 // array reads what follows = ANY, as PostgreSQL shows an IN: (ARRAY['a', 'b']), with or without more parentheses.
-func (p *checkParser) array(column string) bool {
+func (p *checkParser) array(column string) (one found, ok bool) {
 	open := 0
 	for p.take("(") {
 		open++
 	}
-	if open == 0 || !p.take("array") || !p.take("[") || !p.list(column, "]") {
-		return false
+	if open == 0 || !p.take("array") || !p.take("[") {
+		return nil, false
 	}
-	for ; open > 0; open-- {
-		if !p.take(")") {
-			return false
-		}
+	one, ok = p.list(column, "]")
+	for ; ok && open > 0; open-- {
+		ok = p.take(")")
 	}
-	return true
+	return one, ok
 }
 
 // list reads constants up to the end of a list.
-func (p *checkParser) list(column, end string) bool {
-	l := limits{}
+func (p *checkParser) list(column, end string) (found, bool) {
+	var all []string
 	for {
 		v := p.next()
 		if !v.isConstant() {
-			return false
+			return nil, false
 		}
-		l.in = append(l.in, v.text)
+		all = append(all, v.text)
 		if p.take(end) {
-			p.found = merge(p.found, map[string]limits{column: l})
-			return true
+			return found{column: {in: all}}, true
 		}
 		if !p.take(",") {
-			return false
+			return nil, false
 		}
 	}
 }
 
 // function reads a limit of a length.
-func (p *checkParser) function(name string) bool {
-	if name == "json_valid" {
-		column := p.next()
-		p.found = merge(p.found, map[string]limits{column.text: {json: true}})
-		return column.isColumn() && p.take(")")
-	}
-	if !slices.Contains([]string{"length", "char_length", "character_length", "octet_length"}, name) {
-		return false
-	}
+func (p *checkParser) function(name string) (found, bool) {
 	column := p.next()
-	closed := p.take(")")
-	if !column.isColumn() || !closed {
-		return false
+	if !column.isColumn() || !p.take(")") {
+		return nil, false
+	}
+	switch name {
+	case "json_valid":
+		return found{column.text: {json: true}}, true
+	case "length", "char_length", "character_length", "octet_length":
+	default:
+		return nil, false
 	}
 	if p.take("between") {
 		least, isLeast := p.count()
 		and := p.take("and")
 		most, isMost := p.count()
-		p.found = merge(p.found, map[string]limits{column.text: {minLen: least, maxLen: most}})
-		return isLeast && and && isMost
+		return found{column.text: {minLen: least, maxLen: most}}, isLeast && and && isMost
 	}
 	sign := p.next()
 	n, is := p.count()
 	if !is {
-		return false
+		return nil, false
 	}
 
 	l := limits{}
@@ -320,10 +319,9 @@ func (p *checkParser) function(name string) bool {
 	case "=":
 		l.minLen, l.maxLen = n, n
 	default:
-		return false
+		return nil, false
 	}
-	p.found = merge(p.found, map[string]limits{column.text: l})
-	return true
+	return found{column.text: l}, true
 }
 
 // count reads a whole number.
@@ -333,10 +331,10 @@ func (p *checkParser) count() (n int, is bool) {
 	return n, t.kind == numberToken && err == nil
 }
 
-// compare adds a comparison with a constant.
-func (p *checkParser) compare(column, sign string, with token) bool {
+// compared is a comparison with a constant.
+func compared(column, sign string, with token) (found, bool) {
 	if !with.isConstant() {
-		return false
+		return nil, false
 	}
 	if with.kind == wordToken {
 		with.text = strings.ToLower(with.text)
@@ -356,8 +354,7 @@ func (p *checkParser) compare(column, sign string, with token) bool {
 		}
 		l.out = []string{with.text}
 	default:
-		return false
+		return nil, false
 	}
-	p.found = merge(p.found, map[string]limits{column: l})
-	return true
+	return found{column: l}, true
 }

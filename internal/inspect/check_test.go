@@ -33,6 +33,7 @@ func TestUnderstand(t *testing.T) {
 		`CHECK (((n <> 5) AND (n <> 7)))`:                                                                  {"n": {out: []string{"5", "7"}}},
 		`CHECK ((NOT (a = 1)))`:                                                                            {"a": {out: []string{"1"}}},
 		`CHECK ((mood <> 'it''s'::mood))`:                                                                  {"mood": {out: []string{"it's"}}},
+		`CHECK ((tags <> '{}'::character varying(3)[]))`:                                                   {"tags": {out: []string{"{}"}}},
 		`CHECK ((id IS NOT NULL))`:                                                                         {},
 		// MySQL, MariaDB, TiDB, OceanBase
 		`(` + "`w`" + ` in (_utf8mb4\'a\',_utf8mb4\'it\\\'s\'))`: {"w": in("a", "it's")},

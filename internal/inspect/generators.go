@@ -103,13 +103,13 @@ const sequenceDigits = 12
 // to be found by it.
 func (c *column) sequences(key bool) (all []string) {
 	if c.parent != nil {
-		return []string{"sequence: {of: " + c.parent.short() + "}"}
+		return []string{"sequence: {" + c.begins() + "}"}
 	}
 	if c.in != nil || c.examples != nil || c.isNarrow() {
 		return nil
 	}
 	if c.isInteger() {
-		return []string{fmt.Sprintf("sequence: {start: %d}", c.first())}
+		return []string{"sequence: {" + c.begins() + "}"}
 	}
 	switch c.Values.Type {
 	case rows.UUID:

@@ -98,7 +98,7 @@ type column struct {
 // newWriter reads a table. inFile reports whether a reference of two columns is to a table of the same file; nil: none
 // is.
 func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *writer {
-	w := &writer{Description: d, name: specName(d.Table)}
+	w := &writer{Description: d, name: dataset.NameOf(d.Table)}
 	for i := range d.Columns {
 		table := d.Columns[i]
 		c := &column{Column: &table}
@@ -135,17 +135,6 @@ func (w *writer) leaveOut(c *column, why string) {
 	}
 }
 
-// specName makes the name of a dataset of a table's.
-func specName(table string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, table)
-	return name[:min(len(name), 63)]
-}
-
 // find returns a column by name: as it is, or, for servers that do not keep the case in conditions, in any case.
 func (w *writer) find(name string) *column {
 	for _, same := range []func(string) bool{
@@ -169,15 +158,15 @@ func (w *writer) readChecks() {
 }
 
 // limit adds limits of columns by name, and reports whether all can be kept.
-func (w *writer) limit(found map[string]limits) bool {
+func (w *writer) limit(some found) bool {
 	all := true
-	for name, l := range found {
+	for name, l := range some {
 		c := w.find(name)
 		if c == nil || len(l.out) > 0 && !c.canBeWithout() {
 			all = false
 			continue
 		}
-		c.limits = merge(map[string]limits{"": c.limits}, map[string]limits{"": l})[""]
+		c.limits = c.and(l)
 	}
 	return all
 }

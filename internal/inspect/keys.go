@@ -79,33 +79,40 @@ func (c *column) rank() int {
 // pairCycle is how many rows share the first number of a key of two, where nothing else says it.
 const pairCycle = 100
 
-// pair makes a key of two integers: the one that starts over is that of a reference, or the second.
+// pair makes a key of two integers: the one that starts over is that of a reference, or the second. One that refers to
+// a table of the file starts over behind the last row of that.
 func (w *writer) pair(columns []*column) bool {
 	slow, fast := columns[0], columns[1]
 	if slow.reference != nil && fast.reference == nil {
 		slow, fast = fast, slow
 	}
-	if slow.parent != nil || fast.parent != nil {
-		return w.pairOf(slow, fast)
+	if slow.parent != nil && fast.parent == nil {
+		slow, fast = fast, slow
 	}
-	bound := slow.reference != nil || slow.in != nil || fast.in != nil
-	if bound || !slow.isInteger() || !fast.isInteger() || slow.isNarrow() {
+	bound := slow.in != nil || fast.in != nil || slow.parent == nil && slow.isNarrow()
+	if bound || !slow.isInteger() || !fast.isInteger() {
 		return false
 	}
 
-	start, cycle := fast.first(), int64(pairCycle)
-	if fast.reference != nil {
-		keys := fast.reference.Keys
-		if keys == nil || keys.Count == 0 || gaps(keys) > 0 {
+	first, cycle := fast.begins(), ""
+	if fast.parent != nil {
+		cycle = fast.parent.rows()
+	} else {
+		start, count := fast.first(), int64(pairCycle)
+		if r := fast.reference; r != nil {
+			if !canBeDrawn(r) {
+				return false
+			}
+			start, count = r.Keys.Min, r.Keys.Count
+		}
+		if slow.reference != nil || fast.isNarrow() && start+count-1 > fast.Values.Most {
 			return false
 		}
-		start, cycle = keys.Min, keys.Count
+		first, cycle = fmt.Sprintf("start: %d", start), fmt.Sprint(count)
 	}
-	if fast.isNarrow() && start+cycle-1 > fast.Values.Most {
-		return false
-	}
-	every := fmt.Sprintf("sequence: {start: %d, every: %d}", slow.first(), cycle)
-	over := fmt.Sprintf("sequence: {start: %d, cycle: %d}", start, cycle)
+
+	every := fmt.Sprintf("sequence: {%s, every: %s}", slow.begins(), cycle)
+	over := fmt.Sprintf("sequence: {%s, cycle: %s}", first, cycle)
 	key := []string{slow.Name, fast.Name}
 	if !w.accepted(key, entry{slow, every}, entry{fast, over}) {
 		return false
@@ -114,6 +121,14 @@ func (w *writer) pair(columns []*column) bool {
 	slow.choose(every)
 	fast.choose(over)
 	return true
+}
+
+// begins is where a sequence of a column begins: at a number, or at the first row of its parent.
+func (c *column) begins() string {
+	if c.parent != nil {
+		return "of: " + c.parent.short()
+	}
+	return fmt.Sprintf("start: %d", c.first())
 }
 
 // choose settles how a derived column is made.

@@ -290,29 +290,6 @@ func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
 	return false
 }
 
-// pairOf makes a key of two columns of which one or both refer to tables of the file: the fast one starts over behind
-// the last row of its parent.
-func (w *writer) pairOf(slow, fast *column) bool {
-	if fast.parent == nil {
-		slow, fast = fast, slow
-	}
-	cycle := fast.parent.rows()
-	over := fmt.Sprintf("sequence: {of: %s, cycle: %s}", fast.parent.short(), cycle)
-	every := fmt.Sprintf("sequence: {start: %d, every: %s}", slow.first(), cycle)
-	if slow.parent != nil {
-		every = fmt.Sprintf("sequence: {of: %s, every: %s}", slow.parent.short(), cycle)
-	}
-	key := []string{slow.Name, fast.Name}
-	bound := slow.in != nil || fast.in != nil || slow.parent == nil && slow.isNarrow()
-	if bound || !slow.isInteger() || !fast.isInteger() || !w.accepted(key, entry{slow, every}, entry{fast, over}) {
-		return false
-	}
-	w.key = key
-	slow.choose(every)
-	fast.choose(over)
-	return true
-}
-
 // room is how many rows the table's own derived columns have values for, as two characters have for a code.
 func (w *writer) room() int64 {
 	room := int64(math.MaxInt64)

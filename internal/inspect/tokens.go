@@ -122,11 +122,7 @@ func withoutCasts(in []token) (out []token) {
 			i++
 		}
 		for i+1 < len(in) && (in[i+1].is("(") || in[i+1].is("[")) {
-			for i+1 < len(in) && !in[i].is(")") && !in[i].is("]") {
-				i++
-			}
-			if i+1 < len(in) && !in[i+1].is("[") {
-				break
+			for i++; i+1 < len(in) && !in[i].is(")") && !in[i].is("]"); i++ {
 			}
 		}
 	}
