@@ -19,7 +19,7 @@ type joint struct {
 
 // isJoint reports whether a reference of several columns is to another table of the file, or, of two columns, to any.
 func (s *schema) isJoint(from *loader.Description, r *loader.Reference) bool {
-	in := func(t Table) bool { return t.Name == r.Table && s.left[t.Name] == nil }
+	in := func(t *loader.Description) bool { return t.Table == r.Table && s.left[t.Table] == nil }
 	isOwn := r.Table == from.Table && len(r.Columns) > 2
 	return len(r.Columns) > 1 && r.Schema == from.Schema && !isOwn && slices.ContainsFunc(s.tables, in)
 }

@@ -12,27 +12,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Table is a table of a schema, or why it cannot be described.
-type Table struct {
-	Name string
-	*loader.Description
-	Err error
-}
-
 // unknownRows is how many rows a table gets of which the server does not know the number.
 const unknownRows = 1000
 
 // WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
-func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([]byte, error) {
+func WriteSchema(all []*loader.Description, schema, prefix, server string, keepValues bool) ([]byte, error) {
 	left := make(map[string]error) // why tables are left out
-	for _, t := range all {
-		if t.Err != nil {
-			left[t.Name] = t.Err
-		}
-	}
-
 	for {
 		s := newSchema(all, prefix, left, keepValues)
 		s.write()
@@ -55,27 +42,27 @@ func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([
 
 // schema writes the tables of a schema.
 type schema struct {
-	tables  []Table
+	tables  []*loader.Description
 	writers map[string]*writer // by name, without those of left
 	joint   map[*writer][]*joint
 	left    map[string]error
 	failed  bool // one more is left out
 }
 
-func newSchema(all []Table, prefix string, left map[string]error, keepValues bool) *schema {
+func newSchema(all []*loader.Description, prefix string, left map[string]error, keepValues bool) *schema {
 	s := &schema{tables: all, writers: map[string]*writer{}, joint: map[*writer][]*joint{}, left: left}
 	for _, t := range all {
-		if left[t.Name] != nil {
+		if left[t.Table] != nil {
 			continue
 		}
-		d := *t.Description // whose number of rows changes
+		d := *t // whose number of rows changes
 		w := newWriter(&d, func(r *loader.Reference) bool { return s.isJoint(&d, r) })
-		w.label, w.keepValues = prefix+t.Name, keepValues
+		w.label, w.keepValues = prefix+t.Table, keepValues
 		if w.Rows < 1 {
 			w.Rows = unknownRows
 			w.unknownRows = true
 		}
-		s.writers[t.Name] = w
+		s.writers[t.Table] = w
 	}
 	for _, w := range s.writers {
 		for _, c := range w.columns {
@@ -217,9 +204,9 @@ func (s *schema) file(what string) string {
 	line("version: 1")
 	line("tables:")
 	for _, t := range s.tables {
-		w := s.writers[t.Name]
+		w := s.writers[t.Table]
 		if w == nil {
-			line("  # %s", comment(fmt.Sprintf("%s is left out: %s", quoted(t.Name), loader.Explain(s.left[t.Name]))))
+			line("  # %s", comment(fmt.Sprintf("%s is left out: %s", quoted(t.Table), loader.Explain(s.left[t.Table]))))
 			continue
 		}
 		out.WriteString(indented("  ", w.remarks()))

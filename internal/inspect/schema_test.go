@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -16,10 +15,8 @@ func to(table, column, of string) loader.Reference {
 	return loader.Reference{Name: "f_" + column, Columns: []string{column}, Schema: "s", Table: table, Of: []string{of}}
 }
 
-func described(name string, rows int64, keys []loader.Key, columns []loader.Column, references ...loader.Reference) Table {
-	return Table{Name: name, Description: &loader.Description{
-		Schema: "s", Table: name, Rows: rows, Columns: columns, Keys: keys, References: references,
-	}}
+func described(name string, rows int64, keys []loader.Key, columns []loader.Column, references ...loader.Reference) *loader.Description {
+	return &loader.Description{Schema: "s", Table: name, Rows: rows, Columns: columns, Keys: keys, References: references}
 }
 
 // What references become: they follow the parent's key wherever that can be computed, and nothing refers to what is
@@ -29,7 +26,7 @@ func TestWriteSchema(t *testing.T) {
 	id := []loader.Column{bigint("id")}
 	uuid := loader.Column{Name: "id", Type: "uuid", Values: &rows.Column{Type: rows.UUID}}
 	odd := loader.Column{Name: "odd", Type: "odd"}
-	all := []Table{
+	all := []*loader.Description{
 		described("profiles", 900, key("user_id"), []loader.Column{{Name: "user_id", Values: uuid.Values}}, to("users", "user_id", "id")),
 		described("users", 500, key("id"), []loader.Column{uuid, null(bigint("team")), null(loader.Column{Name: "boss", Values: uuid.Values})},
 			to("teams", "team", "id"), to("users", "boss", "id")),
@@ -41,7 +38,6 @@ func TestWriteSchema(t *testing.T) {
 		described("of_odds", 4, key("id"), []loader.Column{bigint("id"), bigint("a"), null(bigint("b"))}, to("odds", "a", "id"), to("odds", "b", "id")),
 		described("may", 4, key("id"), []loader.Column{bigint("id"), null(bigint("a"))}, to("odds", "a", "id")),
 		described("ring", 4, key("id"), []loader.Column{bigint("id"), bigint("next")}, to("ring", "next", "id")),
-		{Name: "secret", Err: errors.New("permission denied\nat all")},
 	}
 	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
 	require.NoError(t, err)
@@ -60,7 +56,6 @@ func TestWriteSchema(t *testing.T) {
 			"once that has rows, inspect --table s.of_odds describes this one alone\n",
 		"      # \"a\" bigint is left out: it refers to table odds, which is left out: NULL\n",
 		"      next: {type: bigint, ref: s.ring.id}\n",
-		"  # \"secret\" is left out: permission denied at all\n",
 	} {
 		require.Contains(t, text, line)
 	}
@@ -71,7 +66,7 @@ func TestWriteSchema(t *testing.T) {
 		require.Len(t, read.Tables, 8)
 	}
 
-	_, err = WriteSchema(all[len(all)-1:], "s", "", "Server 1", false)
+	_, err = WriteSchema(all[6:7], "s", "", "Server 1", false)
 	require.ErrorContains(t, err, "no dataset can be made for any table of schema s")
 	require.True(t, strings.HasPrefix(text, "# Schema s of Server 1, as terapush inspect has read it."))
 }
@@ -82,7 +77,7 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	code := loader.Column{Name: "code", Type: "character(2)", Values: &rows.Column{Type: rows.Char, MaxBytes: 2}}
 	tiny := loader.Column{Name: "code", Type: "tinyint", Values: &rows.Column{Type: rows.Int16, Most: 127}}
 	key := []loader.Key{primary("id")}
-	all := []Table{
+	all := []*loader.Description{
 		described("countries", 0, []loader.Key{primary("code")}, []loader.Column{code}),
 		described("users", 0, key, []loader.Column{bigint("id"), code}, to("countries", "code", "code")),
 		described("states", 0, []loader.Key{primary("code")}, []loader.Column{tiny}),
@@ -111,7 +106,7 @@ func TestReferencesToTheSameTable(t *testing.T) {
 	table := described("staff", 0, []loader.Key{primary("id")},
 		[]loader.Column{bigint("id"), null(bigint("boss")), bigint("founder")}, to("staff", "boss", "id"), to("staff", "founder", "id"))
 	table.References[0].Keys = &loader.ParentKeys{Min: 1, Max: 90, Count: 3}
-	text, err := Write(table.Description, "Server 1", false)
+	text, err := Write(table, "Server 1", false)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "  id: {type: bigint, sequence: {start: 1}}\n"+
 		"  boss: {type: bigint, ref: {column: id}, nulls: 10%}\n  founder: {type: bigint, ref: {column: id}}\n")
@@ -124,7 +119,7 @@ func TestReferencesOfSeveralColumns(t *testing.T) {
 	}
 	id, key := bigint("id"), primary("id")
 	tenant, shelf, slot := bigint("tenant"), bigint("shelf"), bigint("slot")
-	all := []Table{
+	all := []*loader.Description{
 		described("tenants", 9, []loader.Key{key}, []loader.Column{id}),
 		described("places", 50, []loader.Key{key, unique("tenant", "shelf", "slot"), unique("tenant", "shelf")},
 			[]loader.Column{id, tenant, shelf, slot}, to("tenants", "tenant", "id")),
@@ -158,7 +153,7 @@ func TestUniqueOfSomeRows(t *testing.T) {
 		primary("id"), unique("parent", "list"), {Name: "one", Columns: []string{"standard"}, Only: "where (standard = true)"},
 	}, []loader.Column{bigint("id"), null(bigint("parent")), null(bigint("list")), standard}, to("roles", "parent", "id"), to("lists", "list", "id"))
 	lists := described("lists", 30, []loader.Key{primary("id")}, []loader.Column{bigint("id")})
-	file, err := WriteSchema([]Table{table, lists}, "s", "", "Server 1", false)
+	file, err := WriteSchema([]*loader.Description{table, lists}, "s", "", "Server 1", false)
 	require.NoError(t, err)
 	for _, line := range []string{"parent: {type: bigint, ref: roles.id, nulls: 10%}\n", "list: {type: bigint, sequence: {of: lists.id}, nulls: 0%}\n",
 		"standard: {type: boolean, values: [false]}\n"} {

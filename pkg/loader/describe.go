@@ -15,9 +15,9 @@ type Describer interface {
 	// DescribeAll describes the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
 	// The keys of parents in the same schema are not counted. A server that cannot list tables is an error.
 	DescribeAll(ctx context.Context, schema string) ([]*Description, error)
-	// Shapes adds what the server's statistics say of the columns of a description. What this user may not see is in its
-	// Hidden.
-	Shapes(ctx context.Context, d *Description) error
+	// Shapes adds what the server's statistics say of the columns of tables, all of one schema. What this user may not
+	// see is in their Hidden.
+	Shapes(ctx context.Context, all ...*Description) error
 	// Columns lists the table's columns in their order, with their Values.
 	Columns(ctx context.Context) ([]Column, error)
 	// Rows counts all rows of the table, by a scan.
