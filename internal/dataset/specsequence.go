@@ -50,6 +50,13 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 		p.wrong(at, "a sequence starts at 0 or above, not at %s", q.Start)
 		return plan
 	}
+	if q.Most != "" {
+		if most = min(most, number.number(&q.Most, 0, "sequence", "most")); most <= s.start {
+			p.wrong([]string{"sequence", "most"}, "sequence: most %s is not above its start, %s", q.Most, q.Start)
+			return plan
+		}
+		plan.span(s.start, 1, uint64(most-s.start)+1)
+	}
 	if s.start > most {
 		p.wrong(at, "sequence: start %s has more than the %d digits of its format", q.Start, s.digits)
 		return plan

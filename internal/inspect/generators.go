@@ -38,7 +38,7 @@ func kindOf(c *rows.Column) string {
 	return dataset.TypeName(*c)
 }
 
-// isNarrow reports whether the column holds fewer integers than its type of ours, so that no sequence may go on in it.
+// isNarrow reports whether the column holds fewer integers than its type of ours, which ends its sequences early.
 func (c *column) isNarrow() bool { return c.Values != nil && c.Values.Most != 0 }
 
 func (c *column) isInteger() bool { return c.Values != nil && c.Values.Type.IsInteger() }
@@ -105,8 +105,11 @@ func (c *column) sequences(key bool) (all []string) {
 	if c.parent != nil {
 		return []string{"sequence: {of: " + c.parent.short() + "}"}
 	}
-	if c.in != nil || c.examples != nil || c.isNarrow() {
+	if c.in != nil || c.examples != nil {
 		return nil
+	}
+	if c.isNarrow() {
+		return []string{fmt.Sprintf("sequence: {start: %d, most: %d}", c.first(), c.Values.Most)}
 	}
 	if c.isInteger() {
 		return []string{fmt.Sprintf("sequence: {start: %d}", c.first())}

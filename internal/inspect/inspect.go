@@ -84,6 +84,7 @@ type column struct {
 	own       *column           // of the same table, which the reference is to, if rows can be drawn from its first ones
 	parent    *parent           // in the same file; nil if it is not there
 	with      *column           // which draws the parent's row, for a reference of several columns
+	unchecked bool              // the parent is filled later
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
 	derived   bool

@@ -67,11 +67,15 @@ func (w *writer) numbered(columns []*column) bool {
 	return false
 }
 
-// rank is how little a column is made for a key. One that refers to another table is bounded by that.
+// rank is how little a column is made for a key. One that refers to another table is bounded by that, and a narrow one
+// has few values.
 func (c *column) rank() int {
 	rank := slices.Index([]rows.Type{rows.Int64, rows.Uint64, rows.Int32, rows.Uint32, rows.UUID, rows.Timestamp, rows.TimestampTZ, rows.Int16, rows.Uint16, rows.Text, rows.Char}, c.Values.Type)
-	if rank < 0 || c.reference != nil {
+	switch {
+	case rank < 0 || c.reference != nil:
 		return math.MaxInt
+	case c.isNarrow():
+		return math.MaxInt - 1
 	}
 	return rank
 }

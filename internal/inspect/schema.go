@@ -19,7 +19,7 @@ const unknownRows = 1000
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
 func WriteSchema(all []*loader.Description, schema, prefix, server string, keepValues bool) ([]byte, error) {
-	left := make(map[string]error) // why tables are left out
+	left := filledByTriggers(all) // why tables are left out
 	for {
 		s := newSchema(all, prefix, left, keepValues)
 		s.write()
@@ -38,6 +38,27 @@ func WriteSchema(all []*loader.Description, schema, prefix, server string, keepV
 			return nil, fmt.Errorf("no dataset can be made for schema %s: %w", schema, err)
 		}
 	}
+}
+
+var inserts = regexp.MustCompile("(?i)\\b(?:insert|replace)\\s+(?:(?:low_priority|delayed|high_priority|ignore)\\s+)*(?:into\\s+)?" +
+	"(?:(?:`[^`]*`|[\\w$]+)\\s*\\.\\s*)?(`(?:[^`]|``)*`|[\\w$]+)")
+
+// filledByTriggers finds the tables that triggers of others insert into, in which a push would find rows.
+func filledByTriggers(all []*loader.Description) map[string]error {
+	filled := map[string]error{}
+	for _, t := range all {
+		for _, trigger := range t.Triggers {
+			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {
+				name := strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")
+				for _, other := range all {
+					if strings.EqualFold(other.Table, name) && other != t {
+						filled[other.Table] = fmt.Errorf("trigger %s of table %s inserts into it", trigger.Name, t.Table)
+					}
+				}
+			}
+		}
+	}
+	return filled
 }
 
 // schema writes the tables of a schema.
@@ -74,7 +95,38 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 			}
 		}
 	}
+	for _, t := range all {
+		if w := s.writers[t.Table]; w != nil {
+			w.breakCircles()
+		}
+	}
 	return s
+}
+
+// breakCircles lets the table not wait for those that wait for it, where none on the way may be NULL: only a server
+// that checks no foreign keys takes such rows. Keys go through their parents' rows, and wait.
+func (w *writer) breakCircles() {
+	for _, c := range w.columns {
+		isOwn := c.parent != nil && c.parent.writer == w
+		if isOwn || !c.waits() || w.inKey(c.Name) || len(c.reference.Columns) > 1 || !c.parent.waitsFor(w, map[*writer]bool{}) {
+			continue
+		}
+		c.unchecked = true
+		c.notes = append(c.notes, "table "+c.reference.Table+" is filled later")
+	}
+}
+
+// waits reports whether the column makes its table wait for another one.
+func (c *column) waits() bool {
+	return c.parent != nil && c.reference != nil && c.omitted == "" && !c.Nullable && !c.unchecked
+}
+
+func (w *writer) waitsFor(other *writer, seen map[*writer]bool) bool {
+	if w == other || seen[w] {
+		return w == other
+	}
+	seen[w] = true
+	return slices.ContainsFunc(w.columns, func(c *column) bool { return c.waits() && c.parent.waitsFor(other, seen) })
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -99,8 +151,10 @@ func (s *schema) link(w *writer, c *column) {
 // write decides about all columns: keys first, of which references are made.
 func (s *schema) write() {
 	keyed := map[*writer]bool{}
-	for _, w := range s.writers {
-		s.derivedAfterParents(w, keyed)
+	for _, t := range s.tables {
+		if w := s.writers[t.Table]; w != nil {
+			s.derivedAfterParents(w, keyed)
+		}
 	}
 	failing := map[string]*writer{}
 	for name, w := range s.writers {
@@ -142,16 +196,20 @@ func (s *schema) leaveOutFirst(failing map[string]*writer) {
 	}
 }
 
-// derivedAfterParents chooses the derived columns of a table once those of the tables that it refers to are chosen.
+// derivedAfterParents chooses the derived columns of a table once those of the tables are chosen that its own may
+// follow. It does not wait for others, which may wait for it.
 func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	if keyed[w] {
 		return
 	}
 	keyed[w] = true
 	for _, c := range w.columns {
-		if c.parent != nil {
+		if c.parent != nil && (w.inKey(c.Name) || len(w.Keys) == 0) {
 			s.derivedAfterParents(c.parent.writer, keyed)
 		}
+	}
+	for _, j := range s.joint[w] {
+		s.derivedAfterParents(j.of, keyed)
 	}
 	s.joint[w] = slices.DeleteFunc(s.joint[w], func(j *joint) bool { return !j.share(w) })
 	w.chooseKey()
@@ -201,6 +259,9 @@ func (s *schema) file(what string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("# %s", comment(what+", as terapush inspect has read it."+s.contents()))
+	if s.unchecked() {
+		line("# Tables refer to each other by columns that take no NULL: push it %s, and PostgreSQL runs no triggers.", dataset.WithoutChecks)
+	}
 	line("version: 1")
 	line("tables:")
 	for _, t := range s.tables {
@@ -220,6 +281,15 @@ func (s *schema) file(what string) string {
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}
 	return out.String()
+}
+
+func (s *schema) unchecked() bool {
+	for _, w := range s.writers {
+		if slices.ContainsFunc(w.columns, func(c *column) bool { return c.unchecked }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *schema) contents() string {
@@ -256,6 +326,9 @@ func (p *parent) draws(c *column) []string {
 	if c.with != nil && c.with.omitted == "" {
 		return c.together()
 	}
+	if c.unchecked {
+		return []string{"ref: {of: " + p.short() + ", unchecked: true}"}
+	}
 	text := "ref: " + p.short()
 	if p.leadsTo(c, map[*writer]bool{}) {
 		text += c.someNulls()
@@ -270,7 +343,7 @@ func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
 	}
 	seen[p.writer] = true
 	for _, mine := range p.columns {
-		if mine == c || mine.parent != nil && mine.parent.leadsTo(c, seen) {
+		if mine == c || mine.parent != nil && !mine.unchecked && mine.parent.leadsTo(c, seen) {
 			return true
 		}
 	}

@@ -45,6 +45,7 @@ type Description struct {
 	Escapes       bool     // a backslash begins an escape in the literals of conditions and defaults
 	// Costs is what every row pays for: "index i", "trigger t", "foreign key f".
 	Costs      []string
+	Triggers   []Trigger // on INSERT, as far as the server shows what they do
 	Partitions string // by what the table is divided; "" if it is not
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
@@ -119,6 +120,9 @@ type Reference struct {
 	// not, or they could not be read.
 	Grid []ParentKeys
 }
+
+// Trigger is what the server does for every row that is inserted.
+type Trigger struct{ Name, Statement string }
 
 // ParentKeys are the values of an integer key.
 type ParentKeys struct{ Min, Max, Count int64 }

@@ -23,6 +23,7 @@ type Lookups struct {
 	References string // constraint, column, the parent's schema, table and column; a column a row
 	Checks     string // condition
 	Costs      string // kind, name, what removes it: all that every row pays for
+	Triggers   string // name, statement: those on INSERT
 	Partitions string // by what the table is divided; no row where it is not
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
@@ -52,6 +53,9 @@ var InformationSchema = Lookups{
 		"AND index_name <> 'PRIMARY' UNION SELECT $of 'trigger', trigger_name, CONCAT('DROP TRIGGER `', trigger_schema, '`.`', " +
 		"trigger_name, '`') FROM (SELECT trigger_schema, trigger_name, event_object_table AS table_name FROM information_schema.triggers " +
 		"WHERE event_object_schema = $schema AND event_manipulation = 'INSERT') t WHERE table_name = $table ORDER BY kind, name",
+	Triggers: "SELECT $of trigger_name, action_statement FROM (SELECT trigger_name, action_statement, event_object_table AS table_name " +
+		"FROM information_schema.triggers WHERE event_object_schema = $schema AND event_manipulation = 'INSERT') t " +
+		"WHERE table_name = $table ORDER BY trigger_name",
 	Partitions: "SELECT DISTINCT $of CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
@@ -144,6 +148,9 @@ func (l *Lookups) topics() []topic {
 		{"foreign keys", l.References, addReference},
 		{"CHECKs", l.Checks, func(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }},
 		{"indexes and triggers", l.Costs, func(d *loader.Description, row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
+		{"triggers", l.Triggers, func(d *loader.Description, row []string) {
+			d.Triggers = append(d.Triggers, loader.Trigger{Name: row[0], Statement: row[1]})
+		}},
 		{"partitions", l.Partitions, func(d *loader.Description, row []string) { d.Partitions = row[0] }},
 		{"number of rows", l.Rows, func(d *loader.Description, row []string) { d.Rows = max(Integer(row[0]), 0) }},
 	}
