@@ -108,11 +108,8 @@ func (c *column) sequences(key bool) (all []string) {
 	if c.in != nil || c.examples != nil {
 		return nil
 	}
-	if c.isNarrow() {
-		return []string{fmt.Sprintf("sequence: {start: %d, most: %d}", c.first(), c.Values.Most)}
-	}
 	if c.isInteger() {
-		return []string{fmt.Sprintf("sequence: {start: %d}", c.first())}
+		return []string{fmt.Sprintf("sequence: {start: %d%s}", c.first(), c.last())}
 	}
 	switch c.Values.Type {
 	case rows.UUID:
@@ -128,15 +125,34 @@ func (c *column) sequences(key bool) (all []string) {
 		}
 		return append(all, fmt.Sprintf(`sequence: {format: "{:0%d}"}`, digits))
 	case rows.Date:
-		return []string{"sequence: {start: " + c.from() + ", step: 1d}"}
+		return []string{"sequence: {start: " + c.from() + ", step: 1d" + c.lastDay() + "}"}
 	case rows.Timestamp, rows.TimestampTZ:
 		step := "1s"
 		if key {
 			step = "1us"
 		}
-		return []string{"sequence: {start: " + c.from() + ", step: " + step + "}"}
+		return []string{"sequence: {start: " + c.from() + ", step: " + step + c.lastDay() + "}"}
 	}
 	return nil
+}
+
+// last is where a sequence of integers ends, if the column ends before its type does.
+func (c *column) last() string {
+	most, bounded := c.scaled(c.most, 1, -1)
+	if c.isNarrow() && (!bounded || c.Values.Most < most) {
+		most, bounded = c.Values.Most, true
+	}
+	if !bounded {
+		return ""
+	}
+	return fmt.Sprintf(", most: %d", most)
+}
+
+func (c *column) lastDay() string {
+	if c.most == nil {
+		return ""
+	}
+	return ", most: " + c.to()
 }
 
 // draws lists the generators that draw a column's values, the best first.

@@ -25,6 +25,7 @@ func Write(d *loader.Description, server string, keepValues bool) ([]byte, error
 			tableName(d), d.Analyze)
 	}
 	w.chooseKey()
+	w.referToSelf()
 	w.deriveUniques()
 	for _, c := range w.columns {
 		w.draw(c)

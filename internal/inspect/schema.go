@@ -19,7 +19,7 @@ const unknownRows = 1000
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
 func WriteSchema(all []*loader.Description, schema, prefix, server string, keepValues bool) ([]byte, error) {
-	left := filledByTriggers(all) // why tables are left out
+	left := filledByOthers(all) // why tables are left out
 	for {
 		s := newSchema(all, prefix, left, keepValues)
 		s.write()
@@ -43,10 +43,14 @@ func WriteSchema(all []*loader.Description, schema, prefix, server string, keepV
 var inserts = regexp.MustCompile("(?i)\\b(?:insert|replace)\\s+(?:(?:low_priority|delayed|high_priority|ignore)\\s+)*(?:into\\s+)?" +
 	"(?:(?:`[^`]*`|[\\w$]+)\\s*\\.\\s*)?(`(?:[^`]|``)*`|[\\w$]+)")
 
-// filledByTriggers finds the tables that triggers of others insert into, in which a push would find rows.
-func filledByTriggers(all []*loader.Description) map[string]error {
+// filledByOthers finds the tables that triggers of others insert into, in which a push would find rows, and those whose
+// rows are others', too, in which a proof would find them.
+func filledByOthers(all []*loader.Description) map[string]error {
 	filled := map[string]error{}
 	for _, t := range all {
+		if t.Inherits != "" {
+			filled[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
+		}
 		for _, trigger := range t.Triggers {
 			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {
 				name := strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")
@@ -214,6 +218,7 @@ func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	s.joint[w] = slices.DeleteFunc(s.joint[w], func(j *joint) bool { return !j.share(w) })
 	w.chooseKey()
 	s.deriveReferred(w)
+	w.referToSelf()
 	w.deriveUniques()
 	for _, j := range s.joint[w] {
 		j.drawTogether()
