@@ -13,8 +13,10 @@ type limits struct {
 	in             []string // nil: whatever it is
 	out            []string // what it is not
 	least, most    *bound
-	minLen, maxLen int // of a text, in characters; maxLen 0: none
+	minLen, maxLen int    // of a text, in characters; maxLen 0: none
+	pattern        string // of which a text has to be; "": whatever it is
 	json           bool
+	after          string // the column whose times are not later; "": none
 }
 
 // bound is one end of a range, as the constant is written.
@@ -23,8 +25,8 @@ type bound struct {
 	beyond bool // the end itself is not in the range
 }
 
-// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one
-// of them, and several with AND. Part of what it returns may hold although not all was understood. escapes says that a
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, LIKE, regular expressions, lengths,
+// booleans, the NOT of one of them, several with AND, and one with OR … IS NULL. Part of what it returns may hold although not all was understood. escapes says that a
 // backslash begins one in a literal.
 func understand(condition string, escapes bool) (found map[string]limits, all bool) {
 	p := &checkParser{found: map[string]limits{}}
@@ -81,10 +83,18 @@ func (p *checkParser) alternatives() bool {
 	before := p.found
 	p.found = map[string]limits{}
 	defer func() { p.found = merge(before, p.found) }()
+	at := p.at
+	if p.isNull() && p.take("or") { // a value that meets the others will do
+		return p.alternatives()
+	}
+	p.at = at
 	if !p.condition() {
 		return false
 	}
 	for p.take("or") {
+		if p.isNull() {
+			continue
+		}
 		one := p.found
 		p.found = map[string]limits{}
 		if !p.condition() {
@@ -96,6 +106,17 @@ func (p *checkParser) alternatives() bool {
 		}
 	}
 	return true
+}
+
+// isNull reads that a column is NULL, if that is next.
+func (p *checkParser) isNull() bool {
+	before := p.at
+	open := p.take("(")
+	if p.next().isColumn() && p.take("is") && p.take("null") && (!open || p.take(")")) {
+		return true
+	}
+	p.at = before
+	return false
 }
 
 // either is what one of two conditions allows; nil if that is not understood.
@@ -129,6 +150,7 @@ func merge(a, b map[string]limits) map[string]limits {
 		l.out = slices.Concat(l.out, more.out)
 		l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
 		l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
+		l.pattern, l.after = cmp.Or(l.pattern, more.pattern), cmp.Or(l.after, more.after)
 		if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
 			l.maxLen = more.maxLen
 		}
@@ -190,10 +212,41 @@ func (p *checkParser) condition() bool {
 	}
 
 	sign := p.next()
-	if sign.is("=") && p.take("any") {
+	switch {
+	case sign.is("=") && p.take("any"):
 		return p.array(first.text)
+	case sign.is("like"), sign.is("~") && p.take("~"):
+		return p.matches(first.text, func(text string) (string, bool) { return likePattern(text), true })
+	case p.at < len(p.tokens) && p.tokens[p.at].isColumn():
+		return p.order(first.text, sign.text, p.next().text)
+	case sign.is("~"), sign.is("regexp"), sign.is("rlike"):
+		return p.matches(first.text, patternOf)
 	}
 	return p.compare(first.text, sign.text, p.next())
+}
+
+// order reads which of two columns is not later than the other.
+func (p *checkParser) order(a, sign, b string) bool {
+	switch sign {
+	case "<", "<=":
+		a, b = b, a
+	case ">", ">=":
+	default:
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{a: {after: b}})
+	return true
+}
+
+// matches reads the pattern that a column's texts have.
+func (p *checkParser) matches(column string, patternOf func(text string) (string, bool)) bool {
+	text := p.next()
+	pattern, ok := patternOf(text.text)
+	if text.kind != textToken || !ok {
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{column: {pattern: pattern}})
+	return true
 }
 
 // negated reads a condition of one column of which the opposite holds.
@@ -219,7 +272,7 @@ func (p *checkParser) negated() bool {
 // opposite returns what is left to a column that is not in the limits, if it is one end of a range or a list.
 func (l limits) opposite() (limits, bool) {
 	ends := 0
-	for _, is := range []bool{l.least != nil, l.most != nil, l.in != nil, l.out != nil, l.minLen+l.maxLen > 0, l.json} {
+	for _, is := range []bool{l.least != nil, l.most != nil, l.in != nil, l.out != nil, l.minLen+l.maxLen > 0, l.json, l.pattern+l.after != ""} {
 		if is {
 			ends++
 		}
@@ -285,6 +338,10 @@ func (p *checkParser) function(name string) bool {
 		column := p.next()
 		p.found = merge(p.found, map[string]limits{column.text: {json: true}})
 		return column.isColumn() && p.take(")")
+	}
+	if name == "regexp_like" { // as MySQL shows REGEXP
+		column := p.next()
+		return column.isColumn() && p.take(",") && p.matches(column.text, patternOf) && p.take(")")
 	}
 	if !slices.Contains([]string{"length", "char_length", "character_length", "octet_length"}, name) {
 		return false

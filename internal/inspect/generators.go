@@ -155,6 +155,19 @@ func (c *column) lastDay() string {
 	return ", most: " + c.to()
 }
 
+// isDay reports whether the column has days, with or without an hour.
+func (c *column) isDay() bool {
+	return c.Values != nil && slices.Contains([]rows.Type{rows.Date, rows.Timestamp, rows.TimestampTZ}, c.Values.Type)
+}
+
+// follows lists the generators of what is later than another column.
+func (c *column) follows() []string {
+	if c.after == "" {
+		return nil
+	}
+	return []string{"after: {column: " + value(c.after) + ", by: 1d..30d}"}
+}
+
 // draws lists the generators that draw a column's values, the best first.
 func (c *column) draws() []string {
 	if c.parent != nil {
@@ -252,6 +265,9 @@ const (
 )
 
 func (c *column) texts() []string {
+	if c.pattern != "" {
+		return []string{"pattern: " + quoted(c.pattern)}
+	}
 	symbols := "text: {length: " + c.length(longText) + "}"
 	if most := c.longest(); most > 0 && most < shortText {
 		return []string{symbols}

@@ -86,6 +86,7 @@ type column struct {
 	parent    *parent           // in the same file; nil if it is not there
 	with      *column           // which draws the parent's row, for a reference of several columns
 	unchecked bool              // the parent is filled later
+	earlier   *column           // whose times are not later, as a CHECK has it
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
 	derived   bool
@@ -175,13 +176,26 @@ func (w *writer) limit(found map[string]limits) bool {
 	all := true
 	for name, l := range found {
 		c := w.find(name)
-		if c == nil || len(l.out) > 0 && !c.canBeWithout() {
+		if c == nil || !w.canKeep(c, l) {
 			all = false
 			continue
 		}
 		c.limits = merge(map[string]limits{"": c.limits}, map[string]limits{"": l})[""]
 	}
 	return all
+}
+
+// canKeep reports whether generators can keep a column in limits that are not those of a list or a range.
+func (w *writer) canKeep(c *column, l limits) bool {
+	switch {
+	case len(l.out) > 0:
+		return c.canBeWithout()
+	case l.after != "":
+		return c.isDay() && w.find(l.after) != nil
+	case l.pattern != "":
+		return c.omitted == "" && w.accepted(nil, entry{c, "pattern: " + quoted(l.pattern)})
+	}
+	return true
 }
 
 // draw chooses how a column is drawn that is not derived.
@@ -194,6 +208,9 @@ func (w *writer) draw(c *column) {
 		c.notes = append(c.notes, "REFERENCES "+c.reference.Schema+"."+c.reference.Table+" ("+c.reference.Of[0]+")"+say(c.reference))
 	}
 	if c.generator != "" {
+		if c.after != "" {
+			c.notes = append(c.notes, "not always after "+c.after+", as a CHECK wants")
+		}
 		return
 	}
 	if c.with != nil {
@@ -205,8 +222,19 @@ func (w *writer) draw(c *column) {
 	}
 
 	why := "there is no generator for " + c.Type + " yet"
-	for _, generator := range slices.Concat(w.shaped(c), c.draws()) {
+	follows := c.follows()
+	if earlier := w.find(c.after); earlier != nil {
+		c.after = "" // the other may be after this one
+		if w.draw(earlier); c.generator != "" {
+			return
+		}
+		c.earlier = earlier
+	}
+	for _, generator := range slices.Concat(follows, w.shaped(c), c.draws()) {
 		with := []entry{{c, generator}}
+		for e := c.earlier; e != nil && e.omitted == ""; e = e.earlier {
+			with = append(with, entry{e, e.generator})
+		}
 		if c.own != nil {
 			with = append(with, entry{c.own, c.own.generator})
 		}
@@ -216,6 +244,9 @@ func (w *writer) draw(c *column) {
 		err := w.try(nil, with...)
 		if err == nil {
 			c.generator = generator
+			if follows != nil && generator != follows[0] {
+				c.notes = append(c.notes, "not always after "+c.earlier.Name+", as a CHECK wants")
+			}
 			return
 		}
 		why = generator + " is no generator for it: " + err.Error()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // joint is a reference of several columns to a table of the file. If that has every combination of their values, as a
@@ -75,7 +74,7 @@ func (w *writer) deriveOften(c *column) {
 	case c.generator != "":
 	case c.parent != nil:
 		over = "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
-	case c.most != nil && slices.Contains([]rows.Type{rows.Date, rows.Timestamp, rows.TimestampTZ}, c.Values.Type):
+	case c.most != nil && c.isDay():
 		over = fmt.Sprintf("sequence: {start: %s, step: 1d, cycle: %d}", c.from(), c.days())
 	default:
 		w.derive(c)

@@ -137,7 +137,8 @@ func (w *writer) deriveUniques() {
 		}
 		columns := w.present(k)
 		switch {
-		case columns == nil: // a NULL is in no key
+		case columns == nil: // a NULL is in no key, but what the server computes is
+			w.deriveComputed(k)
 		case !w.hasKey(k.Columns) && !w.decided(k.Columns) && !w.deriveOne(columns):
 			w.refuseUnique(k, columns)
 		case k.Primary:
@@ -179,6 +180,27 @@ func (w *writer) derivePart(k loader.Key) bool {
 		c.maxLen = longest
 	}
 	return false
+}
+
+// deriveComputed derives a column of those of which the server computes one of a key.
+func (w *writer) deriveComputed(k loader.Key) {
+	var of []*column
+	for _, name := range k.Columns {
+		c := w.find(name)
+		if c == nil || c.Generated == "" {
+			continue
+		}
+		tokens, _ := tokenize(c.Generated, w.Escapes)
+		for _, t := range tokens {
+			if from := w.find(t.text); t.isColumn() && from != nil && from.omitted == "" {
+				of = append(of, from)
+			}
+		}
+	}
+	isDerived := slices.ContainsFunc(of, func(c *column) bool { return c.derived })
+	if len(of) > 0 && !isDerived && !w.deriveOne(of) {
+		w.unknown = append(w.unknown, "UNIQUE "+k.Name+", of what the server computes")
+	}
 }
 
 // avoid keeps all rows out of an index that has those which meet a condition, as the only default, and reports whether
@@ -249,7 +271,8 @@ func (w *writer) refuseUnique(k loader.Key, columns []*column) {
 		if c.generator != "" {
 			continue
 		}
-		if c.isNarrow() && !c.Optional() {
+		isFew := c.isNarrow() || c.in != nil || c.Values.Type == rows.Enum || c.Values.Type == rows.Bool
+		if isFew && !c.Optional() {
 			w.problems = append(w.problems, fmt.Errorf("column %q: %s has too few values to be different in every row, "+
 				"as %s wants: fill the table by hand", c.Name, c.Type, what))
 			return

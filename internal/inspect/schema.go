@@ -19,7 +19,7 @@ const unknownRows = 1000
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
 func WriteSchema(all []*loader.Description, schema, prefix, server string, keepValues bool) ([]byte, error) {
-	left := filledByOthers(all) // why tables are left out
+	left := unfit(all) // why tables are left out
 	for {
 		s := newSchema(all, prefix, left, keepValues)
 		s.write()
@@ -43,26 +43,29 @@ func WriteSchema(all []*loader.Description, schema, prefix, server string, keepV
 var inserts = regexp.MustCompile("(?i)\\b(?:insert|replace)\\s+(?:(?:low_priority|delayed|high_priority|ignore)\\s+)*(?:into\\s+)?" +
 	"(?:(?:`[^`]*`|[\\w$]+)\\s*\\.\\s*)?(`(?:[^`]|``)*`|[\\w$]+)")
 
-// filledByOthers finds the tables that triggers of others insert into, in which a push would find rows, and those whose
-// rows are others', too, in which a proof would find them.
-func filledByOthers(all []*loader.Description) map[string]error {
-	filled := map[string]error{}
+// unfit finds the tables that no push can name, those that triggers of others insert into, in which a push would find
+// rows, and those whose rows are others', too, in which a proof would find them.
+func unfit(all []*loader.Description) map[string]error {
+	left := map[string]error{}
 	for _, t := range all {
+		if strings.Contains(t.Table, ".") {
+			left[t.Table] = errors.New("its name has a dot, which stands between a schema and a table: rename it, or fill it by hand")
+		}
 		if t.Inherits != "" {
-			filled[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
+			left[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
 		}
 		for _, trigger := range t.Triggers {
 			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {
 				name := strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")
 				for _, other := range all {
 					if strings.EqualFold(other.Table, name) && other != t {
-						filled[other.Table] = fmt.Errorf("trigger %s of table %s inserts into it", trigger.Name, t.Table)
+						left[other.Table] = fmt.Errorf("trigger %s of table %s inserts into it", trigger.Name, t.Table)
 					}
 				}
 			}
 		}
 	}
-	return filled
+	return left
 }
 
 // schema writes the tables of a schema.

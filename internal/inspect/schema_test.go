@@ -138,6 +138,52 @@ func TestReferencesToTheSameTable(t *testing.T) {
 		"  boss: {type: bigint, ref: {column: id}, nulls: 10%}\n  founder: {type: bigint, ref: {column: id}}\n")
 }
 
+// Rows of no key of two can have parents in their own table: they are NULL, or each is its own.
+func TestOwnReferencesOfSeveralColumns(t *testing.T) {
+	own := func(columns ...string) loader.Reference {
+		return loader.Reference{Columns: columns, Schema: "s", Table: "nodes", Of: []string{"tenant", "id"}}
+	}
+	nodes := described("nodes", 9, []loader.Key{primary("tenant", "id")},
+		[]loader.Column{bigint("tenant"), bigint("id"), null(bigint("up")), bigint("root")}, own("tenant", "up"), own("tenant", "root"))
+	file, err := WriteSchema([]*loader.Description{nodes}, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	for _, line := range []string{"      # \"up\" bigint is left out: one of a foreign key's columns",
+		"      root: {type: bigint, sequence: {start: 1, cycle: 100}}\n"} {
+		require.Contains(t, string(file), line)
+	}
+}
+
+// What no push could fill, or no proof would find as it was filled, is left out with the reason.
+func TestUnfitTables(t *testing.T) {
+	key, id := []loader.Key{primary("id")}, []loader.Column{bigint("id")}
+	heir := described("heir", 9, key, id)
+	heir.Inherits = "plain"
+	file, err := WriteSchema([]*loader.Description{described("plain", 9, key, id), described("a.b", 9, key, id), heir}, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	require.Contains(t, string(file), "# \"a.b\" is left out: its name has a dot")
+	require.Contains(t, string(file), "# \"heir\" is left out: it inherits from plain")
+}
+
+// A unique column that the server computes is kept by one of those that it is computed from; times are in the order of a
+// CHECK, and what cannot be is said.
+func TestComputedAndOrdered(t *testing.T) {
+	day := func(name string) loader.Column {
+		return loader.Column{Name: name, Type: "date", Values: &rows.Column{Type: rows.Date}}
+	}
+	text := loader.Column{Name: "mail", Type: "text", Values: &rows.Column{Type: rows.Text}}
+	lower := loader.Column{Name: "low", Type: "text", Values: text.Values, Generated: "lower((mail)::text)"}
+	d := loader.Description{
+		Columns: []loader.Column{bigint("id"), text, lower, day("a"), day("b"), day("c"), bigint("until")},
+		Keys:    []loader.Key{primary("id"), unique("low")}, Checks: []string{"CHECK ((c > b AND a < b))", "CHECK ((until > id))", "CHECK ((a > c))"},
+	}
+	file := written(t, &d)
+	for _, line := range []string{"  mail: {type: text, sequence: {format: \"{:012}\"}}\n", "  b: {type: date, after: {column: a, by: 1d..30d}}\n",
+		"  c: {type: date, after: {column: b, by: 1d..30d}}\n"} {
+		require.Contains(t, file, line)
+	}
+	require.NotContains(t, file, "after: {column: c")
+}
+
 // A reference of several columns to what is unique, but no key of two of which every pair is there, takes them from one row.
 func TestReferencesOfSeveralColumns(t *testing.T) {
 	together := func(name, table string, columns ...string) loader.Reference {

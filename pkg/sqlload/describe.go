@@ -25,6 +25,7 @@ type Lookups struct {
 	Costs      string // kind, name, what removes it: all that every row pays for
 	Triggers   string // name, statement: those on INSERT
 	Partitions string // by what the table is divided; no row where it is not
+	Bounds     string // conditions of the columns by which it is divided
 	Inherits   string // the table of which its rows are rows, too
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
@@ -147,7 +148,7 @@ func (l *Lookups) topics() []topic {
 	all := []topic{
 		{"keys", l.Keys, addKey},
 		{"foreign keys", l.References, addReference},
-		{"CHECKs", l.Checks, func(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }},
+		{"CHECKs", l.Checks, addCheck}, {"bounds of partitions", l.Bounds, addCheck},
 		{"indexes and triggers", l.Costs, func(d *loader.Description, row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
 		{"triggers", l.Triggers, func(d *loader.Description, row []string) {
 			d.Triggers = append(d.Triggers, loader.Trigger{Name: row[0], Statement: row[1]})
@@ -206,6 +207,8 @@ func addKey(d *loader.Description, row []string) {
 		k.Prefix = prefix
 	}
 }
+
+func addCheck(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }
 
 func addReference(d *loader.Description, row []string) {
 	last := len(d.References) - 1

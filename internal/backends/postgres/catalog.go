@@ -265,7 +265,7 @@ var lookups = sqlload.Lookups{
 		"UNION ALL SELECT name, typbasetype FROM b JOIN pg_type t ON t.oid = type AND typtype = 'd') " +
 		"SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = $id " +
 		`UNION ALL SELECT regexp_replace(pg_get_constraintdef(oid), '\mVALUE\M', quote_ident(name), 'g') ` +
-		"FROM b JOIN pg_constraint ON contypid = type AND contype = 'c' UNION ALL " + partitionChecks + " ORDER BY 1",
+		"FROM b JOIN pg_constraint ON contypid = type AND contype = 'c' ORDER BY 1",
 	// Constraints of uniqueness have indexes that cannot be dropped alone.
 	Costs: "SELECT 'foreign key', quote_ident(conname), format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
 		"FROM pg_constraint f WHERE conrelid = $id AND contype = 'f' AND " + isWhole + " " +
@@ -278,6 +278,7 @@ var lookups = sqlload.Lookups{
 		"format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
+	Bounds:     partitionBounds,
 	Inherits:   "SELECT CAST(CAST(inhparent AS regclass) AS text) FROM pg_inherits WHERE inhrelid = $id LIMIT 1",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
 	Tables:     selectTables + " ORDER BY c.relname",
@@ -287,8 +288,8 @@ var lookups = sqlload.Lookups{
 const (
 	// What a column may have by which a table is divided, if no partition takes the rest: all lists, or from the first of
 	// ranges without a gap to the last.
-	partitionChecks = "SELECT CASE WHEN lists THEN format('CHECK (%s IN (%s))', name, listed) " +
-		"WHEN cardinality(starts) = 1 AND cardinality(ends) = 1 THEN format('CHECK (%1$s >= %2$s AND %1$s < %3$s)', name, starts[1], ends[1]) END " +
+	partitionBounds = "SELECT CASE WHEN lists THEN format('CHECK (%s IN (%s))', name, listed) " +
+		"ELSE format('CHECK (%1$s >= %2$s AND %1$s < %3$s)', name, starts[1], ends[1]) END " +
 		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(listed, ', ') AS listed, " +
 		"array_agg(least) FILTER (WHERE least <> ALL (mosts)) AS starts, array_agg(most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
 		"FROM (SELECT *, array_agg(least) OVER () AS leasts, array_agg(most) OVER () AS mosts " +
@@ -298,7 +299,7 @@ const (
 		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
 		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
 		"WHERE partrelid = $id AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
-		") parts) known GROUP BY name) bounds"
+		") parts) known GROUP BY name) bounds WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
 	// A foreign key to a partitioned table has others to its partitions, which PostgreSQL 11 and later make and need.
 	isWhole      = "COALESCE(to_jsonb(f) ->> 'conparentid', '0') = '0'"
 	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
