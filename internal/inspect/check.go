@@ -227,6 +227,9 @@ func (p *checkParser) condition() bool {
 
 // order reads which of two columns is not later than the other.
 func (p *checkParser) order(a, sign, b string) bool {
+	if slices.Contains([]string{"minvalue", "maxvalue"}, strings.ToLower(b)) { // where the first partition begins, or the last ends
+		return true
+	}
 	switch sign {
 	case "<", "<=":
 		a, b = b, a

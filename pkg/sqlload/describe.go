@@ -60,6 +60,15 @@ var InformationSchema = Lookups{
 		"WHERE table_name = $table ORDER BY trigger_name",
 	Partitions: "SELECT DISTINCT $of CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
+	// Of lists all values, and of ranges, which have no gaps, the end of the last one.
+	Bounds: "SELECT $of CASE WHEN partition_method LIKE 'LIST%' " +
+		"THEN CONCAT(partition_expression, ' in (', GROUP_CONCAT(partition_description), ')') " +
+		"ELSE CONCAT(partition_expression, ' < ', SUBSTRING_INDEX(GROUP_CONCAT(partition_description " +
+		"ORDER BY partition_ordinal_position DESC SEPARATOR ';'), ';', 1)) END " +
+		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL " +
+		"AND subpartition_name IS NULL AND (partition_method LIKE 'LIST%' OR partition_method LIKE 'RANGE%') " +
+		"AND partition_expression NOT LIKE '%(%' AND partition_expression NOT LIKE '%,%' " +
+		"GROUP BY table_schema, table_name, partition_method, partition_expression",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
 }
