@@ -62,7 +62,7 @@ var InformationSchema = Lookups{
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
 	// Of lists all values, and of ranges, which have no gaps, the end of the last one.
 	Bounds: "SELECT $of CASE WHEN partition_method LIKE 'LIST%' " +
-		"THEN CONCAT(partition_expression, ' in (', GROUP_CONCAT(partition_description), ')') " +
+		"THEN CONCAT(partition_expression, ' in (', GROUP_CONCAT(partition_description ORDER BY partition_description), ')') " +
 		"ELSE CONCAT(partition_expression, ' < ', SUBSTRING_INDEX(GROUP_CONCAT(partition_description " +
 		"ORDER BY partition_ordinal_position DESC SEPARATOR ';'), ';', 1)) END " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL " +
