@@ -83,3 +83,30 @@ func plainOnes(class []rune) (plain []rune) {
 	}
 	return plain
 }
+
+// matches reads the pattern that a column's texts have.
+func (p *checkParser) matches(column string, patternOf func(text string) (string, bool)) bool {
+	text := p.next()
+	pattern, ok := patternOf(text.text)
+	if text.kind != textToken || !ok {
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{column: {pattern: pattern}})
+	return true
+}
+
+// order reads which of two columns is not later than the other.
+func (p *checkParser) order(a, sign, b string) bool {
+	if slices.Contains([]string{"minvalue", "maxvalue"}, strings.ToLower(b)) { // where the first partition begins, or the last ends
+		return true
+	}
+	switch sign {
+	case "<", "<=":
+		a, b = b, a
+	case ">", ">=":
+	default:
+		return false
+	}
+	p.found = merge(p.found, map[string]limits{a: {after: b}})
+	return true
+}

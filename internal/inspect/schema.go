@@ -40,34 +40,6 @@ func WriteSchema(all []*loader.Description, schema, prefix, server string, keepV
 	}
 }
 
-var inserts = regexp.MustCompile("(?i)\\b(?:insert|replace)\\s+(?:(?:low_priority|delayed|high_priority|ignore)\\s+)*(?:into\\s+)?" +
-	"(?:(?:`[^`]*`|[\\w$]+)\\s*\\.\\s*)?(`(?:[^`]|``)*`|[\\w$]+)")
-
-// unfit finds the tables that no push can name, those that triggers of others insert into, in which a push would find
-// rows, and those whose rows are others', too, in which a proof would find them.
-func unfit(all []*loader.Description) map[string]error {
-	left := map[string]error{}
-	for _, t := range all {
-		if strings.Contains(t.Table, ".") {
-			left[t.Table] = errors.New("its name has a dot, which stands between a schema and a table: rename it, or fill it by hand")
-		}
-		if t.Inherits != "" {
-			left[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
-		}
-		for _, trigger := range t.Triggers {
-			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {
-				name := strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")
-				for _, other := range all {
-					if strings.EqualFold(other.Table, name) && other != t {
-						left[other.Table] = fmt.Errorf("trigger %s of table %s inserts into it", trigger.Name, t.Table)
-					}
-				}
-			}
-		}
-	}
-	return left
-}
-
 // schema writes the tables of a schema.
 type schema struct {
 	tables  []*loader.Description
@@ -108,32 +80,6 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 		}
 	}
 	return s
-}
-
-// breakCircles lets the table not wait for those that wait for it, where none on the way may be NULL: only a server
-// that checks no foreign keys takes such rows. Keys go through their parents' rows, and wait.
-func (w *writer) breakCircles() {
-	for _, c := range w.columns {
-		isOwn := c.parent != nil && c.parent.writer == w
-		if isOwn || !c.waits() || w.inKey(c.Name) || len(c.reference.Columns) > 1 || !c.parent.waitsFor(w, map[*writer]bool{}) {
-			continue
-		}
-		c.unchecked = true
-		c.notes = append(c.notes, "table "+c.reference.Table+" is filled later")
-	}
-}
-
-// waits reports whether the column makes its table wait for another one.
-func (c *column) waits() bool {
-	return c.parent != nil && c.reference != nil && c.omitted == "" && !c.Nullable && !c.unchecked
-}
-
-func (w *writer) waitsFor(other *writer, seen map[*writer]bool) bool {
-	if w == other || seen[w] {
-		return w == other
-	}
-	seen[w] = true
-	return slices.ContainsFunc(w.columns, func(c *column) bool { return c.waits() && c.parent.waitsFor(other, seen) })
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -289,15 +235,6 @@ func (s *schema) file(what string) string {
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}
 	return out.String()
-}
-
-func (s *schema) unchecked() bool {
-	for _, w := range s.writers {
-		if slices.ContainsFunc(w.columns, func(c *column) bool { return c.unchecked }) {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *schema) contents() string {
