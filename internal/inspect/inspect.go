@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -108,6 +111,9 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
 			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
 		}
+		if (w.inKey(c.Name) || w.refers(c.Name)) && !w.Escapes {
+			c.readWholeNumbers()
+		}
 		if c.Values == nil && c.Type == "json" { // PostgreSQL's, which takes documents as text only
 			c.Values, c.sql = &rows.Column{Name: c.Name, Type: rows.JSON}, c.Type
 		}
@@ -127,6 +133,30 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 	w.readReferences(inFile)
 	w.readChecks()
 	return w
+}
+
+// wholeNumbers are types of PostgreSQL that take whole numbers, as keys that come from Oracle have.
+var wholeNumbers = regexp.MustCompile(`^numeric(?:\((\d+)(?:,0)?\))?$`)
+
+// readWholeNumbers reads a numeric of them as the integers of which sequences are, and which are numerics there.
+func (c *column) readWholeNumbers() {
+	m := wholeNumbers.FindStringSubmatch(c.Type)
+	if m == nil {
+		return
+	}
+	c.Values = &rows.Column{Name: c.Name, Type: rows.Uint64}
+	const all = 20 // digits, of which 64 bits have no more
+	if digits, err := strconv.Atoi(m[1]); err == nil && digits < all {
+		c.Values.Most = math.MaxInt64
+		if digits < all-1 {
+			c.Values.Most = pow10(digits) - 1
+		}
+	}
+}
+
+// refers reports whether a column is in a foreign key.
+func (w *writer) refers(name string) bool {
+	return slices.ContainsFunc(w.References, func(r loader.Reference) bool { return slices.Contains(r.Columns, name) })
 }
 
 // leaveOut leaves a column out for a reason, or adds that it cannot be.

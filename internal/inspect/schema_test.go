@@ -153,6 +153,26 @@ func TestOwnReferencesOfSeveralColumns(t *testing.T) {
 	}
 }
 
+// Numerics of whole numbers are keys, and refer to them, as integers that end where they do.
+func TestNumericKeys(t *testing.T) {
+	numeric := func(name, kind string) loader.Column {
+		return loader.Column{Name: name, Type: kind, Values: &rows.Column{Type: rows.Decimal, Digits: 18, Scale: 2}}
+	}
+	for kind, want := range map[string]string{
+		"numeric": "bigint unsigned, sequence: {start: 1}}", "numeric(38,0)": "bigint unsigned, sequence: {start: 1}}",
+		"numeric(19)": "bigint unsigned, sequence: {start: 1, most: 9223372036854775807}}", "numeric(10,0)": "bigint unsigned, sequence: {start: 1, most: 9999999999}}",
+	} {
+		all := []*loader.Description{
+			described("a", 9, []loader.Key{primary("id")}, []loader.Column{numeric("id", kind), numeric("price", "numeric")}),
+			described("b", 9, []loader.Key{primary("id")}, []loader.Column{bigint("id"), numeric("a", kind)}, to("a", "a", "id")),
+		}
+		file, err := WriteSchema(all, "s", "", "Server 1", false)
+		require.NoError(t, err)
+		require.Contains(t, string(file), "      id: {type: "+want+"\n      price: {type: \"decimal(18,2)\"", kind)
+		require.Contains(t, string(file), "      a: {type: bigint unsigned, ref: a.id}\n", kind)
+	}
+}
+
 // What no push could fill, or no proof would find as it was filled, is left out with the reason.
 func TestUnfitTables(t *testing.T) {
 	key, id := []loader.Key{primary("id")}, []loader.Column{bigint("id")}
