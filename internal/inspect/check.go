@@ -25,9 +25,10 @@ type bound struct {
 	beyond bool // the end itself is not in the range
 }
 
-// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, LIKE, regular expressions, lengths,
-// booleans, the NOT of one of them, several with AND, and one with OR … IS NULL. Part of what it returns may hold although not all was understood. escapes says that a
-// backslash begins one in a literal.
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, LIKE, regular expressions,
+// lengths, booleans, the NOT of one of them, which of two times is not later, several with AND, and one with OR … IS
+// NULL. Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a
+// literal.
 func understand(condition string, escapes bool) (found map[string]limits, all bool) {
 	p := &checkParser{found: map[string]limits{}}
 	tokens, ok := tokenize(condition, escapes)
