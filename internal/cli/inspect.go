@@ -124,11 +124,7 @@ func (a *app) schemaOf(s stop, c config.Push, schema string) ([]byte, error) {
 	if t, err := loader.ParseTarget(c.Target); err == nil && (schema == t.Database || schema == byDefault) {
 		prefix = ""
 	}
-	tables := make([]inspect.Table, len(found))
-	for i, one := range found {
-		tables[i] = inspect.Table(one)
-	}
-	text, err := inspect.WriteSchema(tables, schema, prefix, server, c.KeepValues)
+	text, err := inspect.WriteSchema(found, schema, prefix, server, c.KeepValues)
 	if err != nil {
 		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}

@@ -27,6 +27,8 @@ type SpecRef struct {
 	Stride int64  `json:"stride,omitempty"` // of a scatter
 	// Skew: the parent of rank k is drawn in proportion to k^−s; nil: all parents equally often.
 	Skew *SpecSkew `json:"zipf,omitempty"`
+	// Unchecked says that the parent, of the same file, may be filled later, since the server is told not to look.
+	Unchecked bool `json:"unchecked,omitempty"`
 
 	short string // table.column of the same file, until ParseTables has found what it is
 }
@@ -42,7 +44,7 @@ func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
 		return &SpecRef{short: r.scalar(e.value, where)}
 	}
 	f := r.fields(c, e, where, "of", "table", "column", "rows", "with", "start", "step", "every", "cycle", "format", "uuid", "stride",
-		"columns", "values_from")
+		"unchecked", "columns", "values_from")
 	if two, is := f.all["columns"]; is {
 		f.add(two.line, "%s: write a reference of two columns as two, the second beside with: and the name of the first", where)
 	}
@@ -50,10 +52,14 @@ func readRef(r *specReader, c *SpecColumn, e entry, where string) Generator {
 		f.add(later.line, "%s: values_from is not there: a reference is computed from the parent's sequence, uuid or scatter", where)
 	}
 	if of, is := f.all["of"]; is {
-		if len(f.all) != 2 || f.all["with"].key == "" {
-			f.add(of.line, "%s: of stands beside with alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat", where)
+		if len(f.all) != 2 || f.all["with"].key+f.all["unchecked"].key == "" {
+			f.add(of.line, "%s: of stands beside with or unchecked alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat",
+				where)
 		}
-		return &SpecRef{short: f.text("of"), With: f.text("with")}
+		return &SpecRef{short: f.text("of"), With: f.text("with"), Unchecked: f.flag("unchecked")}
+	}
+	if early, is := f.all["unchecked"]; is {
+		f.add(early.line, "%s: unchecked is for a table of the same file: write {of: table.column, unchecked: true}", where)
 	}
 	return &SpecRef{
 		Table: f.text("table"), Column: f.text("column"), Rows: f.count("rows", 0), With: f.text("with"),

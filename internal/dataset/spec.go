@@ -51,6 +51,7 @@ type SpecSequence struct {
 	Every  int64  `json:"every"`
 	Cycle  int64  `json:"cycle,omitempty"`  // 0 = the sequence does not start over
 	Format string `json:"format,omitempty"` // of a text: a prefix, {:0N} for N digits, a suffix
+	Most   string `json:"most,omitempty"`   // that the column takes; "" = what its type does
 	// Of is table.column, a key of the same file that the rows refer to one after the other, until ParseTables has
 	// replaced it by its start, step and format.
 	Of string `json:"of,omitempty"`

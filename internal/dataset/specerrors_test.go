@@ -227,6 +227,8 @@ func TestMistakesInAColumn(t *testing.T) {
 		"{type: bigint, sequence: {every: 0}}":                                            "sequence: every is a whole number of 1 or more",
 		"{type: bigint, sequence: {start: 9223372036854775807}}":                          "",
 		"{type: bigint, sequence: {cycle: 9223372036854775807, step: 2}}":                 "sequence: the last of 9223372036854775807 numbers from 1 in steps of 2 is too large",
+		"{type: smallint, sequence: {start: 9, most: 9}}":                                 "sequence: most 9 is not above its start, 9",
+		"{type: bigint, ref: {table: t, column: id, rows: 9, unchecked: true}}":           "ref: unchecked is for a table of the same file: write {of: table.column, unchecked: true}",
 		"{type: text(9), sequence: {}}":                                                   `sequence of a text needs format, as format: "TK-{:011}" for TK- and 11 digits`,
 		"{type: text(9), sequence: {format: 'x{:3}'}}":                                    `sequence: format x{:3}: write the digits as {:0N}, N from 1 to 20, once, as in "TK-{:011}"`,
 		"{type: text(9), sequence: {format: '{:021}'}}":                                   `sequence: format {:021}: write the digits as {:0N}, N from 1 to 20, once, as in "TK-{:011}"`,

@@ -45,6 +45,12 @@ func (q *SpecSequence) plan(p *columnPlanner) (plan columnPlan) {
 	if s.start < 0 && !p.t.isTime() {
 		return p.refuse(at, "a sequence starts at 0 or above, not at %s", q.Start)
 	}
+	if q.Most != "" {
+		if most = min(most, number.number(&q.Most, 0, "sequence", "most")); most <= s.start {
+			return p.refuse([]string{"sequence", "most"}, "sequence: most %s is not above its start, %s", q.Most, q.Start)
+		}
+		plan.span(uniformNumber{s.start, 1, uint64(most-s.start) + 1})
+	}
 	if s.start > most {
 		return p.refuse(at, "sequence: start %s has more than the %d digits of its format", q.Start, s.digits)
 	}

@@ -235,6 +235,9 @@ func (f *tableFile) drawn(t *readTable, c *SpecColumn, ref *SpecRef) {
 		if q, is := of.Generator.(*SpecSequence); is {
 			f.pair(t, c, ref, q)
 		}
+		if ref.Unchecked {
+			return
+		}
 	}
 
 	parent := f.byName[ref.Table]
@@ -290,8 +293,8 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	if of == nil {
 		return
 	}
-	if q.Start+q.Step+q.Format != "" {
-		f.wrong(t, c, "sequence: start, step and format are those of column %s of table %s: leave them out",
+	if q.Start+q.Step+q.Format+q.Most != "" {
+		f.wrong(t, c, "sequence: start, step, most and format are those of column %s of table %s: leave them out",
 			quoted(of.Name), quoted(parent.Name))
 	}
 	reached := (t.Spec.Rows-1)/max(q.Every, 1) + 1
@@ -306,7 +309,7 @@ func (f *tableFile) derived(t *readTable, c *SpecColumn, q *SpecSequence) {
 	q.Of = ""
 	switch g := of.Generator.(type) {
 	case *SpecSequence:
-		q.Start, q.Step, q.Format = g.Start, g.Step, g.Format
+		q.Start, q.Step, q.Format, q.Most = g.Start, g.Step, g.Format, g.Most
 		return
 	case *SpecUUID:
 		same := *g

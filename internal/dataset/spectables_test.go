@@ -94,6 +94,12 @@ func TestTablesThatCannotBeFilledAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "table orders: it and those that it refers to wait for each other: "+
 		"orders.last to shop.notes, shop.notes.order_id to orders: give one of these columns nulls")
 
+	unchecked := strings.Replace(round, "order_id: {ref: orders.id", "order_id: {ref: {of: orders.id, unchecked: true}", 1)
+	all, err := dataset.ParseTables("shop.yaml", []byte(unchecked), nil, dataset.Scale{})
+	require.NoError(t, err)
+	require.Equal(t, "shop.notes", all.Tables[0].Name, "it does not wait")
+	require.Empty(t, all.Tables[0].Parents)
+
 	_, err = dataset.ParseSpec("one.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n  a: {type: bigint, ref: b.id}\n"), nil)
 	require.ErrorContains(t, err, "one.yaml:4: column a: ref: b.id is for a file with tables")
 }
@@ -209,8 +215,8 @@ tables:
 	}
 
 	for from, want := range map[string]string{
-		"{of: seats.seat}":                      "of stands beside with alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat",
-		"{of: seats.seat, with: hall, rows: 3}": "of stands beside with alone",
+		"{of: seats.seat}":                      "of stands beside with or unchecked alone, as in {of: seats.seat, with: hall}; of one column write ref: seats.seat",
+		"{of: seats.seat, with: hall, rows: 3}": "of stands beside with or unchecked alone",
 		"{of: seats.sea, with: hall}":           "seats.sea: there is no such column in this file",
 	} {
 		_, err := dataset.ParseTables("seats.yaml", []byte(strings.Replace(text, "{of: seats.seat, with: hall}", from, 1)), nil, dataset.Scale{})

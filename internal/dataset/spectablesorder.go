@@ -98,6 +98,10 @@ func (f *tableFile) breakOff(t *readTable, to func(parent string) bool) {
 	}
 }
 
+// WithoutChecks says how a push fills a table before one that it refers to.
+const WithoutChecks = "with --set session_replication_role=replica on PostgreSQL, or --set foreign_key_checks=0 in MySQL's family, " +
+	"so that the server checks no foreign keys"
+
 // refuseCycle adds the references that go round.
 func (f *tableFile) refuseCycle(left []*readTable) {
 	var all []string
@@ -113,6 +117,6 @@ func (f *tableFile) refuseCycle(left []*readTable) {
 			}
 		}
 	}
-	f.add(first.line, "table %s: it and those that it refers to wait for each other: %s: give one of these columns nulls, if it takes a NULL",
-		quoted(first.Name), strings.Join(all, ", "))
+	f.add(first.line, "table %s: it and those that it refers to wait for each other: %s: give one of these columns nulls, if it takes a NULL; "+
+		"or write ref: {of: table.column, unchecked: true} for one, and push "+WithoutChecks, quoted(first.Name), strings.Join(all, ", "))
 }

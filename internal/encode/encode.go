@@ -154,7 +154,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 		case c.Type.IsText():
 			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
 		default:
-			return fmt.Errorf("encode: format %s cannot carry column %s of type %s", f, c.Name, c.Type)
+			return fmt.Errorf("encode: format %s cannot carry column %s of type %s: use a format of text", f, c.Name, c.Type)
 		}
 	}
 	return nil

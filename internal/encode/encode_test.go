@@ -283,7 +283,7 @@ func TestCarries(t *testing.T) {
 			assert.NoError(t, encode.Carries(f, sql))
 		}
 		assert.EqualError(t, encode.Carries(f, schema(rows.Column{Name: "c", Type: 99})),
-			fmt.Sprintf("encode: format %s cannot carry column c of type rows.Type(99)", f))
+			fmt.Sprintf("encode: format %s cannot carry column c of type rows.Type(99): use a format of text", f))
 		for _, c := range []rows.Column{
 			{Name: "c", Type: rows.Text, MaxBytes: 1, Derived: true}, {Name: "c", Type: rows.Text, Plain: true, Derived: true},
 			{Name: "c", Type: rows.Bytes, MaxBytes: 1, Derived: true},

@@ -14,8 +14,10 @@ type limits struct {
 	in             []string // nil: whatever it is
 	out            []string // what it is not
 	least, most    *bound
-	minLen, maxLen int // of a text, in characters; maxLen 0: none
+	minLen, maxLen int    // of a text, in characters; maxLen 0: none
+	pattern        string // of which a text has to be; "": whatever it is
 	json           bool
+	after          string // the column whose times are not later; "": none
 }
 
 // bound is one end of a range, as the constant is written.
@@ -27,9 +29,10 @@ type bound struct {
 // found are limits of columns, by name.
 type found = map[string]limits
 
-// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, lengths, booleans, the NOT of one
-// of them, and several with AND. Part of what it returns may hold although not all was understood. escapes says that a
-// backslash begins one in a literal.
+// understand reads the condition of a CHECK: IN, BETWEEN, comparisons with constants, LIKE, regular expressions,
+// lengths, booleans, the NOT of one of them, which of two times is not later, several with AND, and one with OR … IS
+// NULL. Part of what it returns may hold although not all was understood. escapes says that a backslash begins one in a
+// literal.
 func understand(condition string, escapes bool) (some found, all bool) {
 	tokens, ok := tokenize(condition, escapes)
 	if !ok {
@@ -80,8 +83,17 @@ func (p *checkParser) conditions() (all found, ok bool) {
 
 // alternatives reads a condition, or several with OR, which are understood if each says what one column is equal to.
 func (p *checkParser) alternatives() (one found, ok bool) {
+	at := p.at
+	if p.isNull() && p.take("or") { // a value that meets the others will do
+		return p.alternatives()
+	}
+	p.at = at
+
 	one, ok = p.condition()
 	for ok && p.take("or") {
+		if p.isNull() {
+			continue
+		}
 		other, understood := p.condition()
 		if !understood {
 			return nil, false
@@ -90,6 +102,17 @@ func (p *checkParser) alternatives() (one found, ok bool) {
 		ok = one != nil
 	}
 	return one, ok
+}
+
+// isNull reads that a column is NULL, if that is next.
+func (p *checkParser) isNull() bool {
+	before := p.at
+	open := p.take("(")
+	if p.next().isColumn() && p.take("is") && p.take("null") && (!open || p.take(")")) {
+		return true
+	}
+	p.at = before
+	return false
 }
 
 // either is what one of two conditions allows; nil if that is not understood.
@@ -131,6 +154,7 @@ func (l limits) and(more limits) limits {
 	l.out = slices.Concat(l.out, more.out)
 	l.least, l.most = tighter(l.least, more.least, 1), tighter(l.most, more.most, -1)
 	l.minLen, l.json = max(l.minLen, more.minLen), l.json || more.json
+	l.pattern, l.after = cmp.Or(l.pattern, more.pattern), cmp.Or(l.after, more.after)
 	if l.maxLen == 0 || more.maxLen > 0 && more.maxLen < l.maxLen {
 		l.maxLen = more.maxLen
 	}
@@ -200,8 +224,15 @@ func (p *checkParser) condition() (one found, ok bool) {
 	}
 
 	sign := p.next()
-	if sign.is("=") && p.take("any") {
+	switch {
+	case sign.is("=") && p.take("any"):
 		return p.array(first.text)
+	case sign.is("like"), sign.is("~") && p.take("~"):
+		return p.matches(first.text, func(text string) (string, bool) { return likePattern(text), true })
+	case p.at < len(p.tokens) && p.tokens[p.at].isColumn():
+		return order(first.text, sign.text, p.next().text)
+	case sign.is("~"), sign.is("regexp"), sign.is("rlike"):
+		return p.matches(first.text, patternOf)
 	}
 	return compared(first.text, sign.text, p.next())
 }
@@ -223,7 +254,9 @@ func (p *checkParser) negated() (found, bool) {
 // opposite returns what is left to a column that is not in the limits, if it is one end of a range or a list.
 func (l limits) opposite() (limits, bool) {
 	ends := 0
-	for _, is := range []bool{l.least != nil, l.most != nil, l.in != nil, l.out != nil, l.minLen+l.maxLen > 0, l.json} {
+	for _, is := range []bool{
+		l.least != nil, l.most != nil, l.in != nil, l.out != nil, l.minLen+l.maxLen > 0, l.json, l.pattern+l.after != "",
+	} {
 		if is {
 			ends++
 		}
@@ -284,6 +317,10 @@ func (p *checkParser) list(column, end string) (found, bool) {
 // function reads a limit of a length.
 func (p *checkParser) function(name string) (found, bool) {
 	column := p.next()
+	if name == "regexp_like" && column.isColumn() && p.take(",") { // as MySQL shows REGEXP
+		one, ok := p.matches(column.text, patternOf)
+		return one, ok && p.take(")")
+	}
 	if !column.isColumn() || !p.take(")") {
 		return nil, false
 	}

@@ -34,7 +34,13 @@ func TestUnderstand(t *testing.T) {
 		`CHECK ((NOT (a = 1)))`:                                                                            {"a": {out: []string{"1"}}},
 		`CHECK ((mood <> 'it''s'::mood))`:                                                                  {"mood": {out: []string{"it's"}}},
 		`CHECK ((tags <> '{}'::character varying(3)[]))`:                                                   {"tags": {out: []string{"{}"}}},
-		`CHECK ((id IS NOT NULL))`:                                                                         {},
+		`CHECK (((code ~~ 'A.%'::text) AND (w ~ '^[A-Z]+-[^@]*$'::text)))`: {
+			"code": {pattern: `A\.[a-z]{0,8}`}, "w": {pattern: `[A-Z]{1,8}-[0-9A-Za-z]{0,8}`},
+		},
+		`CHECK (((z = ANY (ARRAY[1, 2])) OR (z IS NULL)))`: {"z": in("1", "2")},
+		`CHECK (((z IS NULL) OR (z > 2)))`:                 {"z": {least: beyond("2")}},
+		`CHECK (((b > a) AND (b <= c)))`:                   {"b": {after: "a"}, "c": {after: "b"}},
+		`CHECK ((id IS NOT NULL))`:                         {},
 		// MySQL, MariaDB, TiDB, OceanBase
 		`(` + "`w`" + ` in (_utf8mb4\'a\',_utf8mb4\'it\\\'s\'))`: {"w": in("a", "it's")},
 		"`w` in ('a','b')":                          {"w": in("a", "b")},
@@ -43,6 +49,9 @@ func TestUnderstand(t *testing.T) {
 		"(char_length(`w`) between 3 and 10)":       {"w": {minLen: 3, maxLen: 10}},
 		"(`b` = 1) or (`b` = true)":                 {"b": in("1", "true")},
 		"(char_length(`w`) = 4)":                    {"w": {minLen: 4, maxLen: 4}},
+		"(`w` like _utf8mb4\\'x_\\')":               {"w": {pattern: "x[a-z]"}},
+		"regexp_like(`w`,_utf8mb4\\'^[0-9]{3}$\\')": {"w": {pattern: `[0-9]{3}`}},
+		"`id` < MAXVALUE":                           {},
 		"json_valid(`j`)":                           {"j": {json: true}},
 		"(`w` = _utf8mb4'a') or (`w` in ('b','c'))": {"w": in("a", "b", "c")},
 	} {
@@ -55,9 +64,9 @@ func TestUnderstand(t *testing.T) {
 	assert.Equal(t, in(`it's a\b`), escaped["s"])
 
 	for _, condition := range []string{
-		`CHECK ((a < b))`, `CHECK ((a + 1) > 2)`, `CHECK ((f(a) > 2))`, `CHECK (NOT (a > 1 AND b > 1))`, `CHECK (NOT a ~ 'x')`, `CHECK (NOT (a > 1 AND a < 9))`, `CHECK ((a ~ '^x'::text))`,
-		`CHECK ((a IS NULL))`, `CHECK (((a = 1) OR (b = 2)))`, `CHECK (((a = 1) OR (a > 5)))`, `CHECK (a = '`, `(`,
-		`CHECK ((a > 1)) x`, `a in ()`, `a in (b)`, `CHECK ((lower(a) = a))`, "CHECK (((a > 1) AND (b < c)))", `a between 1 or 2`, "",
+		`CHECK ((a + 1) > 2)`, `CHECK ((f(a) > 2))`, `CHECK (NOT (a > 1 AND b > 1))`, `CHECK (NOT a ~ 'x')`, `CHECK (NOT (a > 1 AND a < 9))`, `CHECK ((a ~ '(?<x'::text))`,
+		`CHECK ((a !~~ 'x'::text))`, `CHECK (((a IS NULL) <> (b IS NULL)))`, `CHECK ((a IS NULL))`, `CHECK (((a = 1) OR (b = 2)))`, `CHECK (((a = 1) OR (a > 5)))`, `CHECK (a = '`, `(`,
+		`CHECK ((a > 1)) x`, `a in ()`, `a in (b)`, `CHECK ((lower(a) = a))`, `a between 1 or 2`, "",
 	} {
 		_, all := understand(condition, false)
 		assert.False(t, all, condition)

@@ -41,24 +41,25 @@ var examples = []struct {
 }
 
 // typeName finds the name of a type as servers write it, without its parameters.
-var typeName = regexp.MustCompile(`^([a-z][a-z0-9_]*(?: [a-z]+)*)(?:\(([^)]*)\))?((?: [a-z]+)*)((?:\[\])*)$`)
+var typeName = regexp.MustCompile(`^([a-z][a-z0-9_]*(?: [a-z]+)*)(?:\(([^)]*)\))?((?: [a-z]+)*)$`)
 
 // exampleOf returns the type of a column as sql has it, and some of its values; "" where none is known. Geometry of
 // MySQL has none: it is made by functions alone. mysql tells its point, and its bits, from those of PostgreSQL.
 func exampleOf(serverType string, mysql bool) (sql string, values []string) {
+	if strings.HasSuffix(serverType, "[]") { // of whatever
+		return serverType, []string{"{}"}
+	}
 	full, _, _ := strings.Cut(serverType, " of character set ")
 	m := typeName.FindStringSubmatch(full)
 	if m == nil {
 		return "", nil
 	}
-	name, params, array := m[1]+m[3], m[2], m[4] != ""
+	name, params := m[1]+m[3], m[2]
 	if name == "bit" {
 		return full, bits(params, mysql)
 	}
 
 	switch {
-	case array:
-		return full, []string{"{}"}
 	case name == "point" && mysql:
 		return "", nil
 	case name == "set" && mysql:

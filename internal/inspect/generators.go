@@ -38,7 +38,7 @@ func kindOf(c *rows.Column) string {
 	return dataset.TypeName(*c)
 }
 
-// isNarrow reports whether the column holds fewer integers than its type of ours, so that no sequence may go on in it.
+// isNarrow reports whether the column holds fewer integers than its type of ours, which ends its sequences early.
 func (c *column) isNarrow() bool { return c.Values != nil && c.Values.Most != 0 }
 
 func (c *column) isInteger() bool { return c.Values != nil && c.Values.Type.IsInteger() }
@@ -69,71 +69,17 @@ func (c *column) without(values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(c.out, v) })
 }
 
-// first is where a sequence of integers starts: behind the values that the column may not have.
-func (c *column) first() int64 {
-	first := c.begin()
-	for i := range c.out {
-		if v, ok := c.scaled(&bound{c.out[i], false}, 1, 1); ok && v >= first && v < math.MaxInt64 {
-			first = v + 1
-		}
-	}
-	return first
+// isDay reports whether the column has days, with or without an hour.
+func (c *column) isDay() bool {
+	return c.Values != nil && slices.Contains([]rows.Type{rows.Date, rows.Timestamp, rows.TimestampTZ}, c.Values.Type)
 }
 
-func (c *column) begin() int64 {
-	if c.reference != nil && c.reference.Keys != nil && c.reference.Keys.Count > 0 {
-		return max(c.reference.Keys.Min, 0)
-	}
-	if v, ok := c.scaled(c.least, 1, 1); ok {
-		return max(v, 0)
-	}
-	if v, ok := c.scaled(c.most, 1, -1); ok {
-		return min(v, 1)
-	}
-	return 1
-}
-
-// uuidText is the length of a UUID's text, and of the columns that people make for them.
-const uuidText = 36
-
-// sequenceDigits is how many digits a derived text has that may be longer.
-const sequenceDigits = 12
-
-// sequences lists the generators that make a column different in every row, the best first. key says that the row has
-// to be found by it.
-func (c *column) sequences(key bool) (all []string) {
-	if c.parent != nil {
-		return []string{"sequence: {" + c.begins() + "}"}
-	}
-	if c.in != nil || c.examples != nil || c.isNarrow() {
+// follows lists the generators of what is later than another column.
+func (c *column) follows() []string {
+	if c.after == "" {
 		return nil
 	}
-	if c.isInteger() {
-		return []string{"sequence: {" + c.begins() + "}"}
-	}
-	switch c.Values.Type {
-	case rows.UUID:
-		return []string{"uuid: v4"}
-	case rows.Text, rows.Char:
-		digits := sequenceDigits
-		if most := c.longest(); most > 0 {
-			digits = min(digits, most)
-		}
-		digits = max(digits, min(c.minLen, 18))
-		if c.longest() == uuidText {
-			all = []string{"uuid: v4"}
-		}
-		return append(all, fmt.Sprintf(`sequence: {format: "{:0%d}"}`, digits))
-	case rows.Date:
-		return []string{"sequence: {start: " + c.from() + ", step: 1d}"}
-	case rows.Timestamp, rows.TimestampTZ:
-		step := "1s"
-		if key {
-			step = "1us"
-		}
-		return []string{"sequence: {start: " + c.from() + ", step: " + step + "}"}
-	}
-	return nil
+	return []string{"after: {column: " + value(c.after) + ", by: 1d..30d}"}
 }
 
 // draws lists the generators that draw a column's values, the best first.
@@ -233,6 +179,9 @@ const (
 )
 
 func (c *column) texts() []string {
+	if c.pattern != "" {
+		return []string{"pattern: " + quoted(c.pattern)}
+	}
 	symbols := "text: {length: " + c.length(longText) + "}"
 	if most := c.longest(); most > 0 && most < shortText {
 		return []string{symbols}

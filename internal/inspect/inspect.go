@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -25,6 +28,7 @@ func Write(d *loader.Description, server string, keepValues bool) ([]byte, error
 			tableName(d), d.Analyze)
 	}
 	w.chooseKey()
+	w.referToSelf()
 	w.deriveUniques()
 	for _, c := range w.columns {
 		w.draw(c)
@@ -84,6 +88,8 @@ type column struct {
 	own       *column           // of the same table, which the reference is to, if rows can be drawn from its first ones
 	parent    *parent           // in the same file; nil if it is not there
 	with      *column           // which draws the parent's row, for a reference of several columns
+	unchecked bool              // the parent is filled later
+	earlier   *column           // whose times are not later, as a CHECK has it
 	kind      string            // the type in a spec
 	generator string            // as a spec writes it; "" until it is chosen
 	derived   bool
@@ -105,6 +111,9 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
 			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
 		}
+		if (w.inKey(c.Name) || w.refers(c.Name)) && !w.Escapes {
+			c.readWholeNumbers()
+		}
 		if c.Values == nil && c.Type == "json" { // PostgreSQL's, which takes documents as text only
 			c.Values, c.sql = &rows.Column{Name: c.Name, Type: rows.JSON}, c.Type
 		}
@@ -124,6 +133,30 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 	w.readReferences(inFile)
 	w.readChecks()
 	return w
+}
+
+// wholeNumbers are types of PostgreSQL that take whole numbers, as keys that come from Oracle have.
+var wholeNumbers = regexp.MustCompile(`^numeric(?:\((\d+)(?:,0)?\))?$`)
+
+// readWholeNumbers reads a numeric of them as the integers of which sequences are, and which are numerics there.
+func (c *column) readWholeNumbers() {
+	m := wholeNumbers.FindStringSubmatch(c.Type)
+	if m == nil {
+		return
+	}
+	c.Values = &rows.Column{Name: c.Name, Type: rows.Uint64}
+	const all = 20 // digits, of which 64 bits have no more
+	if digits, err := strconv.Atoi(m[1]); err == nil && digits < all {
+		c.Values.Most = math.MaxInt64
+		if digits < all-1 {
+			c.Values.Most = pow10(digits) - 1
+		}
+	}
+}
+
+// refers reports whether a column is in a foreign key.
+func (w *writer) refers(name string) bool {
+	return slices.ContainsFunc(w.References, func(r loader.Reference) bool { return slices.Contains(r.Columns, name) })
 }
 
 // leaveOut leaves a column out for a reason, or adds that it cannot be.
@@ -162,13 +195,26 @@ func (w *writer) limit(some found) bool {
 	all := true
 	for name, l := range some {
 		c := w.find(name)
-		if c == nil || len(l.out) > 0 && !c.canBeWithout() {
+		if c == nil || !w.canKeep(c, l) {
 			all = false
 			continue
 		}
 		c.limits = c.and(l)
 	}
 	return all
+}
+
+// canKeep reports whether generators can keep a column in limits that are not those of a list or a range.
+func (w *writer) canKeep(c *column, l limits) bool {
+	switch {
+	case len(l.out) > 0:
+		return c.canBeWithout()
+	case l.after != "":
+		return c.isDay() && w.find(l.after) != nil
+	case l.pattern != "":
+		return c.omitted == "" && w.accepted(nil, entry{c, "pattern: " + quoted(l.pattern)})
+	}
+	return true
 }
 
 // draw chooses how a column is drawn that is not derived.
@@ -181,6 +227,9 @@ func (w *writer) draw(c *column) {
 		c.notes = append(c.notes, "REFERENCES "+c.reference.Schema+"."+c.reference.Table+" ("+c.reference.Of[0]+")"+say(c.reference))
 	}
 	if c.generator != "" {
+		if c.after != "" {
+			c.notes = append(c.notes, "not always after "+c.after+", as a CHECK wants")
+		}
 		return
 	}
 	if c.with != nil {
@@ -192,8 +241,19 @@ func (w *writer) draw(c *column) {
 	}
 
 	why := "there is no generator for " + c.Type + " yet"
-	for _, generator := range slices.Concat(w.shaped(c), c.draws()) {
+	follows := c.follows()
+	if earlier := w.find(c.after); earlier != nil {
+		c.after = "" // the other may be after this one
+		if w.draw(earlier); c.generator != "" {
+			return
+		}
+		c.earlier = earlier
+	}
+	for _, generator := range slices.Concat(follows, w.shaped(c), c.draws()) {
 		with := []entry{{c, generator}}
+		for e := c.earlier; e != nil && e.omitted == ""; e = e.earlier {
+			with = append(with, entry{e, e.generator})
+		}
 		if c.own != nil {
 			with = append(with, entry{c.own, c.own.generator})
 		}
@@ -203,6 +263,9 @@ func (w *writer) draw(c *column) {
 		err := w.try(nil, with...)
 		if err == nil {
 			c.generator = generator
+			if follows != nil && generator != follows[0] {
+				c.notes = append(c.notes, "not always after "+c.earlier.Name+", as a CHECK wants")
+			}
 			return
 		}
 		why = generator + " is no generator for it: " + err.Error()

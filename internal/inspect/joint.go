@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -17,10 +19,10 @@ type joint struct {
 	apart   bool // each is drawn by itself
 }
 
-// isJoint reports whether a reference of several columns is to another table of the file, or, of two columns, to any.
+// isJoint reports whether a reference of several columns is to another table of the file.
 func (s *schema) isJoint(from *loader.Description, r *loader.Reference) bool {
-	in := func(t Table) bool { return t.Name == r.Table && s.left[t.Name] == nil }
-	isOwn := r.Table == from.Table && len(r.Columns) > 2
+	in := func(t *loader.Description) bool { return t.Table == r.Table && s.left[t.Table] == nil }
+	isOwn := r.Table == from.Table
 	return len(r.Columns) > 1 && r.Schema == from.Schema && !isOwn && slices.ContainsFunc(s.tables, in)
 }
 
@@ -37,7 +39,7 @@ func (s *schema) linkJoint(w *writer, r *loader.Reference) {
 			c.parent = &parent{j.of, r.Of[i]}
 		}
 	}
-	if j.of != w && len(j.columns) == len(r.Columns) {
+	if len(j.columns) == len(r.Columns) {
 		s.joint[w] = append(s.joint[w], j)
 	}
 }
@@ -64,16 +66,29 @@ func (s *schema) deriveReferred(w *writer) {
 	}
 }
 
-// deriveOften is derive, but a column that refers to a parent starts over behind its last row.
+// deriveOften is derive, but a column that refers to a parent starts over behind its last row, and one of days behind
+// the last one that it may have.
 func (w *writer) deriveOften(c *column) {
-	if c.parent == nil || c.generator != "" {
+	over := ""
+	switch {
+	case c.generator != "":
+	case c.parent != nil:
+		over = "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
+	case c.most != nil && c.isDay():
+		over = fmt.Sprintf("sequence: {start: %s, step: 1d, cycle: %d}", c.from(), c.days())
+	default:
 		w.derive(c)
-		return
 	}
-	over := "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
-	if w.accepted(nil, entry{c, over}) {
+	if over != "" && w.accepted(nil, entry{c, over}) {
 		c.choose(over)
 	}
+}
+
+// days is how many days the column may have.
+func (c *column) days() int {
+	first, _ := time.Parse(time.DateOnly, c.from())
+	last, _ := time.Parse(time.DateOnly, c.to())
+	return int(last.Sub(first).Hours()/24) + 1
 }
 
 // share makes the columns refer to the parent of all, whose own refer to what one of them may refer to alone. It

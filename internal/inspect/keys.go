@@ -67,11 +67,15 @@ func (w *writer) numbered(columns []*column) bool {
 	return false
 }
 
-// rank is how little a column is made for a key. One that refers to another table is bounded by that.
+// rank is how little a column is made for a key. One that refers to another table is bounded by that, and a narrow one
+// has few values.
 func (c *column) rank() int {
 	rank := slices.Index([]rows.Type{rows.Int64, rows.Uint64, rows.Int32, rows.Uint32, rows.UUID, rows.Timestamp, rows.TimestampTZ, rows.Int16, rows.Uint16, rows.Text, rows.Char}, c.Values.Type)
-	if rank < 0 || c.reference != nil {
+	switch {
+	case rank < 0 || c.reference != nil:
 		return math.MaxInt
+	case c.isNarrow():
+		return math.MaxInt - 1
 	}
 	return rank
 }
@@ -148,7 +152,8 @@ func (w *writer) deriveUniques() {
 		}
 		columns := w.present(k)
 		switch {
-		case columns == nil: // a NULL is in no key
+		case columns == nil: // a NULL is in no key, but what the server computes is
+			w.deriveComputed(k)
 		case !w.hasKey(k.Columns) && !w.decided(k.Columns) && !w.deriveOne(columns):
 			w.refuseUnique(k, columns)
 		case k.Primary:
@@ -190,6 +195,27 @@ func (w *writer) derivePart(k loader.Key) bool {
 		c.maxLen = longest
 	}
 	return false
+}
+
+// deriveComputed derives a column of those of which the server computes one of a key.
+func (w *writer) deriveComputed(k loader.Key) {
+	var of []*column
+	for _, name := range k.Columns {
+		c := w.find(name)
+		if c == nil || c.Generated == "" {
+			continue
+		}
+		tokens, _ := tokenize(c.Generated, w.Escapes)
+		for _, t := range tokens {
+			if from := w.find(t.text); t.isColumn() && from != nil && from.omitted == "" {
+				of = append(of, from)
+			}
+		}
+	}
+	isDerived := slices.ContainsFunc(of, func(c *column) bool { return c.derived })
+	if len(of) > 0 && !isDerived && !w.deriveOne(of) {
+		w.unknown = append(w.unknown, "UNIQUE "+k.Name+", of what the server computes")
+	}
 }
 
 // avoid keeps all rows out of an index that has those which meet a condition, as the only default, and reports whether
@@ -260,7 +286,8 @@ func (w *writer) refuseUnique(k loader.Key, columns []*column) {
 		if c.generator != "" {
 			continue
 		}
-		if c.isNarrow() && !c.Optional() {
+		isFew := c.isNarrow() || c.in != nil || c.Values.Type == rows.Enum || c.Values.Type == rows.Bool
+		if isFew && !c.Optional() {
 			w.problems = append(w.problems, fmt.Errorf("column %q: %s has too few values to be different in every row, "+
 				"as %s wants: fill the table by hand", c.Name, c.Type, what))
 			return

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -56,6 +57,29 @@ func (w *writer) leaveOutOne(r *loader.Reference) {
 		}
 	}
 	w.unknown = append(w.unknown, referenceText(r))
+}
+
+// referToSelf makes every row its own parent, where a reference of several columns to the table itself takes no NULL.
+func (w *writer) referToSelf() {
+	for i := range w.References {
+		r := &w.References[i]
+		text := referenceText(r)
+		if r.Schema != w.Schema || r.Table != w.Table || !slices.Contains(w.unknown, text) {
+			continue
+		}
+		canFollow := true
+		for i, name := range r.Columns {
+			c, of := w.find(name), w.find(r.Of[i])
+			canFollow = canFollow && c != nil && of != nil && of.derived && (c == of || c.omitted == "" && c.generator == "")
+		}
+		if !canFollow {
+			continue
+		}
+		for i, name := range r.Columns {
+			w.find(name).choose(w.find(r.Of[i]).generator)
+		}
+		w.unknown = slices.DeleteFunc(w.unknown, func(u string) bool { return u == text })
+	}
 }
 
 // ownParent is the column of the same table that a column refers to, if it is derived.

@@ -12,27 +12,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Table is a table of a schema, or why it cannot be described.
-type Table struct {
-	Name string
-	*loader.Description
-	Err error
-}
-
 // unknownRows is how many rows a table gets of which the server does not know the number.
 const unknownRows = 1000
 
 // WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
-func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([]byte, error) {
-	left := make(map[string]error) // why tables are left out
-	for _, t := range all {
-		if t.Err != nil {
-			left[t.Name] = t.Err
-		}
-	}
-
+func WriteSchema(all []*loader.Description, schema, prefix, server string, keepValues bool) ([]byte, error) {
+	left := unfit(all) // why tables are left out
 	for {
 		s := newSchema(all, prefix, left, keepValues)
 		s.write()
@@ -55,27 +42,27 @@ func WriteSchema(all []Table, schema, prefix, server string, keepValues bool) ([
 
 // schema writes the tables of a schema.
 type schema struct {
-	tables  []Table
+	tables  []*loader.Description
 	writers map[string]*writer // by name, without those of left
 	joint   map[*writer][]*joint
 	left    map[string]error
 	failed  bool // one more is left out
 }
 
-func newSchema(all []Table, prefix string, left map[string]error, keepValues bool) *schema {
+func newSchema(all []*loader.Description, prefix string, left map[string]error, keepValues bool) *schema {
 	s := &schema{tables: all, writers: map[string]*writer{}, joint: map[*writer][]*joint{}, left: left}
 	for _, t := range all {
-		if left[t.Name] != nil {
+		if left[t.Table] != nil {
 			continue
 		}
-		d := *t.Description // whose number of rows changes
+		d := *t // whose number of rows changes
 		w := newWriter(&d, func(r *loader.Reference) bool { return s.isJoint(&d, r) })
-		w.label, w.keepValues = prefix+t.Name, keepValues
+		w.label, w.keepValues = prefix+t.Table, keepValues
 		if w.Rows < 1 {
 			w.Rows = unknownRows
 			w.unknownRows = true
 		}
-		s.writers[t.Name] = w
+		s.writers[t.Table] = w
 	}
 	for _, w := range s.writers {
 		for _, c := range w.columns {
@@ -85,6 +72,11 @@ func newSchema(all []Table, prefix string, left map[string]error, keepValues boo
 			if r := &w.References[i]; s.isJoint(w.Description, r) {
 				s.linkJoint(w, r)
 			}
+		}
+	}
+	for _, t := range all {
+		if w := s.writers[t.Table]; w != nil {
+			w.breakCircles()
 		}
 	}
 	return s
@@ -112,8 +104,10 @@ func (s *schema) link(w *writer, c *column) {
 // write decides about all columns: keys first, of which references are made.
 func (s *schema) write() {
 	keyed := map[*writer]bool{}
-	for _, w := range s.writers {
-		s.derivedAfterParents(w, keyed)
+	for _, t := range s.tables {
+		if w := s.writers[t.Table]; w != nil {
+			s.derivedAfterParents(w, keyed)
+		}
 	}
 	failing := map[string]*writer{}
 	for name, w := range s.writers {
@@ -155,20 +149,25 @@ func (s *schema) leaveOutFirst(failing map[string]*writer) {
 	}
 }
 
-// derivedAfterParents chooses the derived columns of a table once those of the tables that it refers to are chosen.
+// derivedAfterParents chooses the derived columns of a table once those of the tables are chosen that its own may
+// follow. It does not wait for others, which may wait for it.
 func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	if keyed[w] {
 		return
 	}
 	keyed[w] = true
 	for _, c := range w.columns {
-		if c.parent != nil {
+		if c.parent != nil && (w.inKey(c.Name) || len(w.Keys) == 0) {
 			s.derivedAfterParents(c.parent.writer, keyed)
 		}
+	}
+	for _, j := range s.joint[w] {
+		s.derivedAfterParents(j.of, keyed)
 	}
 	s.joint[w] = slices.DeleteFunc(s.joint[w], func(j *joint) bool { return !j.share(w) })
 	w.chooseKey()
 	s.deriveReferred(w)
+	w.referToSelf()
 	w.deriveUniques()
 	for _, j := range s.joint[w] {
 		j.drawTogether()
@@ -214,12 +213,15 @@ func (s *schema) file(what string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("# %s", comment(what+", as terapush inspect has read it."+s.contents()))
+	if s.unchecked() {
+		line("# Tables refer to each other by columns that take no NULL: push it %s, and PostgreSQL runs no triggers.", dataset.WithoutChecks)
+	}
 	line("version: 1")
 	line("tables:")
 	for _, t := range s.tables {
-		w := s.writers[t.Name]
+		w := s.writers[t.Table]
 		if w == nil {
-			line("  # %s", comment(fmt.Sprintf("%s is left out: %s", quoted(t.Name), loader.Explain(s.left[t.Name]))))
+			line("  # %s", comment(fmt.Sprintf("%s is left out: %s", quoted(t.Table), loader.Explain(s.left[t.Table]))))
 			continue
 		}
 		out.WriteString(indented("  ", w.remarks()))
@@ -269,6 +271,9 @@ func (p *parent) draws(c *column) []string {
 	if c.with != nil && c.with.omitted == "" {
 		return c.together()
 	}
+	if c.unchecked {
+		return []string{"ref: {of: " + p.short() + ", unchecked: true}"}
+	}
 	text := "ref: " + p.short()
 	if p.leadsTo(c, map[*writer]bool{}) {
 		text += c.someNulls()
@@ -283,7 +288,7 @@ func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
 	}
 	seen[p.writer] = true
 	for _, mine := range p.columns {
-		if mine == c || mine.parent != nil && mine.parent.leadsTo(c, seen) {
+		if mine == c || mine.parent != nil && !mine.unchecked && mine.parent.leadsTo(c, seen) {
 			return true
 		}
 	}

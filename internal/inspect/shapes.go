@@ -88,7 +88,7 @@ func (w *writer) shaped(c *column) (all []string) {
 	}
 
 	all = c.draws()
-	if c.reference == nil && c.examples == nil && s.Nulls < 1 {
+	if c.reference == nil && c.examples == nil && c.pattern == "" && s.Nulls < 1 {
 		all = slices.Concat(w.imitations(c), all)
 	}
 	if !c.Nullable || s.Nulls < leastShare {

@@ -3,7 +3,6 @@ package push
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
@@ -27,43 +26,19 @@ func shapeOf(ctx context.Context, can loader.Describer, stats bool) (*loader.Des
 	return d, can.Shapes(ctx, d)
 }
 
-// Described is a table of a schema, or why it cannot be described.
-type Described struct {
-	Name string
-	*loader.Description
-	Err error
-}
-
 // DescribeSchema reads what the tables of a schema are like, and names the server. It changes nothing.
-func DescribeSchema(ctx context.Context, j Job, schema string) (all []Described, server string, err error) {
-	found, server, err := describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]*loader.Description, error) {
-		return can.DescribeAll(ctx, schema)
+func DescribeSchema(ctx context.Context, j Job, schema string) (all []*loader.Description, server string, err error) {
+	all, server, err = describing(ctx, j, func(ctx context.Context, can loader.Describer) ([]*loader.Description, error) {
+		found, err := can.DescribeAll(ctx, schema)
+		if err != nil || !j.Config.Stats || len(found) == 0 {
+			return found, err
+		}
+		return found, can.Shapes(ctx, found...)
 	})
-	if err != nil {
-		return nil, "", err
+	if err == nil && len(all) == 0 {
+		err = failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
 	}
-	if len(found) == 0 {
-		return nil, "", failed(report.PreflightFailed, fmt.Errorf("schema %s has no table that this user sees", schema))
-	}
-
-	for _, d := range found {
-		if !j.Config.Stats {
-			all = append(all, Described{d.Table, d, nil})
-			continue
-		}
-		one := j
-		one.Config.Table = schema + "." + d.Table
-		_, _, err := describing(ctx, one, func(ctx context.Context, can loader.Describer) (*loader.Description, error) {
-			return d, can.Shapes(ctx, d)
-		})
-		lost := []loader.Class{loader.ClassConnection, loader.ClassShutdown}
-		gone := err != nil && slices.Contains(lost, loader.VerdictOf(err).Class)
-		if gone || OutcomeOf(err) == report.Interrupted || ctx.Err() != nil {
-			return nil, "", err
-		}
-		all = append(all, Described{d.Table, d, err})
-	}
-	return all, server, nil
+	return all, server, err
 }
 
 // describing asks what an open target can describe.

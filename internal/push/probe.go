@@ -201,12 +201,23 @@ func (p *push) refusal(row int64, err error) error {
 		hint = "write the file with terapush inspect, correct the generator in it, and give it as --dataset " +
 			"in place of --like"
 	}
+	if isUnchecked(p.Config.Own) {
+		hint = "push " + dataset.WithoutChecks + ": a table that this one refers to is filled later; or " + hint
+	}
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,
 		Err: fmt.Errorf("the row with %s is refused: %w; it has %s",
 			dataset.KeyOf(d, p.plan.FirstKey+row), err, strings.Join(named, ", ")),
 		Hint: hint,
 	}
+}
+
+// isUnchecked reports whether a column refers to a table that is filled later.
+func isUnchecked(s *dataset.Spec) bool {
+	return s != nil && slices.ContainsFunc(s.Columns, func(c dataset.SpecColumn) bool {
+		ref, is := c.Generator.(*dataset.SpecRef)
+		return is && ref.Unchecked
+	})
 }
 
 // valueText shows the value of the only row of a vector, and of a long one the beginning.

@@ -15,9 +15,9 @@ type Describer interface {
 	// DescribeAll describes the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
 	// The keys of parents in the same schema are not counted. A server that cannot list tables is an error.
 	DescribeAll(ctx context.Context, schema string) ([]*Description, error)
-	// Shapes adds what the server's statistics say of the columns of a description. What this user may not see is in its
-	// Hidden.
-	Shapes(ctx context.Context, d *Description) error
+	// Shapes adds what the server's statistics say of the columns of tables, all of one schema. What this user may not
+	// see is in their Hidden.
+	Shapes(ctx context.Context, all ...*Description) error
 	// Columns lists the table's columns in their order, with their Values.
 	Columns(ctx context.Context) ([]Column, error)
 	// Rows counts all rows of the table, by a scan.
@@ -45,7 +45,9 @@ type Description struct {
 	Escapes       bool     // a backslash begins an escape in the literals of conditions and defaults
 	// Costs is what every row pays for: "index i", "trigger t", "foreign key f".
 	Costs      []string
-	Partitions string // by what the table is divided; "" if it is not
+	Triggers   []Trigger // on INSERT, as far as the server shows what they do
+	Partitions string    // by what the table is divided; "" if it is not
+	Inherits   string    // the table of which its rows are rows, too, as PostgreSQL's INHERITS has it; "" is none
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
 
@@ -123,6 +125,9 @@ type Reference struct {
 	// not, or they could not be read.
 	Grid []ParentKeys
 }
+
+// Trigger is what the server does for every row that is inserted.
+type Trigger struct{ Name, Statement string }
 
 // ParentKeys are the values of an integer key.
 type ParentKeys struct{ Min, Max, Count int64 }

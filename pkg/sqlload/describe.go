@@ -23,7 +23,10 @@ type Lookups struct {
 	References string // constraint, column, the parent's schema, table and column; a column a row
 	Checks     string // condition
 	Costs      string // kind, name, what removes it: all that every row pays for
+	Triggers   string // name, statement: those on INSERT
 	Partitions string // by what the table is divided; no row where it is not
+	Bounds     string // conditions of the columns by which it is divided
+	Inherits   string // the table of which its rows are rows, too
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
 	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
@@ -52,8 +55,20 @@ var InformationSchema = Lookups{
 		"AND index_name <> 'PRIMARY' UNION SELECT $of 'trigger', trigger_name, CONCAT('DROP TRIGGER `', trigger_schema, '`.`', " +
 		"trigger_name, '`') FROM (SELECT trigger_schema, trigger_name, event_object_table AS table_name FROM information_schema.triggers " +
 		"WHERE event_object_schema = $schema AND event_manipulation = 'INSERT') t WHERE table_name = $table ORDER BY kind, name",
+	Triggers: "SELECT $of trigger_name, action_statement FROM (SELECT trigger_name, action_statement, event_object_table AS table_name " +
+		"FROM information_schema.triggers WHERE event_object_schema = $schema AND event_manipulation = 'INSERT') t " +
+		"WHERE table_name = $table ORDER BY trigger_name",
 	Partitions: "SELECT DISTINCT $of CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
+	// Of lists all values, and of ranges, which have no gaps, the end of the last one.
+	Bounds: "SELECT $of CASE WHEN partition_method LIKE 'LIST%' " +
+		"THEN CONCAT(partition_expression, ' in (', GROUP_CONCAT(partition_description ORDER BY partition_description), ')') " +
+		"ELSE CONCAT(partition_expression, ' < ', SUBSTRING_INDEX(GROUP_CONCAT(partition_description " +
+		"ORDER BY partition_ordinal_position DESC SEPARATOR ';'), ';', 1)) END " +
+		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL " +
+		"AND subpartition_name IS NULL AND (partition_method LIKE 'LIST%' OR partition_method LIKE 'RANGE%') " +
+		"AND partition_expression NOT LIKE '%(%' AND partition_expression NOT LIKE '%,%' " +
+		"GROUP BY table_schema, table_name, partition_method, partition_expression",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
 }
@@ -142,9 +157,13 @@ func (l *Lookups) topics() []topic {
 	all := []topic{
 		{"keys", l.Keys, addKey},
 		{"foreign keys", l.References, addReference},
-		{"CHECKs", l.Checks, func(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }},
+		{"CHECKs", l.Checks, addCheck}, {"bounds of partitions", l.Bounds, addCheck},
 		{"indexes and triggers", l.Costs, func(d *loader.Description, row []string) { d.Costs = append(d.Costs, row[0]+" "+row[1]) }},
+		{"triggers", l.Triggers, func(d *loader.Description, row []string) {
+			d.Triggers = append(d.Triggers, loader.Trigger{Name: row[0], Statement: row[1]})
+		}},
 		{"partitions", l.Partitions, func(d *loader.Description, row []string) { d.Partitions = row[0] }},
+		{"inheritance", l.Inherits, func(d *loader.Description, row []string) { d.Inherits = row[0] }},
 		{"number of rows", l.Rows, func(d *loader.Description, row []string) { d.Rows = max(Integer(row[0]), 0) }},
 	}
 	return slices.DeleteFunc(all, func(t topic) bool { return t.question == "" })
@@ -197,6 +216,8 @@ func addKey(d *loader.Description, row []string) {
 		k.Prefix = prefix
 	}
 }
+
+func addCheck(d *loader.Description, row []string) { d.Checks = append(d.Checks, row[0]) }
 
 func addReference(d *loader.Description, row []string) {
 	last := len(d.References) - 1

@@ -3,39 +3,58 @@ package sqlload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Shaper is a Catalog of a server whose statistics of columns can be read.
 type Shaper interface {
-	// Shapes adds the statistics of the columns to d, and Analyzed and Analyze.
-	Shapes(ctx context.Context, c Conn, r *Relation, d *loader.Description) error
+	// Shapes adds the statistics of the columns of tables, all of one schema, and Analyzed and Analyze.
+	Shapes(ctx context.Context, c Conn, all Described) error
+}
+
+// Described are tables of one schema, by name.
+type Described map[string]*loader.Description
+
+// Where restricts a view to the tables, by its columns of the schema's and the table's name.
+func (all Described) Where(schema, table string, literal func(string) string) string {
+	var in string
+	names := make([]string, 0, len(all))
+	for name, d := range all {
+		in = d.Schema
+		names = append(names, literal(name))
+	}
+	slices.Sort(names)
+	return fmt.Sprintf(" WHERE %s = %s AND %s IN (%s)", schema, literal(in), table, strings.Join(names, ", "))
 }
 
 // Shapes implements loader.Describer.
-func (t *Table) Shapes(ctx context.Context, d *loader.Description) error {
+func (t *Table) Shapes(ctx context.Context, tables ...*loader.Description) error {
 	shaper, is := t.Catalog.(Shaper)
 	if !is {
 		return Refuse("leave --stats out", "the statistics of this server cannot be read")
 	}
 
-	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
+	all := make(Described)
+	for _, d := range tables {
+		all[d.Table] = d
+	}
 	return t.connect(ctx, func(c Conn) error {
-		r, err := t.Locate(ctx, c, s)
-		if err == nil {
-			err = shaper.Shapes(ctx, c, r, d)
-		}
+		err := shaper.Shapes(ctx, c, all)
 		var known *loader.Error // what this back-end cannot do
 		if errors.As(err, &known) {
 			return err
 		}
 		if err != nil && t.refused(err) {
-			d.Hidden = append(d.Hidden, "statistics")
+			for _, d := range all {
+				d.Hidden = append(d.Hidden, "statistics")
+			}
 			return nil
 		}
-		return t.Failed("read the statistics of "+s.Table, err)
+		return t.Failed("read the statistics of columns", err)
 	})
 }
 

@@ -116,11 +116,12 @@ func decimalParams(params []int) (digits, scale int) {
 	return params[0], params[1]
 }
 
-// WholeNumber fits a decimal type of so many digits before the point, and none behind it.
+// WholeNumber fits a decimal type of so many digits before the point, and none behind it; or of fewer if all values fit.
 func WholeNumber(digits int) Fit {
-	return func(params []int, _ rows.Column) bool {
+	return func(params []int, want rows.Column) bool {
 		have, scale := decimalParams(params)
-		return scale == 0 && (len(params) == 0 || have >= digits)
+		isKnown := want.Most > 0 && len(strconv.FormatInt(want.Most, 10)) <= have
+		return scale == 0 && (len(params) == 0 || have >= digits || isKnown)
 	}
 }
 

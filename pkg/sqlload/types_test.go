@@ -92,6 +92,8 @@ func TestDigitsOfColumns(t *testing.T) {
 	assert.True(t, WholeNumber(20)(nil, rows.Column{}))
 	assert.True(t, WholeNumber(20)([]int{20, 0}, rows.Column{}))
 	assert.False(t, WholeNumber(20)([]int{19}, rows.Column{}), "too short")
+	assert.True(t, WholeNumber(20)([]int{3}, rows.Column{Most: 999}))
+	assert.False(t, WholeNumber(20)([]int{3}, rows.Column{Most: 1000}), "too short for the last one")
 	assert.False(t, WholeNumber(20)([]int{30, 2}, rows.Column{}), "it is read with two digits more")
 }
 

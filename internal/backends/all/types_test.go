@@ -54,7 +54,8 @@ a new table. An existing column may also be
 
 In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits after the point. OceanBase's LOAD DATA reads
 an empty text in the last column as NULL, so a run whose last column may have either is refused. PostgreSQL needs pgvector
-for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them. Only PostgreSQL and YugabyteDB have arrays.
+for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them, the latter with a vector index only where TiFlash
+is, which was not run. Only PostgreSQL and YugabyteDB have arrays.
 `
 
 // TestTypes writes docs/TYPES.md from what the program refuses and makes.

@@ -72,8 +72,10 @@ func TestDescribeAll(t *testing.T) {
 		s.exec(t, "CREATE TABLE "+in("a b")+" (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL, b VARCHAR(20) DEFAULT 'x', UNIQUE (a, b(5)))")
 		s.exec(t, "CREATE TABLE "+in("c")+" (x INT, y ENUM('glad', 'sad'), r BIGINT, e INT AS (x + 1) STORED, CHECK (x > 5), KEY (y), "+
 			"FOREIGN KEY (r) REFERENCES "+in("a b")+" (id))")
+		s.exec(t, "CREATE TABLE "+in("l")+" (a VARCHAR(9)) PARTITION BY LIST COLUMNS (a) (PARTITION p0 VALUES IN ('x', 'z'), PARTITION p1 VALUES IN ('y'))")
+		s.exec(t, "CREATE TABLE "+in("r")+" (a INT) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (1000))")
 		s.exec(t, "CREATE VIEW "+in("v")+" AS SELECT 1")
-		backendtest.DescribedAlike(t, s.target.Database, []string{"a b", "c"}, func(table string) loader.Loader {
+		backendtest.DescribedAlike(t, s.target.Database, []string{"a b", "c", "l", "r"}, func(table string) loader.Loader {
 			to := s.target
 			to.Table = table
 			return backendtest.Open(t, New(), to, s.deps)

@@ -18,22 +18,20 @@ import (
 
 // Shapes implements sqlload.Shaper. What SHOW and the views give is read as any user may; MariaDB's statistics are in a table of
 // schema mysql, which takes the privilege to read it.
-func (l catalog) Shapes(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, d *loader.Description) error {
+func (l catalog) Shapes(ctx context.Context, c sqlload.Conn, all sqlload.Described) error {
 	switch l.server.flavour {
 	case mySQL:
-		return l.histograms(ctx, c, r, d)
+		return l.histograms(ctx, c, all)
 	case mariaDB:
-		return l.persistent(ctx, c, r, d)
+		return l.persistent(ctx, c, all)
 	case tiDB:
-		return l.tiDBShapes(ctx, c, r, d)
+		return l.tiDBShapes(ctx, c, all)
 	}
 	return sqlload.Refuse("leave --stats out", "the statistics of %s cannot be read", l.server.flavour)
 }
 
-// forTable restricts a view to the relation.
-func forTable(r *sqlload.Relation, schema, table string) string {
-	return fmt.Sprintf(" WHERE %s = %s AND %s = %s", schema, literal(r.Schema), table, literal(r.Name))
-}
+// qualified is a table's name in a statement.
+func qualified(d *loader.Description) string { return quote(d.Schema) + "." + quote(d.Table) }
 
 // histogram is what MySQL keeps of a column. Shares in buckets are cumulative, and of all rows.
 type histogram struct {
@@ -44,25 +42,32 @@ type histogram struct {
 	Updated string              `json:"last-updated"`
 }
 
-func (l catalog) histograms(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, d *loader.Description) error {
-	var names []string
-	for _, column := range d.Columns {
-		if column.Generated == "" {
-			names = append(names, quote(column.Name))
+func (l catalog) histograms(ctx context.Context, c sqlload.Conn, all sqlload.Described) error {
+	for _, d := range all {
+		var names []string
+		for _, column := range d.Columns {
+			if column.Generated == "" {
+				names = append(names, quote(column.Name))
+			}
 		}
+		d.Analyze = fmt.Sprintf("ANALYZE TABLE %[1]s; ANALYZE TABLE %[1]s UPDATE HISTOGRAM ON %[2]s WITH 100 BUCKETS",
+			qualified(d), strings.Join(names, ", "))
 	}
-	d.Analyze = "ANALYZE TABLE " + r.Table + "; ANALYZE TABLE " + r.Table + " UPDATE HISTOGRAM ON " + strings.Join(names, ", ") + " WITH 100 BUCKETS"
-	found, err := sqlload.Rows(ctx, c, "SELECT column_name, histogram FROM information_schema.column_statistics"+
-		forTable(r, "schema_name", "table_name"))
+	found, err := sqlload.Rows(ctx, c, "SELECT table_name, column_name, histogram FROM information_schema.column_statistics"+
+		all.Where("schema_name", "table_name", literal))
 	if err != nil {
 		return err
 	}
 	for _, row := range found {
-		var h histogram
-		if err := json.Unmarshal([]byte(row[1]), &h); err != nil {
-			return fmt.Errorf("histogram of column %s: %w", row[0], err)
+		d := all[row[0]]
+		if d == nil { // of a name that differs in the case of letters
+			continue
 		}
-		*sqlload.ShapeOf(d, row[0]) = *h.shape(enumLabels(d, row[0]))
+		var h histogram
+		if err := json.Unmarshal([]byte(row[2]), &h); err != nil {
+			return fmt.Errorf("histogram of column %s.%s: %w", row[0], row[1], err)
+		}
+		*sqlload.ShapeOf(d, row[1]) = *h.shape(enumLabels(d, row[1]))
 		d.Analyzed = max(d.Analyzed, h.Updated)
 	}
 	return nil
@@ -141,20 +146,25 @@ func labelled(text string, labels []string) string {
 
 // tiDBShapes reads what SHOW has of the columns' statistics. The server keeps in memory what a query has asked for, and shows no
 // more: the plan of one that asks for all columns makes it read them.
-func (l catalog) tiDBShapes(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, d *loader.Description) error {
-	d.Analyze = "ANALYZE TABLE " + r.Table + " ALL COLUMNS"
-	var asked []string
-	for _, column := range d.Columns {
-		asked = append(asked, quote(column.Name))
+func (l catalog) tiDBShapes(ctx context.Context, c sqlload.Conn, tables sqlload.Described) error {
+	var asks []string
+	for _, d := range tables {
+		d.Analyze = "ANALYZE TABLE " + qualified(d) + " ALL COLUMNS"
+		var asked []string
+		for _, column := range d.Columns {
+			asked = append(asked, quote(column.Name))
+		}
+		asks = append(asks, "EXPLAIN SELECT 1 FROM "+qualified(d)+" WHERE CONCAT_WS('', "+strings.Join(asked, ", ")+") = ''")
 	}
-	ask := "EXPLAIN SELECT 1 FROM " + r.Table + " WHERE CONCAT_WS('', " + strings.Join(asked, ", ") + ") = ''"
-	where := forTable(r, "db_name", "table_name")
+	where := tables.Where("db_name", "table_name", literal)
 	all := map[string][][]string{}
 	waiting, cancel := context.WithTimeout(ctx, tiDBLoads)
 	defer cancel()
 	for range sqlload.Poll(waiting, 50*time.Millisecond, 200*time.Millisecond) {
-		if _, err := sqlload.Rows(ctx, c, ask); err != nil {
-			return err
+		for _, ask := range asks {
+			if _, err := sqlload.Rows(ctx, c, ask); err != nil {
+				return err
+			}
 		}
 		for _, what := range []string{"META", "HISTOGRAMS", "TOPN", "BUCKETS"} {
 			found, err := sqlload.Rows(ctx, c, "SHOW STATS_"+what+where)
@@ -168,7 +178,13 @@ func (l catalog) tiDBShapes(ctx context.Context, c sqlload.Conn, r *sqlload.Rela
 			break
 		}
 	}
-	readTiDB(d, all)
+	for name, d := range tables {
+		of := map[string][][]string{}
+		for what, found := range all {
+			of[what] = slices.DeleteFunc(slices.Clone(found), func(row []string) bool { return row[1] != name })
+		}
+		readTiDB(d, of)
+	}
 	return ctx.Err()
 }
 
@@ -220,22 +236,28 @@ func readTiDB(d *loader.Description, all map[string][][]string) {
 }
 
 // persistent reads MariaDB's engine-independent statistics.
-func (l catalog) persistent(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, d *loader.Description) error {
-	d.Analyze = "SET histogram_type = JSON_HB; ANALYZE TABLE " + r.Table + " PERSISTENT FOR ALL"
-	found, err := sqlload.Rows(ctx, c, "SELECT column_name, COALESCE(min_value, ''), COALESCE(max_value, ''), COALESCE(nulls_ratio, 0), "+
+func (l catalog) persistent(ctx context.Context, c sqlload.Conn, all sqlload.Described) error {
+	for _, d := range all {
+		d.Analyze = "SET histogram_type = JSON_HB; ANALYZE TABLE " + qualified(d) + " PERSISTENT FOR ALL"
+	}
+	found, err := sqlload.Rows(ctx, c, "SELECT table_name, column_name, COALESCE(min_value, ''), COALESCE(max_value, ''), COALESCE(nulls_ratio, 0), "+
 		"COALESCE(avg_length, 0), COALESCE(avg_frequency, 0), COALESCE(hist_type, ''), CASE WHEN hist_type = 'JSON_HB' THEN histogram ELSE '' END "+
-		"FROM mysql.column_stats"+forTable(r, "db_name", "table_name"))
+		"FROM mysql.column_stats"+all.Where("db_name", "table_name", literal))
 	if err != nil {
 		return err
 	}
 	for _, row := range found {
-		shape := sqlload.ShapeOf(d, row[0])
-		shape.Nulls, shape.Length = number(json.RawMessage(row[3])), number(json.RawMessage(row[4]))
-		if each := number(json.RawMessage(row[5])); each > 0 {
+		d := all[row[0]]
+		if d == nil { // of a name that differs in the case of letters
+			continue
+		}
+		shape := sqlload.ShapeOf(d, row[1])
+		shape.Nulls, shape.Length = number(json.RawMessage(row[4])), number(json.RawMessage(row[5]))
+		if each := number(json.RawMessage(row[6])); each > 0 {
 			shape.Distinct = int64(math.Round((1 - shape.Nulls) * float64(d.Rows) / each))
 		}
-		if err := readJSONHB(shape, row[7], row[1], row[2]); err != nil {
-			return fmt.Errorf("histogram of column %s: %w", row[0], err)
+		if err := readJSONHB(shape, row[8], row[2], row[3]); err != nil {
+			return fmt.Errorf("histogram of column %s.%s: %w", row[0], row[1], err)
 		}
 	}
 	return nil

@@ -260,7 +260,7 @@ var lookups = sqlload.Lookups{
 		"CROSS JOIN LATERAL unnest(f.conkey, f.confkey) WITH ORDINALITY k(mine, theirs, at) " +
 		"JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.mine " +
 		"JOIN pg_attribute b ON b.attrelid = f.confrelid AND b.attnum = k.theirs " +
-		"WHERE f.contype = 'f' AND f.conrelid = $id ORDER BY f.conname, k.at",
+		"WHERE f.contype = 'f' AND f.conrelid = $id AND " + isWhole + " ORDER BY f.conname, k.at",
 	Checks: "WITH RECURSIVE b(name, type) AS (SELECT attname, atttypid FROM pg_attribute WHERE attrelid = $id AND attnum > 0 AND NOT attisdropped " +
 		"UNION ALL SELECT name, typbasetype FROM b JOIN pg_type t ON t.oid = type AND typtype = 'd') " +
 		"SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = $id " +
@@ -268,7 +268,7 @@ var lookups = sqlload.Lookups{
 		"FROM b JOIN pg_constraint ON contypid = type AND contype = 'c' ORDER BY 1",
 	// Constraints of uniqueness have indexes that cannot be dropped alone.
 	Costs: "SELECT 'foreign key', quote_ident(conname), format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
-		"FROM pg_constraint WHERE conrelid = $id AND contype = 'f' " +
+		"FROM pg_constraint f WHERE conrelid = $id AND contype = 'f' AND " + isWhole + " " +
 		"UNION ALL SELECT 'index', CAST(CAST(indexrelid AS regclass) AS text), 'DROP INDEX ' || CAST(CAST(indexrelid AS regclass) AS text) " +
 		"FROM pg_index WHERE indrelid = $id AND NOT indisprimary " +
 		"AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x')) " +
@@ -278,12 +278,30 @@ var lookups = sqlload.Lookups{
 		"format('ALTER TABLE %s DROP CONSTRAINT %I', CAST($id AS regclass), conname) " +
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
+	Bounds:     partitionBounds,
+	Inherits:   "SELECT CAST(CAST(inhparent AS regclass) AS text) FROM pg_inherits WHERE inhrelid = $id LIMIT 1",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
 	Tables:     selectTables + " ORDER BY c.relname",
 	Each:       eachTable,
 }
 
 const (
+	// What a column may have by which a table is divided, if no partition takes the rest: all lists, or from the first of
+	// ranges without a gap to the last.
+	partitionBounds = "SELECT CASE WHEN lists THEN format('CHECK (%s IN (%s))', name, listed) " +
+		"ELSE format('CHECK (%1$s >= %2$s AND %1$s < %3$s)', name, starts[1], ends[1]) END " +
+		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(listed, ', ') AS listed, " +
+		"array_agg(least) FILTER (WHERE least <> ALL (mosts)) AS starts, array_agg(most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
+		"FROM (SELECT *, array_agg(least) OVER () AS leasts, array_agg(most) OVER () AS mosts " +
+		"FROM (SELECT quote_ident(attname) AS name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
+		"substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\(') AS least, substring(bound from ' TO \\((.*)\\)$') AS most " +
+		"FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = partrelid AND a.attnum = partattrs[0] " +
+		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
+		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
+		"WHERE partrelid = $id AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
+		") parts) known GROUP BY name) bounds WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
+	// A foreign key to a partitioned table has others to its partitions, which PostgreSQL 11 and later make and need.
+	isWhole      = "COALESCE(to_jsonb(f) ->> 'conparentid', '0') = '0'"
 	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
 		"WHERE n.nspname = $schema AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
 	// The rows of a question stay in its order: it can only be asked again for each table.

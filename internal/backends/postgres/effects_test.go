@@ -222,9 +222,38 @@ func TestDescribeAll(t *testing.T) {
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 		CREATE TRIGGER t BEFORE INSERT ON c FOR EACH ROW EXECUTE FUNCTION f();
 		CREATE TABLE p (id int NOT NULL) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9);
+		CREATE TABLE heir () INHERITS (c);
 		CREATE VIEW v AS SELECT 1`)
-	backendtest.DescribedAlike(t, schema, []string{"A b", "c", "p"}, func(table string) loader.Loader {
+	backendtest.DescribedAlike(t, schema, []string{"A b", "c", "heir", "p"}, func(table string) loader.Loader {
 		to.Table = schema + "." + table
 		return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
 	})
+}
+
+// A partitioned table takes what one of its partitions takes; a foreign key to it is one, however many these are.
+func TestDescribePartitions(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, `SET search_path TO `+schema+`;
+		CREATE TABLE r (id int PRIMARY KEY) PARTITION BY RANGE (id);
+		CREATE TABLE r1 PARTITION OF r FOR VALUES FROM (0) TO (9); CREATE TABLE r2 PARTITION OF r FOR VALUES FROM (9) TO (MAXVALUE);
+		CREATE TABLE gap (day date) PARTITION BY RANGE (day);
+		CREATE TABLE g1 PARTITION OF gap FOR VALUES FROM ('2025-01-01') TO ('2025-02-01');
+		CREATE TABLE g2 PARTITION OF gap FOR VALUES FROM ('2025-03-01') TO ('2025-04-01');
+		CREATE TABLE list (a text) PARTITION BY LIST (a);
+		CREATE TABLE l1 PARTITION OF list FOR VALUES IN ('x', 'it''s'); CREATE TABLE l2 PARTITION OF list FOR VALUES IN ('y');
+		CREATE TABLE rest (a text) PARTITION BY LIST (a); CREATE TABLE o1 PARTITION OF rest DEFAULT;
+		CREATE TABLE child (r int REFERENCES r)`)
+	to.Table = schema + ".child"
+	all, err := loader.FeaturesOf(backendtest.Open(t, postgres.New(), to, backendtest.Deps())).Describer.DescribeAll(t.Context(), schema)
+	require.NoError(t, err)
+	checks := map[string][]string{}
+	for _, d := range all {
+		checks[d.Table] = d.Checks
+	}
+	require.Equal(t, map[string][]string{
+		"r": {"CHECK (id >= 0 AND id < MAXVALUE)"}, "gap": nil, "list": {"CHECK (a IN ('x', 'it''s', 'y'))"}, "rest": nil, "child": nil,
+	}, checks)
+	require.Len(t, all[0].References, 1)
+	require.Equal(t, []string{"foreign key child_r_fkey"}, all[0].Costs)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
@@ -14,38 +15,43 @@ import (
 // A table with children has statistics of itself, and of all together, which are those to imitate. The arrays are of the
 // column's type, which only the text of them is for all.
 const (
-	statistics = "SELECT attname, null_frac, n_distinct, avg_width, COALESCE(correlation, 0), " +
+	statistics = "SELECT tablename, attname, null_frac, n_distinct, avg_width, COALESCE(correlation, 0), " +
 		"COALESCE(array_to_json(CAST(CAST(most_common_vals AS text) AS text[])), '[]'), COALESCE(array_to_json(most_common_freqs), '[]'), " +
 		"COALESCE(array_to_json(CAST(CAST(histogram_bounds AS text) AS text[])), '[]') " +
-		"FROM pg_stats WHERE schemaname = %s AND tablename = %s ORDER BY attname, inherited"
-	analyzed = "SELECT COALESCE(CAST(date_trunc('second', GREATEST(last_analyze, last_autoanalyze)) AS text), '') " +
-		"FROM pg_stat_all_tables WHERE relid = %s"
+		"FROM pg_stats $where ORDER BY tablename, attname, inherited"
+	analyzed = "SELECT relname, COALESCE(CAST(date_trunc('second', GREATEST(last_analyze, last_autoanalyze)) AS text), '') " +
+		"FROM pg_stat_all_tables $where"
 )
 
 // Shapes implements sqlload.Shaper.
-func (l catalog) Shapes(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, d *loader.Description) error {
-	d.Analyze = "ANALYZE " + r.Table
+func (l catalog) Shapes(ctx context.Context, c sqlload.Conn, all sqlload.Described) error {
+	for _, d := range all {
+		d.Analyze = "ANALYZE " + sqlload.Qualified(d.Schema, d.Table)
+	}
 	if _, err := c.Exec(ctx, recordSettings); err != nil {
 		return err
 	}
-	found, err := sqlload.Rows(ctx, c, fmt.Sprintf(analyzed, r.ID))
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 {
-		d.Analyzed = found[0][0]
-	}
-
-	found, err = sqlload.Rows(ctx, c, fmt.Sprintf(statistics, sqlload.Literal(r.Schema), sqlload.Literal(r.Name)))
+	where := all.Where("schemaname", "relname", sqlload.Literal)
+	found, err := sqlload.Rows(ctx, c, strings.ReplaceAll(analyzed, "$where", where))
 	if err != nil {
 		return err
 	}
 	for _, row := range found {
-		shape, err := shapeOf(row[1:], d.Rows)
+		all[row[0]].Analyzed = row[1]
+	}
+
+	where = all.Where("schemaname", "tablename", sqlload.Literal)
+	found, err = sqlload.Rows(ctx, c, strings.ReplaceAll(statistics, "$where", where))
+	if err != nil {
+		return err
+	}
+	for _, row := range found {
+		d := all[row[0]]
+		shape, err := shapeOf(row[2:], d.Rows)
 		if err != nil {
-			return fmt.Errorf("statistics of column %s: %w", row[0], err)
+			return fmt.Errorf("statistics of column %s.%s: %w", row[0], row[1], err)
 		}
-		*sqlload.ShapeOf(d, row[0]) = *shape
+		*sqlload.ShapeOf(d, row[1]) = *shape
 	}
 	return nil
 }

@@ -1,0 +1,38 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// unfit finds the tables that no push can name, those that triggers of others insert into, in which a push would find
+// rows, and those whose rows are others', too, in which a proof would find them.
+func unfit(all []*loader.Description) map[string]error {
+	left := map[string]error{}
+	for _, t := range all {
+		if strings.Contains(t.Table, ".") {
+			left[t.Table] = errors.New("its name has a dot, which stands between a schema and a table: rename it, or fill it by hand")
+		}
+		if t.Inherits != "" {
+			left[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
+		}
+		for _, trigger := range t.Triggers {
+			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {
+				name := strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")
+				for _, other := range all {
+					if strings.EqualFold(other.Table, name) && other != t {
+						left[other.Table] = fmt.Errorf("trigger %s of table %s inserts into it", trigger.Name, t.Table)
+					}
+				}
+			}
+		}
+	}
+	return left
+}
+
+var inserts = regexp.MustCompile("(?i)\\b(?:insert|replace)\\s+(?:(?:low_priority|delayed|high_priority|ignore)\\s+)*(?:into\\s+)?" +
+	"(?:(?:`[^`]*`|[\\w$]+)\\s*\\.\\s*)?(`(?:[^`]|``)*`|[\\w$]+)")
