@@ -75,7 +75,7 @@ check: ## format, vet, lint, module files, spelling, workflows; all of them fail
 	$(TOOL) actionlint -shellcheck= -pyflakes=
 	sed -n '/^# .github.workflows.nightly.yml$$/,/^```$$/{/^```$$/!p}' docs/REPORTS.md | $(TOOL) actionlint -shellcheck= -pyflakes= -
 	$(TOOL) golangci-lint run
-	CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags godror ./internal/backends/oracle/...
+	CGO_ENABLED=1 $(GO) vet -tags godror ./internal/backends/oracle/...
 
 bench: build servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
 	scripts/tools iperf3
