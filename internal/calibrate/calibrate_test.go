@@ -108,6 +108,7 @@ func TestCalibrate(t *testing.T) {
 
 // Rows of several lengths have to be counted where the back-end compares.
 func TestSinkThatHasToCount(t *testing.T) {
+	backendtest.Long(t)
 	c := short(t, "doris")
 	c.Push["dataset"] = []string{"lineitem"}
 	_, err := c.Run(t.Context(), nil)
@@ -127,6 +128,7 @@ func TestStopped(t *testing.T) {
 }
 
 func TestSinkDies(t *testing.T) {
+	backendtest.Long(t)
 	for _, after := range []string{"1s", "5s", "25s"} { // on a busy machine no push has begun by then
 		t.Setenv(dies, after)
 		c := short(t, "mysql")
@@ -199,6 +201,7 @@ func freePort(t *testing.T) int {
 
 // A protocol that Host does not have is left out, and a sink that counts is known for it.
 func TestHost(t *testing.T) {
+	backendtest.Long(t)
 	c := short(t, "mysql", "postgres")
 	c.Binary = "none: nothing is started"
 	c.Host, c.Ports = "127.0.0.1", listen(t, "--mysql", "0")
@@ -249,6 +252,7 @@ func TestRefusedBeforeAnythingIsStarted(t *testing.T) {
 }
 
 func TestTwoAtATime(t *testing.T) {
+	backendtest.Long(t)
 	first, second := short(t, "mysql"), short(t, "mysql")
 	second.State = first.State
 	tried := false

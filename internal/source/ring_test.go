@@ -262,6 +262,7 @@ func TestBatchWaits(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	r, err := New(config(t, batch.PGBinary, 320, 2))
 	require.NoError(t, err)
 	b, err := r.Batch(t.Context(), 0)
@@ -314,6 +315,7 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 // TestEveryDatasetIsStamped compares stamped batches with rows made one by one: at the first rows, over the end of a
 // second, a day and an order, and at the last numbers that a key carries.
 func TestEveryDatasetIsStamped(t *testing.T) {
+	t.Parallel()
 	for _, name := range dataset.Names() {
 		o := dataset.Options{Seed: 5}
 		if name == "documents" {

@@ -42,6 +42,7 @@ func TestConformance(t *testing.T) {
 		"prepared, lineitem":    {methodInsert, batch.ColumnArrays, named(t, "lineitem"), bound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of the time is spent waiting
 			s := startStandIn(t, fake.Options{Backends: 2})
 			contract := contractOf(c.method, c.format, 1000)
 			if c.options != nil {
