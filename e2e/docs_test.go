@@ -264,6 +264,8 @@ var ofOneMachine = []struct {
 	masks string
 }{
 	{regexp.MustCompile(`\d{8}-\d{6}-[a-z2-7]{6}`), "RUN"},
+	// A machine whose speed changes meanwhile, by other tests, is told so.
+	{regexp.MustCompile(`(?m)^(not alike: the speed of|warning +The machine that runs terapush drifted).*\n`), ""},
 	{regexp.MustCompile(`(?m)^bound by .*`), "bound by"},
 	{regexp.MustCompile(`([0-9][0-9.,]*|\?)(e[-+]?[0-9]+)?( ?(ns|µs|ms|[smh]|[KMGT]?i?B|[MG]?bps)\b)?`), "#"},
 	{regexp.MustCompile(`#+`), "#"}, // 1m30s
