@@ -316,7 +316,7 @@ func (f *jsonField) appendValue(dst []byte, v *rows.Vector, i int) []byte {
 	case v.Type.Variable():
 		return append(dst, v.Value(i)...)
 	case v.Type == rows.UUID:
-		return appendUUID(dst, v.UUID(i))
+		return rows.AppendUUID(dst, v.UUID(i))
 	case v.Type.IsInteger():
 		return strconv.AppendInt(dst, v.Ints[i], 10)
 	case v.Type == rows.Decimal:

@@ -3,7 +3,6 @@ package dataset
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -114,24 +113,12 @@ func (u *uuids) put(v *rows.Vector, i int, row int64) {
 		copy(v.UUID(i), value[:])
 		return
 	}
-	v.Data = appendUUID(v.Data, value[:])
+	v.Data = rows.AppendUUID(v.Data, value[:])
 	v.Ends = append(v.Ends, uint32(len(v.Data)))
 }
 
 // UUIDText returns the text of a UUID of 16 bytes.
-func UUIDText(value []byte) string { return string(appendUUID(nil, value)) }
-
-// appendUUID writes the text of a UUID.
-func appendUUID(dst, value []byte) []byte {
-	for i, bytes := range [...]int{4, 2, 2, 2, 6} {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, value[:bytes])
-		value = value[bytes:]
-	}
-	return dst
-}
+func UUIDText(value []byte) string { return string(rows.AppendUUID(nil, value)) }
 
 // UUIDOf returns what writes the text of the key in the row with a number, for any goroutine; nil if the dataset's key
 // is no UUID.

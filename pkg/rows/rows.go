@@ -3,6 +3,7 @@
 package rows
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -102,6 +103,18 @@ func (c Column) TextOf(value any) string {
 	default:
 		return "NULL"
 	}
+}
+
+// AppendUUID appends the text of a UUID of 16 bytes, in small letters.
+func AppendUUID(dst, value []byte) []byte {
+	for i, bytes := range [...]int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, value[:bytes])
+		value = value[bytes:]
+	}
+	return dst
 }
 
 // AppendTime writes a value of a Timestamp, TimestampTZ or Time column as Text does, which is a multiple of the
