@@ -66,8 +66,18 @@ func (s Statements) measure(m rows.Measure, name string) (value, sum string) {
 	}
 }
 
+// wideHalf divides numbers of rows.WideDigits into two of which a sum has no more digits than that.
+const wideHalf = 1_000_000_000_000_000_000
+
 // measureWide makes integers of numbers first: their sum with the digits behind the point may have more than any type.
+// Where the only type has no more digits than a number has, two halves are summed; see readSum.
 func (d Dialect) measureWide(c rows.Column, column, name string) (value, sum string) {
+	if d.Digits != "" {
+		low := d.modulo(name, wideHalf)
+		high := fmt.Sprintf("SUM((%s - %s) / %d)", name, low, wideHalf) // a quotient that is not rounded
+		return column + " * 1" + strings.Repeat("0", c.Scale), d.digits(high) + " || ' ' || " + d.digits("SUM("+low+")")
+	}
+
 	all := d.Decimal
 	if d.Wider != "" {
 		all = fmt.Sprintf(d.Wider, 0)
@@ -108,8 +118,7 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// readBucket reads a row of SelectBuckets. A sum is NULL if all values are, and that of decimals may have zeros after
-// the point.
+// readBucket reads a row of SelectBuckets.
 func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
 	measures := 6
 	if mixed {
@@ -120,9 +129,8 @@ func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
 	}
 	n := make([]*big.Int, len(row))
 	for i, text := range row {
-		var ok bool
-		whole, fraction, _ := strings.Cut(cmp.Or(string(text), "0"), ".")
-		if n[i], ok = new(big.Int).SetString(whole, 10); !ok || strings.Trim(fraction, "0") != "" {
+		var is bool
+		if n[i], is = readSum(string(text)); !is {
 			return b, fmt.Errorf("value %d of a bucket is %q, not an integer", i+1, text)
 		}
 	}
@@ -134,4 +142,21 @@ func readBucket(row [][]byte, mixed bool) (b loader.Bucket, err error) {
 		b.Measures = n[measures:]
 	}
 	return b, nil
+}
+
+// readSum reads a sum, or the two halves of one with a blank between them. One is NULL if all values are, and that of
+// decimals may have zeros after the point.
+func readSum(text string) (sum *big.Int, is bool) {
+	if high, low, halves := strings.Cut(text, " "); halves {
+		sum, is = readSum(high)
+		rest, isToo := readSum(low)
+		if !is || !isToo {
+			return nil, false
+		}
+		return sum.Mul(sum, big.NewInt(wideHalf)).Add(sum, rest), true
+	}
+
+	whole, fraction, _ := strings.Cut(cmp.Or(text, "0"), ".")
+	sum, is = new(big.Int).SetString(whole, 10)
+	return sum, is && strings.Trim(fraction, "0") == ""
 }

@@ -197,11 +197,11 @@ func (s Statements) Define(c rows.Column) string {
 	if c.Nullable || c.TakesNull {
 		null = " NULL" // a TIMESTAMP of MySQL may be NOT NULL otherwise
 	}
-	return name + " " + s.SQL(c) + null + s.check(c)
+	return name + " " + s.SQL(c) + null + s.CheckOf(c)
 }
 
-// check returns the CHECK of a column, with a blank before it; "" without one.
-func (d Dialect) check(c rows.Column) string {
+// CheckOf returns the CHECK of a column, with a blank before it; "" without one.
+func (d Dialect) CheckOf(c rows.Column) string {
 	t := d.Types.made(c)
 	if c.SQL != "" || t == nil || t.Check == "" {
 		return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -58,10 +59,16 @@ type proof struct {
 
 func (p proof) Plan(loader.Preparation) sqlload.Statements { return p.statements }
 
-func TestArithmetic(t *testing.T) {
+// postgres makes types of Oracle those of PostgreSQL.
+var postgres = strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
+
+// connectLikeOracle connects to a schema that ends with the test.
+func connectLikeOracle(t *testing.T) (c likeOracle, exec func(statement string)) {
+	t.Helper()
 	conn, err := pgconn.Connect(t.Context(), backendtest.Server(t, "TERAPUSH_TEST_POSTGRES"))
 	require.NoError(t, err)
-	exec := func(statement string) {
+	exec = func(statement string) {
+		t.Helper()
 		_, err := conn.Exec(context.Background(), statement).ReadAll()
 		require.NoError(t, err, statement)
 	}
@@ -71,23 +78,63 @@ func TestArithmetic(t *testing.T) {
 		exec("DROP SCHEMA " + schema + " CASCADE")
 		_ = conn.Close(context.Background())
 	})
-	postgres := strings.NewReplacer("NUMBER(", "numeric(", "VARCHAR2(", "varchar(", " BYTE)", ")", "DATE", "timestamp(0)")
-	backendtest.Arithmetic(t, batch.PGValues, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+	return likeOracle{conn}, exec
+}
+
+func TestArithmetic(t *testing.T) {
+	conn, exec := connectLikeOracle(t)
+	backendtest.Arithmetic(t, batch.PGValues, func(t *testing.T, d dataset.Dataset, batches ...*batch.Batch) backendtest.Proven {
 		s := sqlload.Statements{Dialect: dialect(), Schema: d.Schema(), Table: sqlload.Qualified("", d.Schema().Dataset)}
 		var columns []string
 		for _, c := range s.Schema.Columns {
 			columns = append(columns, s.Identifier(c.Name)+" "+postgres.Replace(s.SQL(c)))
 		}
 		exec("CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")")
-		for _, b := range rows {
+		for _, b := range batches {
 			exec("INSERT INTO " + s.Table + " VALUES " + string(b.Encoded))
 		}
 		table := &sqlload.Table{
 			Catalog: proof{statements: s}, Failed: func(_ string, err error) error { return err },
-			Connect: func(context.Context) (sqlload.Conn, error) { return likeOracle{conn}, nil },
+			Connect: func(context.Context) (sqlload.Conn, error) { return conn, nil },
 		}
 		_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: s.Schema})
 		require.NoError(t, err)
 		return table
 	})
+}
+
+// The sum of numbers that have as many digits as Oracle's type is exact, whatever their signs.
+func TestSumsOfWideNumbers(t *testing.T) {
+	conn, exec := connectLikeOracle(t)
+	s := sqlload.Statements{Dialect: dialect(), Table: sqlload.Qualified("", "wide"), Schema: rows.Schema{
+		Columns: []rows.Column{{Name: "id", Type: rows.Int64, Derived: true}, {Name: "tall", Type: rows.Wide, Digits: 38, Scale: 9}},
+		Number:  []rows.Term{{Times: 1}},
+	}}
+	exec("CREATE TABLE " + s.Table + ` ("ID" numeric, "TALL" numeric(38,9))`)
+	nines := strings.Repeat("9", 38)
+	for _, c := range []struct {
+		values []string // without their point
+		want   string
+	}{
+		{[]string{nines, nines, nines, "1"}, "299999999999999999999999999999999999998"},
+		{[]string{"-" + nines, "-" + nines, "5", "NULL"}, "-199999999999999999999999999999999999993"},
+		{[]string{nines, "-" + nines, "-7"}, "-7"},
+		{[]string{"NULL"}, "0"},
+	} {
+		exec("TRUNCATE " + s.Table)
+		for i, v := range c.values {
+			exec(fmt.Sprintf("INSERT INTO %s VALUES (%d, %s * 0.000000001)", s.Table, i, v))
+		}
+		table := &sqlload.Table{
+			Catalog: proof{statements: s}, Failed: func(_ string, err error) error { return err },
+			Connect: func(context.Context) (sqlload.Conn, error) { return conn, nil },
+		}
+		_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: s.Schema})
+		require.NoError(t, err)
+		g := loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 10, Measures: true}
+		require.NoError(t, table.Count(t.Context(), g, func(b loader.Bucket) error {
+			require.Equal(t, c.want, b.Measures[0].String(), c.values)
+			return nil
+		}))
+	}
 }
