@@ -40,7 +40,7 @@ Which types of [datasets](DATASETS.md) each database and format takes, and what 
 from the type tables of the back-ends.
 
 - **real server**: values of every kind and NULLs went in and came back unchanged, and their sums were compared;
-- **stand-in**: the same with the built-in datasets and a server of our own, written from the manual;
+- **stand-in**: the same with a server of our own, written from the manual;
 - **not run**: written from the manual; no server was available.
 
 A number after *refused* refers to a reason below. Compressed formats take what the plain ones take. *Column* is the type in
@@ -56,6 +56,9 @@ In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits
 an empty text in the last column as NULL, so a run whose last column may have either is refused. PostgreSQL needs pgvector
 for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them, the latter with a vector index only where TiFlash
 is, which was not run. Only PostgreSQL and YugabyteDB have arrays.
+
+In Oracle an existing NUMBER of any length takes integers whose values fit, and a VARCHAR2 takes char, enum, json and uuid.
+An empty text is NULL there, so a column may have one or the other; -0 is refused, since the server makes 0 of it.
 `
 
 // TestTypes writes docs/TYPES.md from what the program refuses and makes.
@@ -171,7 +174,7 @@ func (p *typesPage) reason(text string) int {
 }
 
 // definition is that of the column of column.
-var definition = regexp.MustCompile(`(?i)\bthe_column\W? (\w[\w ]*?(?:\([^)]*\))?[\w ]*?)(?: NOT NULL| NULL|[,)\n]|$)`)
+var definition = regexp.MustCompile(`(?i)\bthe_column\W? (\w[\w ]*?(?:\([^)]*\))?[\w ]*?)(?: NOT NULL| NULL| CHECK|[,)\n]|$)`)
 
 // column returns the type in the CREATE TABLE that a run would send.
 func (p *typesPage) column(driver loader.Driver, target loader.Target, c rows.Column) string {

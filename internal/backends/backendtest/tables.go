@@ -27,6 +27,7 @@ type Tables struct {
 	Name        string // of the table in SQL
 	Exec        func(statement string)
 	Count       func() int64 // the table's rows
+	EmptyIsNull bool         // an empty text is NULL there, so that Types has none
 }
 
 // Open returns a loader on the table.

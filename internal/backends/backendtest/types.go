@@ -161,6 +161,11 @@ func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
 	all := make([][]any, n)
 	for i := range all {
 		all[i] = EveryRow(schema, EveryValue[i%len(EveryValue)], i)
+		for k, v := range all[i] {
+			if text, is := v.([]byte); is && s.EmptyIsNull && len(text) == 0 {
+				all[i][k] = []byte(" ")
+			}
+		}
 	}
 	s.Preparation.Schema = schema
 	for _, change := range append([]string{""}, changes...) {

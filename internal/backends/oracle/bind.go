@@ -1,8 +1,12 @@
 package oracle
 
 import (
+	"database/sql"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -14,23 +18,33 @@ const microsPerDay = 24 * 60 * 60 * 1_000_000
 // yearOne is time.Time{}, which godror binds as a NULL.
 const yearOne = -62_135_596_800 * 1_000_000
 
-// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; the
-// arrays of texts and bytes are filled again for each batch, so that no row allocates.
+// The bits of −0, of which the server makes 0 (SQL Language Reference, "Floating-Point Numbers").
+const minusZero, minusZero32 = math.MinInt64, 1 << 31
+
+// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; all other
+// arrays are filled again for each batch, so that no row allocates.
 //
 // They are slices of plain types, []int64, []string and [][]byte, which godror takes directly and go-ora by reflection.
-// A slice of driver.Value would put every value into an interface first.
+// A slice of driver.Value would put every value into an interface first. A NULL is an empty text or an empty RAW, which
+// both drivers send as the server reads it; numbers with a NULL in the batch are []sql.NullInt64.
 type binds struct {
-	client client
-	schema rows.Schema
-	args   []any
-	texts  [][]string // by column
-	raws   [][][]byte
-	times  []any
+	client  client
+	schema  rows.Schema
+	args    []any
+	columns []scratch
+}
+
+// scratch is the memory for the arrays of one column.
+type scratch struct {
+	ints  []sql.NullInt64
+	texts []string
+	raws  [][]byte
+	times any
+	made  []byte // texts and raw values that are not in the batch
 }
 
 func newBinds(c client, s rows.Schema) *binds {
-	n := len(s.Columns)
-	return &binds{client: c, schema: s, texts: make([][]string, n), raws: make([][][]byte, n), times: make([]any, n)}
+	return &binds{client: c, schema: s, columns: make([]scratch, len(s.Columns))}
 }
 
 // bindError is the error of rows that cannot be bound.
@@ -38,80 +52,189 @@ type bindError struct{ reason string }
 
 func (e *bindError) Error() string { return e.reason }
 
+// check returns an error if a value would become another one on its way, or none.
+func (a *binds) check(c *batch.Columns) error {
+	for i := range c.Vectors {
+		v, name := &c.Vectors[i], a.schema.Columns[i].Name
+		if n := length(v); n != c.Rows {
+			return &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows", name, n, c.Rows)}
+		}
+		if why := unbindable(a.schema.Columns[i], v); why != "" {
+			return &bindError{"column " + name + ": " + why}
+		}
+	}
+	return nil
+}
+
 // arrays returns an array of the batch's rows for each column. They are valid until the columns are closed.
 //
 // All have the same length and none is empty, as no batch of columns is: go-ora takes the shortest for the number of
 // rows and panics for an empty one. None is a scalar, which godror sets in the first row only.
-func (a *binds) arrays(c *batch.Columns) ([]any, error) {
+func (a *binds) arrays(c *batch.Columns) []any {
 	a.args = a.args[:0]
 	for i := range c.Vectors {
-		v := &c.Vectors[i]
-		length := len(v.Ints)
-		if v.Type.Variable() {
-			length = len(v.Ends)
-		}
-		if length != c.Rows {
-			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows",
-				a.schema.Columns[i].Name, length, c.Rows)}
-		}
-		switch v.Type {
-		case rows.Int64, rows.Decimal:
-			a.args = append(a.args, v.Ints)
-		case rows.Text:
-			a.texts[i] = valuesOf(a.texts[i], v, textOf)
-			a.args = append(a.args, a.texts[i])
-		case rows.Bytes:
-			a.raws[i] = valuesOf(a.raws[i], v, bytesOf)
-			a.args = append(a.args, a.raws[i])
-		case rows.Date, rows.Timestamp:
-			unit := unitOf(v.Type)
-			if slices.Contains(v.Ints, yearOne/unit) {
-				return nil, a.unbindable(i)
-			}
-			a.times[i] = a.client.array(a.times[i], v.Ints, unit)
-			a.args = append(a.args, a.times[i])
-		}
+		a.args = append(a.args, a.columns[i].array(&c.Vectors[i], &a.client))
 	}
 	a.args = append(a.args, a.client.options...)
-	return a.args, nil
+	return a.args
 }
 
-// row returns one value for each column, of row i of a batch.
-func (a *binds) row(c *batch.Columns, i int) ([]any, error) {
+// row returns one value for each column, of row i of a batch. They are valid until the next call.
+func (a *binds) row(c *batch.Columns, i int) []any {
 	a.args = a.args[:0]
 	for column := range c.Vectors {
-		v := &c.Vectors[column]
-		switch v.Type {
-		case rows.Int64, rows.Decimal:
-			a.args = append(a.args, v.Ints[i])
-		case rows.Text:
-			a.args = append(a.args, textOf(v.Value(i)))
-		case rows.Bytes:
-			a.args = append(a.args, v.Value(i))
-		case rows.Date, rows.Timestamp:
-			micros := v.Ints[i] * unitOf(v.Type)
-			if micros == yearOne {
-				return nil, a.unbindable(column)
-			}
-			a.args = append(a.args, a.client.one(micros))
-		}
+		a.args = append(a.args, a.columns[column].one(&c.Vectors[column], i, &a.client))
 	}
 	a.args = append(a.args, a.client.options...)
-	return a.args, nil
+	return a.args
 }
 
 // release drops all references to the batch's buffer, which is reused.
 func (a *binds) release() {
 	clear(a.args)
-	for i := range a.texts {
-		clear(a.texts[i])
-		clear(a.raws[i])
+	for i := range a.columns {
+		clear(a.columns[i].texts)
+		clear(a.columns[i].raws)
 	}
 }
 
-func (a *binds) unbindable(column int) error {
-	return &bindError{fmt.Sprintf("column %s: midnight of 0001-01-01 cannot be bound, drivers take it for a NULL",
-		a.schema.Columns[column].Name)}
+// form is what a type is bound as.
+type form int
+
+const (
+	numbers form = iota
+	texts
+	raws
+	times
+)
+
+func formOf(t rows.Type) form {
+	switch t {
+	case rows.Bytes, rows.Float64, rows.Float32:
+		return raws
+	case rows.Date, rows.Timestamp:
+		return times
+	case rows.UUID, rows.Wide, rows.Uint64:
+		return texts
+	}
+	if t.IsText() {
+		return texts
+	}
+	return numbers
+}
+
+// array returns the values of a column.
+func (s *scratch) array(v *rows.Vector, c *client) any {
+	s.made = s.made[:0]
+	switch formOf(v.Type) {
+	case raws:
+		s.raws = valuesOf(s.raws, v, s.raw)
+		return s.raws
+	case texts:
+		s.texts = valuesOf(s.texts, v, s.text)
+		return s.texts
+	case times:
+		s.times = c.timesOf(v).array(s.times, v, unitOf(v.Type))
+		return s.times
+	}
+	if v.CountNulls() == 0 {
+		return v.Ints
+	}
+	s.ints = valuesOf(s.ints, v, func(v *rows.Vector, i int) sql.NullInt64 {
+		return sql.NullInt64{Int64: v.Ints[i], Valid: !v.IsNull(i)}
+	})
+	return s.ints
+}
+
+// one returns value i of a column.
+func (s *scratch) one(v *rows.Vector, i int, c *client) any {
+	s.made = s.made[:0]
+	switch formOf(v.Type) {
+	case raws:
+		return s.raw(v, i)
+	case texts:
+		return s.text(v, i)
+	case times:
+		return c.timesOf(v).one(v, i, unitOf(v.Type))
+	}
+	if v.IsNull(i) {
+		return sql.NullInt64{} // nil would be a text
+	}
+	return v.Ints[i]
+}
+
+func (s *scratch) raw(v *rows.Vector, i int) []byte {
+	if v.Type == rows.Bytes {
+		return v.Value(i)
+	}
+	return s.put(v, i)
+}
+
+func (s *scratch) text(v *rows.Vector, i int) string {
+	if v.Type.IsText() {
+		return textOf(v.Value(i))
+	}
+	return textOf(s.put(v, i))
+}
+
+// textOf converts without a copy: neither a batch nor what is made of it is written while it is read.
+func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
+
+// put makes the text or the RAW in whose place statements.insert puts the value; of a NULL it is empty.
+func (s *scratch) put(v *rows.Vector, i int) []byte {
+	from := len(s.made)
+	switch {
+	case v.IsNull(i):
+	case v.Type == rows.UUID:
+		s.made = rows.AppendUUID(s.made, v.UUID(i))
+	case v.Type == rows.Wide:
+		s.made = rows.AppendWideText(s.made, v.UUID(i), 0)
+	case v.Type == rows.Uint64:
+		s.made = strconv.AppendUint(s.made, uint64(v.Ints[i]), 10)
+	case v.Type == rows.Float64:
+		s.made = binary.BigEndian.AppendUint64(s.made, uint64(v.Ints[i]))
+	case v.Type == rows.Float32:
+		s.made = binary.BigEndian.AppendUint32(s.made, uint32(v.Ints[i]))
+	}
+	return s.made[from:]
+}
+
+// length is how many values a vector has.
+func length(v *rows.Vector) int {
+	switch {
+	case v.Type.Variable():
+		return len(v.Ends)
+	case v.Type.InBytes():
+		return len(v.Data) / rows.UUIDBytes
+	default:
+		return len(v.Ints)
+	}
+}
+
+// unbindable says why a value of a column would become another one; "" if none would.
+func unbindable(c rows.Column, v *rows.Vector) string {
+	switch {
+	case v.Type == rows.Float64 && slices.Contains(v.Ints, minusZero), v.Type == rows.Float32 && slices.Contains(v.Ints, minusZero32):
+		return "−0 cannot be bound, the server makes 0 of it"
+	case formOf(v.Type) == times && slices.Contains(v.Ints, yearOne/unitOf(v.Type)):
+		return "midnight of 0001-01-01 cannot be bound, drivers take it for a NULL"
+	case c.Nullable && v.Type.Variable() && hasEmpty(v):
+		return "some values are NULL and others are empty, and the server stores both as NULL: give them a length of 1 or more, " +
+			"or remove nulls"
+	}
+	return ""
+}
+
+// hasEmpty reports whether a value is empty that is not NULL.
+func hasEmpty(v *rows.Vector) bool {
+	last := uint32(0)
+	for i, end := range v.Ends {
+		if end == last && !v.IsNull(i) {
+			return true
+		}
+		last = end
+	}
+	return false
 }
 
 // unitOf is how many microseconds a value of the type counts.
@@ -122,17 +245,12 @@ func unitOf(t rows.Type) int64 {
 	return 1
 }
 
-// valuesOf returns the values of a column. It reuses all.
-func valuesOf[T any](all []T, v *rows.Vector, of func([]byte) T) []T {
-	n := len(v.Ends)
+// valuesOf returns what is bound of a column. It reuses all.
+func valuesOf[T any](all []T, v *rows.Vector, of func(v *rows.Vector, i int) T) []T {
+	n := length(v)
 	all = slices.Grow(all[:0], n)[:n]
 	for i := range all {
-		all[i] = of(v.Value(i))
+		all[i] = of(v, i)
 	}
 	return all
 }
-
-// textOf converts without a copy: a batch is not written while it is read.
-func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
-
-func bytesOf(value []byte) []byte { return value }

@@ -81,12 +81,9 @@ func TestBinds(t *testing.T) {
 		day, at := time.Date(2000, 1, 1+i, 0, 0, 0, 0, time.UTC), time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC)
 		ids, raws, names = append(ids, int64(i)), append(raws, []byte(bodyOf(i))), append(names, nameOf(i))
 		days, ats, money = append(days, day), append(ats, at), append(money, priceOf(i))
-		row, err := a.row(c, i)
-		require.NoError(t, err)
-		assert.Equal(t, []any{int64(i), []byte(bodyOf(i)), nameOf(i), day, at, priceOf(i), "no retry"}, row)
+		assert.Equal(t, []any{int64(i), []byte(bodyOf(i)), nameOf(i), day, at, priceOf(i), "no retry"}, a.row(c, i))
 	}
-	args, err := a.arrays(c)
-	require.NoError(t, err)
+	args := a.arrays(c)
 	assert.Equal(t, []any{ids, raws, names, days, ats, money, "no retry"}, args)
 
 	// Views, not copies.
@@ -96,7 +93,7 @@ func TestBinds(t *testing.T) {
 	assert.Same(t, unsafe.SliceData(c.Vectors[2].Value(3)), unsafe.StringData(args[2].([]string)[3]))
 
 	// The batch's buffer is reused: nothing refers to it afterwards.
-	texts, raw := a.texts[2], a.raws[1]
+	texts, raw := a.columns[2].texts, a.columns[1].raws
 	a.release()
 	assert.Equal(t, make([]any, 7), args)
 	assert.Equal(t, make([]string, n), texts)
@@ -111,9 +108,15 @@ func TestDirectArraysFitTheLibrary(t *testing.T) {
 // What would go wrong in a driver is refused before it is called.
 func TestUnbindable(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*batch.Columns)
+		change func(c *batch.Columns)
 		says   string
 	}{
+		"minus zero": {
+			func(c *batch.Columns) { c.Vectors[0].Type, c.Vectors[0].Ints[1] = rows.Float64, minusZero }, "column id: −0 cannot be bound",
+		},
+		"minus zero of 32 bits": {
+			func(c *batch.Columns) { c.Vectors[0].Type, c.Vectors[0].Ints[1] = rows.Float32, minusZero32 }, "column id: −0 cannot be bound",
+		},
 		"a short array":   {func(c *batch.Columns) { c.Vectors[0].Ints = c.Vectors[0].Ints[:2] }, "column id has 2 values in a batch of 3"},
 		"a short text":    {func(c *batch.Columns) { c.Vectors[2].Ends = c.Vectors[2].Ends[:1] }, "column name has 1 values in a batch of 3"},
 		"the first day":   {func(c *batch.Columns) { c.Vectors[3].Ints[1] = -719162 }, "column day: midnight of 0001-01-01"},
@@ -123,16 +126,22 @@ func TestUnbindable(t *testing.T) {
 			columns := columnsOf(t, 3)
 			c.change(columns)
 			var unbound *bindError
-			_, err := newBinds(reading(), every()).arrays(columns)
+			err := newBinds(reading(), every()).check(columns)
 			require.ErrorContains(t, err, c.says)
 			require.ErrorAs(t, err, &unbound)
-			if columns.Vectors[4].Ints[1] == yearOne {
-				_, err = newBinds(reading(), every()).row(columns, 1)
-				require.ErrorContains(t, err, c.says)
-			}
 		})
 	}
 	require.True(t, time.UnixMicro(yearOne).UTC().IsZero())
+}
+
+// An empty text is stored as NULL, so both in one column could not be told apart.
+func TestEmptyBesideNull(t *testing.T) {
+	s, columns := every(), columnsOf(t, 3)
+	require.NoError(t, newBinds(reading(), s).check(columns), "no NULL: an empty text is one when it is read")
+	s.Columns[2].Nullable = true
+	require.ErrorContains(t, newBinds(reading(), s).check(columns), "column name: some values are NULL and others are empty")
+	columns.Vectors[2].Nulls = []uint64{1 << 2} // the empty one
+	require.NoError(t, newBinds(reading(), s).check(columns))
 }
 
 // No row allocates: a batch a hundred times as long costs as many allocations.
@@ -142,8 +151,8 @@ func TestArraysAllocateNothingARow(t *testing.T) {
 			count := func(n int) float64 {
 				columns, a := columnsOf(t, n), newBinds(c, every())
 				return testing.AllocsPerRun(20, func() {
-					_, err := a.arrays(columns)
-					require.NoError(t, err)
+					require.NoError(t, a.check(columns))
+					a.arrays(columns)
 				})
 			}
 			few, many := count(10), count(1000)

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // client is a driver of package database/sql, with all that the back-end needs to know about it.
@@ -40,32 +42,42 @@ type client struct {
 
 	options []any // passed to every statement that takes rows
 
-	timeBinds
+	times, maybeTimes timeBinds // of columns without a NULL in the batch, and with one
 }
 
 // timeBinds make binds of dates and timestamps, which are microseconds since 1970 times unit.
 type timeBinds struct {
-	array func(old any, values []int64, unit int64) any // reuses old, its last result
-	one   func(micros int64) any
+	array func(old any, v *rows.Vector, unit int64) any // reuses old, its last result
+	one   func(v *rows.Vector, i int, unit int64) any
 }
 
-// bindTimes binds times as T, in UTC.
+// bindTimes binds times as T, in UTC. convert is not asked for a NULL, which is the zero T.
 func bindTimes[T any](convert func(time.Time) T) timeBinds {
-	value := func(micros int64) T { return convert(time.UnixMicro(micros).UTC()) }
+	value := func(v *rows.Vector, i int, unit int64) (t T) {
+		if !v.IsNull(i) {
+			t = convert(time.UnixMicro(v.Ints[i] * unit).UTC())
+		}
+		return t
+	}
 	return timeBinds{
-		one: func(micros int64) any { return value(micros) },
-		array: func(old any, values []int64, unit int64) any {
+		one: func(v *rows.Vector, i int, unit int64) any { return value(v, i, unit) },
+		array: func(old any, v *rows.Vector, unit int64) any {
 			all, _ := old.([]T)
-			if cap(all) < len(values) {
-				all = make([]T, len(values))
-			}
-			all = all[:len(values)]
-			for i, v := range values {
-				all[i] = value(v * unit)
+			all = slices.Grow(all[:0], len(v.Ints))[:len(v.Ints)]
+			for i := range all {
+				all[i] = value(v, i, unit)
 			}
 			return all
 		},
 	}
+}
+
+// timesOf returns the binds of a column.
+func (c *client) timesOf(v *rows.Vector) timeBinds {
+	if v.CountNulls() > 0 {
+		return c.maybeTimes
+	}
+	return c.times
 }
 
 // watcher is a connection over a network connection of ours.

@@ -20,12 +20,13 @@ import (
 // godror sends a break when a context ends, and gives its deadline to the library (since 18c). Connect ignores
 // contexts: see interruptible. Commit and Rollback of its driver.Tx take none, and hold a lock that a break waits for.
 func builtIn() client {
+	times := bindTimes(func(t time.Time) time.Time { return t }) // whose zero is a NULL
 	return client{
 		name: "godror " + godror.Version, connector: godrorConnector, code: godrorCode, explain: godrorExplain,
 		directPath: true, endsByStatement: true,
 		// Else it would execute an array again after ORA-04068, on top of rows that went in before.
-		options:   []any{godror.NoRetry()},
-		timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
+		options: []any{godror.NoRetry()},
+		times:   times, maybeTimes: times,
 	}
 }
 

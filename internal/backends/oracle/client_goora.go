@@ -28,7 +28,10 @@ func builtIn() client {
 		explain:   gooraExplain,
 		// As TIMESTAMP: a time.Time becomes a TIMESTAMP WITH TIME ZONE, for which go-ora searches its whole list of
 		// zones, 7 µs a value.
-		timeBinds: bindTimes(func(t time.Time) goora.TimeStamp { return goora.TimeStamp(t) }),
+		times: bindTimes(func(t time.Time) goora.TimeStamp { return goora.TimeStamp(t) }),
+		maybeTimes: bindTimes(func(t time.Time) goora.NullTimeStamp {
+			return goora.NullTimeStamp{TimeStamp: goora.TimeStamp(t), Valid: true}
+		}),
 	}
 }
 

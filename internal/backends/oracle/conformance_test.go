@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // idleBlocker is how soon the stand-in ends a session that blocks others and waits for a client that says nothing:
@@ -67,6 +69,32 @@ func TestConformance(t *testing.T) {
 			}))
 		})
 	}
+}
+
+// Values of every type that the server has, and NULLs, come back as they were sent, by both kinds of driver.
+func TestTypes(t *testing.T) {
+	for _, method := range []string{methodSingle, methodBatch, methodArray} {
+		for _, native := range []bool{false, true} {
+			t.Run(fmt.Sprint(method, ", native ", native), func(t *testing.T) {
+				s := startStandIn(t, fake.Options{Native: native, Schemas: []rows.Schema{backendtest.EveryType(types.Lacks()...)}})
+				everyType(t, s.backend, s.table(method), func(statement string) {
+					if name, is := strings.CutPrefix(statement, "DROP TABLE IF EXISTS "); !is || s.Has(name) {
+						require.NoError(t, s.Run(strings.Replace(statement, "IF EXISTS ", "", 1)))
+					}
+				})
+			})
+		}
+	}
+}
+
+func everyType(t *testing.T, d Driver, target loader.Target, exec func(statement string)) {
+	backendtest.Tables{
+		Driver: d, Deps: backendtest.Deps(), Target: target, Name: name(target), EmptyIsNull: true, Exec: exec,
+		Preparation: loader.Preparation{
+			Run: "types", Contract: contractOf(target.Method, 130), Create: loader.CreateIfMissing, PrimaryKey: true,
+			Begin: &loader.Beginning{Appends: true}, Owner: "it's me@here, process 1",
+		},
+	}.Types(t, types.Lacks())
 }
 
 // Who has an Oracle runs the suite on it: TERAPUSH_TEST_ORACLE=oracle://user:password@host/service of a schema that may

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -21,7 +23,7 @@ func dialect() sqlload.Dialect {
 		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1",
 		Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
 		TextLength: "VSIZE", BytesLength: "VSIZE",
-		HexNumber: "TO_NUMBER(SUBSTR(%s, -15), 'XXXXXXXXXXXXXXX')", UUIDText: "RAWTOHEX(%s)",
+		HexNumber:  "TO_NUMBER(SUBSTR(%s, -15), 'XXXXXXXXXXXXXXX')",
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
 		MaxList: 1000, // ORA-01795
 	}
@@ -50,27 +52,87 @@ func ownerOf(schema string) string {
 	return sqlload.Literal(schema)
 }
 
+// What reads a number, whatever the session's settings are: an integer, or one with a point.
+const (
+	readDigits  = "TO_CHAR(%s)"
+	readDecimal = "TO_CHAR(%s, 'TM9', " + withPoint + ")"
+)
+
+// readBits reads the bits of a floating-point number: "Conversions from character strings or NUMBER to BINARY_DOUBLE can
+// be inexact", and those from BINARY_FLOAT are exact (SQL Language Reference, "TO_BINARY_DOUBLE"). What is joined to a
+// NULL is none.
+const readBits = "NVL2(%[1]s, 'x' || RAWTOHEX(UTL_RAW.CAST_FROM_BINARY_DOUBLE(TO_BINARY_DOUBLE(%[1]s))), NULL)"
+
 // types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is,
 // and timestamps have no time zone, so that the session's cannot move them.
-var types = sqlload.Types{
-	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: wholeNumber, Read: "TO_CHAR(%s)"},
-	{
-		Ours: rows.Decimal, Name: "number", SQL: "NUMBER(%d,%d)",
-		Fits: sqlload.SameScale, Read: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
-	},
+//
+// Every integer is a NUMBER: those with as many digits as a type of ours makes are read as that type, and others as the
+// narrowest that has their values. Those at the end are what takes a type of ours besides.
+var types = slices.Concat(sqlload.Types{
+	{Ours: rows.Bool, Name: "number", SQL: "NUMBER(1)", Fits: ofDigits(1), Read: readDigits},
+	{Ours: rows.Int16, Name: "number", SQL: "NUMBER(5)", Fits: ofDigits(5), Read: readDigits},
+	{Ours: rows.Int32, Name: "number", SQL: "NUMBER(10)", Fits: ofDigits(10), Read: readDigits},
+	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: sqlload.WholeNumber(19), Read: readDigits},
+}, narrow(rows.Int16, 4), narrow(rows.Int32, 9), narrow(rows.Int64, 18), sqlload.Types{
+	{Ours: rows.Decimal, Name: "number", SQL: "NUMBER(%d,%d)", Fits: sqlload.SameScale, Read: readDecimal},
+	{Ours: rows.Wide, Name: "number", SQL: "NUMBER(%d,%d)", Fits: sqlload.SameScale, Read: readDecimal},
+	{Ours: rows.Float64, Name: "binary_double", SQL: "BINARY_DOUBLE", Read: readBits},
+	{Ours: rows.Float32, Name: "binary_float", Also: []string{"binary_double"}, SQL: "BINARY_FLOAT", Read: readBits},
 	{Ours: rows.Date, Name: "date", SQL: "DATE", Read: "TO_CHAR(%s, '" + secondsMask + "')"},
 	{
-		Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP(6)",
+		Ours: rows.Timestamp, Name: "timestamp", SQL: "TIMESTAMP(%d)",
 		Fits: sqlload.SecondDigits(0), Read: "TO_CHAR(%s, '" + microsMask + "')",
 	},
 	{Ours: rows.Bytes, Name: "raw", SQL: "RAW(%d)", Fits: sqlload.LongEnough},
 	{Ours: rows.Text, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Fits: sqlload.LongEnough},
+	{Ours: rows.Char, Name: "char", Also: []string{"varchar2"}, SQL: "CHAR(%d BYTE)", Most: 2000, Fits: sqlload.LongEnough},
+	{Ours: rows.Enum, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Check: "%[1]s IN (%[2]s)", Fits: sqlload.LongEnough},
+	// Without a CHECK (… IS JSON), which before 21c refuses a document that is a single value.
+	{Ours: rows.JSON, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Fits: sqlload.LongEnough},
+	{Ours: rows.UUID, Name: "varchar2", SQL: "VARCHAR2(36 BYTE)", Fits: uuidLong},
+	{Ours: rows.UUID, Name: "char", Fits: ofDigits(uuidText)}, // a longer one would have blanks behind the digits of a key
+
+	{Ours: rows.Bool, Name: "number", Fits: wholeNumber(1)},
+	{Ours: rows.Int16, Name: "number", Fits: wholeNumber(5)},
+	{Ours: rows.Int32, Name: "number", Fits: wholeNumber(10)},
+	{Ours: rows.Int64, Name: "number", Fits: wholeNumber(19)},
+	{Ours: rows.Uint16, Name: "number", SQL: "NUMBER(5)", Fits: sqlload.WholeNumber(5), Read: readDigits},
+	{Ours: rows.Uint32, Name: "number", SQL: "NUMBER(10)", Fits: sqlload.WholeNumber(10), Read: readDigits},
+	{Ours: rows.Uint64, Name: "number", SQL: "NUMBER(20)", Fits: sqlload.WholeNumber(20), Read: readDigits},
+})
+
+// narrow are the NUMBERs of at most so many digits for a type of ours.
+func narrow(ours rows.Type, digits int) (all sqlload.Types) {
+	most := int64(0)
+	for n := range digits {
+		most = 10*most + 9
+		all = append(all, sqlload.Type{Ours: ours, Name: "number", Least: -most, Largest: most, Fits: ofDigits(n + 1)})
+	}
+	return all
 }
+
+// ofDigits fits a type of that many digits, or that long, with none behind the point.
+func ofDigits(n int) sqlload.Fit {
+	return func(params []int, _ rows.Column) bool {
+		return len(params) > 0 && params[0] == n && (len(params) == 1 || params[1] == 0)
+	}
+}
+
+const uuidText = len("00000000-0000-0000-0000-000000000000")
+
+func uuidLong(params []int, _ rows.Column) bool { return len(params) > 0 && params[0] >= uuidText }
 
 // lengthOf is the declared length of a variable column.
 func lengthOf(c rows.Column) int { return max(c.MaxBytes, c.Declared, 1) }
 
-// wholeNumber fits all 64 bits. A NUMBER without parameters has them, and a negative scale rounds to tens.
-func wholeNumber(params []int, _ rows.Column) bool {
-	return len(params) < 2 || params[1] >= 0 && params[0]-params[1] >= 19
+// wholeNumber fits so many digits before the point, which a NUMBER without parameters has. A negative scale rounds to
+// tens.
+func wholeNumber(digits int) sqlload.Fit {
+	return func(params []int, _ rows.Column) bool {
+		scale := 0
+		if len(params) > 1 {
+			scale = params[1]
+		}
+		return len(params) == 0 || scale >= 0 && params[0]-scale >= digits
+	}
 }

@@ -60,7 +60,7 @@ func capsOf(method string) loader.Caps {
 		Formats: []batch.Format{batch.ColumnArrays}, Dedup: loader.DedupTx, Atomic: true, MaxRows: maxArrayRows,
 		// go-ora holds an array about four times while it encodes it, and the server once.
 		DefaultBatchBytes: 4 << 20, MaxBytes: 64 << 20,
-		Lacks: types.Lacks(), NoNulls: true,
+		Lacks: types.Lacks(),
 	}
 	switch method {
 	case methodSingle:

@@ -106,6 +106,10 @@ func (s *session) columns(b *batch.Batch) (c *batch.Columns, done func(), err er
 	if c, err = b.Columns(s.Schema); err != nil {
 		return nil, nil, &bindError{err.Error()}
 	}
+	if err := s.binds.check(c); err != nil {
+		_ = c.Close()
+		return nil, nil, err
+	}
 	return c, func() {
 		s.binds.release()
 		_ = c.Close()
@@ -140,24 +144,16 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []str
 // message, which overflows above 65535 rows and does not ask for the good rows to be kept, so that the same array would
 // fail in two ways. A soft parse is negligible beside thousands of rows.
 func (s *session) array(ctx context.Context, c *batch.Columns) (int64, error) {
-	args, err := s.binds.arrays(c)
-	if err != nil {
-		return 0, err
-	}
 	s.sent = true
 	defer s.passed(c, c.Rows)()
-	return s.exec(ctx, s.text, args...)
+	return s.exec(ctx, s.text, s.binds.arrays(c)...)
 }
 
 // row sends one row by a prepared statement, for which go-ora's shorter message is right.
 func (s *session) row(ctx context.Context, c *batch.Columns, i int) (int64, error) {
-	args, err := s.binds.row(c, i)
-	if err != nil {
-		return 0, err
-	}
 	s.sent = true
 	defer s.passed(c, i+1)()
-	return s.execPrepared(ctx, &s.prepared, s.text, args...)
+	return s.execPrepared(ctx, &s.prepared, s.text, s.binds.row(c, i)...)
 }
 
 // loadSingly commits every row by itself. A failure leaves the rows before it in the table.

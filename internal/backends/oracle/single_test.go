@@ -17,23 +17,31 @@ func TestSingleIsAtLeastOnce(t *testing.T) {
 	assert.Contains(t, caps.Reason, "--method batch --batch-rows 1")
 }
 
-// A row that the server has not taken, or that cannot be bound, stops its batch when the rows before it are committed.
+// A row that the server has not taken stops its batch when the rows before it are committed; one that cannot be bound,
+// before the first.
 func TestSingleStops(t *testing.T) {
+	open := func() *one {
+		return oneBatchOf(t, datasetOf(t, "journal", ""), way{contract: contractOf(methodSingle, 5)}, 5, fake.Options{})
+	}
 	for says, fault := range map[string]fake.Fault{
-		"the server took -1 of 1 rows": {Count: -1}, "ORA-00001": {Fail: fake.Ora(1)}, "cannot be bound": {},
+		"the server took -1 of 1 rows": {Count: -1}, "ORA-00001": {Fail: fake.Ora(1)},
 	} {
-		o := oneBatchOf(t, datasetOf(t, "journal", ""), way{contract: contractOf(methodSingle, 5)}, 5, fake.Options{})
+		o := open()
 		o.SetScript(fake.At(`INTO "TERA"."T_`, 3, fault))
-		if says == "cannot be bound" {
-			c, err := o.batch.Columns(schemaOf(t, "journal"))
-			require.NoError(t, err)
-			c.Vectors[3].Ints[2] = yearOne
-			require.NoError(t, c.Close())
-		}
 		_, err := o.attempt(t.Context(), t)
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, "2 rows of the batch were committed before")
 		assert.Equal(t, loader.Unknown, o.backend.Classify(err).Applied, "%v", err)
 		o.exact(t, o.target, 2)
 	}
+
+	o := open()
+	c, err := o.batch.Columns(schemaOf(t, "journal"))
+	require.NoError(t, err)
+	c.Vectors[3].Ints[2] = yearOne
+	require.NoError(t, c.Close())
+	_, err = o.attempt(t.Context(), t)
+	require.ErrorContains(t, err, "cannot be bound")
+	assert.Equal(t, loader.No, o.backend.Classify(err).Applied, "%v", err)
+	o.exact(t, o.target, 0)
 }

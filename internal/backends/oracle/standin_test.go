@@ -58,7 +58,7 @@ func startStandIn(t testing.TB, o fake.Options) *standIn {
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	c := client{
-		name: "stand-in", timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
+		name: "stand-in", times: plainTimes, maybeTimes: plainTimes,
 		code: func(err error) (int, string, bool) {
 			said := (*fake.Error)(nil)
 			if !errors.As(err, &said) {

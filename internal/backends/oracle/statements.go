@@ -48,6 +48,7 @@ func (s statements) createTable() string {
 		if !c.Nullable && !c.TakesNull && (c.Derived || !c.Type.Variable()) {
 			text += " NOT NULL"
 		}
+		text += s.CheckOf(c)
 		if c.JSON {
 			text += " CHECK (" + name + " IS JSON)"
 		}
@@ -66,14 +67,25 @@ func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
 }
 
+// converted are the types that are bound in another form: the digits of a whole number that has more than 64 bits, and
+// the bits of a floating-point number, byte 0 with the sign (PL/SQL Packages, "CAST_TO_BINARY_DOUBLE"). go-ora has binds
+// for neither.
+var converted = map[rows.Type]string{
+	rows.Uint64: "TO_NUMBER(%s)", rows.Wide: "TO_NUMBER(%s)",
+	rows.Float64: "UTL_RAW.CAST_TO_BINARY_DOUBLE(%s)", rows.Float32: "UTL_RAW.CAST_TO_BINARY_FLOAT(%s)",
+}
+
 // insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the
-// server divides it, exactly: NUMBER is in base 100. No float of a driver and no decimal point of a session is
-// involved.
+// server divides it, exactly: NUMBER is in base 100, and has 20 such digits. No float of a driver and no decimal point
+// of a session is involved.
 func (s statements) insert() string {
 	binds := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
 		binds[i] = fmt.Sprintf(":%d", i+1)
-		if c.Type == rows.Decimal {
+		if how, is := converted[c.Type]; is {
+			binds[i] = fmt.Sprintf(how, binds[i])
+		}
+		if c.Type.IsDecimal() {
 			binds[i] += " / 1" + strings.Repeat("0", c.Scale)
 		}
 	}

@@ -99,6 +99,36 @@ func TestColumnsTakeValues(t *testing.T) {
 	}
 }
 
+// Integers fit every NUMBER that has room for them, and a number of bits no other type.
+func TestColumnsTakeNumbers(t *testing.T) {
+	for _, c := range []struct {
+		column rows.Column
+		takes  string
+		not    string
+	}{
+		{rows.Column{Type: rows.Bool}, "NUMBER(1) NUMBER(5,0) NUMBER", "NUMBER(3,3) NUMBER(3,-1) BINARY_DOUBLE"},
+		{rows.Column{Type: rows.Int16}, "NUMBER(5) NUMBER(38,0) NUMBER", "NUMBER(4) NUMBER(6,2)"},
+		{rows.Column{Type: rows.Int16, Least: -99, Most: 7}, "NUMBER(2) NUMBER(3)", "NUMBER(1)"},
+		{rows.Column{Type: rows.Int32}, "NUMBER(10) NUMBER(19)", "NUMBER(9)"},
+		{rows.Column{Type: rows.Int64, Least: 1, Most: 1000}, "NUMBER(4) NUMBER(19)", "NUMBER(3)"},
+		{rows.Column{Type: rows.Uint16}, "NUMBER(5)", "NUMBER(4)"},
+		{rows.Column{Type: rows.Uint32}, "NUMBER(10)", "NUMBER(9)"},
+		{rows.Column{Type: rows.Uint64}, "NUMBER(20) NUMBER", "NUMBER(19)"},
+		{rows.Column{Type: rows.Wide, Digits: 30, Scale: 5}, "NUMBER(30,5) NUMBER(38,5)", "NUMBER(29,5) NUMBER(30,6) NUMBER"},
+		{rows.Column{Type: rows.Float64}, "BINARY_DOUBLE", "BINARY_FLOAT FLOAT NUMBER"},
+		{rows.Column{Type: rows.Float32}, "BINARY_FLOAT BINARY_DOUBLE", "NUMBER"},
+		{rows.Column{Type: rows.UUID}, "VARCHAR2(36) CHAR(36)", "VARCHAR2(35) CHAR(40) RAW(16)"},
+		{rows.Column{Type: rows.Char, MaxBytes: 6}, "CHAR(6) VARCHAR2(9)", "CHAR(5)"},
+	} {
+		for _, kind := range strings.Fields(c.takes) {
+			assert.True(t, types.Take(sqlload.ParseType(kind), c.column, false), "%s takes %s", kind, c.column.Type)
+		}
+		for _, kind := range strings.Fields(c.not) {
+			assert.False(t, types.Take(sqlload.ParseType(kind), c.column, false), "%s takes %s", kind, c.column.Type)
+		}
+	}
+}
+
 func TestUnfit(t *testing.T) {
 	plain := func() []string { return []string{"N", "", "", "0", "0", "0", "ENABLED"} }
 	with := func(i int, value string) []string {

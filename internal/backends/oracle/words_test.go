@@ -23,6 +23,8 @@ func (e oraError) Error() string {
 	return fmt.Sprintf("ORA-%05d: the server's words\nerror occur at position: 3", int(e))
 }
 
+var plainTimes = bindTimes(func(t time.Time) time.Time { return t })
+
 // reading is a client that reads oraError.
 func reading() client {
 	return client{
@@ -41,7 +43,7 @@ func reading() client {
 			}
 			return ""
 		},
-		timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
+		times: plainTimes, maybeTimes: plainTimes,
 	}
 }
 

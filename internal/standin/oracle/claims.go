@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -174,7 +175,7 @@ func (x *session) update(m []string) answer {
 			refuse(904, s[1])
 		}
 		column := t.column(s[1])
-		changed[column] = t.fit(column, valueOf(s[2]).literal, 1)
+		changed[column] = t.fit(column, valueOf(s[2]).literal, big.NewInt(1))
 	}
 
 	x.lock(t, false)

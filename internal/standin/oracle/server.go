@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"cmp"
+	"database/sql"
 	"encoding/gob"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Options say what the server is like. The zero value is a current one without faults.
@@ -34,6 +36,8 @@ type Options struct {
 	// IdleBlocker is MAX_IDLE_BLOCKER_TIME: a session is ended that waits for its client for so long while others wait
 	// for its transaction. 0 is never.
 	IdleBlocker time.Duration
+	// Schemas are of tables whose rows have numbers, beside those of the built-in datasets.
+	Schemas []rows.Schema
 }
 
 // Requests that are not statements; drivers also send COMMIT and ROLLBACK as statements. LogOff commits what is open.
@@ -143,7 +147,7 @@ func Start(o Options) (*Server, error) {
 	if o.Owner == "" {
 		o.Owner = user
 	}
-	for _, bind := range []any{[][]byte{}, []time.Time{}, time.Time{}} {
+	for _, bind := range []any{[][]byte{}, []time.Time{}, time.Time{}, []sql.NullInt64{}, sql.NullInt64{}} {
 		gob.Register(bind)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,8 +1,11 @@
 package oracle
 
 import (
+	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -92,6 +95,12 @@ func show(c rows.Column, value any) any {
 		return []byte(text)
 	case rows.Date:
 		return text + " 00:00:00"
+	case rows.Float64:
+		return fmt.Sprintf("x%016X", value)
+	case rows.Float32:
+		return fmt.Sprintf("x%016X", math.Float64bits(float64(math.Float32frombits(uint32(value.(int64))))))
+	case rows.Char:
+		return fmt.Sprintf("%-*s", c.MaxBytes, text)
 	}
 	return text
 }
@@ -104,24 +113,29 @@ func (x *session) hint(text string) string {
 	return text
 }
 
-// value is what VALUES has for a column: a bind, by its place, which may be divided, or a literal.
+// value is what VALUES has for a column: a bind, by its place, which may be converted or divided, or a literal.
 type value struct {
 	column  int // of the table
 	bind    int // -1: a literal
-	divide  int64
+	convert string
+	divide  *big.Int
 	literal any
 }
 
 // valueShape is one of a list of values, in which a text may have commas.
 var valueShape = regexp.MustCompile(`'(?:[^']|'')*'|[^,\s](?:[^,]*[^,\s])?`)
 
-var bindShape = regexp.MustCompile(`^:(\d+)(?: / (\d+))?$`)
+var bindShape = regexp.MustCompile(`^(?:(TO_NUMBER|UTL_RAW\.CAST_TO_BINARY_(?:DOUBLE|FLOAT))\()?:(\d+)\)?(?: / (1?0*))?$`)
 
 func valueOf(text string) value {
+	one := big.NewInt(1)
 	if m := bindShape.FindStringSubmatch(text); m != nil {
-		bind, _ := strconv.Atoi(m[1])
-		divide, _ := strconv.ParseInt(m[2], 10, 64)
-		return value{bind: bind - 1, divide: max(divide, 1)}
+		bind, _ := strconv.Atoi(m[2])
+		v := value{bind: bind - 1, convert: m[1], divide: one}
+		if m[3] != "" {
+			v.divide, _ = new(big.Int).SetString(m[3], 10)
+		}
+		return v
 	}
 	if strings.HasPrefix(text, "'") {
 		return value{bind: -1, literal: standin.Literal(text)}
@@ -130,7 +144,7 @@ func valueOf(text string) value {
 	if err != nil {
 		refuse(900, text)
 	}
-	return value{bind: -1, literal: n, divide: 1}
+	return value{bind: -1, literal: n, divide: one}
 }
 
 // values reads the column list and the values of an INSERT.
@@ -206,7 +220,7 @@ func (x *session) row(t *table, values []value, n int) standin.Row {
 		if v.bind >= 0 {
 			given = element(x.Binds[v.bind], n)
 		}
-		row[v.column] = t.fit(v.column, given, v.divide)
+		row[v.column] = t.fit(v.column, v.converted(given), v.divide)
 	}
 	return t.complete(row)
 }
@@ -229,34 +243,81 @@ func (t *table) complete(row []any) standin.Row {
 	return r
 }
 
+// converted is what the function around a bind makes of it. A NULL is nil.
+func (v value) converted(given any) any {
+	if n, is := given.(sql.NullInt64); is {
+		if !n.Valid {
+			return nil
+		}
+		return n.Int64
+	}
+	raw, isRaw := given.([]byte)
+	if text, is := given.(string); is && text == "" || isRaw && len(raw) == 0 {
+		return nil
+	}
+
+	name, of, _ := strings.Cut(v.convert, ".CAST_TO_BINARY_")
+	switch {
+	case name == "":
+	case name == "TO_NUMBER":
+		text, _ := given.(string)
+		n, is := new(big.Int).SetString(text, 10)
+		if !is {
+			refuse(1722, given)
+		}
+		return n
+	case of == "DOUBLE" && isRaw && len(raw) == 8:
+		return math.Float64frombits(binary.BigEndian.Uint64(raw))
+	case of == "FLOAT" && isRaw && len(raw) == 4:
+		return math.Float32frombits(binary.BigEndian.Uint32(raw))
+	default:
+		refuse(6502, v.convert, " of ", given)
+	}
+	return given
+}
+
 // fit converts a value to a column. An empty text is NULL.
-func (t *table) fit(column int, v any, divide int64) any {
+func (t *table) fit(column int, v any, divide *big.Int) any {
 	c := t.Schema.Columns[column]
 	switch v := v.(type) {
+	case nil:
+		return nil
 	case string:
 		return t.fit(column, []byte(v), divide)
 	case []byte:
-		switch most := t.Column(c.Name).Length(); {
-		case !c.Type.Variable():
-		case len(v) == 0:
+		most := t.Column(c.Name).Length()
+		if len(v) == 0 {
 			return nil
-		case len(v) > most:
+		}
+		if (c.Type.Variable() || c.Type == rows.UUID) && len(v) > most {
 			refuse(12899, c.Name, ": ", len(v), " of ", most)
-		default:
+		}
+		if c.Type.Variable() {
 			return v
+		}
+		if c.Type == rows.UUID {
+			return parsed(c, string(v))
 		}
 	case int64:
-		switch c.Type {
-		case rows.Int64:
-			return v
-		case rows.Decimal:
-			scaled, err := standin.Parse(c, new(big.Rat).SetFrac64(v, divide).FloatString(18))
-			if err != nil {
-				refuse(1438, err)
-			}
-			return scaled
+		return t.fit(column, big.NewInt(v), divide)
+	case *big.Int:
+		if c.Type.IsInteger() || c.Type.IsDecimal() || c.Type == rows.Bool {
+			const most = 38 // digits behind the point
+			exact := new(big.Rat).SetFrac(v, divide).FloatString(most)
+			return parsed(c, strings.TrimSuffix(strings.TrimRight(exact, "0"), "."))
+		}
+	case float64:
+		if c.Type == rows.Float64 {
+			return int64(math.Float64bits(v + 0)) // −0 is 0
+		}
+	case float32:
+		if c.Type == rows.Float32 {
+			return int64(math.Float32bits(v + 0))
 		}
 	case time.Time: // without its zone
+		if v.IsZero() {
+			return nil
+		}
 		_, offset := v.Zone()
 		switch seconds := v.Unix() + int64(offset); c.Type {
 		case rows.Date:
@@ -266,6 +327,14 @@ func (t *table) fit(column int, v any, divide int64) any {
 		}
 	}
 	panic(Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name)))
+}
+
+func parsed(c rows.Column, text string) any {
+	v, err := standin.Parse(c, text)
+	if err != nil {
+		refuse(1438, err)
+	}
+	return v
 }
 
 // pooled is a row in the memory of Fast Ingest: acknowledged, in no transaction, and not seen.

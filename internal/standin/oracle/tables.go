@@ -62,6 +62,7 @@ func (x *session) newTable(name, list string) *table {
 	}
 
 	t := &table{Table: standin.NewTable(name, columns, key...)}
+	t.HoldRowsOf(x.server.options.Schemas)
 	for _, column := range key {
 		t.column(column)
 	}
