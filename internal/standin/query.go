@@ -185,6 +185,9 @@ func (t *Table) number(text string) (n int64, known bool) {
 		return spelt(rows.Column{Type: rows.Text}, []byte(text), true)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
+	if number := t.Schema.Number; len(number) == 1 && number[0].Times == 1 && number[0].Ordered() {
+		n -= number[0].Minus // it is the key's value
+	}
 	return n, err == nil
 }
 
