@@ -218,6 +218,9 @@ func (p *checkParser) condition() (one found, ok bool) {
 		if p.take("not") {
 			return nil, p.take("null")
 		}
+		if p.take("json") {
+			return found{first.text: {json: true}}, true
+		}
 		return compared(first.text, "=", p.next())
 	case p.at == len(p.tokens), p.tokens[p.at].is("and"), p.tokens[p.at].is("or"), p.tokens[p.at].is(")"): // a boolean
 		return found{first.text: {in: []string{"true"}}}, true

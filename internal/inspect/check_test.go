@@ -52,6 +52,7 @@ func TestUnderstand(t *testing.T) {
 		"(`w` like _utf8mb4\\'x_\\')":               {"w": {pattern: "x[a-z]"}},
 		"regexp_like(`w`,_utf8mb4\\'^[0-9]{3}$\\')": {"w": {pattern: `[0-9]{3}`}},
 		"`id` < MAXVALUE":                           {},
+		`"j" IS JSON`:                               {"j": {json: true}},
 		"json_valid(`j`)":                           {"j": {json: true}},
 		"(`w` = _utf8mb4'a') or (`w` in ('b','c'))": {"w": in("a", "b", "c")},
 	} {
