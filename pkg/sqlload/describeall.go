@@ -3,6 +3,7 @@ package sqlload
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -24,6 +25,9 @@ func (t *Table) DescribeAll(ctx context.Context, schema string) ([]*loader.Descr
 	}
 
 	s := t.Plan(loader.Preparation{Create: loader.CreateNever})
+	if s.Upper {
+		schema = strings.ToUpper(schema)
+	}
 	var all []*loader.Description
 	err := t.connect(ctx, func(c Conn) (err error) {
 		all, err = t.describeAll(ctx, c, s, surveyor, schema)
@@ -58,7 +62,7 @@ func (t *Table) describeAll(
 	byName := make(map[string]*loader.Description)
 	for _, row := range names {
 		name := row[0]
-		isOwn := slices.Contains([]string{ClaimsTable, UnloggedClaims, RunsTable}, name)
+		isOwn := slices.Contains([]string{ClaimsTable, UnloggedClaims, RunsTable}, strings.ToLower(name))
 		if isOwn || columns[name] == nil { // or dropped since
 			continue
 		}

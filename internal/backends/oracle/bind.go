@@ -21,12 +21,15 @@ const yearOne = -62_135_596_800 * 1_000_000
 // The bits of −0, of which the server makes 0 (SQL Language Reference, "Floating-Point Numbers").
 const minusZero, minusZero32 = math.MinInt64, 1 << 31
 
-// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; all other
-// arrays are filled again for each batch, so that no row allocates.
+// nan and nan32 are the bits of a NaN, which stands for a NULL: no value is one.
+const nan, nan32 = 0x7FF8_0000_0000_0000, 0x7FC0_0000
+
+// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; all
+// other arrays are filled again for each batch, so that no row allocates.
 //
 // They are slices of plain types, []int64, []string and [][]byte, which godror takes directly and go-ora by reflection.
 // A slice of driver.Value would put every value into an interface first. A NULL is an empty text or an empty RAW, which
-// both drivers send as the server reads it; numbers with a NULL in the batch are []sql.NullInt64.
+// both drivers send as the server reads it; whole numbers with a NULL in the batch are []sql.NullInt64.
 type binds struct {
 	client  client
 	schema  rows.Schema
@@ -180,11 +183,15 @@ func (s *scratch) text(v *rows.Vector, i int) string {
 // textOf converts without a copy: neither a batch nor what is made of it is written while it is read.
 func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
-// put makes the text or the RAW in whose place statements.insert puts the value; of a NULL it is empty.
+// put makes the text or the RAW of which statements.insert makes the value. That of a NULL is empty, or a NaN.
 func (s *scratch) put(v *rows.Vector, i int) []byte {
 	from := len(s.made)
-	switch {
-	case v.IsNull(i):
+	switch isNull := v.IsNull(i); {
+	case isNull && v.Type == rows.Float64:
+		s.made = binary.BigEndian.AppendUint64(s.made, nan)
+	case isNull && v.Type == rows.Float32:
+		s.made = binary.BigEndian.AppendUint32(s.made, nan32)
+	case isNull:
 	case v.Type == rows.UUID:
 		s.made = rows.AppendUUID(s.made, v.UUID(i))
 	case v.Type == rows.Wide:
@@ -214,13 +221,14 @@ func length(v *rows.Vector) int {
 // unbindable says why a value of a column would become another one; "" if none would.
 func unbindable(c rows.Column, v *rows.Vector) string {
 	switch {
-	case v.Type == rows.Float64 && slices.Contains(v.Ints, minusZero), v.Type == rows.Float32 && slices.Contains(v.Ints, minusZero32):
+	case v.Type == rows.Float64 && slices.Contains(v.Ints, minusZero),
+		v.Type == rows.Float32 && slices.Contains(v.Ints, minusZero32):
 		return "−0 cannot be bound, the server makes 0 of it"
 	case formOf(v.Type) == times && slices.Contains(v.Ints, yearOne/unitOf(v.Type)):
 		return "midnight of 0001-01-01 cannot be bound, drivers take it for a NULL"
 	case c.Nullable && v.Type.Variable() && hasEmpty(v):
-		return "some values are NULL and others are empty, and the server stores both as NULL: give them a length of 1 or more, " +
-			"or remove nulls"
+		return "some values are NULL and others are empty, and the server stores both as NULL: " +
+			"give them a length of 1 or more, or remove nulls"
 	}
 	return ""
 }

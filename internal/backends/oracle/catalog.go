@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// catalog reads the server's dictionary. No server has been asked Lookups.
+// catalog reads the server's dictionary.
 type catalog struct{ *opened }
 
 // traitUser is the trait of a relation that names the session's user, whatever current_schema is.
@@ -71,20 +72,39 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 // those that a sequence fills. Only the views that are asked besides tell them apart; an INSERT of a value is ORA-54013
 // or ORA-32795.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
-	query := "SELECT c.column_name, c.data_type, c.nullable, TO_CHAR(c.default_length), " +
-		"(SELECT MAX(DECODE(v.virtual_column, 'YES', 'virtual generated')) FROM all_tab_cols v WHERE v.owner = c.owner " +
-		"AND v.table_name = c.table_name AND v.column_name = c.column_name), NULL, NULL, " +
-		"TO_CHAR(c.data_length), TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), " +
-		"(SELECT MAX(i.generation_type) FROM all_tab_identity_cols i " +
-		"WHERE i.owner = c.owner AND i.table_name = c.table_name AND i.column_name = c.column_name) FROM all_tab_columns c " +
-		"WHERE c.owner = " + sqlload.Literal(r.Schema) + " AND c.table_name = " + sqlload.Literal(r.Name) + " ORDER BY c.column_id"
-	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, more []string) {
-		column.Type = typeOf(column.Type, more[0], more[1], more[2])
-		column.Is = sqlload.ParseType(column.Type)
-		if more[3] == "ALWAYS" {
-			column.Generated = "ALWAYS AS IDENTITY"
-		}
-	})
+	query := "SELECT " + aboutColumns + sqlload.Literal(r.Schema) +
+		" AND c.table_name = " + sqlload.Literal(r.Name) + " ORDER BY c.column_id"
+	return sqlload.ReadColumns(ctx, c, query, readType)
+}
+
+// AllColumns implements sqlload.Surveyor.
+func (l catalog) AllColumns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string,
+) (map[string][]sqlload.Column, error) {
+	query := "SELECT c.table_name, " + aboutColumns + sqlload.Literal(schema) + " ORDER BY c.table_name, c.column_id"
+	return sqlload.ReadAllColumns(ctx, c, query, readType)
+}
+
+const aboutColumns = "c.column_name, c.data_type, c.nullable, TO_CHAR(c.default_length), " +
+	"(SELECT MAX(DECODE(v.virtual_column, 'YES', 'virtual generated')) FROM all_tab_cols v WHERE v.owner = c.owner " +
+	"AND v.table_name = c.table_name AND v.column_name = c.column_name), NULL, NULL, " +
+	"TO_CHAR(c.data_length), TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), " +
+	"(SELECT MAX(i.generation_type) FROM all_tab_identity_cols i " +
+	"WHERE i.owner = c.owner AND i.table_name = c.table_name AND i.column_name = c.column_name) FROM all_tab_columns c " +
+	"WHERE c.owner = "
+
+func readType(column *sqlload.Column, more []string) {
+	column.Type = typeOf(column.Type, more[0], more[1], more[2])
+	column.Is = sqlload.ParseType(column.Type)
+	switch {
+	case more[3] == "ALWAYS":
+		column.Generated = "ALWAYS AS IDENTITY"
+	case more[3] != "":
+		column.Numbered = loader.IdentityByDefault
+	}
+	if column.Default != "" { // its length
+		column.Default = "…"
+	}
 }
 
 // typeOf writes the type in ALL_TAB_COLUMNS as a table declares it. A NUMBER without precision has 38 digits.
@@ -207,10 +227,18 @@ func hasUniqueIndex(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, co
 	return n > 0, err
 }
 
-// Create implements sqlload.Catalog.
+// Create implements sqlload.Catalog. There is no LIKE: a copy has the columns that the dataset has, with their types
+// and NOT NULL, and the dataset's keys.
 func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
 	st := l.statements(s)
-	return []string{st.createTable(), st.markTable()}, nil
+	mark := st.markTable(s.Want.Comment())
+	if s.Want.Like.Name == "" {
+		return []string{st.createTable(), mark}, nil
+	}
+	if l.method == methodFast {
+		return nil, sqlload.Refuse("use another method, or make the table yourself", "a copy is not MEMOPTIMIZE FOR WRITE")
+	}
+	return slices.Concat([]string{st.createLike(s.Want.Like), mark}, st.addKeys()), nil
 }
 
 // Exists implements sqlload.Catalog.

@@ -16,7 +16,6 @@ import (
 	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // idleBlocker is how soon the stand-in ends a session that blocks others and waits for a client that says nothing:
@@ -73,10 +72,14 @@ func TestConformance(t *testing.T) {
 
 // Values of every type that the server has, and NULLs, come back as they were sent, by both kinds of driver.
 func TestTypes(t *testing.T) {
-	for _, method := range []string{methodSingle, methodBatch, methodArray} {
+	for _, method := range []string{methodSingle, methodBatch, methodArray, methodDirect} {
 		for _, native := range []bool{false, true} {
+			if method == methodDirect && !native {
+				continue
+			}
 			t.Run(fmt.Sprint(method, ", native ", native), func(t *testing.T) {
-				s := startStandIn(t, fake.Options{Native: native, Schemas: []rows.Schema{backendtest.EveryType(types.Lacks()...)}})
+				s := startStandIn(t, fake.Options{Native: native})
+				s.Know(backendtest.EveryType(types.Lacks()...))
 				everyType(t, s.backend, s.table(method), func(statement string) {
 					if name, is := strings.CutPrefix(statement, "DROP TABLE IF EXISTS "); !is || s.Has(name) {
 						require.NoError(t, s.Run(strings.Replace(statement, "IF EXISTS ", "", 1)))
@@ -125,6 +128,22 @@ func TestConformanceOnAServer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Every type, as TestTypes.
+func TestTypesOnAServer(t *testing.T) {
+	text := os.Getenv("TERAPUSH_TEST_ORACLE")
+	if text == "" {
+		t.Skip("TERAPUSH_TEST_ORACLE is not set")
+	}
+	target, err := loader.ParseTarget(text)
+	require.NoError(t, err)
+	target.Method, target.Table = methodArray, "t_"+strings.ToLower(rand.Text()[:12])
+	everyType(t, New().(Driver), target, func(statement string) {
+		if strings.HasPrefix(statement, "DROP") {
+			dropOnServer(t, target)
+		}
+	})
 }
 
 // dropOnServer removes what a test has made on a real server.

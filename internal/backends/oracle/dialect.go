@@ -66,14 +66,14 @@ const readBits = "NVL2(%[1]s, 'x' || RAWTOHEX(UTL_RAW.CAST_FROM_BINARY_DOUBLE(TO
 // types are Oracle's: without padding, rounding or conversion. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is,
 // and timestamps have no time zone, so that the session's cannot move them.
 //
-// Every integer is a NUMBER: those with as many digits as a type of ours makes are read as that type, and others as the
-// narrowest that has their values. Those at the end are what takes a type of ours besides.
+// Every integer is a NUMBER: those with as many digits as a type of ours makes are read as that type, and others as one
+// that has more values. Those at the end are what takes a type of ours besides.
 var types = slices.Concat(sqlload.Types{
-	{Ours: rows.Bool, Name: "number", SQL: "NUMBER(1)", Fits: ofDigits(1), Read: readDigits},
-	{Ours: rows.Int16, Name: "number", SQL: "NUMBER(5)", Fits: ofDigits(5), Read: readDigits},
-	{Ours: rows.Int32, Name: "number", SQL: "NUMBER(10)", Fits: ofDigits(10), Read: readDigits},
-	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: sqlload.WholeNumber(19), Read: readDigits},
-}, narrow(rows.Int16, 4), narrow(rows.Int32, 9), narrow(rows.Int64, 18), sqlload.Types{
+	{Ours: rows.Bool, Name: "number", SQL: "NUMBER(1)", Fits: ofDigits(1, 1), Read: readDigits},
+	{Ours: rows.Int16, Name: "number", SQL: "NUMBER(5)", Fits: ofDigits(5, 5), Read: readDigits},
+	{Ours: rows.Int32, Name: "number", SQL: "NUMBER(10)", Fits: ofDigits(10, 10), Read: readDigits},
+	{Ours: rows.Int64, Name: "number", SQL: "NUMBER(19)", Fits: ofDigits(19, allDigits), Read: readDigits},
+}, narrow(rows.Int16, 4), narrow(rows.Int64, 18), narrow(rows.Int32, 9), sqlload.Types{
 	{Ours: rows.Decimal, Name: "number", SQL: "NUMBER(%d,%d)", Fits: sqlload.SameScale, Read: readDecimal},
 	{Ours: rows.Wide, Name: "number", SQL: "NUMBER(%d,%d)", Fits: sqlload.SameScale, Read: readDecimal},
 	{Ours: rows.Float64, Name: "binary_double", SQL: "BINARY_DOUBLE", Read: readBits},
@@ -90,7 +90,7 @@ var types = slices.Concat(sqlload.Types{
 	// Without a CHECK (… IS JSON), which before 21c refuses a document that is a single value.
 	{Ours: rows.JSON, Name: "varchar2", SQL: "VARCHAR2(%d BYTE)", Fits: sqlload.LongEnough},
 	{Ours: rows.UUID, Name: "varchar2", SQL: "VARCHAR2(36 BYTE)", Fits: uuidLong},
-	{Ours: rows.UUID, Name: "char", Fits: ofDigits(uuidText)}, // a longer one would have blanks behind the digits of a key
+	{Ours: rows.UUID, Name: "char", Fits: ofDigits(uuidText, uuidText)}, // a longer one would have blanks behind the digits of a key
 
 	{Ours: rows.Bool, Name: "number", Fits: wholeNumber(1)},
 	{Ours: rows.Int16, Name: "number", Fits: wholeNumber(5)},
@@ -106,15 +106,21 @@ func narrow(ours rows.Type, digits int) (all sqlload.Types) {
 	most := int64(0)
 	for n := range digits {
 		most = 10*most + 9
-		all = append(all, sqlload.Type{Ours: ours, Name: "number", Least: -most, Largest: most, Fits: ofDigits(n + 1)})
+		all = append(all, sqlload.Type{Ours: ours, Name: "number", Least: -most, Largest: most, Fits: ofDigits(n+1, n+1)})
 	}
 	return all
 }
 
-// ofDigits fits a type of that many digits, or that long, with none behind the point.
-func ofDigits(n int) sqlload.Fit {
+// allDigits are those of a NUMBER without parameters.
+const allDigits = 38
+
+// ofDigits fits a type of so many digits, or so long, with none behind the point.
+func ofDigits(least, most int) sqlload.Fit {
 	return func(params []int, _ rows.Column) bool {
-		return len(params) > 0 && params[0] == n && (len(params) == 1 || params[1] == 0)
+		if len(params) == 0 {
+			return most == allDigits
+		}
+		return least <= params[0] && params[0] <= most && (len(params) == 1 || params[1] == 0)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func loggingTo(w io.Writer) loader.Deps {
 type product struct {
 	*standIn
 	state string
+	like  string // the table of --like
 	log   strings.Builder
 }
 
@@ -55,6 +57,16 @@ func (p *product) push(ctx context.Context, t *testing.T, args string) (*report.
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
 	c.Target = fmt.Sprintf("oracle://tera:%s@%s/free", secret, p.Address())
 	c.State = p.state
+	if p.like != "" {
+		c.Own, c.LikeTable = p.specOf(t, p.like), loader.TableName{Schema: "TERA", Name: p.like}
+	} else {
+		require.NoError(t, c.ReadSpec())
+	}
+	if c.Own != nil {
+		d, err := c.Own.Compile(c.Seed)
+		require.NoError(t, err)
+		p.Know(d.Schema())
+	}
 	if c.Resume != "" {
 		r, err := runlog.Read(c.State, c.Resume)
 		require.NoError(t, err)
@@ -175,4 +187,40 @@ func TestPushIsResumed(t *testing.T) {
 			p.holds(t, "JOURNAL", 100)
 		})
 	}
+}
+
+// Rows of the user's own datasets are found again by a UUID, and by two columns.
+func TestPushKeys(t *testing.T) {
+	for key, columns := range map[string]string{
+		"uuid":  "  id: {type: uuid, uuid: v4}\n",
+		"text":  "  id: {type: text(36), uuid: v7}\n",
+		"pair":  "  a: {type: int, sequence: {start: 5, every: 3}}\n  b: {type: smallint, sequence: {start: 1, cycle: 3}}\n",
+		"small": "  id: {type: int unsigned, sequence: {start: 7}}\n",
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			p := newProduct(t, startStandIn(t, fake.Options{Native: key == "text"}))
+			file, keys := filepath.Join(t.TempDir(), "own.yaml"), "[id]"
+			if key == "pair" {
+				keys = "[a, b]"
+			}
+			text := "version: 1\nkey: " + keys + "\ncolumns:\n" + columns +
+				"  note: {type: text(9), text: {length: 1..9}, nulls: 30%}\n  paid: {type: boolean, values: [true, false], nulls: 50%}\n"
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			p.begun(lossy)
+			p.succeeds(t, "--dataset "+file+" --table t --rows 120 --batch-rows 7 --retries 100 --verify full")
+			p.holds(t, "T", 120)
+		})
+	}
+}
+
+// A text that may be empty or NULL would come back as another one, and stops the run before it begins.
+func TestPushRefusesEmptyBesideNull(t *testing.T) {
+	p := newProduct(t, startStandIn(t, fake.Options{}))
+	file := filepath.Join(t.TempDir(), "own.yaml")
+	text := "version: 1\ncolumns:\n  id: {type: bigint, sequence: {start: 1}}\n  note: {type: text(9), text: {length: 0..9}, nulls: 30%}\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	_, err := p.push(t.Context(), t, "--dataset "+file+" --table t --rows 500 --batch-rows 50 --retries 0")
+	require.ErrorContains(t, err, "column note: some values are NULL and others are empty")
+	assert.Zero(t, p.Rows("T"))
 }

@@ -63,16 +63,33 @@ func (s statements) createTable() string {
 	return text
 }
 
-func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
+// createLike creates an empty table with the types and the NOT NULL of another one's columns.
+func (s statements) createLike(like loader.TableName) string {
+	from := sqlload.Qualified(like.Schema, like.Name)
+	return fmt.Sprintf("CREATE TABLE %s AS SELECT %s FROM %s WHERE 1 = 0", s.Table, s.Columns(s.Schema), from)
 }
 
-// converted are the types that are bound in another form: the digits of a whole number that has more than 64 bits, and
-// the bits of a floating-point number, byte 0 with the sign (PL/SQL Packages, "CAST_TO_BINARY_DOUBLE"). go-ora has binds
-// for neither.
+// addKeys adds the keys to a table that has none.
+func (s statements) addKeys() (all []string) {
+	keys, _ := s.Constraints()
+	for _, key := range keys {
+		all = append(all, "ALTER TABLE "+s.Table+" ADD "+key)
+	}
+	return all
+}
+
+func (s statements) markTable(comment string) string {
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(comment))
+}
+
+// converted are the types that are bound in another form: the digits of a number that an int64 does not hold, and the
+// bits of a floating-point number, byte 0 with the sign (PL/SQL Packages, "CAST_TO_BINARY_DOUBLE"), for which go-ora has
+// no bind. What that function makes of a NULL is not said: it is sent as a NaN, which is equal to itself (SQL Language
+// Reference, "Numeric Values").
 var converted = map[rows.Type]string{
 	rows.Uint64: "TO_NUMBER(%s)", rows.Wide: "TO_NUMBER(%s)",
-	rows.Float64: "UTL_RAW.CAST_TO_BINARY_DOUBLE(%s)", rows.Float32: "UTL_RAW.CAST_TO_BINARY_FLOAT(%s)",
+	rows.Float64: "NULLIF(UTL_RAW.CAST_TO_BINARY_DOUBLE(%s), BINARY_DOUBLE_NAN)",
+	rows.Float32: "NULLIF(UTL_RAW.CAST_TO_BINARY_FLOAT(%s), BINARY_FLOAT_NAN)",
 }
 
 // insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the

@@ -111,6 +111,7 @@ func TestColumnsTakeNumbers(t *testing.T) {
 		{rows.Column{Type: rows.Int16, Least: -99, Most: 7}, "NUMBER(2) NUMBER(3)", "NUMBER(1)"},
 		{rows.Column{Type: rows.Int32}, "NUMBER(10) NUMBER(19)", "NUMBER(9)"},
 		{rows.Column{Type: rows.Int64, Least: 1, Most: 1000}, "NUMBER(4) NUMBER(19)", "NUMBER(3)"},
+		{rows.Column{Type: rows.Int64, Least: -1000, Most: 1}, "NUMBER(4) NUMBER(25,2)", "NUMBER(3)"},
 		{rows.Column{Type: rows.Uint16}, "NUMBER(5)", "NUMBER(4)"},
 		{rows.Column{Type: rows.Uint32}, "NUMBER(10)", "NUMBER(9)"},
 		{rows.Column{Type: rows.Uint64}, "NUMBER(20) NUMBER", "NUMBER(19)"},

@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +21,7 @@ func fixed(rows ...[]any) func(*session, []string) [][]any {
 
 // questions returns the shapes of the questions.
 func questions() (all []shape) {
-	for _, q := range asked {
+	for _, q := range slices.Concat(asked, lookups()) {
 		all = append(all, shape{pattern: like(q.sql), run: func(x *session, m []string) answer {
 			return answer{cells: q.rows(x, m)}
 		}})
@@ -46,7 +48,14 @@ var asked = []question{
 	{"SELECT … FROM v$resource_limit r WHERE …",
 		fixed([]any{"processes", "60", "       300"}, []any{"sessions", "70", "       472"})},
 	{"SELECT … FROM all_objects o WHERE o.owner = ? AND o.object_name = '?' AND …", (*session).relation},
-	{"SELECT … FROM all_tab_columns c WHERE c.owner = ? AND c.table_name = '?' …", (*session).columns},
+	{"SELECT … FROM all_tab_columns c WHERE c.owner = ? AND c.table_name = '?' …", func(x *session, m []string) [][]any {
+		if t := x.named(m); t != nil {
+			return t.columns()
+		}
+		return nil
+	}},
+	{"SELECT c.table_name, … FROM all_tab_columns c WHERE c.owner = '?' ORDER BY c.table_name, c.column_id",
+		func(x *session, m []string) [][]any { return x.every(m[1], (*table).columns) }},
 	{"SELECT 'trigger ' … FROM all_triggers g WHERE … UNION ALL SELECT … FROM all_policies p WHERE …", fixed()},
 	{"SELECT k.default_on_null FROM all_tab_identity_cols i … WHERE i.owner = ? AND i.table_name = '?' AND i.column_name = '?' …",
 		(*session).identities},
@@ -143,11 +152,7 @@ func (x *session) identities(m []string) (all [][]any) {
 var numberShape = regexp.MustCompile(`^NUMBER\((\d+)(?:,(\d+))?\)$`)
 
 // columns answers with the types in the parts that ALL_TAB_COLUMNS has them in.
-func (x *session) columns(m []string) (all [][]any) {
-	t := x.named(m)
-	if t == nil {
-		return nil
-	}
+func (t *table) columns() (all [][]any) {
 	for _, c := range t.Columns {
 		kind, size := c.Type, str(int64(c.Length()))
 		var precision, scale, fallback any
@@ -187,4 +192,97 @@ func number(is bool) string {
 		return "1"
 	}
 	return "0"
+}
+
+// lookups are the questions about one table, or about all of a schema, of which each row then begins with its name.
+func lookups() (all []question) {
+	for _, q := range []struct {
+		fields, from, where string
+		rows                func(t *table) [][]any
+	}{
+		{"index_name, kind, …", "(… all_indexes i …)", "table_owner", (*table).keyColumns},
+		{"constraint_name, own_column, …", "(… all_constraints f …)", "child_owner", (*table).foreignColumns},
+		{"search_condition_vc", "all_constraints", "owner", (*table).conditions},
+		{"kind, name, remedy", "(… all_triggers g …)", "of_owner", (*table).costs},
+		{"t.partitioning_type …", "all_part_tables t", "t.owner", func(*table) [][]any { return nil }},
+		{"TO_CHAR(NVL(num_rows, 0))", "all_tables", "owner", func(t *table) [][]any {
+			return [][]any{{str(int64(len(t.Rows)))}}
+		}},
+	} {
+		column := strings.Replace(q.where, "owner", "table_name", 1)
+		if !strings.HasPrefix(q.where, "t.") {
+			column = "table_name"
+		}
+		rest := q.fields + " FROM " + q.from + " WHERE " + q.where + " = '?' AND " + column + " = "
+		all = append(all, question{"SELECT " + rest + "'?'…", func(x *session, m []string) [][]any {
+			if t := x.named(m); t != nil {
+				return q.rows(t)
+			}
+			return nil
+		}}, question{"SELECT table_name, " + rest + "table_name…", func(x *session, m []string) [][]any {
+			return x.every(m[1], q.rows)
+		}})
+	}
+	tables := "SELECT t.table_name FROM all_tables t WHERE t.owner = '?' AND …"
+	return append(all, question{tables, func(x *session, m []string) [][]any {
+		return x.every(m[1], func(*table) [][]any { return [][]any{nil} })
+	}})
+}
+
+// every answers for all tables of an owner.
+func (x *session) every(owner string, rows func(t *table) [][]any) (all [][]any) {
+	for _, name := range slices.Sorted(maps.Keys(x.server.tables)) {
+		if owner != x.server.options.Owner {
+			continue
+		}
+		for _, row := range rows(x.server.tables[name]) {
+			all = append(all, append([]any{name}, row...))
+		}
+	}
+	return all
+}
+
+func (t *table) keyColumns() (all [][]any) {
+	for i, key := range append([][]string{t.Key}, t.unique...) {
+		kind, name := "UNIQUE", fmt.Sprintf("UQ_%s_%d", t.Name, i)
+		if i == 0 {
+			kind, name = "PRIMARY KEY", "PK_"+t.Name
+		}
+		for _, column := range key {
+			all = append(all, []any{name, kind, strings.ToUpper(column), nil, "0"})
+		}
+	}
+	return all
+}
+
+func (t *table) foreignColumns() (all [][]any) {
+	for i, f := range t.foreign {
+		for k, column := range f.columns {
+			all = append(all, []any{fmt.Sprintf("FK_%s_%d", t.Name, i), column, user, f.parent, f.of[k]})
+		}
+	}
+	return all
+}
+
+// conditions are those of CHECKs, of which NOT NULL is one.
+func (t *table) conditions() (all [][]any) {
+	for _, c := range t.checks {
+		all = append(all, []any{c})
+	}
+	for _, c := range t.Columns {
+		if !c.Nullable {
+			all = append(all, []any{`"` + c.Name + `" IS NOT NULL`})
+		}
+	}
+	return all
+}
+
+func (t *table) costs() (all [][]any) {
+	for i := range t.foreign {
+		all = append(all, []any{"foreign key", fmt.Sprintf("FK_%s_%d", t.Name, i), "ALTER TABLE …"})
+	}
+	for _, name := range t.indexes {
+		all = append(all, []any{"index", name, "DROP INDEX …"})
+	}
+	return all
 }

@@ -36,8 +36,6 @@ type Options struct {
 	// IdleBlocker is MAX_IDLE_BLOCKER_TIME: a session is ended that waits for its client for so long while others wait
 	// for its transaction. 0 is never.
 	IdleBlocker time.Duration
-	// Schemas are of tables whose rows have numbers, beside those of the built-in datasets.
-	Schemas []rows.Schema
 }
 
 // Requests that are not statements; drivers also send COMMIT and ROLLBACK as statements. LogOff commits what is open.
@@ -136,10 +134,11 @@ type Server struct {
 	tables   map[string]*table
 	open     *standin.Transactions
 	sessions map[*session]bool
-	waiting  int      // sessions that wait for a transaction
-	object   int64    // the last table's number
-	sequence int64    // the last number of Fast Ingest
-	memory   []pooled // of Fast Ingest, oldest first
+	waiting  int           // sessions that wait for a transaction
+	object   int64         // the last table's number
+	sequence int64         // the last number of Fast Ingest
+	memory   []pooled      // of Fast Ingest, oldest first
+	schemas  []rows.Schema // beside those of the built-in datasets, the latest first
 }
 
 // Start serves on a loopback port until Close.
@@ -257,6 +256,11 @@ func (s *Server) Rows(name string) (n int) {
 		n += times
 	}
 	return n
+}
+
+// Know gives the rows of tables with a schema's columns, which are made from now on, their numbers.
+func (s *Server) Know(schema rows.Schema) {
+	s.locked(func() { s.schemas = slices.Insert(s.schemas, 0, schema) })
 }
 
 // Insert commits a row, as another client would.

@@ -39,6 +39,11 @@ var shapes = slices.Concat(questions(), ownShapes, []shape{
 		return answer{}
 	}},
 	{pattern: regexp.MustCompile(`^CREATE TABLE (\S+) \((.*)\)([A-Z ]*)$`), run: (*session).createTable},
+	{pattern: like("CREATE TABLE ? AS SELECT ? FROM ? WHERE 1 = 0"), run: (*session).createLike},
+	{pattern: regexp.MustCompile(`^ALTER TABLE (\S+) ADD (PRIMARY KEY|UNIQUE) \((.*)\)$`), run: (*session).addKey},
+	{pattern: like("CREATE INDEX ? ON ? (…)"), run: func(x *session, m []string) answer {
+		return x.define(m[2], false, func(t *table) { t.indexes = append(t.indexes, m[1]) })
+	}},
 	{pattern: like("COMMENT ON TABLE ? IS '?'"), run: func(x *session, m []string) answer {
 		return x.define(m[1], false, func(t *table) { t.Comment = m[2] })
 	}},
@@ -64,6 +69,14 @@ var shapes = slices.Concat(questions(), ownShapes, []shape{
 			all = append(all, t.text(r, t.column(m[1])))
 		}
 		return answer{cells: [][]any{{outermost(all, true)}}}
+	}},
+	{pattern: like("SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(?)), TO_CHAR(MAX(?)) FROM ?"), run: func(x *session, m []string) answer {
+		t := x.table(m[3])
+		var all []any
+		for _, r := range t.Rows {
+			all = append(all, t.text(r, t.column(m[1])))
+		}
+		return answer{cells: [][]any{{str(int64(len(all))), outermost(all, false), outermost(all, true)}}}
 	}},
 	{pattern: like("SELECT 1 FROM ? WHERE ROWNUM = 1"), run: func(x *session, m []string) answer {
 		return answer{cells: slices.Repeat([][]any{{"1"}}, min(1, len(x.table(m[1]).Rows)))}
@@ -122,10 +135,11 @@ type value struct {
 	literal any
 }
 
-// valueShape is one of a list of values, in which a text may have commas.
-var valueShape = regexp.MustCompile(`'(?:[^']|'')*'|[^,\s](?:[^,]*[^,\s])?`)
+// valueShape is one of a list of values, in which a text may have commas, and what is in parentheses.
+var valueShape = regexp.MustCompile(`'(?:[^']|'')*'|[^,\s(](?:[^,(]|\((?:[^()]|\([^()]*\))*\))*`)
 
-var bindShape = regexp.MustCompile(`^(?:(TO_NUMBER|UTL_RAW\.CAST_TO_BINARY_(?:DOUBLE|FLOAT))\()?:(\d+)\)?(?: / (1?0*))?$`)
+var bindShape = regexp.MustCompile(`^(?:(TO_NUMBER|NULLIF\(UTL_RAW\.CAST_TO_BINARY_(?:DOUBLE|FLOAT))\()?:(\d+)\)?` +
+	`(?:, BINARY_(?:DOUBLE|FLOAT)_NAN\))?(?: / (1?0*))?$`)
 
 func valueOf(text string) value {
 	one := big.NewInt(1)
@@ -251,29 +265,32 @@ func (v value) converted(given any) any {
 		}
 		return n.Int64
 	}
-	raw, isRaw := given.([]byte)
-	if text, is := given.(string); is && text == "" || isRaw && len(raw) == 0 {
-		return nil
-	}
-
+	raw, _ := given.([]byte)
 	name, of, _ := strings.Cut(v.convert, ".CAST_TO_BINARY_")
-	switch {
+	switch text, isText := given.(string); {
+	case isText && text == "":
+		return nil
 	case name == "":
+		return given
 	case name == "TO_NUMBER":
-		text, _ := given.(string)
 		n, is := new(big.Int).SetString(text, 10)
 		if !is {
 			refuse(1722, given)
 		}
 		return n
-	case of == "DOUBLE" && isRaw && len(raw) == 8:
-		return math.Float64frombits(binary.BigEndian.Uint64(raw))
-	case of == "FLOAT" && isRaw && len(raw) == 4:
-		return math.Float32frombits(binary.BigEndian.Uint32(raw))
-	default:
-		refuse(6502, v.convert, " of ", given)
+	case of == "DOUBLE" && len(raw) == 8:
+		if f := math.Float64frombits(binary.BigEndian.Uint64(raw)); !math.IsNaN(f) {
+			return f
+		}
+		return nil
+	case of == "FLOAT" && len(raw) == 4:
+		if f := math.Float32frombits(binary.BigEndian.Uint32(raw)); !math.IsNaN(float64(f)) {
+			return f
+		}
+		return nil
 	}
-	return given
+	refuse(6502, v.convert, " of ", given)
+	return nil
 }
 
 // fit converts a value to a column. An empty text is NULL.
@@ -304,6 +321,10 @@ func (t *table) fit(column int, v any, divide *big.Int) any {
 		if c.Type.IsInteger() || c.Type.IsDecimal() || c.Type == rows.Bool {
 			const most = 38 // digits behind the point
 			exact := new(big.Rat).SetFrac(v, divide).FloatString(most)
+			whole, _, _ := strings.Cut(strings.TrimLeft(exact, "-0"), ".")
+			if m := numberShape.FindStringSubmatch(t.Column(c.Name).Type); m != nil && len(whole) > digits(m) {
+				refuse(1438, c.Name)
+			}
 			return parsed(c, strings.TrimSuffix(strings.TrimRight(exact, "0"), "."))
 		}
 	case float64:
@@ -327,6 +348,13 @@ func (t *table) fit(column int, v any, divide *big.Int) any {
 		}
 	}
 	panic(Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name)))
+}
+
+// digits are those before the point of a NUMBER.
+func digits(m []string) int {
+	all, _ := strconv.Atoi(m[1])
+	scale, _ := strconv.Atoi(m[2])
+	return all - scale
 }
 
 func parsed(c rows.Column, text string) any {
