@@ -59,7 +59,7 @@ for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them, the
 is, which was not run. Databend takes vectors that are NULL in Parquet only by stage-load.
 
 The elements of arrays are numbers of up to 18 digits, booleans, texts, uuids, dates, timestamps, and raw bytes in Parquet
-and to PostgreSQL. In csv arrays are texts, as PostgreSQL reads them.
+and to PostgreSQL. MySQL and its family keep arrays as JSON. In csv they are texts, as PostgreSQL reads them.
 `
 
 // TestTypes writes docs/TYPES.md from what the program refuses and makes.
